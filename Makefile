@@ -1,0 +1,112 @@
+# RankQuake: break your training job on purpose, before the cluster does.
+#
+#   make            build the programs into build/bin          (release, -O2)
+#   make demo       install what is missing, build, run the tour
+#   make test       install what is missing, build, run every test (10 minutes at most)
+#   make soak       the long tests: repeats, noise, figures
+#   make bench      the promises in numbers
+#   make install    PREFIX=/usr/local; make uninstall takes it away again
+#   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
+#   make clean      remove build/
+#
+#   BUILD=release|debug|asan|tsan|cov   another kind of build, in build/$(BUILD)
+#   V=1 shows the commands      DEPS=0 never installs anything
+BUILD ?= release
+PREFIX ?= /usr/local
+OUT := build/$(BUILD)
+BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
+VERSION := $(shell cat VERSION)
+
+CFLAGS.release := -O2
+CFLAGS.debug := -Og
+CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS.tsan := -O1 -fsanitize=thread
+CFLAGS.cov := -O0 --coverage
+LDFLAGS.asan := -fsanitize=address,undefined
+LDFLAGS.tsan := -fsanitize=thread
+LDFLAGS.cov := --coverage
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wswitch-enum -Wvla \
+        -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers
+ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_SOURCE \
+        -DRANKQUAKE_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS.$(BUILD)) $(CFLAGS)
+
+# One archive per room; a program takes what it needs of those it is linked with, in this order.
+dir = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
+SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
+LIBS := reports harness faults agent base
+OBJ.base := $(call dir,agent/base agent/sys)
+OBJ.agent := $(call dir,agent agent/core agent/store agent/workers)
+OBJ.faults := $(call dir,faults faults/mechanism)
+OBJ.harness := $(call dir,harness $(addprefix harness/,scenario plan cluster run observe checks verbs))
+OBJ.reports := $(call dir,reports)
+OBJ.job := $(call dir,scenarios/jobs/ranktrain)
+archive = $(patsubst %,$(OUT)/lib%.a,$(1))
+LDLIBS.rankrun := -levent_core -levent_extra -ldl
+LDLIBS.rankquake := -lfyaml -levent_core
+LDLIBS.rankprobe := -levent_core
+LDLIBS.ranktrain := -lz -lm -ldl
+
+PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain)
+TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
+SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
+Q := $(if $(V),,@)
+
+all: $(PROGRAMS)
+
+$(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base)
+$(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults reports harness base)
+$(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
+$(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
+$(PROGRAMS):
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $^ $(LDLIBS.$(@F))
+
+$(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent base)
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	  -lcmocka -lfyaml -levent_core -levent_extra -lz -lm -ldl
+
+$(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))
+$(OUT)/lib%.a:
+	@mkdir -p $(@D); rm -f $@; echo "  AR   $@"
+	$(Q)$(AR) rcs $@ $^
+
+$(OUT)/%.o: %.c $(OUT)/.flags
+	@mkdir -p $(@D); echo "  CC   $<"
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
+
+# Rewritten only when the flags differ, so that a changed flag rebuilds everything and nothing else does.
+$(OUT)/.flags: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' > $@
+
+deps:
+	$(Q)$(if $(filter 0,$(DEPS)),true,ci/deps)
+demo: deps
+	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(BIN)/rankquake run scenarios/tour.yaml
+test: deps
+	$(Q)$(MAKE) --no-print-directory all test-programs
+	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
+test-programs: $(TESTS) $(SPAWNEES)
+soak bench: all test-programs
+	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
+tidy:
+	$(Q)OUT=$(OUT) ci/tidy
+format:
+	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
+	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
+	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
+uninstall:
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/include/rankquake.h
+	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
+clean:
+	rm -rf build
+help:
+	@sed -n 's/^# \{0,1\}//p;/^[^#]/q' Makefile
+
+.PHONY: all deps demo test test-programs soak bench tidy format install uninstall clean help FORCE
+.SECONDARY:
+-include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -1,0 +1,8 @@
+/* clock: the only place that reads one. All in nanoseconds. */
+#pragma once
+
+#include <stdint.h>
+
+int64_t clock_monotonic_ns(void); /* the harness's stamps, the coordinator's timers */
+int64_t clock_boottime_ns(void);  /* agent and guard: counts suspend too */
+int64_t clock_realtime_ns(void);  /* for people only: never in a decision */
