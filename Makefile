@@ -31,25 +31,32 @@ ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_S
         -DRANKQUAKE_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS.$(BUILD)) $(CFLAGS)
 
 # One archive per room; a program takes what it needs of those it is linked with, in this order.
-dir = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
+objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
-OBJ.base := $(call dir,agent/base agent/sys)
-OBJ.agent := $(call dir,agent agent/core agent/store agent/workers)
-OBJ.faults := $(call dir,faults faults/mechanism)
-OBJ.harness := $(call dir,harness $(addprefix harness/,scenario plan cluster run observe checks verbs))
-OBJ.reports := $(call dir,reports)
-OBJ.job := $(call dir,scenarios/jobs/ranktrain)
+OBJ.base := $(call objects,agent/base agent/sys)
+OBJ.agent := $(call objects,agent agent/core agent/store agent/workers)
+OBJ.faults := $(call objects,faults faults/mechanism)
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan cluster run observe checks verbs))
+OBJ.reports := $(call objects,reports)
+OBJ.job := $(call objects,scenarios/jobs/ranktrain)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 LDLIBS.rankrun := -levent_core -levent_extra -ldl
 LDLIBS.rankquake := -lfyaml -levent_core
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 
-PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain)
+MAIN.rankrun := agent
+MAIN.rankquake := harness
+MAIN.rankprobe := harness/probe
+MAIN.ranktrain := scenarios/jobs/ranktrain
+PROGRAMS := $(foreach p,rankrun rankquake rankprobe ranktrain,\
+              $(if $(wildcard $(MAIN.$p)/main.c),$(BIN)/$p))
 TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
 SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
 Q := $(if $(V),,@)
+# Whoever types make demo or make test gets all cores, unless -j was given.
+ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
 all: $(PROGRAMS)
 
@@ -82,10 +89,10 @@ $(OUT)/.flags: FORCE
 deps:
 	$(Q)$(if $(filter 0,$(DEPS)),true,ci/deps)
 demo: deps
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(ALL_CORES) all
 	$(Q)$(BIN)/rankquake run scenarios/tour.yaml
 test: deps
-	$(Q)$(MAKE) --no-print-directory all test-programs
+	$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
 test-programs: $(TESTS) $(SPAWNEES)
 soak bench: all test-programs
