@@ -1,0 +1,66 @@
+/* options: rankrun's command line, torchrun's with a few more, as one plain struct.
+ *
+ * One table (options.c) gives the parser, the help and the PET_* variables. Both spellings
+ * (--nproc-per-node, --nproc_per_node) and both forms (--opt v, --opt=v) are taken; the first word
+ * that is no option is the program, everything behind it is the program's. The command line wins
+ * over PET_<NAME>. Nothing is printed here but by options_print_help. */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { OPTIONS_USAGE = 64 }; /* exit code for a command line that is not understood */
+
+enum options_verb { OPTIONS_RUN, OPTIONS_STORE, OPTIONS_HELP, OPTIONS_VERSION };
+
+enum options_backend {
+    BACKEND_IN_PROCESS, /* the store lives in this agent: --standalone, or one node */
+    BACKEND_EMBEDDED,   /* rankrun store, or the agent that owns the endpoint */
+    BACKEND_ETCD_V3,
+};
+
+/* --rdzv-conf. Milliseconds; -1: not given, then the profile or the default of the core holds. */
+struct options_rdzv {
+    const char *profile; /* "fast" or "default"; never NULL */
+    int64_t hb_ms, fence_ms, hard_ms, suspect_ms;
+    int64_t join_timeout_ms, last_call_timeout_ms, admit_ms, stop_timeout_ms, give_up_ms;
+    const char *attempt; /* NULL: not given */
+};
+
+struct options {
+    enum options_verb verb;
+
+    enum options_backend backend;
+    bool standalone;
+    int nodes_min, nodes_max;
+    int workers_per_node;
+    const char *run_id;        /* a random one for --standalone */
+    const char *endpoint_host; /* NULL with BACKEND_IN_PROCESS */
+    int endpoint_port;
+    struct options_rdzv rdzv;
+    int max_restarts;
+    const char *role;
+    const char *local_addr;      /* NULL: found out */
+    int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */
+
+    const char *log_dir; /* NULL: workers inherit stdout and stderr */
+    /* The program and its arguments, NULL-ended, as typed; workers/command.h makes argv of it. */
+    const char *const *command;
+    bool module, no_python;
+
+    const char *store_host; /* OPTIONS_STORE: where to listen */
+    int store_port;
+
+    /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */
+    const char *const *notices;
+};
+
+/* Reads argv and the PET_* variables of the environment. Everything in *ret is in the arena or in
+ * argv. Returns 0, or a negative value with the sentence to print before exiting 64. */
+int options_parse(struct options *ret, int argc, char **argv, struct arena *a, struct err *err);
+
+void options_print_help(FILE *out);

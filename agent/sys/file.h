@@ -1,0 +1,36 @@
+/* file: whole files, whole trees. Paths are the caller's; every error names the path. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Closes *fd if it is >= 0 and leaves -1. For __attribute__((cleanup)) as FILE_CLOSE too. */
+void file_close(int *fd);
+#define FILE_CLOSE __attribute__((cleanup(file_close)))
+
+/* Appends the whole file to *out; -EFBIG when it is longer than max bytes (out is then as before).
+ */
+int file_read(const char *path, size_t max, struct buf *out, struct err *err);
+int file_read_fd(int fd, size_t max, struct buf *out, struct err *err);
+
+/* Writes all of it to fd, over short writes. */
+int file_write_all(int fd, const void *data, size_t len, struct err *err);
+/* Makes or empties the file; no durability (for /proc, /sys and scratch). */
+int file_write(const char *path, const void *data, size_t len, struct err *err);
+/* A reader sees the old file or the new one, also after a power cut: written beside it, fsync,
+ * rename, fsync of the directory. The mode of a new file is 0666 less the umask. */
+int file_write_atomic(const char *path, const void *data, size_t len, struct err *err);
+
+bool file_exists(const char *path);
+/* mkdir -p; 0 also when it was there. -ENOTDIR when something else is in the way. */
+int file_make_dirs(const char *path, mode_t mode, struct err *err);
+/* "/tmp/rankrun_XXXXXXXX": makes a directory (0700) with the trailing X replaced, in place. */
+int file_make_temp_dir(char *path, struct err *err);
+/* rm -rf; 0 also when it was not there. Never follows a symbolic link, never leaves the file system
+ * of the tree (a mount inside it: -EBUSY). */
+int file_remove_tree(const char *path, struct err *err);

@@ -1,0 +1,81 @@
+/* process: a process is its pid and its pidfd, kept together.
+ *
+ * A pid alone may belong to somebody else by the time it is used; the pidfd never does. Everything
+ * here works on Linux >= 5.10. Times are CLOCK_MONOTONIC nanoseconds, a timeout below 0 is for
+ * ever.
+ */
+#pragma once
+
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct process {
+    pid_t pid; /* as this process sees it; 0: none */
+    int pidfd; /* readable when the process has ended; owned; -1: none */
+};
+
+#define PROCESS_NONE ((struct process){0, -1})
+
+/* What to start. All zero but argv is a plain child: own environment, own directory, own standard
+ * streams, every other descriptor closed, no signal blocked. */
+struct process_spawn {
+    const char *const *argv; /* NULL-ended; argv[0] is looked for in PATH */
+    const char *file;        /* NULL: argv[0]; else what is executed under that name */
+    const char *const *envp; /* NULL: the caller's environment */
+    const char *dir;         /* NULL: the caller's directory */
+    const int *fds;          /* NULL: inherited; else 3 for stdin, stdout, stderr, -1: inherited */
+    const int *keep;         /* further descriptors that stay open under their number */
+    size_t keep_n;
+    bool session;     /* setsid: a session and a process group of its own */
+    bool group;       /* setpgid: a process group of its own */
+    int death_signal; /* sent by the kernel when the thread that spawned it dies; 0: none */
+
+    /* Runs in the child as the last thing before exec; returns 0 or a -errno. The child is a fork
+     * of a process that may have threads: only async-signal-safe calls. */
+    int (*in_child)(void *arg);
+    void *in_child_arg;
+};
+
+/* Starts a child and returns when it has exec'ed, or with the errno of the call that failed in it
+ * (-ENOENT: no such program); then nothing is left to wait for. */
+int process_spawn(const struct process_spawn *s, struct process *ret, struct err *err);
+
+/* A pidfd for a process that is not ours or not made here; -ESRCH when there is none. */
+int process_open(pid_t pid, struct process *ret, struct err *err);
+/* Closes the pidfd; the process goes on. NULL is allowed. Leaves PROCESS_NONE. */
+void process_close(struct process *p);
+
+/* 0, or -ESRCH when it has ended and been waited for, -EPERM. */
+int process_signal(const struct process *p, int signo);
+
+/* Waits until the process has ended. Returns 0, or -ETIME. Works for any process; a child stays to
+ * be reaped. */
+int process_wait_end(const struct process *p, int64_t timeout_ns);
+
+/* Waits for a child of ours and reaps it; the wait status in *ret_status (may be NULL). -ETIME,
+ * -ECHILD. */
+int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status);
+
+/* The wait status of a process that somebody else reaps, best effort. While it is a zombie
+ * /proc/PID/stat tells it (same user, or root): -EAGAIN when it still runs, -ESRCH when it is gone.
+ * After the reaping PIDFD_GET_INFO does, on Linux >= 6.15: -EOPNOTSUPP on an older kernel, -EAGAIN
+ * before it was reaped (poll the pidfd with no events and wait for POLLHUP). */
+int process_zombie_status(pid_t pid, int *ret_status);
+int process_exit_info(int pidfd, int *ret_status);
+
+/* Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names a process for ever.
+ * -ESRCH when there is none. */
+int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
+
+/* Sends signo to every living process that descends from root (root itself not), found by walking
+ * /proc; returns how many it reached, zombies not counted. One pass: a process that was being
+ * forked meanwhile is missed, so call again when a child of the caller has died, until none is
+ * left. */
+int process_signal_descendants(pid_t root, int signo);
+
+/* "exit code 3", "SIGKILL", "SIGSEGV (core dumped)"; returns buf. */
+const char *process_status_text(int status, char *buf, size_t size);

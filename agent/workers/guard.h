@@ -1,0 +1,93 @@
+/* guard: the process between the agent and its workers, seen from the agent.
+ *
+ * The guard is the workers' parent. It kills them when the agent is gone (its socket ends), when
+ * the deadline passes, and when it is told to; and a kernel timer kills it - and by
+ * PR_SET_PDEATHSIG the workers - when even it does not run any more. So no stopped, swapped out or
+ * dead agent leaves a worker behind.
+ *
+ * It is this program executed again under the name GUARD_NAME: that is safe at any time, threads or
+ * not, takes nothing along, and costs one exec, during which the agent goes on. main must therefore
+ * begin with `if (guard_is_me(argv)) return guard_main();`.
+ *
+ * The agent becomes a subreaper. When a guard dies by its timer, what is left below it falls to the
+ * agent, and the `dead` callback comes only when all of that is gone too. SIGCHLD and waitpid(-1)
+ * of the process belong to this file from guard_attach on.
+ *
+ * One local worker group at a time: guard_start, then the callbacks in this order: started for each
+ * (forked), running (all of them exec'ed) or exec_failed, exited for each, reaped. `reaped` means
+ * that nothing of the group lives: no worker, no child of a worker, no orphan of one. It comes by
+ * itself after the last worker has ended, asked for or not. */
+#pragma once
+
+#include "agent/base/err.h"
+#include "agent/workers/spec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct guard;
+struct loop;
+struct options;
+
+#define GUARD_NAME "rankrun-guard"
+
+/* Why the group was ended. The first reason stays, unless a deadline passed during the stop. */
+enum guard_reason {
+    GUARD_ENDED,   /* the workers ended by themselves */
+    GUARD_STOPPED, /* guard_stop */
+    GUARD_KILLED,  /* guard_kill */
+    GUARD_FENCED,  /* the deadline passed */
+    GUARD_REFUSED, /* nothing was started: the deadline had passed, or there was none */
+};
+
+struct guard_events {
+    /* A worker was forked. The pidfd is the guard's (stays valid until `exited`). */
+    void (*started)(void *arg, int local_rank, pid_t pid, int pidfd);
+    /* All workers of the group have exec'ed. */
+    void (*running)(void *arg);
+    /* This one could not; `exited` with code 127 (not found) or 126 follows. */
+    void (*exec_failed)(void *arg, int local_rank, const char *why);
+    /* error: the text that the worker left in its error file (@record), or why it could not be
+     * executed, or "". ended_realtime_ns is for people and for "who failed first on this node". */
+    void (*exited)(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
+                   int64_t ended_realtime_ns);
+    void (*reaped)(void *arg, enum guard_reason reason);
+    /* The guard itself has died, by its timer or by somebody's hand, and with it the group, all of
+     * it. No `exited` or `reaped` comes for that group. guard_renew before the next start. */
+    void (*dead)(void *arg, int wait_status);
+};
+
+bool guard_is_me(char **argv);
+/* The guard's own life; returns its exit code. */
+int guard_main(void);
+
+/* Starts a guard; returns at once, before it runs. o: the command and log directory (kept, the
+ * caller's; may be set in place until the first start). NULL with err: could not fork. */
+struct guard *guard_new(const struct options *o, struct err *err);
+/* Puts it on the loop; before the first start. ev must outlive the guard. */
+void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev, void *arg);
+/* After `dead` (also from inside it): a new guard, which knows no deadline. */
+int guard_renew(struct guard *g, struct err *err);
+/* Kills whatever is alive, waits for the guard to end (5 s at most), removes scratch files. NULL is
+ * allowed; returns NULL. The agent calls it last. */
+struct guard *guard_free(struct guard *g);
+
+/* Starts a group; refused with -EBUSY while one lives. Copies what it needs. */
+int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err);
+
+/* CLOCK_BOOTTIME, absolute: at fence the guard kills the group, at hard the kernel kills the guard.
+ * Later values only: an earlier one changes nothing. Cheap, to be called at every accepted beat. */
+void guard_deadline(struct guard *g, int64_t fence_ns, int64_t hard_ns);
+
+/* signo to each worker's process group (then SIGCONT, for one that is stopped), SIGKILL to all that
+ * is left after grace_ms. A second call with a shorter grace shortens it. Nothing when none lives.
+ */
+void guard_stop(struct guard *g, int signo, int64_t grace_ms);
+/* SIGKILL to everything below the guard. */
+void guard_kill(struct guard *g);
+/* Just the signal, to each worker's process group (SIGUSR1, SIGUSR2). */
+void guard_signal(struct guard *g, int signo);
+
+/* Living processes of the group as far as the agent was told: 0 after reaped or dead. */
+int guard_alive(const struct guard *g);

@@ -1,0 +1,28 @@
+/* spec: what the workers of one node are in one round, in plain data.
+ *
+ * The core's facts, translated by the agent, so that nothing in this room knows the rendezvous. All
+ * strings are the caller's and are only read during the call that takes the spec. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { WORKERS_MAX = 1024 }; /* on one node */
+
+struct worker_spec {
+    /* The round: the same on every node. */
+    const char *run_id;
+    uint64_t round; /* RANKRUN_ROUND: strictly rising, the fencing number */
+    int world_size, group_world_size;
+    int restart_count, max_restarts;
+    const char *master_addr;
+    int master_port;
+
+    /* This node's part in it. */
+    int group_rank, rank_base, local_world_size;
+    const char *role;
+    int role_rank_base, role_world_size;
+
+    /* True: start nothing unless a deadline was set and has not passed (more than one node). */
+    bool deadline_required;
+};
