@@ -61,12 +61,12 @@ ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS
 all: $(PROGRAMS)
 
 $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base)
-$(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults reports harness base)
+$(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults base)
 $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
 $(PROGRAMS):
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $^ $(LDLIBS.$(@F))
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
 
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent base)
 	@mkdir -p $(@D); echo "  LD   $@"

@@ -1,0 +1,53 @@
+/* fault: one injected trouble. One file per fault, one const struct, one line in faults.h.
+ *
+ * A fault on processes runs in the node helper (FAULT_IN_NODE), so that one file serves a laptop
+ * and a real host; a fault on a node as a whole or on the wire runs in the harness. `inject`
+ * returns when the fault is in force: the process is dead, the signal delivered, the port silent.
+ * It may wait for that by polling the target's pidfd with a deadline, never by sleeping. What shows
+ * that it was felt is found by the harness in evidence, never by the fault itself: `evidence` names
+ * what to look for. */
+#pragma once
+
+#include "faults/target.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum fault_where { FAULT_IN_NODE, FAULT_IN_HARNESS };
+
+/* What the history must hold after t0 for the fault to count as felt. */
+enum fault_evidence {
+    EVIDENCE_TARGET_EXIT,    /* every target's process ended (kernel) */
+    EVIDENCE_FRAMES_DROPPED, /* the wire dropped frames to and from every target (wire) */
+    EVIDENCE_AGENT_START,    /* the node's agent has exec'ed (kernel) */
+};
+
+struct fault_param {
+    const char *name, *type, *absent,
+        *text; /* type: int | string | bool | duration; absent: default */
+};
+
+struct fault_args { /* `with:` of the scenario; strings as written, validated against params */
+    const struct fault_arg { const char *key, *value; } * v;
+    size_t n;
+    uint64_t seed;
+};
+
+struct fault {
+    const char *name, *summary;
+    unsigned targets; /* TARGET_* it may be aimed at */
+    enum fault_where where;
+    enum fault_evidence evidence;
+    bool lasting;   /* ends with recover; else there is nothing to undo */
+    bool ends_node; /* kills the node or makes it leave: its agent's exit is not judged */
+    const struct fault_param *params; /* ended by {0} */
+    const char *undo;                 /* a sentence for the plan */
+    const char *blast;                /* what else it touches, for the plan */
+    const char *example;              /* a timeline line, for explain */
+    int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
+    int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);
+};
+
+const struct fault *fault_find(const char *name); /* NULL: no such fault */
+extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
+const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);

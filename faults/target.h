@@ -1,0 +1,28 @@
+/* target: all a fault knows of the world. Plain data, filled by harness/cluster or by the node
+ * helper; the fds stay theirs. */
+#pragma once
+
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_STORE = 8 };
+
+/* What can be done to a whole node from outside. Each returns 0 or a -errno. Calls that take time
+ * (start) return when they have begun; the caller of the fault watches for the effect. */
+struct node_ops {
+    int (*kill)(void *node, struct err *err);             /* every process at once */
+    int (*silence)(void *node, bool on, struct err *err); /* the wire drops all of its frames */
+    int (*destroy_sockets)(void *node, struct err *err); /* orphans of a dead node, after silence */
+    int (*start)(void *node, bool fresh_disk, struct err *err);
+};
+
+struct target {
+    enum target_kind kind;
+    char name[64]; /* "n2", "agent of n2", "n2/0 (rank 4)" */
+    pid_t pid;     /* in the pid namespace of whoever runs the fault */
+    int pidfd;     /* of the worker, of the agent, of the node's first process; -1: off */
+    const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
+    void *node;
+};

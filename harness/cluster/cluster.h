@@ -1,0 +1,87 @@
+/* cluster: a plan as running nodes.
+ *
+ * Every node is a set of namespaces whose first process is the node helper (`rankquake node`); its
+ * one network card hangs on the wire, a small process of its own that decides about every frame.
+ * Helper and wire each hold one SEQPACKET socket to the harness and end, with all that is theirs,
+ * when it closes: whatever happens to the harness, the kernel takes the cluster away.
+ *
+ * Everything is asynchronous on the harness's loop: calls begin something, callbacks say that it
+ * has happened. Stamps are taken by whoever receives the callback. pids are the host's. */
+#pragma once
+
+#include "agent/base/json.h"
+#include "agent/sys/loop.h"
+#include "faults/fault.h"
+#include "harness/plan/plan.h"
+
+struct cluster;
+struct node;
+
+struct wire_counters { /* of one node's port; in: towards the node */
+    uint64_t frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out;
+    uint64_t data_bytes_out; /* TCP payload of ports that are neither the store's nor listening on a
+                                MASTER_PORT told by wire_bootstrap_port; retransmissions included */
+};
+
+struct cluster_callbacks {
+    void (*node_up)(void *arg,
+                    struct node *n); /* helper ready, address set, agent not yet started */
+    void (*node_down)(void *arg, struct node *n);
+    /* The program of the node (agent or store) has exec'ed / has ended. status: a wait status. */
+    void (*program_started)(void *arg, struct node *n, pid_t pid, int pidfd);
+    void (*program_exited)(void *arg, struct node *n, pid_t pid, int status);
+    void (*program_failed)(void *arg, struct node *n, const char *why); /* could not be exec'ed */
+    /* A process in the node connected to RANKQUAKE_EVENTS; the callee owns fd. */
+    void (*client)(void *arg, struct node *n, int fd, pid_t pid);
+    /* Counted in the node after its program had ended: {processes, ports, shm, cgroups}. */
+    void (*leftovers)(void *arg, struct node *n, const struct json *found);
+    /* The answer to node_inject or node_recover with this token; error is NULL when in force. */
+    void (*injected)(void *arg, struct node *n, uint64_t token, const char *error);
+    void (*counters)(void *arg, struct node *n,
+                     const struct wire_counters *c);  /* to cluster_count */
+    void (*counted)(void *arg);                       /* after the last of them */
+    void (*failed)(void *arg, const struct err *err); /* the harness or the host broke: give up */
+    /* All nodes are down and the wire has ended. left: what is still there, NULL-ended; empty: none
+     */
+    void (*down)(void *arg, const char *const *left);
+};
+
+/* What runs in a node; strings are copied. */
+struct program {
+    const char *const *argv, *const *env; /* env: NAME=value, complete; NULL-ended */
+    const char *cwd;
+    const char *log; /* stdout and stderr, appended */
+};
+
+/* dir: the run directory; shared and each node's disk lie in a scratch directory of the cluster
+ * that is removed at the end (kept under dir with keep). Must be called before any thread or
+ * loop-owned child exists: without root it moves the process into a user namespace of its own. */
+struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
+                            const struct cluster_callbacks *cb, void *arg, struct err *err);
+/* Starts the wire and switches on the store and the nodes that are on at start. */
+int cluster_up(struct cluster *c, struct err *err);
+/* Ends everything in order; `down` follows, within a deadline of 10 s. Safe to call twice. */
+void cluster_down(struct cluster *c);
+struct cluster *cluster_free(struct cluster *c);
+
+const char *
+cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in each node */
+size_t cluster_nodes(const struct cluster *c, struct node ***ret);
+struct node *cluster_node(const struct cluster *c, const char *name);
+void cluster_count(struct cluster *c); /* asks for all counters */
+/* Traffic with this port belongs to the bootstrap plane from now on. */
+void cluster_bootstrap_port(struct cluster *c, uint16_t port);
+
+const struct plan_node *node_plan(const struct node *n);
+const char *node_disk_dir(const struct node *n); /* as the host sees it */
+bool node_is_on(const struct node *n);
+pid_t node_program_pid(const struct node *n);                     /* 0: not running */
+int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */
+int node_run(struct node *n, const struct program *p, struct err *err);
+void node_target(struct node *n, struct target *ret);      /* the node as a whole */
+int node_agent_target(struct node *n, struct target *ret); /* -ESRCH: not running */
+/* Runs a FAULT_IN_NODE fault on a process of the node; t->pidfd travels to the helper. */
+int node_inject(struct node *n, const struct fault *f, const struct target *t,
+                const struct fault_args *a, uint64_t token, struct err *err);
+int node_recover(struct node *n, const struct fault *f, const struct target *t,
+                 const struct fault_args *a, uint64_t token, struct err *err);

@@ -1,0 +1,47 @@
+/* plan: a valid scenario made concrete, before anything is done: which nodes with which addresses,
+ * what is started on each, which fault with which arguments. `rankquake plan` prints it, the run
+ * carries it out. Everything that can be refused is refused here, with the place in the file. */
+#pragma once
+
+#include "faults/fault.h"
+#include "harness/scenario/scenario.h"
+
+enum { PLAN_STORE_PORT = 29400 };
+
+struct plan_node {
+    const char *name; /* "n0", "store"; also its host name */
+    char addr[16];    /* "198.18.0.10": a range set aside for tests, never routed */
+    unsigned char mac[6];
+    bool on_at_start;
+    bool is_store;
+    int index; /* n2: 2; store: -1 */
+};
+
+struct plan_action {
+    const struct action *action; /* place, trigger, target as written */
+    const struct fault *fault;   /* NULL: heals plan->actions[action->heal] */
+    struct fault_args args;
+};
+
+struct plan {
+    const struct scenario *scenario; /* not owned */
+    uint64_t seed;
+    struct plan_node *nodes; /* n0.., then the store's */
+    size_t nodes_n;
+    struct plan_action *actions; /* as in the timeline */
+    size_t actions_n;
+    const char *endpoint; /* "store:29400"; NULL: standalone, no store node */
+    struct arena arena;
+};
+
+/* Adds what is wrong to d and returns NULL then. s must outlive the plan. */
+struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d);
+struct plan *plan_free(struct plan *p);
+const struct plan_node *plan_find_node(const struct plan *p, const char *name);
+
+/* A program of the job, a fault's need or a capability that this host lacks: 0, or -ENOENT (the
+ * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. */
+int plan_check_host(const struct plan *p, struct err *err);
+
+void plan_print(const struct plan *p, struct buf *out); /* for people */
+void plan_json(const struct plan *p, struct buf *out);  /* plan.json */

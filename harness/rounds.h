@@ -1,0 +1,57 @@
+/* rounds: workers and rounds as seen from outside.
+ *
+ * Built from a history record by record, live and offline by the same code. A worker start
+ * (rankprobe's) belongs to the newest round that lacks its RANK and agrees in WORLD_SIZE, run id,
+ * MASTER_ADDR, MASTER_PORT and (strict) restart count; else it opens the next. Rounds count from 1;
+ * one is complete when all WORLD_SIZE workers have started. Stamps are 0 when the thing was not
+ * seen. */
+#pragma once
+
+#include "harness/history.h"
+
+struct worker {
+    const char *node;
+    int64_t pid;
+    int rank, local_rank, group_rank, role_rank; /* -1: not given */
+    int world_size, local_world_size, role_world_size, group_world_size;
+    int restart_count, max_restarts;
+    const char *role, *master_addr, *master_port, *run_id; /* "" when not given */
+    const struct json *env;
+    int round; /* 1.. */
+    int64_t start_ns, exec_ns, exit_ns;
+    bool exit_known; /* code or signal is known */
+    int exit_code, exit_signal;
+    int64_t ready_ns, resume_ns, first_step_ns, last_step_ns, done_ns;
+    int64_t resume_step; /* -1: none seen */
+    int64_t last_step;   /* -1: none */
+    const char *model;   /* of its done event, "" */
+    int64_t lost_events;
+    int64_t start_seq, exit_seq; /* records that prove it */
+};
+
+struct round {
+    int number, world_size, started;
+    bool complete;
+    int64_t first_start_ns, last_start_ns; /* last: of the start that completed it */
+    struct worker **workers;               /* in order of start */
+    size_t n, cap;
+};
+
+struct rounds {
+    struct arena arena;
+    bool strict; /* the restart count is part of a round's identity */
+    struct round **v;
+    size_t n, cap;
+    struct worker **workers; /* all, in order of start */
+    size_t workers_n, workers_cap;
+};
+
+void rounds_init(struct rounds *rs, bool strict);
+void rounds_feed(struct rounds *rs, const struct record *r);
+void rounds_load(struct rounds *rs, bool strict, const struct history *h); /* init and feed all */
+void rounds_fini(struct rounds *rs);
+
+struct worker *rounds_worker(const struct rounds *rs,
+                             int64_t pid);                         /* the newest with it, or NULL */
+const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
+const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */

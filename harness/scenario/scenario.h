@@ -1,0 +1,166 @@
+/* scenario: what a scenario file says, as plain data. Read this first.
+ *
+ * The loader (load.c) fills a struct scenario from YAML; defaults are applied, every value has been
+ * checked for type and range, and nothing has been done. Whether the named faults exist and the
+ * targets can match is the plan's business (harness/plan). The words are explained one by one in
+ * keys.h, from which the help, `explain` and the schema are printed. All memory is the arena's. */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where a value stands, for messages; line 0: it is a default or came from the command line. */
+struct place {
+    int line, column; /* from 1 */
+};
+
+struct pair {
+    const char *key, *value;
+    struct place place;
+};
+
+enum store_kind { STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE };
+
+struct cluster_spec {
+    int nodes;             /* n0 .. n(nodes-1) exist */
+    int start;             /* the first `start` are switched on at the beginning */
+    enum store_kind store; /* in a node of its own, named "store", unless store_on */
+    const char *store_on;  /* NULL, or a node's name */
+    struct place place, nodes_place, start_place;
+};
+
+struct job_spec {
+    int min_nodes, max_nodes; /* nnodes: "MIN:MAX" */
+    int workers_per_node;
+    int max_restarts;
+    const char *launcher; /* "rankrun" | "torchrun" | a template */
+    const char *rdzv_backend;
+    const struct pair *rdzv_conf;
+    size_t rdzv_conf_n;
+    const char *const *run; /* argv as written, placeholders unresolved; NULL-ended */
+    size_t run_n;
+    const struct pair *env;
+    size_t env_n;
+    const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */
+    const char
+        *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */
+    struct place place, nnodes_place, run_place, workers_place;
+};
+
+/* A trigger: all that is set must have come true, in any order. */
+struct trigger {
+    bool has_step, has_round, has_time, has_event;
+    int64_t step;
+    int round;
+    int64_t time_ns;   /* since steady state */
+    int64_t plus_ns;   /* after the condition */
+    int64_t within_ns; /* 0: limits.total */
+    const char *event; /* kind of a job's event */
+    int nth;           /* of that kind, from 1 */
+    int after;         /* index of an earlier action that must be in force, -1: none */
+    const char *after_id;
+    const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
+    const char *log;   /* extended regular expression on the target's output */
+    bool hold;         /* stop the sender until the fault is in force; default: step and event */
+    struct place place;
+};
+
+enum target_what { TARGET_NODES, TARGET_AGENTS, TARGET_WORKERS, TARGET_STORES };
+
+/* `on:` as written. Resolved when the trigger fires, against what is alive then. */
+struct target_spec {
+    enum target_what what;
+    enum { PICK_ALL, PICK_NAMED, PICK_RANK, PICK_RANDOM, PICK_PERCENT, PICK_MAJORITY } pick;
+    const char *node; /* PICK_NAMED: "n2" */
+    int local_rank;   /* PICK_NAMED worker "n2/0": 0; -1: all workers of the node */
+    int rank;         /* PICK_RANK: "rank 0"; node_of_rank: its node instead */
+    bool node_of_rank;
+    int count;        /* PICK_RANDOM: how many; PICK_PERCENT: per cent */
+    const char *text; /* as written */
+    struct place place;
+};
+
+enum times_kind { TIMES_N, TIMES_EACH_ROUND };
+
+/* One line of the timeline: a fault, or the healing of an earlier one. */
+struct action {
+    const char *id;    /* given, or the fault's name and a number */
+    const char *fault; /* name; NULL: heal */
+    int heal;          /* index of the action whose fault is ended; -1 */
+    struct trigger when;
+    struct target_spec on;
+    const struct pair *with;
+    size_t with_n;
+    enum times_kind times;
+    int times_n;
+    int64_t for_ns; /* a lasting fault ends by itself after this; 0: lasts to finally */
+    struct place place, fault_place;
+};
+
+enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED };
+
+struct budget {
+    const char *id; /* NULL: every fault that ends a round */
+    int64_t ns;
+};
+
+struct expect {
+    enum outcome outcome;
+    bool has_world_sizes, world_sizes_ends; /* {ends: [..]}: the tail only */
+    const int *world_sizes;                 /* -1 is "*" */
+    size_t world_sizes_n;
+    bool has_restarts;
+    int restarts_min, restarts_max;
+    bool model_same; /* model: same-as-undisturbed */
+    const struct budget *detect_within, *recover_within;
+    size_t detect_n, recover_n;
+    struct place place;
+};
+
+struct limits {
+    int64_t start_ns, stall_ns, total_ns, grace_ns;
+};
+
+struct scenario {
+    const char *file; /* as given */
+    const char *name, *about, *source;
+    const char *const *tags;
+    size_t tags_n;
+    uint64_t seed;
+    bool has_seed;
+    bool torchrun_semantics; /* semantics: torchrun */
+    struct cluster_spec cluster;
+    struct job_spec job;
+    const struct action *timeline;
+    size_t timeline_n;
+    struct expect expect;
+    struct limits limits;
+    struct arena arena; /* owns everything above */
+};
+
+/* Everything wrong with a file, all at once; printed as "file:line:col: message" with the line and
+ * a caret below it. */
+struct diagnostics {
+    const char *file;
+    struct buf source; /* the text, for the offending lines */
+    struct buf out;    /* what to print */
+    int errors;
+};
+
+void diagnostics_fini(struct diagnostics *d);
+void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Reads and validates a file. `set` are --set key=value overrides ("job.max_restarts=2"),
+ * NULL-ended or NULL. Returns a scenario to be freed with scenario_free, or NULL with the
+ * diagnostics filled. */
+struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
+struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns NULL */
+
+/* The resolved scenario as YAML that loads again to the same. */
+void scenario_print(const struct scenario *s, struct buf *out);

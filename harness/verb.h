@@ -1,0 +1,26 @@
+/* verb: one command of rankquake. One file per verb, one const struct, one line in verbs.h; help is
+ * printed from the table. */
+#pragma once
+
+struct verb_option {
+    const char *name;  /* "--seed" */
+    const char *value; /* "N", or NULL for a flag */
+    const char *text;
+};
+
+struct verb {
+    const char *name, *usage, *summary;
+    const struct verb_option *options;  /* ended by {0} */
+    int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
+};
+
+enum exit_status {
+    EXIT_PASS = 0,
+    EXIT_FAIL = 1,
+    EXIT_INCONCLUSIVE = 2,
+    EXIT_BROKEN = 3,
+    EXIT_SKIPPED = 4,
+    EXIT_LEFTOVERS = 5,
+    EXIT_USAGE_ERROR = 64,
+    EXIT_INTERRUPTED = 130,
+};

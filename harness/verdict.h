@@ -1,0 +1,62 @@
+/* verdict: what was found. A check answers pass, fail, unknown or skip; unknown is never a pass.
+ *
+ * Three separate answers: did the faults take effect, did the system do right, is the harness
+ * healthy. The exit code follows from them (verdict_exit_code). */
+#pragma once
+
+#include "harness/history.h"
+#include "harness/rounds.h"
+#include "harness/scenario/scenario.h"
+
+enum finding_status { FINDING_PASS, FINDING_FAIL, FINDING_UNKNOWN, FINDING_SKIP };
+/* What kind of question a check asks; it decides the exit code. */
+enum finding_class {
+    CLASS_INVARIANT, /* always judged: fail is 1 */
+    CLASS_EXPECT,    /* asked for by the scenario: fail is 1 unless the run is inconclusive */
+    CLASS_FAULTS,    /* did the faults take effect: anything but pass is 2 */
+    CLASS_HARNESS,   /* is the harness healthy: fail is 3, or 5 for an incomplete cleanup */
+};
+
+/* Everything a check may look at. */
+struct trial {
+    const struct scenario *scenario;
+    const struct history *history;
+    const struct rounds *rounds;
+};
+
+struct finding {
+    const char *check; /* name */
+    enum finding_class class;
+    enum finding_status status;
+    char broken[200]; /* which promise, in one sentence; for fail and unknown */
+    char expected[200];
+    char seen[300];
+    char where[200];     /* where to look: a record, a log file, a directory */
+    int64_t evidence[8]; /* seq of the records that prove it, 0-ended */
+};
+
+struct verdict {
+    struct finding v[64];
+    size_t n;
+    int exit_code; /* 0 1 2 3 5 130 */
+};
+
+/* Fills one finding; the status decides which texts are kept. Evidence records may be added with
+ * finding_prove. Every check function ends in exactly one of these. */
+void finding_pass(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void finding_skip(struct finding *f, const char *why, ...) __attribute__((format(printf, 2, 3)));
+void finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void finding_prove(struct finding *f, int64_t seq);
+
+const char *finding_status_name(enum finding_status s); /* "pass" ... */
+
+/* Runs every check of the table over the trial. */
+void verdict_judge(struct verdict *v, const struct trial *t);
+/* verdict.json, written and read. */
+int verdict_write(const struct verdict *v, const char *path, struct err *err);
+/* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2; else 1 an expect
+ * failed; else 0; 5 replaces 0 and 2. */
+int verdict_exit_code(const struct verdict *v, const struct history *h);
