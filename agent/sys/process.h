@@ -27,8 +27,8 @@ struct process_spawn {
     const char *file;        /* NULL: argv[0]; else what is executed under that name */
     const char *const *envp; /* NULL: the caller's environment */
     const char *dir;         /* NULL: the caller's directory */
-    const int *fds;          /* NULL: inherited; else 3 for stdin, stdout, stderr, -1: inherited */
-    const int *keep;         /* further descriptors that stay open under their number */
+    const int *fds;  /* NULL: inherited; else stdin, stdout, stderr, each > 2 or -1: inherited */
+    const int *keep; /* further descriptors that stay open under their number */
     size_t keep_n;
     bool session;     /* setsid: a session and a process group of its own */
     bool group;       /* setpgid: a process group of its own */

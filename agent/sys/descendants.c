@@ -1,0 +1,93 @@
+#include "agent/sys/process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One process of a snapshot of /proc. */
+struct row {
+    pid_t pid, parent;
+    bool zombie;
+    bool below; /* descends from the root */
+};
+
+struct snapshot {
+    struct row *rows;
+    size_t n, cap;
+};
+
+static bool read_row(int proc, const char *name, struct row *ret) {
+    char path[64], text[512];
+    snprintf(path, sizeof(path), "%.20s/stat", name);
+    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t n = read(fd, text, sizeof(text) - 1);
+    close(fd);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    const char *p = strrchr(text, ')');
+    char state;
+    int parent;
+    if (!p || sscanf(p + 1, " %c %d", &state, &parent) != 2)
+        return false;
+    *ret = (struct row){(pid_t)atoi(name), parent, state == 'Z' || state == 'X', false};
+    return true;
+}
+
+static void snapshot_take(struct snapshot *s) {
+    DIR *d = opendir("/proc");
+    if (!d)
+        return;
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9')
+            continue;
+        if (s->n == s->cap) {
+            s->cap = s->cap ? 2 * s->cap : 256;
+            s->rows = realloc(s->rows, s->cap * sizeof(*s->rows));
+            if (!s->rows)
+                abort();
+        }
+        s->n += read_row(dirfd(d), e->d_name, &s->rows[s->n]);
+    }
+    closedir(d);
+}
+
+static bool is_below(const struct snapshot *s, pid_t pid, pid_t root) {
+    if (pid == root)
+        return true;
+    for (size_t i = 0; i < s->n; i++)
+        if (s->rows[i].pid == pid)
+            return s->rows[i].below;
+    return false;
+}
+
+/* /proc lists by pid, parents mostly first: one pass marks nearly all, a second proves it. */
+static void snapshot_mark(struct snapshot *s, pid_t root) {
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < s->n; i++) {
+            struct row *r = &s->rows[i];
+            if (!r->below && r->pid != root && is_below(s, r->parent, root))
+                r->below = more = true;
+        }
+    }
+}
+
+int process_signal_descendants(pid_t root, int signo) {
+    struct snapshot s = {0};
+    int reached = 0;
+    snapshot_take(&s);
+    snapshot_mark(&s, root);
+    for (size_t i = 0; i < s.n; i++)
+        if (s.rows[i].below && !s.rows[i].zombie && kill(s.rows[i].pid, signo) == 0)
+            reached++;
+    free(s.rows);
+    return reached;
+}

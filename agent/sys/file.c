@@ -1,0 +1,192 @@
+#include "agent/sys/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void file_close(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+int file_read_fd(int fd, size_t max, struct buf *out, struct err *err) {
+    size_t before = out->len;
+    for (;;) {
+        char chunk[16384];
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n == 0)
+            return 0;
+        if (n > 0 && out->len - before + (size_t)n <= max) {
+            buf_put(out, chunk, (size_t)n);
+            continue;
+        }
+        int code = n < 0 ? -errno : -EFBIG;
+        out->len = before;
+        return err_set(err, code, "read");
+    }
+}
+
+int file_read(const char *path, size_t max, struct buf *out, struct err *err) {
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "open %s", path);
+    int code = file_read_fd(fd, max, out, err);
+    return code ? (err_wrap(err, "%s: ", path), code) : 0;
+}
+
+int file_write_all(int fd, const void *data, size_t len, struct err *err) {
+    for (const char *p = data; len > 0;) {
+        ssize_t n = write(fd, p, len);
+        if (n < 0 && errno != EINTR)
+            return err_set(err, -errno, "write");
+        if (n > 0) {
+            p += n;
+            len -= (size_t)n;
+        }
+    }
+    return 0;
+}
+
+int file_write(const char *path, const void *data, size_t len, struct err *err) {
+    FILE_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set(err, -errno, "open %s", path);
+    int code = file_write_all(fd, data, len, err);
+    return code ? (err_wrap(err, "%s: ", path), code) : 0;
+}
+
+/* The directory that holds path, "." when it names none. */
+static void parent_of(const char *path, char ret[PATH_MAX]) {
+    snprintf(ret, PATH_MAX, "%s", path);
+    char *slash = strrchr(ret, '/');
+    if (!slash)
+        strcpy(ret, ".");
+    else
+        slash[slash == ret] = '\0';
+}
+
+static int sync_dir(const char *path, struct err *err) {
+    char dir[PATH_MAX];
+    parent_of(path, dir);
+    FILE_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        return err_set(err, -errno, "sync the directory %s", dir);
+    return 0;
+}
+
+static int write_synced(const char *path, const void *data, size_t len, struct err *err) {
+    FILE_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return err_set(err, -errno, "make %s", path);
+    int code = file_write_all(fd, data, len, err);
+    if (code)
+        return err_wrap(err, "%s: ", path), code;
+    return fsync(fd) < 0 ? err_set(err, -errno, "sync %s", path) : 0;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, struct err *err) {
+    char beside[PATH_MAX];
+    int n = snprintf(beside, sizeof(beside), "%s.%d.tmp", path, (int)getpid());
+    if (n >= (int)sizeof(beside))
+        return err_set(err, -ENAMETOOLONG, "write %s", path);
+    unlink(beside);
+    int code = write_synced(beside, data, len, err);
+    if (!code && rename(beside, path) < 0)
+        code = err_set(err, -errno, "rename %s to %s", beside, path);
+    if (code) {
+        unlink(beside);
+        return code;
+    }
+    return sync_dir(path, err);
+}
+
+bool file_exists(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+static int make_dir(const char *path, mode_t mode, struct err *err) {
+    struct stat st;
+    if (mkdir(path, mode) == 0)
+        return 0;
+    int code = -errno;
+    if (code == -EEXIST && stat(path, &st) == 0)
+        return S_ISDIR(st.st_mode) ? 0 : err_set(err, -ENOTDIR, "make the directory %s", path);
+    return err_set(err, code, "make the directory %s", path);
+}
+
+int file_make_dirs(const char *path, mode_t mode, struct err *err) {
+    char part[PATH_MAX];
+    size_t len = strlen(path);
+    if (len == 0 || len >= sizeof(part))
+        return err_set(err, len ? -ENAMETOOLONG : -EINVAL, "make the directory '%s'", path);
+    if (mkdir(path, mode) == 0)
+        return 0;
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(part, path, i);
+        part[i] = '\0';
+        int code = make_dir(part, mode, err);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+int file_make_temp_dir(char *path, struct err *err) {
+    return mkdtemp(path) ? 0 : err_set(err, -errno, "make the directory %s", path);
+}
+
+static int remove_at(int dir, const char *name, dev_t dev);
+
+/* Takes fd. What vanishes meanwhile is what we wanted. */
+static int remove_entries(int fd, dev_t dev) {
+    DIR *d = fdopendir(fd);
+    if (!d) {
+        int code = -errno;
+        close(fd);
+        return code;
+    }
+    int code = 0;
+    for (struct dirent *e; !code && (e = readdir(d)) != NULL;)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            code = remove_at(fd, e->d_name, dev);
+    closedir(d);
+    return code;
+}
+
+static int remove_at(int dir, const char *name, dev_t dev) {
+    struct stat st;
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+        return 0;
+    if (errno != EISDIR && errno != EPERM)
+        return -errno;
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : -errno;
+    if (fstat(fd, &st) < 0 || st.st_dev != dev) {
+        close(fd);
+        return -EBUSY;
+    }
+    int code = remove_entries(fd, dev);
+    if (!code && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+        code = -errno;
+    return code;
+}
+
+int file_remove_tree(const char *path, struct err *err) {
+    struct stat st;
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? 0 : err_set(err, -errno, "remove %s", path);
+    int code = remove_at(AT_FDCWD, path, st.st_dev);
+    return code ? err_set(err, code, "remove %s", path) : 0;
+}

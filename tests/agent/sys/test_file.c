@@ -1,0 +1,108 @@
+#include "agent/sys/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static char dir[64];
+
+static int make_dir(void **state) {
+    (void)state;
+    strcpy(dir, "/tmp/test_file_XXXXXXXX");
+    return file_make_temp_dir(dir, NULL);
+}
+
+static int remove_dir(void **state) {
+    (void)state;
+    return file_remove_tree(dir, NULL);
+}
+
+static const char *in_dir(const char *name) {
+    static char path[256];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return path;
+}
+
+static void test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it(void **state) {
+    (void)state;
+    struct buf b = {0};
+    struct err err = {0};
+    assert_int_equal(file_write_atomic(in_dir("f"), "one", 3, &err), 0);
+    assert_int_equal(file_write_atomic(in_dir("f"), "two!", 4, &err), 0);
+    assert_int_equal(file_read(in_dir("f"), 100, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "two!");
+    buf_fini(&b);
+    assert_int_equal(unlink(in_dir("f")), 0);
+    assert_int_equal(rmdir(dir), 0);
+    assert_int_equal(mkdir(dir, 0700), 0);
+}
+
+static void test_a_write_into_a_missing_directory_names_the_path(void **state) {
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(file_write_atomic(in_dir("no/f"), "x", 1, &err), -ENOENT);
+    assert_non_null(strstr(err.msg, "no/f"));
+}
+
+static void test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer(void **state) {
+    (void)state;
+    struct buf b = {0};
+    struct err err = {0};
+    buf_puts(&b, "kept");
+    assert_int_equal(file_write(in_dir("long"), "0123456789", 10, &err), 0);
+    assert_int_equal(file_read(in_dir("long"), 9, &b, &err), -EFBIG);
+    assert_non_null(strstr(err.msg, "long"));
+    assert_int_equal(b.len, 4);
+    assert_int_equal(file_read(in_dir("long"), 10, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "kept0123456789");
+    buf_fini(&b);
+}
+
+static void test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named(void **state) {
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(file_make_dirs(in_dir("a/b/c"), 0755, &err), 0);
+    assert_int_equal(file_make_dirs(in_dir("a/b/c"), 0755, &err), 0);
+    assert_true(file_exists(in_dir("a/b/c")));
+    assert_int_equal(file_write(in_dir("plain"), "", 0, &err), 0);
+    assert_int_equal(file_make_dirs(in_dir("plain/x"), 0755, &err), -ENOTDIR);
+    assert_non_null(strstr(err.msg, "plain"));
+    assert_int_equal(file_make_dirs(in_dir("plain"), 0755, &err), -ENOTDIR);
+}
+
+static void test_removing_a_tree_never_follows_a_link_out_of_it(void **state) {
+    (void)state;
+    struct err err = {0};
+    assert_int_equal(file_make_dirs(in_dir("outside"), 0755, &err), 0);
+    assert_int_equal(file_write(in_dir("outside/precious"), "x", 1, &err), 0);
+    assert_int_equal(file_make_dirs(in_dir("tree/deep/er"), 0755, &err), 0);
+    assert_int_equal(file_write(in_dir("tree/deep/er/f"), "x", 1, &err), 0);
+    assert_int_equal(symlink("../outside", in_dir("tree/link")), 0);
+    assert_int_equal(symlink("outside", in_dir("top")), 0);
+    assert_int_equal(file_remove_tree(in_dir("tree"), &err), 0);
+    assert_int_equal(file_remove_tree(in_dir("top"), &err), 0);
+    assert_false(file_exists(in_dir("tree")));
+    assert_false(file_exists(in_dir("top")));
+    assert_true(file_exists(in_dir("outside/precious")));
+    assert_int_equal(file_remove_tree(in_dir("tree"), &err), 0);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it),
+        cmocka_unit_test(test_a_write_into_a_missing_directory_names_the_path),
+        cmocka_unit_test(test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer),
+        cmocka_unit_test(test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named),
+        cmocka_unit_test(test_removing_a_tree_never_follows_a_link_out_of_it),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
