@@ -14,7 +14,7 @@ program() { # program NAME < SCRIPT
 }
 program dpkg-query <<END
 for name; do :; done
-grep -qx "\$name" $TMPDIR/missing || echo installed
+if grep -qx "\$name" $TMPDIR/missing; then echo not-installed; else echo installed; fi
 END
 program apt-cache <<END
 grep -qx "\$2" $TMPDIR/unknown || echo '  Candidate: 1.0'
