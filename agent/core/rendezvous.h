@@ -7,9 +7,9 @@
  * as events. It decides nothing. The rules it must keep:
  *
  *  - Every SNAPSHOT, TXN, LEASE and BEAT is answered by exactly one event, also when nothing came
- *    back: a request without a reply after `hb` (rendezvous_timing) is ended, its connection
- *    dropped, and reported with reached = false (it may still be applied later, that is allowed
- *    for). A reply that comes after that is thrown away.
+ *    back: a beat without a reply after hb (rendezvous_timing), another request after suspect, is
+ *    ended, its connection dropped, and reported with reached = false (it may still be applied
+ *    later, that is allowed for). A reply that comes after that is thrown away.
  *  - Reads are linearizable (etcd's default). The keys of one SNAPSHOT are read at one revision.
  *  - A WATCH delivers the events of its key or range from from_revision on, in order of revision
  * and without gap, in CHANGES that never split a revision. When that cannot go on (connection lost,
