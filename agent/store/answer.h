@@ -1,0 +1,28 @@
+/* answer: what the embedded store says to one request that is no watch. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "agent/core/kv.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct answer {
+    int status;      /* HTTP */
+    struct buf body; /* JSON; the caller frees it */
+};
+
+/* gRPC's codes as etcd's gateway uses them, with the HTTP status each becomes. */
+enum answer_code {
+    ANSWER_INVALID = 3,    /* 400 */
+    ANSWER_NOT_FOUND = 5,  /* 404 */
+    ANSWER_CONDITION = 9,  /* 412 */
+    ANSWER_RANGE = 11,     /* 400 */
+    ANSWER_METHOD = 12,    /* 405 */
+    ANSWER_NO_ROUTE = 104, /* 404, plain */
+};
+
+/* path begins with /v3/. Never fails: what is wrong with the request is the answer. */
+void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
+                    int64_t now_ns);
+void answer_refuse(struct answer *ret, enum answer_code code, const char *message);

@@ -1,0 +1,291 @@
+#include "agent/store/http.h"
+
+#include "agent/base/list.h"
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/tcp.h"
+
+#define CURL_DISABLE_TYPECHECK /* its macros cannot wrap a function that was looked up */
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An answer that is collected may not be longer: nothing the agents ask for comes near. */
+enum { BODY_MAX = 64 << 20, SILENCE_S = 20 };
+
+#define CURL_FUNCTIONS(X)                                                                          \
+    X(curl_global_init)                                                                            \
+    X(curl_easy_init)                                                                              \
+    X(curl_easy_setopt)                                                                            \
+    X(curl_easy_getinfo)                                                                           \
+    X(curl_easy_strerror)                                                                          \
+    X(curl_easy_cleanup)                                                                           \
+    X(curl_multi_init)                                                                             \
+    X(curl_multi_setopt)                                                                           \
+    X(curl_multi_add_handle)                                                                       \
+    X(curl_multi_remove_handle)                                                                    \
+    X(curl_multi_socket_action)                                                                    \
+    X(curl_multi_assign)                                                                           \
+    X(curl_multi_info_read)                                                                        \
+    X(curl_multi_cleanup)                                                                          \
+    X(curl_slist_append)                                                                           \
+    X(curl_slist_free_all)
+
+#define FIELD(name) __typeof__(&(name)) name;
+static struct {
+    void *library;
+    CURL_FUNCTIONS(FIELD)
+} curl;
+
+struct http {
+    struct loop *loop;
+    CURLM *multi;
+    struct curl_slist *headers;
+    struct loop_source *timer;
+    struct list calls; /* in flight */
+    struct list ready; /* have something to tell their owner */
+    bool telling;
+};
+
+struct http_call {
+    struct list node;
+    struct http *http;
+    CURL *easy;
+    http_data_fn *on_data;
+    http_done_fn *on_done;
+    void *arg;
+    struct buf received;
+    bool ended;
+    long status;
+    char error[CURL_ERROR_SIZE];
+};
+
+static int library_load(struct err *err) {
+    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
+    if (curl.library)
+        return 0;
+    void *lib = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !lib; i++)
+        lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+    if (!lib)
+        return err_say(err, -ENOENT,
+                       "a store elsewhere is reached through libcurl, which is not installed: "
+                       "install it (Debian, Ubuntu: apt install libcurl4), or use --standalone");
+#define LOAD(name)                                                                                 \
+    curl.name = (__typeof__(curl.name))dlsym(lib, #name);                                          \
+    if (!curl.name)                                                                                \
+        return err_say(err, -ENOENT, "the libcurl of this machine has no %s: install libcurl4",    \
+                       #name);
+    CURL_FUNCTIONS(LOAD)
+    if (curl.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return err_say(err, -EIO, "libcurl did not initialise");
+    curl.library = lib;
+    return 0;
+}
+
+/* ---- telling the owners; never from inside libcurl, which may not be entered again there ---- */
+
+static void call_free(struct http_call *c) {
+    curl.curl_multi_remove_handle(c->http->multi, c->easy);
+    curl.curl_easy_cleanup(c->easy);
+    list_remove(&c->node);
+    buf_fini(&c->received);
+    free(c);
+}
+
+static void call_make_ready(struct http_call *c) {
+    list_remove(&c->node);
+    list_append(&c->http->ready, &c->node);
+}
+
+/* The call may be cancelled by its owner from inside either function: nothing of it is touched
+ * after the last one, and what is told is held apart. */
+static void call_tell(struct http_call *c) {
+    struct buf received = c->received;
+    c->received = (struct buf){0};
+    list_remove(&c->node);
+    list_append(&c->http->calls, &c->node);
+    if (c->on_data && received.len) {
+        if (c->ended)
+            call_make_ready(c); /* comes again, for its end */
+        c->on_data(c->arg, received.data, received.len);
+    } else if (c->ended) {
+        struct http_call end = *c;
+        call_free(c);
+        if (end.on_data)
+            buf_clear(&received);
+        end.on_done(end.arg, end.status, &received, end.error);
+    }
+    buf_fini(&received);
+}
+
+/* libcurl's own sentence, and what the system said: it leaves that out. */
+static void call_failed(struct http_call *c, CURLcode code) {
+    long system = 0;
+    c->status = 0;
+    curl.curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &system);
+    if (!c->error[0])
+        str_copy(c->error, sizeof(c->error), curl.curl_easy_strerror(code));
+    size_t n = strlen(c->error);
+    if (system)
+        snprintf(c->error + n, sizeof(c->error) - n, " (%s)", strerror((int)system));
+}
+
+static void take_ended(struct http *h) {
+    int left;
+    for (CURLMsg *m; (m = curl.curl_multi_info_read(h->multi, &left));) {
+        struct http_call *c = NULL;
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl.curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
+        curl.curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &c->status);
+        if (m->data.result != CURLE_OK)
+            call_failed(c, m->data.result);
+        c->ended = true;
+        call_make_ready(c);
+    }
+}
+
+static void drive(struct http *h, curl_socket_t fd, int what) {
+    int running;
+    curl.curl_multi_socket_action(h->multi, fd, what, &running);
+    take_ended(h);
+    if (h->telling)
+        return;
+    h->telling = true;
+    while (!list_empty(&h->ready))
+        call_tell(list_entry(h->ready.next, struct http_call, node));
+    h->telling = false;
+}
+
+/* ---- what libcurl asks for ---- */
+
+static void on_socket(void *arg, int fd, int what) {
+    drive(arg, fd,
+          (what & LOOP_READ ? CURL_CSELECT_IN : 0) | (what & LOOP_WRITE ? CURL_CSELECT_OUT : 0));
+}
+
+static void on_timer(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    drive(arg, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg) {
+    (void)easy;
+    struct http *h = arg;
+    struct loop_source *s = socket_arg;
+    int want = (what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0);
+    if (what == CURL_POLL_REMOVE)
+        s = loop_source_free(s);
+    else if (s)
+        loop_fd_set(s, want);
+    else
+        s = loop_fd(h->loop, fd, want, on_socket, h);
+    curl.curl_multi_assign(h->multi, fd, s);
+    return 0;
+}
+
+static int want_timer(CURLM *multi, long timeout_ms, void *arg) {
+    (void)multi;
+    struct http *h = arg;
+    if (timeout_ms < 0)
+        loop_timer_off(h->timer);
+    else
+        loop_timer_at(h->timer, clock_monotonic_ns() + timeout_ms * 1000000);
+    return 0;
+}
+
+static size_t take_body(char *p, size_t size, size_t n, void *arg) {
+    struct http_call *c = arg;
+    (void)size; /* always 1 */
+    if (c->received.len + n > BODY_MAX)
+        return 0;
+    buf_put(&c->received, p, n);
+    if (c->on_data)
+        call_make_ready(c);
+    return n;
+}
+
+static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose) {
+    (void)arg;
+    if (purpose == CURLSOCKTYPE_IPCXN)
+        tcp_bound_silence(fd, SILENCE_S);
+    return CURL_SOCKOPT_OK;
+}
+
+/* ---- the public part ---- */
+
+struct http *http_new(struct loop *l, struct err *err) {
+    if (library_load(err) < 0)
+        return NULL;
+    struct http *h = calloc(1, sizeof(*h));
+    if (!h)
+        abort();
+    h->loop = l;
+    list_init(&h->calls);
+    list_init(&h->ready);
+    h->timer = loop_timer(l, on_timer, h);
+    h->multi = curl.curl_multi_init();
+    h->headers = curl.curl_slist_append(NULL, "Content-Type: application/json");
+    h->headers = curl.curl_slist_append(h->headers, "Expect:");
+    if (!h->multi || !h->headers)
+        abort();
+    curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
+    curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
+    curl.curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, want_timer);
+    curl.curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
+    return h;
+}
+
+struct http *http_free(struct http *h) {
+    if (!h)
+        return NULL;
+    list_each_safe(it, next, &h->calls) call_free(list_entry(it, struct http_call, node));
+    list_each_safe(it, next, &h->ready) call_free(list_entry(it, struct http_call, node));
+    curl.curl_multi_cleanup(h->multi);
+    curl.curl_slist_free_all(h->headers);
+    loop_source_free(h->timer);
+    free(h);
+    return NULL;
+}
+
+static void call_set_up(struct http_call *c, const char *url, const struct buf *body,
+                        int64_t timeout_ms) {
+    CURL *e = c->easy;
+    curl.curl_easy_setopt(e, CURLOPT_PRIVATE, c);
+    curl.curl_easy_setopt(e, CURLOPT_URL, url);
+    curl.curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->http->headers);
+    curl.curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE, (long)body->len);
+    curl.curl_easy_setopt(e, CURLOPT_COPYPOSTFIELDS, buf_str(body));
+    curl.curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
+    curl.curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
+    curl.curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->error);
+    curl.curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl.curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a store is reached directly */
+    curl.curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl.curl_easy_setopt(e, c->on_data ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
+                          (long)timeout_ms);
+}
+
+struct http_call *http_post(struct http *h, const char *url, const struct buf *body,
+                            int64_t timeout_ms, http_data_fn *on_data, http_done_fn *on_done,
+                            void *arg) {
+    struct http_call *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    *c = (struct http_call){.http = h, .on_data = on_data, .on_done = on_done, .arg = arg};
+    c->easy = curl.curl_easy_init();
+    if (!c->easy)
+        abort();
+    list_append(&h->calls, &c->node);
+    call_set_up(c, url, body, timeout_ms);
+    curl.curl_multi_add_handle(h->multi, c->easy);
+    return c;
+}
+
+void http_cancel(struct http_call *c) {
+    call_free(c);
+}

@@ -1,0 +1,39 @@
+/* http: POST requests on the loop, by libcurl's multi interface.
+ *
+ * libcurl is loaded at the first http_new and never linked: a job whose store is in its own process
+ * does not pay the milliseconds and megabytes that it costs.
+ *
+ * A call ends exactly once, by its done function, or by http_cancel, after which nothing of it is
+ * called any more. Both may be used, and calls may be made, from inside any callback. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "agent/base/err.h"
+#include "agent/sys/loop.h"
+
+#include <stddef.h>
+
+struct http;
+struct http_call;
+
+/* status is the HTTP status, or 0 when there was no whole answer: then error says why (a sentence
+ * part, for people) and whether the request took effect is not known. body lives until the return.
+ */
+typedef void http_done_fn(void *arg, long status, const struct buf *body, const char *error);
+/* A piece of a streaming answer, as it comes. */
+typedef void http_data_fn(void *arg, const char *p, size_t n);
+
+struct http *http_new(struct loop *l, struct err *err); /* NULL: no libcurl, err says what to do */
+struct http *http_free(struct http *h);                 /* cancels what is left; NULL is
+                                                           allowed; not from a callback */
+
+/* Sends body (copied) as JSON. With on_data the answer is streamed to it and body of done is empty,
+ * without it the answer is collected. timeout_ms limits the whole call; for a stream, the time to
+ * connect. Never NULL. */
+struct http_call *http_post(struct http *h, const char *url, const struct buf *body,
+                            int64_t timeout_ms, http_data_fn *on_data, http_done_fn *on_done,
+                            void *arg);
+
+/* Drops the call, and its connection with it: nothing late can arrive on it, nothing else waits
+ * behind it. */
+void http_cancel(struct http_call *c);

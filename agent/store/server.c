@@ -1,0 +1,230 @@
+#include "agent/store/server.h"
+
+#include "agent/base/arena.h"
+#include "agent/core/kv.h"
+#include "agent/store/answer.h"
+#include "agent/store/gateway.h"
+#include "agent/store/stream.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/random.h"
+#include "agent/sys/tcp.h"
+
+#include <errno.h>
+#include <event2/buffer.h>
+#include <event2/bufferevent.h>
+#include <event2/http.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    BACKLOG = 4096,     /* a whole cluster starts at once */
+    BODY_MAX = 2 << 20, /* etcd's own limit on a request is 1.5 MB */
+    HEADERS_MAX = 16 << 10,
+    IDLE_S = 300,   /* a connection without a request; streams are watched by the kernel */
+    SILENCE_S = 20, /* a client whose host vanished */
+};
+
+struct server {
+    struct loop *loop;
+    struct kv *kv;
+    struct evhttp *http;
+    struct streams *streams;
+    struct loop_source *fan_out; /* due when something was written: after the answer to it */
+    struct loop_source *leases;
+    uint16_t port;
+    bool stranger_told;
+};
+
+/* ---- answering ---- */
+
+static void send_answer(struct evhttp_request *req, struct answer *a) {
+    struct evbuffer *out = evbuffer_new();
+    if (!out)
+        abort();
+    evbuffer_add(out, a->body.data, a->body.len);
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", "application/json");
+    evhttp_send_reply(req, a->status, NULL, out);
+    evbuffer_free(out);
+    buf_fini(&a->body);
+}
+
+/* Ends the leases that are due, and tells the watchers.
+ *
+ * The timer is served on the next turn, after the sockets that are writable: so the writer has its
+ * answer before the watchers are told, and several writes of one turn are told together. */
+static void state_changed(struct server *s) {
+    int64_t now_ns = clock_monotonic_ns(), at_ns = kv_lease_expire(s->kv, now_ns);
+    loop_timer_at(s->fan_out, now_ns);
+    if (at_ns < INT64_MAX)
+        loop_timer_at(s->leases, at_ns);
+    else
+        loop_timer_off(s->leases);
+}
+
+static void on_fan_out(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    struct server *s = arg;
+    streams_send(s->streams);
+}
+
+static void on_leases(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    state_changed(arg);
+}
+
+/* The request's body in one piece; it lives as long as the request. */
+static const char *request_body(struct evhttp_request *req, size_t *ret_n) {
+    struct evbuffer *in = evhttp_request_get_input_buffer(req);
+    *ret_n = evbuffer_get_length(in);
+    return *ret_n ? (const char *)evbuffer_pullup(in, -1) : "";
+}
+
+static void on_watch(struct evhttp_request *req, void *arg) {
+    struct server *s = arg;
+    struct arena arena = {0};
+    struct answer answer = {.status = 200};
+    struct gateway_watch watch;
+    struct err err = {0};
+    size_t n;
+    const char *body = request_body(req, &n);
+    if (gateway_take_watch(&arena, body, n, &watch, &err) == 0) {
+        streams_open(s->streams, req, &watch);
+        loop_timer_at(s->fan_out, clock_monotonic_ns()); /* it may have asked for the past */
+    } else {
+        answer_refuse(&answer, ANSWER_INVALID, err.msg);
+        send_answer(req, &answer);
+    }
+    arena_fini(&arena);
+}
+
+static void on_request(struct evhttp_request *req, void *arg) {
+    struct server *s = arg;
+    struct answer answer = {.status = 200};
+    size_t n;
+    const char *body = request_body(req, &n);
+    const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+    if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
+        answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
+    else
+        answer_request(&answer, s->kv, path ? path : "", body, n, clock_monotonic_ns());
+    send_answer(req, &answer);
+    state_changed(s);
+}
+
+/* ---- connections ---- */
+
+/* HTTP begins with a letter; a TCPStore client (torchrun's c10d backend) with the number of a query
+ * and a binary length. It gets evhttp's 400 and its user a line that says what to do. */
+static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
+    struct server *s = arg;
+    unsigned char first = 'P';
+    if (!info->n_added || info->orig_size || s->stranger_told)
+        return;
+    evbuffer_copyout(in, &first, 1);
+    if (first >= ' ')
+        return;
+    s->stranger_told = true;
+    fprintf(stderr,
+            "rankrun store: a client that speaks no HTTP knocked at port %u, most likely torchrun "
+            "with --rdzv-backend=c10d: it cannot join rankrun agents\n",
+            s->port);
+}
+
+static struct bufferevent *on_connection(struct event_base *base, void *arg) {
+    struct bufferevent *b = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    if (b)
+        evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, arg);
+    return b;
+}
+
+/* ---- the whole ---- */
+
+static struct evhttp *http_server_new(struct server *s) {
+    struct evhttp *h = evhttp_new(loop_base(s->loop));
+    if (!h)
+        abort();
+    evhttp_set_max_body_size(h, BODY_MAX);
+    evhttp_set_max_headers_size(h, HEADERS_MAX);
+    evhttp_set_timeout(h, IDLE_S);
+    evhttp_set_bevcb(h, on_connection, s);
+    evhttp_set_allowed_methods(h, EVHTTP_REQ_POST | EVHTTP_REQ_GET | EVHTTP_REQ_PUT);
+    evhttp_set_cb(h, "/v3/watch", on_watch, s);
+    evhttp_set_gencb(h, on_request, s);
+    return h;
+}
+
+struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
+                          struct err *err) {
+    int fd = -1;
+    if (tcp_listen(host, port, BACKLOG, &fd, &port, err) < 0)
+        return NULL;
+    tcp_bound_silence(fd, SILENCE_S); /* what is accepted inherits it */
+    struct server *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    *s = (struct server){.loop = l, .kv = kv, .port = port};
+    s->streams = streams_new(kv);
+    s->fan_out = loop_timer(l, on_fan_out, s);
+    s->leases = loop_timer(l, on_leases, s);
+    s->http = http_server_new(s);
+    if (evhttp_accept_socket(s->http, fd) == 0)
+        return s;
+    close(fd);
+    server_free(s);
+    err_say(err, -EIO, "libevent did not take the listening socket of %s:%u", host, port);
+    return NULL;
+}
+
+struct server *server_free(struct server *s) {
+    if (!s)
+        return NULL;
+    streams_free(s->streams);
+    evhttp_free(s->http);
+    loop_source_free(s->fan_out);
+    loop_source_free(s->leases);
+    free(s);
+    return NULL;
+}
+
+void server_changed(struct server *s) {
+    state_changed(s);
+}
+
+uint16_t server_port(const struct server *s) {
+    return s->port;
+}
+
+size_t server_watches(const struct server *s) {
+    return streams_count(s->streams);
+}
+
+/* ---- the program ---- */
+
+static void on_end(void *arg, int signo) {
+    (void)signo;
+    loop_stop(arg);
+}
+
+int store_serve(const char *host, uint16_t port, struct err *err) {
+    struct loop *l = loop_new(err);
+    if (!l)
+        return err_wrap(err, "rankrun store: ");
+    struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
+    struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
+    struct kv *kv = kv_new(random_u64(), 0);
+    struct server *s = server_new(l, kv, host, port, err);
+    int rc = s ? 0 : err_wrap(err, "rankrun store: ");
+    if (s) {
+        printf("rankrun store: listening on %s:%u\n", host, server_port(s));
+        fflush(stdout);
+        rc = loop_run(l, err);
+    }
+    server_free(s);
+    kv_free(kv);
+    loop_source_free(term);
+    loop_source_free(intr);
+    loop_free(l);
+    return rc;
+}

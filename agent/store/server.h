@@ -1,0 +1,35 @@
+/* server: the embedded store, the subset of etcd's v3 JSON gateway that rankrun's client speaks,
+ * over the key-value machine of agent/core/kv.h.
+ *
+ *     POST /v3/kv/{range,put,deleterange,txn,compaction}   /v3/lease/{grant,keepalive,revoke}
+ *     POST /v3/watch      one stream per request: a line of JSON per batch of events
+ *
+ * Keys and values are base64, 64-bit integers strings, fields that are zero absent; errors are
+ * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
+ * is answered before its events go out. A watcher whose unsent bytes grow past a limit is cut off:
+ * it comes back and re-reads. There is no authentication and no TLS; listen where only the job's
+ * nodes can reach it. */
+#pragma once
+
+#include "agent/base/err.h"
+#include "agent/sys/loop.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct server;
+struct kv;
+
+/* Listens on host:port (0: a free one) and serves kv, which is lent, from the loop. Whoever
+ * else writes to kv calls server_changed after it. Returns NULL with err when it cannot listen. */
+struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
+                          struct err *err);
+struct server *server_free(struct server *s); /* closes every connection; NULL is allowed */
+/* Tells the watchers on the next turn. */
+void server_changed(struct server *s);
+uint16_t server_port(const struct server *s);
+size_t server_watches(const struct server *s); /* that are open now */
+
+/* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
+ * listens. Returns 0, or -errno with err when it cannot listen. */
+int store_serve(const char *host, uint16_t port, struct err *err);

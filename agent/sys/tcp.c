@@ -1,0 +1,200 @@
+#include "agent/sys/tcp.h"
+
+#include "agent/base/rand.h"
+#include "agent/base/str.h"
+#include "agent/sys/random.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+int tcp_endpoint_parse(const char *text, uint16_t port_absent, struct tcp_endpoint *ret,
+                       struct err *err) {
+    struct tcp_endpoint e = {.port = port_absent};
+    const char *host = text, *end = NULL, *port = NULL;
+    if (text[0] == '[') {
+        host = text + 1;
+        end = strchr(host, ']');
+        port = end && end[1] == ':' ? end + 2 : NULL;
+        if (end && end[1] && !port)
+            end = NULL;
+    } else {
+        end = strrchr(text, ':');
+        port = end ? end + 1 : NULL;
+        end = end ? end : text + strlen(text);
+    }
+    int64_t n = e.port;
+    size_t len = end ? (size_t)(end - host) : 0;
+    if (!len || len >= sizeof(e.host) || (port && !str_to_i64(port, 1, 65535, &n)) ||
+        (text[0] != '[' && memchr(host, ':', len)))
+        return err_say(err, -EINVAL,
+                       "'%s' is no endpoint: give host, host:port or [address]:port with a port "
+                       "from 1 to 65535",
+                       text);
+    memcpy(e.host, host, len);
+    e.port = (uint16_t)n;
+    *ret = e;
+    return 0;
+}
+
+static int resolve(const char *host, uint16_t port, int flags, struct addrinfo **ret,
+                   struct err *err) {
+    char service[8];
+    snprintf(service, sizeof(service), "%u", port);
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV | flags};
+    int rc = getaddrinfo(host, service, &hints, ret);
+    if (rc == 0)
+        return 0;
+    int code = rc == EAI_SYSTEM ? -errno : -EHOSTUNREACH;
+    return err_say(err, code, "cannot resolve host '%s': %s", host, gai_strerror(rc));
+}
+
+static uint16_t bound_port(int fd) {
+    struct sockaddr_in6 a = {0};
+    socklen_t n = sizeof(a);
+    if (getsockname(fd, (struct sockaddr *)&a, &n) < 0)
+        return 0;
+    return ntohs(a.sin6_port); /* the port lies at the same place in sockaddr_in */
+}
+
+static int listen_on(const struct addrinfo *ai, int backlog) {
+    int one = 1, fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, backlog) == 0)
+        return fd;
+    int code = -errno;
+    close(fd);
+    return code;
+}
+
+int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16_t *ret_port,
+               struct err *err) {
+    struct addrinfo *list = NULL;
+    int rc = resolve(host, port, AI_PASSIVE, &list, err);
+    if (rc < 0)
+        return rc;
+    int fd = -EADDRNOTAVAIL;
+    for (struct addrinfo *ai = list; ai && fd < 0; ai = ai->ai_next)
+        fd = listen_on(ai, backlog);
+    freeaddrinfo(list);
+    if (fd < 0)
+        return err_set(err, fd, "listen on %s:%u", host, port);
+    *ret_fd = fd;
+    *ret_port = bound_port(fd);
+    return 0;
+}
+
+/* Both families where there is IPv6: a worker may bind either. */
+static int bind_everywhere(uint16_t port) {
+    int off = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0) {
+        struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+        if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+            return fd;
+        int code = errno;
+        close(fd);
+        if (code == EADDRINUSE)
+            return -code;
+    }
+    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
+        return fd;
+    int code = -errno;
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
+
+static void read_ephemeral_range(unsigned *ret_low, unsigned *ret_high) {
+    FILE *f = fopen("/proc/sys/net/ipv4/ip_local_port_range", "re");
+    unsigned low = 0, high = 0;
+    if (f && fscanf(f, "%u %u", &low, &high) == 2 && low <= high && high < 65536) {
+        *ret_low = low;
+        *ret_high = high;
+    }
+    if (f)
+        fclose(f);
+}
+
+int tcp_reserve_port(int *ret_fd, uint16_t *ret_port, struct err *err) {
+    enum { FIRST = 10000, LAST = 65535, TRIES = 256 };
+    unsigned low = 32768, high = 60999;
+    read_ephemeral_range(&low, &high);
+    unsigned below = low > FIRST ? low - FIRST : 0;
+    unsigned above = high < LAST ? LAST - (high > FIRST ? high : FIRST - 1) : 0;
+    if (below + above == 0) { /* the kernel hands out everything: any port is as good */
+        low = high = FIRST;
+        above = LAST - FIRST;
+    }
+    struct rand r;
+    rand_init(&r, random_u64());
+    uint16_t port = 0;
+    int fd = -EADDRINUSE;
+    for (int i = 0; i < TRIES && fd == -EADDRINUSE; i++) {
+        unsigned n = (unsigned)rand_below(&r, below + above);
+        port = (uint16_t)(n < below ? FIRST + n : LAST - (n - below));
+        fd = bind_everywhere(port);
+    }
+    if (fd < 0)
+        return err_set(err, fd, "reserve a TCP port outside ip_local_port_range (%u-%u)", low,
+                       high);
+    *ret_fd = fd;
+    *ret_port = port;
+    return 0;
+}
+
+bool tcp_host_is_ours(const char *host) {
+    struct addrinfo *list = NULL;
+    bool ours = false;
+    if (resolve(host, 0, 0, &list, NULL) < 0)
+        return false;
+    for (struct addrinfo *ai = list; ai && !ours; ai = ai->ai_next) {
+        int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        ours = fd >= 0 && bind(fd, ai->ai_addr, ai->ai_addrlen) == 0;
+        if (fd >= 0)
+            close(fd);
+    }
+    freeaddrinfo(list);
+    return ours;
+}
+
+int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX],
+                        struct err *err) {
+    struct addrinfo *list = NULL;
+    int rc = resolve(e->host, e->port, 0, &list, err);
+    if (rc < 0)
+        return rc;
+    rc = -ENETUNREACH;
+    for (struct addrinfo *ai = list; ai && rc != 0; ai = ai->ai_next) {
+        struct sockaddr_storage own;
+        socklen_t n = sizeof(own);
+        int fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 && connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
+            getsockname(fd, (struct sockaddr *)&own, &n) == 0)
+            rc = getnameinfo((struct sockaddr *)&own, n, ret_addr, TCP_HOST_MAX, NULL, 0,
+                             NI_NUMERICHOST);
+        if (fd >= 0)
+            close(fd);
+    }
+    freeaddrinfo(list);
+    return rc == 0 ? 0 : err_set(err, -ENETUNREACH, "find a way to %s:%u", e->host, e->port);
+}
+
+void tcp_bound_silence(int fd, int seconds) {
+    int on = 1, third = seconds / 3 > 0 ? seconds / 3 : 1, two = 2, ms = seconds * 1000;
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &third, sizeof(third));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &third, sizeof(third));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &two, sizeof(two));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}

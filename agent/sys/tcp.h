@@ -1,0 +1,44 @@
+/* tcp: listening sockets, reserved ports, and which address is ours.
+ *
+ * All sockets are close-on-exec. Addresses are text: a name or a number; "host:port" with IPv6 in
+ * brackets. Resolving a name may ask the network and block: only done at start-up. */
+#pragma once
+
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TCP_HOST_MAX = 256 };
+
+struct tcp_endpoint {
+    char host[TCP_HOST_MAX]; /* without brackets */
+    uint16_t port;
+};
+
+/* Reads "host", "host:port" or "[v6]:port"; without a port it is port_absent. Returns 0 or -EINVAL
+ * with a sentence that shows the form. */
+int tcp_endpoint_parse(const char *text, uint16_t port_absent, struct tcp_endpoint *ret,
+                       struct err *err);
+
+/* Listens, non-blocking, with SO_REUSEADDR (a store that restarts must not wait for old
+ * connections). port 0: a free one. ret_fd belongs to the caller. Returns 0 or -errno. */
+int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16_t *ret_port,
+               struct err *err);
+
+/* Binds, on every address and without listening, a port that the kernel gives to nobody by itself:
+ * one outside ip_local_port_range. While ret_fd (the caller's) is open no other process can have
+ * it; closing leaves nothing behind. Returns 0 or -errno. */
+int tcp_reserve_port(int *ret_fd, uint16_t *ret_port, struct err *err);
+
+/* True when host names an address of this machine (one that can be bound here). */
+bool tcp_host_is_ours(const char *host);
+
+/* The address this machine uses towards the endpoint, as a number; nothing is sent. Returns 0 or
+ * -errno (no route, name not known). */
+int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX], struct err *err);
+
+/* Makes a connection whose other host vanished without a goodbye end after about seconds, also
+ * when nothing is being sent. Best effort. */
+void tcp_bound_silence(int fd, int seconds);

@@ -1,0 +1,32 @@
+/* spawn_contract ENDPOINT: the contract of a store, over the one that is there. */
+#include "tests/agent/store/contract.h"
+
+static const char *endpoint;
+
+static int set_up(void **state) {
+    static struct contract c;
+    struct loop *l = loop_new(NULL);
+    struct err err = {0};
+    struct store *s = store_client_new(l, endpoint, &err);
+    if (!s)
+        fail_msg("%s", err.msg);
+    contract_begin(&c, l, s);
+    *state = &c;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct contract *c = *state;
+    store_free(c->store);
+    contract_end(c);
+    loop_free(c->loop);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc != 2)
+        return 64;
+    endpoint = argv[1];
+    const struct CMUnitTest tests[] = {CONTRACT_TESTS};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
