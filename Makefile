@@ -13,6 +13,7 @@
 #   V=1 shows the commands      DEPS=0 never installs anything
 BUILD ?= release
 PREFIX ?= /usr/local
+$(if $(filter $(BUILD),release debug asan tsan cov),,$(error BUILD=$(BUILD): release, debug, asan, tsan or cov))
 OUT := build/$(BUILD)
 BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
@@ -46,12 +47,9 @@ LDLIBS.rankquake := -lfyaml -levent_core
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 
-MAIN.rankrun := agent
-MAIN.rankquake := harness
-MAIN.rankprobe := harness/probe
-MAIN.ranktrain := scenarios/jobs/ranktrain
-PROGRAMS := $(foreach p,rankrun rankquake rankprobe ranktrain,\
-              $(if $(wildcard $(MAIN.$p)/main.c),$(BIN)/$p))
+has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
+PROGRAMS := $(call has,agent,rankrun) $(call has,harness,rankquake) \
+            $(call has,harness/probe,rankprobe) $(call has,scenarios/jobs/ranktrain,ranktrain)
 TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
 SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
 Q := $(if $(V),,@)
@@ -112,7 +110,7 @@ uninstall:
 clean:
 	rm -rf build
 help:
-	@sed -n 's/^# \{0,1\}//p;/^[^#]/q' Makefile
+	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
 .PHONY: all deps demo test test-programs soak bench tidy format install uninstall clean help FORCE
 .SECONDARY:

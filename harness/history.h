@@ -8,29 +8,40 @@
  *     kind    what; then the fields of that kind, and node ("n0") and pid (host's) where they apply
  *
  * kinds by source:
- *   harness   run {v, scenario, seed, version, launcher, control}   the first line
+ *
+ *   harness   run {v, scenario, seed, version, launcher, control}   the first line; a control run's
+ *             own history says control: true
  *             node-up {node, addr}   node-down {node, why: killed|off|end}   steady {}
  *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}  the trigger came true
- *             fault-in-force {id, n, fault, t0, targets:[{what, name, node, pid, rank?}]}
+ *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
+ *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             limit {name: start|stall|total, ns}   interrupted {signal}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
- *             job-end {why: ended|limit|interrupted|error}   lag {max_ns, window_ns}
+ *             job-end {why: ended|limit|interrupted|error}   lag {max_ns, window_ns}: the loop was
+ *             late by up to max_ns in the window_ns before t
  *             health {left:[text..], complete}   after the last node is down; on the host
+ *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
- *             fault-evidence {id, n, what}       leftovers {node, processes:[{pid,name}],
- * ports:[n..], shm:[path..], cgroups:[path..]}    counted inside the node after its agent ended
+ *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
+ *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
+ *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
  *             data_bytes_out}   (in: towards the node; data: all but the store's and MASTER_PORT's)
+ *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
- * why}]} read when the last worker of `round` has ended (round 0: before the first) probe
- * worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid} exec-failed {node,
- * pid, error} job       ready | first-collective | step {step, loss, samples, shards:[..]} |
+ *             why}]}   read when the last worker of `round` has ended (round 0: before the first)
+ *
+ *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
+ *             exec-failed {node, pid, error}
+ *
+ *   job       ready | first-collective | step {step, loss, samples, shards:[..]} |
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |
  *             done {model} | other: with node, pid, job_seq, lost
+ *
  *   launcher  launcher {node, pid, what, round}
  *
  * A record in memory is the parse of the line that was written, so a check sees live exactly what
@@ -75,13 +86,19 @@ struct history {
     FILE *out; /* NULL when it was loaded */
     struct buf line;
     struct json_writer writer;
-    bool torn; /* the last line was cut off (a killed harness); it is left out */
+    size_t head;     /* bytes of line that are the common fields */
+    bool torn;       /* the last line was cut off (a killed harness); it is left out */
+    int write_error; /* errno of the first line that could not be written, 0: none */
 };
 
 /* A new history written to path (NULL: memory only). */
 int history_create(struct history *h, const char *path, struct err *err);
-/* Reads a recorded one. Errors name file and line. */
+/* Reads a recorded one. Errors name file and line: -ENOENT and the like when it cannot be read,
+ * -EBADMSG when it is no history, or one that this version does not know. */
 int history_load(struct history *h, const char *path, struct err *err);
+/* *ret becomes the part of h that the sources in mask (1u << SOURCE_...) have said; it shares the
+ * records, so h must outlive it. Freed with history_fini too. */
+void history_filter(struct history *ret, const struct history *h, unsigned mask);
 void history_fini(struct history *h);
 
 /* history_begin opens a line with the common fields; the caller puts what else there is with the
@@ -92,6 +109,11 @@ struct json_writer *history_begin(struct history *h, int64_t t_ns, enum source s
 const struct record *history_end(struct history *h);
 
 bool record_is(const struct record *r, const char *kind);
+const struct json *record_get(const struct record *r, const char *key); /* NULL: absent */
+const char *record_text(const struct record *r, const char *key);       /* "": absent */
+int64_t record_i64(const struct record *r, const char *key, int64_t absent);
+/* The newest record of that source and kind, or NULL. */
+const struct record *history_newest(const struct history *h, enum source source, const char *kind);
 
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \

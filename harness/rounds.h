@@ -55,3 +55,5 @@ struct worker *rounds_worker(const struct rounds *rs,
                              int64_t pid);                         /* the newest with it, or NULL */
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
+/* A worker of `earlier` that had not ended when `later` began, or NULL. */
+const struct worker *round_outlives(const struct round *earlier, const struct round *later);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "harness/history.h"
+#include "harness/incidents.h"
 #include "harness/rounds.h"
 #include "harness/scenario/scenario.h"
 
@@ -14,14 +15,17 @@ enum finding_class {
     CLASS_INVARIANT, /* always judged: fail is 1 */
     CLASS_EXPECT,    /* asked for by the scenario: fail is 1 unless the run is inconclusive */
     CLASS_FAULTS,    /* did the faults take effect: anything but pass is 2 */
-    CLASS_HARNESS,   /* is the harness healthy: fail is 3, or 5 for an incomplete cleanup */
+    CLASS_HARNESS,   /* is the harness healthy: fail is 3 */
+    CLASS_CLEANUP,   /* has the harness left something behind: fail is 5 */
 };
 
-/* Everything a check may look at. */
+/* Everything a check may look at. For verdict_judge the first two are enough: it gives each check a
+ * history, rounds and incidents made of the sources which that check has declared. */
 struct trial {
     const struct scenario *scenario;
     const struct history *history;
     const struct rounds *rounds;
+    const struct incidents *incidents;
 };
 
 struct finding {
@@ -52,11 +56,14 @@ void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...
 void finding_prove(struct finding *f, int64_t seq);
 
 const char *finding_status_name(enum finding_status s); /* "pass" ... */
+/* The finding to show first: what decided the exit code, NULL when everything is well. */
+const struct finding *verdict_first(const struct verdict *v);
 
 /* Runs every check of the table over the trial. */
 void verdict_judge(struct verdict *v, const struct trial *t);
-/* verdict.json, written and read. */
+/* verdict.json. It is never read back: the verdict of a recorded run is judged again. */
 int verdict_write(const struct verdict *v, const char *path, struct err *err);
-/* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2; else 1 an expect
- * failed; else 0; 5 replaces 0 and 2. */
+void verdict_json(const struct verdict *v, struct json_writer *w); /* the same, as one object */
+/* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2 when a fault did not
+ * take effect or a question stayed open; else 1 an expect failed; else 0; 5 replaces 0 and 2. */
 int verdict_exit_code(const struct verdict *v, const struct history *h);

@@ -62,3 +62,15 @@ void arena_fini(struct arena *a) {
         free(b);
     }
 }
+
+void arena_clear(struct arena *a) {
+    while (a->head && a->head->next) {
+        struct arena_block *b = a->head;
+        a->head = b->next;
+        free(b);
+    }
+    if (!a->head)
+        return;
+    memset(a->head->bytes, 0, a->head->used);
+    a->head->used = 0;
+}

@@ -16,6 +16,8 @@ char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Frees everything and leaves an empty arena; {0} is an empty arena too. */
 void arena_fini(struct arena *a);
+/* Empties it but keeps a block, for what is filled and emptied again and again. */
+void arena_clear(struct arena *a);
 
 #define arena_new(a, type)      ((type *)arena_alloc((a), sizeof(type)))
 #define arena_array(a, type, n) ((type *)arena_alloc((a), sizeof(type) * (n)))

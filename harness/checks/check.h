@@ -20,5 +20,9 @@ struct check {
     void (*judge)(const struct trial *t, struct finding *f);
 };
 
+/* For checks about rounds. False when no worker was seen to start, with the finding filled: nothing
+ * to judge where the job was meant to fail, an open question where it was meant to train. */
+bool check_sees_rounds(const struct trial *t, struct finding *f);
+
 extern const struct check *const checks[]; /* alphabetical, NULL-ended */
 const struct check *check_find(const char *name);

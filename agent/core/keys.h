@@ -1,0 +1,191 @@
+/* keys: every key of a job in the store, and what its value says, as plain data.
+ *
+ *   /rankrun/<run_id>/cur                    the incarnation and what all agents must agree on
+ *   /rankrun/<run_id>/<inc>/m/<uid>          member: who this session is
+ *   /rankrun/<run_id>/<inc>/s/<uid>          session: exists = may have workers; is also the beat
+ *   /rankrun/<run_id>/<inc>/gone/<uid>       a death certificate: has no worker, can start none
+ *   /rankrun/<run_id>/<inc>/lead             who coordinates
+ *   /rankrun/<run_id>/<inc>/plan/<pid>/<uid> one member's place in one proposed round; immutable
+ *   /rankrun/<run_id>/<inc>/head             the round, its phase, the restarts, the outcome
+ *   /rankrun/<run_id>/<inc>/ack/<round>/<uid>   workers of rounds <= round are dead (waited for)
+ *   /rankrun/<run_id>/<inc>/done/<round>/<uid>  all workers of the round exited 0
+ *
+ * A uid is one session of one agent: 32 hex digits, new after every revocation. A round in a key
+ * has ten digits, so that rounds sort. A run id is escaped (%xx) where it holds '/', '%' or bytes
+ * that do not print. How values are written as JSON is the store's matter (agent/store/codec.c).
+ *
+ * All structs are fixed in size and hold no pointers: they can be copied and compared. */
+#pragma once
+
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    UID_SIZE = 33,
+    INC_SIZE = 17,
+    PID_SIZE = 64, /* "<round>-<revision of lead>-<n>" */
+    NAME_SIZE = 256,
+    ROLE_SIZE = 64,
+    ERROR_SIZE = 256,
+    ATTEMPT_SIZE = 64,
+    TOKEN_SIZE = 33,
+    RUN_ID_MAX = 256,
+    KEY_SIZE = 1024, /* of a key as text, with its NUL */
+};
+
+enum key_kind {
+    KEY_CUR,
+    KEY_MEMBER,
+    KEY_SESSION,
+    KEY_GONE,
+    KEY_LEAD,
+    KEY_PLAN,
+    KEY_HEAD,
+    KEY_ACK,
+    KEY_DONE,
+    KEY_INCARNATION, /* with KEYS_ALL only: everything but cur */
+};
+
+enum key_scope {
+    KEYS_ONE,   /* this key */
+    KEYS_ALL,   /* all keys of the kind; of a plan: of its pid; of acks and dones: of its round */
+    KEYS_BELOW, /* acks and dones of all rounds before this one */
+};
+
+struct key {
+    enum key_kind kind;
+    enum key_scope scope;
+    int64_t round;      /* KEY_ACK, KEY_DONE */
+    char inc[INC_SIZE]; /* all but KEY_CUR */
+    char pid[PID_SIZE]; /* KEY_PLAN */
+    char uid[UID_SIZE]; /* member, session, gone, plan, ack, done, unless a whole range */
+};
+
+/* --- values ---------------------------------------------------------------------------------- */
+
+struct timing {
+    int64_t hb_ns, fence_ns, hard_ns, suspect_ns;
+};
+
+enum restart_mode { RESTART_COUNT_JOB, RESTART_COUNT_NODE };
+
+struct cur_value {
+    char inc[INC_SIZE]; /* 16 hex digits; the job's lease id is made of it, see key_lease */
+    char attempt[ATTEMPT_SIZE];
+    int min, max, max_restarts;
+    enum restart_mode restart_mode;
+    struct timing timing;
+};
+
+enum member_want { WANT_MEMBER, WANT_STANDBY };
+
+struct member_value {
+    char node[NAME_SIZE]; /* identity of the node: its disk */
+    char addr[NAME_SIZE];
+    int slots; /* workers on this node */
+    char role[ROLE_SIZE];
+    enum member_want want;
+    int64_t last_round; /* this node was in, 0: none */
+};
+
+struct session_value {
+    int64_t seq; /* of the beat; 0: the join */
+};
+
+enum gone_why { GONE_LEFT, GONE_SILENT };
+
+struct gone_value {
+    enum gone_why why;
+};
+
+struct lead_value {
+    char uid[UID_SIZE];
+};
+
+struct plan_value {
+    int group_rank;
+    int rank_base; /* RANK of local rank 0 */
+    int world;
+    int role_rank_base, role_world;
+};
+
+enum head_phase { HEAD_NONE, HEAD_FORM, HEAD_RUN, HEAD_END, HEAD_CLOSED };
+enum head_cause { CAUSE_NONE, CAUSE_FAILURE, CAUSE_MEMBERSHIP };
+enum head_outcome { OUTCOME_NONE, OUTCOME_SUCCEEDED, OUTCOME_FAILED };
+
+/* The first failure of a round. */
+struct failure {
+    char uid[UID_SIZE]; /* empty: there is none, or it is nobody's (too few nodes) */
+    char node[NAME_SIZE];
+    int rank, local_rank; /* -1: not of one worker */
+    int64_t pid;
+    int wait_status; /* as of waitpid */
+    char error[ERROR_SIZE];
+    int64_t realtime_ns; /* for people */
+};
+
+struct head_value {
+    int64_t round;
+    enum head_phase phase;
+    char pid[PID_SIZE]; /* the plan of `round` */
+    int n;              /* its members */
+    int64_t last_round; /* the last round that reached RUN; 0: none */
+    char last_pid[PID_SIZE];
+    int last_n;
+    int restarts;
+    enum head_cause cause; /* why the last round ended */
+    struct failure failure;
+    int world; /* workers of the round; from RUN on, as all below */
+    char master_addr[NAME_SIZE];
+    int master_port;
+    char token[TOKEN_SIZE];    /* random, of this round */
+    enum head_outcome outcome; /* in HEAD_CLOSED */
+};
+
+enum ack_why { ACK_OK, ACK_FAILED, ACK_FENCED };
+
+struct ack_value {
+    enum ack_why why;
+    char error[ERROR_SIZE];
+    char addr[NAME_SIZE]; /* where rank 0 would listen, were it on this node */
+    int port;
+};
+
+struct done_value {
+    int64_t round;
+};
+
+/* Which member is set follows from the kind of the key. */
+union value {
+    struct cur_value cur;
+    struct member_value member;
+    struct session_value session;
+    struct gone_value gone;
+    struct lead_value lead;
+    struct plan_value plan;
+    struct head_value head;
+    struct ack_value ack;
+    struct done_value done;
+};
+
+/* The size of the member of the union that a kind uses; 0 for KEY_INCARNATION. */
+size_t value_size(enum key_kind kind);
+
+/* --- keys as text ---------------------------------------------------------------------------- */
+
+/* What a key (or a whole scope) is in the store. For one key range_end is "". Both are written with
+ * a NUL. Never fails: run ids longer than RUN_ID_MAX must be refused before (key_run_id_check). */
+void key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
+                char range_end[KEY_SIZE]);
+
+/* Reads a key of this run back. Returns false for a key that is none of ours. */
+bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret);
+
+/* 0, or -EINVAL with a sentence: empty, or too long. */
+int key_run_id_check(const char *run_id, struct err *err);
+
+/* The id of the lease that all keys of an incarnation hang on: never 0. */
+int64_t key_lease(const char inc[INC_SIZE]);

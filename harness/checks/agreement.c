@@ -1,0 +1,79 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+static const char broken[] = "Agreement: all workers of a round are told the same.";
+
+static bool differ(struct finding *f, const struct worker *a, const struct worker *b,
+                   const char *variable) {
+    finding_fail(f, broken, "the same in the environment of all workers of a round",
+                 "%s is %s for rank %d on %s and %s for rank %d on %s, which ran at the same time",
+                 variable, json_get_string(a->env, variable, "(missing)"), a->rank, a->node,
+                 json_get_string(b->env, variable, "(missing)"), b->rank, b->node);
+    finding_prove(f, a->start_seq);
+    finding_prove(f, b->start_seq);
+    return false;
+}
+
+static bool same(const struct worker *a, const struct worker *b, const char *variable) {
+    return str_eq(json_get_string(a->env, variable, ""), json_get_string(b->env, variable, ""));
+}
+
+/* What is not part of a round's identity must be the same as well. */
+static bool judge_within(struct finding *f, const struct round *r) {
+    static const char *const variables[] = {"GROUP_WORLD_SIZE", "TORCHELASTIC_MAX_RESTARTS"};
+    for (size_t i = 1; i < r->n; i++)
+        for (size_t k = 0; k < sizeof(variables) / sizeof(*variables); k++)
+            if (!same(r->workers[0], r->workers[i], variables[k]))
+                return differ(f, r->workers[0], r->workers[i], variables[k]);
+    return true;
+}
+
+static bool share_a_rank(const struct round *a, const struct round *b) {
+    for (size_t i = 0; i < a->n; i++)
+        if (round_rank(b, a->workers[i]->rank))
+            return true;
+    return false;
+}
+
+/* Workers that were told different things make up rounds of their own, none of which completes:
+ * such a round began while another was alive and took ranks that the other one lacks. */
+static bool judge_between(const struct trial *t, struct finding *f, const struct round *a,
+                          const struct round *b) {
+    static const char *const variables[] = {"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "MASTER_ADDR",
+                                            "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"};
+    size_t n = sizeof(variables) / sizeof(*variables) - t->scenario->torchrun_semantics;
+    if ((a->complete && b->complete) || !round_outlives(a, b) || share_a_rank(a, b))
+        return true;
+    for (size_t k = 0; k < n; k++)
+        if (!same(a->workers[0], b->workers[0], variables[k]))
+            return differ(f, a->workers[0], b->workers[0], variables[k]);
+    return true;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    if (!check_sees_rounds(t, f))
+        return;
+    for (size_t i = 0; i < rs->n; i++) {
+        if (!judge_within(f, rs->v[i]))
+            return;
+        for (size_t k = 0; k < i; k++)
+            if (!judge_between(t, f, rs->v[k], rs->v[i]))
+                return;
+    }
+    finding_pass(f,
+                 "world size, master, run id and restart count are the same within each of %zu "
+                 "round%s",
+                 rs->n, rs->n == 1 ? "" : "s");
+}
+
+const struct check check_agreement = {
+    .name = "agreement",
+    .summary = "all workers of a round see one world size, master, run id and restart count",
+    .text = "Workers that were told different things wait for each other until a timeout, or train "
+            "on in two halves. Judged by the environment that each worker was started with.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};

@@ -1,0 +1,89 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+
+static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
+
+static const char *why_not(const struct trial *t, const char *id) {
+    history_each(r, t->history) if (record_is(r, "fault-not-fired") &&
+                                    str_eq(record_text(r, "id"), id)) return record_text(r, "why");
+    return "its moment did not come";
+}
+
+static bool judge_incident(struct finding *f, const struct incident *i) {
+    char expected[200];
+    finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
+    if (i->failed || !i->in_force) {
+        snprintf(expected, sizeof(expected), "%s (%s) in force", i->id, i->fault);
+        finding_fail(f, broken, expected, "it could not be brought in force: %s",
+                     i->failed ? i->failed : "no word came back");
+        return false;
+    }
+    if (!i->evidence_seq) {
+        finding_unknown(f, broken,
+                        "%s (%s) was in force, but nothing outside shows that it was felt", i->id,
+                        i->fault);
+        return false;
+    }
+    return true;
+}
+
+static bool healed(const struct trial *t, const struct action *a) {
+    const struct action *fault = &t->scenario->timeline[a->heal];
+    for (size_t i = 0; i < t->incidents->n; i++)
+        if (str_eq(t->incidents->v[i]->id, fault->id) && t->incidents->v[i]->recovered)
+            return true;
+    return false;
+}
+
+static bool judge_action(const struct trial *t, struct finding *f, const struct action *a) {
+    int n = 0, wanted = a->times == TIMES_N && a->times_n > 0 ? a->times_n : 1;
+    char expected[200];
+    if (!a->fault) {
+        if (healed(t, a))
+            return true;
+        finding_fail(f, broken, "the healing of the timeline happens", "%s did not heal: %s", a->id,
+                     why_not(t, a->id));
+        return false;
+    }
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        if (!str_eq(t->incidents->v[i]->id, a->id))
+            continue;
+        if (!judge_incident(f, t->incidents->v[i]))
+            return false;
+        n++;
+    }
+    if (n >= wanted)
+        return true;
+    snprintf(expected, sizeof(expected), "%s (%s) fires %d time%s", a->id, a->fault, wanted,
+             wanted == 1 ? "" : "s");
+    finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",
+                 why_not(t, a->id));
+    return false;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    size_t n = t->scenario->timeline_n;
+    for (size_t i = 0; i < n; i++)
+        if (!judge_action(t, f, &t->scenario->timeline[i]))
+            return;
+    if (!n) {
+        finding_pass(f, "the timeline is empty: nothing was to be injected");
+        return;
+    }
+    *f = (struct finding){.check = f->check, .class = f->class};
+    finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
+}
+
+const struct check check_fired = {
+    .name = "fired",
+    .summary = "every fault of the timeline fired, came in force and left evidence",
+    .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
+            "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
+            "agent that started: never what the job or the launcher says.",
+    .class = CLASS_FAULTS,
+    .sources = SOURCES(KERNEL) | SOURCES(WIRE),
+    .judge = judge,
+};

@@ -1,0 +1,69 @@
+#include "harness/checks/check.h"
+
+/* The harness stamps what it receives; when its loop was late, two stamps that are closer together
+ * than that may lie in the wrong order. */
+static int64_t lag_around(const struct history *h, int64_t t_ns) {
+    int64_t lag = 0;
+    history_each(r, h) {
+        if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
+            continue;
+        int64_t window = record_i64(r, "window_ns", 0), max = record_i64(r, "max_ns", 0);
+        if (r->t_ns >= t_ns && r->t_ns - window <= t_ns + max && max > lag)
+            lag = max;
+    }
+    return lag;
+}
+
+static void judge_pair(const struct trial *t, struct finding *f, const struct worker *old,
+                       const struct round *next) {
+    if (!old->exit_ns) {
+        finding_unknown(f, "One round at a time: nobody saw when a worker ended.",
+                        "rank %d on %s of round %d was never seen to end; round %d began after it",
+                        old->rank, old->node, old->round, next->number);
+        finding_prove(f, old->start_seq);
+        finding_prove(f, next->workers[0]->start_seq);
+        return;
+    }
+    int64_t late = old->exit_ns - next->first_start_ns;
+    const struct worker *first = next->workers[0];
+    if (late < lag_around(t->history, next->first_start_ns))
+        finding_unknown(f, "One round at a time: the order of two stamps is not certain.",
+                        "round %d began %.1f ms before rank %d on %s of round %d was seen to end, "
+                        "which is less than the harness was late itself",
+                        next->number, (double)late / 1e6, old->rank, old->node, old->round);
+    else
+        finding_fail(f,
+                     "One round at a time: a round starts when all workers of the last are dead.",
+                     "every worker of the earlier rounds has ended before the next round starts",
+                     "rank %d on %s of round %d started while rank %d on %s of round %d was alive "
+                     "(for another %.1f ms)",
+                     first->rank, first->node, next->number, old->rank, old->node, old->round,
+                     (double)late / 1e6);
+    finding_prove(f, first->start_seq);
+    finding_prove(f, old->exit_seq);
+}
+
+/* An overlap that is certain is worth more than one that is not, so those come first. */
+static void judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    if (!check_sees_rounds(t, f))
+        return;
+    finding_pass(f, "%zu round%s, one after the other", rs->n, rs->n == 1 ? "" : "s");
+    for (size_t later = 1; later < rs->n; later++)
+        for (size_t earlier = 0; earlier < later; earlier++) {
+            const struct worker *old = round_outlives(rs->v[earlier], rs->v[later]);
+            if (old && f->status != FINDING_FAIL)
+                judge_pair(t, f, old, rs->v[later]);
+        }
+}
+
+const struct check check_one_round = {
+    .name = "one_round",
+    .summary = "no worker starts before every worker of the earlier rounds has ended",
+    .text = "Two rounds that run at once train the same model twice, write over each other's "
+            "checkpoints and answer each other's connections. Judged by the starts that rankprobe "
+            "reports and the ends that the kernel reports.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};

@@ -1,0 +1,290 @@
+#include "harness/incidents.h"
+
+#include "agent/base/str.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+const char *phase_name(enum phase p) {
+    static const char *const names[PHASE_N] = {"detect", "stop", "rendezvous", "start",
+                                               "init",   "load", "first step"};
+    assert(p < PHASE_N);
+    return names[p];
+}
+
+const struct incident *incidents_find(const struct incidents *is, const char *id, int n) {
+    for (size_t i = 0; i < is->n; i++)
+        if (str_eq(is->v[i]->id, id) && is->v[i]->n == n)
+            return is->v[i];
+    return NULL;
+}
+
+bool incident_hits(const struct incident *i, const struct worker *w) {
+    for (size_t k = 0; k < i->targets_n; k++) {
+        const struct incident_target *t = &i->targets[k];
+        if (str_eq(t->what, "worker") ? t->pid == w->pid
+                                      : !str_eq(t->what, "store") && str_eq(t->node, w->node))
+            return true;
+    }
+    return false;
+}
+
+/* ---- reading the records ---- */
+
+static struct incident *incident_of(struct incidents *is, const struct record *r) {
+    const char *id = record_text(r, "id");
+    int n = (int)record_i64(r, "n", 1);
+    const struct incident *found = incidents_find(is, id, n);
+    if (found)
+        return (struct incident *)found;
+    if (is->n == is->cap) {
+        struct incident **old = is->v;
+        is->cap = is->cap ? is->cap * 2 : 16;
+        is->v = arena_array(&is->arena, struct incident *, is->cap);
+        if (is->n)
+            memcpy(is->v, old, is->n * sizeof(struct incident *));
+    }
+    struct incident *i = arena_new(&is->arena, struct incident);
+    *i = (struct incident){.id = id, .fault = "", .n = n, .step = -1, .evidence = ""};
+    is->v[is->n++] = i;
+    return i;
+}
+
+static void read_fired(struct incident *i, const struct record *r) {
+    i->fired = true;
+    i->fired_ns = r->t_ns;
+    i->fired_seq = r->seq;
+    i->fault = record_text(r, "fault");
+    i->step = record_i64(r, "step", -1);
+    i->lag_ns = record_i64(r, "lag_ns", 0);
+    i->held = json_get_bool(r->fields, "held", false);
+}
+
+/* Faults that take the node or its agent away, for histories that do not say it themselves. */
+static bool name_ends_node(const char *fault) {
+    static const char *const names[] = {"agent-kill", "node-kill", "node-leave", "node-poweroff"};
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+        if (str_eq(fault, names[k]))
+            return true;
+    return false;
+}
+
+static void read_in_force(struct incidents *is, struct incident *i, const struct record *r) {
+    const struct json *targets = record_get(r, "targets");
+    size_t n = targets && targets->type == JSON_ARRAY ? targets->length : 0;
+    struct incident_target *v = arena_array(&is->arena, struct incident_target, n ? n : 1);
+    i->in_force = true;
+    i->force_seq = r->seq;
+    i->t0_ns = record_i64(r, "t0", r->t_ns);
+    if (!i->fired_ns)
+        i->fired_ns = i->t0_ns;
+    if (!*i->fault)
+        i->fault = record_text(r, "fault");
+    i->ends_node = json_get_bool(r->fields, "ends_node", name_ends_node(i->fault));
+    json_each(t, n ? targets : NULL) v[i->targets_n++] = (struct incident_target){
+        .what = json_get_string(t, "what", ""),
+        .name = json_get_string(t, "name", ""),
+        .node = json_get_string(t, "node", ""),
+        .pid = json_get_i64(t, "pid", 0),
+    };
+    i->targets = v;
+}
+
+static void read_record(struct incidents *is, const struct record *r) {
+    if (strncmp(r->kind, "fault-", 6) != 0 || record_is(r, "fault-not-fired") ||
+        !*record_text(r, "id"))
+        return;
+    bool harness = r->source == SOURCE_HARNESS;
+    if (harness && record_is(r, "fault-fired")) {
+        read_fired(incident_of(is, r), r);
+    } else if (harness && record_is(r, "fault-in-force")) {
+        read_in_force(is, incident_of(is, r), r);
+    } else if (harness && record_is(r, "fault-failed")) {
+        incident_of(is, r)->failed = record_text(r, "error");
+    } else if (harness && record_is(r, "fault-recovered")) {
+        struct incident *i = incident_of(is, r);
+        i->recovered = true;
+        i->recovered_ns = r->t_ns;
+    } else if (record_is(r, "fault-evidence") && source_is_evidence(r->source)) {
+        struct incident *i = incident_of(is, r);
+        i->evidence = record_text(r, "what");
+        i->evidence_seq = r->seq;
+        i->evidence_ns = r->t_ns;
+    }
+}
+
+/* ---- what it did ---- */
+
+static const struct round *round_at(const struct rounds *rs, int64_t t_ns) {
+    for (size_t i = rs->n; i-- > 0;)
+        if (rs->v[i]->first_start_ns <= t_ns)
+            return rs->v[i];
+    return NULL;
+}
+
+static bool ended_badly(const struct worker *w) {
+    return w->exit_ns && (!w->exit_known || w->exit_code || w->exit_signal);
+}
+
+/* The first worker of r that ended at or after t; NULL: none. */
+static const struct worker *first_end(const struct round *r, int64_t t_ns) {
+    const struct worker *first = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (w->exit_ns >= t_ns && w->exit_ns && (!first || w->exit_ns < first->exit_ns))
+            first = w;
+    }
+    return first;
+}
+
+static bool killed_member(const struct incident *i) {
+    for (size_t k = 0; k < i->round->n; k++) {
+        const struct worker *w = i->round->workers[k];
+        if (incident_hits(i, w) && w->exit_ns >= i->fired_ns && ended_badly(w) &&
+            (i->ends_node || str_eq(i->targets[0].what, "worker")))
+            return true;
+    }
+    return false;
+}
+
+/* Among those that fired before the round began to end, only the last can be its cause. */
+static bool ended_round(const struct incidents *is, const struct rounds *rs,
+                        const struct incident *i) {
+    if (killed_member(i))
+        return true;
+    const struct worker *first = first_end(i->round, i->fired_ns);
+    if (!first || (!ended_badly(first) && (size_t)i->round->number == rs->n))
+        return false;
+    for (size_t k = 0; k < is->n; k++)
+        if (is->v[k] != i && is->v[k]->in_force && is->v[k]->fired_ns > i->fired_ns &&
+            is->v[k]->fired_ns <= first->exit_ns)
+            return false;
+    return true;
+}
+
+/* ---- times ---- */
+
+static bool on_target_node(const struct incident *i, const struct worker *w) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (str_eq(i->targets[k].node, w->node))
+            return true;
+    return false;
+}
+
+/* The first bystander that ended: on another node if there is one, else another worker. */
+static const struct worker *detector(const struct incident *i) {
+    const struct worker *elsewhere = NULL, *beside = NULL;
+    bool others = false;
+    for (size_t k = 0; k < i->round->n; k++) {
+        const struct worker *w = i->round->workers[k];
+        bool other = !on_target_node(i, w);
+        const struct worker **best = other ? &elsewhere : &beside;
+        others |= other;
+        if (w->exit_ns < i->fired_ns || !w->exit_ns || (!other && incident_hits(i, w)))
+            continue;
+        if (!*best || w->exit_ns < (*best)->exit_ns)
+            *best = w;
+    }
+    return others ? elsewhere : beside;
+}
+
+static bool alone(const struct incident *i) {
+    for (size_t k = 0; k < i->round->n; k++)
+        if (!incident_hits(i, i->round->workers[k]))
+            return false;
+    return true;
+}
+
+/* The latest of one stamp over all workers of a round; 0 when one of them lacks it. */
+static int64_t latest(const struct round *r, size_t stamp_offset) {
+    int64_t last = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t one;
+        memcpy(&one, (const char *)r->workers[i] + stamp_offset, sizeof(one));
+        if (!one)
+            return 0;
+        last = one > last ? one : last;
+    }
+    return last;
+}
+
+#define LATEST(round, field) latest((round), offsetof(struct worker, field))
+
+static bool sends_steps(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->first_step_ns)
+            return true;
+    return false;
+}
+
+/* The next complete round; the first of those that got to a step, when there is one. */
+static const struct round *next_round(const struct rounds *rs, int number) {
+    const struct round *next = NULL;
+    for (size_t i = (size_t)number; i < rs->n; i++) {
+        if (!rs->v[i]->complete)
+            continue;
+        if (!next)
+            next = rs->v[i];
+        if (LATEST(rs->v[i], first_step_ns))
+            return rs->v[i];
+    }
+    return next;
+}
+
+static int64_t since(int64_t from_ns, int64_t to_ns) {
+    if (!from_ns || !to_ns)
+        return -1;
+    return to_ns > from_ns ? to_ns - from_ns : 0;
+}
+
+static void measure(struct incident *i, const struct rounds *rs) {
+    const struct worker *first = detector(i);
+    int64_t stamps[PHASE_N + 1] = {i->t0_ns};
+    i->next = next_round(rs, i->round->number);
+    if (first) {
+        stamps[1] = first->exit_ns;
+        i->by_signal = first->exit_known && first->exit_signal;
+    } else if (alone(i) && i->next) {
+        stamps[1] = i->next->first_start_ns;
+    }
+    stamps[2] = LATEST(i->round, exit_ns);
+    if (i->next) {
+        stamps[3] = i->next->first_start_ns;
+        stamps[4] = i->next->last_start_ns;
+        stamps[5] = LATEST(i->next, ready_ns);
+        stamps[6] = LATEST(i->next, resume_ns);
+        stamps[7] = LATEST(i->next, first_step_ns);
+        i->recover_ns = since(i->t0_ns, sends_steps(rs) ? stamps[7] : stamps[4]);
+    }
+    for (int p = 0; p < PHASE_N; p++)
+        i->phase_ns[p] = since(stamps[p], stamps[p + 1]);
+}
+
+static void consequences(const struct incidents *is, struct incident *i, const struct rounds *rs) {
+    for (int p = 0; p < PHASE_N; p++)
+        i->phase_ns[p] = -1;
+    i->recover_ns = -1;
+    if (!i->in_force)
+        return;
+    i->round = round_at(rs, i->t0_ns);
+    if (!i->round)
+        return;
+    i->ended_round = ended_round(is, rs, i);
+    if (i->ended_round)
+        measure(i, rs);
+}
+
+void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs) {
+    *is = (struct incidents){0};
+    history_each(r, h) read_record(is, r);
+    for (size_t i = 0; i < is->n; i++)
+        consequences(is, is->v[i], rs);
+}
+
+void incidents_fini(struct incidents *is) {
+    if (!is)
+        return;
+    arena_fini(&is->arena);
+    *is = (struct incidents){0};
+}

@@ -1,0 +1,196 @@
+#include "harness/rounds.h"
+
+#include "agent/base/str.h"
+
+#include <string.h>
+
+/* ---- growing arrays in the arena ---- */
+
+static void *grown(struct arena *a, void *old, size_t n, size_t *cap, size_t size) {
+    if (n < *cap)
+        return old;
+    *cap = *cap ? *cap * 2 : 16;
+    void *fresh = arena_alloc(a, *cap * size);
+    if (n)
+        memcpy(fresh, old, n * size);
+    return fresh;
+}
+
+/* ---- a worker ---- */
+
+static int env_int(const struct json *env, const char *name) {
+    int64_t v;
+    return str_to_i64(json_get_string(env, name, ""), 0, INT32_MAX, &v) ? (int)v : -1;
+}
+
+static struct worker *worker_new(struct rounds *rs, const struct record *r) {
+    const struct json *env = record_get(r, "env");
+    struct worker *w = arena_new(&rs->arena, struct worker);
+    *w = (struct worker){
+        .node = r->node,
+        .pid = r->pid,
+        .rank = env_int(env, "RANK"),
+        .local_rank = env_int(env, "LOCAL_RANK"),
+        .group_rank = env_int(env, "GROUP_RANK"),
+        .role_rank = env_int(env, "ROLE_RANK"),
+        .world_size = env_int(env, "WORLD_SIZE"),
+        .local_world_size = env_int(env, "LOCAL_WORLD_SIZE"),
+        .role_world_size = env_int(env, "ROLE_WORLD_SIZE"),
+        .group_world_size = env_int(env, "GROUP_WORLD_SIZE"),
+        .restart_count = env_int(env, "TORCHELASTIC_RESTART_COUNT"),
+        .max_restarts = env_int(env, "TORCHELASTIC_MAX_RESTARTS"),
+        .role = json_get_string(env, "ROLE_NAME", ""),
+        .master_addr = json_get_string(env, "MASTER_ADDR", ""),
+        .master_port = json_get_string(env, "MASTER_PORT", ""),
+        .run_id = json_get_string(env, "TORCHELASTIC_RUN_ID", ""),
+        .env = env,
+        .start_ns = r->t_ns,
+        .start_seq = r->seq,
+        .resume_step = -1,
+        .last_step = -1,
+        .model = "",
+    };
+    return w;
+}
+
+/* ---- rounds ---- */
+
+static bool agrees(const struct rounds *rs, const struct round *r, const struct worker *w) {
+    const struct worker *first = r->workers[0];
+    return w->world_size == first->world_size && str_eq(w->run_id, first->run_id) &&
+           str_eq(w->master_addr, first->master_addr) &&
+           str_eq(w->master_port, first->master_port) &&
+           (!rs->strict || w->restart_count == first->restart_count);
+}
+
+const struct worker *round_rank(const struct round *r, int rank) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->rank == rank)
+            return r->workers[i];
+    return NULL;
+}
+
+const struct worker *round_outlives(const struct round *earlier, const struct round *later) {
+    for (size_t i = 0; i < earlier->n; i++) {
+        const struct worker *w = earlier->workers[i];
+        if (w->start_ns <= later->first_start_ns &&
+            (!w->exit_ns || w->exit_ns > later->first_start_ns))
+            return w;
+    }
+    return NULL;
+}
+
+static struct round *round_new(struct rounds *rs, const struct worker *w) {
+    struct round *r = arena_new(&rs->arena, struct round);
+    rs->v = grown(&rs->arena, rs->v, rs->n, &rs->cap, sizeof(*rs->v));
+    rs->v[rs->n++] = r;
+    *r = (struct round){
+        .number = (int)rs->n, .world_size = w->world_size, .first_start_ns = w->start_ns};
+    return r;
+}
+
+static struct round *round_of(struct rounds *rs, const struct worker *w) {
+    for (size_t i = rs->n; i-- > 0;)
+        if (agrees(rs, rs->v[i], w) && !round_rank(rs->v[i], w->rank))
+            return rs->v[i];
+    return round_new(rs, w);
+}
+
+static void start(struct rounds *rs, const struct record *rec) {
+    struct worker *w = worker_new(rs, rec);
+    struct round *r = round_of(rs, w);
+    r->workers = grown(&rs->arena, r->workers, r->n, &r->cap, sizeof(*r->workers));
+    r->workers[r->n++] = w;
+    r->started++;
+    w->round = r->number;
+    rs->workers =
+        grown(&rs->arena, rs->workers, rs->workers_n, &rs->workers_cap, sizeof(*rs->workers));
+    rs->workers[rs->workers_n++] = w;
+    if (!r->complete && r->started == r->world_size) {
+        r->complete = true;
+        r->last_start_ns = w->start_ns;
+    }
+}
+
+/* ---- what happens to a worker afterwards ---- */
+
+static void end(struct worker *w, const struct record *r) {
+    if (w->exit_ns)
+        return;
+    w->exit_ns = r->t_ns;
+    w->exit_seq = r->seq;
+    w->exit_code = (int)record_i64(r, "code", 0);
+    w->exit_signal = (int)record_i64(r, "signal", 0);
+    w->exit_known = record_get(r, "code") || record_get(r, "signal");
+}
+
+static void hear(struct worker *w, const struct record *r) {
+    int64_t lost = record_i64(r, "lost", 0);
+    if (lost > w->lost_events)
+        w->lost_events = lost;
+    if (record_is(r, "step")) {
+        int64_t step = record_i64(r, "step", -1);
+        if (!w->first_step_ns)
+            w->first_step_ns = r->t_ns;
+        w->last_step_ns = r->t_ns;
+        if (step > w->last_step)
+            w->last_step = step;
+    } else if (record_is(r, "ready") && !w->ready_ns) {
+        w->ready_ns = r->t_ns;
+    } else if (record_is(r, "resume") && !w->resume_ns) {
+        w->resume_ns = r->t_ns;
+        w->resume_step = record_i64(r, "step", -1);
+    } else if (record_is(r, "done")) {
+        w->done_ns = r->t_ns;
+        w->model = record_text(r, "model");
+    }
+}
+
+void rounds_init(struct rounds *rs, bool strict) {
+    *rs = (struct rounds){.strict = strict};
+}
+
+void rounds_feed(struct rounds *rs, const struct record *r) {
+    if (r->source == SOURCE_PROBE && record_is(r, "worker-start")) {
+        start(rs, r);
+        return;
+    }
+    if (!r->pid ||
+        (r->source != SOURCE_PROBE && r->source != SOURCE_KERNEL && r->source != SOURCE_JOB))
+        return;
+    struct worker *w = rounds_worker(rs, r->pid);
+    if (!w)
+        return;
+    if (r->source == SOURCE_JOB)
+        hear(w, r);
+    else if (r->source == SOURCE_KERNEL && record_is(r, "worker-exit"))
+        end(w, r);
+    else if (r->source == SOURCE_PROBE && record_is(r, "worker-exec") && !w->exec_ns)
+        w->exec_ns = r->t_ns;
+}
+
+void rounds_load(struct rounds *rs, bool strict, const struct history *h) {
+    rounds_init(rs, strict);
+    history_each(r, h) rounds_feed(rs, r);
+}
+
+void rounds_fini(struct rounds *rs) {
+    if (!rs)
+        return;
+    arena_fini(&rs->arena);
+    *rs = (struct rounds){0};
+}
+
+struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
+    for (size_t i = rs->workers_n; i-- > 0;)
+        if (rs->workers[i]->pid == pid)
+            return rs->workers[i];
+    return NULL;
+}
+
+const struct round *rounds_last_complete(const struct rounds *rs) {
+    for (size_t i = rs->n; i-- > 0;)
+        if (rs->v[i]->complete)
+            return rs->v[i];
+    return NULL;
+}

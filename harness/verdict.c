@@ -1,0 +1,213 @@
+#include "harness/verdict.h"
+
+#include "harness/checks/check.h"
+#include "agent/base/str.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- findings ---- */
+
+static void put(char *dst, size_t size, const char *fmt, va_list ap)
+    __attribute__((format(printf, 3, 0)));
+static void put(char *dst, size_t size, const char *fmt, va_list ap) {
+    vsnprintf(dst, size, fmt, ap);
+}
+
+void finding_pass(struct finding *f, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    f->status = FINDING_PASS;
+    put(f->seen, sizeof(f->seen), fmt, ap);
+    va_end(ap);
+}
+
+void finding_skip(struct finding *f, const char *why, ...) {
+    va_list ap;
+    va_start(ap, why);
+    f->status = FINDING_SKIP;
+    put(f->seen, sizeof(f->seen), why, ap);
+    va_end(ap);
+}
+
+void finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt,
+                  ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    f->status = FINDING_FAIL;
+    str_copy(f->broken, sizeof(f->broken), broken);
+    str_copy(f->expected, sizeof(f->expected), expected);
+    put(f->seen, sizeof(f->seen), fmt, ap);
+    va_end(ap);
+}
+
+void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    f->status = FINDING_UNKNOWN;
+    str_copy(f->broken, sizeof(f->broken), broken);
+    put(f->seen, sizeof(f->seen), fmt, ap);
+    va_end(ap);
+}
+
+void finding_prove(struct finding *f, int64_t seq) {
+    const size_t max = sizeof(f->evidence) / sizeof(*f->evidence) - 1;
+    for (size_t i = 0; i < max && seq; i++) {
+        if (f->evidence[i] == seq)
+            return;
+        if (!f->evidence[i]) {
+            f->evidence[i] = seq;
+            return;
+        }
+    }
+}
+
+const char *finding_status_name(enum finding_status s) {
+    static const char *const names[] = {"pass", "fail", "unknown", "skip"};
+    assert(s <= FINDING_SKIP);
+    return names[s];
+}
+
+static const char *class_name(enum finding_class c) {
+    static const char *const names[] = {"invariant", "expect", "faults", "harness", "cleanup"};
+    assert(c <= CLASS_CLEANUP);
+    return names[c];
+}
+
+/* ---- judging ---- */
+
+/* Where to look is the same for all: the records that prove it, else the history as a whole. */
+static void say_where(struct finding *f) {
+    if (*f->where || (f->status != FINDING_FAIL && f->status != FINDING_UNKNOWN))
+        return;
+    size_t at = (size_t)snprintf(f->where, sizeof(f->where), "history.jsonl");
+    for (size_t i = 0; f->evidence[i] && at < sizeof(f->where); i++) {
+        const char *before = i ? ", " : f->evidence[1] ? ", records " : ", record ";
+        at += (size_t)snprintf(f->where + at, sizeof(f->where) - at, "%s%lld", before,
+                               (long long)f->evidence[i]);
+    }
+}
+
+/* A check sees nothing of the sources that it did not name. */
+static void judge_one(struct finding *f, const struct check *c, const struct trial *whole) {
+    struct history h;
+    struct rounds rs;
+    struct incidents is;
+    history_filter(&h, whole->history, c->sources | SOURCES(HARNESS));
+    rounds_load(&rs, !whole->scenario->torchrun_semantics, &h);
+    incidents_load(&is, &h, &rs);
+    struct trial t = {.scenario = whole->scenario, .history = &h, .rounds = &rs, .incidents = &is};
+    *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
+    c->judge(&t, f);
+    say_where(f);
+    incidents_fini(&is);
+    rounds_fini(&rs);
+    history_fini(&h);
+}
+
+void verdict_judge(struct verdict *v, const struct trial *t) {
+    *v = (struct verdict){0};
+    for (size_t i = 0; checks[i]; i++) {
+        assert(v->n < sizeof(v->v) / sizeof(*v->v));
+        judge_one(&v->v[v->n++], checks[i], t);
+    }
+    v->exit_code = verdict_exit_code(v, t->history);
+}
+
+static bool any(const struct verdict *v, enum finding_class class, enum finding_status status) {
+    for (size_t i = 0; i < v->n; i++)
+        if (v->v[i].class == class && v->v[i].status == status)
+            return true;
+    return false;
+}
+
+static bool inconclusive(const struct verdict *v) {
+    return any(v, CLASS_FAULTS, FINDING_FAIL) || any(v, CLASS_FAULTS, FINDING_UNKNOWN) ||
+           any(v, CLASS_INVARIANT, FINDING_UNKNOWN) || any(v, CLASS_EXPECT, FINDING_UNKNOWN);
+}
+
+int verdict_exit_code(const struct verdict *v, const struct history *h) {
+    if (history_newest(h, SOURCE_HARNESS, "interrupted"))
+        return 130;
+    if (any(v, CLASS_HARNESS, FINDING_FAIL) || any(v, CLASS_HARNESS, FINDING_UNKNOWN))
+        return 3;
+    if (any(v, CLASS_INVARIANT, FINDING_FAIL))
+        return 1;
+    bool left = any(v, CLASS_CLEANUP, FINDING_FAIL) || any(v, CLASS_CLEANUP, FINDING_UNKNOWN);
+    if (inconclusive(v))
+        return left ? 5 : 2;
+    if (any(v, CLASS_EXPECT, FINDING_FAIL))
+        return 1;
+    return left ? 5 : 0;
+}
+
+const struct finding *verdict_first(const struct verdict *v) {
+    static const struct {
+        enum finding_class class;
+        enum finding_status status;
+    } order[] = {
+        {CLASS_HARNESS, FINDING_FAIL},    {CLASS_HARNESS, FINDING_UNKNOWN},
+        {CLASS_INVARIANT, FINDING_FAIL},  {CLASS_CLEANUP, FINDING_FAIL},
+        {CLASS_CLEANUP, FINDING_UNKNOWN}, {CLASS_FAULTS, FINDING_FAIL},
+        {CLASS_FAULTS, FINDING_UNKNOWN},  {CLASS_INVARIANT, FINDING_UNKNOWN},
+        {CLASS_EXPECT, FINDING_UNKNOWN},  {CLASS_EXPECT, FINDING_FAIL},
+    };
+    bool expected = v->exit_code == 1 && !any(v, CLASS_INVARIANT, FINDING_FAIL);
+    for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
+        for (size_t i = 0; i < v->n; i++)
+            if (v->v[i].class == order[k].class && v->v[i].status == order[k].status &&
+                !(expected && order[k].class == CLASS_CLEANUP))
+                return &v->v[i];
+    return NULL;
+}
+
+/* ---- verdict.json ---- */
+
+static void put_text(struct json_writer *w, const char *key, const char *text) {
+    if (*text)
+        json_put_string(w, key, text);
+}
+
+void verdict_json(const struct verdict *v, struct json_writer *w) {
+    json_object(w, NULL);
+    json_put_i64(w, "v", 1);
+    json_put_i64(w, "exit_code", v->exit_code);
+    json_array(w, "findings");
+    for (size_t i = 0; i < v->n; i++) {
+        const struct finding *f = &v->v[i];
+        json_object(w, NULL);
+        json_put_string(w, "check", f->check);
+        json_put_string(w, "class", class_name(f->class));
+        json_put_string(w, "status", finding_status_name(f->status));
+        put_text(w, "broken", f->broken);
+        put_text(w, "expected", f->expected);
+        put_text(w, "seen", f->seen);
+        put_text(w, "where", f->where);
+        json_array(w, "evidence");
+        for (size_t k = 0; f->evidence[k]; k++)
+            json_put_i64(w, NULL, f->evidence[k]);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+int verdict_write(const struct verdict *v, const char *path, struct err *err) {
+    struct buf b = {0};
+    struct json_writer w = {.out = &b};
+    verdict_json(v, &w);
+    buf_putc(&b, '\n');
+    FILE *out = fopen(path, "we");
+    bool written = out && fwrite(b.data, 1, b.len, out) == b.len;
+    int error = errno;
+    if (out && fclose(out) != 0 && written) {
+        error = errno;
+        written = false;
+    }
+    buf_fini(&b);
+    return written ? 0 : err_set(err, -(error ? error : EIO), "write the verdict to %s", path);
+}

@@ -1,0 +1,139 @@
+#include "agent/core/keys.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#define INC "0123456789abcdef"
+
+static const char *text_of(struct key key, const char *run_id) {
+    static char text[KEY_SIZE], end[KEY_SIZE];
+    key_format(&key, run_id, text, end);
+    return text;
+}
+
+static const char *end_of(struct key key, const char *run_id) {
+    static char text[KEY_SIZE], end[KEY_SIZE];
+    key_format(&key, run_id, text, end);
+    return end;
+}
+
+static void test_keys_are_written_as_the_protocol_says(void **state) {
+    (void)state;
+    assert_string_equal(text_of((struct key){.kind = KEY_CUR}, "job"), "/rankrun/job/cur");
+    struct key ack = {.kind = KEY_ACK, .round = 7, .inc = INC, .uid = "aa"};
+    assert_string_equal(text_of(ack, "job"), "/rankrun/job/" INC "/ack/0000000007/aa");
+    struct key plan = {.kind = KEY_PLAN, .inc = INC, .pid = "3-12-1", .uid = "aa"};
+    assert_string_equal(text_of(plan, "job"), "/rankrun/job/" INC "/plan/3-12-1/aa");
+    struct key head = {.kind = KEY_HEAD, .inc = INC};
+    assert_string_equal(text_of(head, "job"), "/rankrun/job/" INC "/head");
+    assert_string_equal(end_of(head, "job"), "");
+}
+
+static void test_scopes_are_ranges(void **state) {
+    (void)state;
+    struct key all = {.kind = KEY_INCARNATION, .scope = KEYS_ALL, .inc = INC};
+    assert_string_equal(text_of(all, "job"), "/rankrun/job/" INC "/");
+    assert_string_equal(end_of(all, "job"), "/rankrun/job/" INC "0");
+    struct key gone = {.kind = KEY_GONE, .scope = KEYS_ALL, .inc = INC};
+    assert_string_equal(text_of(gone, "job"), "/rankrun/job/" INC "/gone/");
+    assert_string_equal(end_of(gone, "job"), "/rankrun/job/" INC "/gone0");
+    struct key done = {.kind = KEY_DONE, .scope = KEYS_ALL, .inc = INC, .round = 12};
+    assert_string_equal(text_of(done, "job"), "/rankrun/job/" INC "/done/0000000012/");
+    assert_string_equal(end_of(done, "job"), "/rankrun/job/" INC "/done/00000000120");
+}
+
+static void test_below_takes_all_earlier_rounds_and_not_this_one(void **state) {
+    (void)state;
+    struct key below = {.kind = KEY_ACK, .scope = KEYS_BELOW, .inc = INC, .round = 10};
+    char from[KEY_SIZE], end[KEY_SIZE], nine[KEY_SIZE], ten[KEY_SIZE], none[KEY_SIZE];
+    key_format(&below, "job", from, end);
+    struct key k = {.kind = KEY_ACK, .inc = INC, .round = 9, .uid = "ff"};
+    key_format(&k, "job", nine, none);
+    k.round = 10;
+    strcpy(k.uid, "00");
+    key_format(&k, "job", ten, none);
+    assert_true(strcmp(nine, from) > 0 && strcmp(nine, end) < 0);
+    assert_true(strcmp(ten, end) > 0);
+}
+
+static void test_every_key_is_read_back_as_it_was_written(void **state) {
+    (void)state;
+    for (enum key_kind kind = KEY_CUR; kind < KEY_INCARNATION; kind++) {
+        struct key key = {.kind = kind}, back;
+        bool own = kind != KEY_CUR && kind != KEY_LEAD && kind != KEY_HEAD;
+        if (kind != KEY_CUR)
+            strcpy(key.inc, INC);
+        if (own)
+            strcpy(key.uid, "00112233445566778899aabbccddeeff");
+        if (kind == KEY_PLAN)
+            strcpy(key.pid, "1-2-3");
+        if (kind == KEY_ACK || kind == KEY_DONE)
+            key.round = 42;
+        const char *text = text_of(key, "a job/with%odd\n name");
+        memset(&back, 0xee, sizeof(back));
+        assert_true(key_parse(text, strlen(text), "a job/with%odd\n name", &back));
+        assert_memory_equal(&key, &back, sizeof(key));
+        assert_false(key_parse(text, strlen(text), "a job", &back));
+    }
+}
+
+static void test_foreign_keys_are_not_taken_for_ours(void **state) {
+    (void)state;
+    static const char *const foreign[] = {
+        "",
+        "/rankrun/job",
+        "/rankrun/job/",
+        "/rankrun/job/" INC,
+        "/rankrun/job/" INC "/ack/7/aa",
+        "/rankrun/job/" INC "/ack/000000000x/aa",
+        "/rankrun/job/" INC "/s/",
+        "/rankrun/job/" INC "/s/aa/bb",
+        "/rankrun/job/" INC "/lead/aa",
+        "/rankrun/job/" INC "/what/aa",
+        "/rankrun/jobs/cur",
+        "/rankrun/job/" INC "/s/00112233445566778899aabbccddeeff0",
+    };
+    struct key key;
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
+        assert_false(key_parse(foreign[i], strlen(foreign[i]), "job", &key));
+}
+
+static void test_a_run_id_that_is_empty_or_too_long_is_refused(void **state) {
+    (void)state;
+    char id[RUN_ID_MAX + 2];
+    memset(id, '/', sizeof(id));
+    id[RUN_ID_MAX + 1] = '\0';
+    assert_int_not_equal(key_run_id_check("", NULL), 0);
+    assert_int_not_equal(key_run_id_check(id, NULL), 0);
+    id[RUN_ID_MAX] = '\0';
+    assert_int_equal(key_run_id_check(id, NULL), 0);
+    struct key ack = {.kind = KEY_ACK, .inc = INC};
+    memset(ack.uid, 'f', sizeof(ack.uid) - 1);
+    assert_true(strlen(text_of(ack, id)) < KEY_SIZE);
+}
+
+static void test_the_lease_follows_from_the_incarnation_and_is_positive(void **state) {
+    (void)state;
+    assert_int_equal(key_lease("0000000000000000"), 1);
+    assert_int_equal(key_lease("00000000000000ff"), 255);
+    assert_true(key_lease("ffffffffffffffff") == INT64_MAX);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys_are_written_as_the_protocol_says),
+        cmocka_unit_test(test_scopes_are_ranges),
+        cmocka_unit_test(test_below_takes_all_earlier_rounds_and_not_this_one),
+        cmocka_unit_test(test_every_key_is_read_back_as_it_was_written),
+        cmocka_unit_test(test_foreign_keys_are_not_taken_for_ours),
+        cmocka_unit_test(test_a_run_id_that_is_empty_or_too_long_is_refused),
+        cmocka_unit_test(test_the_lease_follows_from_the_incarnation_and_is_positive),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

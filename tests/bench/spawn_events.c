@@ -1,0 +1,69 @@
+/* What one event costs the job that sends it: without a harness, with one that listens, and while
+ * the event is armed, so that the sender is held and let go at once.
+ *
+ * The reader is a process of its own, as the harness is. Prints `silent_us`, `event_us` and
+ * `armed_us`, each the median over all events of the kind.
+ */
+#include "agent/sys/clock.h"
+#include "scenarios/jobs/rankquake.h"
+
+#include <sys/wait.h>
+
+enum { EVENTS = 20000 };
+
+static void read_and_let_go(int fd) {
+    char message[RANKQUAKE_MESSAGE_MAX];
+    ssize_t n;
+    while ((n = recv(fd, message, sizeof(message) - 1, 0)) > 0) {
+        message[n] = 0;
+        if (strstr(message, "\"armed\":") && send(fd, "g", 1, MSG_NOSIGNAL) != 1)
+            break;
+    }
+    _exit(0);
+}
+
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static void measure(const char *name, struct rankquake *q) {
+    static int64_t took_ns[EVENTS];
+    const int shards[] = {0, 3, 6, 9};
+    for (int i = 0; i < EVENTS; i++) {
+        int64_t begin = clock_monotonic_ns();
+        rankquake_step(q, (uint64_t)i + 1, 0.5, 32, shards, 4);
+        took_ns[i] = clock_monotonic_ns() - begin;
+    }
+    qsort(took_ns, EVENTS, sizeof(took_ns[0]), by_value);
+    printf("%s %.2f\n", name, (double)took_ns[EVENTS / 2] / 1e3);
+}
+
+int main(void) {
+    struct rankquake q = {.fd = -1, .pid = getpid()};
+    int pair[2];
+    measure("silent_us", &q);
+    struct rankquake_page *page =
+        mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
+        perror("spawn_events: a page and a pair of sockets");
+        return 1;
+    }
+    pid_t reader = fork();
+    if (reader == 0) {
+        close(pair[0]);
+        read_and_let_go(pair[1]);
+    }
+    close(pair[1]);
+    page->version = RANKQUAKE_VERSION_OF_PAGE;
+    q.fd = pair[0];
+    q.page = page;
+    measure("event_us", &q);
+    uint64_t lost = q.lost;
+    page->kinds = UINT32_C(1) << RANKQUAKE_STEP;
+    measure("armed_us", &q);
+    printf("lost %llu of %d\n", (unsigned long long)lost, EVENTS);
+    rankquake_close(&q);
+    waitpid(reader, NULL, 0);
+    return 0;
+}

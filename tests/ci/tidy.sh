@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# ci/tidy can fail: in a copy of the sources one violation of each kind is planted, and each must be
+# named. A rule that never fires is not a rule.
+set -eu
+copy=$TMPDIR/copy
+mkdir "$copy"
+cp -R Makefile VERSION .clang-format agent ci "$copy"
+for room in faults harness reports scenarios; do
+    [ ! -d $room ] || cp -R $room "$copy"
+done
+cd "$copy"
+mkdir -p agent/core agent/base agent/crowd faults harness/checks
+rm -f ci/tidy.lengths
+
+repeat() { # repeat N TEXT
+    yes "$2" | head -n "$1" || true
+}
+
+plants=0
+expect=()
+plant() { # plant "what tidy must say" FILE < TEXT
+    mkdir -p "$(dirname "$2")"
+    cat >"$2"
+    plants=$((plants + 1))
+    expect+=("$1")
+}
+
+plant 'agent/core/planted_up.c:1: agent/core may not include agent/sys/clock.h' agent/core/planted_up.c <<'END'
+#include "agent/sys/clock.h"
+END
+plant 'harness/checks/planted_accused.c:1: harness/checks may not include agent/core/planted.h' harness/checks/planted_accused.c <<'END'
+#include "agent/core/planted.h"
+END
+touch agent/core/planted.h
+plant 'agent/base/planted_gone.h:1: includes agent/base/nowhere.h, which is not there' agent/base/planted_gone.h <<'END'
+#include "agent/base/nowhere.h"
+END
+plant 'reports/planted_yaml.c:1: <libfyaml.h> stays behind a header of ours' reports/planted_yaml.c <<'END'
+#include <libfyaml.h>
+END
+plant 'cellar/planted.c: lies in no room' cellar/planted.c <<'END'
+int planted;
+END
+plant 'agent/core/planted_clock.c: a pure room may not call clock_gettime' agent/core/planted_clock.c <<'END'
+#include <time.h>
+long planted_now(void);
+long planted_now(void)
+{
+    struct timespec now;
+    return clock_gettime(CLOCK_MONOTONIC, &now);
+}
+END
+plant 'faults/planted_fault.c: has no line X(planted_fault) in faults/faults.h' faults/planted_fault.c <<'END'
+const struct fault fault_planted_fault = {0};
+END
+plant 'faults/faults.h: the table is not in alphabetical order' faults/faults.h <<'END'
+#define FAULTS(X) X(worker_kill) X(agent_kill)
+END
+plant 'agent/crowd/utils.c: a file is named by its noun' agent/crowd/utils.c <<'END'
+int planted_utils;
+END
+plant 'ci/planted:1: holds a word that does not belong' ci/planted < <(printf '# see /%s/main\n' work)
+plant 'agent/crowd/planted_long.c:planted_long: a function of 71 lines' agent/crowd/planted_long.c < <(
+    echo 'int planted_long(int n) {'
+    repeat 69 '    n++;'
+    echo '}'
+)
+plant 'agent/crowd/planted_file.c: a file of 501 lines' agent/crowd/planted_file.c < <(
+    repeat 501 '/* a line */'
+)
+for n in $(seq 30); do echo "int noun$n;" >"agent/crowd/noun$n.c"; done
+expect+=('agent/crowd: 33 nouns in one room')
+if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
+    plant 'agent/base/planted_layout.c: not as clang-format lays it out' agent/base/planted_layout.c <<'END'
+int   planted_layout ;
+END
+fi
+
+# The copy is no git checkout, also where the directory of temporary files lies in one.
+if said=$(GIT_CEILING_DIRECTORIES=$TMPDIR ci/tidy 2>&1); then
+    echo "ci/tidy found nothing in a tree with $plants violations"
+    exit 1
+fi
+missed=0
+for words in "${expect[@]}"; do
+    grep -qF -- "tidy: $words" <<<"$said" || { echo "not caught: $words"; missed=1; }
+done
+[ $missed = 0 ] || { echo "--- ci/tidy said:"; echo "$said"; }
+exit $missed

@@ -1,0 +1,143 @@
+/* planted: a recorded history with something wrong planted into it.
+ *
+ * tests/histories/ holds runs in which everything is well. A wrong is a few edits of their lines,
+ * so that a reader sees at once what differs. The edited lines are numbered anew and loaded as any
+ * recorded run. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "harness/verdict.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct edit {
+    const char *line, *also; /* the edit is for every line that contains both; also may be NULL */
+    const char
+        *from;      /* replaced wherever it stands in that line; NULL: a new line goes behind it */
+    const char *to; /* NULL: the line is taken out. A new line is given without its "seq" */
+};
+
+enum { EDITS_MAX = 6 };
+
+static bool edit_is_for(const struct edit *e, const char *line) {
+    return strstr(line, e->line) && (!e->also || strstr(line, e->also));
+}
+
+static void put_replaced(struct buf *out, const char *line, const char *from, const char *to) {
+    for (const char *at; (at = strstr(line, from)); line = at + strlen(from)) {
+        buf_put(out, line, (size_t)(at - line));
+        buf_puts(out, to);
+    }
+    buf_puts(out, line);
+}
+
+/* Applies one edit to the whole text; the result replaces it. */
+static void edit_apply(const struct edit *e, struct buf *text) {
+    struct buf out = {0};
+    char *save = NULL;
+    for (char *line = strtok_r(text->data, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        bool mine = edit_is_for(e, line);
+        if (!mine)
+            buf_printf(&out, "%s\n", line);
+        else if (!e->from && e->to)
+            buf_printf(&out, "%s\n{\"seq\":0,%s\n", line, e->to + 1);
+        else if (e->to) {
+            put_replaced(&out, line, e->from, e->to);
+            buf_putc(&out, '\n');
+        }
+    }
+    buf_fini(text);
+    *text = out;
+}
+
+static void number_lines(struct buf *text, FILE *out) {
+    char *save = NULL;
+    int seq = 0;
+    for (char *line = strtok_r(text->data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        fprintf(out, "{\"seq\":%d%s\n", ++seq, strchr(line, ','));
+}
+
+static void read_text(struct buf *text, const char *name) {
+    char path[128], block[4096];
+    snprintf(path, sizeof(path), "tests/histories/%s.jsonl", name);
+    FILE *in = fopen(path, "r");
+    if (!in)
+        fail_msg("%s is missing (tests run from the root of the repository)", path);
+    for (size_t n; (n = fread(block, 1, sizeof(block), in)) > 0;)
+        buf_put(text, block, n);
+    fclose(in);
+}
+
+/* Loads tests/histories/NAME.jsonl with the edits made; they end with a line of NULL. An edit that
+ * changes nothing fails the test. */
+static void planted_load(struct history *h, const char *name, const struct edit *edits) {
+    struct buf text = {0};
+    struct err err = {0};
+    read_text(&text, name);
+    for (size_t i = 0; i < EDITS_MAX && edits[i].line; i++) {
+        char *before = strdup(buf_str(&text));
+        edit_apply(&edits[i], &text);
+        if (strcmp(before, buf_str(&text)) == 0)
+            fail_msg("%s: no line to edit has \"%s\"", name, edits[i].line);
+        free(before);
+    }
+    char path[128];
+    const char *dir = getenv("TMPDIR");
+    snprintf(path, sizeof(path), "%s/rq-planted-XXXXXX", dir ? dir : "/tmp");
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    FILE *out = fdopen(fd, "w");
+    number_lines(&text, out);
+    fclose(out);
+    if (history_load(h, path, &err) < 0)
+        fail_msg("%s", err.msg);
+    unlink(path);
+    buf_fini(&text);
+}
+
+/* The scenarios that the histories were recorded from. */
+static const struct action planted_kill = {
+    .id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 1};
+static const struct action planted_dark = {
+    .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
+static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
+static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
+
+static struct scenario planted_scenario(const char *name) {
+    bool killed = str_eq(name, "worker-killed");
+    return (struct scenario){
+        .file = "scenarios/planted.yaml",
+        .name = name,
+        .cluster = {.nodes = killed ? 1 : 3, .start = killed ? 1 : 3},
+        .job = {.min_nodes = killed ? 1 : 2,
+                .max_nodes = killed ? 1 : 3,
+                .workers_per_node = killed ? 2 : 1,
+                .max_restarts = 3,
+                .launcher = "rankrun",
+                .checkpoint_dir = "{shared}/ckpt"},
+        .timeline = killed ? &planted_kill : &planted_dark,
+        .timeline_n = 1,
+        .expect = {.outcome = OUTCOME_SUCCEEDED,
+                   .has_world_sizes = true,
+                   .world_sizes = killed ? planted_killed_sizes : planted_dark_sizes,
+                   .world_sizes_n = 2,
+                   .has_restarts = true,
+                   .restarts_min = killed,
+                   .restarts_max = killed,
+                   .model_same = true,
+                   .detect_within = planted_budget,
+                   .detect_n = 1,
+                   .recover_within = planted_budget,
+                   .recover_n = 1},
+        .limits = {.start_ns = 60000000000, .stall_ns = 30000000000, .total_ns = 600000000000},
+    };
+}

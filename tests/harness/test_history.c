@@ -1,0 +1,200 @@
+/* History: what is written can be read back, and what cannot be read is named by file and line. */
+#include "harness/history.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char first[] = "{\"seq\":1,\"t\":5,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n";
+
+static char path[128];
+
+static int make_path(void **state) {
+    (void)state;
+    const char *dir = getenv("TMPDIR");
+    snprintf(path, sizeof(path), "%s/rq-history-XXXXXX", dir ? dir : "/tmp");
+    int fd = mkstemp(path);
+    if (fd >= 0)
+        close(fd);
+    return fd < 0;
+}
+
+static int remove_path(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static void write_file(const char *a, const char *b) {
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out, "%s%s", a, b);
+    fclose(out);
+}
+
+static void put_run(struct history *h) {
+    json_put_i64(history_begin(h, 5, SOURCE_HARNESS, "run"), "v", 1);
+    history_end(h);
+}
+
+static void test_what_is_written_is_read_back_the_same(void **state) {
+    (void)state;
+    struct history h, again;
+    struct err err = {0};
+    assert_int_equal(history_create(&h, path, &err), 0);
+    put_run(&h);
+    struct json_writer *w = history_begin(&h, 77, SOURCE_KERNEL, "worker-exit");
+    json_put_string(w, "node", "n1");
+    json_put_i64(w, "pid", 4711);
+    json_put_i64(w, "signal", 9);
+    const struct record *live = history_end(&h);
+    assert_int_equal(live->seq, 2);
+    assert_string_equal(live->node, "n1");
+    assert_int_equal(history_load(&again, path, &err), 0);
+    assert_int_equal(again.n, 2);
+    const struct record *r = again.records[1];
+    assert_int_equal(r->seq, 2);
+    assert_int_equal(r->t_ns, 77);
+    assert_int_equal(r->source, SOURCE_KERNEL);
+    assert_true(record_is(r, "worker-exit"));
+    assert_int_equal(r->pid, 4711);
+    assert_int_equal(record_i64(r, "signal", 0), 9);
+    assert_false(again.torn);
+    history_fini(&again);
+    history_fini(&h);
+}
+
+static void test_a_history_without_a_file_is_kept_in_memory(void **state) {
+    (void)state;
+    struct history h;
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    put_run(&h);
+    assert_ptr_equal(history_newest(&h, SOURCE_HARNESS, "run"), h.records[0]);
+    assert_null(history_newest(&h, SOURCE_KERNEL, "run"));
+    history_fini(&h);
+}
+
+static void test_a_last_line_that_was_cut_off_is_left_out(void **state) {
+    (void)state;
+    struct history h;
+    write_file(first, "{\"seq\":2,\"t\":6,\"sour");
+    assert_int_equal(history_load(&h, path, NULL), 0);
+    assert_int_equal(h.n, 1);
+    assert_true(h.torn);
+    history_fini(&h);
+}
+
+static void test_a_bad_line_is_named_by_its_number(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } bad[] = {
+        {"{\"seq\":2,\n", ":2: JSON: "},
+        {"[]\n", ":2: a record is a JSON object"},
+        {"\n", ":2: JSON: "},
+        {"{\"seq\":1,\"t\":6,\"source\":\"job\",\"kind\":\"x\"}\n", ":2: \"seq\" must be"},
+        {"{\"seq\":2,\"source\":\"job\",\"kind\":\"x\"}\n", ":2: \"t\" must be"},
+        {"{\"seq\":2,\"t\":6,\"source\":\"me\",\"kind\":\"x\"}\n", ":2: \"source\" must be one of"},
+        {"{\"seq\":2,\"t\":6,\"source\":\"job\"}\n", ":2: \"kind\" is missing"},
+        {"{\"seq\":2,\"t\":6,\"source\":\"job\",\"kind\":7}\n", ":2: \"kind\" is missing"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct history h;
+        struct err err = {0};
+        write_file(first, bad[i].line);
+        assert_int_equal(history_load(&h, path, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, path));
+        if (!strstr(err.msg, bad[i].message))
+            fail_msg("expected \"%s\" in \"%s\"", bad[i].message, err.msg);
+    }
+}
+
+static void test_what_is_no_history_is_refused(void **state) {
+    (void)state;
+    struct history h;
+    struct err err = {0};
+    write_file("", "");
+    assert_int_equal(history_load(&h, path, &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, "this is no history"));
+    write_file("{\"seq\":1,\"t\":5,\"source\":\"harness\",\"kind\":\"run\",\"v\":2}\n", "");
+    assert_int_equal(history_load(&h, path, &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, "version 2"));
+    assert_int_equal(history_load(&h, "/nonexistent/history.jsonl", &err), -ENOENT);
+    assert_non_null(strstr(err.msg, "/nonexistent/history.jsonl"));
+}
+
+static void test_a_message_nested_too_deeply_is_kept_without_its_fields(void **state) {
+    (void)state;
+    struct history h;
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    struct json_writer *w = history_begin(&h, 5, SOURCE_JOB, "other");
+    for (int i = 0; i < 100; i++)
+        json_array(w, i ? NULL : "deep");
+    for (int i = 0; i < 100; i++)
+        json_end_array(w);
+    const struct record *r = history_end(&h);
+    assert_true(record_is(r, "other"));
+    assert_null(record_get(r, "deep"));
+    history_fini(&h);
+}
+
+static void test_a_filter_keeps_the_named_sources_only(void **state) {
+    (void)state;
+    struct history h, part;
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    for (int s = 0; s < SOURCE_N; s++) {
+        history_begin(&h, s, (enum source)s, "x");
+        history_end(&h);
+    }
+    history_filter(&part, &h, 1u << SOURCE_KERNEL | 1u << SOURCE_DISK);
+    assert_int_equal(part.n, 2);
+    assert_int_equal(part.records[0]->source, SOURCE_KERNEL);
+    assert_int_equal(part.records[1]->source, SOURCE_DISK);
+    history_fini(&part);
+    history_fini(&h);
+}
+
+static void test_a_hundred_thousand_lines_are_no_trouble(void **state) {
+    (void)state;
+    struct history h, again;
+    assert_int_equal(history_create(&h, path, NULL), 0);
+    put_run(&h);
+    for (int i = 0; i < 100000; i++) {
+        json_put_i64(history_begin(&h, i, SOURCE_JOB, "step"), "step", i);
+        history_end(&h);
+    }
+    history_fini(&h);
+    assert_int_equal(history_load(&again, path, NULL), 0);
+    assert_int_equal(again.n, 100001);
+    history_fini(&again);
+}
+
+static void test_a_full_disk_is_remembered(void **state) {
+    (void)state;
+    struct history h;
+    if (history_create(&h, "/dev/full", NULL) < 0)
+        skip();
+    put_run(&h);
+    assert_int_equal(h.write_error, ENOSPC);
+    history_fini(&h);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_written_is_read_back_the_same),
+        cmocka_unit_test(test_a_history_without_a_file_is_kept_in_memory),
+        cmocka_unit_test(test_a_last_line_that_was_cut_off_is_left_out),
+        cmocka_unit_test(test_a_bad_line_is_named_by_its_number),
+        cmocka_unit_test(test_what_is_no_history_is_refused),
+        cmocka_unit_test(test_a_message_nested_too_deeply_is_kept_without_its_fields),
+        cmocka_unit_test(test_a_filter_keeps_the_named_sources_only),
+        cmocka_unit_test(test_a_hundred_thousand_lines_are_no_trouble),
+        cmocka_unit_test(test_a_full_disk_is_remembered),
+    };
+    return cmocka_run_group_tests(tests, make_path, remove_path);
+}

@@ -1,0 +1,209 @@
+/* Rounds: workers are grouped by what they were given, exactly by the rule of rounds.h. */
+#include "harness/rounds.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+/* The history in which a test lets workers start and end; t is a clock that ticks by itself. */
+struct story {
+    struct history h;
+    int64_t t;
+};
+
+static void start(struct story *s, int pid, const char *rank, const char *world, const char *port,
+                  const char *restarts) {
+    struct json_writer *w = history_begin(&s->h, ++s->t, SOURCE_PROBE, "worker-start");
+    json_put_string(w, "node", "n0");
+    json_put_i64(w, "pid", pid);
+    json_object(w, "env");
+    if (rank)
+        json_put_string(w, "RANK", rank);
+    json_put_string(w, "WORLD_SIZE", world);
+    json_put_string(w, "MASTER_ADDR", "n0");
+    json_put_string(w, "MASTER_PORT", port);
+    json_put_string(w, "TORCHELASTIC_RUN_ID", "job");
+    json_put_string(w, "TORCHELASTIC_RESTART_COUNT", restarts);
+    json_end_object(w);
+    history_end(&s->h);
+}
+
+static void say(struct story *s, enum source source, int pid, const char *kind, const char *key,
+                int64_t value) {
+    struct json_writer *w = history_begin(&s->h, ++s->t, source, kind);
+    json_put_i64(w, "pid", pid);
+    if (key)
+        json_put_i64(w, key, value);
+    history_end(&s->h);
+}
+
+static void test_a_round_is_complete_when_all_its_workers_have_started(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "2", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 1);
+    assert_false(rs.v[0]->complete);
+    assert_null(rounds_last_complete(&rs));
+    rounds_fini(&rs);
+    start(&s, 11, "1", "2", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 1);
+    assert_true(rs.v[0]->complete);
+    assert_int_equal(rs.v[0]->first_start_ns, 1);
+    assert_int_equal(rs.v[0]->last_start_ns, 2);
+    assert_int_equal(round_rank(rs.v[0], 1)->pid, 11);
+    assert_null(round_rank(rs.v[0], 2));
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_a_rank_that_starts_again_opens_the_next_round(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "1", "1", "0");
+    start(&s, 20, "0", "1", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 2);
+    assert_int_equal(rounds_last_complete(&rs)->number, 2);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_each_part_of_the_identity_separates_rounds(void **state) {
+    (void)state;
+    static const struct {
+        const char *world, *port, *restarts;
+        size_t strict, lenient;
+    } given[] = {
+        {"3", "1", "0", 1, 1}, {"4", "1", "0", 2, 2}, {"3", "2", "0", 2, 2}, {"3", "1", "1", 2, 1}};
+    for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+        struct story s = {0};
+        struct rounds rs;
+        start(&s, 10, "0", "3", "1", "0");
+        start(&s, 11, "1", given[i].world, given[i].port, given[i].restarts);
+        rounds_load(&rs, true, &s.h);
+        assert_int_equal(rs.n, given[i].strict);
+        rounds_fini(&rs);
+        rounds_load(&rs, false, &s.h);
+        assert_int_equal(rs.n, given[i].lenient);
+        rounds_fini(&rs);
+        history_fini(&s.h);
+    }
+}
+
+static void test_a_start_joins_the_newest_round_that_lacks_its_rank(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "2", "1", "0");
+    start(&s, 20, "0", "2", "1", "0");
+    start(&s, 99, "0", "9", "1", "0");
+    start(&s, 21, "1", "2", "1", "0");
+    start(&s, 11, "1", "2", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rs.n, 3);
+    assert_int_equal(round_rank(rs.v[1], 1)->pid, 21);
+    assert_int_equal(round_rank(rs.v[0], 1)->pid, 11);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_events_and_ends_belong_to_the_worker_with_that_pid(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "1", "1", "0");
+    say(&s, SOURCE_PROBE, 10, "worker-exec", NULL, 0);
+    say(&s, SOURCE_JOB, 10, "ready", NULL, 0);
+    say(&s, SOURCE_JOB, 10, "resume", "step", 40);
+    say(&s, SOURCE_JOB, 10, "step", "step", 41);
+    say(&s, SOURCE_JOB, 10, "step", "step", 42);
+    say(&s, SOURCE_JOB, 10, "step", "lost", 3);
+    say(&s, SOURCE_JOB, 77, "step", "step", 99);
+    say(&s, SOURCE_KERNEL, 10, "worker-exit", "signal", 9);
+    say(&s, SOURCE_KERNEL, 10, "worker-exit", "code", 1);
+    rounds_load(&rs, true, &s.h);
+    const struct worker *w = rounds_worker(&rs, 10);
+    assert_int_equal(w->exec_ns, 2);
+    assert_int_equal(w->ready_ns, 3);
+    assert_int_equal(w->resume_step, 40);
+    assert_int_equal(w->first_step_ns, 5);
+    assert_int_equal(w->last_step_ns, 7);
+    assert_int_equal(w->last_step, 42);
+    assert_int_equal(w->lost_events, 3);
+    assert_int_equal(w->exit_ns, 9);
+    assert_true(w->exit_known);
+    assert_int_equal(w->exit_signal, 9);
+    assert_int_equal(w->exit_code, 0);
+    assert_null(rounds_worker(&rs, 77));
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_a_pid_that_comes_again_means_the_newest_worker(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "1", "1", "0");
+    say(&s, SOURCE_KERNEL, 10, "worker-exit", "unknown", 1);
+    start(&s, 10, "0", "1", "2", "1");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rounds_worker(&rs, 10)->round, 2);
+    assert_int_equal(rs.v[0]->workers[0]->exit_ns, 2);
+    assert_false(rs.v[0]->workers[0]->exit_known);
+    assert_int_equal(rs.v[1]->workers[0]->exit_ns, 0);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_a_worker_without_numbers_is_kept_with_none(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, NULL, "two", "1", "-1");
+    rounds_load(&rs, true, &s.h);
+    const struct worker *w = rs.workers[0];
+    assert_int_equal(w->rank, -1);
+    assert_int_equal(w->world_size, -1);
+    assert_int_equal(w->restart_count, -1);
+    assert_string_equal(w->role, "");
+    assert_false(rs.v[0]->complete);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+static void test_a_round_that_outlives_the_next_is_named(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start(&s, 10, "0", "1", "1", "0");
+    start(&s, 20, "0", "1", "2", "1");
+    say(&s, SOURCE_KERNEL, 10, "worker-exit", "code", 1);
+    start(&s, 30, "0", "1", "3", "2");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(round_outlives(rs.v[0], rs.v[1])->pid, 10);
+    assert_null(round_outlives(rs.v[0], rs.v[2]));
+    assert_int_equal(round_outlives(rs.v[1], rs.v[2])->pid, 20);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_round_is_complete_when_all_its_workers_have_started),
+        cmocka_unit_test(test_a_rank_that_starts_again_opens_the_next_round),
+        cmocka_unit_test(test_each_part_of_the_identity_separates_rounds),
+        cmocka_unit_test(test_a_start_joins_the_newest_round_that_lacks_its_rank),
+        cmocka_unit_test(test_events_and_ends_belong_to_the_worker_with_that_pid),
+        cmocka_unit_test(test_a_pid_that_comes_again_means_the_newest_worker),
+        cmocka_unit_test(test_a_worker_without_numbers_is_kept_with_none),
+        cmocka_unit_test(test_a_round_that_outlives_the_next_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
