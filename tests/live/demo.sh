@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# The demo passes, and so does its scenario with the timeline and the expectations about it taken
+# out: what it shows is caused by the faults alone.
+set -u
+for needed in "$BIN/rankquake" scenarios/tour.yaml; do
+    if [ ! -e "$needed" ]; then
+        echo "$needed is not there yet"
+        exit 77
+    fi
+done
+
+run() { # run WHAT FILE
+    "$BIN/rankquake" run "$2" --out "$TMPDIR/$1" >"$TMPDIR/said" 2>&1
+    local rc=$?
+    if [ $rc = 4 ]; then
+        tail -n 1 "$TMPDIR/said"
+        exit 77
+    fi
+    [ $rc = 0 ] && return
+    echo "$1: exit $rc"
+    cat "$TMPDIR/said"
+    exit 1
+}
+
+run demo scenarios/tour.yaml
+# Everything from one of these keys in column 1 to the next key.
+awk '/^[^ #]/ { drop = /^(timeline|expect):/ } !drop' scenarios/tour.yaml >"$TMPDIR/quiet.yaml"
+run undisturbed "$TMPDIR/quiet.yaml"

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Each planted bug of tests/mutants is caught by the check that is there for it.
+# See tests/mutants/README.md.
+# deadline: 480 s
+set -u
+root=$PWD
+shopt -s nullglob
+mutants=(tests/mutants/*.patch)
+if [ ${#mutants[@]} = 0 ]; then
+    echo 'no mutants yet'
+    exit 77
+fi
+if ! command -v git >/dev/null; then
+    echo 'git is missing, which applies the patches'
+    exit 77
+fi
+
+field() { # field NAME PATCH
+    sed -n "1,/^diff /s/^$1: *//p" "$2" | head -n 1
+}
+
+BIN=$(cd "$BIN" && pwd) || exit 1
+
+# One copy of the sources serves all mutants, so that each rebuilds only what it touches.
+copy=$TMPDIR/copy
+mkdir "$copy"
+cp -R Makefile VERSION agent faults harness reports scenarios "$copy" || exit 1
+
+# Builds the mutant's program; leaves a folder of programs in $bin.
+build() { # build PATCH PROGRAM
+    (cd "$copy" && git apply "$root/$1") || return 1
+    make -s -C "$copy" BUILD=release DEPS=0 MAKEFLAGS= "build/bin/$2" >"$TMPDIR/make" 2>&1
+    local rc=$?
+    bin=$TMPDIR/bin
+    rm -rf "$bin" && cp -R "$BIN" "$bin" && cp -f "$copy/build/bin/$2" "$bin/$2" || rc=1
+    (cd "$copy" && git apply --reverse "$root/$1") || rc=1
+    [ $rc = 0 ] || cat "$TMPDIR/make"
+    return $rc
+}
+
+escaped=0
+for mutant in "${mutants[@]}"; do
+    program=$(field Program "$mutant")
+    if ! build "$mutant" "$program"; then
+        echo "$mutant: does not apply or does not build"
+        escaped=1
+        continue
+    fi
+    "$bin/rankquake" run "$(field Scenario "$mutant")" --out "$TMPDIR/run" >"$TMPDIR/said" 2>&1
+    rc=$?
+    if [ $rc = 4 ]; then
+        tail -n 1 "$TMPDIR/said"
+        exit 77
+    fi
+    if [ $rc != "$(field Exit "$mutant")" ] || ! grep -qE -- "$(field Says "$mutant")" "$TMPDIR/said"; then
+        echo "$mutant: $(field Plants "$mutant"): not caught. Wanted exit $(field Exit "$mutant")" \
+            "and /$(field Says "$mutant")/, got exit $rc and:"
+        sed 's/^/    /' "$TMPDIR/said"
+        escaped=1
+    fi
+    rm -rf "$TMPDIR/run"
+done
+exit $escaped
