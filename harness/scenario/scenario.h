@@ -14,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a value stands, for messages; line 0: it is a default or came from the command line. */
+/* Where a value stands, for messages. line 0: it is a default; below 0: it came from the -line'th
+ * --set of the command line. */
 struct place {
     int line, column; /* from 1 */
 };
@@ -107,6 +108,7 @@ enum outcome { OUTCOME_SUCCEEDED, OUTCOME_FAILED, OUTCOME_STOPPED };
 struct budget {
     const char *id; /* NULL: every fault that ends a round */
     int64_t ns;
+    struct place place;
 };
 
 struct expect {
@@ -119,7 +121,7 @@ struct expect {
     bool model_same; /* model: same-as-undisturbed */
     const struct budget *detect_within, *recover_within;
     size_t detect_n, recover_n;
-    struct place place;
+    struct place place, world_sizes_place, restarts_place;
 };
 
 struct limits {
@@ -147,8 +149,9 @@ struct scenario {
  * a caret below it. */
 struct diagnostics {
     const char *file;
-    struct buf source; /* the text, for the offending lines */
-    struct buf out;    /* what to print */
+    const char *const *set; /* the overrides, for places below 0; NULL-ended or NULL */
+    struct buf source;      /* the text, for the offending lines */
+    struct buf out;         /* what to print */
     int errors;
 };
 

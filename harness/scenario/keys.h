@@ -1,0 +1,47 @@
+/* keys: every word that may stand left of a colon in a scenario, as tables.
+ *
+ * One struct key per word; the loader, the errors about unknown keys, the defaults and `explain`
+ * all read the same rows. Adding a key is one row in its section's file and, unless one of the
+ * readers of reader.h fits, one function there. */
+#pragma once
+
+#include "harness/scenario/yaml.h"
+
+struct reader;
+struct key;
+
+/* Reads the value of one key into its section's struct, or adds what is wrong with it. */
+typedef void key_read_fn(struct reader *r, const struct key *k, const struct yaml *n,
+                         void *section);
+
+struct key {
+    const char *name;
+    const char *type;   /* for people: "a whole number", "a duration" */
+    const char *absent; /* the default, as it would be written; "(...)" is a remark; NULL: none */
+    const char *text;
+    const char *example; /* NULL: none */
+    key_read_fn *read;   /* NULL: a word of the language that this build does not do yet */
+    size_t offset;       /* of the member in the section's struct, for the readers of reader.h */
+    int64_t min, max;    /* of a number; of a duration, in ns, 0: no bound */
+    bool required;
+};
+
+struct section {
+    const char *name; /* "job"; "scenario" is the top level */
+    const char *text;
+    const struct key *keys; /* ended by {0} */
+};
+
+/* In the order in which a scenario is written. */
+#define SECTIONS(X) X(top) X(cluster) X(job) X(checkpoint) X(action) X(when) X(expect) X(limits)
+#define X(name)     extern const struct section section_##name;
+SECTIONS(X)
+#undef X
+extern const struct section *const sections[]; /* NULL-ended */
+
+const struct key *section_key(const struct section *s, const char *name); /* NULL: unknown */
+/* The key of this name, or "job.run", in whatever section; *it_section (0 at first) moves on, so
+ * that all of a name are found in turn. NULL: no more. */
+const struct key *keys_find(const char *name, size_t *it_section, const struct section **ret);
+/* The nearest known name for a typing error, or NULL. */
+const char *section_nearest(const struct section *s, const char *name);

@@ -1,0 +1,207 @@
+#include "harness/scenario/load.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A run directory carries the name, so it must be one that any shell and file system takes. */
+static void read_name(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    reader_text(r, k, n, out);
+    size_t len = n->type == YAML_SCALAR ? strlen(n->text) : 0;
+    if (len && (len > 80 || strspn(n->text, allowed) != len || strchr("-.", *n->text)))
+        diagnostics_add(r->d, n->place,
+                        "scenario: \"%s\" must be letters, digits, - _ or ., 80 at most; sentences "
+                        "go under about",
+                        n->text);
+}
+
+static void read_tags(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    reader_words(r, k, n, &s->tags, &s->tags_n);
+}
+
+static void read_seed(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    int64_t v;
+    if (reader_number(r, k, n, &v)) {
+        s->seed = (uint64_t)v;
+        s->has_seed = n->place.line != 0;
+    }
+}
+
+static void read_semantics(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"strict", NULL}, *const later[] = {"torchrun", NULL};
+    (void)out;
+    reader_choice(r, k, n, choices, later);
+}
+
+static void read_cluster(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    ((struct scenario *)out)->cluster.place = n->place;
+    reader_section(r, &section_cluster, n, &((struct scenario *)out)->cluster);
+}
+
+static void read_launcher(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (str_eq(n->text, "rankrun"))
+        s->job.launcher = n->text;
+    else if (str_eq(n->text, "torchrun") || strchr(n->text, '{'))
+        diagnostics_add(r->d, n->place, "launcher: %s is not built yet", n->text);
+    else
+        diagnostics_add(r->d, n->place, "launcher must be %s, not \"%s\"", k->type, n->text);
+}
+
+static void read_job(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    ((struct scenario *)out)->job.place = n->place;
+    reader_section(r, &section_job, n, &((struct scenario *)out)->job);
+}
+
+static void read_expect(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    ((struct scenario *)out)->expect.place = n->place;
+    reader_section(r, &section_expect, n, &((struct scenario *)out)->expect);
+}
+
+static void read_limits(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    reader_section(r, &section_limits, n, &((struct scenario *)out)->limits);
+}
+
+#define AT(member) .offset = offsetof(struct scenario, member)
+
+/* A section whose default is the empty one has all of its own defaults filled in. */
+const struct section section_top = {
+    "scenario",
+    "What a file says: a cluster, a job, what is broken when, and what must come of it.",
+    (const struct key[]){
+        {"scenario", "a name", "(the file's name)", "The name, also of the run directory.",
+         "scenario: node-lost", read_name, AT(name)},
+        {"about", "a text", NULL, "What happens here, in a sentence or two.", NULL, reader_text,
+         AT(about)},
+        {"source", "a text", NULL, "Where it was seen: an issue, a post-mortem.", NULL, reader_text,
+         AT(source)},
+        {"tags", "a list of words", NULL, "For choosing scenarios.", "tags: [smoke]", read_tags},
+        {"seed", "a whole number", "1", "Decides every draw; --seed goes before it.", "seed: 7",
+         read_seed, .min = 0, .max = INT64_MAX},
+        {"semantics", "strict or torchrun", "strict", "The dialect in which rounds are judged.",
+         NULL, read_semantics},
+        {"cluster", "a map", "", "The machines.", "cluster: {nodes: 3}", read_cluster},
+        {"launcher", "rankrun, torchrun or a template", "rankrun", "What starts the job's workers.",
+         "launcher: rankrun", read_launcher},
+        {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}", read_job,
+         .required = true},
+        {"timeline", "a list of faults", NULL, "What is broken, and when.",
+         "timeline: [{when: {time: 20s}, fault: worker-kill, on: random of workers}]",
+         load_timeline},
+        {"expect", "a map", "", "What must come of it.", "expect: {outcome: succeeded}",
+         read_expect},
+        {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits},
+        {"observe", "a map", NULL, "What to read from a job's output.", NULL},
+        {"probe", "a map", NULL, "What to try from outside while the job runs.", NULL},
+        {"sweep", "a map", NULL, "Values to run the scenario with, one after the other.", NULL},
+        {0},
+    },
+};
+
+static int read_limited(int fd, struct buf *out) {
+    char chunk[65536];
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : 0;
+        buf_put(out, chunk, (size_t)n);
+        if (out->len > YAML_SIZE_MAX)
+            return -EFBIG;
+    }
+}
+
+/* The text of the file into d->source; false after adding the error. */
+static bool read_source(const char *file, struct diagnostics *d) {
+    struct place whole = {0};
+    struct stat st;
+    int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        diagnostics_add(d, whole, "cannot be opened: %s", strerror(errno));
+    } else if (S_ISDIR(st.st_mode)) {
+        diagnostics_add(d, whole, "is a directory; name a file in it");
+    } else {
+        int code = S_ISREG(st.st_mode) && st.st_size > YAML_SIZE_MAX ? -EFBIG
+                                                                     : read_limited(fd, &d->source);
+        if (code == -EFBIG)
+            diagnostics_add(d, whole, "is larger than 1 MiB; a scenario is a page of text");
+        else if (code)
+            diagnostics_add(d, whole, "cannot be read: %s", strerror(-code));
+    }
+    if (fd >= 0)
+        close(fd);
+    return d->errors == 0;
+}
+
+/* "scenarios/restart/worker-killed.yaml" is worker-killed. */
+static const char *name_of_file(struct arena *a, const char *file) {
+    const char *base = strrchr(file, '/');
+    base = base ? base + 1 : file;
+    char *name = arena_strndup(a, base, strcspn(base, "."));
+    for (char *p = name; *p; p++)
+        if (!strchr("-_", *p) && !((*p | 32) >= 'a' && (*p | 32) <= 'z') &&
+            !(*p >= '0' && *p <= '9'))
+            *p = '-';
+    return *name && *name != '-' ? name : "scenario";
+}
+
+static void load_tree(struct reader *r, struct yaml *root) {
+    if (yaml_is_null(root)) {
+        diagnostics_add(r->d, (struct place){0},
+                        "is empty; the smallest scenario is job: {run: [python3, train.py]}");
+        return;
+    }
+    if (root->type != YAML_MAP) {
+        diagnostics_add(r->d, root->place,
+                        "a scenario is a map of keys, such as job: {...}, not %s",
+                        yaml_type_name(root));
+        return;
+    }
+    for (int i = 0; r->d->set && r->d->set[i]; i++)
+        override_apply(r->arena, root, r->d->set[i], i + 1, r->d);
+    reader_section(r, &section_top, root, r->s);
+    validate(r);
+}
+
+struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d) {
+    d->file = file;
+    d->set = set;
+    if (!read_source(file, d))
+        return NULL;
+    struct scenario *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort(); /* out of memory */
+    s->file = arena_strdup(&s->arena, file);
+    s->name = name_of_file(&s->arena, file);
+    struct reader r = {.arena = &s->arena, .d = d, .s = s};
+    struct yaml *root = yaml_parse(&s->arena, buf_str(&d->source), d->source.len, 0, d);
+    if (root)
+        load_tree(&r, root);
+    return d->errors ? scenario_free(s) : s;
+}
+
+struct scenario *scenario_free(struct scenario *s) {
+    if (s) {
+        struct arena a = s->arena;
+        arena_fini(&a);
+        free(s);
+    }
+    return NULL;
+}

@@ -1,0 +1,14 @@
+/* load: the parts of scenario_load. Private to this room. */
+#pragma once
+
+#include "harness/scenario/reader.h"
+
+key_read_fn load_timeline;
+
+/* Applies the set'th (from 1) --set "key=value" to the tree before it is read. */
+void override_apply(struct arena *a, struct yaml *root, const char *text, int set,
+                    struct diagnostics *d);
+
+/* What no single key can tell: defaults that follow from other keys, and combinations that can
+ * never come true. */
+void validate(struct reader *r);

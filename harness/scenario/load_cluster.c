@@ -1,0 +1,72 @@
+#include "harness/scenario/reader.h"
+
+#include <stddef.h>
+
+static void read_nodes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    ((struct cluster_spec *)out)->nodes_place = n->place;
+    reader_int(r, k, n, out);
+}
+
+static void read_start(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    ((struct cluster_spec *)out)->start_place = n->place;
+    reader_int(r, k, n, out);
+}
+
+static void read_store(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"embedded", "none", NULL};
+    static const char *const later[] = {"etcd", "etcd-3", NULL};
+    static const enum store_kind kinds[] = {STORE_EMBEDDED, STORE_NONE};
+    if (yaml_get(n, "on")) {
+        diagnostics_add(r->d, n->place, "store: {on: ...} is not built yet");
+        return;
+    }
+    int i = reader_choice(r, k, n, choices, later);
+    if (i >= 0)
+        ((struct cluster_spec *)out)->store = kinds[i];
+}
+
+#define AT(member) .offset = offsetof(struct cluster_spec, member)
+
+/* The wire's addresses are 198.18.0.10 .. .249: NODES_MAX of them. */
+enum { NODES_MAX = 240 };
+
+const struct section section_cluster = {
+    "cluster",
+    "The machines the job runs on, as namespaces of this one.",
+    (const struct key[]){
+        {"nodes", "a whole number", "2", "How many nodes exist: n0, n1, ...", "nodes: 4",
+         read_nodes, AT(nodes), .min = 1, .max = NODES_MAX},
+        {"start", "a whole number", "(all)",
+         "The first so many are switched on at the beginning, all at once; the others are off "
+         "until "
+         "a node-start.",
+         "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX},
+        {"store", "embedded or none", "embedded",
+         "What the agents meet at. embedded: rankrun's own, in a node of its own named \"store\" "
+         "(with one node and nnodes 1 in the agent itself). none: the launcher brings its own.",
+         "store: embedded", read_store},
+        {"racks", "a list of lists of nodes", NULL, "Groups of nodes that fail together.", NULL},
+        {"rootfs", "a directory", NULL, "The root file system of every node.", NULL},
+        {"isolation", "auto, namespaces or processes", NULL, "How nodes are kept apart.", NULL},
+        {0},
+    },
+};
+
+#undef AT
+#define AT(member) .offset = offsetof(struct limits, member)
+
+const struct section section_limits = {
+    "limits",
+    "How long things may take before a check fails; a limit never kills without a word.",
+    (const struct key[]){
+        {"start", "a duration", "60s", "Until the first step of all workers.", "start: 2m",
+         reader_duration, AT(start_ns), .min = 1},
+        {"stall", "a duration", "30s", "Without a step although nothing is broken.", "stall: 10s",
+         reader_duration, AT(stall_ns), .min = 1},
+        {"total", "a duration", "10m", "The whole run.", "total: 2m", reader_duration, AT(total_ns),
+         .min = 1},
+        {"grace", "a duration", "30s", "The end of the run, from the first agent that ends.",
+         "grace: 10s", reader_duration, AT(grace_ns), .min = 1},
+        {0},
+    },
+};

@@ -1,0 +1,132 @@
+#include "agent/base/str.h"
+#include "harness/scenario/reader.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static void read_outcome(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"succeeded", "failed", "stopped", NULL};
+    int i = reader_choice(r, k, n, choices, NULL);
+    if (i >= 0)
+        ((struct expect *)out)->outcome = (enum outcome)i;
+}
+
+static void read_sizes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    e->world_sizes_place = n->place;
+    const struct yaml *list = n;
+    if (n->type == YAML_MAP && n->length == 1 && yaml_get(n, "ends")) {
+        e->world_sizes_ends = true;
+        list = yaml_get(n, "ends");
+    }
+    if (list->type != YAML_LIST || !list->length) {
+        diagnostics_add(r->d, n->place, "world_sizes must be %s", k->type);
+        return;
+    }
+    int *v = arena_array(r->arena, int, list->length);
+    size_t used = 0;
+    yaml_each(it, list) {
+        int64_t size = 0;
+        if (it->type == YAML_SCALAR && str_eq(it->text, "*"))
+            v[used++] = -1;
+        else if (reader_number(r, k, it, &size))
+            v[used++] = (int)size;
+    }
+    e->has_world_sizes = true;
+    e->world_sizes = v;
+    e->world_sizes_n = used;
+}
+
+/* 1, or 0..2 */
+static void read_restarts(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    e->restarts_place = n->place;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    const char *dots = strstr(n->text, "..");
+    const char *low = dots ? arena_strndup(r->arena, n->text, (size_t)(dots - n->text)) : n->text;
+    int64_t min, max;
+    if (!str_to_i64(low, k->min, k->max, &min) ||
+        !str_to_i64(dots ? dots + 2 : n->text, k->min, k->max, &max)) {
+        diagnostics_add(r->d, n->place, "restarts must be %s, not \"%s\"", k->type, n->text);
+        return;
+    }
+    if (max < min) {
+        diagnostics_add(r->d, n->place, "restarts: %s is empty; the smaller number comes first",
+                        n->text);
+        return;
+    }
+    e->has_restarts = true;
+    e->restarts_min = (int)min;
+    e->restarts_max = (int)max;
+}
+
+static void read_model(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"same-as-undisturbed", NULL};
+    if (reader_choice(r, k, n, choices, NULL) == 0)
+        ((struct expect *)out)->model_same = true;
+}
+
+static void read_budgets(struct reader *r, const struct key *k, const struct yaml *n,
+                         const struct budget **ret, size_t *ret_n) {
+    struct budget *v = arena_array(r->arena, struct budget, n->length + 1);
+    size_t used = 0;
+    if (n->type != YAML_MAP) {
+        v[0].place = n->place;
+        if (reader_time(r, k, n, &v[0].ns))
+            used = 1;
+    }
+    yaml_each(it, n->type == YAML_MAP ? n : NULL) {
+        bool known = false;
+        for (size_t i = 0; i < r->ids_n && !known; i++)
+            known = str_eq(r->ids[i], it->key);
+        const char *near = r->ids_n ? str_nearest(it->key, r->ids) : NULL;
+        if (!known)
+            diagnostics_add(r->d, it->key_place,
+                            "%s: no line of the timeline has the id \"%s\"%s%s%s", k->name, it->key,
+                            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        v[used].id = it->key;
+        v[used].place = it->key_place;
+        if (reader_time(r, k, it, &v[used].ns))
+            used++;
+    }
+    *ret = v;
+    *ret_n = used;
+}
+
+static void read_detect(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    read_budgets(r, k, n, &e->detect_within, &e->detect_n);
+}
+
+static void read_recover(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    read_budgets(r, k, n, &e->recover_within, &e->recover_n);
+}
+
+const struct section section_expect = {
+    "expect",
+    "What is special here; every invariant is judged anyway.",
+    (const struct key[]){
+        {"outcome", "succeeded, failed or stopped", "succeeded",
+         "How the job must end: every agent 0; every agent 1; by a signal.", "outcome: succeeded",
+         read_outcome},
+        {"world_sizes", "a list of world sizes, \"*\" for any run of rounds, or {ends: [...]}",
+         NULL,
+         "WORLD_SIZE of the complete rounds, in order, all of them; with ends the last ones only.",
+         "world_sizes: [6, 4, 6]", read_sizes, .min = 1, .max = 1000000},
+        {"restarts", "a whole number or a range such as 0..2", NULL,
+         "The restart count of the last complete round.", "restarts: 1", read_restarts, .min = 0,
+         .max = 1000000},
+        {"detect_within", "a duration, or a map of ids and durations", NULL,
+         "From the fault in force to the end of the first other worker.",
+         "detect_within: {dark: 2s}", read_detect, .min = 1},
+        {"recover_within", "a duration, or a map of ids and durations", NULL,
+         "From the fault in force to the first step of the last worker.", "recover_within: 5s",
+         read_recover, .min = 1},
+        {"model", "same-as-undisturbed", NULL,
+         "The final weights must be, bit by bit, those of the undisturbed run.",
+         "model: same-as-undisturbed", read_model},
+        {0},
+    },
+};

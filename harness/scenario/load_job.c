@@ -1,0 +1,143 @@
+#include "agent/base/str.h"
+#include "harness/scenario/reader.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* "3" or "2:4". */
+static void read_nnodes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    j->nnodes_place = n->place;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    size_t parts;
+    char **v = str_split(r->arena, n->text, ':', &parts);
+    int64_t min, max;
+    if (parts > 2 || !str_to_i64(v[0], 1, 1000000, &min) ||
+        !str_to_i64(v[parts - 1], 1, 1000000, &max)) {
+        diagnostics_add(r->d, n->place, "nnodes must be %s, not \"%s\"", k->type, n->text);
+        return;
+    }
+    if (max < min) {
+        diagnostics_add(r->d, n->place,
+                        "nnodes \"%s\": the most (%lld) is less than the least "
+                        "(%lld)",
+                        n->text, (long long)max, (long long)min);
+        return;
+    }
+    j->min_nodes = (int)min;
+    j->max_nodes = (int)max;
+}
+
+static void read_workers(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    ((struct job_spec *)out)->workers_place = n->place;
+    reader_int(r, k, n, out);
+}
+
+static void read_backend(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"embedded", NULL};
+    static const char *const later[] = {"etcd-v3", "etcd-v2", "etcd", "c10d", "static", NULL};
+    int i = reader_choice(r, k, n, choices, later);
+    if (i >= 0)
+        ((struct job_spec *)out)->rdzv_backend = choices[i];
+}
+
+static void read_conf(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    reader_pairs(r, k, n, &j->rdzv_conf, &j->rdzv_conf_n);
+}
+
+static void read_env(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    reader_pairs(r, k, n, &j->env, &j->env_n);
+    for (size_t i = 0; i < j->env_n; i++)
+        if (strchr(j->env[i].key, '='))
+            diagnostics_add(r->d, j->env[i].place, "env: \"%s\" is no name of a variable",
+                            j->env[i].key);
+}
+
+/* A job that saves says where on its command line; what it says need not be said twice. */
+static const char *find_checkpoint_dir(const struct job_spec *j) {
+    static const char option[] = "--checkpoint-dir";
+    for (size_t i = 0; i < j->run_n; i++) {
+        const char *s = j->run[i];
+        if (str_eq(s, option))
+            return j->run[i + 1];
+        if (str_starts(s, option) && s[sizeof(option) - 1] == '=' && s[sizeof(option)])
+            return s + sizeof(option);
+    }
+    return NULL;
+}
+
+static void read_run(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    j->run_place = n->place;
+    if (!reader_words(r, k, n, &j->run, &j->run_n))
+        return;
+    if (!j->run_n || !*j->run[0]) {
+        diagnostics_add(r->d, n->place, "run is empty; it must be %s", k->type);
+        return;
+    }
+    yaml_each(it, n) reader_check_placeholders(r, it->text, it->place);
+    j->checkpoint_dir = find_checkpoint_dir(j);
+}
+
+static void read_checkpoint(struct reader *r, const struct key *k, const struct yaml *n,
+                            void *out) {
+    (void)k;
+    reader_section(r, &section_checkpoint, n, out);
+}
+
+static void read_dir(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    reader_text(r, k, n, out);
+    if (n->type == YAML_SCALAR)
+        reader_check_placeholders(r, n->text, n->place);
+}
+
+#define AT(member) .offset = offsetof(struct job_spec, member)
+
+const struct section section_job = {
+    "job",
+    "What is under test, and how it is launched.",
+    (const struct key[]){
+        {"nnodes", "a number of nodes or \"MIN:MAX\"", "(1:<nodes>)",
+         "How many nodes the job needs and how many it takes; running agents beyond that are "
+         "spares.",
+         "nnodes: \"2:3\"", read_nnodes},
+        {"workers_per_node", "a whole number", "1", "Workers on each node.", "workers_per_node: 2",
+         read_workers, AT(workers_per_node), .min = 1, .max = 256},
+        {"max_restarts", "a whole number", "3",
+         "How often the whole job may be restarted because a worker failed; losing a node costs "
+         "nothing.",
+         "max_restarts: 1", reader_int, AT(max_restarts), .min = 0, .max = 1000000},
+        {"rdzv_backend", "embedded", "(embedded)",
+         "The store protocol the launcher is told to use.", NULL, read_backend},
+        {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",
+         "rdzv_conf: {profile: fast}", read_conf},
+        {"run", "a list: the program and its arguments", NULL,
+         "The command of every worker, executed as it stands, in the caller's environment and "
+         "directory. {shared} is a directory all nodes share, {disk} the node's own, {tmp} its "
+         "/tmp, {out} the run directory, {seed} the seed, {node} the node's name.",
+         "run: [python3, train.py, --lr=0.1]", read_run, .required = true},
+        {"env", "a map of names and values", NULL, "Added to the environment of every node.",
+         "env: {OMP_NUM_THREADS: 1}", read_env},
+        {"checkpoint", "a map", NULL,
+         "Where the job saves, so that the harness can see for itself what is complete. Not needed "
+         "for a job that has --checkpoint-dir on its command line and writes ranktrain's format.",
+         "checkpoint: {dir: \"{shared}/ckpt\"}", read_checkpoint},
+        {0},
+    },
+};
+
+const struct section section_checkpoint = {
+    "checkpoint",
+    "Where the job saves, and how to tell what is complete.",
+    (const struct key[]){
+        {"dir", "a directory", NULL, "The directory of the checkpoints.", "dir: \"{shared}/ckpt\"",
+         read_dir, AT(checkpoint_dir)},
+        {"complete", "a command", NULL,
+         "Prints the steps of the complete checkpoints in the directory it runs in, one a line.",
+         "complete: ./list-complete", reader_text, AT(checkpoint_complete)},
+        {0},
+    },
+};

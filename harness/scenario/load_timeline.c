@@ -1,0 +1,189 @@
+#include "agent/base/str.h"
+#include "harness/scenario/load.h"
+#include "harness/scenario/target.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { ACTIONS_MAX = 1000 };
+
+static void read_id(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+    if (!*n->text || strspn(n->text, allowed) != strlen(n->text))
+        diagnostics_add(r->d, n->place, "id: \"%s\" must be letters, digits, - _ or .", n->text);
+    for (size_t i = 0; i < r->ids_read; i++)
+        if (str_eq(r->ids[i], n->text)) {
+            diagnostics_add(r->d, n->place, "id: \"%s\" is taken by an earlier line", n->text);
+            break;
+        }
+    a->id = n->text;
+}
+
+static void read_when(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    struct trigger *t = &((struct action *)out)->when;
+    t->after = -1;
+    t->place = n->place;
+    t->hold = yaml_get(n, "step") || yaml_get(n, "event");
+    int before = r->d->errors;
+    reader_section(r, &section_when, n, t);
+    if (r->d->errors > before)
+        return;
+    bool sent = t->has_step || t->has_event;
+    if (!sent && !t->has_round && !t->has_time && !t->after_id)
+        diagnostics_add(r->d, n->place,
+                        "when names nothing to wait for; give step, round, time, event or after");
+    else if (yaml_get(n, "nth") && !t->has_event)
+        diagnostics_add(r->d, yaml_get(n, "nth")->place, "nth needs an event to count");
+    else if (t->has_step && t->has_event)
+        diagnostics_add(r->d, n->place,
+                        "when has a step and an event; only one of them can be "
+                        "held, so give one");
+    else if (t->hold && !sent)
+        diagnostics_add(r->d, yaml_get(n, "hold")->place,
+                        "hold needs a step or an event: nothing else has a sender to stop");
+}
+
+static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    a->fault_place = n->place;
+    reader_text(r, k, n, &a->fault);
+}
+
+static void read_heal(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    for (size_t i = 0; i < r->ids_read; i++)
+        if (str_eq(r->ids[i], n->text)) {
+            a->heal = (int)i;
+            return;
+        }
+    const char *near = str_nearest(n->text, r->ids);
+    diagnostics_add(r->d, n->place, "heal: no line above has the id \"%s\"%s%s%s", n->text,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+static void read_on(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    struct err err = {0};
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (target_parse(r->arena, n->text, &a->on, &err))
+        diagnostics_add(r->d, n->place, "%s", err.msg);
+    a->on.text = n->text;
+    a->on.place = n->place;
+}
+
+static void read_with(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    reader_pairs(r, k, n, &a->with, &a->with_n);
+}
+
+static void read_times(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct action *a = out;
+    a->times_n = 1;
+    if (n->type == YAML_SCALAR && str_eq(n->text, "once"))
+        return;
+    if (n->type == YAML_SCALAR && str_eq(n->text, "each-round")) {
+        diagnostics_add(r->d, n->place, "times: each-round is not built yet");
+        return;
+    }
+    int64_t v;
+    if (reader_number(r, k, n, &v))
+        a->times_n = (int)v;
+}
+
+const struct section section_action = {
+    "timeline",
+    "The lines of the timeline: what is broken, when, and on what.",
+    (const struct key[]){
+        {"id", "a name", "(the fault's name and a number)",
+         "The line's name, for after, heal and "
+         "expect.",
+         "id: dark", read_id},
+        {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true},
+        {"fault", "the name of a fault", NULL, "What is done; `rankquake list faults` names them.",
+         "fault: node-poweroff", read_fault},
+        {"heal", "the id of a line above", NULL, "Ends that line's fault, instead of a fault.",
+         "heal: cut", read_heal},
+        {"on", "a target", NULL,
+         "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
+         "node of rank 0, random of workers, random 2 of nodes, 50%.",
+         "on: random of workers", read_on},
+        {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
+         "with: {disk: fresh}", read_with},
+        {"times", "once or a whole number", "once",
+         "How often the trigger may come true and the fault be done.", "times: 3", read_times,
+         .min = 1, .max = 1000},
+        {"for", "a duration", NULL, "A lasting fault ends by itself after this.", "for: 5s",
+         reader_duration, .offset = offsetof(struct action, for_ns), .min = 1},
+        {"until", "a trigger", NULL, "A lasting fault ends when this has come true.", NULL},
+        {"sticky", "node", NULL, "Done again whenever the node's agent comes back.", NULL},
+        {0},
+    },
+};
+
+/* The given id, or the fault's name and how many of it there have been. */
+static const char *find_id(struct reader *r, const struct yaml *timeline, const struct yaml *item) {
+    const struct yaml *id = yaml_get(item, "id"), *fault = yaml_get(item, "fault");
+    if (id && id->type == YAML_SCALAR)
+        return id->text;
+    const char *name = fault && fault->type == YAML_SCALAR ? fault->text : "heal";
+    int n = 1;
+    for (const struct yaml *it = timeline->first; it != item; it = it->next) {
+        const struct yaml *other = yaml_get(it, "fault");
+        n += str_eq(other && other->type == YAML_SCALAR ? other->text : "heal", name);
+    }
+    return arena_printf(r->arena, "%s-%d", name, n);
+}
+
+static void read_action(struct reader *r, const struct yaml *n, struct action *a) {
+    a->id = r->ids[r->ids_read];
+    a->heal = -1;
+    a->place = n->place;
+    int before = r->d->errors;
+    reader_section(r, &section_action, n, a);
+    if (r->d->errors > before)
+        return;
+    if (!a->fault && a->heal < 0)
+        diagnostics_add(r->d, n->place, "a line of the timeline needs a fault or a heal");
+    else if (a->fault && a->heal >= 0)
+        diagnostics_add(r->d, n->place, "fault and heal exclude each other; make two lines of it");
+    else if (a->fault && !a->on.text)
+        diagnostics_add(r->d, n->place, "%s needs a target, for example on: %s", a->fault,
+                        str_starts(a->fault, "node") ? "n0" : "random of workers");
+    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns))
+        diagnostics_add(r->d, n->place, "heal ends a fault; on, with and for stand at that fault");
+}
+
+void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    if (yaml_is_null(n))
+        return;
+    if (n->type != YAML_LIST) {
+        diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
+                        yaml_type_name(n));
+        return;
+    }
+    if (n->length > ACTIONS_MAX) {
+        diagnostics_add(r->d, n->place, "timeline has %zu lines; at most %d are read", n->length,
+                        ACTIONS_MAX);
+        return;
+    }
+    r->ids = arena_array(r->arena, const char *, n->length + 1);
+    r->ids_n = 0;
+    yaml_each(it, n) r->ids[r->ids_n++] = find_id(r, n, it);
+    struct action *v = arena_array(r->arena, struct action, n->length + 1);
+    r->ids_read = 0;
+    yaml_each(it, n) {
+        read_action(r, it, &v[r->ids_read]);
+        r->ids_read++;
+    }
+    s->timeline = v;
+    s->timeline_n = r->ids_n;
+}

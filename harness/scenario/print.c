@@ -1,0 +1,195 @@
+#include "harness/scenario/scenario.h"
+
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* JSON's strings are YAML's double-quoted ones, so every text is written that way. */
+static void put_text(struct buf *b, const char *s) {
+    struct json_writer w = {b, false};
+    json_put_string(&w, NULL, s);
+}
+
+static void put_field(struct buf *b, const char *key, const char *value) {
+    if (!value)
+        return;
+    buf_printf(b, "%s: ", key);
+    put_text(b, value);
+    buf_putc(b, '\n');
+}
+
+/* The largest unit in which the duration is a whole number. */
+static void put_duration(struct buf *b, int64_t ns) {
+    static const struct {
+        const char *name;
+        int64_t ns;
+    } units[] = {
+        {"h", 3600000000000}, {"m", 60000000000}, {"s", 1000000000}, {"ms", 1000000}, {"us", 1000}};
+    size_t i = 0;
+    while (i < 4 && (ns % units[i].ns || ns < units[i].ns))
+        i++;
+    buf_printf(b, "%" PRId64 "%s", ns / units[i].ns, ns ? units[i].name : "s");
+}
+
+static void put_list(struct buf *b, const char *key, const char *const *v, size_t n) {
+    buf_printf(b, "%s: [", key);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(b, i ? ", " : "");
+        put_text(b, v[i]);
+    }
+    buf_puts(b, "]\n");
+}
+
+static void put_map(struct buf *b, const struct pair *v, size_t n) {
+    buf_putc(b, '{');
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(b, i ? ", " : "");
+        put_text(b, v[i].key);
+        buf_puts(b, ": ");
+        put_text(b, v[i].value);
+    }
+    buf_putc(b, '}');
+}
+
+static void put_job(struct buf *b, const struct job_spec *j) {
+    buf_printf(b, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: %d\n  max_restarts: %d\n",
+               j->min_nodes, j->max_nodes, j->workers_per_node, j->max_restarts);
+    put_field(b, "  rdzv_backend", j->rdzv_backend);
+    if (j->rdzv_conf_n) {
+        buf_puts(b, "  rdzv_conf: ");
+        put_map(b, j->rdzv_conf, j->rdzv_conf_n);
+        buf_putc(b, '\n');
+    }
+    put_list(b, "  run", j->run, j->run_n);
+    if (j->env_n) {
+        buf_puts(b, "  env: ");
+        put_map(b, j->env, j->env_n);
+        buf_putc(b, '\n');
+    }
+    if (j->checkpoint_dir) {
+        buf_puts(b, "  checkpoint:\n");
+        put_field(b, "    dir", j->checkpoint_dir);
+        put_field(b, "    complete", j->checkpoint_complete);
+    }
+}
+
+static void put_when(struct buf *b, const struct trigger *t) {
+    buf_puts(b, "    when: {");
+    if (t->has_step)
+        buf_printf(b, "step: %" PRId64 ", ", t->step);
+    if (t->has_round)
+        buf_printf(b, "round: %d, ", t->round);
+    if (t->has_event)
+        buf_printf(b, "event: %s, nth: %d, ", t->event, t->nth);
+    if (t->after_id)
+        buf_printf(b, "after: \"%s\", ", t->after_id);
+    const struct {
+        const char *key;
+        int64_t ns;
+        bool given;
+    } times[] = {{"time", t->time_ns, t->has_time},
+                 {"plus", t->plus_ns, t->plus_ns > 0},
+                 {"within", t->within_ns, t->within_ns > 0}};
+    for (size_t i = 0; i < sizeof(times) / sizeof(*times); i++) {
+        if (!times[i].given)
+            continue;
+        buf_printf(b, "%s: ", times[i].key);
+        put_duration(b, times[i].ns);
+        buf_puts(b, ", ");
+    }
+    buf_printf(b, "hold: %s}\n", t->hold ? "true" : "false");
+}
+
+static void put_action(struct buf *b, const struct scenario *s, const struct action *a) {
+    buf_printf(b, "  - id: \"%s\"\n", a->id);
+    put_when(b, &a->when);
+    if (a->heal >= 0)
+        put_field(b, "    heal", s->timeline[a->heal].id);
+    put_field(b, "    fault", a->fault);
+    put_field(b, "    on", a->on.text);
+    if (a->with_n) {
+        buf_puts(b, "    with: ");
+        put_map(b, a->with, a->with_n);
+        buf_putc(b, '\n');
+    }
+    if (a->times_n != 1)
+        buf_printf(b, "    times: %d\n", a->times_n);
+    if (a->for_ns) {
+        buf_puts(b, "    for: ");
+        put_duration(b, a->for_ns);
+        buf_putc(b, '\n');
+    }
+}
+
+static void put_budgets(struct buf *b, const char *key, const struct budget *v, size_t n) {
+    if (!n)
+        return;
+    buf_printf(b, "  %s: %s", key, v[0].id ? "{" : "");
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].id)
+            buf_printf(b, "%s\"%s\": ", i ? ", " : "", v[i].id);
+        put_duration(b, v[i].ns);
+    }
+    buf_puts(b, v[0].id ? "}\n" : "\n");
+}
+
+static void put_expect(struct buf *b, const struct expect *e) {
+    static const char *const outcomes[] = {"succeeded", "failed", "stopped"};
+    buf_printf(b, "expect:\n  outcome: %s\n", outcomes[e->outcome]);
+    if (e->has_world_sizes) {
+        buf_printf(b, "  world_sizes: %s[", e->world_sizes_ends ? "{ends: " : "");
+        for (size_t i = 0; i < e->world_sizes_n; i++)
+            if (e->world_sizes[i] < 0)
+                buf_printf(b, "%s\"*\"", i ? ", " : "");
+            else
+                buf_printf(b, "%s%d", i ? ", " : "", e->world_sizes[i]);
+        buf_printf(b, "]%s\n", e->world_sizes_ends ? "}" : "");
+    }
+    if (e->has_restarts && e->restarts_min == e->restarts_max)
+        buf_printf(b, "  restarts: %d\n", e->restarts_min);
+    else if (e->has_restarts)
+        buf_printf(b, "  restarts: %d..%d\n", e->restarts_min, e->restarts_max);
+    put_budgets(b, "detect_within", e->detect_within, e->detect_n);
+    put_budgets(b, "recover_within", e->recover_within, e->recover_n);
+    if (e->model_same)
+        buf_puts(b, "  model: same-as-undisturbed\n");
+}
+
+static void put_limits(struct buf *b, const struct limits *l) {
+    const struct {
+        const char *key;
+        int64_t ns;
+    } v[] = {{"start", l->start_ns},
+             {"stall", l->stall_ns},
+             {"total", l->total_ns},
+             {"grace", l->grace_ns}};
+    buf_puts(b, "limits: {");
+    for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++) {
+        buf_printf(b, "%s%s: ", i ? ", " : "", v[i].key);
+        put_duration(b, v[i].ns);
+    }
+    buf_puts(b, "}\n");
+}
+
+void scenario_print(const struct scenario *s, struct buf *out) {
+    static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
+    put_field(out, "scenario", s->name);
+    put_field(out, "about", s->about);
+    put_field(out, "source", s->source);
+    if (s->tags_n)
+        put_list(out, "tags", s->tags, s->tags_n);
+    if (s->has_seed)
+        buf_printf(out, "seed: %" PRIu64 "\n", s->seed);
+    buf_printf(out, "cluster: {nodes: %d, start: %d, store: %s}\n", s->cluster.nodes,
+               s->cluster.start, stores[s->cluster.store]);
+    put_field(out, "launcher", s->job.launcher);
+    put_job(out, &s->job);
+    if (s->timeline_n)
+        buf_puts(out, "timeline:\n");
+    for (size_t i = 0; i < s->timeline_n; i++)
+        put_action(out, s, &s->timeline[i]);
+    put_expect(out, &s->expect);
+    put_limits(out, &s->limits);
+}

@@ -1,0 +1,41 @@
+/* reader: values out of a tree, by the tables of keys.h. What is wrong is added to the diagnostics
+ * and reading goes on, so that one pass finds every error. Private to this room. */
+#pragma once
+
+#include "harness/scenario/keys.h"
+
+struct reader {
+    struct arena *arena;
+    struct diagnostics *d;
+    struct scenario *s;
+    /* While the timeline is read: the ids of all its actions, and how many were read before. */
+    const char **ids; /* NULL-ended */
+    size_t ids_n, ids_read;
+};
+
+/* Reads every key of the section into `out`: what is there, the defaults for what is not, an error
+ * for what is required. n may be NULL (all defaults). */
+void reader_section(struct reader *r, const struct section *s, const struct yaml *n, void *out);
+
+/* Readers for a key whose value is one member of the section at key->offset. */
+key_read_fn reader_text;     /* const char * */
+key_read_fn reader_int;      /* int, from min to max */
+key_read_fn reader_i64;      /* int64_t, from min to max */
+key_read_fn reader_duration; /* int64_t, ns */
+key_read_fn reader_bool;     /* bool */
+
+/* For readers of a section's own: each returns false after adding the error. */
+bool reader_is_scalar(struct reader *r, const struct key *k, const struct yaml *n);
+bool reader_number(struct reader *r, const struct key *k, const struct yaml *n, int64_t *ret);
+bool reader_time(struct reader *r, const struct key *k, const struct yaml *n, int64_t *ret_ns);
+bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
+                  const struct pair **ret, size_t *ret_n);
+/* A list of texts, NULL-ended. */
+bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
+                  const char *const **ret, size_t *ret_n);
+/* The value is the name of one of the choices: its index, else -1 after adding the error. What is
+ * in `later` (NULL-ended or NULL) is known but not built yet. */
+int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
+                  const char *const *choices, const char *const *later);
+/* "{shared}" and its like: only known names may stand in braces. */
+void reader_check_placeholders(struct reader *r, const char *text, struct place p);

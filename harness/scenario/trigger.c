@@ -1,0 +1,108 @@
+#include "agent/base/str.h"
+#include "harness/scenario/reader.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* What a job may send (rankquake.h); a step has a word of its own. */
+static const char *const events[] = {
+    "ready",
+    "first-collective",
+    "checkpoint-begin",
+    "checkpoint-write",
+    "checkpoint-commit",
+    "resume",
+    "exit-barrier",
+    "done",
+    "other",
+    NULL,
+};
+
+static void read_step(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    t->has_step = true;
+    reader_i64(r, k, n, out);
+}
+
+static void read_round(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    t->has_round = true;
+    reader_int(r, k, n, out);
+}
+
+static void read_time(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    t->has_time = true;
+    reader_duration(r, k, n, out);
+}
+
+static void read_event(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    t->has_event = true;
+    if (n->type == YAML_SCALAR && str_eq(n->text, "step")) {
+        diagnostics_add(r->d, n->place, "event: step has a word of its own; write step: N");
+        return;
+    }
+    int i = reader_choice(r, k, n, events, NULL);
+    t->event = i < 0 ? "" : events[i];
+}
+
+static void read_after(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    t->after_id = n->text;
+    for (size_t i = 0; i < r->ids_n; i++) {
+        if (!str_eq(r->ids[i], n->text))
+            continue;
+        if (i < r->ids_read)
+            t->after = (int)i;
+        else
+            diagnostics_add(r->d, n->place,
+                            "after: \"%s\" %s; a fault can only follow one that stands above it",
+                            n->text, i == r->ids_read ? "is this very line" : "comes later");
+        return;
+    }
+    const char *near = str_nearest(n->text, r->ids);
+    diagnostics_add(r->d, n->place, "after: no line of the timeline has the id \"%s\"%s%s%s",
+                    n->text, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+}
+
+#define AT(member) .offset = offsetof(struct trigger, member)
+enum { STEPS_MAX = 1000000000, ROUNDS_MAX = 1000000 };
+
+const struct section section_when = {
+    "when",
+    "When a fault fires: all that is named must have come true, in any order.",
+    (const struct key[]){
+        {"step", "a whole number", NULL,
+         "A worker of the target has applied update s and has not begun s+1.", "when: {step: 137}",
+         read_step, AT(step), .min = 1, .max = STEPS_MAX},
+        {"round", "a whole number", NULL, "The first worker of round r has started.",
+         "when: {round: 2, step: 160}", read_round, AT(round), .min = 1, .max = ROUNDS_MAX},
+        {"time", "a duration", NULL,
+         "Since the steady state: every worker of round 1 has sent its first step.",
+         "when: {time: 20s}", read_time, AT(time_ns)},
+        {"event", "the kind of a job's event", NULL,
+         "The nth event of that kind from the target's workers together: ready, first-collective, "
+         "checkpoint-begin, checkpoint-write, checkpoint-commit, resume, exit-barrier, done or "
+         "other.",
+         "when: {event: checkpoint-write, nth: 2}", read_event},
+        {"nth", "a whole number", "1", "Which of the events.", NULL, reader_int, AT(nth), .min = 1,
+         .max = STEPS_MAX},
+        {"after", "the id of a line above", NULL, "Starts looking once that fault is in force.",
+         "when: {after: dark, step: 160}", read_after},
+        {"plus", "a duration", NULL, "That much later than the condition.",
+         "when: {after: dark, plus: 2s}", reader_duration, AT(plus_ns)},
+        {"within", "a duration", "(limits.total)",
+         "If it has not come true by then, the fault counts as not fired.", "within: 30s",
+         reader_duration, AT(within_ns), .min = 1},
+        {"hold", "true or false", "(true for step and event)",
+         "Stops the thread that sent the event until the fault is in force, so that the target has "
+         "done exactly that much.",
+         "hold: false", reader_bool, AT(hold)},
+        {"phase", "a place in a round", NULL, "join, last-call, ack, start, ...", NULL},
+        {"log", "/a regular expression/", NULL, "A line of the target's output.", NULL},
+        {0},
+    },
+};
