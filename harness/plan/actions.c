@@ -1,0 +1,205 @@
+#include "harness/plan/actions.h"
+
+#include "agent/base/rand.h"
+#include "agent/base/str.h"
+
+#include <stdlib.h>
+
+struct checker {
+    struct plan *plan;
+    const struct scenario *s;
+    struct diagnostics *d;
+};
+
+static bool is_start(const struct action *a) {
+    return str_eq(a->fault, "node-start");
+}
+
+static void unknown_fault(struct checker *c, const struct action *a) {
+    enum { FAULTS_MAX = 200 };
+    const char *names[FAULTS_MAX];
+    size_t n = 0;
+    for (; faults[n] && n < FAULTS_MAX - 1; n++)
+        names[n] = faults[n]->name;
+    names[n] = NULL;
+    const char *near = str_nearest(a->fault, names);
+    if (near)
+        diagnostics_add(c->d, a->fault_place, "there is no fault \"%s\"; did you mean \"%s\"?",
+                        a->fault, near);
+    else
+        diagnostics_add(c->d, a->fault_place,
+                        "there is no fault \"%s\"; `rankquake list faults` names them", a->fault);
+}
+
+static const struct fault_param *find_param(const struct fault *f, const char *name) {
+    for (const struct fault_param *p = f->params; p && p->name; p++)
+        if (str_eq(p->name, name))
+            return p;
+    return NULL;
+}
+
+static const char *nearest_param(const struct fault *f, const char *name) {
+    enum { PARAMS_MAX = 40 };
+    const char *names[PARAMS_MAX];
+    size_t n = 0;
+    for (const struct fault_param *p = f->params; p && p->name && n < PARAMS_MAX - 1; p++)
+        names[n++] = p->name;
+    names[n] = NULL;
+    return n ? str_nearest(name, names) : NULL;
+}
+
+static bool fits_type(const char *type, const char *value) {
+    int64_t v;
+    if (str_eq(type, "int"))
+        return str_to_i64(value, INT64_MIN, INT64_MAX, &v);
+    if (str_eq(type, "bool"))
+        return str_eq(value, "true") || str_eq(value, "false");
+    if (str_eq(type, "duration"))
+        return str_to_duration_ns(value, &v, NULL) == 0;
+    return *value;
+}
+
+static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) {
+    const struct action *a = pa->action;
+    struct fault_arg *v = arena_array(&c->plan->arena, struct fault_arg, a->with_n + 1);
+    for (size_t i = 0; i < a->with_n; i++) {
+        const struct pair *w = &a->with[i];
+        const struct fault_param *p = find_param(pa->fault, w->key);
+        const char *near = p ? NULL : nearest_param(pa->fault, w->key);
+        if (near)
+            diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; did you mean \"%s\"?",
+                            a->fault, w->key, near);
+        else if (!p)
+            diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; it takes %s", a->fault,
+                            w->key,
+                            pa->fault->params->name ? "others (rankquake explain)" : "none");
+        else if (!fits_type(p->type, w->value))
+            diagnostics_add(c->d, w->place, "%s must be %s %s, not \"%s\"", w->key,
+                            str_eq(p->type, "int") ? "an" : "a", p->type, w->value);
+        v[i] = (struct fault_arg){w->key, w->value};
+    }
+    pa->args = (struct fault_args){v, a->with_n, seed};
+}
+
+/* A node stands for what is on it: its agent, or all of its workers. */
+static void check_kind(struct checker *c, const struct plan_action *pa) {
+    static const unsigned kinds[] = {
+        [TARGET_NODES] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
+        [TARGET_AGENTS] = TARGET_AGENT,
+        [TARGET_WORKERS] = TARGET_WORKER,
+        [TARGET_STORES] = TARGET_STORE,
+    };
+    const struct action *a = pa->action;
+    unsigned t = pa->fault->targets;
+    if (t & kinds[a->on.what])
+        return;
+    diagnostics_add(c->d, a->on.place, "%s cannot be aimed at %s; it takes%s%s%s", a->fault,
+                    a->on.text, t & TARGET_WORKER ? " workers," : "",
+                    t & TARGET_AGENT ? " agents," : "",
+                    t & (TARGET_NODE | TARGET_AGENT | TARGET_WORKER) ? " nodes (n0, node of rank 0)"
+                                                                     : " the store");
+}
+
+/* A node that is on stays on unless something ends it, one that is off stays off unless started. */
+static void check_power(struct checker *c, const struct action *a, int node) {
+    bool on = node < c->s->cluster.start, changes = false;
+    for (size_t i = 0; i < c->plan->actions_n; i++) {
+        const struct fault *f = c->plan->actions[i].fault;
+        changes |= f && (on ? f->ends_node : is_start(c->plan->actions[i].action));
+    }
+    if (on && is_start(a) && !changes)
+        diagnostics_add(c->d, a->on.place,
+                        "n%d is on from the beginning and nothing switches it "
+                        "off, so it cannot be started",
+                        node);
+    else if (!on && !is_start(a) && !changes)
+        diagnostics_add(c->d, a->on.place, "n%d is off and no node-start switches it on", node);
+}
+
+static void check_named(struct checker *c, const struct action *a) {
+    int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = c->s->job.workers_per_node;
+    if (node >= nodes)
+        diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
+                        node, nodes, nodes == 1 ? "" : "s");
+    else if (a->on.local_rank >= per)
+        diagnostics_add(c->d, a->on.place, "there is no %s: a node has %d worker%s, n%d/0 first",
+                        a->on.text, per, per == 1 ? "" : "s", node);
+    else
+        check_power(c, a, node);
+}
+
+static void check_reach(struct checker *c, const struct action *a) {
+    const struct job_spec *j = &c->s->job;
+    int on = topology_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
+    int workers = taken * j->workers_per_node;
+    if (a->on.pick == PICK_NAMED) {
+        check_named(c, a);
+    } else if (a->on.pick == PICK_RANK && a->on.rank >= workers) {
+        diagnostics_add(c->d, a->on.place,
+                        "there is never a rank %d: the job has at most %d worker%s, rank 0 first",
+                        a->on.rank, workers, workers == 1 ? "" : "s");
+    } else if (a->on.pick == PICK_RANDOM) {
+        int most = a->on.what == TARGET_WORKERS ? workers : is_start(a) ? c->s->cluster.nodes : on;
+        if (a->on.count > most)
+            diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, most);
+    }
+}
+
+static void check_lasting(struct checker *c, const struct plan_action *pa) {
+    const struct action *a = pa->action;
+    if (!a->fault) {
+        const struct plan_action *of = &c->plan->actions[a->heal];
+        if (!of->action->fault)
+            diagnostics_add(c->d, a->place, "heal: \"%s\" is itself a heal", of->action->id);
+        else if (of->fault && !of->fault->lasting)
+            diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->action->id,
+                            of->fault->name, of->fault->undo);
+    } else if (a->for_ns && !pa->fault->lasting) {
+        diagnostics_add(c->d, a->place, "for: %s does not last: %s", a->fault, pa->fault->undo);
+    }
+}
+
+/* Only a node-start that waits for nothing the job does can help a job that cannot begin. */
+static void check_minimum(struct checker *c) {
+    const struct cluster_spec *k = &c->s->cluster;
+    if (k->start >= c->s->job.min_nodes)
+        return;
+    for (size_t i = 0; i < c->s->timeline_n; i++) {
+        const struct trigger *t = &c->s->timeline[i].when;
+        if (is_start(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
+            !t->has_time)
+            return;
+    }
+    diagnostics_add(c->d, k->start_place.line ? k->start_place : k->place,
+                    "%d node%s started but nnodes needs %d, and no node-start mends it: the job "
+                    "could never begin",
+                    k->start, k->start == 1 ? " is" : "s are", c->s->job.min_nodes);
+}
+
+void actions_make(struct plan *p, struct diagnostics *d) {
+    struct checker c = {p, p->scenario, d};
+    struct rand r;
+    rand_init(&r, p->seed);
+    p->actions_n = p->scenario->timeline_n;
+    p->actions = arena_array(&p->arena, struct plan_action, p->actions_n + 1);
+    check_minimum(&c);
+    for (size_t i = 0; i < p->actions_n; i++) {
+        const struct action *a = &p->scenario->timeline[i];
+        p->actions[i].action = a;
+        p->actions[i].fault = a->fault ? fault_find(a->fault) : NULL;
+        if (a->fault && !p->actions[i].fault)
+            unknown_fault(&c, a);
+    }
+    for (size_t i = 0; i < p->actions_n; i++) {
+        struct plan_action *pa = &p->actions[i];
+        uint64_t seed = rand_u64(&r);
+        if (pa->action->fault && !pa->fault)
+            continue;
+        check_lasting(&c, pa);
+        if (!pa->fault)
+            continue;
+        bind_args(&c, pa, seed);
+        check_kind(&c, pa);
+        check_reach(&c, pa->action);
+    }
+}

@@ -1,0 +1,16 @@
+/* actions: the parts of plan_make. Private to this room. */
+#pragma once
+
+#include "harness/plan/plan.h"
+
+/* Addresses, names and what is on; the store's node comes last. */
+void topology_make(struct plan *p);
+
+/* Binds every line of the timeline to its fault and refuses what can never happen. */
+void actions_make(struct plan *p, struct diagnostics *d);
+
+/* Nodes that are on at some time: those of the start, and all when one can be switched on. */
+int topology_ever_on(const struct scenario *s);
+
+/* "step 57 of a worker of the target, held" */
+void trigger_describe(const struct trigger *t, struct buf *out);

@@ -1,0 +1,92 @@
+#include "agent/base/str.h"
+#include "harness/plan/plan.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum found { FOUND, NOT_EXECUTABLE, NOT_THERE };
+
+static enum found look_at(const char *path) {
+    struct stat st;
+    if (stat(path, &st) < 0 || S_ISDIR(st.st_mode))
+        return NOT_THERE;
+    return access(path, X_OK) ? NOT_EXECUTABLE : FOUND;
+}
+
+/* The folder this program lies in; our own programs lie beside it. */
+static char *own_folder(struct arena *a) {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n <= 0)
+        return arena_strdup(a, ".");
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    return arena_strdup(a, path);
+}
+
+/* As the worker's exec will look for it: our folder, then the PATH. */
+static enum found look_in_path(struct arena *a, const char *name, const char *folder,
+                               const char *path, const char **ret_near) {
+    enum found found = look_at(arena_printf(a, "%s/%s", folder, name));
+    char **dirs = str_split(a, path, ':', NULL);
+    for (size_t i = 0; found != FOUND && dirs[i]; i++) {
+        const char *candidate = arena_printf(a, "%s/%s", *dirs[i] ? dirs[i] : ".", name);
+        enum found here = look_at(candidate);
+        if (here < found) {
+            found = here;
+            *ret_near = candidate;
+        }
+    }
+    return found;
+}
+
+static const char *path_of_job(const struct plan *p) {
+    const struct job_spec *j = &p->scenario->job;
+    for (size_t i = 0; i < j->env_n; i++)
+        if (str_eq(j->env[i].key, "PATH"))
+            return j->env[i].value;
+    const char *path = getenv("PATH");
+    return path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+static int check_job(const struct plan *p, struct arena *a, struct err *err) {
+    const char *name = p->scenario->job.run[0], *near = name, *path = path_of_job(p);
+    if (strchr(name, '{'))
+        return 0; /* a directory that does not exist yet */
+    enum found found =
+        strchr(name, '/') ? look_at(name) : look_in_path(a, name, own_folder(a), path, &near);
+    if (found == FOUND)
+        return 0;
+    if (found == NOT_EXECUTABLE)
+        return err_say(err, -ENOENT,
+                       "job.run: %s is not executable; chmod +x it, or put its "
+                       "interpreter in front",
+                       near);
+    if (strchr(name, '/'))
+        return err_say(err, -ENOENT, "job.run: there is no program %s", name);
+    return err_say(err, -ENOENT,
+                   "job.run: there is no program \"%s\" beside rankquake or in PATH (%s)", name,
+                   path);
+}
+
+static int check_own_programs(struct arena *a, struct err *err) {
+    static const char *const own[] = {"rankrun", "rankprobe", NULL};
+    for (size_t i = 0; own[i]; i++) {
+        const char *path = arena_printf(a, "%s/%s", own_folder(a), own[i]);
+        if (look_at(path) != FOUND)
+            return err_say(err, -ENOENT, "there is no program %s; `make` builds it", path);
+    }
+    return 0;
+}
+
+int plan_check_host(const struct plan *p, struct err *err) {
+    struct arena a = {0};
+    int r = check_job(p, &a, err);
+    if (r == 0)
+        r = check_own_programs(&a, err);
+    arena_fini(&a);
+    return r;
+}

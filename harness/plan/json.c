@@ -1,0 +1,70 @@
+#include "agent/base/json.h"
+#include "harness/plan/actions.h"
+
+#include <stdio.h>
+
+static void put_nodes(const struct plan *p, struct json_writer *w) {
+    json_array(w, "nodes");
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        const struct plan_node *n = &p->nodes[i];
+        char mac[18];
+        snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", n->mac[0], n->mac[1], n->mac[2],
+                 n->mac[3], n->mac[4], n->mac[5]);
+        json_object(w, NULL);
+        json_put_string(w, "name", n->name);
+        json_put_string(w, "addr", n->addr);
+        json_put_string(w, "mac", mac);
+        json_put_bool(w, "store", n->is_store);
+        json_put_bool(w, "on_at_start", n->on_at_start);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
+    const struct action *a = pa->action;
+    struct buf when = {0};
+    trigger_describe(&a->when, &when);
+    json_object(w, NULL);
+    json_put_string(w, "id", a->id);
+    json_put_string(w, "when", buf_str(&when));
+    if (pa->fault) {
+        json_put_string(w, "fault", pa->fault->name);
+        json_put_string(w, "on", a->on.text);
+        json_object(w, "with");
+        for (size_t i = 0; i < pa->args.n; i++)
+            json_put_string(w, pa->args.v[i].key, pa->args.v[i].value);
+        json_end_object(w);
+        json_put_i64(w, "times", a->times_n);
+        json_put_bool(w, "lasting", pa->fault->lasting);
+        json_put_string(w, "undo", pa->fault->undo);
+        json_put_string(w, "blast", pa->fault->blast);
+    } else {
+        json_put_string(w, "heal", p->actions[a->heal].action->id);
+    }
+    json_end_object(w);
+    buf_fini(&when);
+}
+
+void plan_json(const struct plan *p, struct buf *out) {
+    const struct scenario *s = p->scenario;
+    struct json_writer w = {out, false};
+    json_object(&w, NULL);
+    json_put_i64(&w, "v", 1);
+    json_put_string(&w, "scenario", s->name);
+    json_put_string(&w, "file", s->file);
+    json_put_i64(&w, "seed", (int64_t)p->seed);
+    json_put_string(&w, "launcher", s->job.launcher);
+    json_put_string(&w, "endpoint", p->endpoint);
+    json_array(&w, "run");
+    for (size_t i = 0; i < s->job.run_n; i++)
+        json_put_string(&w, NULL, s->job.run[i]);
+    json_end_array(&w);
+    put_nodes(p, &w);
+    json_array(&w, "timeline");
+    for (size_t i = 0; i < p->actions_n; i++)
+        put_action(p, &p->actions[i], &w);
+    json_end_array(&w);
+    json_end_object(&w);
+    buf_putc(out, '\n');
+}

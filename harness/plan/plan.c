@@ -1,0 +1,34 @@
+#include "harness/plan/plan.h"
+
+#include "agent/base/str.h"
+#include "harness/plan/actions.h"
+
+#include <stdlib.h>
+
+struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d) {
+    struct plan *p = calloc(1, sizeof(*p));
+    if (!p)
+        abort(); /* out of memory */
+    int before = d->errors;
+    p->scenario = s;
+    p->seed = seed;
+    topology_make(p);
+    actions_make(p, d);
+    return d->errors > before ? plan_free(p) : p;
+}
+
+struct plan *plan_free(struct plan *p) {
+    if (p) {
+        struct arena a = p->arena;
+        arena_fini(&a);
+        free(p);
+    }
+    return NULL;
+}
+
+const struct plan_node *plan_find_node(const struct plan *p, const char *name) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (str_eq(p->nodes[i].name, name))
+            return &p->nodes[i];
+    return NULL;
+}

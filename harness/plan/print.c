@@ -1,0 +1,117 @@
+#include "agent/base/str.h"
+#include "harness/plan/actions.h"
+
+#include <inttypes.h>
+
+static const char *plural(long n) {
+    return n == 1 ? "" : "s";
+}
+
+static void put_seconds(struct buf *b, int64_t ns) {
+    if (ns % 1000000000)
+        buf_printf(b, "%" PRId64 " ms", ns / 1000000);
+    else
+        buf_printf(b, "%" PRId64 " s", ns / 1000000000);
+}
+
+void trigger_describe(const struct trigger *t, struct buf *out) {
+    const char *sep = "";
+    if (t->after_id) {
+        buf_printf(out, "after %s", t->after_id);
+        sep = ", ";
+    }
+    if (t->has_round) {
+        buf_printf(out, "%sin round %d", sep, t->round);
+        sep = ", ";
+    }
+    if (t->has_step)
+        buf_printf(out, "%swhen it has done step %" PRId64, sep, t->step);
+    else if (t->has_event)
+        buf_printf(out, "%sat its %s number %d", sep, t->event, t->nth);
+    if (t->has_step || t->has_event)
+        sep = ", ";
+    if (t->has_time) {
+        buf_puts(out, sep);
+        put_seconds(out, t->time_ns);
+        buf_puts(out, " into the steady state");
+        sep = ", ";
+    }
+    if (t->plus_ns) {
+        buf_printf(out, "%splus ", sep);
+        put_seconds(out, t->plus_ns);
+    }
+    if (t->hold)
+        buf_puts(out, " (held there until the fault is in force)");
+}
+
+static void put_topology(const struct plan *p, struct buf *out) {
+    const struct job_spec *j = &p->scenario->job;
+    buf_puts(out, "topology\n");
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        const struct plan_node *n = &p->nodes[i];
+        buf_printf(out, "  %-6s %-14s ", n->name, n->addr);
+        if (n->is_store)
+            buf_printf(out, "on   the store, port %d\n", PLAN_STORE_PORT);
+        else
+            buf_printf(out, "%-4s an agent, %d worker%s\n", n->on_at_start ? "on" : "off",
+                       j->workers_per_node, plural(j->workers_per_node));
+    }
+}
+
+static void put_job(const struct plan *p, struct buf *out) {
+    const struct job_spec *j = &p->scenario->job;
+    buf_printf(out, "\njob\n  %s, %d to %d nodes, %d restart%s, ", j->launcher, j->min_nodes,
+               j->max_nodes, j->max_restarts, plural(j->max_restarts));
+    buf_printf(out, p->endpoint ? "store at %s\n " : "standalone\n ", p->endpoint);
+    for (size_t i = 0; i < j->run_n; i++)
+        buf_printf(out, " %s", j->run[i]);
+    buf_puts(out, "\n  first once without the timeline (control run), unless that is in the cache"
+                  "\n");
+}
+
+static void put_objects(const struct plan *p, struct buf *out) {
+    buf_printf(out,
+               "\nkernel objects, none with a name outside, all gone when the harness ends\n"
+               "  %zu node%s: a network, pid, mount, uts and ipc namespace each\n"
+               "  %zu pair%s of virtual network cards on the wire, a network namespace of its own\n"
+               "  without root: 1 user namespace around it all\n",
+               p->nodes_n, plural((long)p->nodes_n), p->nodes_n, plural((long)p->nodes_n));
+}
+
+static void put_action(const struct plan *p, const struct plan_action *pa, struct buf *out) {
+    const struct action *a = pa->action;
+    buf_printf(out, "  %s: ", a->id);
+    if (pa->fault)
+        buf_printf(out, "%s on %s", a->fault, a->on.text);
+    else
+        buf_printf(out, "heal %s", p->actions[a->heal].action->id);
+    for (size_t i = 0; i < pa->args.n; i++)
+        buf_printf(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
+    if (a->times_n > 1)
+        buf_printf(out, ", %d times", a->times_n);
+    buf_puts(out, "\n      when    ");
+    trigger_describe(&a->when, out);
+    buf_putc(out, '\n');
+    if (!pa->fault)
+        return;
+    buf_printf(out, "      does    %s\n", pa->fault->summary);
+    buf_printf(out, "      undo    %s", pa->fault->undo ? pa->fault->undo : "nothing to undo");
+    if (a->for_ns) {
+        buf_puts(out, ", after ");
+        put_seconds(out, a->for_ns);
+    }
+    buf_printf(out, "\n      touches %s\n",
+               pa->fault->blast ? pa->fault->blast : "its target only");
+}
+
+void plan_print(const struct plan *p, struct buf *out) {
+    buf_printf(out, "%s (%s), seed %" PRIu64 "\n\n", p->scenario->name, p->scenario->file, p->seed);
+    put_topology(p, out);
+    put_job(p, out);
+    put_objects(p, out);
+    buf_puts(out, p->actions_n ? "\ntimeline\n" : "\ntimeline\n  nothing is broken\n");
+    for (size_t i = 0; i < p->actions_n; i++)
+        put_action(p, &p->actions[i], out);
+    buf_puts(out, "\nblast radius\n  the nodes above and the run directory; nothing else on this "
+                  "host is touched\n");
+}
