@@ -1,0 +1,94 @@
+#include "agent/base/str.h"
+#include "harness/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void *take(size_t n, size_t size) {
+    void *p = calloc(n, size);
+    if (!p)
+        abort(); /* out of memory */
+    return p;
+}
+
+static const struct verb_option *find_option(const struct verb *v, const char *arg, size_t len) {
+    for (const struct verb_option *o = v->options; o && o->name; o++)
+        if (strlen(o->name) == len && strncmp(o->name, arg, len) == 0)
+            return o;
+    return NULL;
+}
+
+static int unknown_option(const struct verb *v, const char *arg) {
+    enum { OPTIONS_MAX = 40 };
+    const char *names[OPTIONS_MAX];
+    size_t n = 0;
+    for (const struct verb_option *o = v->options; o && o->name && n < OPTIONS_MAX - 1; o++)
+        names[n++] = o->name;
+    names[n] = NULL;
+    const char *near = str_nearest(arg, names);
+    if (near)
+        return verb_usage_error(v, "there is no option %s; did you mean %s?", arg, near);
+    return verb_usage_error(v, "there is no option %s", arg);
+}
+
+/* One option; *i is left at the last word it took. */
+static int read_option(struct arguments *a, int argc, char **argv, int *i) {
+    const char *arg = argv[*i], *equals = strchr(arg, '=');
+    size_t len = equals ? (size_t)(equals - arg) : strlen(arg);
+    const struct verb_option *o = find_option(a->verb, arg, len);
+    if (!o)
+        return unknown_option(a->verb, arg);
+    if (!o->value && equals)
+        return verb_usage_error(a->verb, "%s takes no value", o->name);
+    if (o->value && !equals && *i + 1 >= argc)
+        return verb_usage_error(a->verb, "%s needs a value: %s %s", o->name, o->name, o->value);
+    a->names[a->options_n] = o->name;
+    a->values[a->options_n++] = !o->value ? "" : equals ? equals + 1 : argv[++*i];
+    return 0;
+}
+
+int arguments_read(struct arguments *ret, const struct verb *v, int argc, char **argv) {
+    size_t most = (size_t)argc + 1;
+    *ret = (struct arguments){.verb = v};
+    ret->files = take(most, sizeof(*ret->files));
+    ret->names = take(most, sizeof(*ret->names));
+    ret->values = take(most, sizeof(*ret->values));
+    int r = 0;
+    for (int i = 1; i < argc && !r; i++) {
+        if (str_eq(argv[i], "--")) {
+            ret->rest = argv + i + 1;
+            break;
+        }
+        if (argv[i][0] == '-' && argv[i][1])
+            r = read_option(ret, argc, argv, &i);
+        else
+            ret->files[ret->files_n++] = argv[i];
+    }
+    if (r)
+        arguments_fini(ret);
+    return r;
+}
+
+void arguments_fini(struct arguments *a) {
+    free(a->files);
+    free(a->names);
+    free(a->values);
+    *a = (struct arguments){0};
+}
+
+const char *arguments_value(const struct arguments *a, const char *name) {
+    const char *value = NULL;
+    for (size_t i = 0; i < a->options_n; i++)
+        if (str_eq(a->names[i], name))
+            value = a->values[i];
+    return value;
+}
+
+const char **arguments_all(const struct arguments *a, const char *name) {
+    const char **v = take(a->options_n + 1, sizeof(*v));
+    size_t n = 0;
+    for (size_t i = 0; i < a->options_n; i++)
+        if (str_eq(a->names[i], name))
+            v[n++] = a->values[i];
+    return v;
+}

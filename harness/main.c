@@ -1,0 +1,45 @@
+/* rankquake: finds the verb and hands over. */
+#include "agent/base/str.h"
+#include "harness/verbs.h"
+
+#include <stdio.h>
+
+/* --help before "--", where somebody else's words begin. */
+static bool asks_for_help(int argc, char **argv) {
+    for (int i = 1; i < argc && !str_eq(argv[i], "--"); i++)
+        if (str_eq(argv[i], "--help") || str_eq(argv[i], "-h"))
+            return true;
+    return false;
+}
+
+static int unknown_verb(const char *name) {
+    const char *near = verb_nearest(name);
+    if (near)
+        fprintf(stderr, "rankquake: there is no verb \"%s\"; did you mean \"%s\"?\n", name, near);
+    else
+        fprintf(stderr, "rankquake: there is no verb \"%s\"; rankquake --help lists them\n", name);
+    return EXIT_USAGE_ERROR;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        verbs_print_help(stderr);
+        return EXIT_USAGE_ERROR;
+    }
+    if (str_eq(argv[1], "--help") || str_eq(argv[1], "-h")) {
+        verbs_print_help(stdout);
+        return 0;
+    }
+    if (str_eq(argv[1], "--version")) {
+        puts("rankquake " RANKQUAKE_VERSION);
+        return 0;
+    }
+    const struct verb *v = verb_find(argv[1]);
+    if (!v)
+        return unknown_verb(argv[1]);
+    if (v->summary && asks_for_help(argc - 1, argv + 1)) {
+        verb_print_help(v, stdout);
+        return 0;
+    }
+    return v->main(argc - 1, argv + 1);
+}

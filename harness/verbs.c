@@ -1,0 +1,68 @@
+#include "harness/verbs.h"
+
+#include "agent/base/str.h"
+
+#include <stdarg.h>
+
+const struct verb *const verbs[] = {
+#define X(name) &verb_##name,
+    VERBS(X)
+#undef X
+        NULL,
+};
+
+const struct verb *verb_find(const char *name) {
+    for (size_t i = 0; verbs[i]; i++)
+        if (str_eq(verbs[i]->name, name))
+            return verbs[i];
+    return NULL;
+}
+
+const char *verb_nearest(const char *name) {
+    const char *names[sizeof(verbs) / sizeof(*verbs)];
+    size_t n = 0;
+    for (size_t i = 0; verbs[i]; i++)
+        if (verbs[i]->summary)
+            names[n++] = verbs[i]->name;
+    names[n] = NULL;
+    return str_nearest(name, names);
+}
+
+void verb_print_help(const struct verb *v, FILE *out) {
+    fprintf(out, "usage: rankquake %s\n\n%s\n", v->usage, v->summary ? v->summary : "");
+    const struct verb_option *o = v->options;
+    if (o && o->name)
+        fputs("\noptions\n", out);
+    for (; o && o->name; o++) {
+        char left[40];
+        snprintf(left, sizeof(left), "%s%s%s", o->name, o->value ? " " : "",
+                 o->value ? o->value : "");
+        fprintf(out, "  %-22s %s\n", left, o->text);
+    }
+}
+
+void verbs_print_help(FILE *out) {
+    fputs("rankquake: break your training job on purpose, before the cluster does\n\n"
+          "usage: rankquake VERB ...\n\n",
+          out);
+    for (size_t i = 0; verbs[i]; i++)
+        if (verbs[i]->summary)
+            fprintf(out, "  %-10s %s\n", verbs[i]->name, verbs[i]->summary);
+    fputs("\nrankquake VERB --help shows how a verb is used; rankquake --version, which build this "
+          "is.\n"
+          "exit codes: 0 passed, 1 a check failed, 2 inconclusive, 3 the harness or the undisturbed"
+          " job broke,\n"
+          "            4 skipped, 5 cleanup incomplete, 64 usage or a bad scenario, 130 "
+          "interrupted\n",
+          out);
+}
+
+int verb_usage_error(const struct verb *v, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "rankquake %s: ", v->name);
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, "\nusage: rankquake %s\n", v->usage);
+    va_end(ap);
+    return EXIT_USAGE_ERROR;
+}

@@ -1,0 +1,47 @@
+/* verbs: the table, in alphabetical order. A verb is a file in harness/verbs that ends in `const
+ * struct verb verb_NAME` and a line here; one without a summary is the harness's own and in no
+ * help.
+ */
+#pragma once
+
+#include "harness/verb.h"
+
+#include <stdio.h>
+
+#define VERBS(X)                                                                                   \
+    X(explain)                                                                                     \
+    X(help)                                                                                        \
+    X(lint)
+
+#define X(name) extern const struct verb verb_##name;
+VERBS(X)
+#undef X
+
+extern const struct verb *const verbs[]; /* NULL-ended */
+
+const struct verb *verb_find(const char *name);        /* NULL: no such verb */
+const char *verb_nearest(const char *name);            /* "did you mean", or NULL */
+void verb_print_help(const struct verb *v, FILE *out); /* its usage and options */
+void verbs_print_help(FILE *out);                      /* all of them */
+
+/* What was typed after a verb, taken apart by its table of options: --name VALUE, --name=VALUE, and
+ * a flag alone. */
+struct arguments {
+    const struct verb *verb;
+    const char **files; /* what is no option, NULL-ended; points into argv */
+    size_t files_n;
+    char **rest; /* what stood behind "--", NULL-ended; NULL: there was none */
+    const char **names, **values;
+    size_t options_n;
+};
+
+/* Returns 0, or the exit code after saying what is wrong on stderr. */
+int arguments_read(struct arguments *ret, const struct verb *v, int argc, char **argv);
+void arguments_fini(struct arguments *a);
+/* The last value of an option, "" for a flag, NULL when it was not given. */
+const char *arguments_value(const struct arguments *a, const char *name);
+/* All values of it in order, NULL-ended, to be freed with free(). */
+const char **arguments_all(const struct arguments *a, const char *name);
+/* Says what is wrong with the arguments on stderr; returns EXIT_USAGE_ERROR. */
+int verb_usage_error(const struct verb *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));

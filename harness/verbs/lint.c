@@ -1,0 +1,43 @@
+#include "harness/scenario/scenario.h"
+#include "harness/verbs.h"
+
+#include <stdlib.h>
+
+/* Prints every error; true when there is none. */
+static bool lint_file(const char *file, const char *const *set) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(file, set, &d);
+    fputs(buf_str(&d.out), stderr);
+    if (!d.errors)
+        printf("%s: valid\n", file);
+    bool good = !d.errors;
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return good;
+}
+
+static int lint(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_lint, argc, argv);
+    if (code)
+        return code;
+    if (!a.files_n)
+        code = verb_usage_error(&verb_lint, "which file?");
+    const char **set = arguments_all(&a, "--set");
+    for (size_t i = 0; i < a.files_n; i++)
+        if (!lint_file(a.files[i], set))
+            code = EXIT_USAGE_ERROR;
+    free(set);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_lint = {
+    .name = "lint",
+    .usage = "lint FILE... [--set KEY=VALUE]",
+    .summary = "validate scenarios: every error with its place, all at once",
+    .options =
+        (const struct verb_option[]){
+            {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"}, {0}},
+    .main = lint,
+};
