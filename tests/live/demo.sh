@@ -2,7 +2,7 @@
 # The demo passes, and so does its scenario with the timeline and the expectations about it taken
 # out: what it shows is caused by the faults alone.
 set -u
-for needed in "$BIN/rankquake" scenarios/tour.yaml; do
+for needed in "$BIN"/{rankquake,rankrun,rankprobe,ranktrain} harness/verbs/run.c scenarios/tour.yaml; do
     if [ ! -e "$needed" ]; then
         echo "$needed is not there yet"
         exit 77
