@@ -104,6 +104,7 @@ install: all
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
+	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/include/rankquake.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
