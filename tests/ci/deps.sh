@@ -6,7 +6,7 @@ deps=$PWD/ci/deps
 mkdir "$TMPDIR/bin"
 cd "$TMPDIR"
 export PATH=$TMPDIR/bin:$PATH
-: >missing >unknown
+touch missing unknown
 
 program() { # program NAME < SCRIPT
     { echo '#!/bin/sh'; cat; } >"bin/$1"
