@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-enum {
-    ERRORS_SHOWN = 50, /* nobody reads more, and a broken generator can make thousands */
-    LINE_SHOWN = 160,
-};
+enum { LINE_SHOWN = 160 };
 
 void diagnostics_fini(struct diagnostics *d) {
     buf_fini(&d->source);
@@ -35,7 +32,7 @@ static bool continues_character(char c) {
 
 /* The offending line and a caret below the column; a tab stays a tab so that both line up, any
  * other byte that would move a terminal's cursor becomes a question mark. */
-static void put_source(struct diagnostics *d, struct place p) {
+static void put_source(const struct diagnostics *d, struct place p, struct buf *out) {
     size_t n = 0;
     const char *s = find_line(d, p.line, &n);
     if (!s || !n || p.column > LINE_SHOWN)
@@ -43,46 +40,73 @@ static void put_source(struct diagnostics *d, struct place p) {
     bool cut = n > LINE_SHOWN;
     for (n = cut ? LINE_SHOWN : n; cut && n && continues_character(s[n]); n--)
         ;
-    buf_puts(&d->out, "    ");
+    buf_puts(out, "    ");
     for (size_t i = 0; i < n; i++)
-        buf_putc(&d->out, (unsigned char)s[i] < 32 && s[i] != '\t' ? '?' : s[i]);
-    buf_puts(&d->out, cut ? " ...\n    " : "\n    ");
+        buf_putc(out, (unsigned char)s[i] < 32 && s[i] != '\t' ? '?' : s[i]);
+    buf_puts(out, cut ? " ...\n    " : "\n    ");
     int column = 1;
     for (size_t i = 0; i < n && column < p.column; i++) {
         if (!continues_character(s[i]))
             column++;
         if (!continues_character(s[i]) || column == 1)
-            buf_putc(&d->out, s[i] == '\t' ? '\t' : ' ');
+            buf_putc(out, s[i] == '\t' ? '\t' : ' ');
     }
-    buf_puts(&d->out, "^\n");
+    buf_puts(out, "^\n");
 }
 
-static void put_place(struct diagnostics *d, struct place p) {
+static void put_place(const struct diagnostics *d, struct place p, struct buf *out) {
     if (p.line < 0 && d->set) {
         const char *set = d->set[-p.line - 1];
-        buf_printf(&d->out, "--set %.*s: ", (int)strcspn(set, "="), set);
+        buf_printf(out, "--set %.*s: ", (int)strcspn(set, "="), set);
     } else if (p.line > 0) {
-        buf_printf(&d->out, "%s:%d:%d: ", d->file, p.line, p.column);
+        buf_printf(out, "%s:%d:%d: ", d->file, p.line, p.column);
     } else {
-        buf_printf(&d->out, "%s: ", d->file);
+        buf_printf(out, "%s: ", d->file);
     }
+}
+
+static bool comes_before(struct place a, struct place b) {
+    if (a.line <= 0 || b.line <= 0)
+        return a.line > 0; /* what is in no line comes last */
+    return a.line < b.line || (a.line == b.line && a.column < b.column);
+}
+
+/* Keys are read table by table, errors are read from top to bottom: puts the message between those
+ * that are there. */
+static void insert(struct diagnostics *d, struct place p, const struct buf *message) {
+    size_t n = (size_t)d->errors - 1, i = n;
+    while (i > 0 && comes_before(p, d->said[i - 1].place))
+        i--;
+    size_t at = i < n ? d->said[i].at : d->out.len, behind = d->out.len - at;
+    buf_put(&d->out, message->data, message->len);
+    memmove(d->out.data + at + message->len, d->out.data + at, behind);
+    memcpy(d->out.data + at, message->data, message->len);
+    for (size_t j = n; j > i; j--) {
+        d->said[j] = d->said[j - 1];
+        d->said[j].at += message->len;
+    }
+    d->said[i].place = p;
+    d->said[i].at = at;
 }
 
 void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...) {
     d->errors++;
-    if (d->errors > ERRORS_SHOWN + 1)
+    if (d->errors > DIAGNOSTICS_SHOWN + 1)
         return;
-    if (d->errors == ERRORS_SHOWN + 1) {
+    if (d->errors == DIAGNOSTICS_SHOWN + 1) {
         buf_printf(&d->out, "%s: more than %d errors; the rest is left out\n", d->file,
-                   ERRORS_SHOWN);
+                   DIAGNOSTICS_SHOWN);
         return;
     }
-    put_place(d, p);
+    struct buf message = {0};
+    put_place(d, p, &message);
     va_list ap;
     va_start(ap, fmt);
-    buf_vprintf(&d->out, fmt, ap);
+    buf_vprintf(&message, fmt, ap);
     va_end(ap);
-    buf_putc(&d->out, '\n');
+    buf_putc(&message, '\n');
     if (p.line > 0)
-        put_source(d, p);
+        put_source(d, p, &message);
+    insert(d, p, &message);
+    buf_fini(&message);
 }

@@ -145,14 +145,20 @@ struct scenario {
     struct arena arena; /* owns everything above */
 };
 
+enum { DIAGNOSTICS_SHOWN = 50 }; /* nobody reads more */
+
 /* Everything wrong with a file, all at once; printed as "file:line:col: message" with the line and
- * a caret below it. */
+ * a caret below it. {0} is an empty one. */
 struct diagnostics {
     const char *file;
     const char *const *set; /* the overrides, for places below 0; NULL-ended or NULL */
     struct buf source;      /* the text, for the offending lines */
-    struct buf out;         /* what to print */
+    struct buf out;         /* what to print, in the order of the lines */
     int errors;
+    struct {
+        struct place place;
+        size_t at; /* where its message begins in out */
+    } said[DIAGNOSTICS_SHOWN];
 };
 
 void diagnostics_fini(struct diagnostics *d);

@@ -1,0 +1,355 @@
+/* What a bad scenario is told: one case a line, message for message. */
+#include "tests/harness/scenario/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* In the messages the file's name is left out: "line:column: message". */
+static const struct bad {
+    const char *what, *text, *messages;
+} cases[] = {
+    {"an unknown key", "job: {run: [a]}\ntimelin: []\n",
+     "2:1: scenario has no key \"timelin\"; did you mean \"timeline\"?\n"},
+    {"an unknown key that resembles none", "job: {run: [a]}\nflavour: vanilla\n",
+     "2:1: scenario has no key \"flavour\"; `rankquake explain scenario` lists those it has\n"},
+    {"a key one level too deep", "job: {run: [a], nodes: 3}\n",
+     "1:17: job has no key \"nodes\"; it belongs under cluster\n"},
+    {"a key one level too high", "job: {run: [a]}\nmax_restarts: 2\n",
+     "2:1: scenario has no key \"max_restarts\"; it belongs under job\n"},
+    {"a word of a later build", "job: {run: [a]}\nprobe: {ready: x}\n",
+     "2:1: \"probe\" is not built yet\n"},
+    {"a key given twice", "job: {run: [a]}\nseed: 1\nseed: 2\n", "3:1: \"seed\" is given twice\n"},
+    {"a missing job", "scenario: x\n",
+     "1:1: scenario needs \"job\", for example job: {run: [python3, train.py]}\n"},
+    {"a missing run", "job: {nnodes: 2}\n",
+     "1:6: job needs \"run\", for example run: [python3, train.py, --lr=0.1]\n"},
+    {"an empty run", "job: {run: []}\n",
+     "1:12: run is empty; it must be a list: the program and its arguments\n"},
+    {"a run that is one text", "job: {run: python3 train.py}\n",
+     "1:12: run must be a list: the program and its arguments, not a single value\n"},
+    {"a list inside run", "job: {run: [a, [b]]}\n",
+     "1:16: run must be a list: the program and its arguments; this item is a list\n"},
+    {"a text for a number", "job: {run: [a], max_restarts: many}\n",
+     "1:31: max_restarts must be a whole number, not \"many\"\n"},
+    {"a quoted number", "job: {run: [a], max_restarts: \"3\"}\n",
+     "1:31: max_restarts must be a whole number, not the text \"3\"\n"},
+    {"a negative number", "job: {run: [a], max_restarts: -1}\n",
+     "1:31: max_restarts must be from 0 to 1000000, not -1\n"},
+    {"no workers", "job: {run: [a], workers_per_node: 0}\n",
+     "1:35: workers_per_node must be from 1 to 256, not 0\n"},
+    {"a list where a sweep would be", "job: {run: [a], workers_per_node: [1, 2]}\n",
+     "1:35: workers_per_node must be a whole number; a list here makes a sweep, which is not built "
+     "yet\n"},
+    {"a map for a number", "job: {run: [a]}\ncluster: {nodes: {a: 1}}\n",
+     "2:18: nodes must be a whole number, not a map\n"},
+    {"a value that is not there", "job: {run: [a]}\nseed:\n",
+     "2:1: seed has no value; it must be a whole number\n"},
+    {"a section that is a text", "job: {run: [a]}\ncluster: big\n",
+     "2:10: cluster must be a map, such as {nodes: ...}, not a single value\n"},
+    {"no nodes", "job: {run: [a]}\ncluster: {nodes: 0}\n",
+     "2:18: nodes must be from 1 to 240, not 0\n"},
+    {"more started than there are", "job: {run: [a]}\ncluster: {nodes: 2, start: 3}\n",
+     "2:28: start: 3 nodes are to be started, more than there are\n"},
+    {"nnodes that are words", "job: {run: [a], nnodes: two}\n",
+     "1:25: nnodes must be a number of nodes or \"MIN:MAX\", not \"two\"\n"},
+    {"nnodes with three parts", "job: {run: [a], nnodes: \"1:2:3\"}\n",
+     "1:25: nnodes must be a number of nodes or \"MIN:MAX\", not \"1:2:3\"\n"},
+    {"nnodes the wrong way round", "job: {run: [a], nnodes: \"3:2\"}\n",
+     "1:25: nnodes \"3:2\": the most (2) is less than the least (3)\n"},
+    {"nnodes from zero", "job: {run: [a], nnodes: \"0:2\"}\n",
+     "1:25: nnodes must be a number of nodes or \"MIN:MAX\", not \"0:2\"\n"},
+    {"more nodes needed than there are", "job: {run: [a], nnodes: \"3:4\"}\ncluster: {nodes: 2}\n",
+     "1:25: nnodes needs at least 3 nodes, the cluster has 2\n"},
+    {"a store of a later build", "job: {run: [a]}\ncluster: {store: etcd-3}\n",
+     "2:18: store: etcd-3 is not built yet\n"},
+    {"a store that is none", "job: {run: [a]}\ncluster: {store: redis}\n",
+     "2:18: store must be embedded or none, not \"redis\"\n"},
+    {"no store for two nodes", "job: {run: [a]}\ncluster: {store: none}\n",
+     "2:10: store: none: rankrun's agents need a store to meet at; write embedded\n"},
+    {"a launcher of a later build", "job: {run: [a]}\nlauncher: torchrun\n",
+     "2:11: launcher: torchrun is not built yet\n"},
+    {"an unknown launcher", "job: {run: [a]}\nlauncher: mpirun\n",
+     "2:11: launcher must be rankrun, torchrun or a template, not \"mpirun\"\n"},
+    {"a bare number as a duration", "job: {run: [a]}\nlimits: {total: 30}\n",
+     "2:17: total: \"30\" is not a duration; write 250ms, 2s, 5m or 1h\n"},
+    {"a duration of nothing", "job: {run: [a]}\nlimits: {total: 0s}\n",
+     "2:17: total must be longer than 0\n"},
+    {"an unknown placeholder", "job: {run: [a, \"{share}/x\"]}\n",
+     "1:16: there is no placeholder {share}; did you mean {shared}? {shared} {disk} {tmp} {out} "
+     "{seed} {node} exist, and a brace that is meant stands as { share }\n"},
+    {"a name that is a path", "job: {run: [a]}\nscenario: ../etc\n",
+     "2:11: scenario: \"../etc\" must be letters, digits, - _ or ., 80 at most; sentences go under "
+     "about\n"},
+    {"a timeline that is a map", "job: {run: [a]}\ntimeline: {fault: x}\n",
+     "2:11: timeline must be a list of faults, not a map\n"},
+    {"a line without a trigger",
+     "job: {run: [a]}\ntimeline:\n  - {fault: worker-kill, on: workers}\n",
+     "3:5: timeline needs \"when\", for example when: {step: 137}\n"},
+    {"a line without a fault", "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, on: workers}\n",
+     "3:5: a line of the timeline needs a fault or a heal\n"},
+    {"a line without a target",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: worker-kill}\n",
+     "3:5: worker-kill needs a target, for example on: random of workers\n"},
+    {"a trigger of nothing", "job: {run: [a]}\ntimeline:\n  - {when: {}, fault: x, on: n0}\n",
+     "3:12: when names nothing to wait for; give step, round, time, event or after\n"},
+    {"a trigger that only holds",
+     "job: {run: [a]}\ntimeline:\n  - {when: {time: 1s, hold: true}, fault: x, on: n0}\n",
+     "3:29: hold needs a step or an event: nothing else has a sender to stop\n"},
+    {"a count without an event",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1, nth: 2}, fault: x, on: n0}\n",
+     "3:27: nth needs an event to count\n"},
+    {"a step and an event",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1, event: ready}, fault: x, on: n0}\n",
+     "3:12: when has a step and an event; only one of them can be held, so give one\n"},
+    {"a step that is none", "job: {run: [a]}\ntimeline:\n  - {when: {step: 0}, fault: x, on: n0}\n",
+     "3:19: step must be from 1 to 1000000000, not 0\n"},
+    {"an unknown event",
+     "job: {run: [a]}\ntimeline:\n  - {when: {event: checkpoint-comit}, fault: x, on: n0}\n",
+     "3:20: event must be the kind of a job's event, not \"checkpoint-comit\"; did you mean "
+     "\"checkpoint-commit\"?\n"},
+    {"a step as an event",
+     "job: {run: [a]}\ntimeline:\n  - {when: {event: step}, fault: x, on: n0}\n",
+     "3:20: event: step has a word of its own; write step: N\n"},
+    {"a trigger of a later build",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1, phase: join}, fault: x, on: n0}\n",
+     "3:22: \"phase\" is not built yet\n"},
+    {"after an unknown line",
+     "job: {run: [a]}\ntimeline:\n  - {id: dark, when: {after: drak}, fault: x, on: n0}\n",
+     "3:30: after: no line of the timeline has the id \"drak\"; did you mean \"dark\"?\n"},
+    {"after itself",
+     "job: {run: [a]}\ntimeline:\n  - {id: dark, when: {after: dark}, fault: x, on: n0}\n",
+     "3:30: after: \"dark\" is this very line; a fault can only follow one that stands above it\n"},
+    {"after a later line",
+     "job: {run: [a]}\ntimeline:\n  - {id: a, when: {after: b}, fault: x, on: n0}\n  - {id: b, "
+     "when: {step: 1}, fault: x, on: n0}\n",
+     "3:27: after: \"b\" comes later; a fault can only follow one that stands above it\n"},
+    {"two lines of one name",
+     "job: {run: [a]}\ntimeline:\n  - {id: a, when: {step: 1}, fault: x, on: n0}\n  - {id: a, "
+     "when: {step: 1}, fault: x, on: n0}\n",
+     "4:10: id: \"a\" is taken by an earlier line\n"},
+    {"a fault and a heal",
+     "job: {run: [a]}\ntimeline:\n  - {id: a, when: {step: 1}, fault: x, on: n0}\n  - {when: "
+     "{step: 1}, fault: x, heal: a, on: n0}\n",
+     "4:5: fault and heal exclude each other; make two lines of it\n"},
+    {"a heal of nothing", "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, heal: cut}\n",
+     "3:29: heal: no line above has the id \"cut\"\n"},
+    {"a target that is none",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: everything}\n",
+     "3:37: on: \"everything\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node "
+     "of rank 0, random of workers, random 2 of nodes or 50%\n"},
+    {"a target with a typing error",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: randm of workers}\n",
+     "3:37: on: \"randm of workers\" is no target; did you mean \"random\"? Or write nodes, "
+     "agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 of nodes or "
+     "50%\n"},
+    {"a target of a later build",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: store-leader}\n",
+     "3:37: on: store-leader is not built yet\n"},
+    {"a target as a list",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: [n0, n1]}\n",
+     "3:37: on must be a target; a list here makes a sweep, which is not built yet\n"},
+    {"more than all of them",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: 120%}\n",
+     "3:37: on: \"120%\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node of "
+     "rank 0, random of workers, random 2 of nodes or 50%\n"},
+    {"times of a later build",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, times: each-round}\n",
+     "3:48: times: each-round is not built yet\n"},
+    {"times that are none",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, times: 0}\n",
+     "3:48: times must be from 1 to 1000, not 0\n"},
+    {"with that is a list",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, with: [disk]}\n",
+     "3:47: with must be a map of parameters, not a list\n"},
+    {"an unknown outcome", "job: {run: [a]}\nexpect: {outcome: sucess}\n",
+     "2:19: outcome must be succeeded, failed or stopped, not \"sucess\"\n"},
+    {"a world that can never be",
+     "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2}\ncluster: {nodes: 3}\nexpect: "
+     "{world_sizes: [6, 5]}\n",
+     "3:23: world_sizes: 5 can never be: 2 to 3 nodes with 2 workers each make 4 to 6\n"},
+    {"a world larger than the cluster", "job: {run: [a]}\nexpect: {world_sizes: [4]}\n",
+     "2:23: world_sizes: 4 can never be: 1 to 2 nodes with 1 worker each make 1 to 2\n"},
+    {"world sizes that are one number", "job: {run: [a]}\nexpect: {world_sizes: 4}\n",
+     "2:23: world_sizes must be a list of world sizes, \"*\" for any run of rounds, or {ends: "
+     "[...]}\n"},
+    {"more restarts than there may be", "job: {run: [a], max_restarts: 1}\nexpect: {restarts: 2}\n",
+     "2:20: restarts: 2 can never be: job.max_restarts is 1\n"},
+    {"a range the wrong way round", "job: {run: [a]}\nexpect: {restarts: 2..1}\n",
+     "2:20: restarts: 2..1 is empty; the smaller number comes first\n"},
+    {"a budget for an unknown line", "job: {run: [a]}\nexpect: {detect_within: {dark: 2s}}\n",
+     "2:26: detect_within: no line of the timeline has the id \"dark\"\n"},
+    {"an unknown word for the model", "job: {run: [a]}\nexpect: {model: same}\n",
+     "2:17: model must be same-as-undisturbed, not \"same\"\n"},
+    {"an anchor", "a: &x [1]\nb: *x\n",
+     "1:7: anchors and aliases are not used in scenarios; write the value out\n"},
+    {"an alias to nothing", "a: *x\n",
+     "1:5: anchors and aliases are not used in scenarios; write the value out\n"},
+    {"a merge key", "job: {run: [a]}\ncluster: {<<: {nodes: 2}}\n",
+     "2:11: merge keys (<<) are not used in scenarios; write the keys out\n"},
+    {"a tag", "job: {run: [a]}\nseed: !!int 3\n", "2:13: tags (!...) are not used in scenarios\n"},
+    {"a second document", "job: {run: [a]}\n---\njob: {run: [b]}\n",
+     "2:1: one file is one scenario; move the second document to a file of its own\n"},
+    {"a file that is a list", "- a\n",
+     "1:1: a scenario is a map of keys, such as job: {...}, not a list\n"},
+    {"a file that is a word", "hello\n",
+     "1:1: a scenario is a map of keys, such as job: {...}, not a single value\n"},
+    {"a key that is a list", "job: {run: [a]}\n[a, b]: c\n",
+     "2:1: a key must be a word, not a list or a map\n"},
+    {"nothing", "", " is empty; the smallest scenario is job: {run: [python3, train.py]}\n"},
+    {"a comment alone", "# later\n",
+     " is empty; the smallest scenario is job: {run: [python3, train.py]}\n"},
+    {"several errors at once",
+     "job: {run: [a], nnodes: x, max_restart: 1}\nlimits: {total: 5}\ntimeline: [{when: {stp: 3}, "
+     "fault: x}]\n",
+     "1:25: nnodes must be a number of nodes or \"MIN:MAX\", not \"x\"\n1:28: job has no key "
+     "\"max_restart\"; did you mean \"max_restarts\"?\n2:17: total: \"5\" is not a duration; write "
+     "250ms, 2s, 5m or 1h\n3:20: when has no key \"stp\"; did you mean \"step\"?\n"},
+};
+
+static void test_every_bad_file_is_told_what_is_wrong_and_where(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct scratch x;
+        struct buf got = {0};
+        scratch_load(&x, cases[i].text);
+        scratch_messages(&x, &got);
+        if (!str_eq(buf_str(&got), cases[i].messages))
+            fail_msg("%s:\n%snot\n%s", cases[i].what, buf_str(&got), cases[i].messages);
+        assert_null(x.s);
+        assert_true(x.d.errors > 0);
+        buf_fini(&got);
+        scratch_drop(&x);
+    }
+}
+
+static void test_the_line_and_a_caret_stand_below_the_message(void **state) {
+    (void)state;
+    struct scratch x;
+    struct buf want = {0};
+    scratch_load(&x, "job:\n  run: [a]\n  env: {\"\xc3\xa4\": 1, b: [1]}\n");
+    buf_printf(&want,
+               "%s:3:20: b must be a single value; a list here makes a sweep, which is not built "
+               "yet\n"
+               "      env: {\"\xc3\xa4\": 1, b: [1]}\n"
+               "                       ^\n",
+               x.path);
+    assert_string_equal(buf_str(&x.d.out), buf_str(&want));
+    buf_fini(&want);
+    scratch_drop(&x);
+}
+
+static void test_broken_yaml_is_named_as_such(void **state) {
+    (void)state;
+    static const char *const texts[] = {"job: {run: [a\n",      "job: {run: [\"a]}\n",
+                                        "job:\n\trun: [a]\n",   "a: b: c\n",
+                                        "%YAML 9\n---\na: b\n", "a: |\n  x\n y: z\n"};
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        struct scratch x;
+        scratch_load(&x, texts[i]);
+        assert_null(x.s);
+        assert_non_null(strstr(buf_str(&x.d.out), ": this is not YAML: "));
+        scratch_drop(&x);
+    }
+}
+
+static void test_a_flood_of_errors_is_cut(void **state) {
+    (void)state;
+    struct buf text = {0}, got = {0};
+    buf_puts(&text, "job: {run: [a]}\n");
+    for (int i = 0; i < 200; i++)
+        buf_printf(&text, "k%d: 1\n", i);
+    struct scratch x;
+    scratch_load(&x, buf_str(&text));
+    scratch_messages(&x, &got);
+    assert_int_equal(x.d.errors, 200);
+    assert_true(str_ends(buf_str(&got), " more than 50 errors; the rest is left out\n"));
+    buf_fini(&text);
+    buf_fini(&got);
+    scratch_drop(&x);
+}
+
+static void test_a_bad_set_is_named_instead_of_a_line(void **state) {
+    (void)state;
+    static const char *const set[] = {"job.max_restarts=x", "nothing", "seed=[1", "job.run.7=b",
+                                      "seed.deep=1",        "flag=1",  NULL};
+    static const char text[] = "job: {run: [a]}\nseed: 3\n";
+    struct scratch x;
+    struct buf got = {0};
+    scratch_load_bytes(&x, text, strlen(text), set);
+    assert_null(x.s);
+    scratch_messages(&x, &got);
+    assert_non_null(strstr(buf_str(&got), "--set job.max_restarts: max_restarts must be a whole "
+                                          "number, not \"x\"\n"));
+    assert_non_null(strstr(buf_str(&got), "--set nothing: must be key=value"));
+    assert_non_null(strstr(buf_str(&got), "--set seed: this is not YAML: "));
+    assert_non_null(strstr(buf_str(&got), "--set job.run.7: the list has 1 items, counted from 0, "
+                                          "and none \"7\"\n"));
+    assert_non_null(strstr(buf_str(&got), "--set seed.deep: there is nothing below \"seed\""));
+    assert_non_null(strstr(buf_str(&got), "--set flag: scenario has no key \"flag\""));
+    buf_fini(&got);
+    scratch_drop(&x);
+}
+
+static void expect_refusal(const char *path, const char *sentence) {
+    struct diagnostics d = {0};
+    assert_null(scenario_load(path, NULL, &d));
+    assert_non_null(strstr(buf_str(&d.out), sentence));
+    assert_int_equal(d.errors, 1);
+    diagnostics_fini(&d);
+}
+
+static void test_what_is_no_file_is_refused(void **state) {
+    (void)state;
+    expect_refusal("no/such.yaml", "no/such.yaml: cannot be opened: No such file or directory\n");
+    expect_refusal("/", "/: is a directory; name a file in it\n");
+    expect_refusal("/proc/self/mem", "/proc/self/mem: cannot be read: ");
+    expect_refusal("/dev/zero", "/dev/zero: is larger than 1 MiB");
+    expect_refusal("/dev/null", "/dev/null: is empty; the smallest scenario is ");
+}
+
+/* text is the head, then unit again and again up to size. */
+static void expect_refusal_of(const char *head, const char *unit, size_t size,
+                              const char *sentence) {
+    struct buf text = {0};
+    buf_puts(&text, head);
+    while (text.len < size)
+        buf_puts(&text, unit);
+    struct scratch x;
+    scratch_load(&x, buf_str(&text));
+    assert_null(x.s);
+    if (!strstr(buf_str(&x.d.out), sentence))
+        fail_msg("%.200s", buf_str(&x.d.out));
+    buf_fini(&text);
+    scratch_drop(&x);
+}
+
+static void test_a_file_that_explodes_is_refused(void **state) {
+    (void)state;
+    expect_refusal_of("", "job: 1\n", 10 << 20, ": is larger than 1 MiB");
+    expect_refusal_of("a: &a [x, x]\n", "b: &b [*a, *a, *a, *a, *a]\n", 200, "anchors and aliases");
+    expect_refusal_of("", "[", 100000, "nested more than 24 deep");
+    expect_refusal_of("a: ", "{a: ", 100000, "nested more than 24 deep");
+    expect_refusal_of("", "- ", 100000, "nested more than 24 deep");
+    expect_refusal_of("a: [", "x, ", 500000, "more than 10000 values");
+    expect_refusal_of("", "? ", 100000, "a key must be a word");
+    expect_refusal_of("", "\x01\x02", 100, "this is not text: byte 0x01");
+    expect_refusal_of("a: \xff\xfe", "x", 100, ":1:4: this is not text: byte 0xff");
+    expect_refusal_of("a: \xed\xa0\x80", "x", 100, ":1:4: this is not text: byte 0xed");
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_bad_file_is_told_what_is_wrong_and_where),
+        cmocka_unit_test(test_the_line_and_a_caret_stand_below_the_message),
+        cmocka_unit_test(test_broken_yaml_is_named_as_such),
+        cmocka_unit_test(test_a_flood_of_errors_is_cut),
+        cmocka_unit_test(test_a_bad_set_is_named_instead_of_a_line),
+        cmocka_unit_test(test_what_is_no_file_is_refused),
+        cmocka_unit_test(test_a_file_that_explodes_is_refused),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
