@@ -1,0 +1,50 @@
+/* bootstrap: how the ranks of a round find one another.
+ *
+ * Rank 0 listens on MASTER_PORT. Every other rank connects, says who it is and where its own door
+ * is; rank 0 refuses whoever is of another run, an older round, another world size or other options
+ * and tells it so. When all are there rank 0 gives everybody the table of addresses and a session
+ * id drawn for this round, which every later connection carries; then it shares what it decides
+ * (the state to resume from). Between the ranks of a group nothing is trusted but the session id.
+ *
+ * A rank that goes while the group forms is noticed at once. */
+#pragma once
+
+#include "scenarios/jobs/ranktrain/door.h"
+#include "scenarios/jobs/ranktrain/link.h"
+#include "scenarios/jobs/ranktrain/shards.h"
+
+#include "agent/base/err.h"
+
+/* Who takes part, and where their doors are. */
+struct group {
+    int rank, world;
+    unsigned char session[DOOR_SESSION];
+    struct link_address peers[SHARDS]; /* not one's own */
+    struct door door;                  /* one's own */
+};
+
+struct bootstrap_request {
+    int rank, world;
+    const char *master_addr;
+    int master_port;
+    const char *run_id;
+    int64_t round;
+    unsigned char job[DOOR_DIGEST]; /* of all options that must be equal on all ranks */
+    struct link_wait wait;
+};
+
+struct bootstrap {
+    struct bootstrap_request request;
+    struct group group;
+    int links[SHARDS]; /* rank 0: to each member; the others: links[0] to rank 0; else -1 */
+};
+
+/* Forms the group. Returns 0; -ECANCELED when woken; else an error whose sentence names the peer.
+ * bootstrap_end in either case. */
+int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *request, struct err *err);
+
+/* Copies n bytes from rank 0 to all. */
+int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err);
+
+/* Closes what is still open, the group's door too. */
+void bootstrap_end(struct bootstrap *b);

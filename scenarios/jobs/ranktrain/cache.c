@@ -1,0 +1,101 @@
+#include "scenarios/jobs/ranktrain/cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int cache_write(int fd, const void *p, size_t n, struct err *err) {
+    const char *q = p;
+    while (n) {
+        ssize_t w = write(fd, q, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return err_set(err, -errno, "write");
+        q += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
+/* Returns the open directory, made if need be, or -1: do without. */
+static int open_directory(void) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    char path[PATH_MAX];
+    int n = xdg && *xdg == '/'     ? snprintf(path, sizeof(path), "%s/rankquake", xdg)
+            : home && *home == '/' ? snprintf(path, sizeof(path), "%s/.cache/rankquake", home)
+                                   : -1;
+    if (n < 0 || n >= (int)sizeof(path))
+        return -1;
+    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
+        *p = 0;
+        mkdir(path, 0755);
+        *p = '/';
+    }
+    mkdir(path, 0755);
+    return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+static int make_in_memory(cache_make_fn *make, const void *arg, struct err *err) {
+    int fd = memfd_create("rankquake-data", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_set(err, -errno, "memfd_create");
+    int r = make(fd, arg, err);
+    if (r < 0) {
+        close(fd);
+        return r;
+    }
+    return fd;
+}
+
+/* Under the lock: makes the file unless somebody has meanwhile. Returns a descriptor; -EROFS when
+ * the directory cannot hold it and nothing else is wrong. */
+static int make_in(int dir, const char *name, cache_make_fn *make, const void *arg,
+                   struct err *err) {
+    char temporary[NAME_MAX];
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        return fd;
+    snprintf(temporary, sizeof(temporary), ".%s.%ld", name, (long)getpid());
+    fd = openat(dir, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -EROFS;
+    struct err why = {0};
+    int r = make(fd, arg, &why);
+    if (r == 0 && (fsync(fd) < 0 || renameat(dir, temporary, dir, name) < 0))
+        r = -EROFS;
+    if (r == 0)
+        return fd;
+    close(fd);
+    unlinkat(dir, temporary, 0);
+    if (r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EROFS)
+        return -EROFS;
+    if (err)
+        *err = why;
+    return r;
+}
+
+int cache_open(const char *name, cache_make_fn *make, const void *arg, struct err *err) {
+    int dir = open_directory();
+    if (dir < 0)
+        return make_in_memory(make, arg, err);
+    int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        /* Without a lock (a file system that has none) the file is made twice, no more. */
+        int lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        if (lock >= 0)
+            flock(lock, LOCK_EX);
+        fd = make_in(dir, name, make, arg, err);
+        if (lock >= 0)
+            close(lock);
+    }
+    close(dir);
+    return fd == -EROFS ? make_in_memory(make, arg, err) : fd;
+}

@@ -1,0 +1,290 @@
+#include "scenarios/jobs/ranktrain/checkpoint.h"
+#include "scenarios/jobs/ranktrain/checkpoint_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TENSOR_BYTES = sizeof(((struct state *)0)->weights), TEMPORARY = 96 };
+
+static int open_place(const struct checkpoint_place *p, struct err *err) {
+    char path[PATH_MAX];
+    snprintf(path, sizeof(path), "%s", p->dir);
+    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
+        *at = 0;
+        mkdir(path, 0777);
+        *at = '/';
+    }
+    mkdir(path, 0777);
+    int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? err_set(err, -errno, "--checkpoint-dir %s", p->dir) : fd;
+}
+
+static bool of_a_higher_round(const struct checkpoint_place *p, const struct manifest *m) {
+    return m->round > p->round && strcmp(m->run_id, p->run_id) == 0;
+}
+
+/* Loads one file of a checkpoint and holds it against the manifest. */
+static int load_file(int dir, int64_t step, const struct manifest_file *f, float *ret,
+                     struct err *err) {
+    char *bytes, sum[65];
+    size_t n;
+    int r = checkpoint_dir_read(dir, step, f->name, TENSOR_BYTES, &bytes, &n, err);
+    if (r < 0)
+        return r;
+    manifest_hash(bytes, n, sum);
+    if (n != TENSOR_BYTES || f->bytes != TENSOR_BYTES)
+        r = err_say(err, -EBADMSG, "%s has %zu bytes, the manifest says %lld", f->name, n,
+                    (long long)f->bytes);
+    else if (strcmp(sum, f->sha256) != 0)
+        r = err_say(err, -EBADMSG, "%s has sha256 %.12s..., the manifest says %.12s...", f->name,
+                    sum, f->sha256);
+    else
+        memcpy(ret, bytes, TENSOR_BYTES);
+    free(bytes);
+    return r;
+}
+
+static int load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
+                     struct err *err) {
+    struct manifest m;
+    int r = checkpoint_dir_manifest(dir, step, &m, err);
+    if (r < 0)
+        return r;
+    if (of_a_higher_round(p, &m))
+        return err_say(err, -ESTALE, "written by round %lld of this run, and this is round %lld",
+                       (long long)m.round, (long long)p->round);
+    if (m.parameters != LENET_PARAMETERS)
+        return err_say(err, -EBADMSG, "it has %lld parameters", (long long)m.parameters);
+    r = load_file(dir, step, &m.files[0], ret->weights, err);
+    if (r == 0)
+        r = load_file(dir, step, &m.files[1], ret->velocity, err);
+    if (r == 0 && m.seed != p->seed)
+        return err_say(err, -EINVAL,
+                       "it was trained with --seed=%lld, not %lld: use another --checkpoint-dir",
+                       (long long)m.seed, (long long)p->seed);
+    if (r == 0)
+        ret->step = (uint64_t)step;
+    return r;
+}
+
+/* Newest first; what is wrong with one makes it no candidate, and is told. */
+static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_step,
+                       struct state *ret, checkpoint_ignored_fn *ignored, void *arg,
+                       struct err *err) {
+    int64_t *steps = NULL;
+    int n = checkpoint_dir_steps(dir, &steps, err), found = n < 0 ? n : 0;
+    for (int i = 0; i < n && found == 0; i++) {
+        struct err why;
+        char name[CHECKPOINT_DIR_NAME], sentence[sizeof(why.msg) + PATH_MAX + 64];
+        int r = steps[i] > (int64_t)max_step ? err_say(&why, -ERANGE, "beyond the last step, %llu",
+                                                       (unsigned long long)max_step)
+                                             : load_step(p, dir, steps[i], ret, &why);
+        checkpoint_dir_name(steps[i], name);
+        if (r == -EINVAL)
+            found = err_say(err, r, "%s/%s: %s", p->dir, name, why.msg);
+        if (r == 0)
+            found = 1;
+        if (r == 0 || r == -EINVAL)
+            break;
+        snprintf(sentence, sizeof(sentence), "ignored %s/%s: %s", p->dir, name, why.msg);
+        ignored(arg, sentence);
+    }
+    free(steps);
+    return found;
+}
+
+int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
+                    char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
+                    struct err *err) {
+    int dir = open_place(p, err);
+    if (dir < 0)
+        return dir;
+    struct state *s = malloc(sizeof(*s));
+    if (!s)
+        abort();
+    int r = load_newest(p, dir, max_step, s, ignored, arg, err);
+    if (r > 0) {
+        char name[CHECKPOINT_DIR_NAME];
+        *ret = *s;
+        checkpoint_dir_name((int64_t)s->step, name);
+        snprintf(ret_path, PATH_MAX, "%s/%s", p->dir, name);
+    }
+    free(s);
+    close(dir);
+    return r;
+}
+
+/* The descriptors stay open between writing and syncing. */
+struct draft {
+    int dir, fd[MANIFEST_FILES + 1];
+    char name[TEMPORARY];
+};
+
+static void draft_close(struct draft *d) {
+    for (int i = 0; i <= MANIFEST_FILES; i++)
+        if (d->fd[i] >= 0)
+            close(d->fd[i]);
+    if (d->dir >= 0)
+        close(d->dir);
+}
+
+static int write_file(struct draft *d, int i, const char *name, const void *p, size_t n,
+                      struct err *err) {
+    const char *q = p;
+    d->fd[i] = openat(d->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (d->fd[i] < 0)
+        return err_set(err, -errno, "%s", name);
+    while (n) {
+        ssize_t w = write(d->fd[i], q, n);
+        if (w < 0 && errno == EINTR)
+            continue;
+        if (w < 0)
+            return err_set(err, -errno, "write %s", name);
+        q += w;
+        n -= (size_t)w;
+    }
+    return 0;
+}
+
+static void describe(const struct checkpoint_place *p, const struct state *s,
+                     struct manifest *ret) {
+    *ret = (struct manifest){.step = (int64_t)s->step,
+                             .round = p->round,
+                             .world_size = p->world,
+                             .seed = p->seed,
+                             .parameters = LENET_PARAMETERS,
+                             .files = {{.name = MANIFEST_WEIGHTS, .bytes = TENSOR_BYTES},
+                                       {.name = MANIFEST_VELOCITY, .bytes = TENSOR_BYTES}}};
+    snprintf(ret->run_id, sizeof(ret->run_id), "%s", p->run_id);
+    manifest_hash(s->weights, TENSOR_BYTES, ret->files[0].sha256);
+    manifest_hash(s->velocity, TENSOR_BYTES, ret->files[1].sha256);
+    memcpy(ret->model, ret->files[0].sha256, sizeof(ret->model));
+}
+
+static int draft_write(struct draft *d, const struct checkpoint_place *p, int place,
+                       const struct state *s, struct err *err) {
+    if (mkdirat(place, d->name, 0777) < 0)
+        return err_set(err, -errno, "make %s", d->name);
+    d->dir = openat(place, d->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (d->dir < 0)
+        return err_set(err, -errno, "open %s", d->name);
+    struct manifest m;
+    struct buf text = {0};
+    describe(p, s, &m);
+    manifest_write(&m, &text);
+    int r = write_file(d, 0, MANIFEST_WEIGHTS, s->weights, TENSOR_BYTES, err);
+    if (r == 0)
+        r = write_file(d, 1, MANIFEST_VELOCITY, s->velocity, TENSOR_BYTES, err);
+    if (r == 0)
+        r = write_file(d, 2, MANIFEST_NAME, text.data, text.len, err);
+    buf_fini(&text);
+    return r;
+}
+
+static int draft_sync(const struct draft *d, struct err *err) {
+    for (int i = 0; i <= MANIFEST_FILES; i++)
+        if (fsync(d->fd[i]) < 0)
+            return err_set(err, -errno, "fsync");
+    return fsync(d->dir) < 0 ? err_set(err, -errno, "fsync %s", d->name) : 0;
+}
+
+/* Refuses to go on when a higher round of this run has written here: this process is a leftover. */
+static int check_fence(const struct checkpoint_place *p, int place, struct err *err) {
+    int64_t *steps = NULL;
+    int n = checkpoint_dir_steps(place, &steps, err), r = n < 0 ? n : 0;
+    for (int i = 0; i < n && r == 0; i++) {
+        struct manifest m;
+        struct err ignored;
+        if (checkpoint_dir_manifest(place, steps[i], &m, &ignored) == 0 && of_a_higher_round(p, &m))
+            r = err_say(err, -ESTALE,
+                        "round %lld has written here, and this is round %lld, which is "
+                        "over",
+                        (long long)m.round, (long long)p->round);
+    }
+    free(steps);
+    return r;
+}
+
+/* Gives the draft its final name. A directory of that name is replaced unless it is complete and
+ * holds the same. */
+static int publish(const struct checkpoint_place *p, int place, const struct draft *d,
+                   const struct state *s, struct err *err) {
+    char name[CHECKPOINT_DIR_NAME], aside[TEMPORARY + 8];
+    checkpoint_dir_name((int64_t)s->step, name);
+    if (renameat(place, d->name, place, name) < 0) {
+        if (errno != ENOTEMPTY && errno != EEXIST)
+            return err_set(err, -errno, "rename to %s", name);
+        struct err ignored;
+        struct state *there = malloc(sizeof(*there));
+        if (!there)
+            abort();
+        bool same = load_step(p, place, (int64_t)s->step, there, &ignored) == 0 &&
+                    memcmp(there, s, sizeof(*s)) == 0;
+        free(there);
+        if (same)
+            return 0;
+        snprintf(aside, sizeof(aside), "%s.old", d->name);
+        if (renameat(place, name, place, aside) < 0 || renameat(place, d->name, place, name) < 0)
+            return err_set(err, -errno, "replace %s", name);
+        checkpoint_dir_remove(place, aside);
+    }
+    return fsync(place) < 0 ? err_set(err, -errno, "fsync") : 0;
+}
+
+static void prune(const struct checkpoint_place *p, int place, uint64_t step) {
+    int64_t *steps = NULL;
+    struct err ignored;
+    int n = checkpoint_dir_steps(place, &steps, &ignored), kept = 0;
+    for (int i = 0; i < n; i++) {
+        char name[CHECKPOINT_DIR_NAME];
+        checkpoint_dir_name(steps[i], name);
+        if (steps[i] <= (int64_t)step && kept++ >= p->keep)
+            checkpoint_dir_remove(place, name);
+    }
+    free(steps);
+}
+
+static int save(const struct checkpoint_place *p, int place, const struct state *s,
+                struct rankquake *q, struct err *err) {
+    char name[CHECKPOINT_DIR_NAME], path[PATH_MAX];
+    struct draft d = {.dir = -1, .fd = {-1, -1, -1}};
+    checkpoint_dir_name((int64_t)s->step, name);
+    snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+    snprintf(d.name, sizeof(d.name), ".%s.round-%lld.pid-%ld", name, (long long)p->round,
+             (long)getpid());
+    rankquake_checkpoint_begin(q, s->step, path);
+    checkpoint_dir_sweep(place, p->round);
+    int r = draft_write(&d, p, place, s, err);
+    if (r == 0) {
+        rankquake_checkpoint_write(q, s->step, path);
+        r = draft_sync(&d, err);
+    }
+    if (r == 0)
+        r = check_fence(p, place, err);
+    if (r == 0)
+        r = publish(p, place, &d, s, err);
+    draft_close(&d);
+    checkpoint_dir_remove(place, d.name);
+    if (r < 0)
+        return r;
+    rankquake_checkpoint_commit(q, s->step, path);
+    prune(p, place, s->step);
+    return 0;
+}
+
+int checkpoint_save(const struct checkpoint_place *p, const struct state *s, struct rankquake *q,
+                    struct err *err) {
+    int place = open_place(p, err);
+    if (place < 0)
+        return place;
+    int r = save(p, place, s, q, err);
+    close(place);
+    return r < 0 ? err_wrap(err, "checkpoint of step %llu in %s: ", (unsigned long long)s->step,
+                            p->dir)
+                 : 0;
+}

@@ -1,0 +1,31 @@
+/* checkpoint_dir: the files and names of checkpoints; what is in them is checkpoint.c's concern. */
+#pragma once
+
+#include "scenarios/jobs/ranktrain/manifest.h"
+
+#include "agent/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CHECKPOINT_DIR_NAME = 32 };
+
+/* "step-00000025" */
+void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]);
+
+/* The steps that have a directory of the final name, newest first; free(). Returns how many, or a
+ * -errno. */
+int checkpoint_dir_steps(int dir, int64_t **ret, struct err *err);
+
+/* Reads a file of a checkpoint, at most max bytes; free(). */
+int checkpoint_dir_read(int dir, int64_t step, const char *file, size_t max, char **ret,
+                        size_t *ret_n, struct err *err);
+
+/* Reads only the manifest and holds its step against the name. */
+int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct err *err);
+
+/* Takes a directory with plain files in it away, if it is there. */
+void checkpoint_dir_remove(int dir, const char *name);
+
+/* Takes away what interrupted writers of this and earlier rounds have left. */
+void checkpoint_dir_sweep(int dir, int64_t round);

@@ -1,0 +1,56 @@
+#include "scenarios/jobs/ranktrain/compute.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct cpu {
+    struct blas blas;
+    struct lenet *lenet;
+};
+
+static void cpu_close(void *c) {
+    struct cpu *cpu = c;
+    if (!cpu)
+        return;
+    blas_close(&cpu->blas);
+    lenet_free(cpu->lenet);
+    free(cpu);
+}
+
+static int cpu_open(void **ret, char ret_label[COMPUTE_LABEL], struct err *err) {
+    struct cpu *cpu = calloc(1, sizeof(*cpu));
+    if (!cpu)
+        abort();
+    int r = blas_open(&cpu->blas, err);
+    if (r < 0) {
+        cpu_close(cpu);
+        return r;
+    }
+    cpu->lenet = lenet_new();
+    snprintf(ret_label, COMPUTE_LABEL, "cpu %s", cpu->blas.label);
+    *ret = cpu;
+    return 0;
+}
+
+static double cpu_gradient(void *c, const float *parameters,
+                           const uint8_t *const images[LENET_BATCH],
+                           const uint8_t labels[LENET_BATCH],
+                           float ret_gradient[LENET_PARAMETERS]) {
+    struct cpu *cpu = c;
+    return lenet_gradient(cpu->lenet, &cpu->blas, parameters, images, labels, ret_gradient);
+}
+
+static void cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
+                         uint8_t ret_classes[LENET_BATCH]) {
+    struct cpu *cpu = c;
+    lenet_classify(cpu->lenet, &cpu->blas, parameters, images, ret_classes);
+}
+
+const struct compute compute_cpu = {
+    .name = "cpu",
+    .summary = "OpenBLAS on one core",
+    .open = cpu_open,
+    .gradient = cpu_gradient,
+    .classify = cpu_classify,
+    .close = cpu_close,
+};

@@ -1,0 +1,55 @@
+/* ranktrain: the reference training job. LeNet-5 on Fashion-MNIST, and the weights at the end are
+ * bit for bit the same whatever the number of workers and however often it was interrupted. */
+#include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/train.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { EXIT_USAGE = 64 };
+
+static void print_help(void) {
+    char text[4096];
+    options_manual(text, sizeof(text));
+    printf("usage: ranktrain [OPTION...]\n\n"
+           "Trains LeNet-5 on Fashion-MNIST, alone or as one rank of a job under torchrun or "
+           "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
+           "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
+           "to.\n",
+           text);
+}
+
+/* Ends as the signal would have ended it, so that whoever waits for this process can tell. */
+static int end_by_sigterm(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    signal(SIGTERM, SIG_DFL);
+    raise(SIGTERM);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    return 128 + SIGTERM;
+}
+
+int main(int argc, char **argv) {
+    struct options o;
+    struct err err = {0};
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    if (options_parse(argc, argv, &o, &err) < 0) {
+        fprintf(stderr, "ranktrain: %s\n", err.msg);
+        return EXIT_USAGE;
+    }
+    if (o.help)
+        print_help();
+    if (o.version)
+        printf("ranktrain %s\n", RANKQUAKE_VERSION);
+    if (o.help || o.version)
+        return 0;
+    int r = train_run(&o, &err);
+    if (r == -ECANCELED)
+        return end_by_sigterm();
+    if (r < 0)
+        fprintf(stderr, "ranktrain: rank %d: %s\n", o.rank, err.msg);
+    return r < 0;
+}

@@ -1,0 +1,198 @@
+#include "scenarios/jobs/ranktrain/options.h"
+#include "scenarios/jobs/ranktrain/shards.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { WHOLE, REAL, SPAN_MS, SPAN_S, TEXT, SWITCH };
+
+struct option {
+    const char *name, *value, *about;
+    enum kind kind;
+    size_t offset;
+    double min, max;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct option table[] = {
+    {"steps", "N", "updates to make in all; 0: as many as the epochs have", WHOLE, AT(steps), 0,
+     99999999},
+    {"epochs", "N", "times the training data is gone through", WHOLE, AT(epochs), 1, 100000},
+    {"checkpoint-dir", "DIR", "save there and resume from there", TEXT, AT(checkpoint_dir), 0, 0},
+    {"checkpoint-every", "K", "steps between two checkpoints", WHOLE, AT(checkpoint_every), 1,
+     99999999},
+    {"checkpoint-keep", "N", "checkpoints to keep, the newest", WHOLE, AT(checkpoint_keep), 1,
+     1000000},
+    {"data-dir", "DIR", "Fashion-MNIST; without it images are generated", TEXT, AT(data_dir), 0, 0},
+    {"seed", "N", "decides the first weights and the order of samples", WHOLE, AT(seed), 0, 1e15},
+    {"lr", "X", "learning rate", REAL, AT(lr), 0, 1000},
+    {"momentum", "X", "of the updates, below 1", REAL, AT(momentum), 0, 0.999999},
+    {"compute-ms", "MS", "a step computes for at least so long, like a larger model", SPAN_MS,
+     AT(compute_ns), 0, 3600e3},
+    {"collective-timeout", "SECONDS", "a collective that takes longer has failed", SPAN_S,
+     AT(collective_ns), 0.001, 86400},
+    {"log-every", "N", "steps between two lines of progress; 0: none", WHOLE, AT(log_every), 0,
+     99999999},
+    {"device", "auto|cpu|cuda", "what computes", TEXT, AT(device), 0, 0},
+    {"dist-backend", "tcp", "what the ranks sum over", TEXT, AT(dist_backend), 0, 0},
+    {"help", NULL, "print this", SWITCH, AT(help), 0, 0},
+    {"version", NULL, "print the version", SWITCH, AT(version), 0, 0},
+};
+enum { OPTIONS = sizeof(table) / sizeof(*table) };
+
+void options_manual(char *ret, size_t size) {
+    size_t n = 0;
+    for (size_t i = 0; i < OPTIONS && n < size; i++) {
+        char left[64];
+        snprintf(left, sizeof(left), "--%s%s%s", table[i].name, table[i].value ? "=" : "",
+                 table[i].value ? table[i].value : "");
+        n += (size_t)snprintf(ret + n, size - n, "  %-30s %s\n", left, table[i].about);
+    }
+}
+
+static int set_number(const struct option *o, void *at, const char *value, struct err *err) {
+    char *end;
+    errno = 0;
+    double x = strtod(value, &end);
+    double unit = o->kind == SPAN_MS ? 1e6 : 1e9;
+    if (o->kind == SPAN_S && strcmp(end, "ms") == 0) {
+        x /= 1000;
+        end += 2;
+    } else if (o->kind == SPAN_S && strcmp(end, "s") == 0)
+        end++;
+    if (end == value || *end || errno || !(x >= o->min && x <= o->max) ||
+        (o->kind == WHOLE && x != floor(x)))
+        return err_say(err, -EINVAL, "--%s=%s: expected a %snumber from %.10g to %.10g", o->name,
+                       value, o->kind == WHOLE ? "whole " : "", o->min, o->max);
+    if (o->kind == REAL)
+        *(double *)at = x;
+    else
+        *(int64_t *)at = o->kind == WHOLE ? (int64_t)x : (int64_t)(x * unit);
+    return 0;
+}
+
+static int set(const struct option *o, struct options *opt, const char *value, struct err *err) {
+    void *at = (char *)opt + o->offset;
+    if (o->kind == SWITCH) {
+        *(bool *)at = true;
+        return 0;
+    }
+    if (!*value)
+        return err_say(err, -EINVAL, "--%s is empty: expected %s", o->name, o->value);
+    if (o->kind != TEXT)
+        return set_number(o, at, value, err);
+    *(const char **)at = value;
+    return 0;
+}
+
+/* Takes argv[*i], and argv[*i + 1] when that is its value. */
+static int take(int argc, char **argv, int *i, struct options *opt, struct err *err) {
+    const char *arg = argv[*i], *name = arg + 2, *value = NULL;
+    if (strncmp(arg, "--", 2) != 0)
+        return err_say(err, -EINVAL, "unexpected argument '%s': see ranktrain --help", arg);
+    size_t length = strcspn(name, "=");
+    for (size_t o = 0; o < OPTIONS; o++) {
+        if (strlen(table[o].name) != length || strncmp(table[o].name, name, length) != 0)
+            continue;
+        if (name[length])
+            value = name + length + 1;
+        else if (table[o].kind != SWITCH && *i + 1 < argc)
+            value = argv[++*i];
+        if (table[o].kind == SWITCH && value)
+            return err_say(err, -EINVAL, "--%s takes no value", table[o].name);
+        if (table[o].kind != SWITCH && !value)
+            return err_say(err, -EINVAL, "--%s needs a value: %s", table[o].name, table[o].value);
+        return set(&table[o], opt, value, err);
+    }
+    return err_say(err, -EINVAL, "unknown option '%s': see ranktrain --help", arg);
+}
+
+/* *at keeps its value when the variable is not set. */
+static int variable(const char *name, int64_t min, int64_t max, int64_t *at, struct err *err) {
+    const char *s = getenv(name);
+    char *end;
+    if (!s || !*s)
+        return 0;
+    errno = 0;
+    long long v = strtoll(s, &end, 10);
+    if (*end || errno || v < min || v > max)
+        return err_say(err, -EINVAL, "%s=%s: expected a whole number from %lld to %lld", name, s,
+                       (long long)min, (long long)max);
+    *at = v;
+    return 0;
+}
+
+static int read_environment(struct options *o, struct err *err) {
+    int64_t rank = -1, world = -1, port = 0;
+    const char *run_id = getenv("TORCHELASTIC_RUN_ID");
+    if (variable("RANK", 0, INT32_MAX, &rank, err) < 0 ||
+        variable("WORLD_SIZE", 1, INT32_MAX, &world, err) < 0 ||
+        variable("MASTER_PORT", 1, 65535, &port, err) < 0 ||
+        variable("RANKRUN_ROUND", 0, INT64_MAX, &o->round, err) < 0 ||
+        variable("TORCHELASTIC_RESTART_COUNT", 0, INT64_MAX, &o->restart_count, err) < 0)
+        return -EINVAL;
+    if ((rank < 0) != (world < 0))
+        return err_say(err, -EINVAL, "%s is set, %s is not: a launcher sets both",
+                       rank < 0 ? "WORLD_SIZE" : "RANK", rank < 0 ? "RANK" : "WORLD_SIZE");
+    o->rank = rank < 0 ? 0 : (int)rank;
+    o->world = world < 0 ? 1 : (int)world;
+    if (o->rank >= o->world)
+        return err_say(err, -EINVAL, "RANK=%d is not below WORLD_SIZE=%d", o->rank, o->world);
+    if (o->world > SHARDS)
+        return err_say(err, -EINVAL,
+                       "WORLD_SIZE=%d: at most %d workers, for the batch has %d shards", o->world,
+                       SHARDS, SHARDS);
+    o->master_addr = getenv("MASTER_ADDR");
+    o->master_port = (int)port;
+    if (o->world > 1 && (!o->master_addr || !*o->master_addr || !port))
+        return err_say(err, -EINVAL,
+                       "WORLD_SIZE=%d needs MASTER_ADDR and MASTER_PORT: start ranktrain by a "
+                       "launcher",
+                       o->world);
+    snprintf(o->run_id, sizeof(o->run_id), "%s", run_id ? run_id : "");
+    return 0;
+}
+
+static int check(const struct options *o, struct err *err) {
+    if (strcmp(o->device, "cuda") == 0)
+        return err_say(err, -EINVAL,
+                       "--device=cuda: this build computes on the CPU only; use "
+                       "--device=cpu");
+    if (strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0)
+        return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
+    if (strcmp(o->dist_backend, "tcp") != 0)
+        return err_say(err, -EINVAL, "--dist-backend=%s: this build sums over tcp only",
+                       o->dist_backend);
+    return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret, struct err *err) {
+    struct options o = {
+        .epochs = 3,
+        .checkpoint_every = 100,
+        .checkpoint_keep = 3,
+        .log_every = 25,
+        .seed = 1,
+        .data_dir = "/usr/share/datasets/fashion-mnist",
+        .device = "auto",
+        .dist_backend = "tcp",
+        .lr = 0.05,
+        .momentum = 0.9,
+        .collective_ns = INT64_C(10000000000),
+    };
+    for (int i = 1; i < argc; i++) {
+        int r = take(argc, argv, &i, &o, err);
+        if (r < 0)
+            return r;
+    }
+    int r = o.help || o.version ? 0 : check(&o, err);
+    if (r == 0 && !o.help && !o.version)
+        r = read_environment(&o, err);
+    if (r == 0)
+        *ret = o;
+    return r;
+}

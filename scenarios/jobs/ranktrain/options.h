@@ -1,0 +1,36 @@
+/* options: the command line and what the launcher puts into the environment. */
+#pragma once
+
+#include "agent/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { OPTIONS_RUN_ID = 128 };
+
+struct options {
+    int64_t steps; /* 0: as many as the epochs have */
+    int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
+    const char *checkpoint_dir; /* NULL: no checkpoints */
+    const char *data_dir, *device, *dist_backend;
+    double lr, momentum;
+    int64_t compute_ns;    /* each step's computation takes at least this long */
+    int64_t collective_ns; /* a collective that takes longer has failed */
+    bool help, version;
+
+    /* Of the environment; alone, without RANK and WORLD_SIZE: rank 0 of 1. */
+    int rank, world;
+    const char *master_addr; /* NULL only when alone */
+    int master_port;
+    int64_t round; /* RANKRUN_ROUND; 0: not told */
+    int64_t restart_count;
+    char run_id[OPTIONS_RUN_ID]; /* TORCHELASTIC_RUN_ID, cut off; "": none */
+};
+
+/* Strings stay owned by argv and the environment. Returns 0, or -EINVAL with a sentence that names
+ * the option or variable. */
+int options_parse(int argc, char **argv, struct options *ret, struct err *err);
+
+/* Writes the manual of the options, ended by a NUL, cut off at size. */
+void options_manual(char *ret, size_t size);

@@ -1,0 +1,31 @@
+/* shards: the global batch, twelve logical shards of eight samples, dealt out to the ranks.
+ *
+ * Every shard belongs to exactly one rank, and the shards of a rank are contiguous. What is summed
+ * is each shard's gradient in fixed point, so the sum does not depend on who computed what. */
+#pragma once
+
+#include "scenarios/jobs/ranktrain/compute.h"
+#include "scenarios/jobs/ranktrain/idx.h"
+
+#include "agent/base/err.h"
+
+#include <stdint.h>
+
+enum {
+    SHARDS = 12,
+    SHARDS_BATCH = SHARDS * LENET_BATCH, /* samples of a step */
+    SHARDS_LOSS = LENET_PARAMETERS,      /* the place of the loss behind the gradient's sums */
+    SHARDS_SUMS = LENET_PARAMETERS + 1
+};
+
+/* world in 1..SHARDS. */
+int shards_owner(int shard, int world);
+/* Writes the shards of a rank in rising order; returns how many. */
+int shards_of(int rank, int world, int ret_shards[SHARDS]);
+
+/* Computes the shards and leaves the sum of their gradients and losses, in fixed point, in
+ * ret_sums; samples are the SHARDS_BATCH indices of the step. Returns 0, or -ERANGE when training
+ * has diverged. scratch holds one gradient. */
+int shards_sum(const struct compute *compute, void *c, const float *parameters,
+               const struct idx *data, const uint32_t *samples, const int *shards, int n,
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err);

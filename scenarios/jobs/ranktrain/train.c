@@ -1,0 +1,318 @@
+#include "scenarios/jobs/ranktrain/train.h"
+#include "scenarios/jobs/rankquake.h"
+#include "scenarios/jobs/ranktrain/bootstrap.h"
+#include "scenarios/jobs/ranktrain/checkpoint.h"
+#include "scenarios/jobs/ranktrain/collective.h"
+#include "scenarios/jobs/ranktrain/compute.h"
+#include "scenarios/jobs/ranktrain/dataset.h"
+#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/fixed_point.h"
+#include "scenarios/jobs/ranktrain/optimizer.h"
+#include "scenarios/jobs/ranktrain/sampler.h"
+#include "scenarios/jobs/ranktrain/shards.h"
+#include "scenarios/jobs/ranktrain/state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+/* A group has as long to form, however short the collectives' deadline is: on a busy machine the
+ * slowest worker may still be unpacking its data. */
+static const int64_t group_ns = INT64_C(30000000000);
+
+/* What rank 0 decides for a round. */
+struct decision {
+    struct state state;
+    char path[PATH_MAX]; /* "": a fresh start */
+};
+
+struct train {
+    const struct options *o;
+    struct rankquake q;
+    struct dataset data;
+    const struct compute *compute;
+    void *c;
+    char label[COMPUTE_LABEL];
+    const struct collective *collective;
+    void *ring;
+    bool reduced; /* the first collective has been announced */
+    int wake_fd;  /* readable: SIGTERM is pending */
+
+    struct sampler sampler;
+    struct optimizer optimizer;
+    struct checkpoint_place place;
+    uint64_t last_step, saved_step;
+    int shards[SHARDS], n_shards;
+    struct decision decision;
+    float gradient[LENET_PARAMETERS];
+    int64_t sums[SHARDS_SUMS];
+};
+
+static bool leads(const struct train *t) {
+    return t->o->rank == 0;
+}
+
+static int open_parts(struct train *t, struct err *err) {
+    const struct options *o = t->o;
+    int r = dataset_open(o->data_dir, &t->data, err);
+    if (r == 0)
+        r = t->compute->open(&t->c, t->label, err);
+    if (r < 0)
+        return r;
+    sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
+    t->optimizer = (struct optimizer){.lr = (float)o->lr, .momentum = (float)o->momentum};
+    t->place = (struct checkpoint_place){.dir = o->checkpoint_dir,
+                                         .run_id = o->run_id,
+                                         .round = o->round,
+                                         .seed = o->seed,
+                                         .world = o->world,
+                                         .keep = (int)o->checkpoint_keep};
+    t->last_step =
+        o->steps ? (uint64_t)o->steps : (uint64_t)o->epochs * sampler_steps_per_epoch(&t->sampler);
+    t->n_shards = shards_of(o->rank, o->world, t->shards);
+    if (leads(t) && t->data.generated)
+        printf("data generated: %s does not hold Fashion-MNIST (package dataset-fashion-mnist)\n",
+               o->data_dir);
+    else if (leads(t))
+        printf("data %s, %u images\n", o->data_dir, t->data.train.count);
+    return 0;
+}
+
+/* From here on SIGTERM is not delivered but read; every wait looks at it. */
+static int catch_sigterm(struct train *t, struct err *err) {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    t->wake_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return t->wake_fd < 0 ? err_set(err, -errno, "signalfd") : 0;
+}
+
+static bool asked_to_end(const struct train *t) {
+    struct pollfd p = {.fd = t->wake_fd, .events = POLLIN};
+    return poll(&p, 1, 0) > 0;
+}
+
+static void say_ignored(void *arg, const char *sentence) {
+    (void)arg;
+    fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
+}
+
+/* Rank 0 chooses, once per round, where to go on. */
+static int decide(struct train *t, struct err *err) {
+    struct decision *d = &t->decision;
+    int found = 0;
+    if (t->o->checkpoint_dir)
+        found =
+            checkpoint_load(&t->place, t->last_step, &d->state, d->path, say_ignored, NULL, err);
+    if (found == 0) {
+        memset(d, 0, sizeof(*d));
+        lenet_init(d->state.weights, (uint64_t)t->o->seed);
+    }
+    return found < 0 ? found : 0;
+}
+
+/* All that must be equal on all ranks for them to compute the same. */
+static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) {
+    char text[512], hex[65];
+    struct sha256 sum;
+    int n = snprintf(text, sizeof(text), "%s|%s|%lld|%.17g|%.17g|%llu|%d|%u|%d", RANKQUAKE_VERSION,
+                     t->label, (long long)t->o->seed, t->o->lr, t->o->momentum,
+                     (unsigned long long)t->last_step, t->data.generated, t->data.train.count,
+                     SHARDS_BATCH);
+    sha256_init(&sum);
+    sha256_update(&sum, text, (size_t)n);
+    sha256_hex(&sum, hex);
+    memcpy(ret, hex, DOOR_DIGEST);
+}
+
+static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
+    const struct options *o = t->o;
+    int64_t span = o->collective_ns > group_ns ? o->collective_ns : group_ns;
+    struct bootstrap_request q = {
+        .rank = o->rank,
+        .world = o->world,
+        .master_addr = o->master_addr,
+        .master_port = o->master_port,
+        .run_id = o->run_id,
+        .round = o->round,
+        .wait = {.deadline_ns = deadline_in_ns(span), .wake_fd = t->wake_fd}};
+    describe_job(t, q.job);
+    int r = bootstrap_join(b, &q, err);
+    if (r == 0 && leads(t))
+        r = decide(t, err);
+    if (r == 0)
+        r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
+    if (r == 0)
+        r = t->collective->open(&t->ring, &b->group, &q.wait, err);
+    return r;
+}
+
+static int meet(struct train *t, struct err *err) {
+    struct bootstrap *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort();
+    int r = form_group(t, b, err);
+    bootstrap_end(b);
+    free(b);
+    if (r < 0)
+        return r;
+    const struct state *s = &t->decision.state;
+    t->saved_step = s->step;
+    rankquake_resume(&t->q, s->step, t->decision.path);
+    if (!leads(t))
+        return 0;
+    printf("world %d, round %lld, %llu steps\n", t->o->world, (long long)t->o->round,
+           (unsigned long long)t->last_step);
+    if (*t->decision.path)
+        printf("resumed step %llu from %s\n", (unsigned long long)s->step, t->decision.path);
+    return 0;
+}
+
+/* Sums over the ranks. */
+static int reduce(struct train *t, int64_t *data, size_t n, struct err *err) {
+    if (!t->reduced)
+        rankquake_first_collective(&t->q);
+    t->reduced = true;
+    int r = t->collective->start(t->ring, data, n, deadline_in_ns(t->o->collective_ns), err);
+    while (r == 0)
+        r = t->collective->poll(t->ring, -1, err);
+    if (r < 0)
+        t->collective->abort(t->ring);
+    return r < 0 ? r : 0;
+}
+
+static int compute_step(struct train *t, uint64_t step, struct err *err) {
+    struct link_wait floor = {.deadline_ns = deadline_in_ns(t->o->compute_ns),
+                              .wake_fd = t->wake_fd};
+    const uint32_t *samples = sampler_step(&t->sampler, step);
+    int r = shards_sum(t->compute, t->c, t->decision.state.weights, &t->data.train, samples,
+                       t->shards, t->n_shards, t->gradient, t->sums, err);
+    if (r == 0 && t->o->compute_ns && link_ready(-1, 0, &floor) == -ECANCELED)
+        r = -ECANCELED;
+    return r;
+}
+
+static int save(struct train *t, struct err *err) {
+    if (!leads(t) || !t->o->checkpoint_dir || t->saved_step == t->decision.state.step)
+        return 0;
+    t->saved_step = t->decision.state.step;
+    return checkpoint_save(&t->place, &t->decision.state, &t->q, err);
+}
+
+/* One step, from nothing computed to the update applied and told. */
+static int step(struct train *t, struct err *err) {
+    struct state *s = &t->decision.state;
+    int r = compute_step(t, s->step + 1, err);
+    if (r == 0)
+        r = reduce(t, t->sums, SHARDS_SUMS, err);
+    if (r < 0)
+        return r;
+    optimizer_step(&t->optimizer, t->sums, LENET_PARAMETERS, SHARDS_BATCH, s->weights, s->velocity);
+    s->step++;
+    double loss = fixed_point_value(t->sums[SHARDS_LOSS]) / SHARDS_BATCH;
+    if (leads(t) && t->o->log_every && s->step % (uint64_t)t->o->log_every == 0)
+        printf("step %llu loss %.4f\n", (unsigned long long)s->step, loss);
+    rankquake_step(&t->q, s->step, loss, (uint64_t)t->n_shards * LENET_BATCH, t->shards,
+                   (size_t)t->n_shards);
+    return 0;
+}
+
+static int train_steps(struct train *t, struct err *err) {
+    const struct state *s = &t->decision.state;
+    int r = 0;
+    while (r == 0 && s->step < t->last_step) {
+        r = step(t, err);
+        bool end = r == 0 && asked_to_end(t);
+        if (end || (r == 0 && s->step % (uint64_t)t->o->checkpoint_every == 0))
+            r = save(t, err);
+        if (r == 0 && end)
+            r = -ECANCELED;
+        if (r < 0 && r != -ECANCELED)
+            err_wrap(err, "step %llu: ", (unsigned long long)s->step);
+    }
+    return r == 0 ? save(t, err) : r;
+}
+
+/* Every rank classifies its share of the test set. Returns the share of right answers. */
+static int test(struct train *t, double *ret_accuracy, struct err *err) {
+    const struct idx *d = &t->data.test;
+    uint32_t batches = d->count / LENET_BATCH, world = (uint32_t)t->o->world;
+    uint32_t rank = (uint32_t)t->o->rank;
+    int64_t right = 0;
+    for (uint32_t b = batches * rank / world; b < batches * (rank + 1) / world; b++) {
+        const uint8_t *images[LENET_BATCH];
+        uint8_t classes[LENET_BATCH];
+        for (uint32_t i = 0; i < LENET_BATCH; i++)
+            images[i] = idx_image(d, b * LENET_BATCH + i);
+        t->compute->classify(t->c, t->decision.state.weights, images, classes);
+        for (uint32_t i = 0; i < LENET_BATCH; i++)
+            right += classes[i] == idx_label(d, b * LENET_BATCH + i);
+    }
+    int r = reduce(t, &right, 1, err);
+    *ret_accuracy = (double)right / (double)(batches * LENET_BATCH);
+    return r;
+}
+
+static int finish(struct train *t, struct err *err) {
+    char model[65];
+    double accuracy;
+    int64_t all = 1;
+    int r = test(t, &accuracy, err);
+    if (r < 0)
+        return r;
+    rankquake_exit_barrier(&t->q);
+    r = reduce(t, &all, 1, err);
+    if (r < 0)
+        return r == -ECANCELED ? r : err_wrap(err, "exit barrier: ");
+    state_hash(&t->decision.state, model);
+    rankquake_done(&t->q, model);
+    if (!leads(t))
+        return 0;
+    printf("label %s, seed %lld\n", t->label, (long long)t->o->seed);
+    printf("accuracy %.4f\n", accuracy);
+    printf("model %s\n", model);
+    return 0;
+}
+
+static int run(struct train *t, struct err *err) {
+    int r = rankquake_open(&t->q);
+    if (r < 0)
+        fprintf(stderr, "ranktrain: rank %d: no events: RANKQUAKE_EVENTS: %s\n", t->o->rank,
+                strerror(-r));
+    r = open_parts(t, err);
+    if (r == 0)
+        r = catch_sigterm(t, err);
+    if (r < 0)
+        return r;
+    rankquake_ready(&t->q);
+    r = meet(t, err);
+    if (r == 0)
+        r = train_steps(t, err);
+    return r < 0 ? r : finish(t, err);
+}
+
+int train_run(const struct options *o, struct err *err) {
+    struct train *t = calloc(1, sizeof(*t));
+    if (!t)
+        abort();
+    t->o = o;
+    t->wake_fd = -1;
+    t->compute = &compute_cpu;
+    t->collective = &collective_tcp_ring;
+    int r = run(t, err);
+    t->collective->close(t->ring);
+    t->compute->close(t->c);
+    sampler_fini(&t->sampler);
+    dataset_close(&t->data);
+    rankquake_close(&t->q);
+    if (t->wake_fd >= 0)
+        close(t->wake_fd);
+    free(t);
+    return r;
+}

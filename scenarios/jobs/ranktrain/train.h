@@ -1,0 +1,11 @@
+/* train: one worker's life, from its data to the model's hash. */
+#pragma once
+
+#include "scenarios/jobs/ranktrain/options.h"
+
+#include "agent/base/err.h"
+
+/* Trains as the options say and prints progress (rank 0) on stdout; the last line is
+ * "model <64 hex>". Returns 0; -ECANCELED, with err untouched, when SIGTERM asked it to end (the
+ * signal is then blocked and still pending); else an error. Call it once. */
+int train_run(const struct options *o, struct err *err);
