@@ -129,8 +129,7 @@ static bool take_line(struct client_call *c, const char *text, size_t n) {
     } else if (line.canceled) {
         watch_end(c, "the store canceled the watch", line.compact_revision);
     } else {
-        struct store_news news = {
-            .revision = line.revision, .events = line.events, .n_events = line.n_events};
+        struct store_news news = {.events = line.events, .n_events = line.n_events};
         if (line.n_events)
             c->on_news(c->arg, &news);
         alive = call_lives(cl, id);

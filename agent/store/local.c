@@ -2,6 +2,7 @@
  * that a caller sees the same order of things as with a store elsewhere. */
 #include "agent/base/list.h"
 #include "agent/store/store.h"
+#include "agent/store/watch.h"
 #include "agent/sys/clock.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct local_call {
     struct arena arena; /* what the answer points to */
     struct store_reply reply;
     struct kv_txn_result txn;
-    struct kv_watch *watch; /* of a watch, else NULL */
+    struct watch watch;
     bool watch_over;
     store_reply_fn *on_reply;
     store_news_fn *on_news;
@@ -51,7 +52,7 @@ static struct local_call *call_new(struct local *l, struct list *where, void *ar
 
 static void call_free(struct local_call *c) {
     list_remove(&c->node);
-    kv_watch_free(c->watch);
+    watch_close(&c->watch);
     arena_fini(&c->arena);
     free(c);
 }
@@ -78,14 +79,15 @@ static void on_leases(void *arg, int64_t now_ns) {
 }
 
 /* The callback may cancel this watch: c is not touched after it. */
-static void tell_news(struct local_call *c) {
+static void tell_news(struct watch *w) {
+    struct local_call *c = list_entry(w, struct local_call, watch);
     struct local *l = local_of(c->call.store);
     struct arena arena = {0};
     struct kv_event *events = NULL;
-    struct store_news news = {.revision = kv_revision(l->kv)};
+    struct store_news news = {0};
     if (c->watch_over)
         return;
-    if (kv_watch_take(c->watch, 0, &arena, &events, &news.n_events) != 0) {
+    if (kv_watch_take(c->watch.kv, 0, &arena, &events, &news.n_events) != 0) {
         news.ended = c->watch_over = true;
         news.compact_revision = kv_compact_revision(l->kv);
         news.why = kv_text(KV_COMPACTED);
@@ -108,8 +110,7 @@ static void on_turn(void *arg, int64_t now_ns) {
         told.on_reply(told.arg, &told.reply);
         arena_fini(&told.arena);
     }
-    for (struct kv_watch *w; (w = kv_watch_ready(l->kv));)
-        tell_news(kv_watch_owner(w));
+    watch_tell(l->kv);
 }
 
 static struct store_call *local_txn(struct store *s, const struct kv_txn *txn, int64_t timeout_ms,
@@ -161,7 +162,7 @@ static struct store_call *local_watch(struct store *s, struct kv_bytes key,
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->watches, arg);
     c->on_news = fn;
-    c->watch = kv_watch_new(l->kv, key, range_end, start_revision, c);
+    watch_open(&c->watch, l->kv, key, range_end, start_revision, tell_news);
     wake(l);
     return &c->call;
 }

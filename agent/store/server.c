@@ -211,6 +211,7 @@ int store_serve(const char *host, uint16_t port, struct err *err) {
     struct loop *l = loop_new(err);
     if (!l)
         return err_wrap(err, "rankrun store: ");
+    signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error of a write */
     struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
     struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
     struct kv *kv = kv_new(random_u64(), 0);

@@ -36,11 +36,10 @@ struct store_reply {
 };
 typedef void store_reply_fn(void *arg, const struct store_reply *r);
 
-/* What a watch has to tell: events of one or more whole revisions up to `revision`, in order. Or,
+/* What a watch has to tell: the events of one or more whole revisions, in order; at least one. Or,
  * once and last, ended: with why, and compact_revision > 0 when its start is no more. */
 struct store_news {
     bool ended;
-    int64_t revision;
     const struct kv_event *events;
     size_t n_events;
     const char *why;

@@ -1,6 +1,7 @@
 #include "agent/store/stream.h"
 
 #include "agent/base/list.h"
+#include "agent/store/watch.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
@@ -14,7 +15,7 @@ struct stream {
     struct list node;
     struct streams *all;
     struct evhttp_request *req;
-    struct kv_watch *watch;
+    struct watch watch;
 };
 
 struct streams {
@@ -43,7 +44,7 @@ static struct evhttp_connection *connection(const struct stream *st) {
 static void stream_free(struct stream *st) {
     st->all->count--;
     list_remove(&st->node);
-    kv_watch_free(st->watch);
+    watch_close(&st->watch);
     free(st);
 }
 
@@ -93,13 +94,31 @@ static void stream_cancel(struct stream *st, int64_t compact_revision) {
     stream_free(st);
 }
 
+static size_t backlog(const struct stream *st) {
+    struct bufferevent *b = evhttp_connection_get_bufferevent(connection(st));
+    return evbuffer_get_length(bufferevent_get_output(b));
+}
+
+static void stream_send(struct watch *w) {
+    struct stream *st = list_entry(w, struct stream, watch);
+    struct arena arena = {0};
+    struct gateway_line line = {.revision = kv_revision(st->all->kv)};
+    if (kv_watch_take(st->watch.kv, BATCH_MAX, &arena, &line.events, &line.n_events) != 0)
+        stream_cancel(st, kv_compact_revision(st->all->kv));
+    else if (backlog(st) > STREAM_BACKLOG_MAX)
+        stream_cancel(st, 0);
+    else if (line.n_events)
+        send_line(st, &line);
+    arena_fini(&arena);
+}
+
 void streams_open(struct streams *s, struct evhttp_request *req, const struct gateway_watch *w) {
     struct stream *st = calloc(1, sizeof(*st));
     if (!st)
         abort();
     st->all = s;
     st->req = req;
-    st->watch = kv_watch_new(s->kv, w->key, w->range_end, w->start_revision, st);
+    watch_open(&st->watch, s->kv, w->key, w->range_end, w->start_revision, stream_send);
     list_append(&s->list, &st->node);
     s->count++;
     evhttp_connection_set_closecb(connection(st), on_close, st);
@@ -111,24 +130,6 @@ void streams_open(struct streams *s, struct evhttp_request *req, const struct ga
     send_line(st, &created);
 }
 
-static size_t backlog(const struct stream *st) {
-    struct bufferevent *b = evhttp_connection_get_bufferevent(connection(st));
-    return evbuffer_get_length(bufferevent_get_output(b));
-}
-
-static void stream_send(struct stream *st) {
-    struct arena arena = {0};
-    struct gateway_line line = {.revision = kv_revision(st->all->kv)};
-    if (kv_watch_take(st->watch, BATCH_MAX, &arena, &line.events, &line.n_events) != 0)
-        stream_cancel(st, kv_compact_revision(st->all->kv));
-    else if (backlog(st) > STREAM_BACKLOG_MAX)
-        stream_cancel(st, 0);
-    else if (line.n_events)
-        send_line(st, &line);
-    arena_fini(&arena);
-}
-
 void streams_send(struct streams *s) {
-    for (struct kv_watch *w; (w = kv_watch_ready(s->kv));)
-        stream_send(kv_watch_owner(w));
+    watch_tell(s->kv);
 }

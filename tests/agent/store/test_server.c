@@ -135,6 +135,33 @@ static void test_a_server_that_goes_ends_the_watch(void **state) {
     kv_free(own);
 }
 
+static void on_inside_write(void *arg) {
+    (void)arg;
+    server_changed(server);
+}
+
+/* The agent that hosts the store: it uses the keys directly, the others over HTTP. */
+static void test_a_watch_in_the_process_and_one_outside_see_the_same(void **state) {
+    struct contract *c = *state;
+    struct contract inside;
+    contract_begin(&inside, c->loop, store_local_new(c->loop, kv, on_inside_write, NULL));
+    contract_fresh(c);
+    strcpy(inside.prefix, c->prefix);
+    put(c, "z", "0");
+    watch_all(c, c->revision + 1);
+    watch_all(&inside, c->revision + 1);
+    put(c, "a", "1");
+    put(&inside, "b", "2");
+    await_events(c, 2);
+    await_events(&inside, 2);
+    assert_false(c->ended || inside.ended);
+    assert_string_equal(c->events[1].value, "2");
+    assert_string_equal(inside.events[0].value, "1");
+    store_cancel(c->watch);
+    store_free(inside.store);
+    contract_end(&inside);
+}
+
 /* ---- requests as bytes: what a client of ours would never send ---- */
 
 struct raw {
@@ -287,6 +314,7 @@ int main(void) {
         cmocka_unit_test(test_a_store_that_does_not_answer_is_given_up_at_the_timeout),
         cmocka_unit_test(test_the_next_endpoint_is_tried_when_one_is_away),
         cmocka_unit_test(test_a_server_that_goes_ends_the_watch),
+        cmocka_unit_test(test_a_watch_in_the_process_and_one_outside_see_the_same),
         cmocka_unit_test(test_bad_requests_get_the_errors_of_etcd),
         cmocka_unit_test(test_requests_that_are_too_big_are_refused),
         cmocka_unit_test(test_a_client_that_speaks_no_http_harms_nobody),

@@ -1,0 +1,352 @@
+#include "agent/agent.h"
+
+#include "agent/agent_config.h"
+#include "agent/agent_store.h"
+#include "agent/core/rendezvous.h"
+#include "agent/options.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/event.h"
+#include "agent/sys/process.h"
+#include "agent/sys/random.h"
+#include "agent/sys/tcp.h"
+#include "agent/workers/guard.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SIGNALS = 6, CANNOT_EXECUTE = 126 };
+
+struct agent {
+    struct arena arena;
+    struct loop *loop;
+    struct guard *guard;
+    struct agent_store *store;
+    struct rendezvous *core;
+    struct rendezvous_config config;
+    struct loop_source *timer;
+    struct loop_source *signals[SIGNALS];
+    int port_fd; /* keeps the port of the last ack; -1: none */
+    int exit_code;
+    bool stepping, over;
+
+    /* What an action has answered already, to be told when the step is done. */
+    bool port_due, start_failed_due;
+    int port;
+    struct err start_error; /* code 0: nothing but the guard's death stood in the way */
+};
+
+static void agent_step(struct agent *a, const struct event *e);
+
+/* ---- actions ---- */
+
+static void do_port(struct agent *a) {
+    struct err err = {0};
+    uint16_t port = 0;
+    if (a->port_fd >= 0)
+        close(a->port_fd);
+    a->port_fd = -1;
+    if (tcp_reserve_port(&a->port_fd, &port, &err) < 0)
+        fprintf(stderr, "rankrun: %s\n", err.msg);
+    a->port = port;
+    a->port_due = true;
+}
+
+/* The port is let go at the last moment: from here until rank 0 binds it, somebody who asks for
+ * exactly this one could take it. */
+static void do_start(struct agent *a, const struct round_spec *r) {
+    struct err err = {0};
+    struct worker_spec spec = {
+        .run_id = r->run_id,
+        .round = (uint64_t)r->round,
+        .world_size = r->world,
+        .group_world_size = r->group_world,
+        .restart_count = r->restart_count,
+        .max_restarts = r->max_restarts,
+        .master_addr = r->master_addr,
+        .master_port = r->master_port,
+        .group_rank = r->group_rank,
+        .rank_base = r->rank_base,
+        .local_world_size = r->local_world,
+        .role = r->role,
+        .role_rank_base = r->role_rank_base,
+        .role_world_size = r->role_world,
+        .deadline_required = r->deadline_required,
+    };
+    if (a->port_fd >= 0)
+        close(a->port_fd);
+    a->port_fd = -1;
+    if (r->deadline_required)
+        guard_deadline(a->guard, r->fence_ns, r->hard_ns);
+    if (guard_start(a->guard, &spec, &err) == 0)
+        return;
+    a->start_failed_due = true;
+    a->start_error = err;
+    if (err.code == -EPIPE)
+        a->start_error = (struct err){0};
+}
+
+/* Who failed first, for people: node, rank, how it ended, what it said. */
+static void print_failure(const struct failure *f) {
+    char how[64], when[64] = "";
+    time_t s = (time_t)(f->realtime_ns / 1000000000);
+    struct tm tm;
+    if (f->realtime_ns && gmtime_r(&s, &tm))
+        strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
+    if (f->rank >= 0)
+        fprintf(stderr,
+                "rankrun: first failure: node %s, rank %d (local rank %d, pid %lld): %s%s\n",
+                f->node, f->rank, f->local_rank, (long long)f->pid,
+                process_status_text(f->wait_status, how, sizeof(how)), when);
+    else
+        fprintf(stderr, "rankrun: first failure: node %s%s\n", f->node, when);
+    if (f->error[0])
+        fprintf(stderr, "rankrun: its error: %s\n", f->error);
+}
+
+static void do_exit(struct agent *a, const struct action *act) {
+    a->over = true;
+    a->exit_code = act->exit.code;
+    if (act->exit.text && act->exit.text[0])
+        fprintf(stderr, "rankrun: %s\n", act->exit.text);
+    if (act->exit.code == 69)
+        fprintf(stderr, "rankrun: %s: %s\n", agent_store_place(a->store),
+                agent_store_trouble(a->store));
+    if (act->exit.failure)
+        print_failure(act->exit.failure);
+    loop_stop(a->loop);
+}
+
+static int64_t request_timeout_ms(const struct agent *a) {
+    struct timing t = rendezvous_timing(a->core);
+    return (t.hb_ns + 999999) / 1000000;
+}
+
+static void agent_do(struct agent *a, const struct action *act) {
+    switch (act->kind) {
+    case ACTION_SNAPSHOT:
+    case ACTION_WATCH:
+    case ACTION_UNWATCH:
+    case ACTION_TXN:
+    case ACTION_LEASE_GRANT:
+    case ACTION_LEASE_KEEPALIVE:
+    case ACTION_BEAT:
+        agent_store_do(a->store, act, request_timeout_ms(a));
+        break;
+    case ACTION_DEADLINE:
+        guard_deadline(a->guard, act->deadline.fence_ns, act->deadline.hard_ns);
+        break;
+    case ACTION_START:
+        do_start(a, act->start);
+        break;
+    case ACTION_STOP:
+        guard_stop(a->guard, act->stop.signo, act->stop.grace_ms);
+        break;
+    case ACTION_KILL:
+        guard_kill(a->guard);
+        break;
+    case ACTION_NEED_PORT:
+        do_port(a);
+        break;
+    case ACTION_TIMER:
+        loop_timer_at(a->timer, act->timer.at_ns);
+        break;
+    case ACTION_CLAIM:
+        event_launcher(act->claim.what, act->claim.round);
+        break;
+    case ACTION_LOG:
+        fprintf(stderr, "rankrun: %s\n", act->log);
+        break;
+    case ACTION_EXIT:
+        do_exit(a, act);
+        break;
+    }
+}
+
+/* ---- events ---- */
+
+static void tell_port(struct agent *a) {
+    struct event e = {.kind = EVENT_PORT, .port = {.addr = a->config.addr, .port = a->port}};
+    a->port_due = false;
+    agent_step(a, &e);
+}
+
+static void tell_reaped(struct agent *a, bool fenced) {
+    struct event e = {.kind = EVENT_GROUP_REAPED, .reaped = {.fenced = fenced}};
+    agent_step(a, &e);
+}
+
+/* Workers that could not even be forked (a log directory that cannot be written) are a failure of
+ * the round as one that could not be executed is: it costs, and its text reaches the summary. */
+static void tell_start_failed(struct agent *a) {
+    struct err err = a->start_error;
+    struct event e = {.kind = EVENT_WORKER_EXITED,
+                      .exited = {.wait_status = CANNOT_EXECUTE << 8,
+                                 .error = err.msg,
+                                 .realtime_ns = clock_realtime_ns()}};
+    a->start_failed_due = false;
+    if (err.code)
+        agent_step(a, &e);
+    tell_reaped(a, !err.code);
+}
+
+/* Every event goes through here. What an action answers on the spot is told after the step, as
+ * events of their own. */
+static void agent_step(struct agent *a, const struct event *e) {
+    size_t n = 0;
+    if (a->over)
+        return;
+    assert(!a->stepping);
+    a->stepping = true;
+    struct now now = {clock_monotonic_ns(), clock_boottime_ns()};
+    const struct action *actions = rendezvous_step(a->core, e, now, &n);
+    for (size_t i = 0; i < n && !a->over; i++)
+        agent_do(a, &actions[i]);
+    a->stepping = false;
+    if (a->port_due)
+        tell_port(a);
+    if (a->start_failed_due)
+        tell_start_failed(a);
+}
+
+static void on_store_event(void *arg, const struct event *e) {
+    agent_step(arg, e);
+}
+
+static void on_timer(void *arg, int64_t now_ns) {
+    struct event e = {.kind = EVENT_TIMER};
+    (void)now_ns;
+    agent_step(arg, &e);
+}
+
+static void on_signal(void *arg, int signo) {
+    struct agent *a = arg;
+    struct event e = {.kind = EVENT_SIGNAL, .signal = {.signo = signo}};
+    if (signo == SIGUSR1 || signo == SIGUSR2)
+        guard_signal(a->guard, signo);
+    else
+        agent_step(a, &e);
+}
+
+/* ---- the guard's ---- */
+
+static void on_started(void *arg, int local_rank, pid_t pid, int pidfd) {
+    (void)arg, (void)local_rank, (void)pid, (void)pidfd;
+}
+
+static void on_running(void *arg) {
+    struct event e = {.kind = EVENT_WORKERS_STARTED};
+    agent_step(arg, &e);
+}
+
+static void on_exec_failed(void *arg, int local_rank, const char *why) {
+    (void)arg;
+    fprintf(stderr, "rankrun: worker of local rank %d: %s\n", local_rank, why);
+}
+
+static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
+                      int64_t ended_realtime_ns) {
+    struct event e = {.kind = EVENT_WORKER_EXITED,
+                      .exited = {.local_rank = local_rank,
+                                 .pid = pid,
+                                 .wait_status = wait_status,
+                                 .error = error,
+                                 .realtime_ns = ended_realtime_ns}};
+    agent_step(arg, &e);
+}
+
+static void on_reaped(void *arg, enum guard_reason reason) {
+    tell_reaped(arg, reason == GUARD_FENCED || reason == GUARD_REFUSED);
+}
+
+static void on_guard_dead(void *arg, int wait_status) {
+    struct agent *a = arg;
+    struct event e = {.kind = EVENT_GUARD_DEAD};
+    struct err err = {0};
+    (void)wait_status;
+    if (guard_renew(a->guard, &err) < 0)
+        fprintf(stderr, "rankrun: %s\n", err.msg); /* the next start will fail, and say so */
+    agent_step(a, &e);
+}
+
+static const struct guard_events GUARD_EVENTS = {
+    .started = on_started,
+    .running = on_running,
+    .exec_failed = on_exec_failed,
+    .exited = on_exited,
+    .reaped = on_reaped,
+    .dead = on_guard_dead,
+};
+
+/* ---- setting up ---- */
+
+/* A signal that we were started with as ignored (nohup) stays so. */
+static void catch_signals(struct agent *a) {
+    static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
+    for (int i = 0; i < SIGNALS; i++) {
+        struct sigaction old;
+        sigaction(numbers[i], NULL, &old);
+        if (old.sa_handler != SIG_IGN)
+            a->signals[i] = loop_signal(a->loop, numbers[i], on_signal, a);
+    }
+    signal(SIGPIPE, SIG_IGN);
+}
+
+static int set_up(struct agent *a, const struct options *o, struct err *err) {
+    int rc = agent_config_make(o, &a->arena, &a->config, err);
+    if (rc < 0)
+        return rc;
+    a->loop = loop_new(err);
+    if (!a->loop)
+        return err->code;
+    a->store = agent_store_new(a->loop, o, on_store_event, a, err);
+    if (!a->store)
+        return err->code;
+    a->config.store_in_process = o->backend == BACKEND_IN_PROCESS;
+    a->config.hosts_store = agent_store_is_hosted(a->store);
+    a->core = rendezvous_new(&a->config, random_u64(), err);
+    if (!a->core)
+        return err->code;
+    a->timer = loop_timer(a->loop, on_timer, a);
+    guard_attach(a->guard, a->loop, &GUARD_EVENTS, a);
+    catch_signals(a);
+    event_open();
+    return 0;
+}
+
+static void tear_down(struct agent *a) {
+    event_close();
+    agent_store_free(a->store);
+    rendezvous_free(a->core);
+    loop_source_free(a->timer);
+    for (int i = 0; i < SIGNALS; i++)
+        loop_source_free(a->signals[i]);
+    if (a->port_fd >= 0)
+        close(a->port_fd);
+}
+
+/* A name that is not known (yet), no way to it: the store cannot be reached. */
+static int exit_code_of(int rc) {
+    return rc == -EINVAL ? 64 : rc == -EHOSTUNREACH || rc == -ENETUNREACH ? 69 : 1;
+}
+
+int agent_run(const struct options *o, struct guard *g, struct err *err) {
+    struct agent a = {.guard = g, .port_fd = -1};
+    struct event start = {.kind = EVENT_START};
+    int rc = set_up(&a, o, err);
+    if (rc == 0) {
+        agent_step(&a, &start);
+        rc = a.over ? 0 : loop_run(a.loop, err);
+    }
+    if (rc < 0)
+        a.exit_code = exit_code_of(rc);
+    tear_down(&a);
+    guard_free(g);
+    loop_free(a.loop);
+    arena_fini(&a.arena);
+    return a.exit_code;
+}

@@ -1,0 +1,89 @@
+#include "agent/agent_config.h"
+
+#include "agent/base/str.h"
+#include "agent/options.h"
+#include "agent/sys/tcp.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MS 1000000LL
+#define S  1000000000LL
+
+static int64_t ns_or(int64_t ms, int64_t absent_ns) {
+    return ms < 0 ? absent_ns : ms * MS;
+}
+
+static int read_timing(const struct options *o, struct timing *ret, struct err *err) {
+    const struct options_rdzv *z = &o->rdzv;
+    enum timing_store store = o->backend == BACKEND_ETCD_V3 ? TIMING_ETCD : TIMING_EMBEDDED;
+    struct timing t;
+    if (!timing_profile(z->profile, &t))
+        return err_say(err, -EINVAL, "--rdzv-conf: profile=%s is neither fast nor default",
+                       z->profile);
+    t.hb_ns = ns_or(z->hb_ms, t.hb_ns);
+    t.fence_ns = ns_or(z->fence_ms, t.fence_ns);
+    t.hard_ns = ns_or(z->hard_ms, t.hard_ns);
+    t.suspect_ns = ns_or(z->suspect_ms, t.suspect_ns);
+    timing_stretch(&t, o->nodes_max, store);
+    if (timing_check(&t, err) < 0)
+        return err_wrap(err, "--rdzv-conf: ");
+    *ret = t;
+    return 0;
+}
+
+/* Where the other nodes reach this one. Alone on its machine a job needs no network at all. */
+static int find_address(const struct options *o, struct arena *a, const char **ret,
+                        struct err *err) {
+    char addr[TCP_HOST_MAX] = "127.0.0.1";
+    struct tcp_endpoint e = {.port = (uint16_t)o->endpoint_port};
+    *ret = o->local_addr;
+    if (o->local_addr)
+        return 0;
+    if (o->backend != BACKEND_IN_PROCESS) {
+        str_copy(e.host, sizeof(e.host), o->endpoint_host);
+        if (tcp_address_towards(&e, addr, err) < 0)
+            return err_wrap(err, "own address (give it by --local-addr): ");
+    }
+    *ret = arena_strdup(a, addr);
+    return 0;
+}
+
+/* A node is its disk: its host, unless several agents of one host were given addresses. */
+static const char *find_node(const struct options *o, struct arena *a) {
+    char host[NAME_SIZE] = "";
+    if (o->local_addr)
+        return o->local_addr;
+    if (gethostname(host, sizeof(host) - 1) < 0 || !host[0])
+        return "localhost";
+    return arena_strdup(a, host);
+}
+
+int agent_config_make(const struct options *o, struct arena *a, struct rendezvous_config *ret,
+                      struct err *err) {
+    bool fast = strcmp(o->rdzv.profile, "fast") == 0;
+    struct rendezvous_config c = {
+        .run_id = o->run_id,
+        .node = find_node(o, a),
+        .role = o->role,
+        .slots = o->workers_per_node,
+        .min = o->nodes_min,
+        .max = o->nodes_max,
+        .max_restarts = o->max_restarts,
+        .restart_mode = RESTART_COUNT_JOB,
+        .attempt = o->rdzv.attempt ? o->rdzv.attempt : "",
+        .last_call_ns = ns_or(o->rdzv.last_call_timeout_ms, fast ? 2 * S : 30 * S),
+        .admit_ns = ns_or(o->rdzv.admit_ms, fast ? 50 * MS : S),
+        .join_timeout_ns = ns_or(o->rdzv.join_timeout_ms, 600 * S),
+        .stop_timeout_ns = ns_or(o->rdzv.stop_timeout_ms, 2 * S),
+        .give_up_ns = ns_or(o->rdzv.give_up_ms, 300 * S),
+        .shutdown_grace_ns = o->shutdown_timeout_ms * MS,
+    };
+    int rc = read_timing(o, &c.timing, err);
+    if (rc == 0)
+        rc = find_address(o, a, &c.addr, err);
+    if (rc == 0)
+        *ret = c;
+    return rc;
+}

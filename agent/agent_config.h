@@ -1,0 +1,14 @@
+/* agent_config: what the command line and this machine make of a rendezvous_config. */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/err.h"
+#include "agent/core/rendezvous.h"
+
+struct options;
+
+/* The strings of *ret are in the arena or belong to o. store_in_process and hosts_store are the
+ * caller's to set. Returns 0, or -EINVAL with the sentence to print before exiting 64: timings that
+ * break the rules, an unknown profile; or -errno when the own address cannot be found. */
+int agent_config_make(const struct options *o, struct arena *a, struct rendezvous_config *ret,
+                      struct err *err);

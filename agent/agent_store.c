@@ -1,0 +1,379 @@
+#include "agent/agent_store.h"
+
+#include "agent/base/list.h"
+#include "agent/base/str.h"
+#include "agent/options.h"
+#include "agent/store/codec.h"
+#include "agent/store/server.h"
+#include "agent/store/store.h"
+#include "agent/sys/random.h"
+#include "agent/sys/tcp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct slot {
+    struct agent_store *all;
+    enum watch_slot number;
+    struct store_call *call; /* NULL: not watched */
+    uint64_t generation;
+    struct key key;
+    int64_t next_revision;
+};
+
+struct agent_store {
+    struct loop *loop;
+    const char *run_id;
+    agent_event_fn *fn;
+    void *arg;
+    struct kv *kv; /* of a store in this process */
+    struct server *server;
+    struct store *store;
+    struct slot slots[WATCH_SLOTS];
+    struct list requests;
+    bool beat_lost; /* the last one had no answer */
+    bool value_told;
+    char place[TCP_HOST_MAX + 64], trouble[256];
+};
+
+/* A request under way, to be answered by exactly one event. */
+struct request {
+    struct list node;
+    struct agent_store *all;
+    enum action_kind kind;
+    uint64_t id; /* of a beat: its seq */
+};
+
+/* ---- the core's structs -> kv ---- */
+
+static struct kv_bytes text_bytes(struct arena *a, const char *text) {
+    return kv_string(arena_strdup(a, text));
+}
+
+static void key_bytes(struct agent_store *s, struct arena *a, const struct key *key,
+                      struct kv_bytes *ret_key, struct kv_bytes *ret_end) {
+    char text[KEY_SIZE], end[KEY_SIZE];
+    key_format(key, s->run_id, text, end);
+    *ret_key = text_bytes(a, text);
+    *ret_end = text_bytes(a, end);
+}
+
+static struct kv_compare make_compare(struct agent_store *s, struct arena *a,
+                                      const struct compare *c) {
+    static const enum kv_target targets[] = {
+        [COMPARE_VERSION] = KV_VERSION, [COMPARE_CREATE] = KV_CREATE, [COMPARE_MOD] = KV_MOD};
+    struct kv_compare k = {.target = targets[c->target],
+                           .relation = c->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL,
+                           .number = c->number};
+    key_bytes(s, a, &c->key, &k.key, &k.range_end);
+    return k;
+}
+
+static struct kv_op make_op(struct agent_store *s, struct arena *a, const struct op *o,
+                            int64_t lease) {
+    struct kv_op k = {.kind = o->put ? KV_PUT : KV_DELETE};
+    key_bytes(s, a, &o->key, &k.key, &k.range_end);
+    if (!o->put)
+        return k;
+    struct buf text = {0};
+    codec_put(&text, o->key.kind, o->value);
+    k.value = (struct kv_bytes){arena_strndup(a, text.data, text.len), text.len};
+    k.range_end = (struct kv_bytes){"", 0};
+    k.lease = lease;
+    buf_fini(&text);
+    return k;
+}
+
+static struct kv_txn make_txn(struct agent_store *s, struct arena *a, const struct txn *t) {
+    struct kv_compare *compares = arena_array(a, struct kv_compare, t->n_compares + 1);
+    struct kv_op *ops = arena_array(a, struct kv_op, t->n_ops + 1);
+    for (size_t i = 0; i < t->n_compares; i++)
+        compares[i] = make_compare(s, a, &t->compares[i]);
+    for (size_t i = 0; i < t->n_ops; i++)
+        ops[i] = make_op(s, a, &t->ops[i], t->lease);
+    return (struct kv_txn){
+        .compares = compares, .n_compares = t->n_compares, .success = ops, .n_success = t->n_ops};
+}
+
+/* ---- kv -> the core's structs ---- */
+
+/* Keys that are not ours, and values that cannot be read, are left out: somebody else wrote below
+ * our prefix. Said once. */
+static void take_entry(struct agent_store *s, struct arena *a, const struct kv_pair *p,
+                       bool deleted, struct entry *entries, size_t *n) {
+    struct entry *e = &entries[*n];
+    union value *value = NULL;
+    struct err err = {0};
+    if (!key_parse(p->key.data, p->key.len, s->run_id, &e->key))
+        return;
+    if (!deleted) {
+        value = arena_new(a, union value);
+        if (codec_take(e->key.kind, p->value.data, p->value.len, value, &err) < 0) {
+            if (!s->value_told)
+                fprintf(stderr, "rankrun: %s: the value of key %.*s is not read: %s\n", s->place,
+                        (int)p->key.len, p->key.data, err.msg);
+            s->value_told = true;
+            return;
+        }
+    }
+    e->deleted = deleted;
+    e->create_revision = p->create_revision;
+    e->mod_revision = p->mod_revision;
+    e->version = p->version;
+    e->value = value;
+    ++*n;
+}
+
+static void tell_snapshot(struct agent_store *s, uint64_t id, const struct kv_txn_result *r) {
+    struct arena a = {0};
+    struct event e = {.kind = EVENT_SNAPSHOT, .snapshot = {.id = id, .reached = r}};
+    size_t n = 0, all = 0;
+    for (size_t i = 0; r && i < r->n_results; i++)
+        all += r->results[i].n_pairs;
+    struct entry *entries = arena_array(&a, struct entry, all + 1);
+    for (size_t i = 0; r && i < r->n_results; i++)
+        for (size_t k = 0; k < r->results[i].n_pairs; k++)
+            take_entry(s, &a, &r->results[i].pairs[k], false, entries, &n);
+    e.snapshot.revision = r ? r->revision : 0;
+    e.snapshot.entries = entries;
+    e.snapshot.n = n;
+    s->fn(s->arg, &e);
+    arena_fini(&a);
+}
+
+static void tell_changes(struct slot *slot, const struct store_news *news) {
+    struct agent_store *s = slot->all;
+    struct arena a = {0};
+    struct entry *entries = arena_array(&a, struct entry, news->n_events);
+    size_t n = 0;
+    for (size_t i = 0; i < news->n_events; i++)
+        take_entry(s, &a, &news->events[i].pair, news->events[i].deleted, entries, &n);
+    int64_t revision = news->events[news->n_events - 1].pair.mod_revision;
+    slot->next_revision = revision + 1;
+    struct event e = {.kind = EVENT_CHANGES,
+                      .changes = {.slot = slot->number,
+                                  .generation = slot->generation,
+                                  .revision = revision,
+                                  .entries = entries,
+                                  .n = n}};
+    s->fn(s->arg, &e);
+    arena_fini(&a);
+}
+
+/* ---- watches ---- */
+
+static void on_news(void *arg, const struct store_news *news) {
+    struct slot *slot = arg;
+    struct agent_store *s = slot->all;
+    if (!news->ended) {
+        tell_changes(slot, news);
+        return;
+    }
+    slot->call = NULL;
+    str_copy(s->trouble, sizeof(s->trouble), news->why ? news->why : "");
+    struct event e = {.kind = EVENT_WATCH_LOST,
+                      .watch_lost = {.slot = slot->number, .generation = slot->generation}};
+    s->fn(s->arg, &e);
+}
+
+static void slot_close(struct slot *slot) {
+    store_cancel(slot->call);
+    slot->call = NULL;
+}
+
+static void slot_open(struct slot *slot, int64_t timeout_ms) {
+    struct arena a = {0};
+    struct kv_bytes key, end;
+    slot_close(slot);
+    key_bytes(slot->all, &a, &slot->key, &key, &end);
+    slot->call =
+        store_watch(slot->all->store, key, end, slot->next_revision, timeout_ms, on_news, slot);
+    arena_fini(&a);
+}
+
+/* After a time without answers a watch may be alive and yet wait for its connection's next
+ * retransmission, seconds away. A fresh connection goes on where the old one was. */
+static void refresh_watches(struct agent_store *s, int64_t timeout_ms) {
+    for (int i = 0; i < WATCH_SLOTS; i++)
+        if (s->slots[i].call)
+            slot_open(&s->slots[i], timeout_ms);
+}
+
+/* ---- requests ---- */
+
+static void tell_done(struct agent_store *s, const struct request *q, const struct store_reply *r) {
+    bool lease = q->kind == ACTION_LEASE_GRANT || q->kind == ACTION_LEASE_KEEPALIVE;
+    struct event e = {.kind = EVENT_DONE,
+                      .done = {.id = q->id, .reached = r->outcome != STORE_UNKNOWN}};
+    if (r->outcome == STORE_ANSWERED)
+        e.done.applied = lease ? r->ttl_s > 0 : r->txn->succeeded;
+    e.done.revision = r->txn ? r->txn->revision : 0;
+    s->fn(s->arg, &e);
+}
+
+static void tell_beat(struct agent_store *s, const struct request *q, const struct store_reply *r) {
+    struct event e = {.kind = EVENT_BEAT, .beat = {.seq = (int64_t)q->id, .result = BEAT_FAILED}};
+    bool answered = r->outcome == STORE_ANSWERED, was_lost = s->beat_lost;
+    if (answered)
+        e.beat.result = r->txn->succeeded ? BEAT_APPLIED : BEAT_REFUSED;
+    s->beat_lost = !answered;
+    if (answered && was_lost)
+        refresh_watches(s, 5000);
+    s->fn(s->arg, &e);
+}
+
+static void on_reply(void *arg, const struct store_reply *r) {
+    struct request q = *(struct request *)arg;
+    struct agent_store *s = q.all;
+    list_remove(&((struct request *)arg)->node);
+    free(arg);
+    if (r->outcome != STORE_ANSWERED)
+        str_copy(s->trouble, sizeof(s->trouble), r->why ? r->why : "no answer");
+    if (q.kind == ACTION_SNAPSHOT)
+        tell_snapshot(s, q.id, r->outcome == STORE_ANSWERED ? r->txn : NULL);
+    else if (q.kind == ACTION_BEAT)
+        tell_beat(s, &q, r);
+    else
+        tell_done(s, &q, r);
+}
+
+static struct request *request_new(struct agent_store *s, enum action_kind kind, uint64_t id) {
+    struct request *q = calloc(1, sizeof(*q));
+    if (!q)
+        abort();
+    *q = (struct request){.all = s, .kind = kind, .id = id};
+    list_append(&s->requests, &q->node);
+    return q;
+}
+
+static void do_snapshot(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
+    struct arena a = {0};
+    struct kv_op ops[SNAPSHOT_KEYS_MAX];
+    struct kv_txn txn = {.success = ops, .n_success = action->snapshot.n};
+    for (size_t i = 0; i < action->snapshot.n; i++) {
+        ops[i] = (struct kv_op){.kind = KV_RANGE};
+        key_bytes(s, &a, &action->snapshot.keys[i], &ops[i].key, &ops[i].range_end);
+    }
+    store_txn(s->store, &txn, timeout_ms, on_reply,
+              request_new(s, action->kind, action->snapshot.id));
+    arena_fini(&a);
+}
+
+static void do_txn(struct agent_store *s, enum action_kind kind, uint64_t id, const struct txn *t,
+                   int64_t timeout_ms) {
+    struct arena a = {0};
+    struct kv_txn txn = make_txn(s, &a, t);
+    store_txn(s->store, &txn, timeout_ms, on_reply, request_new(s, kind, id));
+    arena_fini(&a);
+}
+
+static void do_watch(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
+    struct slot *slot = &s->slots[action->watch.slot];
+    slot->generation = action->watch.generation;
+    slot->key = action->watch.key;
+    slot->next_revision = action->watch.from_revision;
+    slot_open(slot, timeout_ms);
+}
+
+void agent_store_do(struct agent_store *s, const struct action *a, int64_t timeout_ms) {
+    if (a->kind == ACTION_SNAPSHOT)
+        do_snapshot(s, a, timeout_ms);
+    else if (a->kind == ACTION_WATCH)
+        do_watch(s, a, timeout_ms);
+    else if (a->kind == ACTION_UNWATCH)
+        slot_close(&s->slots[a->watch.slot]);
+    else if (a->kind == ACTION_TXN)
+        do_txn(s, a->kind, a->txn.id, &a->txn.txn, timeout_ms);
+    else if (a->kind == ACTION_BEAT)
+        do_txn(s, a->kind, (uint64_t)a->beat.seq, &a->beat.txn, timeout_ms);
+    else if (a->kind == ACTION_LEASE_GRANT)
+        store_grant(s->store, a->lease.lease, a->lease.ttl_s, timeout_ms, on_reply,
+                    request_new(s, a->kind, a->lease.id));
+    else if (a->kind == ACTION_LEASE_KEEPALIVE)
+        store_keepalive(s->store, a->lease.lease, timeout_ms, on_reply,
+                        request_new(s, a->kind, a->lease.id));
+    else
+        assert(!"no request of the store");
+}
+
+/* ---- where it is ---- */
+
+static void on_local_write(void *arg) {
+    struct agent_store *s = arg;
+    if (s->server)
+        server_changed(s->server);
+}
+
+static void open_in_process(struct agent_store *s) {
+    s->kv = s->kv ? s->kv : kv_new(random_u64(), 0);
+    s->store = store_local_new(s->loop, s->kv, on_local_write, s);
+}
+
+/* Several agents of one host may try; the port decides. Not being able to is no error: then
+ * somebody serves there already, or it is not our address to begin with. */
+static bool try_to_host(struct agent_store *s, const struct options *o) {
+    if (o->backend != BACKEND_EMBEDDED || !tcp_host_is_ours(o->endpoint_host))
+        return false;
+    s->kv = kv_new(random_u64(), 0);
+    s->server = server_new(s->loop, s->kv, o->endpoint_host, (uint16_t)o->endpoint_port, NULL);
+    if (s->server)
+        open_in_process(s);
+    else
+        s->kv = kv_free(s->kv);
+    return s->server;
+}
+
+static int open_store(struct agent_store *s, const struct options *o, struct err *err) {
+    char endpoint[TCP_HOST_MAX + 16];
+    if (o->backend == BACKEND_IN_PROCESS) {
+        str_copy(s->place, sizeof(s->place), "the store in this process");
+        open_in_process(s);
+        return 0;
+    }
+    snprintf(endpoint, sizeof(endpoint), strchr(o->endpoint_host, ':') ? "[%s]:%d" : "%s:%d",
+             o->endpoint_host, o->endpoint_port);
+    snprintf(s->place, sizeof(s->place), "the store at %s", endpoint);
+    if (!try_to_host(s, o))
+        s->store = store_client_new(s->loop, endpoint, err);
+    return s->store ? 0 : -EINVAL;
+}
+
+struct agent_store *agent_store_new(struct loop *l, const struct options *o, agent_event_fn *fn,
+                                    void *arg, struct err *err) {
+    struct agent_store *s = calloc(1, sizeof(*s));
+    if (!s)
+        abort();
+    *s = (struct agent_store){.loop = l, .run_id = o->run_id, .fn = fn, .arg = arg};
+    list_init(&s->requests);
+    for (int i = 0; i < WATCH_SLOTS; i++) {
+        s->slots[i].all = s;
+        s->slots[i].number = (enum watch_slot)i;
+    }
+    return open_store(s, o, err) == 0 ? s : agent_store_free(s);
+}
+
+struct agent_store *agent_store_free(struct agent_store *s) {
+    if (!s)
+        return NULL;
+    store_free(s->store);
+    server_free(s->server);
+    kv_free(s->kv);
+    list_each_safe(it, next, &s->requests) free(list_entry(it, struct request, node));
+    free(s);
+    return NULL;
+}
+
+bool agent_store_is_hosted(const struct agent_store *s) {
+    return s->server;
+}
+
+const char *agent_store_place(const struct agent_store *s) {
+    return s->place;
+}
+
+const char *agent_store_trouble(const struct agent_store *s) {
+    return s->trouble;
+}
