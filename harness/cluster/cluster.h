@@ -14,6 +14,9 @@
 #include "faults/fault.h"
 #include "harness/plan/plan.h"
 
+/* RANKQUAKE_EVENTS of whatever runs in a node. */
+#define CLUSTER_EVENTS_PATH "/run/rankquake/events"
+
 struct cluster;
 struct node;
 
@@ -21,17 +24,21 @@ struct wire_counters { /* of one node's port; in: towards the node */
     uint64_t frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out;
     uint64_t data_bytes_out; /* TCP payload of ports that are neither the store's nor listening on a
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
+    uint64_t lost;           /* by the wire itself, because it was too slow: a sick harness */
 };
 
 struct cluster_callbacks {
     void (*node_up)(void *arg,
                     struct node *n); /* helper ready, address set, agent not yet started */
     void (*node_down)(void *arg, struct node *n);
-    /* The program of the node (agent or store) has exec'ed / has ended. status: a wait status. */
+    /* The program of the node (agent or store) has exec'ed / has ended. status: a wait status. The
+     * pidfd stays the cluster's and is closed after program_exited; dup it to keep it. A node that
+     * is killed ends its program too: program_exited, then node_down, without leftovers. */
     void (*program_started)(void *arg, struct node *n, pid_t pid, int pidfd);
     void (*program_exited)(void *arg, struct node *n, pid_t pid, int status);
     void (*program_failed)(void *arg, struct node *n, const char *why); /* could not be exec'ed */
-    /* A process in the node connected to RANKQUAKE_EVENTS; the callee owns fd. */
+    /* A process in the node connected to RANKQUAKE_EVENTS; the callee owns fd, which does not
+     * block. It keeps the node's network alive: close it when the node is down. */
     void (*client)(void *arg, struct node *n, int fd, pid_t pid);
     /* Counted in the node after its program had ended: {processes, ports, shm, cgroups}. */
     void (*leftovers)(void *arg, struct node *n, const struct json *found);
@@ -53,8 +60,8 @@ struct program {
     const char *log; /* stdout and stderr, appended */
 };
 
-/* dir: the run directory; shared and each node's disk lie in a scratch directory of the cluster
- * that is removed at the end (kept under dir with keep). Must be called before any thread or
+/* dir: the run directory; shared and each node's disk lie in dir/scratch, which is removed at the
+ * end unless cluster_keep was called. Must be called before any thread or
  * loop-owned child exists: without root it moves the process into a user namespace of its own. */
 struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err);
@@ -62,7 +69,9 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
 int cluster_up(struct cluster *c, struct err *err);
 /* Ends everything in order; `down` follows, within a deadline of 10 s. Safe to call twice. */
 void cluster_down(struct cluster *c);
+/* Before `down` it kills what is left without looking back. NULL is allowed; returns NULL. */
 struct cluster *cluster_free(struct cluster *c);
+void cluster_keep(struct cluster *c); /* leave dir/scratch where it is */
 
 const char *
 cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in each node */
@@ -78,7 +87,8 @@ bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n);                     /* 0: not running */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */
 int node_run(struct node *n, const struct program *p, struct err *err);
-void node_target(struct node *n, struct target *ret);      /* the node as a whole */
+/* The node as a whole. A FAULT_IN_NODE fault aimed at it hits the node's program instead. */
+void node_target(struct node *n, struct target *ret);
 int node_agent_target(struct node *n, struct target *ret); /* -ESRCH: not running */
 /* Runs a FAULT_IN_NODE fault on a process of the node; t->pidfd travels to the helper. */
 int node_inject(struct node *n, const struct fault *f, const struct target *t,

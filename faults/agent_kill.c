@@ -1,0 +1,24 @@
+#include "faults/fault.h"
+#include "faults/mechanism/process.h"
+
+#include <signal.h>
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    (void)a;
+    int r = target_signal(t, SIGKILL, err);
+    return r ? r : target_wait_end(t, err);
+}
+
+const struct fault fault_agent_kill = {
+    .name = "agent-kill",
+    .summary = "a node's launcher dies at once; its workers are orphans, the node lives on",
+    .targets = TARGET_AGENT,
+    .where = FAULT_IN_NODE,
+    .evidence = EVIDENCE_TARGET_EXIT,
+    .ends_node = true,
+    .params = (const struct fault_param[]){{0}},
+    .undo = "nothing to undo: the agent stays dead",
+    .blast = "the workers of that node must end too; the other nodes go on without it",
+    .example = "{when: {step: 20}, fault: agent-kill, on: agent of n1}",
+    .inject = inject,
+};

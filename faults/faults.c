@@ -1,0 +1,27 @@
+#include "faults/fault.h"
+
+#include "agent/base/str.h"
+
+#define X(name) extern const struct fault fault_##name;
+#include "faults/faults.h"
+#undef X
+
+const struct fault *const faults[] = {
+#define X(name) &fault_##name,
+#include "faults/faults.h"
+#undef X
+    NULL};
+
+const struct fault *fault_find(const char *name) {
+    for (size_t i = 0; faults[i]; i++)
+        if (str_eq(faults[i]->name, name))
+            return faults[i];
+    return NULL;
+}
+
+const char *fault_arg(const struct fault_args *a, const char *key, const char *absent) {
+    for (size_t i = 0; a && i < a->n; i++)
+        if (str_eq(a->v[i].key, key))
+            return a->v[i].value;
+    return absent;
+}

@@ -1,0 +1,49 @@
+#include "faults/mechanism/frame.h"
+
+enum { ETHERNET = 14, IP_LEAST = 20, TCP_LEAST = 20, UDP = 8, PROTOCOL_TCP = 6, PROTOCOL_UDP = 17 };
+
+static uint16_t be16(const unsigned char *p) {
+    return (uint16_t)(p[0] << 8 | p[1]);
+}
+
+static void parse_transport(const unsigned char *p, size_t len, int protocol, struct frame *f) {
+    size_t header = 0;
+    if (protocol == PROTOCOL_TCP && len >= TCP_LEAST)
+        header = (size_t)(p[12] >> 4) * 4;
+    else if (protocol == PROTOCOL_UDP && len >= UDP)
+        header = UDP;
+    if (header < UDP || header > len)
+        return;
+    f->kind = protocol == PROTOCOL_TCP ? FRAME_TCP : FRAME_UDP;
+    f->source_port = be16(p);
+    f->destination_port = be16(p + 2);
+    f->payload = (uint32_t)(len - header);
+}
+
+static void parse_ip(const unsigned char *p, size_t len, struct frame *f) {
+    if (len < IP_LEAST || p[0] >> 4 != 4)
+        return;
+    size_t header = (size_t)(p[0] & 15) * 4, total = be16(p + 2);
+    if (header < IP_LEAST || header > len)
+        return;
+    f->kind = FRAME_IP;
+    if (be16(p + 6) & 0x1fff) /* a later fragment has no ports */
+        return;
+    /* The total leaves out what pads a short frame; it is 0 in a segment longer than it can say. */
+    if (total >= header && total < len)
+        len = total;
+    parse_transport(p + header, len - header, p[9], f);
+}
+
+bool frame_parse(const void *bytes, size_t len, struct frame *ret) {
+    const unsigned char *p = bytes;
+    if (len < ETHERNET)
+        return false;
+    *ret = (struct frame){.destination = p, .source = p + 6, .group = p[0] & 1};
+    uint16_t type = be16(p + 12);
+    if (type == 0x0806)
+        ret->kind = FRAME_ARP;
+    else if (type == 0x0800)
+        parse_ip(p + ETHERNET, len - ETHERNET, ret);
+    return true;
+}

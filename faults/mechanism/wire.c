@@ -1,0 +1,202 @@
+#include "faults/mechanism/wire.h"
+
+#include "agent/sys/netlink.h"
+#include "agent/sys/packet_port.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Frames taken from one port before another has its turn. */
+enum { FRAMES_IN_TURN = 32 };
+
+struct port {
+    struct wire *wire;
+    int number;
+    bool known; /* it has an address; the card may be gone */
+    unsigned char mac[6];
+    int fd, ifindex; /* -1: the card is gone */
+    struct loop_source *source;
+    struct wire_port_counters counters;
+};
+
+struct wire {
+    struct loop *loop;
+    wire_gone_fn *gone;
+    void *arg;
+    int netlink;    /* -1: not opened yet */
+    unsigned cards; /* made so far: a name is never used twice */
+    int ports_n;    /* one more than the highest port that is known */
+    struct port ports[WIRE_PORTS_MAX];
+    struct wire_rules rules;
+    unsigned char message[PACKET_PORT_MAX];
+};
+
+struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
+    struct wire *w = calloc(1, sizeof(*w));
+    if (!w)
+        abort();
+    w->loop = l;
+    w->gone = gone;
+    w->arg = arg;
+    w->netlink = -1;
+    for (int i = 0; i < WIRE_PORTS_MAX; i++)
+        w->ports[i] = (struct port){.wire = w, .number = i, .fd = -1, .ifindex = -1};
+    return w;
+}
+
+static void port_close(struct port *p) {
+    p->source = loop_source_free(p->source);
+    if (p->fd >= 0)
+        close(p->fd);
+    p->fd = p->ifindex = -1;
+}
+
+struct wire *wire_free(struct wire *w) {
+    if (!w)
+        return NULL;
+    for (int i = 0; i < WIRE_PORTS_MAX; i++)
+        port_close(&w->ports[i]);
+    if (w->netlink >= 0)
+        close(w->netlink);
+    free(w);
+    return NULL;
+}
+
+struct wire_rules *wire_rules(struct wire *w) {
+    return &w->rules;
+}
+
+/* The kernel says once that a card is gone, to whoever reads or writes next. */
+static bool is_gone(ssize_t code) {
+    return code == -ENETDOWN || code == -ENXIO || code == -ENODEV;
+}
+
+static void port_gone(struct port *p) {
+    port_close(p);
+    p->wire->gone(p->wire->arg, p->number);
+}
+
+/* ---- one frame ---- */
+
+static void forward(struct wire *w, struct port *from, struct port *to, unsigned plane,
+                    size_t len) {
+    if (to->fd < 0 || !wire_rules_pass(&w->rules, from->number, to->number, plane)) {
+        from->counters.dropped_out++;
+        to->counters.dropped_in++;
+        return;
+    }
+    int r = packet_port_write(to->fd, w->message, len);
+    if (r) {
+        if (is_gone(r))
+            port_gone(to);
+        else
+            to->counters.lost++;
+        return;
+    }
+    to->counters.frames_in++;
+    to->counters.bytes_in += len - PACKET_PORT_HEADER;
+}
+
+static struct port *port_of(struct wire *w, const unsigned char mac[6]) {
+    for (int i = 0; i < w->ports_n; i++)
+        if (w->ports[i].known && memcmp(w->ports[i].mac, mac, 6) == 0)
+            return &w->ports[i];
+    return NULL;
+}
+
+static void decide(struct wire *w, struct port *from, size_t len) {
+    struct frame f;
+    if (len < PACKET_PORT_HEADER ||
+        !frame_parse(w->message + PACKET_PORT_HEADER, len - PACKET_PORT_HEADER, &f))
+        return;
+    unsigned plane = wire_rules_plane(&w->rules, &f);
+    from->counters.frames_out++;
+    from->counters.bytes_out += len - PACKET_PORT_HEADER;
+    if (f.kind == FRAME_TCP && plane == PLANE_DATA)
+        from->counters.data_bytes_out += f.payload;
+    if (!f.group) {
+        struct port *to = port_of(w, f.destination);
+        if (to && to != from)
+            forward(w, from, to, plane, len);
+        return;
+    }
+    for (int i = 0; i < w->ports_n; i++)
+        if (w->ports[i].known && &w->ports[i] != from)
+            forward(w, from, &w->ports[i], plane, len);
+}
+
+static void on_frames(void *arg, int fd, int what) {
+    struct port *p = arg;
+    (void)what;
+    for (int i = 0; i < FRAMES_IN_TURN; i++) {
+        ssize_t n = packet_port_read(fd, p->wire->message, sizeof(p->wire->message));
+        if (n == 0)
+            return;
+        if (n > 0) {
+            decide(p->wire, p, (size_t)n);
+            continue;
+        }
+        if (is_gone(n))
+            port_gone(p);
+        return;
+    }
+}
+
+/* ---- ports ---- */
+
+static int make_card(struct wire *w, struct port *p, int netns, struct err *err) {
+    char name[16];
+    snprintf(name, sizeof(name), "p%u", w->cards++);
+    struct netlink_veth veth = {
+        .name = name, .peer_name = "eth0", .peer_mac = p->mac, .peer_netns = netns};
+    int r = netlink_add_veth(w->netlink, &veth, &p->ifindex, err);
+    if (r)
+        return r;
+    /* A packet socket on a card that is off says that it is gone. */
+    if ((r = netlink_link_up(w->netlink, p->ifindex, err)))
+        return r;
+    p->fd = packet_port_open(p->ifindex, err);
+    if (p->fd < 0)
+        return p->fd;
+    p->source = loop_fd(w->loop, p->fd, LOOP_READ, on_frames, p);
+    return 0;
+}
+
+int wire_add_port(struct wire *w, int port, const unsigned char mac[6], int netns,
+                  struct err *err) {
+    if (port < 0 || port >= WIRE_PORTS_MAX)
+        return err_say(err, -ENOSPC, "the wire has %d ports: no room for one more node",
+                       WIRE_PORTS_MAX);
+    struct port *p = &w->ports[port];
+    if (w->netlink < 0) {
+        w->netlink = netlink_open_route(err);
+        if (w->netlink < 0)
+            return w->netlink;
+        netlink_refuse_ipv6();
+    }
+    int old = p->ifindex;
+    wire_count(w, port);
+    port_close(p);
+    if (old >= 0)
+        netlink_link_delete(w->netlink, old, NULL);
+    memcpy(p->mac, mac, 6);
+    p->known = true;
+    if (port >= w->ports_n)
+        w->ports_n = port + 1;
+    int r = make_card(w, p, netns, err);
+    if (r)
+        port_close(p);
+    return r;
+}
+
+struct wire_port_counters wire_count(struct wire *w, int port) {
+    assert(port >= 0 && port < WIRE_PORTS_MAX);
+    struct port *p = &w->ports[port];
+    if (p->fd >= 0)
+        p->counters.lost += packet_port_lost(p->fd);
+    return p->counters;
+}

@@ -1,0 +1,35 @@
+/* wire: the switch on which all nodes hang, one port each, and the place where their frames are
+ * decided about.
+ *
+ * Whose card has which address is told, not learned. A frame for one address goes to its port, a
+ * broadcast to all others; one for nobody is dropped. A change of the rules holds from the next
+ * frame on. A port whose card is gone keeps its number, its address and its counters: frames
+ * towards it are counted as dropped.
+ *
+ * Runs on a loop in the network namespace in which the ports are added; single-threaded. */
+#pragma once
+
+#include "agent/sys/loop.h"
+#include "faults/mechanism/wire_rules.h"
+
+struct wire;
+
+struct wire_port_counters { /* in: towards the node */
+    uint64_t frames_in, bytes_in, frames_out, bytes_out;
+    uint64_t dropped_in,
+        dropped_out;         /* by the rules: of a pair both the sender's and the other's */
+    uint64_t data_bytes_out; /* TCP payload of the data plane, whatever became of it */
+    uint64_t lost;           /* by the wire itself, because it was too slow */
+};
+
+/* The card of a port has gone, with the namespace its other end was in. */
+typedef void wire_gone_fn(void *arg, int port);
+
+struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
+struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
+struct wire_rules *wire_rules(struct wire *w);
+
+/* Makes the pair of cards: "eth0" with this address in the node's namespace (an fd), the other end
+ * here. A port that is there already gets the new card in place of the old, which is removed. */
+int wire_add_port(struct wire *w, int port, const unsigned char mac[6], int netns, struct err *err);
+struct wire_port_counters wire_count(struct wire *w, int port);

@@ -1,0 +1,22 @@
+#include "faults/fault.h"
+#include "faults/mechanism/process.h"
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    (void)a;
+    int r = t->ops->kill(t->node, err);
+    return r ? r : target_wait_end(t, err);
+}
+
+const struct fault fault_node_kill = {
+    .name = "node-kill",
+    .summary = "every process of a node dies at once; its kernel lives, so peers see FIN or RST",
+    .targets = TARGET_NODE,
+    .where = FAULT_IN_HARNESS,
+    .evidence = EVIDENCE_TARGET_EXIT,
+    .ends_node = true,
+    .params = (const struct fault_param[]){{0}},
+    .undo = "nothing to undo: the node stays off until a node-start",
+    .blast = "its agent, its workers, and the store if it is there",
+    .example = "{when: {step: 20}, fault: node-kill, on: n2}",
+    .inject = inject,
+};

@@ -1,0 +1,29 @@
+#include "faults/fault.h"
+#include "faults/mechanism/process.h"
+
+/* The order matters. Killed before it is silent, the node still says goodbye: the kernel sends a
+ * FIN for every socket. And sockets whose owners died in silence would repeat their last words for
+ * minutes and keep the node's network alive: they are destroyed. */
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    (void)a;
+    int r = t->ops->silence(t->node, true, err);
+    if (r == 0)
+        r = t->ops->kill(t->node, err);
+    if (r == 0)
+        r = target_wait_end(t, err);
+    return r ? r : t->ops->destroy_sockets(t->node, err);
+}
+
+const struct fault fault_node_poweroff = {
+    .name = "node-poweroff",
+    .summary = "the power goes: from one frame to the next a node says nothing, then it is dead",
+    .targets = TARGET_NODE,
+    .where = FAULT_IN_HARNESS,
+    .evidence = EVIDENCE_FRAMES_DROPPED,
+    .ends_node = true,
+    .params = (const struct fault_param[]){{0}},
+    .undo = "nothing to undo: the node stays off until a node-start",
+    .blast = "its agent, its workers, and the store if it is there; peers see no FIN, no RST",
+    .example = "{when: {step: 20}, fault: node-poweroff, on: n2}",
+    .inject = inject,
+};

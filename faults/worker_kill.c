@@ -1,0 +1,31 @@
+#include "faults/fault.h"
+#include "faults/mechanism/process.h"
+
+#include "agent/sys/signals.h"
+
+#include <errno.h>
+#include <signal.h>
+
+/* With another signal than SIGKILL the worker may go on, or clean up for as long as it likes: then
+ * the fault is in force when the signal is delivered. */
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    const char *name = fault_arg(a, "signal", "SIGKILL");
+    int signo = signal_number(name);
+    if (signo == 0)
+        return err_say(err, -EINVAL, "signal: %s is no signal; write one as SIGKILL or 9", name);
+    int r = target_signal(t, signo, err);
+    return r || signo != SIGKILL ? r : target_wait_end(t, err);
+}
+
+const struct fault fault_worker_kill = {
+    .name = "worker-kill",
+    .summary = "a worker dies at once, without a word",
+    .targets = TARGET_WORKER,
+    .where = FAULT_IN_NODE,
+    .evidence = EVIDENCE_TARGET_EXIT,
+    .params = (const struct fault_param[]){{"signal", "string", "SIGKILL", "what it is sent"}, {0}},
+    .undo = "nothing to undo: the launcher starts a new worker",
+    .blast = "every worker of the job: the launcher restarts them all, from the last checkpoint",
+    .example = "{when: {step: 20}, fault: worker-kill, on: rank 1}",
+    .inject = inject,
+};

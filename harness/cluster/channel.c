@@ -1,0 +1,143 @@
+#include "harness/cluster/channel.h"
+
+#include "agent/sys/file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { PACKET_MAX = 32768, TEXT_MAX = 64 << 20 };
+
+/* Stands in a packet for a text that comes as the first descriptor. */
+static const char in_memory[] = "@";
+
+int channel_pair(int ret[2], struct err *err) {
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ret) != 0)
+        return err_set(err, -errno, "make a socket pair");
+    return 0;
+}
+
+static int send_packet(int fd, const char *text, size_t len, const int *fds, size_t fds_n) {
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * (CHANNEL_FDS_MAX + 1))];
+    } control = {0};
+    struct iovec iov = {(void *)(uintptr_t)text, len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    if (fds_n) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * fds_n);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * fds_n);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * fds_n);
+    }
+    while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
+
+int channel_send(int fd, const struct buf *text, const int *fds, size_t fds_n, struct err *err) {
+    int all[CHANNEL_FDS_MAX + 1], code;
+    assert(fds_n <= CHANNEL_FDS_MAX && text->len);
+    if (text->len <= PACKET_MAX) {
+        code = send_packet(fd, text->data, text->len, fds, fds_n);
+        return code ? err_set(err, code, "send a message") : 0;
+    }
+    FILE_CLOSE int memory = memfd_create("message", MFD_CLOEXEC);
+    if (memory < 0)
+        return err_set(err, -errno, "make a memfd");
+    if ((code = file_write_all(memory, text->data, text->len, err)))
+        return code;
+    all[0] = memory;
+    if (fds_n)
+        memcpy(all + 1, fds, sizeof(int) * fds_n);
+    code = send_packet(fd, in_memory, 1, all, fds_n + 1);
+    return code ? err_set(err, code, "send a message") : 0;
+}
+
+/* Returns how many descriptors came. */
+static size_t take_fds(struct msghdr *msg, int fds[CHANNEL_FDS_MAX + 1]) {
+    size_t n = 0;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+            continue;
+        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        assert(n <= CHANNEL_FDS_MAX + 1);
+        memcpy(fds, CMSG_DATA(c), n * sizeof(int));
+    }
+    return n;
+}
+
+static int read_memory(int fd, struct buf *out, struct err *err) {
+    if (lseek(fd, 0, SEEK_SET) != 0)
+        return err_set(err, -errno, "read a long message");
+    return file_read_fd(fd, TEXT_MAX, out, err);
+}
+
+static int parse(struct message *m, const char *packet, size_t len, struct err *err) {
+    if (len != 1 || *packet != *in_memory) {
+        m->json = json_parse(&m->arena, packet, len, err);
+        return m->json ? 1 : -EINVAL;
+    }
+    struct buf text = {0};
+    FILE_CLOSE int memory = m->fds[0];
+    memmove(m->fds, m->fds + 1, sizeof(int) * (CHANNEL_FDS_MAX - 1));
+    m->fds[CHANNEL_FDS_MAX - 1] = -1;
+    int r = read_memory(memory, &text, err);
+    if (r == 0 && !(m->json = json_parse(&m->arena, buf_str(&text), text.len, err)))
+        r = -EINVAL;
+    buf_fini(&text);
+    return r ? r : 1;
+}
+
+int channel_receive(int fd, struct message *ret, struct err *err) {
+    static char packet[PACKET_MAX + 1];
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * (CHANNEL_FDS_MAX + 1))];
+    } control;
+    struct iovec iov = {packet, PACKET_MAX};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    ssize_t n;
+    do
+        n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0 && errno == EAGAIN)
+        return 0;
+    if (n <= 0)
+        return err_set(err, n < 0 ? -errno : -ECONNRESET, "receive a message");
+    struct message m = {.fds = {-1, -1, -1, -1}};
+    int fds[CHANNEL_FDS_MAX + 1];
+    size_t fds_n = take_fds(&msg, fds);
+    bool spare = fds_n > CHANNEL_FDS_MAX; /* a memfd and four more */
+    memcpy(m.fds, fds, sizeof(int) * (spare ? CHANNEL_FDS_MAX : fds_n));
+    int r = parse(&m, packet, (size_t)n, err);
+    if (spare)
+        m.fds[CHANNEL_FDS_MAX - 1] = fds[CHANNEL_FDS_MAX];
+    if (r > 0)
+        *ret = m;
+    else
+        message_fini(&m);
+    return r;
+}
+
+void message_fini(struct message *m) {
+    for (size_t i = 0; i < CHANNEL_FDS_MAX; i++)
+        file_close(&m->fds[i]);
+    arena_fini(&m->arena);
+}
+
+int message_take_fd(struct message *m, size_t at) {
+    int fd = m->fds[at];
+    m->fds[at] = -1;
+    return fd;
+}

@@ -1,0 +1,259 @@
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static const int64_t down_wait_ns = 10000000000;
+
+/* ---- processes of our own ---- */
+
+enum { CONTROL_FD = 3 };
+
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
+/* In the child. What was open in the harness must not be held open in a node. */
+static void become(const char *verb, int control) __attribute__((noreturn));
+static void become(const char *verb, int control) {
+    char *argv[] = {"rankquake", (char *)(uintptr_t)verb, "3", NULL};
+    namespace_die_with_parent();
+    int null = open("/dev/null", O_RDONLY);
+    if (null >= 0 && null != CONTROL_FD)
+        dup2(null, STDIN_FILENO);
+    if (control == CONTROL_FD)
+        fcntl(control, F_SETFD, 0);
+    else if (dup2(control, CONTROL_FD) < 0)
+        _exit(127);
+    syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
+    signal_reset();
+    execv("/proc/self/exe", argv);
+    _exit(127);
+}
+
+int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
+                  struct err *err) {
+    int ends[2], pidfd;
+    int r = channel_pair(ends, err);
+    if (r)
+        return r;
+    pid_t pid = namespace_fork(clone_flags, &pidfd, err);
+    if (pid == 0)
+        become(verb, ends[1]);
+    close(ends[1]);
+    if (pid < 0) {
+        close(ends[0]);
+        return pid;
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    *ret = (struct process){pid, pidfd};
+    *ret_control = ends[0];
+    return 0;
+}
+
+/* ---- making ---- */
+
+static char *path_in(const char *dir, const char *name) {
+    struct buf path = {0};
+    buf_printf(&path, "%s/%s", dir, name);
+    return path.data;
+}
+
+static int write_hosts(struct cluster *c, struct err *err) {
+    struct buf text = {0};
+    buf_puts(&text, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
+    for (size_t i = 0; i < c->plan->nodes_n; i++)
+        buf_printf(&text, "%s %s\n", c->plan->nodes[i].addr, c->plan->nodes[i].name);
+    int r = file_write(c->hosts, text.data, text.len, err);
+    buf_fini(&text);
+    return r;
+}
+
+static int make_scratch(struct cluster *c, struct err *err) {
+    int r = file_make_dirs(c->dir, 0777, err);
+    if (r)
+        return r;
+    char *real = realpath(c->dir, NULL);
+    if (!real)
+        return err_set(err, -errno, "find %s", c->dir);
+    free(c->dir);
+    c->dir = real;
+    c->scratch = path_in(c->dir, "scratch");
+    c->shared = path_in(c->scratch, "shared");
+    c->hosts = path_in(c->scratch, "hosts");
+    r = file_make_dirs(c->shared, 0777, err);
+    return r ? r : write_hosts(c, err);
+}
+
+struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
+                            const struct cluster_callbacks *cb, void *arg, struct err *err) {
+    struct cluster *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .dir = strdup(dir)};
+    c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
+    c->nodes = calloc(p->nodes_n + 1, sizeof(struct node *));
+    if (!c->dir || !c->nodes)
+        abort();
+    if (namespace_enter(err) != 0 || make_scratch(c, err) != 0)
+        return cluster_free(c);
+    c->keep = visible_paths(p, c->dir);
+    for (size_t i = 0; i < p->nodes_n; i++)
+        c->nodes[c->nodes_n++] = node_new(c, &p->nodes[i], (int)i);
+    return c;
+}
+
+int cluster_up(struct cluster *c, struct err *err) {
+    int r = wire_link_start(c, err);
+    for (size_t i = 0; i < c->nodes_n && r == 0; i++)
+        if (c->nodes[i]->plan->on_at_start)
+            r = node_start(c->nodes[i], false, err);
+    return r;
+}
+
+void cluster_failed(struct cluster *c, const struct err *err) {
+    if (c->cb.failed && !c->going_down)
+        c->cb.failed(c->arg, err);
+}
+
+/* ---- taking down ---- */
+
+struct left {
+    char **v;
+    size_t n;
+};
+
+static void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void leave(struct left *l, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    l->v = realloc(l->v, (l->n + 2) * sizeof(*l->v));
+    if (!l->v)
+        abort();
+    l->v[l->n++] = text.data;
+    l->v[l->n] = NULL;
+}
+
+static void look_for_left(struct cluster *c, struct left *l) {
+    struct err err;
+    leave(l, "%s", ""); /* so that the list is never NULL */
+    for (size_t i = 0; i < c->nodes_n; i++) {
+        struct node *n = c->nodes[i];
+        if (n->init.pid)
+            leave(l, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
+        if (n->wired)
+            leave(l, "the network namespace of %s and its card", n->plan->name);
+    }
+    if (c->wire.process.pid)
+        leave(l, "process %d, the wire", (int)c->wire.process.pid);
+    if (!c->keep_scratch && file_remove_tree(c->scratch, &err) != 0)
+        leave(l, "%s (%s)", c->scratch, err.msg);
+}
+
+static void finish(struct cluster *c) {
+    struct left l = {0};
+    c->is_down = true;
+    c->on_deadline = loop_source_free(c->on_deadline);
+    look_for_left(c, &l);
+    if (c->cb.down)
+        c->cb.down(c->arg, (const char *const *)l.v + 1);
+    for (size_t i = 0; i < l.n; i++)
+        free(l.v[i]);
+    free(l.v);
+}
+
+static void on_deadline(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    finish(arg);
+}
+
+/* First the nodes' processes, then the sockets they left, then, told by the wire, their network
+ * namespaces, at last the wire. */
+void cluster_settle(struct cluster *c) {
+    if (!c->going_down || c->is_down)
+        return;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i]->init.pid)
+            return;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        node_forget_sockets(c->nodes[i]);
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i]->wired)
+            return;
+    wire_link_end(c);
+    if (!c->wire.process.pid)
+        loop_timer_at(c->on_deadline, 0);
+}
+
+void cluster_down(struct cluster *c) {
+    if (c->going_down)
+        return;
+    c->going_down = true;
+    c->on_deadline = loop_timer(c->loop, on_deadline, c);
+    loop_timer_at(c->on_deadline, clock_monotonic_ns() + down_wait_ns);
+    for (size_t i = 0; i < c->nodes_n; i++)
+        node_kill(c->nodes[i]);
+    cluster_settle(c);
+}
+
+struct cluster *cluster_free(struct cluster *c) {
+    if (!c)
+        return NULL;
+    c->going_down = true;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        node_free(c->nodes[i]);
+    wire_link_fini(&c->wire);
+    loop_source_free(c->on_deadline);
+    visible_free(c->keep);
+    free(c->nodes);
+    free(c->hosts);
+    free(c->shared);
+    free(c->scratch);
+    free(c->dir);
+    free(c);
+    return NULL;
+}
+
+/* ---- asking ---- */
+
+void cluster_keep(struct cluster *c) {
+    c->keep_scratch = true;
+}
+
+const char *cluster_shared_dir(const struct cluster *c) {
+    return c->shared;
+}
+
+size_t cluster_nodes(const struct cluster *c, struct node ***ret) {
+    *ret = c->nodes;
+    return c->nodes_n;
+}
+
+struct node *cluster_node(const struct cluster *c, const char *name) {
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (str_eq(c->nodes[i]->plan->name, name))
+            return c->nodes[i];
+    return NULL;
+}
+
+void cluster_count(struct cluster *c) {
+    wire_link_count(c);
+}
+
+void cluster_bootstrap_port(struct cluster *c, uint16_t port) {
+    wire_link_bootstrap(c, port);
+}

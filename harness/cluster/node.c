@@ -1,0 +1,438 @@
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "agent/sys/netlink.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* From the start of the helper to an address on its card; some tens of milliseconds as a rule. */
+static const int64_t start_wait_ns = 20000000000;
+static const int ADDRESS_PREFIX = 24;
+
+struct node *node_new(struct cluster *c, const struct plan_node *plan, int port) {
+    struct node *n = calloc(1, sizeof(*n));
+    struct buf disk = {0};
+    if (!n)
+        abort();
+    *n = (struct node){.cluster = c,
+                       .plan = plan,
+                       .port = port,
+                       .init = PROCESS_NONE,
+                       .control = -1,
+                       .listener = -1,
+                       .diag = -1,
+                       .program = PROCESS_NONE};
+    buf_printf(&disk, "%s/%s", c->scratch, plan->name);
+    n->disk = disk.data;
+    return n;
+}
+
+static void close_all(struct node *n) {
+    n->on_control = loop_source_free(n->on_control);
+    n->on_listener = loop_source_free(n->on_listener);
+    n->on_end = loop_source_free(n->on_end);
+    n->on_late = loop_source_free(n->on_late);
+    file_close(&n->control);
+    file_close(&n->listener);
+    process_close(&n->program);
+}
+
+struct node *node_free(struct node *n) {
+    if (!n)
+        return NULL;
+    if (n->init.pid) {
+        process_signal(&n->init, SIGKILL);
+        process_reap(&n->init, start_wait_ns, NULL);
+        process_close(&n->init);
+    }
+    node_forget_sockets(n);
+    close_all(n);
+    free(n->disk);
+    free(n);
+    return NULL;
+}
+
+/* ---- messages to the helper ---- */
+
+static struct json_writer say(struct buf *text, const char *op) {
+    struct json_writer w = {.out = text};
+    json_object(&w, NULL);
+    json_put_string(&w, "op", op);
+    return w;
+}
+
+static int say_send(struct node *n, struct buf *text, struct json_writer *w, const int *fds,
+                    size_t fds_n, struct err *err) {
+    json_end_object(w);
+    int r = n->control < 0 ? err_say(err, -ESRCH, "the node is off")
+                           : channel_send(n->control, text, fds, fds_n, err);
+    buf_fini(text);
+    if (r)
+        err_wrap(err, "%s: ", n->plan->name);
+    return r;
+}
+
+static void put_strings(struct json_writer *w, const char *key, const char *const *v) {
+    json_array(w, key);
+    for (; v && *v; v++)
+        json_put_string(w, NULL, *v);
+    json_end_array(w);
+}
+
+static int say_setup(struct node *n, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "setup");
+    const char *temporary = getenv("TMPDIR");
+    json_put_string(&w, "name", n->plan->name);
+    json_put_string(&w, "hosts", n->cluster->hosts);
+    put_strings(&w, "keep", (const char *const *)n->cluster->keep);
+    put_strings(
+        &w, "dirs",
+        (const char *[]){temporary && str_starts(temporary, "/tmp/") ? temporary : NULL, NULL});
+    return say_send(n, &text, &w, NULL, 0, err);
+}
+
+static int say_net(struct node *n, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "net");
+    json_put_string(&w, "addr", n->plan->addr);
+    json_put_i64(&w, "prefix", ADDRESS_PREFIX);
+    return say_send(n, &text, &w, NULL, 0, err);
+}
+
+int node_run(struct node *n, const struct program *p, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "run");
+    put_strings(&w, "argv", p->argv);
+    put_strings(&w, "env", p->env);
+    json_put_string(&w, "cwd", p->cwd);
+    json_put_string(&w, "log", p->log);
+    return say_send(n, &text, &w, NULL, 0, err);
+}
+
+static int say_fault(struct node *n, const struct fault *f, const struct target *t,
+                     const struct fault_args *a, uint64_t token, bool recover, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "fault");
+    json_put_i64(&w, "token", (int64_t)token);
+    json_put_string(&w, "fault", f->name);
+    json_put_bool(&w, "recover", recover);
+    json_put_i64(&w, "kind", t->kind);
+    json_put_string(&w, "name", t->name);
+    json_put_i64(&w, "seed", a ? (int64_t)a->seed : 0);
+    json_object(&w, "args");
+    for (size_t i = 0; a && i < a->n; i++)
+        json_put_string(&w, a->v[i].key, a->v[i].value);
+    json_end_object(&w);
+    return say_send(n, &text, &w, &t->pidfd, t->pidfd >= 0, err);
+}
+
+int node_inject(struct node *n, const struct fault *f, const struct target *t,
+                const struct fault_args *a, uint64_t token, struct err *err) {
+    return say_fault(n, f, t, a, token, false, err);
+}
+
+int node_recover(struct node *n, const struct fault *f, const struct target *t,
+                 const struct fault_args *a, uint64_t token, struct err *err) {
+    return say_fault(n, f, t, a, token, true, err);
+}
+
+/* ---- what comes from the node ---- */
+
+static void failed(struct node *n, struct err *err) {
+    err_wrap(err, "%s: ", n->plan->name);
+    cluster_failed(n->cluster, err);
+}
+
+static void on_client(void *arg, int fd, int what) {
+    struct node *n = arg;
+    struct ucred who;
+    socklen_t len = sizeof(who);
+    (void)what;
+    int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (client < 0)
+        return;
+    if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && n->cluster->cb.client)
+        n->cluster->cb.client(n->cluster->arg, n, client, who.pid);
+    else
+        close(client);
+}
+
+static void on_ready(struct node *n, struct message *m) {
+    struct err err;
+    FILE_CLOSE int netns = message_take_fd(m, 2);
+    n->listener = message_take_fd(m, 0);
+    n->diag = message_take_fd(m, 1);
+    n->on_listener = loop_fd(n->cluster->loop, n->listener, LOOP_READ, on_client, n);
+    n->state = NODE_WIRING;
+    if (wire_link_add_port(n->cluster, n, netns, &err) != 0)
+        failed(n, &err);
+}
+
+void node_wired(struct node *n, const char *error) {
+    struct err err;
+    if (error) {
+        err_say(&err, -EIO, "the wire: %s", error);
+        failed(n, &err);
+        return;
+    }
+    n->wired = true;
+    if (n->state == NODE_WIRING && say_net(n, &err) != 0)
+        failed(n, &err);
+}
+
+static void on_net(struct node *n, struct message *m) {
+    (void)m;
+    n->state = NODE_ON;
+    loop_timer_off(n->on_late);
+    if (n->cluster->cb.node_up)
+        n->cluster->cb.node_up(n->cluster->arg, n);
+}
+
+/* The pid in our eyes of the process behind a pidfd; 0: it has ended. */
+static pid_t pid_of(int pidfd) {
+    char path[64];
+    struct buf info = {0};
+    long pid = 0;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (file_read(path, 4096, &info, NULL) == 0) {
+        const char *line = strstr(buf_str(&info), "\nPid:");
+        pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
+    }
+    buf_fini(&info);
+    return pid > 0 ? (pid_t)pid : 0;
+}
+
+static void on_started(struct node *n, struct message *m) {
+    process_close(&n->program);
+    n->program.pidfd = message_take_fd(m, 0);
+    n->program.pid = n->program.pidfd >= 0 ? pid_of(n->program.pidfd) : 0;
+    if (n->cluster->cb.program_started)
+        n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
+}
+
+static void program_ended(struct node *n, int status) {
+    struct process p = n->program;
+    n->program = PROCESS_NONE;
+    if (n->cluster->cb.program_exited)
+        n->cluster->cb.program_exited(n->cluster->arg, n, p.pid, status);
+    process_close(&p);
+}
+
+static void on_exited(struct node *n, struct message *m) {
+    program_ended(n, (int)json_get_i64(m->json, "status", 0));
+}
+
+static void on_failed(struct node *n, struct message *m) {
+    if (n->cluster->cb.program_failed)
+        n->cluster->cb.program_failed(n->cluster->arg, n, json_get_string(m->json, "why", ""));
+}
+
+static void on_leftovers(struct node *n, struct message *m) {
+    if (n->cluster->cb.leftovers)
+        n->cluster->cb.leftovers(n->cluster->arg, n, json_get(m->json, "found"));
+}
+
+static void on_injected(struct node *n, struct message *m) {
+    if (n->cluster->cb.injected)
+        n->cluster->cb.injected(n->cluster->arg, n, (uint64_t)json_get_i64(m->json, "token", 0),
+                                json_get_string(m->json, "error", NULL));
+}
+
+static void on_broken(struct node *n, struct message *m) {
+    struct err err;
+    err_say(&err, -EIO, "%s", json_get_string(m->json, "error", "it broke"));
+    failed(n, &err);
+}
+
+static void handle(struct node *n, struct message *m) {
+    static const struct {
+        const char *op;
+        void (*fn)(struct node *n, struct message *m);
+    } ops[] = {{"ready", on_ready},       {"net", on_net},       {"started", on_started},
+               {"exited", on_exited},     {"failed", on_failed}, {"leftovers", on_leftovers},
+               {"injected", on_injected}, {"broken", on_broken}};
+    const char *op = json_get_string(m->json, "op", "");
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+        if (str_eq(op, ops[i].op))
+            ops[i].fn(n, m);
+}
+
+static void on_control(void *arg, int fd, int what) {
+    struct node *n = arg;
+    struct message m;
+    int r = 0;
+    (void)what;
+    while (n->control == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
+        handle(n, &m);
+        message_fini(&m);
+    }
+    if (r < 0 && n->on_control) /* its end is told by its pidfd */
+        loop_fd_set(n->on_control, 0);
+}
+
+/* ---- its end ---- */
+
+void node_forget_sockets(struct node *n) {
+    if (n->diag >= 0)
+        netlink_destroy_sockets(n->diag, NULL);
+    file_close(&n->diag);
+}
+
+/* A node that ends takes its program along: the kernel kills what lives in its pid namespace before
+ * the first process is reported dead. */
+static void program_taken_along(struct node *n) {
+    int status;
+    if (!n->program.pid)
+        return;
+    if (process_exit_info(n->program.pidfd, &status) != 0)
+        status = SIGKILL;
+    program_ended(n, status);
+}
+
+static void on_end(void *arg, int fd, int what) {
+    struct node *n = arg;
+    struct cluster *c = n->cluster;
+    int status = 0;
+    char text[64];
+    struct err err;
+    (void)fd, (void)what;
+    on_control(n, n->control, LOOP_READ); /* what it still had to say */
+    process_reap(&n->init, 0, &status);
+    process_close(&n->init);
+    n->state = NODE_OFF;
+    program_taken_along(n);
+    close_all(n);
+    if (n->silent)
+        node_forget_sockets(n);
+    if (!n->killed && !c->going_down) {
+        err_say(&err, -ECHILD, "its first process ended by itself: %s",
+                process_status_text(status, text, sizeof(text)));
+        failed(n, &err);
+    }
+    if (c->cb.node_down)
+        c->cb.node_down(c->arg, n);
+    cluster_settle(c);
+}
+
+void node_kill(struct node *n) {
+    n->killed = true;
+    if (n->init.pid)
+        process_signal(&n->init, SIGKILL);
+}
+
+/* ---- its beginning ---- */
+
+static void on_late(void *arg, int64_t now_ns) {
+    struct node *n = arg;
+    struct err err;
+    (void)now_ns;
+    err_say(&err, -ETIME, "not up after %d s: this host is out of breath",
+            (int)(start_wait_ns / 1000000000));
+    failed(n, &err);
+}
+
+static int prepare_disk(struct node *n, bool fresh, struct err *err) {
+    int r = fresh ? file_remove_tree(n->disk, err) : 0;
+    return r ? r : file_make_dirs(n->disk, 0777, err);
+}
+
+int node_start(struct node *n, bool fresh_disk, struct err *err) {
+    struct cluster *c = n->cluster;
+    if (n->state != NODE_OFF || n->init.pid)
+        return err_say(err, -EBUSY, "%s is on already", n->plan->name);
+    if (c->going_down)
+        return err_say(err, -ECANCELED, "%s: the run is ending", n->plan->name);
+    node_forget_sockets(n); /* of its last life */
+    int r = prepare_disk(n, fresh_disk, err);
+    if (r == 0)
+        r = cluster_spawn("node",
+                          CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
+                          &n->init, &n->control, err);
+    if (r)
+        return err_wrap(err, "%s: ", n->plan->name);
+    n->killed = n->silent = false;
+    n->state = NODE_SETUP;
+    n->on_control = loop_fd(c->loop, n->control, LOOP_READ, on_control, n);
+    n->on_end = loop_fd(c->loop, n->init.pidfd, LOOP_READ, on_end, n);
+    n->on_late = loop_timer(c->loop, on_late, n);
+    loop_timer_at(n->on_late, clock_monotonic_ns() + start_wait_ns);
+    return say_setup(n, err);
+}
+
+/* ---- as a target ---- */
+
+static int op_kill(void *node, struct err *err) {
+    struct node *n = node;
+    if (!n->init.pid)
+        return err_say(err, -ESRCH, "%s is off", n->plan->name);
+    node_kill(n);
+    return 0;
+}
+
+static int op_silence(void *node, bool on, struct err *err) {
+    struct node *n = node;
+    int r = wire_link_silence(n->cluster, n, on, err);
+    if (r == 0)
+        n->silent = on;
+    return r;
+}
+
+static int op_destroy_sockets(void *node, struct err *err) {
+    struct node *n = node;
+    int r = n->diag < 0 ? 0 : netlink_destroy_sockets(n->diag, err);
+    return r < 0 ? r : 0;
+}
+
+static int op_start(void *node, bool fresh_disk, struct err *err) {
+    return node_start(node, fresh_disk, err);
+}
+
+static const struct node_ops ops = {
+    .kill = op_kill,
+    .silence = op_silence,
+    .destroy_sockets = op_destroy_sockets,
+    .start = op_start,
+};
+
+void node_target(struct node *n, struct target *ret) {
+    *ret = (struct target){
+        .kind = TARGET_NODE, .pid = n->init.pid, .pidfd = n->init.pidfd, .ops = &ops, .node = n};
+    str_copy(ret->name, sizeof(ret->name), n->plan->name);
+}
+
+int node_agent_target(struct node *n, struct target *ret) {
+    if (!n->program.pid)
+        return -ESRCH;
+    *ret = (struct target){.kind = n->plan->is_store ? TARGET_STORE : TARGET_AGENT,
+                           .pid = n->program.pid,
+                           .pidfd = n->program.pidfd};
+    snprintf(ret->name, sizeof(ret->name), "%s of %s", n->plan->is_store ? "store" : "agent",
+             n->plan->name);
+    return 0;
+}
+
+const struct plan_node *node_plan(const struct node *n) {
+    return n->plan;
+}
+
+const char *node_disk_dir(const struct node *n) {
+    return n->disk;
+}
+
+bool node_is_on(const struct node *n) {
+    return n->state == NODE_ON;
+}
+
+pid_t node_program_pid(const struct node *n) {
+    return n->program.pid;
+}

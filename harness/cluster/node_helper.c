@@ -1,0 +1,286 @@
+#include "harness/cluster/node_helper.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "agent/sys/loop.h"
+#include "agent/sys/netlink.h"
+#include "agent/sys/process.h"
+#include "faults/fault.h"
+#include "harness/cluster/channel.h"
+#include "harness/cluster/cluster.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Whatever the program leaves behind has this long to end by itself before it is counted. */
+static const int64_t settle_ns = 1000000000;
+
+struct helper {
+    struct loop *loop;
+    int control;
+    struct process program;
+    bool settling; /* the program has ended, its leftovers are not counted yet */
+    struct loop_source *on_settle;
+    struct buf out;
+    struct json_writer w;
+};
+
+/* ---- answers ---- */
+
+static struct json_writer *answer(struct helper *h, const char *op) {
+    buf_clear(&h->out);
+    h->w = (struct json_writer){.out = &h->out};
+    json_object(&h->w, NULL);
+    json_put_string(&h->w, "op", op);
+    return &h->w;
+}
+
+static void answer_send(struct helper *h, const int *fds, size_t n) {
+    json_end_object(&h->w);
+    if (channel_send(h->control, &h->out, fds, n, NULL) != 0)
+        loop_stop(h->loop);
+}
+
+static void broken(struct helper *h, const struct err *why) {
+    json_put_string(answer(h, "broken"), "error", why->msg);
+    answer_send(h, NULL, 0);
+    loop_stop(h->loop);
+}
+
+/* ---- setup ---- */
+
+/* Of any uid: a worker may have dropped its own. */
+static int listen_for_events(struct err *err) {
+    struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = CLUSTER_EVENTS_PATH};
+    char dir[] = CLUSTER_EVENTS_PATH;
+    *strrchr(dir, '/') = 0;
+    int r = file_make_dirs(dir, 0755, err);
+    if (r)
+        return r;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_set(err, -errno, "make the socket of events");
+    if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(CLUSTER_EVENTS_PATH, 0666) == 0 &&
+        listen(fd, 1024) == 0)
+        return fd;
+    r = err_set(err, -errno, "listen at %s", CLUSTER_EVENTS_PATH);
+    close(fd);
+    return r;
+}
+
+static int send_ready(struct helper *h, struct err *err) {
+    FILE_CLOSE int listener = listen_for_events(err);
+    if (listener < 0)
+        return listener;
+    FILE_CLOSE int diag = netlink_open_diag(err);
+    if (diag < 0)
+        return diag;
+    FILE_CLOSE int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (netns < 0)
+        return err_set(err, -errno, "open /proc/self/ns/net");
+    answer(h, "ready");
+    answer_send(h, (int[]){listener, diag, netns}, 3);
+    return 0;
+}
+
+static void on_setup(struct helper *h, struct message *m) {
+    struct err err;
+    if (node_setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
+        broken(h, &err);
+}
+
+static void on_net(struct helper *h, struct message *m) {
+    struct err err;
+    if (node_setup_network(m->json, &err) != 0) {
+        broken(h, &err);
+        return;
+    }
+    answer(h, "net");
+    answer_send(h, NULL, 0);
+}
+
+/* ---- the program ---- */
+
+static const char *const *strings_of(struct arena *a, const struct json *list) {
+    size_t n = 0;
+    const char **v = arena_array(a, const char *, (list ? list->length : 0) + 1);
+    json_each(it, list) v[n++] = json_string(it, "");
+    return v;
+}
+
+/* argv[0] is looked for where the program's own PATH says. */
+static void take_path(const char *const *env) {
+    for (; *env; env++)
+        if (str_starts(*env, "PATH="))
+            setenv("PATH", *env + strlen("PATH="), 1);
+}
+
+static int start_program(struct helper *h, struct message *m, struct err *err) {
+    const char *cwd = json_get_string(m->json, "cwd", "/");
+    const char *log = json_get_string(m->json, "log", "/dev/null");
+    FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    FILE_CLOSE int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (out < 0)
+        return err_set(err, -errno, "open %s", log);
+    if (access(cwd, X_OK) != 0)
+        return err_set(err, -errno, "go to the directory %s", cwd);
+    struct process_spawn s = {
+        .argv = strings_of(&m->arena, json_get(m->json, "argv")),
+        .envp = strings_of(&m->arena, json_get(m->json, "env")),
+        .dir = cwd,
+        .fds = (int[]){in, out, out},
+        .session = true,
+    };
+    take_path(s.envp);
+    return process_spawn(&s, &h->program, err);
+}
+
+static void on_run(struct helper *h, struct message *m) {
+    struct err err;
+    if (h->program.pid) {
+        err_say(&err, -EBUSY, "a program runs in this node already");
+    } else if (start_program(h, m, &err) == 0) {
+        h->settling = false;
+        answer(h, "started");
+        answer_send(h, &h->program.pidfd, 1);
+        return;
+    }
+    json_put_string(answer(h, "failed"), "why", err.msg);
+    answer_send(h, NULL, 0);
+}
+
+static void send_leftovers(struct helper *h) {
+    h->settling = false;
+    loop_timer_off(h->on_settle);
+    leftovers_count(answer(h, "leftovers"));
+    answer_send(h, NULL, 0);
+}
+
+static void on_settled(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    send_leftovers(arg);
+}
+
+static void program_ended(struct helper *h, int status) {
+    process_close(&h->program);
+    json_put_i64(answer(h, "exited"), "status", status);
+    answer_send(h, NULL, 0);
+    h->settling = true;
+    loop_timer_at(h->on_settle, clock_monotonic_ns() + settle_ns);
+}
+
+/* Orphans come to the first process of the node, so no child left means nothing left. */
+static void on_child(void *arg, int signo) {
+    struct helper *h = arg;
+    (void)signo;
+    int status;
+    pid_t pid;
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == h->program.pid)
+            program_ended(h, status);
+    if (pid < 0 && h->settling)
+        send_leftovers(h);
+}
+
+/* ---- faults ---- */
+
+/* The target's pid in our eyes; 0: it has ended. */
+static pid_t pid_of(int pidfd) {
+    char path[64];
+    struct buf info = {0};
+    long pid = 0;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (file_read(path, 4096, &info, NULL) == 0) {
+        const char *line = strstr(buf_str(&info), "\nPid:");
+        pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
+    }
+    buf_fini(&info);
+    return pid > 0 ? (pid_t)pid : 0;
+}
+
+static struct fault_args args_of(struct message *m) {
+    const struct json *list = json_get(m->json, "args");
+    struct fault_arg *v = arena_array(&m->arena, struct fault_arg, (list ? list->length : 0) + 1);
+    struct fault_args a = {.v = v, .seed = (uint64_t)json_get_i64(m->json, "seed", 0)};
+    json_each(it, list) v[a.n++] = (struct fault_arg){it->key, json_string(it, "")};
+    return a;
+}
+
+static int run_fault(struct helper *h, struct message *m, struct err *err) {
+    const char *name = json_get_string(m->json, "fault", "");
+    const struct fault *f = fault_find(name);
+    if (!f || f->where != FAULT_IN_NODE)
+        return err_say(err, -ENOSYS, "%s is no fault that runs in a node", name);
+    struct target t = {.kind = (enum target_kind)json_get_i64(m->json, "kind", 0)};
+    str_copy(t.name, sizeof(t.name), json_get_string(m->json, "name", ""));
+    t.pidfd = t.kind == TARGET_NODE ? h->program.pidfd : m->fds[0];
+    t.pid = t.pidfd < 0 ? 0 : pid_of(t.pidfd);
+    struct fault_args a = args_of(m);
+    bool recover = json_get_bool(m->json, "recover", false);
+    if (recover && !f->recover)
+        return err_say(err, -ENOSYS, "%s has nothing to undo", name);
+    return recover ? f->recover(&t, &a, err) : f->inject(&t, &a, err);
+}
+
+static void on_fault(struct helper *h, struct message *m) {
+    struct err err;
+    int r = run_fault(h, m, &err);
+    answer(h, "injected");
+    json_put_i64(&h->w, "token", json_get_i64(m->json, "token", 0));
+    json_put_string(&h->w, "error", r ? err.msg : NULL);
+    answer_send(h, NULL, 0);
+}
+
+/* ---- the socket ---- */
+
+static void handle(struct helper *h, struct message *m) {
+    static const struct {
+        const char *op;
+        void (*fn)(struct helper *h, struct message *m);
+    } ops[] = {{"setup", on_setup}, {"net", on_net}, {"run", on_run}, {"fault", on_fault}};
+    const char *op = json_get_string(m->json, "op", "");
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+        if (str_eq(op, ops[i].op))
+            ops[i].fn(h, m);
+}
+
+static void on_message(void *arg, int fd, int what) {
+    struct helper *h = arg;
+    struct message m;
+    int r;
+    (void)what;
+    while ((r = channel_receive(fd, &m, NULL)) > 0) {
+        handle(h, &m);
+        message_fini(&m);
+    }
+    if (r < 0)
+        loop_stop(h->loop);
+}
+
+int node_helper_run(int control, struct err *err) {
+    struct helper h = {.control = control, .program = PROCESS_NONE};
+    h.loop = loop_new(err);
+    if (!h.loop)
+        return err->code;
+    struct loop_source *on_control = loop_fd(h.loop, control, LOOP_READ, on_message, &h);
+    struct loop_source *on_sigchld = loop_signal(h.loop, SIGCHLD, on_child, &h);
+    h.on_settle = loop_timer(h.loop, on_settled, &h);
+    int r = loop_run(h.loop, err);
+    loop_source_free(h.on_settle);
+    loop_source_free(on_sigchld);
+    loop_source_free(on_control);
+    process_close(&h.program);
+    buf_fini(&h.out);
+    loop_free(h.loop);
+    return r;
+}

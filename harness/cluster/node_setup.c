@@ -1,0 +1,117 @@
+#include "harness/cluster/node_helper.h"
+
+#include "agent/sys/file.h"
+#include "agent/sys/mount.h"
+#include "agent/sys/netlink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A list of strings in the caller's message. */
+struct names {
+    const char **v;
+    size_t n;
+};
+
+static struct names names_of(const struct json *list) {
+    struct names names = {0};
+    names.v = calloc(list ? list->length + 1 : 1, sizeof(*names.v));
+    if (!names.v)
+        abort();
+    json_each(it, list) names.v[names.n++] = json_string(it, "");
+    return names;
+}
+
+/* What every machine has to itself. Paths of the caller that lie below one of them are brought
+ * back. */
+static int cover_all(const struct names *keep, struct err *err) {
+    static const struct {
+        const char *path;
+        mode_t mode;
+    } own[] = {{"/tmp", 01777}, {"/run", 0755}, {"/dev/shm", 01777}};
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+        int r = mount_cover(own[i].path, own[i].mode, keep->v, keep->n, err);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+static int make_dirs(const struct names *dirs, struct err *err) {
+    for (size_t i = 0; i < dirs->n; i++) {
+        int r = file_make_dirs(dirs->v[i], 0777, err);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered. */
+static int cover_hosts(const char *hosts, struct err *err) {
+    char path[PATH_MAX];
+    if (!realpath("/etc/hosts", path))
+        return err_say(err, -ENOENT, "/etc/hosts is missing on this host: touch /etc/hosts");
+    return mount_bind(hosts, path, err);
+}
+
+/* IPv6 stays off on the card: nodes have IPv4 addresses, and its announcements would be counted as
+ * traffic. A socket that died with unsent data gives up after a second, not after minutes: should
+ * the harness be killed, the node's network must not outlive it. Both are wishes. */
+static void tune_network(void) {
+    netlink_refuse_ipv6();
+    file_write("/proc/sys/net/ipv4/tcp_orphan_retries", "1", 1, NULL);
+}
+
+static int bring_up_loopback(struct err *err) {
+    int lo, nl = netlink_open_route(err);
+    if (nl < 0)
+        return nl;
+    int r = netlink_link_index(nl, "lo", &lo, err);
+    if (r == 0)
+        r = netlink_link_up(nl, lo, err);
+    close(nl);
+    return r;
+}
+
+static int setup_all(const struct json *setup, const struct names *keep, const struct names *dirs,
+                     struct err *err) {
+    const char *name = json_get_string(setup, "name", "node");
+    int r;
+    if ((r = mount_make_private(err)) || (r = mount_proc(err)) || (r = cover_all(keep, err)) ||
+        (r = make_dirs(dirs, err)) || (r = cover_hosts(json_get_string(setup, "hosts", ""), err)))
+        return r;
+    if (sethostname(name, strlen(name)) != 0)
+        return err_set(err, -errno, "set the host name %s", name);
+    if (chdir("/") != 0)
+        return err_set(err, -errno, "go to /");
+    tune_network();
+    return bring_up_loopback(err);
+}
+
+int node_setup(const struct json *setup, struct err *err) {
+    struct names keep = names_of(json_get(setup, "keep")), dirs = names_of(json_get(setup, "dirs"));
+    umask(022);
+    int r = setup_all(setup, &keep, &dirs, err);
+    free(keep.v);
+    free(dirs.v);
+    return r;
+}
+
+int node_setup_network(const struct json *net, struct err *err) {
+    int eth0, nl = netlink_open_route(err);
+    if (nl < 0)
+        return nl;
+    int r = netlink_link_index(nl, "eth0", &eth0, err);
+    if (r == 0)
+        r = netlink_add_address(nl, eth0, json_get_string(net, "addr", ""),
+                                (int)json_get_i64(net, "prefix", 24), err);
+    if (r == 0)
+        r = netlink_link_up(nl, eth0, err);
+    close(nl);
+    return r;
+}

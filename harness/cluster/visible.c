@@ -1,0 +1,93 @@
+/* visible: which of the host's paths must be seen in a node. A node has a /tmp, a /run and a
+ * /dev/shm of its own; but the caller's directory, the run directory, the programs and whatever the
+ * job's command line names may lie there, and are what they are everywhere. */
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct paths {
+    char **v;
+    size_t n;
+};
+
+/* Follows links; what does not exist cannot be shown. The directories themselves are the node's. */
+static void add(struct paths *p, const char *path) {
+    char *real = path && *path ? realpath(path, NULL) : NULL;
+    if (!real)
+        return;
+    if (str_starts(real, "/tmp/") || str_starts(real, "/run/") || str_starts(real, "/dev/shm/")) {
+        p->v = realloc(p->v, (p->n + 2) * sizeof(*p->v));
+        if (!p->v)
+            abort();
+        p->v[p->n++] = real;
+        p->v[p->n] = NULL;
+    } else {
+        free(real);
+    }
+}
+
+/* The members of a list with colons. */
+static void add_list(struct paths *p, const char *list) {
+    struct arena a = {0};
+    char **members = list ? str_split(&a, list, ':', NULL) : NULL;
+    for (size_t i = 0; members && members[i]; i++)
+        if (members[i][0] == '/')
+            add(p, members[i]);
+    arena_fini(&a);
+}
+
+/* "train.py", "/tmp/train.py", "--data=/tmp/set". */
+static void add_word(struct paths *p, const char *word) {
+    const char *value = strchr(word, '=');
+    add(p, word);
+    if (value)
+        add(p, value + 1);
+}
+
+static void add_environment(struct paths *p) {
+    static const char *const directories[] = {"HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME"};
+    static const char *const lists[] = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD"};
+    for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
+        add(p, getenv(directories[i]));
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+        add_list(p, getenv(lists[i]));
+}
+
+static void add_program_dir(struct paths *p) {
+    char *self = realpath("/proc/self/exe", NULL);
+    char *slash = self ? strrchr(self, '/') : NULL;
+    if (slash && slash != self) {
+        *slash = 0;
+        add(p, self);
+    }
+    free(self);
+}
+
+char **visible_paths(const struct plan *plan, const char *dir) {
+    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+    char *cwd = getcwd(NULL, 0);
+    if (!p.v)
+        abort();
+    add(&p, cwd);
+    free(cwd);
+    add(&p, dir);
+    add_program_dir(&p);
+    add_environment(&p);
+    const struct scenario *s = plan->scenario;
+    for (size_t i = 0; s && i < s->job.run_n; i++)
+        add_word(&p, s->job.run[i]);
+    for (size_t i = 0; s && i < s->job.env_n; i++)
+        add_list(&p, s->job.env[i].value);
+    return p.v;
+}
+
+char **visible_free(char **paths) {
+    for (size_t i = 0; paths && paths[i]; i++)
+        free(paths[i]);
+    free(paths);
+    return NULL;
+}

@@ -1,0 +1,251 @@
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* The wire answers within microseconds; a machine that is out of breath is given some seconds. */
+static const int64_t answer_wait_ns = 5000000000;
+
+struct queued {
+    struct list link;
+    struct message message;
+};
+
+/* ---- requests ---- */
+
+struct request {
+    struct buf text;
+    struct json_writer w;
+    int64_t id;
+};
+
+static void request_begin(struct wire_link *l, struct request *r, const char *op) {
+    *r = (struct request){.id = ++l->last_id};
+    r->w.out = &r->text;
+    json_object(&r->w, NULL);
+    json_put_i64(&r->w, "id", r->id);
+    json_put_string(&r->w, "op", op);
+}
+
+static int request_send(struct wire_link *l, struct request *r, const int *fds, size_t n,
+                        struct err *err) {
+    json_end_object(&r->w);
+    int code = l->fd < 0 ? err_say(err, -EPIPE, "it is not running")
+                         : channel_send(l->fd, &r->text, fds, n, err);
+    buf_fini(&r->text);
+    if (code)
+        err_wrap(err, "the wire: ");
+    return code;
+}
+
+/* ---- what it says ---- */
+
+static void on_counters(struct cluster *c, const struct json *ports) {
+    json_each(it, ports) {
+        int64_t port = json_get_i64(it, "port", -1);
+        if (port < 0 || port >= (int64_t)c->nodes_n)
+            continue;
+        struct wire_counters w = {
+            .frames_in = (uint64_t)json_get_i64(it, "frames_in", 0),
+            .bytes_in = (uint64_t)json_get_i64(it, "bytes_in", 0),
+            .frames_out = (uint64_t)json_get_i64(it, "frames_out", 0),
+            .bytes_out = (uint64_t)json_get_i64(it, "bytes_out", 0),
+            .dropped_in = (uint64_t)json_get_i64(it, "dropped_in", 0),
+            .dropped_out = (uint64_t)json_get_i64(it, "dropped_out", 0),
+            .data_bytes_out = (uint64_t)json_get_i64(it, "data_bytes_out", 0),
+            .lost = (uint64_t)json_get_i64(it, "lost", 0),
+        };
+        if (c->cb.counters)
+            c->cb.counters(c->arg, c->nodes[port], &w);
+    }
+    if (c->cb.counted)
+        c->cb.counted(c->arg);
+}
+
+static void handle(struct cluster *c, const struct json *j) {
+    const char *op = json_get_string(j, "op", ""), *error = json_get_string(j, "error", NULL);
+    int64_t port = json_get_i64(j, "port", -1);
+    struct node *n = port >= 0 && port < (int64_t)c->nodes_n ? c->nodes[port] : NULL;
+    if (n && str_eq(op, "port")) {
+        node_wired(n, error);
+    } else if (n && str_eq(op, "gone")) {
+        n->wired = false;
+        cluster_settle(c);
+    } else if (str_eq(op, "count")) {
+        on_counters(c, json_get(j, "ports"));
+    }
+}
+
+static void on_message(void *arg, int fd, int what) {
+    struct cluster *c = arg;
+    struct message m;
+    int r = 0;
+    (void)what;
+    while (c->wire.fd == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
+        handle(c, m.json);
+        message_fini(&m);
+    }
+    if (r < 0 && c->wire.on_message) /* its end is told by its pidfd */
+        loop_fd_set(c->wire.on_message, 0);
+}
+
+static void on_queue(void *arg, int64_t now_ns) {
+    struct cluster *c = arg;
+    (void)now_ns;
+    while (!list_empty(&c->wire.queue)) {
+        struct queued *q = list_entry(c->wire.queue.next, struct queued, link);
+        list_remove(&q->link);
+        handle(c, q->message.json);
+        message_fini(&q->message);
+        free(q);
+    }
+}
+
+static void enqueue(struct wire_link *l, const struct message *m) {
+    struct queued *q = malloc(sizeof(*q));
+    if (!q)
+        abort();
+    q->message = *m;
+    list_append(&l->queue, &q->link);
+    loop_timer_at(l->on_queue, 0);
+}
+
+/* Waits for the answer with this id; what else comes meanwhile is handled on the next turn. */
+static int wait_answer(struct wire_link *l, int64_t id, struct err *err) {
+    int64_t until = clock_monotonic_ns() + answer_wait_ns;
+    for (;;) {
+        struct message m;
+        int r = channel_receive(l->fd, &m, err);
+        if (r < 0)
+            return r;
+        if (r > 0 && json_get_i64(m.json, "id", 0) != id) {
+            enqueue(l, &m);
+            continue;
+        }
+        if (r > 0) {
+            const char *error = json_get_string(m.json, "error", NULL);
+            r = error ? err_say(err, -EIO, "%s", error) : 0;
+            message_fini(&m);
+            return r;
+        }
+        int64_t left_ms = (until - clock_monotonic_ns()) / 1000000;
+        struct pollfd p = {.fd = l->fd, .events = POLLIN};
+        if (left_ms <= 0 || poll(&p, 1, (int)left_ms) == 0)
+            return err_say(err, -ETIME, "it does not answer");
+    }
+}
+
+/* ---- its life ---- */
+
+static void on_end(void *arg, int fd, int what) {
+    struct cluster *c = arg;
+    struct wire_link *l = &c->wire;
+    int status = 0;
+    char text[64];
+    (void)fd, (void)what;
+    on_message(c, l->fd, LOOP_READ);
+    process_reap(&l->process, 0, &status);
+    l->on_end = loop_source_free(l->on_end);
+    l->on_message = loop_source_free(l->on_message);
+    file_close(&l->fd);
+    process_close(&l->process);
+    for (size_t i = 0; i < c->nodes_n; i++)
+        c->nodes[i]->wired = false;
+    if (c->going_down) {
+        cluster_settle(c);
+        return;
+    }
+    struct err err;
+    err_say(&err, -EPIPE, "the wire ended by itself: %s",
+            process_status_text(status, text, sizeof(text)));
+    cluster_failed(c, &err);
+}
+
+int wire_link_start(struct cluster *c, struct err *err) {
+    struct wire_link *l = &c->wire;
+    struct request r;
+    list_init(&l->queue);
+    l->on_queue = loop_timer(c->loop, on_queue, c);
+    int code = cluster_spawn("wire", CLONE_NEWNET, &l->process, &l->fd, err);
+    if (code)
+        return code;
+    l->on_message = loop_fd(c->loop, l->fd, LOOP_READ, on_message, c);
+    l->on_end = loop_fd(c->loop, l->process.pidfd, LOOP_READ, on_end, c);
+    request_begin(l, &r, "setup");
+    json_put_i64(&r.w, "store_port", PLAN_STORE_PORT);
+    return request_send(l, &r, NULL, 0, err);
+}
+
+void wire_link_end(struct cluster *c) {
+    c->wire.on_message = loop_source_free(c->wire.on_message);
+    file_close(&c->wire.fd);
+}
+
+struct wire_link *wire_link_fini(struct wire_link *l) {
+    l->on_message = loop_source_free(l->on_message);
+    l->on_end = loop_source_free(l->on_end);
+    l->on_queue = loop_source_free(l->on_queue);
+    while (l->queue.next && !list_empty(&l->queue)) {
+        struct queued *q = list_entry(l->queue.next, struct queued, link);
+        list_remove(&q->link);
+        message_fini(&q->message);
+        free(q);
+    }
+    file_close(&l->fd);
+    if (l->process.pid) {
+        process_signal(&l->process, SIGKILL);
+        process_reap(&l->process, answer_wait_ns, NULL);
+        process_close(&l->process);
+    }
+    return NULL;
+}
+
+/* ---- its words ---- */
+
+int wire_link_add_port(struct cluster *c, struct node *n, int netns, struct err *err) {
+    struct request r;
+    char mac[24];
+    const unsigned char *b = n->plan->mac;
+    snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
+    request_begin(&c->wire, &r, "port");
+    json_put_i64(&r.w, "port", n->port);
+    json_put_string(&r.w, "mac", mac);
+    return request_send(&c->wire, &r, &netns, 1, err);
+}
+
+int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *err) {
+    struct request r;
+    request_begin(&c->wire, &r, "silence");
+    json_put_i64(&r.w, "port", n->port);
+    json_put_bool(&r.w, "on", on);
+    int code = request_send(&c->wire, &r, NULL, 0, err);
+    if (code)
+        return code;
+    code = wait_answer(&c->wire, r.id, err);
+    if (code)
+        err_wrap(err, "the wire: ");
+    return code;
+}
+
+void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port) {
+    struct request r;
+    request_begin(&c->wire, &r, "bootstrap");
+    json_put_i64(&r.w, "tcp_port", tcp_port);
+    request_send(&c->wire, &r, NULL, 0, NULL);
+}
+
+void wire_link_count(struct cluster *c) {
+    struct request r;
+    request_begin(&c->wire, &r, "count");
+    if (request_send(&c->wire, &r, NULL, 0, NULL) != 0 && c->cb.counted)
+        c->cb.counted(c->arg);
+}

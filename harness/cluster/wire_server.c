@@ -1,0 +1,177 @@
+#include "harness/cluster/wire_server.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/loop.h"
+#include "faults/mechanism/wire.h"
+#include "harness/cluster/channel.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+struct server {
+    struct loop *loop;
+    struct wire *wire;
+    int control;
+    int ports_n;
+    struct buf out;
+    struct json_writer w;
+};
+
+static void send_out(struct server *s) {
+    json_end_object(&s->w);
+    if (channel_send(s->control, &s->out, NULL, 0, NULL) != 0)
+        loop_stop(s->loop);
+}
+
+static void begin(struct server *s, const char *op) {
+    buf_clear(&s->out);
+    s->w = (struct json_writer){.out = &s->out};
+    json_object(&s->w, NULL);
+    json_put_string(&s->w, "op", op);
+}
+
+static void on_gone(void *arg, int port) {
+    struct server *s = arg;
+    begin(s, "gone");
+    json_put_i64(&s->w, "port", port);
+    send_out(s);
+}
+
+static int do_setup(struct server *s, struct message *m, struct err *err) {
+    (void)err;
+    wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
+    return 0;
+}
+
+/* Returns the number of a port, or a -errno. */
+static int get_port(const struct json *j, const char *key, struct err *err) {
+    int64_t port = json_get_i64(j, key, -1);
+    if (port < 0 || port >= WIRE_PORTS_MAX)
+        return err_say(err, -ENOSPC, "the wire has %d ports: %s %d is none", WIRE_PORTS_MAX, key,
+                       (int)port);
+    return (int)port;
+}
+
+static int do_port(struct server *s, struct message *m, struct err *err) {
+    unsigned mac[6];
+    unsigned char bytes[6];
+    int r, port = get_port(m->json, "port", err);
+    if (port < 0)
+        return port;
+    if (sscanf(json_get_string(m->json, "mac", ""), "%2x:%2x:%2x:%2x:%2x:%2x", &mac[0], &mac[1],
+               &mac[2], &mac[3], &mac[4], &mac[5]) != 6 ||
+        m->fds[0] < 0)
+        return err_say(err, -EINVAL, "a port needs an address and a network namespace");
+    for (int i = 0; i < 6; i++)
+        bytes[i] = (unsigned char)mac[i];
+    r = wire_add_port(s->wire, port, bytes, m->fds[0], err);
+    if (r)
+        return r;
+    wire_rules_silence(wire_rules(s->wire), port, false);
+    if (port >= s->ports_n)
+        s->ports_n = port + 1;
+    return 0;
+}
+
+static int do_silence(struct server *s, struct message *m, struct err *err) {
+    int port = get_port(m->json, "port", err);
+    if (port < 0)
+        return port;
+    wire_rules_silence(wire_rules(s->wire), port, json_get_bool(m->json, "on", true));
+    return 0;
+}
+
+static int do_cut(struct server *s, struct message *m, struct err *err) {
+    int from = get_port(m->json, "from", err), to = from < 0 ? from : get_port(m->json, "to", err);
+    if (to < 0)
+        return to;
+    unsigned planes = (unsigned)json_get_i64(m->json, "planes", PLANE_ALL) & PLANE_ALL;
+    wire_rules_cut(wire_rules(s->wire), from, to, planes, json_get_bool(m->json, "on", true));
+    return 0;
+}
+
+static int do_bootstrap(struct server *s, struct message *m, struct err *err) {
+    (void)err;
+    wire_rules_bootstrap(wire_rules(s->wire), (uint16_t)json_get_i64(m->json, "tcp_port", 0));
+    return 0;
+}
+
+static void put_counters(struct server *s, int port) {
+    struct wire_port_counters c = wire_count(s->wire, port);
+    json_object(&s->w, NULL);
+    json_put_i64(&s->w, "port", port);
+    json_put_i64(&s->w, "frames_in", (int64_t)c.frames_in);
+    json_put_i64(&s->w, "bytes_in", (int64_t)c.bytes_in);
+    json_put_i64(&s->w, "frames_out", (int64_t)c.frames_out);
+    json_put_i64(&s->w, "bytes_out", (int64_t)c.bytes_out);
+    json_put_i64(&s->w, "dropped_in", (int64_t)c.dropped_in);
+    json_put_i64(&s->w, "dropped_out", (int64_t)c.dropped_out);
+    json_put_i64(&s->w, "data_bytes_out", (int64_t)c.data_bytes_out);
+    json_put_i64(&s->w, "lost", (int64_t)c.lost);
+    json_end_object(&s->w);
+}
+
+static void answer(struct server *s, struct message *m, const char *op, const char *error) {
+    begin(s, op);
+    json_put_i64(&s->w, "id", json_get_i64(m->json, "id", 0));
+    json_put_i64(&s->w, "port", json_get_i64(m->json, "port", -1));
+    json_put_string(&s->w, "error", error);
+    if (str_eq(op, "count")) {
+        json_array(&s->w, "ports");
+        for (int i = 0; i < s->ports_n; i++)
+            put_counters(s, i);
+        json_end_array(&s->w);
+    }
+    send_out(s);
+}
+
+static int do_count(struct server *s, struct message *m, struct err *err) {
+    (void)s, (void)m, (void)err;
+    return 0;
+}
+
+static void handle(struct server *s, struct message *m) {
+    static const struct {
+        const char *op;
+        int (*fn)(struct server *s, struct message *m, struct err *err);
+    } ops[] = {{"setup", do_setup}, {"port", do_port},           {"silence", do_silence},
+               {"cut", do_cut},     {"bootstrap", do_bootstrap}, {"count", do_count}};
+    const char *op = json_get_string(m->json, "op", "");
+    struct err err;
+    for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+        if (!str_eq(op, ops[i].op))
+            continue;
+        int r = ops[i].fn(s, m, &err);
+        answer(s, m, op, r ? err.msg : NULL);
+        return;
+    }
+    answer(s, m, op, "the wire knows no such request");
+}
+
+static void on_message(void *arg, int fd, int what) {
+    struct server *s = arg;
+    struct message m;
+    int r;
+    (void)what;
+    while ((r = channel_receive(fd, &m, NULL)) > 0) {
+        handle(s, &m);
+        message_fini(&m);
+    }
+    if (r < 0)
+        loop_stop(s->loop);
+}
+
+int wire_server_run(int control, struct err *err) {
+    struct server s = {.control = control};
+    s.loop = loop_new(err);
+    if (!s.loop)
+        return err->code;
+    s.wire = wire_new(s.loop, on_gone, &s);
+    struct loop_source *source = loop_fd(s.loop, control, LOOP_READ, on_message, &s);
+    int r = loop_run(s.loop, err);
+    loop_source_free(source);
+    wire_free(s.wire);
+    buf_fini(&s.out);
+    loop_free(s.loop);
+    return r;
+}

@@ -1,0 +1,17 @@
+/* wire_server: the wire as a process (`rankquake wire`), in a network namespace of its own. It ends
+ * when its socket to the harness closes, and all network cards with it.
+ *
+ * Messages (channel.h); every request has an id, which comes back with the answer:
+ *   setup {store_port}
+ *   port {port, mac} with the node's network namespace     a card for the node, or a new one
+ *   silence {port, on}     cut {from, to, planes, on}      hold from the next frame on
+ *   bootstrap {tcp_port}
+ *   count {}               {ports:[{port, frames_in, ...}..]}
+ * answer: {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
+ * ended.
+ */
+#pragma once
+
+#include "agent/base/err.h"
+
+int wire_server_run(int control, struct err *err);
