@@ -1,5 +1,4 @@
 #include "faults/fault.h"
-#include "faults/mechanism/process.h"
 
 #include <signal.h>
 

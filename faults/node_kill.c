@@ -1,5 +1,4 @@
 #include "faults/fault.h"
-#include "faults/mechanism/process.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
     (void)a;

@@ -1,5 +1,4 @@
 #include "faults/fault.h"
-#include "faults/mechanism/process.h"
 
 /* The order matters. Killed before it is silent, the node still says goodbye: the kernel sends a
  * FIN for every socket. And sockets whose owners died in silence would repeat their last words for

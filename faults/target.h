@@ -26,3 +26,9 @@ struct target {
     const struct node_ops *ops; /* TARGET_NODE only, and only in the harness */
     void *node;
 };
+
+/* Sends signo; -ESRCH when the target is not running. */
+int target_signal(const struct target *t, int signo, struct err *err);
+/* Waits until the target has ended, at most some seconds: after SIGKILL only a process that hangs
+ * in the kernel takes longer. */
+int target_wait_end(const struct target *t, struct err *err);

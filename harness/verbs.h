@@ -11,7 +11,9 @@
 #define VERBS(X)                                                                                   \
     X(explain)                                                                                     \
     X(help)                                                                                        \
-    X(lint)
+    X(lint)                                                                                        \
+    X(node)                                                                                        \
+    X(wire)
 
 #define X(name) extern const struct verb verb_##name;
 VERBS(X)

@@ -1,4 +1,4 @@
-#include "faults/mechanism/process.h"
+#include "faults/target.h"
 
 #include "agent/sys/process.h"
 #include "agent/sys/signals.h"
