@@ -1,5 +1,6 @@
 #include "agent/sys/file.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -143,7 +145,20 @@ int file_make_dirs(const char *path, mode_t mode, struct err *err) {
 }
 
 int file_make_temp_dir(char *path, struct err *err) {
-    return mkdtemp(path) ? 0 : err_set(err, -errno, "make the directory %s", path);
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
+    size_t end = strlen(path), from = end;
+    while (from > 0 && path[from - 1] == 'X')
+        from--;
+    assert(end - from >= 6);
+    do {
+        if (getrandom(path + from, end - from, 0) != (ssize_t)(end - from))
+            return err_set(err, -errno, "draw a name for a directory");
+        for (size_t i = from; i < end; i++)
+            path[i] = letters[(unsigned char)path[i] % 32];
+        if (mkdir(path, 0700) == 0)
+            return 0;
+    } while (errno == EEXIST);
+    return err_set(err, -errno, "make the directory %s", path);
 }
 
 static int remove_at(int dir, const char *name, dev_t dev);

@@ -29,7 +29,7 @@ int file_write_atomic(const char *path, const void *data, size_t len, struct err
 bool file_exists(const char *path);
 /* mkdir -p; 0 also when it was there. -ENOTDIR when something else is in the way. */
 int file_make_dirs(const char *path, mode_t mode, struct err *err);
-/* "/tmp/rankrun_XXXXXXXX": makes a directory (0700) with the trailing X replaced, in place. */
+/* "/tmp/rankrun_XXXXXXXX": makes a directory (0700) and writes its name over the X (at least 6). */
 int file_make_temp_dir(char *path, struct err *err);
 /* rm -rf; 0 also when it was not there. Never follows a symbolic link, never leaves the file system
  * of the tree (a mount inside it: -EBUSY). */

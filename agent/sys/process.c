@@ -80,10 +80,15 @@ int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status) {
     return 0;
 }
 
+void process_close_from(int low) {
+    syscall(SYS_close_range, (unsigned)low, ~0U, 0);
+}
+
 /* What the child needs, all of it made before the fork. */
 struct child {
     const struct process_spawn *s;
-    int report; /* end of a pipe: the errno of what failed; closed by a successful exec */
+    int report; /* end of a pipe: what failed; closed by a successful exec */
+    uint32_t tag;
     pid_t parent;
 };
 
@@ -146,13 +151,14 @@ static void child_run(const struct child *c) {
                 s->envp ? (char *const *)s->envp : environ);
         code = -errno;
     }
-    ssize_t n = write(c->report, &code, sizeof(code));
+    struct process_failure failure = {c->tag, code};
+    ssize_t n = write(c->report, &failure, sizeof(failure));
     (void)n;
-    _exit(127);
+    _exit(code == -ENOENT ? 127 : 126);
 }
 
 /* Standard streams that the caller has closed would be taken for the pipe; keep clear of them. */
-static int report_pipe(int ret[2]) {
+int process_report_pipe(int ret[2]) {
     int low[2];
     if (pipe2(low, O_CLOEXEC) < 0)
         return -errno;
@@ -180,33 +186,46 @@ static pid_t fork_child(const struct child *c) {
     return pid;
 }
 
-int process_spawn(const struct process_spawn *s, struct process *ret, struct err *err) {
-    int ends[2] = {-1, -1}, failed = 0;
-    int code = report_pipe(ends);
-    if (code)
-        return err_set(err, code, "start %s: make a pipe", s->argv[0]);
-    struct child c = {s, ends[1], getpid()};
-    struct process p = PROCESS_NONE;
+int process_spawn_reporting(const struct process_spawn *s, int report, uint32_t tag,
+                            struct process *ret, struct err *err) {
+    struct child c = {s, report, tag, getpid()};
     pid_t pid = fork_child(&c);
     if (pid < 0)
-        code = err_set(err, -errno, "start %s: fork", s->argv[0]);
-    else
-        code = process_open(pid, &p, err);
-    close(ends[1]);
-    ssize_t n = 0;
-    while (pid > 0 && (n = read(ends[0], &failed, sizeof(failed))) < 0 && errno == EINTR)
-        ;
-    close(ends[0]);
-    if (pid > 0 && !code && n != sizeof(failed)) {
-        *ret = p;
-        return 0;
-    }
-    if (pid > 0) {
+        return err_set(err, -errno, "start %s: fork", s->argv[0]);
+    int code = process_open(pid, ret, err);
+    if (code) {
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }
-    process_close(&p);
-    return code ? code : err_set(err, failed, "execute %s", s->file ? s->file : s->argv[0]);
+    return code;
+}
+
+/* Waits for the exec. True when there was one. */
+static bool read_failure(int fd, struct process_failure *ret) {
+    ssize_t n;
+    while ((n = read(fd, ret, sizeof(*ret))) < 0 && errno == EINTR)
+        ;
+    return n == sizeof(*ret);
+}
+
+int process_spawn(const struct process_spawn *s, struct process *ret, struct err *err) {
+    int ends[2] = {-1, -1};
+    int code = process_report_pipe(ends);
+    if (code)
+        return err_set(err, code, "start %s: make a pipe", s->argv[0]);
+    struct process p = PROCESS_NONE;
+    struct process_failure failure = {0, 0};
+    code = process_spawn_reporting(s, ends[1], 0, &p, err);
+    close(ends[1]);
+    if (!code && read_failure(ends[0], &failure)) {
+        process_reap(&p, -1, NULL);
+        process_close(&p);
+        code = err_set(err, failure.code, "execute %s", s->file ? s->file : s->argv[0]);
+    }
+    close(ends[0]);
+    if (!code)
+        *ret = p;
+    return code;
 }
 
 /* /proc/PID/stat: the fields behind the command's name, which may hold anything. */

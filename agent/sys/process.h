@@ -44,6 +44,22 @@ struct process_spawn {
  * (-ENOENT: no such program); then nothing is left to wait for. */
 int process_spawn(const struct process_spawn *s, struct process *ret, struct err *err);
 
+/* The same for many children at once: returns after the fork. A child that cannot exec writes one
+ * struct process_failure to report, which all of them share, and exits 127 (not found) or 126; the
+ * reader sees its end when the last has exec'ed or failed (and the caller has closed its own copy).
+ */
+struct process_failure {
+    uint32_t tag;
+    int32_t code; /* -errno */
+};
+int process_spawn_reporting(const struct process_spawn *s, int report, uint32_t tag,
+                            struct process *ret, struct err *err);
+/* A pipe that is closed on exec and lies above the standard streams; 0 or -errno. */
+int process_report_pipe(int ret[2]);
+
+/* Closes every descriptor from low on. */
+void process_close_from(int low);
+
 /* A pidfd for a process that is not ours or not made here; -ESRCH when there is none. */
 int process_open(pid_t pid, struct process *ret, struct err *err);
 /* Closes the pidfd; the process goes on. NULL is allowed. Leaves PROCESS_NONE. */

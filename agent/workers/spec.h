@@ -12,7 +12,8 @@ enum { WORKERS_MAX = 1024 }; /* on one node */
 struct worker_spec {
     /* The round: the same on every node. */
     const char *run_id;
-    uint64_t round; /* RANKRUN_ROUND: strictly rising, the fencing number */
+    uint64_t round;    /* RANKRUN_ROUND: strictly rising, the fencing number */
+    const char *token; /* RANKRUN_TOKEN: of this round only; NULL: none */
     int world_size, group_world_size;
     int restart_count, max_restarts;
     const char *master_addr;

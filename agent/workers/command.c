@@ -1,0 +1,92 @@
+#include "agent/workers/command.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool is_program(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
+}
+
+/* Whether execvp would find it. */
+static bool is_in_path(const char *name) {
+    const char *path = getenv("PATH");
+    char file[PATH_MAX];
+    for (const char *p = path ? path : "/usr/bin:/bin"; p;
+         p = strchr(p, ':') ? strchr(p, ':') + 1 : NULL) {
+        int n = (int)strcspn(p, ":");
+        if (snprintf(file, sizeof(file), "%.*s/%s", n ? n : 1, n ? p : ".", name) < PATH_MAX &&
+            is_program(file))
+            return true;
+    }
+    return false;
+}
+
+static bool runs_by_itself(const struct options *o) {
+    const char *program = o->command[0];
+    if (o->no_python || o->module || str_ends(program, ".py"))
+        return o->no_python;
+    return strchr(program, '/') ? is_program(program) : is_in_path(program);
+}
+
+/* The length of the identifier at s, as Python's string.Template reads one. */
+static size_t identifier(const char *s) {
+    size_t n = 0;
+    while (s[n] == '_' || isalpha((unsigned char)s[n]) || (n > 0 && isdigit((unsigned char)s[n])))
+        n++;
+    return n;
+}
+
+/* How much of s, which begins with $, is our variable; 0: nothing. */
+static size_t variable(const char *s) {
+    static const char name[] = "local_rank";
+    const size_t len = sizeof(name) - 1;
+    bool braced = s[1] == '{';
+    const char *at = s + 1 + braced;
+    if (identifier(at) != len || memcmp(at, name, len) != 0 || (braced && at[len] != '}'))
+        return 0;
+    return 1 + len + 2 * braced;
+}
+
+static char *substitute(const char *s, int local_rank, struct arena *a) {
+    if (!strchr(s, '$'))
+        return arena_strdup(a, s);
+    struct buf b = {0};
+    while (*s) {
+        size_t n = *s == '$' ? variable(s) : 0;
+        if (n)
+            buf_printf(&b, "%d", local_rank);
+        else
+            buf_putc(&b, *s);
+        s += n ? n : s[0] == '$' && s[1] == '$' ? 2 : 1;
+    }
+    char *text = arena_strdup(a, buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+char **command_make(const struct options *o, int local_rank, struct arena *a) {
+    const char *python = getenv("PYTHON_EXEC");
+    size_t n = 0, k = 0;
+    while (o->command[n])
+        n++;
+    char **argv = arena_array(a, char *, n + 4);
+    bool bare = runs_by_itself(o);
+    if (!bare) {
+        argv[k++] = arena_strdup(a, python && python[0] ? python : "python3");
+        argv[k++] = arena_strdup(a, "-u");
+        if (o->module)
+            argv[k++] = arena_strdup(a, "-m");
+    }
+    for (size_t i = 0; i < n; i++)
+        argv[k++] = i == 0 && bare ? arena_strdup(a, o->command[0])
+                                   : substitute(o->command[i], local_rank, a);
+    return argv;
+}

@@ -1,0 +1,352 @@
+#include "agent/workers/guard.h"
+
+#include "agent/options.h"
+#include "agent/sys/file.h"
+#include "agent/sys/loop.h"
+#include "agent/sys/process.h"
+#include "agent/workers/command.h"
+#include "agent/workers/env.h"
+#include "agent/workers/orders.h"
+#include "agent/workers/output.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { GUARD_FD = 3, ERROR_TEXT_MAX = 1024 };
+
+struct guarded {
+    int pidfd;     /* -1: not started, or ended */
+    char why[256]; /* it could not exec; "": it could */
+};
+
+struct guard {
+    const struct options *options;
+    struct process process;
+    int sock; /* -1: the guard is dead */
+    struct loop *loop;
+    struct loop_source *readable, *child_ended;
+    const struct guard_events *ev;
+    void *arg;
+
+    bool group; /* one lives, as far as we were told */
+    int alive;
+    struct guarded *workers;
+    int n;
+
+    bool collecting; /* the guard is dead, what it left is being killed and reaped */
+    int dead_status;
+    bool output_made;
+    struct output output;
+};
+
+static void on_readable(void *arg, int fd, int what);
+static void on_child_ended(void *arg, int signo);
+
+/* Above the standard streams, and not where the child wants its end. */
+static int socket_pair(int ret[2]) {
+    int low[2];
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
+        return -errno;
+    ret[0] = fcntl(low[0], F_DUPFD_CLOEXEC, GUARD_FD + 1);
+    ret[1] = fcntl(low[1], F_DUPFD_CLOEXEC, GUARD_FD + 1);
+    int code = ret[0] < 0 || ret[1] < 0 ? -errno : 0;
+    close(low[0]);
+    close(low[1]);
+    return code;
+}
+
+/* In the child, after everything else was closed: nothing lies at GUARD_FD. */
+static int place_socket(void *arg) {
+    return dup2(*(int *)arg, GUARD_FD) < 0 ? -errno : 0;
+}
+
+/* SIGCONT from the kernel when the agent dies: a guard that somebody has stopped wakes up, finds
+ * its socket at an end and does its work. */
+static int start_guard(struct guard *g, struct err *err) {
+    static const char *const argv[] = {GUARD_NAME, NULL};
+    int ends[2] = {-1, -1};
+    int code = socket_pair(ends);
+    if (code)
+        return err_set(err, code, "make a socket for the guard");
+    struct process_spawn s = {
+        .argv = argv,
+        .file = "/proc/self/exe",
+        .keep = &ends[1],
+        .keep_n = 1,
+        .session = true,
+        .death_signal = SIGCONT,
+        .in_child = place_socket,
+        .in_child_arg = &ends[1],
+    };
+    code = process_spawn(&s, &g->process, err);
+    close(ends[1]);
+    if (code) {
+        close(ends[0]);
+        return err_wrap(err, "start the guard: "), code;
+    }
+    g->sock = ends[0];
+    return 0;
+}
+
+static void watch_guard(struct guard *g) {
+    if (g->loop && g->sock >= 0)
+        g->readable = loop_fd(g->loop, g->sock, LOOP_READ, on_readable, g);
+}
+
+struct guard *guard_new(const struct options *o, struct err *err) {
+    struct guard *g = calloc(1, sizeof(*g));
+    if (!g)
+        abort();
+    g->options = o;
+    g->sock = -1;
+    g->process = PROCESS_NONE;
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
+        err_set(err, -errno, "become a subreaper");
+    else if (start_guard(g, err) == 0)
+        return g;
+    free(g);
+    return NULL;
+}
+
+void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev, void *arg) {
+    assert(!g->loop);
+    g->loop = l;
+    g->ev = ev;
+    g->arg = arg;
+    g->child_ended = loop_signal(l, SIGCHLD, on_child_ended, g);
+    watch_guard(g);
+}
+
+int guard_renew(struct guard *g, struct err *err) {
+    assert(g->sock < 0 && !g->collecting);
+    int code = start_guard(g, err);
+    watch_guard(g);
+    return code;
+}
+
+static void forget_workers(struct guard *g) {
+    for (int i = 0; i < g->n; i++)
+        file_close(&g->workers[i].pidfd);
+    free(g->workers);
+    g->workers = NULL;
+    g->n = g->alive = 0;
+    g->group = false;
+}
+
+struct guard *guard_free(struct guard *g) {
+    const int64_t second_ns = 1000000000;
+    if (!g)
+        return NULL;
+    g->readable = loop_source_free(g->readable);
+    g->child_ended = loop_source_free(g->child_ended);
+    file_close(&g->sock);
+    /* Its socket ended: it kills, reaps and goes. One that does not is killed, and what was below
+     * it falls to us. */
+    if (g->process.pidfd >= 0 && process_reap(&g->process, 5 * second_ns, NULL) == -ETIME) {
+        process_signal(&g->process, SIGKILL);
+        process_reap(&g->process, second_ns, NULL);
+    }
+    process_close(&g->process);
+    pid_t pid;
+    while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
+        ;
+    if (pid == 0)
+        process_signal_descendants(getpid(), SIGKILL);
+    forget_workers(g);
+    if (g->output_made)
+        output_fini(&g->output);
+    free(g);
+    return NULL;
+}
+
+/* ---- what the guard says ---- */
+
+/* The words for a worker that could not be started: the program, and what the system said. */
+static void note_exec_failure(struct guard *g, int local_rank, int code) {
+    struct arena a = {0};
+    struct guarded *w = &g->workers[local_rank];
+    char **argv = command_make(g->options, local_rank, &a);
+    snprintf(w->why, sizeof(w->why), "cannot execute %s: %s", argv[0], strerror(-code));
+    arena_fini(&a);
+    g->ev->exec_failed(g->arg, local_rank, w->why);
+}
+
+static void note_exit(struct guard *g, const struct report *r) {
+    char text[ERROR_TEXT_MAX];
+    struct guarded *w = &g->workers[r->local_rank];
+    if (w->why[0])
+        snprintf(text, sizeof(text), "%s", w->why);
+    else
+        output_error_text(&g->output, r->local_rank, text, sizeof(text));
+    g->alive -= r->pid > 0;
+    g->ev->exited(g->arg, r->local_rank, r->pid, r->status, text, r->realtime_ns);
+    file_close(&w->pidfd);
+}
+
+static void note_report(struct guard *g, const struct report *r, int fd) {
+    assert(r->local_rank >= 0 && (r->local_rank < g->n || r->kind == REPORT_REAPED));
+    switch (r->kind) {
+    case REPORT_STARTED:
+        g->alive++;
+        g->workers[r->local_rank].pidfd = fd;
+        g->ev->started(g->arg, r->local_rank, r->pid, fd);
+        break;
+    case REPORT_RUNNING:
+        g->ev->running(g->arg);
+        break;
+    case REPORT_EXEC_FAILED:
+        note_exec_failure(g, r->local_rank, r->status);
+        break;
+    case REPORT_EXITED:
+        note_exit(g, r);
+        break;
+    case REPORT_REAPED:
+        forget_workers(g);
+        g->ev->reaped(g->arg, (enum guard_reason)r->status);
+        break;
+    }
+}
+
+/* Kills and reaps what a dead guard has left, a pass for every SIGCHLD, until there is no child. */
+static void collect(struct guard *g) {
+    int status;
+    pid_t pid;
+    process_signal_descendants(getpid(), SIGKILL);
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        if (pid == g->process.pid)
+            g->dead_status = status;
+    if (pid == 0)
+        return;
+    g->collecting = false;
+    process_close(&g->process);
+    forget_workers(g);
+    g->ev->dead(g->arg, g->dead_status);
+}
+
+static void on_child_ended(void *arg, int signo) {
+    struct guard *g = arg;
+    (void)signo;
+    if (g->collecting)
+        collect(g);
+}
+
+/* The socket ended. A guard that only closed it would be broken: it is killed all the same. */
+static void bury(struct guard *g) {
+    g->readable = loop_source_free(g->readable);
+    file_close(&g->sock);
+    process_signal(&g->process, SIGKILL);
+    g->collecting = true;
+    collect(g);
+}
+
+static void on_readable(void *arg, int fd, int what) {
+    struct guard *g = arg;
+    struct report r;
+    int passed = -1, got;
+    (void)what;
+    while ((got = order_receive(fd, &r, sizeof(r), &passed)) > 0)
+        note_report(g, &r, passed);
+    if (got != -EAGAIN)
+        bury(g);
+}
+
+/* ---- what the guard is told ---- */
+
+static void describe_worker(struct guard *g, const struct worker_spec *spec, int local_rank,
+                            struct arena *a, struct launch_worker *ret) {
+    struct output_files files;
+    output_files(&g->output, local_rank, &files);
+    ret->argv = command_make(g->options, local_rank, a);
+    ret->env = env_make(spec, local_rank, files.error_json, a);
+    ret->out = arena_strdup(a, files.out);
+    ret->err = arena_strdup(a, files.err);
+}
+
+static int send_start(struct guard *g, const struct worker_spec *spec, struct err *err) {
+    struct arena a = {0};
+    struct order order = {.kind = ORDER_START};
+    FILE_CLOSE int fd = -1;
+    struct launch l = {
+        .deadline_required = spec->deadline_required,
+        .scratch = g->output.scratch ? g->output.run_dir : "",
+        .n = (uint32_t)spec->local_world_size,
+        .workers = arena_array(&a, struct launch_worker, (size_t)spec->local_world_size),
+    };
+    for (int i = 0; i < spec->local_world_size; i++)
+        describe_worker(g, spec, i, &a, &l.workers[i]);
+    int code = launch_write(&l, &fd, err);
+    if (!code) {
+        code = order_send(g->sock, &order, sizeof(order), fd);
+        if (code)
+            err_set(err, code, "tell the guard to start workers");
+    }
+    arena_fini(&a);
+    return code;
+}
+
+int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err) {
+    assert(g->loop && spec->local_world_size > 0 && spec->local_world_size <= WORKERS_MAX);
+    if (g->group || g->sock < 0)
+        return err_say(err, g->group ? -EBUSY : -EPIPE, "start workers: %s",
+                       g->group ? "the last group still lives" : "the guard is dead");
+    int code = 0;
+    if (!g->output_made)
+        code = output_init(&g->output, g->options->log_dir, spec->run_id, err);
+    g->output_made = !code;
+    if (!code)
+        code = output_begin(&g->output, spec, err);
+    if (!code)
+        code = send_start(g, spec, err);
+    if (code)
+        return code;
+    g->n = spec->local_world_size;
+    g->workers = calloc((size_t)g->n, sizeof(*g->workers));
+    if (!g->workers)
+        abort();
+    for (int i = 0; i < g->n; i++)
+        g->workers[i].pidfd = -1;
+    g->group = true;
+    return 0;
+}
+
+/* A guard that does not read is stopped or worse. What must be done then is done to it: with it the
+ * kernel kills the workers. */
+static void send_order(struct guard *g, struct order order, bool urgent) {
+    if (g->sock >= 0 && order_send(g->sock, &order, sizeof(order), -1) == -EAGAIN && urgent)
+        process_signal(&g->process, SIGKILL);
+}
+
+void guard_deadline(struct guard *g, int64_t fence_ns, int64_t hard_ns) {
+    assert(fence_ns < hard_ns);
+    send_order(g, (struct order){.kind = ORDER_DEADLINE, .fence_ns = fence_ns, .hard_ns = hard_ns},
+               false);
+}
+
+void guard_stop(struct guard *g, int signo, int64_t grace_ms) {
+    if (g->group)
+        send_order(g, (struct order){.kind = ORDER_STOP, .signo = signo, .grace_ms = grace_ms},
+                   true);
+}
+
+void guard_kill(struct guard *g) {
+    if (g->group)
+        send_order(g, (struct order){.kind = ORDER_KILL}, true);
+}
+
+void guard_signal(struct guard *g, int signo) {
+    if (g->group)
+        send_order(g, (struct order){.kind = ORDER_SIGNAL, .signo = signo}, false);
+}
+
+int guard_alive(const struct guard *g) {
+    return g->alive;
+}

@@ -1,0 +1,250 @@
+/* The guard's own life: a poll loop over the agent's socket, SIGCHLD, one timer and the pipe of the
+ * workers that have not exec'ed yet. No library, no thread, nothing that can block: what the agent
+ * does not read waits in a queue. */
+#include "agent/workers/guard.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "agent/sys/process.h"
+#include "agent/workers/group.h"
+#include "agent/workers/orders.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { AGENT_FD = 3 }; /* by agreement with guard.c */
+
+struct queued {
+    struct report report;
+    int pidfd;
+};
+
+struct life {
+    int agent; /* -1: gone */
+    int signals;
+    int timer;                 /* fence and end of grace */
+    timer_t reaper;            /* the kernel's: SIGKILL on this process at the hard deadline */
+    int64_t fence_ns, hard_ns; /* 0: never told */
+    bool deadline_counts;      /* for the group that lives */
+    struct group group;
+    char scratch[4096];
+    struct queued *queue;
+    size_t queue_n, queue_cap;
+};
+
+bool guard_is_me(char **argv) {
+    return argv[0] && strcmp(argv[0], GUARD_NAME) == 0;
+}
+
+static void flush_queue(struct life *l) {
+    size_t sent = 0;
+    while (sent < l->queue_n && l->agent >= 0) {
+        struct queued *q = &l->queue[sent];
+        if (order_send(l->agent, &q->report, sizeof(q->report), q->pidfd) == -EAGAIN)
+            break;
+        file_close(&q->pidfd);
+        sent++;
+    }
+    l->queue_n -= sent;
+    if (l->queue_n > 0)
+        memmove(l->queue, l->queue + sent, l->queue_n * sizeof(*l->queue));
+}
+
+static void tell(struct life *l, struct report report, int pidfd) {
+    if (l->queue_n == l->queue_cap) {
+        l->queue_cap = l->queue_cap ? 2 * l->queue_cap : 64;
+        l->queue = realloc(l->queue, l->queue_cap * sizeof(*l->queue));
+        if (!l->queue)
+            abort();
+    }
+    int copy = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
+    l->queue[l->queue_n++] = (struct queued){report, copy};
+    flush_queue(l);
+}
+
+static void on_started(void *arg, uint32_t local_rank, const struct process *p) {
+    tell(arg, (struct report){REPORT_STARTED, (int)local_rank, p->pid, 0, 0}, p->pidfd);
+}
+
+static void on_exited(void *arg, uint32_t local_rank, pid_t pid, int status) {
+    tell(arg, (struct report){REPORT_EXITED, (int)local_rank, pid, status, clock_realtime_ns()},
+         -1);
+}
+
+static void on_exec_failed(void *arg, uint32_t local_rank, int code) {
+    tell(arg, (struct report){REPORT_EXEC_FAILED, (int)local_rank, 0, code, 0}, -1);
+}
+
+static void on_running(void *arg) {
+    tell(arg, (struct report){.kind = REPORT_RUNNING}, -1);
+}
+
+/* 0 disarms. Both timers are absolute, on the clock that counts suspend. */
+static void arm(const struct life *l) {
+    int64_t next = 0, hard = l->deadline_counts ? l->hard_ns : 0;
+    if (l->deadline_counts && l->group.phase != GROUP_NONE && l->group.phase != GROUP_KILLING)
+        next = l->fence_ns;
+    if (l->group.phase == GROUP_STOPPING && (next == 0 || l->group.grace_at_ns < next))
+        next = l->group.grace_at_ns;
+    struct itimerspec a = {.it_value = {next / 1000000000, next % 1000000000}};
+    struct itimerspec b = {.it_value = {hard / 1000000000, hard % 1000000000}};
+    timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &a, NULL);
+    timer_settime(l->reaper, TIMER_ABSTIME, &b, NULL);
+}
+
+static void on_reaped(void *arg, enum guard_reason reason) {
+    struct life *l = arg;
+    l->deadline_counts = false;
+    arm(l);
+    tell(l, (struct report){REPORT_REAPED, 0, 0, (int)reason, 0}, -1);
+}
+
+static const struct group_events events = {
+    .started = on_started,
+    .exited = on_exited,
+    .exec_failed = on_exec_failed,
+    .running = on_running,
+    .reaped = on_reaped,
+};
+
+static void take_deadline(struct life *l, const struct order *o) {
+    if (o->fence_ns > l->fence_ns)
+        l->fence_ns = o->fence_ns;
+    if (o->hard_ns > l->hard_ns)
+        l->hard_ns = o->hard_ns;
+}
+
+/* The kernel's timer is armed before the first fork: a guard that is stopped between its look at
+ * the clock and the fork dies with what it forked. */
+static void start(struct life *l, int fd) {
+    struct arena a = {0};
+    struct launch launch;
+    if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
+        _exit(1);
+    str_copy(l->scratch, sizeof(l->scratch), launch.scratch);
+    if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
+        tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
+        arena_fini(&a);
+        return;
+    }
+    l->deadline_counts = launch.deadline_required;
+    arm(l);
+    group_start(&l->group, &launch, l->deadline_counts ? l->fence_ns : 0, &events, l);
+    arm(l);
+    arena_fini(&a);
+}
+
+static void obey(struct life *l, const struct order *o, int fd) {
+    switch (o->kind) {
+    case ORDER_START:
+        start(l, fd);
+        return;
+    case ORDER_DEADLINE:
+        take_deadline(l, o);
+        break;
+    case ORDER_STOP:
+        group_stop(&l->group, o->signo, o->grace_ms);
+        break;
+    case ORDER_KILL:
+        group_kill(&l->group, GUARD_KILLED);
+        break;
+    case ORDER_SIGNAL:
+        group_signal(&l->group, o->signo);
+        break;
+    }
+    arm(l);
+}
+
+static void listen_to_agent(struct life *l) {
+    struct order o;
+    int fd = -1, got = 0;
+    while (l->agent >= 0 && (got = order_receive(l->agent, &o, sizeof(o), &fd)) > 0)
+        obey(l, &o, fd);
+    if (l->agent < 0 || got == -EAGAIN)
+        return;
+    file_close(&l->agent);
+    group_kill(&l->group, GUARD_KILLED);
+    arm(l);
+}
+
+/* The agent's newest deadline may still lie in the socket: it has been read before this. */
+static void look_at_clock(struct life *l) {
+    uint64_t times;
+    int64_t now = clock_boottime_ns();
+    if (read(l->timer, &times, sizeof(times)) < 0)
+        return;
+    if (l->deadline_counts && now >= l->fence_ns)
+        group_kill(&l->group, GUARD_FENCED);
+    else if (l->group.phase == GROUP_STOPPING && now >= l->group.grace_at_ns)
+        group_kill(&l->group, l->group.reason);
+    arm(l);
+}
+
+static void turn(struct life *l) {
+    struct pollfd fds[] = {
+        {l->agent, POLLIN | (l->queue_n ? POLLOUT : 0), 0},
+        {l->signals, POLLIN, 0},
+        {l->timer, POLLIN, 0},
+        {l->group.failures, POLLIN, 0},
+    };
+    struct signalfd_siginfo ignored;
+    if (poll(fds, 4, -1) < 0)
+        return;
+    flush_queue(l);
+    listen_to_agent(l);
+    look_at_clock(l);
+    group_read_failures(&l->group, &events, l);
+    if (read(l->signals, &ignored, sizeof(ignored)) > 0)
+        group_reap(&l->group, &events, l);
+}
+
+/* A signal that is meant for the launcher (Ctrl-C, a batch system's TERM to all) must not reach the
+ * guard: it ends by its socket, its timer or SIGKILL only. */
+static int begin(struct life *l) {
+    sigset_t all, child;
+    struct sigevent kill_me = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
+    *l = (struct life){.agent = AGENT_FD, .group = {.failures = -1}};
+    sigfillset(&all);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    signal(SIGCHLD, SIG_DFL);
+    prctl(PR_SET_NAME, GUARD_NAME);
+    l->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (l->signals < 0 || l->timer < 0 || timer_create(CLOCK_BOOTTIME, &kill_me, &l->reaper) < 0)
+        return -errno;
+    return prctl(PR_SET_CHILD_SUBREAPER, 1) < 0 ? -errno : 0;
+}
+
+int guard_main(void) {
+    struct life l;
+    int type = 0;
+    socklen_t size = sizeof(type);
+    if (getsockopt(AGENT_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET)
+        return 64;
+    fcntl(AGENT_FD, F_SETFD, FD_CLOEXEC);
+    process_close_from(AGENT_FD + 1);
+    if (begin(&l) < 0)
+        return 1;
+    while (l.agent >= 0 || l.group.phase != GROUP_NONE)
+        turn(&l);
+    if (l.scratch[0])
+        file_remove_tree(l.scratch, NULL);
+    for (size_t i = 0; i < l.queue_n; i++)
+        file_close(&l.queue[i].pidfd);
+    free(l.queue);
+    free(l.group.pids);
+    return 0;
+}

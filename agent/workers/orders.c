@@ -1,0 +1,170 @@
+#include "agent/workers/orders.h"
+
+#include "agent/base/buf.h"
+#include "agent/sys/file.h"
+#include "agent/workers/spec.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+union control {
+    char bytes[CMSG_SPACE(sizeof(int))];
+    struct cmsghdr align;
+};
+
+int order_send(int sock, const void *message, size_t size, int fd) {
+    struct iovec part = {(void *)message, size};
+    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
+    union control control = {{0}};
+    if (fd >= 0) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = sizeof(control.bytes);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(fd));
+        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+    }
+    ssize_t n;
+    do
+        n = sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? (errno == ECONNRESET ? -EPIPE : -errno) : 0;
+}
+
+int order_receive(int sock, void *message, size_t size, int *ret_fd) {
+    struct iovec part = {message, size};
+    union control control = {{0}};
+    struct msghdr msg = {.msg_iov = &part,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    ssize_t n;
+    do
+        n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == ECONNRESET ? 0 : -errno;
+    *ret_fd = -1;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+    return n == (ssize_t)size;
+}
+
+static void put_number(struct buf *b, uint32_t v) {
+    buf_put(b, &v, sizeof(v));
+}
+
+static void put_text(struct buf *b, const char *s) {
+    buf_put(b, s, strlen(s) + 1);
+}
+
+static void put_texts(struct buf *b, char *const *texts) {
+    uint32_t n = 0;
+    while (texts[n])
+        n++;
+    put_number(b, n);
+    for (uint32_t i = 0; i < n; i++)
+        put_text(b, texts[i]);
+}
+
+int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
+    struct buf b = {0};
+    put_number(&b, l->deadline_required);
+    put_text(&b, l->scratch);
+    put_number(&b, l->n);
+    for (uint32_t i = 0; i < l->n; i++) {
+        put_texts(&b, l->workers[i].argv);
+        put_texts(&b, l->workers[i].env);
+        put_text(&b, l->workers[i].out);
+        put_text(&b, l->workers[i].err);
+    }
+    int fd = memfd_create("rankrun-launch", MFD_CLOEXEC);
+    int code =
+        fd < 0 ? err_set(err, -errno, "make a memfd") : file_write_all(fd, b.data, b.len, err);
+    buf_fini(&b);
+    if (!code && lseek(fd, 0, SEEK_SET) < 0)
+        code = err_set(err, -errno, "rewind a memfd");
+    if (code)
+        file_close(&fd);
+    else
+        *ret_fd = fd;
+    return code;
+}
+
+/* What is left to read; a text or number that does not fit ends it for good. */
+struct reader {
+    const char *at, *end;
+    bool broken;
+};
+
+static uint32_t get_number(struct reader *r) {
+    uint32_t v = 0;
+    if (r->broken || (size_t)(r->end - r->at) < sizeof(v)) {
+        r->broken = true;
+        return 0;
+    }
+    memcpy(&v, r->at, sizeof(v));
+    r->at += sizeof(v);
+    return v;
+}
+
+static char *get_text(struct reader *r, struct arena *a) {
+    const char *nul = r->broken ? NULL : memchr(r->at, '\0', (size_t)(r->end - r->at));
+    if (!nul) {
+        r->broken = true;
+        return NULL;
+    }
+    char *text = arena_strdup(a, r->at);
+    r->at = nul + 1;
+    return text;
+}
+
+static char **get_texts(struct reader *r, struct arena *a) {
+    uint32_t n = get_number(r);
+    if (r->broken || n > (size_t)(r->end - r->at)) {
+        r->broken = true;
+        return NULL;
+    }
+    char **texts = arena_array(a, char *, n + 1);
+    for (uint32_t i = 0; i < n; i++)
+        texts[i] = get_text(r, a);
+    return texts;
+}
+
+static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) {
+    struct launch l = {.deadline_required = get_number(r) != 0};
+    l.scratch = get_text(r, a);
+    l.n = get_number(r);
+    if (r->broken || l.n > WORKERS_MAX)
+        return -EBADMSG;
+    l.workers = arena_array(a, struct launch_worker, l.n);
+    for (uint32_t i = 0; i < l.n; i++) {
+        l.workers[i].argv = get_texts(r, a);
+        l.workers[i].env = get_texts(r, a);
+        l.workers[i].out = get_text(r, a);
+        l.workers[i].err = get_text(r, a);
+    }
+    if (r->broken)
+        return -EBADMSG;
+    *ret = l;
+    return 0;
+}
+
+int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
+    struct buf b = {0};
+    int code = file_read_fd(fd, SIZE_MAX, &b, err);
+    file_close(&fd);
+    if (!code) {
+        struct reader r = {b.data, b.data + b.len, false};
+        code = launch_decode(&r, a, ret);
+        if (code)
+            err_set(err, code, "read a worker group");
+    }
+    buf_fini(&b);
+    return code;
+}

@@ -1,0 +1,117 @@
+#include "agent/workers/output.h"
+
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ERROR_FILE_MAX = 1 << 20 };
+
+int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err) {
+    const char *tmp = getenv("TMPDIR");
+    char id[128];
+    *o = (struct output){.scratch = !log_dir};
+    if (str_eq(log_dir, "/dev/null"))
+        return 0;
+    snprintf(id, sizeof(id), "%s", run_id);
+    for (char *p = id; *p; p++)
+        if (*p == '/')
+            *p = '_';
+    int code = log_dir ? file_make_dirs(log_dir, 0777, err) : 0;
+    if (code)
+        return code;
+    int n = log_dir ? snprintf(o->run_dir, sizeof(o->run_dir), "%s/%s_XXXXXXXX", log_dir, id)
+                    : snprintf(o->run_dir, sizeof(o->run_dir), "%s/rankrun_XXXXXXXX",
+                               tmp && tmp[0] ? tmp : "/tmp");
+    if (n >= (int)sizeof(o->run_dir))
+        code = err_set(err, -ENAMETOOLONG, "log directory %s", log_dir ? log_dir : tmp);
+    if (!code)
+        code = file_make_temp_dir(o->run_dir, err);
+    if (code)
+        o->run_dir[0] = '\0';
+    return code;
+}
+
+static void attempt_dir(const struct output *o, char ret[PATH_MAX]) {
+    snprintf(ret, PATH_MAX, "%s/attempt_%d", o->run_dir, o->restart_count);
+}
+
+static int keep_last(const struct output *o, struct err *err) {
+    char now[PATH_MAX], kept[PATH_MAX];
+    attempt_dir(o, now);
+    snprintf(kept, sizeof(kept), "%s/attempt_%d_round_%" PRIu64, o->run_dir, o->restart_count,
+             o->round);
+    return rename(now, kept) < 0 ? err_set(err, -errno, "rename %s to %s", now, kept) : 0;
+}
+
+int output_begin(struct output *o, const struct worker_spec *s, struct err *err) {
+    char attempt[PATH_MAX], dir[PATH_MAX];
+    if (!o->run_dir[0])
+        return 0;
+    int code = 0;
+    if (o->attempted && o->restart_count == s->restart_count)
+        code = keep_last(o, err);
+    o->restart_count = s->restart_count;
+    o->round = s->round;
+    attempt_dir(o, attempt);
+    for (int i = 0; !code && i < s->local_world_size; i++) {
+        int n = snprintf(dir, sizeof(dir), "%s/%d", attempt, i);
+        code = n < PATH_MAX ? file_make_dirs(dir, 0777, err)
+                            : err_set(err, -ENAMETOOLONG, "log directory %s", attempt);
+    }
+    o->attempted = !code;
+    return code;
+}
+
+static void name_file(const char *attempt, int local_rank, const char *name, char ret[PATH_MAX]) {
+    if (snprintf(ret, PATH_MAX, "%s/%d/%s", attempt, local_rank, name) >= PATH_MAX)
+        ret[0] = '\0'; /* output_begin has refused such a directory */
+}
+
+void output_files(const struct output *o, int local_rank, struct output_files *ret) {
+    char attempt[PATH_MAX];
+    *ret = (struct output_files){"", "", ""};
+    if (!o->run_dir[0])
+        return;
+    attempt_dir(o, attempt);
+    name_file(attempt, local_rank, "error.json", ret->error_json);
+    if (o->scratch)
+        return;
+    name_file(attempt, local_rank, "stdout.log", ret->out);
+    name_file(attempt, local_rank, "stderr.log", ret->err);
+}
+
+/* {"message": "text"} or {"message": {"message": "text", ...}}. */
+static const char *error_message(const struct json *root) {
+    const struct json *message = json_get(root, "message");
+    const char *text = json_string(message, NULL);
+    return text ? text : json_get_string(message, "message", NULL);
+}
+
+void output_error_text(const struct output *o, int local_rank, char *ret, size_t size) {
+    struct output_files files;
+    struct buf b = {0};
+    struct arena a = {0};
+    output_files(o, local_rank, &files);
+    ret[0] = '\0';
+    if (files.error_json[0] && file_read(files.error_json, ERROR_FILE_MAX, &b, NULL) == 0) {
+        const char *text = error_message(json_parse(&a, buf_str(&b), b.len, NULL));
+        if (text)
+            snprintf(ret, size, "%s", text);
+        else
+            snprintf(ret, size, "%s holds no error message", files.error_json);
+    }
+    arena_fini(&a);
+    buf_fini(&b);
+}
+
+void output_fini(struct output *o) {
+    if (o->scratch && o->run_dir[0])
+        file_remove_tree(o->run_dir, NULL);
+    o->run_dir[0] = '\0';
+}

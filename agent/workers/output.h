@@ -1,0 +1,42 @@
+/* output: the directories of the workers' logs and error files.
+ *
+ *   <log dir>/<run id>_XXXXXXXX/attempt_<restart count>/<local
+ * rank>/{stdout.log,stderr.log,error.json}
+ *
+ * as torchrun lays them out, one run directory per agent process. A round that comes at the same
+ * restart count (a membership change) does not destroy what the last one wrote: its directory is
+ * kept as attempt_<restart count>_round_<round>, and attempt_<n> is always the newest. Without a
+ * log directory there are only the error files, in a scratch directory that is removed at the end.
+ */
+#pragma once
+
+#include "agent/base/err.h"
+#include "agent/workers/spec.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct output {
+    char run_dir[PATH_MAX - 128]; /* "": --log-dir /dev/null, nothing is kept */
+    bool scratch;                 /* no log directory was given */
+    bool attempted;
+    int restart_count; /* of the newest attempt */
+    uint64_t round;
+};
+
+/* Paths of one worker; "": none. */
+struct output_files {
+    char out[PATH_MAX], err[PATH_MAX], error_json[PATH_MAX];
+};
+
+/* log_dir NULL: scratch. */
+int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err);
+/* Makes the directories of a round. */
+int output_begin(struct output *o, const struct worker_spec *s, struct err *err);
+void output_files(const struct output *o, int local_rank, struct output_files *ret);
+/* What the worker of the newest attempt left in its error file, one line or more; "" when it left
+ * none. A file that nobody can read is said to be one. */
+void output_error_text(const struct output *o, int local_rank, char *ret, size_t size);
+/* Removes a scratch directory. */
+void output_fini(struct output *o);
