@@ -70,6 +70,24 @@ const struct worker *round_rank(const struct round *r, int rank) {
     return NULL;
 }
 
+bool round_on_node(const struct round *r, const char *node) {
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->workers[i]->node, node))
+            return true;
+    return false;
+}
+
+int round_nodes(const struct round *r) {
+    int n = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        size_t k = 0;
+        while (k < i && !str_eq(r->workers[k]->node, r->workers[i]->node))
+            k++;
+        n += k == i;
+    }
+    return n;
+}
+
 const struct worker *round_outlives(const struct round *earlier, const struct round *later) {
     for (size_t i = 0; i < earlier->n; i++) {
         const struct worker *w = earlier->workers[i];

@@ -55,5 +55,7 @@ struct worker *rounds_worker(const struct rounds *rs,
                              int64_t pid);                         /* the newest with it, or NULL */
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
+int round_nodes(const struct round *r); /* how many nodes its workers run on */
+bool round_on_node(const struct round *r, const char *node);
 /* A worker of `earlier` that had not ended when `later` began, or NULL. */
 const struct worker *round_outlives(const struct round *earlier, const struct round *later);

@@ -24,5 +24,22 @@ struct check {
  * to judge where the job was meant to fail, an open question where it was meant to train. */
 bool check_sees_rounds(const struct trial *t, struct finding *f);
 
+/* By how much the harness's own loop was late at most between two moments. */
+int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns);
+
+/* The end of an agent, and whether a fault of the timeline has brought it about: killed it or its
+ * node, or told it to leave. */
+struct agent_end {
+    const char *node;
+    int64_t pid, start_ns, exit_ns; /* exit_ns 0: it was never seen to end */
+    int code, signal;
+    int64_t seq;          /* of its end, else of its start */
+    const char *fault_id; /* of the fault that ended it, NULL: none */
+    bool told_to_leave;   /* that fault was a node-leave */
+};
+/* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL). */
+size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
+enum { CHECK_AGENTS_MAX = 1024 };
+
 extern const struct check *const checks[]; /* alphabetical, NULL-ended */
 const struct check *check_find(const char *name);

@@ -14,14 +14,3 @@ const struct check *check_find(const char *name) {
             return checks[i];
     return NULL;
 }
-
-bool check_sees_rounds(const struct trial *t, struct finding *f) {
-    if (t->rounds->n)
-        return true;
-    if (t->scenario->expect.outcome == OUTCOME_SUCCEEDED)
-        finding_unknown(f, "No worker was seen to start, so nothing is known about the workers.",
-                        "no worker-start from rankprobe");
-    else
-        finding_skip(f, "no worker started, so there is nothing to judge");
-    return false;
-}

@@ -6,9 +6,27 @@
 
 #define CHECKS(X)                                                                                  \
     X(agreement)                                                                                   \
+    X(bounds)                                                                                      \
+    X(budget)                                                                                      \
+    X(cleanup)                                                                                     \
+    X(detect)                                                                                      \
     X(fired)                                                                                       \
+    X(harness_health)                                                                              \
+    X(job_ran)                                                                                     \
+    X(leftovers)                                                                                   \
+    X(liveness)                                                                                    \
+    X(model)                                                                                       \
+    X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \
-    X(ranks)
+    X(outcome)                                                                                     \
+    X(rank_order)                                                                                  \
+    X(ranks)                                                                                       \
+    X(recover)                                                                                     \
+    X(restart_count)                                                                               \
+    X(restarts)                                                                                    \
+    X(resume_step)                                                                                 \
+    X(samples)                                                                                     \
+    X(world_sizes)
 
 #define X(name) extern const struct check check_##name;
 CHECKS(X)

@@ -2,18 +2,6 @@
 
 /* The harness stamps what it receives; when its loop was late, two stamps that are closer together
  * than that may lie in the wrong order. */
-static int64_t lag_around(const struct history *h, int64_t t_ns) {
-    int64_t lag = 0;
-    history_each(r, h) {
-        if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
-            continue;
-        int64_t window = record_i64(r, "window_ns", 0), max = record_i64(r, "max_ns", 0);
-        if (r->t_ns >= t_ns && r->t_ns - window <= t_ns + max && max > lag)
-            lag = max;
-    }
-    return lag;
-}
-
 static void judge_pair(const struct trial *t, struct finding *f, const struct worker *old,
                        const struct round *next) {
     if (!old->exit_ns) {
@@ -26,7 +14,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
     }
     int64_t late = old->exit_ns - next->first_start_ns;
     const struct worker *first = next->workers[0];
-    if (late < lag_around(t->history, next->first_start_ns))
+    if (late < check_lag_ns(t->history, next->first_start_ns, old->exit_ns))
         finding_unknown(f, "One round at a time: the order of two stamps is not certain.",
                         "round %d began %.1f ms before rank %d on %s of round %d was seen to end, "
                         "which is less than the harness was late itself",

@@ -92,19 +92,8 @@ static bool judge_node(struct finding *f, const struct round *r, const char *nod
     return true;
 }
 
-static int nodes_of(const struct round *r) {
-    int n = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        bool seen = false;
-        for (size_t k = 0; k < i; k++)
-            seen |= str_eq(r->workers[i]->node, r->workers[k]->node);
-        n += !seen;
-    }
-    return n;
-}
-
 static bool judge_groups(struct finding *f, const struct round *r) {
-    int nodes = nodes_of(r);
+    int nodes = round_nodes(r);
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
         if (w->group_rank < 0 || w->group_rank >= nodes)

@@ -1,119 +1,71 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
-#include "tests/harness/checks/planted.h"
+#include "tests/harness/checks/wrongs.h"
 
 #include "harness/checks/check.h"
 
-struct wrong {
-    const char *check;
-    enum finding_status status;
-    const char *seen;    /* part of what the finding says */
-    const char *history; /* of tests/histories */
-    struct edit edits[EDITS_MAX];
-};
-
-#define KILLED  "worker-killed"
-#define DARK    "node-powered-off"
-#define FAIL    FINDING_FAIL
-#define UNKNOWN FINDING_UNKNOWN
-#define PASS    FINDING_PASS
-#define SKIP    FINDING_SKIP
-
-static const struct wrong wrongs[] = {
-    {"agreement",
-     FAIL,
-     "MASTER_PORT is 40001 for rank 0 on n0 and 40009 for rank 2 on n2",
-     DARK,
-     {{"\"pid\":112,\"argv0\"", NULL, "\"40001\"", "\"40009\""}}},
-    {"agreement",
-     FAIL,
-     "TORCHELASTIC_RESTART_COUNT is 1 for rank 0",
-     KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""}}},
-    {"agreement",
-     FAIL,
-     "TORCHELASTIC_MAX_RESTARTS is 3",
-     KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "MAX_RESTARTS\":\"3\"", "MAX_RESTARTS\":\"0\""}}},
-    {"agreement", UNKNOWN, "no worker-start", KILLED, {{"\"source\":\"probe\"", NULL, "x", NULL}}},
-    {"fired",
-     FAIL,
-     "it fired 0 times: its moment did not come",
-     KILLED,
-     {{"fault-fired", NULL, "", NULL},
-      {"fault-in-force", NULL, "", NULL},
-      {"fault-evidence", NULL, "", NULL}}},
-    {"fired",
-     UNKNOWN,
-     "nothing outside shows that it was felt",
-     KILLED,
-     {{"fault-evidence", NULL, "", NULL}}},
-    {"fired",
-     UNKNOWN,
-     "nothing outside shows",
-     DARK,
-     {{"fault-evidence", NULL, "\"wire\"", "\"launcher\""}}},
-    {"fired",
-     FAIL,
-     "no such process",
-     KILLED,
-     {{"fault-in-force", NULL, NULL,
-       "{\"t\":1080000000,\"source\":\"harness\",\"kind\":\"fault-failed\",\"id\":\"kill\",\"n\":1,"
-       "\"error\":\"no such process\"}"},
-      {"fault-in-force", NULL, "", NULL}}},
-    {"one_round",
-     FAIL,
-     "rank 0 on n0 of round 2 started while rank 0 on n0 of round 1 was alive",
-     KILLED,
-     {{"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":1077"}}},
-    {"one_round",
-     UNKNOWN,
-     "was never seen to end",
-     KILLED,
-     {{"worker-exit", "\"pid\":110", "", NULL}}},
-    {"one_round",
-     UNKNOWN,
-     "less than the harness was late itself",
-     KILLED,
-     {{"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":1077"},
-      {"\"lag\"", NULL, "\"max_ns\":300000", "\"max_ns\":5000000"}}},
-    {"ranks",
-     FAIL,
-     "RANK 0 was given twice in one group: on n0 and on n1",
-     DARK,
-     {{"\"pid\":121,\"argv0\"", NULL, "\"RANK\":\"1\"", "\"RANK\":\"0\""}}},
-    {"ranks",
-     FAIL,
-     "was given RANK=2, WORLD_SIZE=2",
-     DARK,
-     {{"\"pid\":121,\"argv0\"", NULL, "\"RANK\":\"1\"", "\"RANK\":\"2\""}}},
-    {"ranks",
-     FAIL,
-     "rank 1 on n0 has LOCAL_RANK 0, it is number 1",
-     KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "LOCAL_RANK\":\"1\"", "LOCAL_RANK\":\"0\""}}},
-    {"ranks",
-     FAIL,
-     "was started without MASTER_ADDR",
-     KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "\"MASTER_ADDR\":\"n0\",", ""}}},
-    {"ranks",
-     FAIL,
-     "ranks 0 and 1 both have ROLE_RANK 0",
-     KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "ROLE_RANK\":\"1\"", "ROLE_RANK\":\"0\""}}},
-    {"ranks",
-     FAIL,
-     "n0 and n1 both have GROUP_RANK 0",
-     DARK,
-     {{"\"pid\":121,\"argv0\"", NULL, "GROUP_RANK\":\"1\"", "GROUP_RANK\":\"0\""}}},
-    {"ranks",
-     FAIL,
-     "was told 4, the node has 2",
-     KILLED,
-     {{"\"argv0\"", NULL, "LOCAL_WORLD_SIZE\":\"2\"", "LOCAL_WORLD_SIZE\":\"4\""}}},
-};
-
-enum { WRONGS = sizeof(wrongs) / sizeof(*wrongs) };
+/* The launcher and the job say that all is well, in the very words of the evidence. */
+static const char lies[] =
+    "{\"t\":1159000000,\"source\":\"launcher\",\"kind\":\"agent-start\",\"node\":\"n0\",\"pid\":"
+    "100}"
+    "\n{\"seq\":0,\"t\":1159000001,\"source\":\"launcher\",\"kind\":\"agent-exit\",\"node\":\"n0\","
+    "\"pid\":100,\"code\":0}"
+    "\n{\"seq\":0,\"t\":2025000000,\"source\":\"launcher\",\"kind\":\"agent-exit\",\"node\":\"n1\","
+    "\"pid\":101,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1073000000,\"source\":\"launcher\",\"kind\":\"worker-exit\",\"node\":"
+    "\"n0\",\"pid\":110,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1159000000,\"source\":\"launcher\",\"kind\":\"worker-exit\",\"node\":"
+    "\"n0\",\"pid\":121,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1159000000,\"source\":\"launcher\",\"kind\":\"leftovers\",\"node\":\"n0\","
+    "\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]}"
+    "\n{\"seq\":0,\"t\":2030000000,\"source\":\"launcher\",\"kind\":\"leftovers\",\"node\":\"n2\","
+    "\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"launcher\",\"kind\":\"fault-fired\",\"id\":"
+    "\"kill\",\"n\":1,\"fault\":\"worker-kill\"}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"launcher\",\"kind\":\"fault-in-force\",\"id\":"
+    "\"kill\",\"n\":1,\"fault\":\"worker-kill\",\"t0\":1071000000}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"launcher\",\"kind\":\"fault-evidence\",\"id\":"
+    "\"kill\",\"n\":1,\"what\":\"it was felt\"}"
+    "\n{\"seq\":0,\"t\":1092000000,\"source\":\"launcher\",\"kind\":\"fault-evidence\",\"id\":"
+    "\"dark\",\"n\":1,\"what\":\"it was felt\"}"
+    "\n{\"seq\":0,\"t\":1074000000,\"source\":\"launcher\",\"kind\":\"checkpoints\",\"round\":1,"
+    "\"dir\":\"x\",\"newest\":4,\"complete\":[{\"step\":4,\"round\":1,\"path\":\"x\"}],\"damaged\":"
+    "[]}"
+    "\n{\"seq\":0,\"t\":1076000000,\"source\":\"launcher\",\"kind\":\"worker-start\",\"node\":"
+    "\"n0\",\"pid\":121,\"argv0\":\"x\",\"env\":{\"RANK\":\"1\",\"WORLD_SIZE\":\"2\"}}"
+    "\n{\"seq\":0,\"t\":1000000000,\"source\":\"launcher\",\"kind\":\"control\",\"model\":\"3f\"}"
+    "\n{\"seq\":0,\"t\":1169000000,\"source\":\"launcher\",\"kind\":\"job-end\",\"why\":\"ended\"}"
+    "\n{\"seq\":0,\"t\":1169000000,\"source\":\"launcher\",\"kind\":\"health\",\"left\":[],"
+    "\"complete\":true}"
+    "\n{\"seq\":0,\"t\":1159000000,\"source\":\"job\",\"kind\":\"agent-start\",\"node\":\"n0\","
+    "\"pid\":100}"
+    "\n{\"seq\":0,\"t\":1159000001,\"source\":\"job\",\"kind\":\"agent-exit\",\"node\":\"n0\","
+    "\"pid\":100,\"code\":0}"
+    "\n{\"seq\":0,\"t\":2025000000,\"source\":\"job\",\"kind\":\"agent-exit\",\"node\":\"n1\","
+    "\"pid\":101,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1073000000,\"source\":\"job\",\"kind\":\"worker-exit\",\"node\":\"n0\","
+    "\"pid\":110,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1159000000,\"source\":\"job\",\"kind\":\"worker-exit\",\"node\":\"n0\","
+    "\"pid\":121,\"code\":0}"
+    "\n{\"seq\":0,\"t\":1159000000,\"source\":\"job\",\"kind\":\"leftovers\",\"node\":\"n0\","
+    "\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]}"
+    "\n{\"seq\":0,\"t\":2030000000,\"source\":\"job\",\"kind\":\"leftovers\",\"node\":\"n2\","
+    "\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"job\",\"kind\":\"fault-fired\",\"id\":\"kill\","
+    "\"n\":1,\"fault\":\"worker-kill\"}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"job\",\"kind\":\"fault-in-force\",\"id\":\"kill\","
+    "\"n\":1,\"fault\":\"worker-kill\",\"t0\":1071000000}"
+    "\n{\"seq\":0,\"t\":1072000000,\"source\":\"job\",\"kind\":\"fault-evidence\",\"id\":\"kill\","
+    "\"n\":1,\"what\":\"it was felt\"}"
+    "\n{\"seq\":0,\"t\":1092000000,\"source\":\"job\",\"kind\":\"fault-evidence\",\"id\":\"dark\","
+    "\"n\":1,\"what\":\"it was felt\"}"
+    "\n{\"seq\":0,\"t\":1074000000,\"source\":\"job\",\"kind\":\"checkpoints\",\"round\":1,\"dir\":"
+    "\"x\",\"newest\":4,\"complete\":[{\"step\":4,\"round\":1,\"path\":\"x\"}],\"damaged\":[]}"
+    "\n{\"seq\":0,\"t\":1076000000,\"source\":\"job\",\"kind\":\"worker-start\",\"node\":\"n0\","
+    "\"pid\":121,\"argv0\":\"x\",\"env\":{\"RANK\":\"1\",\"WORLD_SIZE\":\"2\"}}"
+    "\n{\"seq\":0,\"t\":1000000000,\"source\":\"job\",\"kind\":\"control\",\"model\":\"3f\"}"
+    "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"job-end\",\"why\":\"ended\"}"
+    "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"health\",\"left\":[],\"complete\":"
+    "true}";
 
 static const struct finding *finding_of(const struct verdict *v, const char *check) {
     for (size_t i = 0; i < v->n; i++)
@@ -146,24 +98,39 @@ static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
     }
 }
 
-static void test_each_planted_wrong_is_caught_by_its_check(void **state) {
-    (void)state;
-    int wrong = 0;
+static int count_uncaught(bool with_lies) {
+    int uncaught = 0;
     for (size_t i = 0; i < WRONGS; i++) {
         struct history h;
         struct verdict v;
-        planted_load(&h, wrongs[i].history, wrongs[i].edits);
+        struct edit edits[EDITS_MAX + 1] = {0};
+        size_t n = 0;
+        for (; n < EDITS_MAX && wrongs[i].edits[n].line; n++)
+            edits[n] = wrongs[i].edits[n];
+        if (with_lies)
+            edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
+        planted_load(&h, wrongs[i].history, edits);
         judge(&v, &h, wrongs[i].history);
         const struct finding *f = finding_of(&v, wrongs[i].check);
         if (f->status != wrongs[i].status || !strstr(f->seen, wrongs[i].seen)) {
             print_error("wrong %zu: %s: %s, \"%s\"; expected %s, \"%s\"\n", i, f->check,
                         finding_status_name(f->status), f->seen,
                         finding_status_name(wrongs[i].status), wrongs[i].seen);
-            wrong++;
+            uncaught++;
         }
         history_fini(&h);
     }
-    assert_int_equal(wrong, 0);
+    return uncaught;
+}
+
+static void test_each_planted_wrong_is_caught_by_its_check(void **state) {
+    (void)state;
+    assert_int_equal(count_uncaught(false), 0);
+}
+
+static void test_no_lie_of_launcher_or_job_changes_what_is_found(void **state) {
+    (void)state;
+    assert_int_equal(count_uncaught(true), 0);
 }
 
 static void test_every_check_of_the_table_has_a_wrong_that_it_catches(void **state) {
@@ -192,6 +159,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_check_passes_a_run_in_which_all_is_well),
         cmocka_unit_test(test_each_planted_wrong_is_caught_by_its_check),
+        cmocka_unit_test(test_no_lie_of_launcher_or_job_changes_what_is_found),
         cmocka_unit_test(test_every_check_of_the_table_has_a_wrong_that_it_catches),
         cmocka_unit_test(test_the_table_is_in_alphabetical_order_and_complete),
     };

@@ -1,0 +1,72 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char broken[] = "Budget: a job is restarted max_restarts times, then it fails.";
+
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w) {
+    int max = t->scenario->job.max_restarts;
+    char expected[200];
+    if (w->max_restarts != max) {
+        snprintf(expected, sizeof(expected), "TORCHELASTIC_MAX_RESTARTS=%d", max);
+        finding_fail(f, broken, expected, "rank %d on %s of round %d was given %s", w->rank,
+                     w->node, w->round,
+                     json_get_string(w->env, "TORCHELASTIC_MAX_RESTARTS", "(nothing)"));
+    } else if (w->restart_count > max) {
+        snprintf(expected, sizeof(expected), "no round after restart %d", max);
+        finding_fail(f, broken, expected, "round %d was started with restart count %d", w->round,
+                     w->restart_count);
+    } else {
+        return true;
+    }
+    finding_prove(f, w->start_seq);
+    return false;
+}
+
+/* The other direction: giving up while there is budget left and enough nodes to go on. */
+static bool judge_end(const struct trial *t, struct finding *f) {
+    const struct round *last = rounds_last_complete(t->rounds);
+    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
+    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+    int failed = 0,
+        left = last ? t->scenario->job.max_restarts - last->workers[0]->restart_count : 0;
+    for (size_t i = 0; i < n; i++) {
+        if (agents[i].fault_id || !agents[i].exit_ns || agents[i].signal || agents[i].code != 1)
+            continue;
+        failed++;
+        finding_prove(f, agents[i].seq);
+    }
+    free(agents);
+    if (left <= 0 || failed < t->scenario->job.min_nodes || t->scenario->torchrun_semantics) {
+        f->evidence[0] = 0;
+        return true;
+    }
+    finding_fail(f, broken, "the job goes on while restarts are left and enough nodes are there",
+                 "%d agent%s gave up after round %d with %d of %d restarts left", failed,
+                 failed == 1 ? "" : "s", last->number, left, t->scenario->job.max_restarts);
+    return false;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    if (!check_sees_rounds(t, f))
+        return;
+    for (size_t i = 0; i < t->rounds->workers_n; i++)
+        if (!judge_worker(t, f, t->rounds->workers[i]))
+            return;
+    if (judge_end(t, f))
+        finding_pass(f, "never above max_restarts, %d", t->scenario->job.max_restarts);
+}
+
+const struct check check_budget = {
+    .name = "budget",
+    .summary = "no round is started beyond max_restarts, and none is given away",
+    .text = "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
+            "no round starts with a restart count above it; and the job does not fail while "
+            "restarts are left and enough agents are there to go on.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};

@@ -1,0 +1,71 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+bool check_sees_rounds(const struct trial *t, struct finding *f) {
+    if (t->rounds->n)
+        return true;
+    if (t->scenario->expect.outcome == OUTCOME_SUCCEEDED)
+        finding_unknown(f, "No worker was seen to start, so nothing is known about the workers.",
+                        "no worker-start from rankprobe");
+    else
+        finding_skip(f, "no worker started, so there is nothing to judge");
+    return false;
+}
+
+int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns) {
+    int64_t lag = 0;
+    history_each(r, h) {
+        if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
+            continue;
+        int64_t max = record_i64(r, "max_ns", 0);
+        int64_t begin_ns = r->t_ns - record_i64(r, "window_ns", 0) - max;
+        if (r->t_ns >= from_ns && begin_ns <= to_ns && max > lag)
+            lag = max;
+    }
+    return lag;
+}
+
+/* ---- agents ---- */
+
+static void note_end(struct agent_end *v, size_t n, const struct record *r) {
+    for (size_t i = n; i-- > 0;)
+        if (v[i].pid == r->pid && str_eq(v[i].node, r->node) && !v[i].exit_ns) {
+            v[i].exit_ns = r->t_ns;
+            v[i].code = (int)record_i64(r, "code", 0);
+            v[i].signal = (int)record_i64(r, "signal", 0);
+            v[i].seq = r->seq;
+            return;
+        }
+}
+
+/* The fault must have fired while the agent lived; that it came in force says that it took it. */
+static void note_fault(struct agent_end *a, const struct incidents *is) {
+    for (size_t i = 0; i < is->n; i++) {
+        const struct incident *f = is->v[i];
+        if (!f->ends_node || !f->in_force || f->t0_ns < a->start_ns ||
+            (a->exit_ns && f->fired_ns > a->exit_ns))
+            continue;
+        for (size_t k = 0; k < f->targets_n; k++)
+            if (str_eq(f->targets[k].node, a->node)) {
+                a->fault_id = f->id;
+                a->told_to_leave = str_eq(f->fault, "node-leave");
+            }
+    }
+}
+
+size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
+    size_t n = 0;
+    history_each(r, t->history) {
+        if (r->source != SOURCE_KERNEL)
+            continue;
+        if (record_is(r, "agent-start") && n < max)
+            ret[n++] = (struct agent_end){
+                .node = r->node, .pid = r->pid, .start_ns = r->t_ns, .seq = r->seq};
+        else if (record_is(r, "agent-exit"))
+            note_end(ret, n, r);
+    }
+    for (size_t i = 0; i < n; i++)
+        note_fault(&ret[i], t->incidents);
+    return n;
+}

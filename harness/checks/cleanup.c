@@ -1,0 +1,33 @@
+#include "harness/checks/check.h"
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct record *health = history_newest(t->history, SOURCE_HARNESS, "health");
+    if (!health) {
+        finding_skip(f, "the harness did not come to look (see harness_health)");
+        return;
+    }
+    const struct json *left = record_get(health, "left");
+    const char *first = json_string(json_first(left), NULL);
+    finding_prove(f, health->seq);
+    if (first)
+        finding_fail(f, "Cleanup: the harness leaves nothing behind on the host.",
+                     "no process, namespace, device, mount or directory of the run",
+                     "%zu left: %s%s (rankquake clean takes it away)", left->length, first,
+                     left->length > 1 ? ", ..." : "");
+    else if (!json_get_bool(health->fields, "complete", false))
+        finding_unknown(f, "Cleanup: the harness leaves nothing behind on the host.",
+                        "the host could not be searched to the end");
+    else
+        finding_pass(f, "nothing is left on the host");
+}
+
+const struct check check_cleanup = {
+    .name = "cleanup",
+    .summary = "after the run nothing of it is left on the host",
+    .text = "Looked for by the harness itself after the last node is down: processes, namespaces, "
+            "devices, mounts, cgroups and scratch directories of the run. What a launcher leaves "
+            "behind inside its node is the check leftovers.",
+    .class = CLASS_CLEANUP,
+    .sources = 0,
+    .judge = judge,
+};

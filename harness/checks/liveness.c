@@ -1,0 +1,34 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct record *limit = history_newest(t->history, SOURCE_HARNESS, "limit");
+    if (!limit) {
+        finding_pass(f, "the job kept going and came to an end");
+        return;
+    }
+    const char *name = record_text(limit, "name");
+    double s = (double)record_i64(limit, "ns", 0) / 1e9;
+    if (str_eq(name, "start"))
+        finding_fail(f, "Liveness: the job gets going.", "the first step of all workers in time",
+                     "no first step of all workers within limits.start, %g s", s);
+    else if (str_eq(name, "stall"))
+        finding_fail(f, "Liveness: the job goes on when nothing is broken.",
+                     "the next step in time", "no step for %g s (limits.stall)", s);
+    else
+        finding_fail(f, "Liveness: the job comes to an end.", "the end of the job in time",
+                     "it was still running after %g s (limits.%s)", s, name);
+    finding_prove(f, limit->seq);
+}
+
+const struct check check_liveness = {
+    .name = "liveness",
+    .summary = "the job never stands still for longer than its limits",
+    .text = "limits.start bounds the first step of all workers, limits.stall the time without a "
+            "step although nothing is broken, limits.total the whole run. What passes one of them "
+            "is stopped, with the stacks of its processes kept in the run directory.",
+    .class = CLASS_INVARIANT,
+    .sources = 0,
+    .judge = judge,
+};

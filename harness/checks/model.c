@@ -1,0 +1,63 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+
+static const char broken[] = "Model: the disturbed run ends with the model of the undisturbed one.";
+
+/* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
+static bool judge_worker(struct finding *f, const struct worker *w, const char *model) {
+    char expected[200];
+    if (w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal && str_eq(w->model, model))
+        return true;
+    finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+    snprintf(expected, sizeof(expected), "model %s", model);
+    if (!w->exit_ns || (w->exit_known && (w->exit_code || w->exit_signal)))
+        finding_fail(f, broken, expected, "rank %d on %s did not end well", w->rank, w->node);
+    else if (!w->exit_known)
+        finding_unknown(f, broken, "this kernel does not tell how rank %d on %s ended", w->rank,
+                        w->node);
+    else if (!*w->model && !w->lost_events)
+        finding_fail(f, broken, expected, "rank %d on %s ended without naming its model", w->rank,
+                     w->node);
+    else if (!*w->model)
+        finding_unknown(f, broken, "%lld events of rank %d on %s were lost, its model among them",
+                        (long long)w->lost_events, w->rank, w->node);
+    else
+        finding_fail(f, broken, expected, "model %s on rank %d (%s)", w->model, w->rank, w->node);
+    return false;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
+    const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
+    const char *model = control ? record_text(control, "model") : "";
+    if (!t->scenario->expect.model_same) {
+        finding_skip(f, "the scenario does not compare models");
+        return;
+    }
+    if (!*model) {
+        finding_unknown(f, broken, "the undisturbed run gave no model to compare with");
+        return;
+    }
+    if (!last || !last->complete) {
+        finding_unknown(f, broken, "there is no complete last round to take a model from");
+        return;
+    }
+    for (size_t i = 0; i < last->n; i++)
+        if (!judge_worker(f, last->workers[i], model))
+            return;
+    finding_pass(f, "%.16s... on all %zu workers, as undisturbed", model, last->n);
+}
+
+const struct check check_model = {
+    .name = "model",
+    .summary = "the job ends with the same model as the undisturbed run",
+    .text = "expect.model: same-as-undisturbed. The hash that every worker of the last round names "
+            "when it is done must be the control run's, and the worker must have ended well. One "
+            "sample lost or counted twice, one stale byte, and it differs.",
+    .class = CLASS_EXPECT,
+    .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
+    .judge = judge,
+};

@@ -1,0 +1,121 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char broken[] =
+    "Outcome: all agents end alike, and success means that all workers did.";
+
+enum { EXIT_LEFT_ON_TERM = 143 };
+
+/* A job that the harness had to stop has no outcome of its own. */
+static bool stopped_by_harness(const struct trial *t) {
+    const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
+    return end && !str_eq(record_text(end, "why"), "ended");
+}
+
+static bool judge_agent(struct finding *f, const struct agent_end *a) {
+    if (a->fault_id && !a->told_to_leave)
+        return true;
+    if (!a->exit_ns)
+        finding_fail(f, broken, "every agent ends with the job", "the agent of %s never ended",
+                     a->node);
+    else if (a->told_to_leave && a->code != EXIT_LEFT_ON_TERM)
+        finding_fail(f, broken, "an agent that was told to leave ends 143",
+                     "the agent of %s ended with code %d, signal %d", a->node, a->code, a->signal);
+    else if (!a->told_to_leave && a->signal)
+        finding_fail(f, broken, "an agent ends by itself", "the agent of %s died on signal %d",
+                     a->node, a->signal);
+    else if (!a->told_to_leave && a->code != 0 && a->code != 1)
+        finding_fail(f, broken, "an agent ends 0 (the job succeeded) or 1 (it failed)",
+                     "the agent of %s ended %d", a->node, a->code);
+    else
+        return true;
+    finding_prove(f, a->seq);
+    return false;
+}
+
+static bool judge_alike(struct finding *f, const struct agent_end *v, size_t n,
+                        const struct agent_end **ret_any) {
+    for (size_t i = 0; i < n; i++) {
+        if (!judge_agent(f, &v[i]))
+            return false;
+        if (v[i].fault_id)
+            continue;
+        if (*ret_any && (*ret_any)->code != v[i].code) {
+            finding_fail(f, broken, "one outcome for all agents",
+                         "the agent of %s ended %d, the agent of %s ended %d", (*ret_any)->node,
+                         (*ret_any)->code, v[i].node, v[i].code);
+            finding_prove(f, (*ret_any)->seq);
+            finding_prove(f, v[i].seq);
+            return false;
+        }
+        *ret_any = &v[i];
+    }
+    return true;
+}
+
+/* What a launcher calls success must have been one, worker by worker, in the last round. */
+static void judge_success(const struct trial *t, struct finding *f) {
+    const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
+    if (!last || !last->complete) {
+        finding_fail(f, broken, "a complete last round", "the agents ended 0, but %s",
+                     last ? "the last round never became complete" : "no worker was ever started");
+        return;
+    }
+    for (size_t i = 0; i < last->n; i++) {
+        const struct worker *w = last->workers[i];
+        if (!w->exit_ns)
+            finding_fail(f, broken, "every worker of the last round ended 0",
+                         "the agents ended 0, but rank %d on %s was never seen to end", w->rank,
+                         w->node);
+        else if (!w->exit_known)
+            finding_unknown(f, broken, "this kernel does not tell how rank %d on %s ended", w->rank,
+                            w->node);
+        else if (w->exit_signal)
+            finding_fail(f, broken, "every worker of the last round ended 0",
+                         "the agents ended 0, but rank %d on %s died on signal %d", w->rank,
+                         w->node, w->exit_signal);
+        else if (w->exit_code)
+            finding_fail(f, broken, "every worker of the last round ended 0",
+                         "the agents ended 0, but rank %d on %s ended %d", w->rank, w->node,
+                         w->exit_code);
+        else
+            continue;
+        finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+        return;
+    }
+    finding_pass(f, "all agents ended 0, and so did the %zu workers of round %d", last->n,
+                 last->number);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
+    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+    const struct agent_end *any = NULL;
+    if (stopped_by_harness(t))
+        finding_skip(f, "the harness stopped the job");
+    else if (!n)
+        finding_unknown(f, broken, "no agent was seen to start");
+    else if (judge_alike(f, agents, n, &any)) {
+        if (any && any->code == 0)
+            judge_success(t, f);
+        else
+            finding_pass(f, any ? "all agents ended 1: the job failed"
+                                : "every agent was taken away by a fault");
+    }
+    free(agents);
+}
+
+const struct check check_one_outcome = {
+    .name = "one_outcome",
+    .summary = "all agents end alike, and success means that every worker succeeded",
+    .text = "Every agent ends 0 or every agent ends 1, but for those that a fault killed; one that "
+            "was told to leave ends 143. When they end 0, every worker of the last round has ended "
+            "0 as the kernel saw it.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(KERNEL) | SOURCES(PROBE),
+    .judge = judge,
+};

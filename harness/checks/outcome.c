@@ -1,0 +1,87 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char broken[] = "Outcome: the job ends as the scenario expects.";
+
+/* In the words of expect.outcome; "" when the agents' ends do not add up to one. */
+static const char *outcome_of(const struct trial *t, const struct agent_end *v, size_t n,
+                              struct finding *f) {
+    size_t succeeded = 0, failed = 0, stopped = 0, judged = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].fault_id)
+            continue;
+        judged++;
+        succeeded += v[i].exit_ns && !v[i].signal && v[i].code == 0;
+        failed += v[i].exit_ns && !v[i].signal && v[i].code == 1;
+        stopped += v[i].exit_ns && (v[i].signal || v[i].code > 128);
+        finding_prove(f, v[i].seq);
+    }
+    const struct round *last = rounds_last_complete(t->rounds);
+    for (size_t i = 0; last && i < last->n; i++)
+        if (!last->workers[i]->exit_ns || last->workers[i]->exit_code ||
+            last->workers[i]->exit_signal)
+            last = NULL;
+    if (judged && succeeded == judged)
+        return last ? "succeeded" : "";
+    if (judged && failed == judged)
+        return "failed";
+    return stopped && stopped + succeeded + failed == judged ? "stopped" : "";
+}
+
+static void describe(char *out, size_t size, const struct agent_end *v, size_t n) {
+    size_t at = 0;
+    *out = 0;
+    for (size_t i = 0; i < n && at < size; i++) {
+        const char *comma = i ? ", " : "";
+        if (!v[i].exit_ns)
+            at += (size_t)snprintf(out + at, size - at, "%s%s still ran", comma, v[i].node);
+        else if (v[i].signal)
+            at += (size_t)snprintf(out + at, size - at, "%s%s on signal %d", comma, v[i].node,
+                                   v[i].signal);
+        else
+            at += (size_t)snprintf(out + at, size - at, "%s%s %d", comma, v[i].node, v[i].code);
+    }
+}
+
+static void judge_agents(const struct trial *t, struct finding *f, const struct agent_end *v,
+                         size_t n) {
+    static const char *const names[] = {"succeeded", "failed", "stopped"};
+    const char *wanted = names[t->scenario->expect.outcome], *seen = outcome_of(t, v, n, f);
+    char expected[200], ends[200];
+    if (str_eq(wanted, seen)) {
+        finding_pass(f, "%s", seen);
+        return;
+    }
+    snprintf(expected, sizeof(expected), "outcome: %s", wanted);
+    describe(ends, sizeof(ends), v, n);
+    if (*seen)
+        finding_fail(f, broken, expected, "it %s%s (agents ended: %s)",
+                     str_eq(seen, "stopped") ? "was " : "", seen, ends);
+    else
+        finding_fail(f, broken, expected, "no one outcome (agents ended: %s)", ends);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
+    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+    if (n)
+        judge_agents(t, f, agents, n);
+    else
+        finding_unknown(f, broken, "no agent was seen to start");
+    free(agents);
+}
+
+const struct check check_outcome = {
+    .name = "outcome",
+    .summary = "the job succeeds, fails or is stopped as the scenario expects",
+    .text = "expect.outcome: succeeded (every agent ends 0 but those that a fault ended, and every "
+            "worker of the last round), failed (every agent ends 1) or stopped (by a signal). "
+            "Judged by the exit codes that the kernel gave, never by what was printed.",
+    .class = CLASS_EXPECT,
+    .sources = SOURCES(KERNEL) | SOURCES(PROBE),
+    .judge = judge,
+};

@@ -1,0 +1,90 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+static const char broken[] = "Order: nodes that survive keep their order, and rank 0 among them.";
+
+static int group_of(const struct round *r, const char *node) {
+    for (size_t i = 0; i < r->n; i++)
+        if (str_eq(r->workers[i]->node, node))
+            return r->workers[i]->group_rank;
+    return -1;
+}
+
+/* A node survives when its workers are in both rounds and its agent lived from one to the other. */
+static bool survives(const struct trial *t, const struct round *a, const struct round *b,
+                     const char *node) {
+    if (!round_on_node(a, node) || !round_on_node(b, node))
+        return false;
+    history_each(r, t->history) if (record_is(r, "agent-exit") && str_eq(r->node, node) &&
+                                    r->t_ns >= a->first_start_ns &&
+                                    r->t_ns <= b->first_start_ns) return false;
+    return true;
+}
+
+static bool judge_order(const struct trial *t, struct finding *f, const struct round *a,
+                        const struct round *b) {
+    for (size_t i = 0; i < a->n; i++)
+        for (size_t k = 0; k < a->n; k++) {
+            const char *one = a->workers[i]->node, *two = a->workers[k]->node;
+            if (group_of(a, one) >= group_of(a, two) || group_of(b, one) <= group_of(b, two) ||
+                !survives(t, a, b, one) || !survives(t, a, b, two))
+                continue;
+            finding_fail(f, broken, "the order of the round before",
+                         "%s came before %s in round %d and after it in round %d", one, two,
+                         a->number, b->number);
+            finding_prove(f, b->workers[0]->start_seq);
+            return false;
+        }
+    return true;
+}
+
+static bool judge_first(const struct trial *t, struct finding *f, const struct round *a,
+                        const struct round *b) {
+    const struct worker *first = round_rank(b, 0);
+    if (!first || survives(t, a, b, first->node))
+        return true;
+    for (size_t i = 0; i < b->n; i++) {
+        const char *node = b->workers[i]->node;
+        if (!survives(t, a, b, node))
+            continue;
+        finding_fail(f, broken, "rank 0 on a node that has the job's state",
+                     "rank 0 of round %d is on %s, which is new, although %s survived round %d",
+                     b->number, first->node, node, a->number);
+        finding_prove(f, first->start_seq);
+        return false;
+    }
+    return true;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    int pairs = 0;
+    if (t->scenario->torchrun_semantics) {
+        finding_skip(f, "torchrun gives no order of the nodes");
+        return;
+    }
+    if (!check_sees_rounds(t, f))
+        return;
+    for (size_t i = 1; i < rs->n; i++) {
+        if (!rs->v[i - 1]->complete || !rs->v[i]->complete)
+            continue;
+        if (!judge_order(t, f, rs->v[i - 1], rs->v[i]) ||
+            !judge_first(t, f, rs->v[i - 1], rs->v[i]))
+            return;
+        pairs++;
+    }
+    finding_pass(f, "the order was kept through %d change%s of round", pairs,
+                 pairs == 1 ? "" : "s");
+}
+
+const struct check check_rank_order = {
+    .name = "rank_order",
+    .summary = "nodes that survive a round keep their order; rank 0 is on one of them",
+    .text = "Rank 0 often holds what the others need: the newest state, the checkpoint to "
+            "broadcast. So it must not move to a node that has just come while one is left that "
+            "was there before.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};

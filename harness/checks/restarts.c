@@ -1,0 +1,56 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+
+/* torchrun counts by agent, so its number is the sum over the nodes. */
+static int count_of(const struct trial *t, const struct round *r) {
+    if (!t->scenario->torchrun_semantics)
+        return r->workers[0]->restart_count;
+    int sum = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        bool first = true;
+        for (size_t k = 0; k < i; k++)
+            first &= !str_eq(r->workers[k]->node, r->workers[i]->node);
+        if (first)
+            sum += r->workers[i]->restart_count;
+    }
+    return sum;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct expect *e = &t->scenario->expect;
+    const struct round *last = rounds_last_complete(t->rounds);
+    char expected[200];
+    if (!e->has_restarts) {
+        finding_skip(f, "the scenario does not ask for a number of restarts");
+        return;
+    }
+    if (!last) {
+        finding_unknown(f, "Restarts: as many as the scenario expects.", "no round was complete");
+        return;
+    }
+    int count = count_of(t, last);
+    if (count >= e->restarts_min && count <= e->restarts_max) {
+        finding_pass(f, "%d restart%s", count, count == 1 ? "" : "s");
+        return;
+    }
+    if (e->restarts_min == e->restarts_max)
+        snprintf(expected, sizeof(expected), "restarts: %d", e->restarts_min);
+    else
+        snprintf(expected, sizeof(expected), "restarts: %d..%d", e->restarts_min, e->restarts_max);
+    finding_fail(f, "Restarts: as many as the scenario expects.", expected,
+                 "%d in round %d, the last complete one", count, last->number);
+    finding_prove(f, last->workers[0]->start_seq);
+}
+
+const struct check check_restarts = {
+    .name = "restarts",
+    .summary = "the job was restarted as often as the scenario expects",
+    .text = "expect.restarts: TORCHELASTIC_RESTART_COUNT of the last complete round (with "
+            "semantics: torchrun the sum over the agents). A number, or a range like 0..2.",
+    .class = CLASS_EXPECT,
+    .sources = SOURCES(PROBE),
+    .judge = judge,
+};

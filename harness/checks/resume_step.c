@@ -1,0 +1,94 @@
+#include "harness/checks/check.h"
+
+#include <stdio.h>
+
+static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
+
+/* The last look at the directory before the round began: that of the newest earlier round. */
+static const struct record *disk_before(const struct history *h, int round) {
+    const struct record *best = NULL;
+    history_each(r, h) {
+        if (r->source != SOURCE_DISK || !record_is(r, "checkpoints"))
+            continue;
+        int64_t of = record_i64(r, "round", -1);
+        if (of < round && (!best || of >= record_i64(best, "round", -1)))
+            best = r;
+    }
+    return best && record_i64(best, "round", -1) == round - 1 ? best : NULL;
+}
+
+/* The newest complete one, counted by the check itself: 0 means from the beginning. */
+static int64_t newest_complete(const struct record *disk) {
+    int64_t newest = 0;
+    json_each(c, record_get(disk, "complete")) {
+        int64_t step = json_get_i64(c, "step", 0);
+        newest = step > newest ? step : newest;
+    }
+    return newest;
+}
+
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w) {
+    const struct record *disk = disk_before(t->history, w->round);
+    char expected[200];
+    if (!w->resume_ns && !w->first_step_ns)
+        return true; /* it ended before it came to that */
+    if (!w->resume_ns || !disk) {
+        finding_unknown(f, broken,
+                        disk ? "rank %d on %s of round %d did not say where it resumed"
+                             : "rank %d on %s resumed, but nobody read the directory before round "
+                               "%d",
+                        w->rank, w->node, w->round);
+        finding_prove(f, w->start_seq);
+        return false;
+    }
+    int64_t newest = newest_complete(disk);
+    if (w->resume_step == newest)
+        return true;
+    snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
+             (long long)newest, record_text(disk, "dir"));
+    finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s", w->rank,
+                 w->node, w->round, (long long)w->resume_step,
+                 w->resume_step > newest ? ", which is not there" : "");
+    finding_prove(f, disk->seq);
+    finding_prove(f, w->start_seq);
+    return false;
+}
+
+static bool job_says(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->resume_ns)
+            return true;
+    return false;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    if (!t->scenario->job.checkpoint_dir) {
+        finding_skip(f, "the scenario names no directory of checkpoints");
+        return;
+    }
+    if (!check_sees_rounds(t, f))
+        return;
+    if (!job_says(rs)) {
+        finding_skip(f, "the job does not say where it resumes");
+        return;
+    }
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (!judge_worker(t, f, rs->workers[i]))
+            return;
+    finding_pass(f,
+                 "all rounds went on from the newest complete checkpoint (round %d from step "
+                 "%lld)",
+                 rs->v[rs->n - 1]->number, (long long)rs->v[rs->n - 1]->workers[0]->resume_step);
+}
+
+const struct check check_resume_step = {
+    .name = "resume_step",
+    .summary = "every round resumes from the newest complete checkpoint on disk",
+    .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
+            "itself and notes what is complete. What the job says about where it resumed must "
+            "agree with that, on every rank.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
+    .judge = judge,
+};
