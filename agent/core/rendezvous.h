@@ -154,7 +154,7 @@ struct op {
     const union value *value;
 };
 
-enum { TXN_COMPARES_MAX = 64, TXN_OPS_MAX = 64, SNAPSHOT_KEYS_MAX = 3 };
+enum { TXN_COMPARES_MAX = 8, TXN_OPS_MAX = 64, SNAPSHOT_KEYS_MAX = 3 };
 
 struct txn {
     const struct compare *compares;

@@ -1,0 +1,324 @@
+#include "agent/core/state.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The coordinator's transitions of head (T6). One at a time; each compares the head and the lead it
+ * was decided from, so that one that comes late or twice is refused. */
+
+enum { PLAN_BATCH = 60 };
+
+static struct view *view_of(struct rendezvous *r) {
+    return &r->coordinator.view;
+}
+
+static struct draft *decision_new(struct rendezvous *r) {
+    const struct view *v = view_of(r);
+    struct draft *d = draft_new(r);
+    if (!MUTATED(MUTATION_NO_LEAD_COMPARE))
+        draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, v->lead_revision);
+    draft_compare(d, key_job(r, KEY_HEAD), COMPARE_MOD, v->head_revision);
+    return d;
+}
+
+static struct head_value *head_put(struct rendezvous *r, struct draft *d) {
+    struct head_value *h = &draft_put(r, d, key_job(r, KEY_HEAD))->head;
+    *h = view_of(r)->head;
+    return h;
+}
+
+/* The next decision waits until the view has moved on, which it does when this one was applied and
+ * when it was refused. */
+static void decision_send(struct rendezvous *r, struct draft *d) {
+    struct coordinator *c = &r->coordinator;
+    request_txn(r, &c->decide, d);
+    c->decide_after = c->view.revision + 1;
+}
+
+void decide_done(struct rendezvous *r, const struct event *ev) {
+    struct coordinator *c = &r->coordinator;
+    if (!request_reply(r, &c->decide, ev->done.id, ev->done.reached))
+        return;
+    if (ev->done.reached && ev->done.applied)
+        c->decide_after = ev->done.revision;
+    c->decide.retry_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
+}
+
+static bool decision_may(struct rendezvous *r) {
+    const struct coordinator *c = &r->coordinator;
+    if (c->decide.id)
+        return false;
+    return c->view.revision >= c->decide_after || request_may(r, &c->decide);
+}
+
+/* --- -> FORM -----------------------------------------------------------------------------------
+ */
+
+static void pid_draw(struct rendezvous *r) {
+    struct coordinator *c = &r->coordinator;
+    snprintf(c->pid, sizeof(c->pid), "%lld-%lld-%lld", (long long)c->view.head.round + 1,
+             (long long)c->view.lead_revision, (long long)++c->n_plans);
+    c->pid_head = c->view.head_revision;
+}
+
+/* Whether the plan being written is still what is wanted. */
+static bool pid_serves(const struct rendezvous *r, const struct wanted *w) {
+    const struct coordinator *c = &r->coordinator;
+    const struct plan *p = view_plan(&c->view, c->pid);
+    if (!c->pid[0] || c->pid_head != c->view.head_revision || c->pid_n != w->n)
+        return false;
+    for (size_t i = 0; p && i < p->n; i++) {
+        int rank = p->entries[i].value.group_rank;
+        if ((size_t)rank >= w->n || w->members[rank] != p->entries[i].member)
+            return false;
+    }
+    return true;
+}
+
+static void plan_put(struct rendezvous *r, struct draft *d, const struct wanted *w, size_t from,
+                     size_t n) {
+    struct plan_value *places = arena_array(&r->arena, struct plan_value, w->n);
+    ranks_assign(w, places);
+    for (size_t i = from; i < from + n; i++) {
+        struct key key = key_of(r, KEY_PLAN, w->members[i]->uid);
+        memcpy(key.pid, r->coordinator.pid, sizeof(key.pid));
+        /* A batch is applied whole: its first key stands for all of them. */
+        if (i == from)
+            draft_compare(d, key, COMPARE_VERSION, 0);
+        draft_put(r, d, key)->plan = places[i];
+    }
+}
+
+static void form_put(struct rendezvous *r, struct draft *d, const struct wanted *w) {
+    struct head_value *h = head_put(r, d);
+    bool running = h->phase == HEAD_RUN;
+    h->round++;
+    h->phase = HEAD_FORM;
+    memcpy(h->pid, r->coordinator.pid, sizeof(h->pid));
+    h->n = (int)w->n;
+    h->world = h->master_port = 0;
+    memset(h->master_addr, 0, sizeof(h->master_addr));
+    memset(h->token, 0, sizeof(h->token));
+    if (running) {
+        h->cause = CAUSE_MEMBERSHIP;
+        memset(&h->failure, 0, sizeof(h->failure));
+    }
+}
+
+/* The plan in batches, each waited for in the view; the last one brings the head along. */
+static void form(struct rendezvous *r, const struct wanted *w, bool admits) {
+    struct coordinator *c = &r->coordinator;
+    if (!pid_serves(r, w)) {
+        pid_draw(r);
+        c->pid_n = w->n;
+    }
+    const struct plan *p = view_plan(&c->view, c->pid);
+    size_t written = p ? p->n : 0, left = w->n - written;
+    struct draft *d = decision_new(r);
+    if (left)
+        plan_put(r, d, w, written, left < PLAN_BATCH ? left : PLAN_BATCH);
+    if (left <= PLAN_BATCH) {
+        struct key done = key_all(r, KEY_DONE);
+        done.round = c->view.head.last_round;
+        if (admits)
+            draft_compare(d, done, COMPARE_VERSION, 0);
+        form_put(r, d, w);
+        action_claim(r, CLAIM_FORM, c->view.head.round + 1);
+    }
+    decision_send(r, d);
+}
+
+/* --- -> RUN, END, CLOSED ------------------------------------------------------------------------
+ */
+
+static bool all_acked(const struct view *v, const struct member **ret_first) {
+    int n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        if (m->rank_now < 0)
+            continue;
+        if (!m->acked && !MUTATED(MUTATION_NO_ACK_WAIT))
+            return false;
+        n++;
+        if (m->rank_now == 0)
+            *ret_first = m;
+    }
+    return n == v->head.n;
+}
+
+/* No round is begun with a member known lost: nothing under gone/ is newer than the view. */
+static void run(struct rendezvous *r, const struct member *first) {
+    const struct view *v = view_of(r);
+    struct draft *d = decision_new(r);
+    draft_compare_below(d, key_all(r, KEY_GONE), v->revision + 1);
+    struct head_value *h = head_put(r, d);
+    h->phase = HEAD_RUN;
+    h->restarts += budget_cost(v);
+    h->cause = CAUSE_NONE;
+    memset(&h->failure, 0, sizeof(h->failure));
+    h->last_round = h->round;
+    memcpy(h->last_pid, h->pid, sizeof(h->last_pid));
+    h->last_n = h->n;
+    h->world = first->place.world;
+    memcpy(h->master_addr, first->ack.addr, sizeof(h->master_addr));
+    h->master_port = first->ack.port;
+    uid_draw(r, h->token);
+    decision_send(r, d);
+}
+
+static void end(struct rendezvous *r) {
+    struct draft *d = decision_new(r);
+    struct head_value *h = head_put(r, d);
+    h->phase = HEAD_END;
+    h->cause = CAUSE_MEMBERSHIP;
+    memset(&h->failure, 0, sizeof(h->failure));
+    decision_send(r, d);
+}
+
+static struct head_value *close_put(struct rendezvous *r, struct draft *d,
+                                    enum head_outcome outcome) {
+    struct head_value *h = head_put(r, d);
+    h->phase = HEAD_CLOSED;
+    h->outcome = outcome;
+    return h;
+}
+
+static void close_succeeded(struct rendezvous *r) {
+    struct draft *d = decision_new(r);
+    close_put(r, d, OUTCOME_SUCCEEDED);
+    decision_send(r, d);
+}
+
+static void close_over_budget(struct rendezvous *r) {
+    struct draft *d = decision_new(r);
+    close_put(r, d, OUTCOME_FAILED)->restarts += budget_cost(view_of(r));
+    decision_send(r, d);
+}
+
+static void close_below_min(struct rendezvous *r, size_t n) {
+    struct draft *d = decision_new(r);
+    struct head_value *h = close_put(r, d, OUTCOME_FAILED);
+    memset(&h->failure, 0, sizeof(h->failure));
+    h->failure.rank = h->failure.local_rank = -1;
+    snprintf(h->failure.error, sizeof(h->failure.error),
+             "fewer than %d nodes (%zu) for %lld s (join_timeout)", r->cur.min, n,
+             (long long)(r->config.join_timeout_ns / 1000000000));
+    decision_send(r, d);
+}
+
+/* --- what each phase asks -----------------------------------------------------------------------
+ */
+
+/* True once the time since `*since_ns` (set here at first) has passed. */
+static bool has_lasted(struct rendezvous *r, int64_t *since_ns, int64_t limit_ns) {
+    if (!*since_ns)
+        *since_ns = r->now.monotonic_ns;
+    if (r->now.monotonic_ns >= *since_ns + limit_ns)
+        return true;
+    wake_at(r, *since_ns + limit_ns);
+    return false;
+}
+
+static bool below_min(struct rendezvous *r, const struct wanted *w) {
+    struct coordinator *c = &r->coordinator;
+    if (w->n >= (size_t)r->cur.min) {
+        c->below_since_ns = 0;
+        return false;
+    }
+    c->enough_since_ns = 0;
+    if (has_lasted(r, &c->below_since_ns, r->config.join_timeout_ns))
+        close_below_min(r, w->n);
+    return true;
+}
+
+static void decide_first(struct rendezvous *r, const struct wanted *w) {
+    struct coordinator *c = &r->coordinator;
+    if (below_min(r, w))
+        return;
+    if (!c->enough_since_ns && w->n < (size_t)r->cur.max)
+        action_claim(r, CLAIM_LAST_CALL, 0);
+    if (w->n == (size_t)r->cur.max || has_lasted(r, &c->enough_since_ns, r->config.last_call_ns))
+        form(r, w, false);
+}
+
+static bool over_budget(struct rendezvous *r) {
+    const struct view *v = view_of(r);
+    return budget_settled(v) && budget_cost(v) > 0 &&
+           v->head.restarts + budget_cost(v) > r->cur.max_restarts;
+}
+
+/* Who joined is taken after `admit` of quiet, all together. */
+static bool admission_due(struct rendezvous *r, const struct wanted *w) {
+    int64_t joined_ns;
+    if (!membership_newcomers(w, &joined_ns))
+        return false;
+    int64_t at_ns = joined_ns + r->config.admit_ns;
+    if (r->now.monotonic_ns < at_ns)
+        wake_at(r, at_ns);
+    return r->now.monotonic_ns >= at_ns;
+}
+
+static void decide_form(struct rendezvous *r, const struct wanted *w) {
+    const struct view *v = view_of(r);
+    const struct member *first = NULL;
+    if (over_budget(r)) {
+        close_over_budget(r);
+    } else if (membership_lost(v)) {
+        if (!below_min(r, w))
+            form(r, w, false);
+    } else if (budget_settled(v) && all_acked(v, &first) && first) {
+        run(r, first);
+    } else if (admission_due(r, w)) {
+        form(r, w, false);
+    }
+}
+
+static void decide_end(struct rendezvous *r, const struct wanted *w) {
+    if (over_budget(r))
+        close_over_budget(r);
+    else if (!below_min(r, w))
+        form(r, w, false);
+}
+
+static void decide_run(struct rendezvous *r, const struct wanted *w) {
+    const struct view *v = view_of(r);
+    int done = 0;
+    bool any_done = false;
+    for (size_t i = 0; i < v->n; i++) {
+        done += v->members[i]->rank_now >= 0 && v->members[i]->done;
+        any_done |= v->members[i]->done;
+    }
+    if (done == v->head.n) {
+        close_succeeded(r);
+    } else if (membership_lost(v)) {
+        if (w->n >= (size_t)r->cur.min)
+            form(r, w, false);
+        else
+            end(r);
+    } else if (!any_done && admission_due(r, w)) {
+        form(r, w, true);
+    }
+}
+
+void decide_advance(struct rendezvous *r) {
+    if (view_of(r)->head.phase == HEAD_CLOSED || !decision_may(r))
+        return;
+    struct wanted w = membership_wanted(r);
+    switch (view_of(r)->head.phase) {
+    case HEAD_NONE:
+        decide_first(r, &w);
+        break;
+    case HEAD_FORM:
+        decide_form(r, &w);
+        break;
+    case HEAD_RUN:
+        decide_run(r, &w);
+        break;
+    case HEAD_END:
+        decide_end(r, &w);
+        break;
+    case HEAD_CLOSED:
+        break;
+    }
+}

@@ -1,0 +1,63 @@
+#include "agent/core/state.h"
+
+#include <string.h>
+
+/* Silence: the time since this coordinator received what carries a member's newest beat. Only that
+ * revokes (T4), and only if the store has no newer beat either. A broken connection, a peer's
+ * report, anything loud revokes nobody. */
+
+/* After a stall of its own a coordinator knows nothing about the others' silence. */
+void detector_restart(struct rendezvous *r) {
+    struct view *v = &r->coordinator.view;
+    if (MUTATED(MUTATION_NO_TAKEOVER_RESTART))
+        return;
+    for (size_t i = 0; i < v->n; i++)
+        v->members[i]->heard_ns = r->now.monotonic_ns;
+    r->holder.heard_ns = r->now.monotonic_ns;
+}
+
+/* T4. A session that is not there compares as revision 0, and deleting it is nothing. */
+static void revoke(struct rendezvous *r, struct member *m) {
+    struct draft *d = draft_new(r);
+    draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
+    if (!MUTATED(MUTATION_NO_BEAT_COMPARE))
+        draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_MOD, m->beat_revision);
+    draft_delete(d, key_of(r, KEY_SESSION, m->uid));
+    draft_put(r, d, key_of(r, KEY_GONE, m->uid))->gone.why = GONE_SILENT;
+    request_txn(r, &m->revoke, d);
+}
+
+/* A session that ended without a certificate owes one only to a plan it is in. */
+static bool is_watched(const struct rendezvous *r, const struct member *m) {
+    if (strcmp(m->uid, r->session.uid) == 0 || m->gone)
+        return false;
+    return m->session || m->rank_now >= 0 || m->rank_last >= 0;
+}
+
+void detector_advance(struct rendezvous *r) {
+    struct view *v = &r->coordinator.view;
+    if (v->head.phase == HEAD_CLOSED)
+        return;
+    for (size_t i = 0; i < v->n; i++) {
+        struct member *m = v->members[i];
+        int64_t at_ns = m->heard_ns + r->cur.timing.suspect_ns;
+        if (!is_watched(r, m))
+            continue;
+        if (r->now.monotonic_ns < at_ns)
+            wake_at(r, at_ns);
+        else if (request_may(r, &m->revoke))
+            revoke(r, m);
+    }
+}
+
+bool detector_done(struct rendezvous *r, const struct event *ev) {
+    struct view *v = &r->coordinator.view;
+    for (size_t i = 0; i < v->n; i++) {
+        struct member *m = v->members[i];
+        if (!request_reply(r, &m->revoke, ev->done.id, ev->done.reached))
+            continue;
+        m->revoke.retry_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,103 @@
+#include "agent/core/state.h"
+
+#include <string.h>
+
+/* The end of an agent: on a signal (T3), on the outcome, or because the store cannot be reached.
+ * First the workers end, then the session is given back, then comes EXIT. */
+
+bool goodbye_due(const struct rendezvous *r) {
+    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    return r->signo || r->giving_up || closed;
+}
+
+static void leave_over(struct rendezvous *r) {
+    const char *text = arena_printf(&r->arena, "left run \"%s\" on signal %d before the outcome",
+                                    r->config.run_id, r->signo);
+    action_exit(r, 128 + r->signo, text, NULL);
+}
+
+static void goodbye_exit(struct rendezvous *r) {
+    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    if (r->signo) {
+        leave_over(r);
+    } else if (closed) {
+        bool failed = r->head.outcome == OUTCOME_FAILED;
+        const struct failure *f = failed && r->head.failure.uid[0] ? &r->head.failure : NULL;
+        action_exit(r, failed ? 1 : 0, outcome_text(r), f);
+    } else {
+        bool known = r->contact_ns != 0;
+        long long s = (known ? r->config.give_up_ns : r->config.join_timeout_ns) / 1000000000;
+        const char *what = known ? "outcome unknown: the store has not answered"
+                                 : "the store could not be reached";
+        action_exit(r, 69, arena_printf(&r->arena, "%s for %lld s", what, s), NULL);
+    }
+}
+
+/* T3 when leaving; on the outcome only the session goes. With the lead, if it is held. */
+static void goodbye_send(struct rendezvous *r) {
+    struct session *s = &r->session;
+    struct draft *d = draft_new(r);
+    draft_compare_session(r, d);
+    draft_delete(d, key_own(r, KEY_SESSION));
+    if (r->signo)
+        draft_put(r, d, key_own(r, KEY_GONE))->gone.why = GONE_LEFT;
+    s->goodbye_had_lead = r->signo && lead_is_own(r) && !s->goodbye_without_lead;
+    if (s->goodbye_had_lead) {
+        draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->lead_revision);
+        draft_delete(d, key_job(r, KEY_LEAD));
+    }
+    request_txn(r, &s->goodbye, d);
+}
+
+/* Refused: somebody took the lead in between, or the session had ended before. */
+void goodbye_done(struct rendezvous *r, const struct event *ev) {
+    struct session *s = &r->session;
+    if (!request_reply(r, &s->goodbye, ev->done.id, ev->done.reached))
+        return;
+    if (ev->done.reached && !ev->done.applied && s->goodbye_had_lead) {
+        s->goodbye_without_lead = true;
+        s->goodbye.settled = false;
+    }
+}
+
+/* The host of the store goes last: when every session has ended or is silent for suspect. */
+static bool others_remain(struct rendezvous *r) {
+    const struct view *v = &r->coordinator.view;
+    bool remain = false;
+    if (!r->config.hosts_store || r->giving_up)
+        return false;
+    if (!r->coordinator.loaded)
+        return true;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        int64_t silent_ns = m->heard_ns + r->cur.timing.suspect_ns;
+        if (!m->session || strcmp(m->uid, r->session.uid) == 0)
+            continue;
+        if (r->now.monotonic_ns >= silent_ns)
+            continue;
+        wake_at(r, silent_ns);
+        remain = true;
+    }
+    return remain;
+}
+
+void goodbye_advance(struct rendezvous *r) {
+    struct session *s = &r->session;
+    if (r->group.state != GROUP_IDLE && !MUTATED(MUTATION_LEAVE_FIRST))
+        return;
+    if (!s->goodbye_since_ns) {
+        s->goodbye_since_ns = r->now.monotonic_ns;
+        if (r->signo)
+            action_claim(r, CLAIM_LEAVE, r->head.round);
+    }
+    int64_t last_ns = s->goodbye_since_ns + rendezvous_timing(r).suspect_ns;
+    bool session = s->phase == SESSION_ACTIVE && !s->goodbye.settled;
+    bool waits = session && !r->giving_up && r->now.monotonic_ns < last_ns;
+    if (waits) {
+        wake_at(r, last_ns);
+        if (request_may(r, &s->goodbye))
+            goodbye_send(r);
+    } else if (!others_remain(r)) {
+        goodbye_exit(r);
+    }
+}

@@ -1,0 +1,92 @@
+#include "agent/core/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Who is to be in the next round, and in which order. Survivors of the last round come first, in
+ * their order: rank 0 is the longest-serving one. Then nodes that were in it and are back - their
+ * disk has the state -, then all others in the order of their joining. What is over max waits. */
+
+struct candidate {
+    struct member *member;
+    int class;
+    int64_t order;
+};
+
+static bool was_in_last(const struct view *v, const char *node) {
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        if (m->rank_last >= 0 && m->known && strcmp(m->value.node, node) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int compare_candidates(const void *a, const void *b) {
+    const struct candidate *x = a, *y = b;
+    if (x->class != y->class)
+        return x->class < y->class ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+static struct candidate candidate_of(const struct view *v, struct member *m) {
+    if (m->rank_last >= 0)
+        return (struct candidate){m, 0, m->rank_last};
+    return (struct candidate){m, was_in_last(v, m->value.node) ? 1 : 2, m->created};
+}
+
+/* A merge sort: the C library's may allocate and is not the same everywhere. */
+static void sort(struct candidate *c, size_t n, struct candidate *scratch) {
+    if (n < 2)
+        return;
+    size_t half = n / 2, i = 0, j = half, k = 0;
+    sort(c, half, scratch);
+    sort(c + half, n - half, scratch);
+    while (i < half || j < n) {
+        bool left = j == n || (i < half && compare_candidates(&c[i], &c[j]) <= 0);
+        scratch[k++] = left ? c[i++] : c[j++];
+    }
+    memcpy(c, scratch, n * sizeof(*c));
+}
+
+struct wanted membership_wanted(struct rendezvous *r) {
+    const struct view *v = &r->coordinator.view;
+    struct candidate *c = arena_array(&r->arena, struct candidate, 2 * v->n + 1);
+    struct wanted w = {0};
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        struct member *m = v->members[i];
+        if (m->session && m->known && m->value.want == WANT_MEMBER)
+            c[n++] = candidate_of(v, m);
+    }
+    sort(c, n, c + v->n);
+    w.n = n < (size_t)r->cur.max ? n : (size_t)r->cur.max;
+    w.members = arena_array(&r->arena, struct member *, w.n);
+    for (size_t i = 0; i < w.n; i++)
+        w.members[i] = c[i].member;
+    return w;
+}
+
+/* In RUN a member that is done may go: its loss undoes nothing. */
+bool membership_lost(const struct view *v) {
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        bool excused = v->head.phase == HEAD_RUN && m->done;
+        if (m->rank_now >= 0 && !m->session && !excused)
+            return true;
+    }
+    return false;
+}
+
+bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns) {
+    bool any = false;
+    *ret_joined_ns = 0;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct member *m = w->members[i];
+        if (m->rank_now >= 0)
+            continue;
+        any = true;
+        *ret_joined_ns = m->joined_ns > *ret_joined_ns ? m->joined_ns : *ret_joined_ns;
+    }
+    return any;
+}

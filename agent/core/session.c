@@ -1,0 +1,343 @@
+#include "agent/core/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* One session of this agent: find or make the incarnation, join it, beat, and begin again when it
+ * was revoked. */
+
+void session_init(struct rendezvous *r) {
+    struct session *s = &r->session;
+    uid_draw(r, s->uid);
+    r->holder.rank = 1 + (int)rand_below(&r->rand, 16);
+    s->phase = SESSION_READ_CUR;
+}
+
+bool session_armed(const struct rendezvous *r) {
+    return !(r->cur.max == 1 && r->config.store_in_process);
+}
+
+bool session_in_time(const struct rendezvous *r) {
+    return !session_armed(r) || (r->session.deadline_ns > r->now.boottime_ns);
+}
+
+static void deadline_extend(struct rendezvous *r, int64_t sent_boottime_ns) {
+    struct session *s = &r->session;
+    const struct timing *t = &r->cur.timing;
+    if (MUTATED(MUTATION_COUNT_FROM_REPLY))
+        sent_boottime_ns = r->now.boottime_ns;
+    int64_t deadline_ns = sent_boottime_ns + t->fence_ns;
+    if (!session_armed(r) || deadline_ns <= s->deadline_ns)
+        return;
+    s->deadline_ns = deadline_ns;
+    struct action *a = action_add(r, ACTION_DEADLINE);
+    a->deadline.fence_ns = deadline_ns;
+    a->deadline.hard_ns = deadline_ns + (t->hard_ns - t->fence_ns);
+}
+
+static void session_active(struct rendezvous *r, int64_t revision) {
+    struct session *s = &r->session;
+    s->phase = SESSION_ACTIVE;
+    s->revision = revision;
+    action_claim(r, CLAIM_JOIN, r->head.round);
+}
+
+/* --- finding the incarnation ------------------------------------------------------------------ */
+
+static bool attempts_differ(const struct rendezvous *r) {
+    return r->config.attempt[0] && r->cur.attempt[0] &&
+           strcmp(r->config.attempt, r->cur.attempt) != 0;
+}
+
+static void say_difference(struct rendezvous *r) {
+    const struct rendezvous_config *c = &r->config;
+    if (c->min != r->cur.min || c->max != r->cur.max || c->max_restarts != r->cur.max_restarts)
+        action_log(
+            r,
+            "run \"%s\" was begun with nodes %d:%d and max_restarts %d; that holds, not this "
+            "agent's %d:%d and %d",
+            c->run_id, r->cur.min, r->cur.max, r->cur.max_restarts, c->min, c->max,
+            c->max_restarts);
+}
+
+static void inc_adopt(struct rendezvous *r, const struct entry *e) {
+    struct session *s = &r->session;
+    if (!r->has_cur || strcmp(r->cur.inc, e->value->cur.inc) != 0) {
+        r->has_head = false;
+        r->head_revision = r->lead_revision = r->lead_seen = 0;
+        memset(&r->head, 0, sizeof(r->head));
+        memset(r->lead, 0, sizeof(r->lead));
+        group_init(r);
+    }
+    r->cur = e->value->cur;
+    r->has_cur = true;
+    r->cur_revision = e->mod_revision;
+    s->created = strcmp(r->cur.inc, s->new_inc) == 0;
+    say_difference(r);
+    s->phase = SESSION_READ_HEAD;
+}
+
+static void inc_offer(struct rendezvous *r) {
+    struct session *s = &r->session;
+    if (!s->new_inc[0])
+        snprintf(s->new_inc, sizeof(s->new_inc), "%016llx", (unsigned long long)rand_u64(&r->rand));
+    s->phase = SESSION_GRANT;
+}
+
+static void cur_read(struct rendezvous *r, const struct event *ev) {
+    for (size_t i = 0; i < ev->snapshot.n; i++) {
+        if (ev->snapshot.entries[i].key.kind == KEY_CUR) {
+            inc_adopt(r, &ev->snapshot.entries[i]);
+            return;
+        }
+    }
+    r->cur_revision = 0;
+    inc_offer(r);
+}
+
+static void grant(struct rendezvous *r) {
+    struct action *a = action_add(r, ACTION_LEASE_GRANT);
+    int64_t ttl_s = 10 * r->config.timing.suspect_ns / 1000000000;
+    r->session.request.id = a->lease.id = ++r->next_id;
+    a->lease.lease = key_lease(r->session.new_inc);
+    a->lease.ttl_s = ttl_s > 60 ? ttl_s : 60;
+}
+
+/* T0. */
+static void cur_put(struct rendezvous *r) {
+    const struct rendezvous_config *c = &r->config;
+    struct draft *d = draft_new(r);
+    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_MOD, r->cur_revision);
+    struct cur_value *v = &draft_put(r, d, (struct key){.kind = KEY_CUR})->cur;
+    memcpy(v->inc, r->session.new_inc, sizeof(v->inc));
+    snprintf(v->attempt, sizeof(v->attempt), "%s", c->attempt);
+    v->min = c->min;
+    v->max = c->max;
+    v->max_restarts = c->max_restarts;
+    v->restart_mode = c->restart_mode;
+    v->timing = c->timing;
+    request_txn(r, &r->session.request, d);
+    r->actions[r->n_actions - 1].txn.txn.lease = key_lease(v->inc);
+}
+
+/* --- joining -----------------------------------------------------------------------------------
+ */
+
+/* Head and lead as they are before the join: a closed run is not joined. */
+static void head_read(struct rendezvous *r, const struct event *ev) {
+    bool head = false, lead = false;
+    for (size_t i = 0; i < ev->snapshot.n; i++) {
+        const struct entry *e = &ev->snapshot.entries[i];
+        head |= e->key.kind == KEY_HEAD;
+        lead |= e->key.kind == KEY_LEAD;
+        if (e->key.kind == KEY_HEAD)
+            watch_head_entry(r, e);
+        if (e->key.kind == KEY_LEAD)
+            watch_lead_entry(r, e);
+    }
+    if (!head)
+        watch_absent(r, KEY_HEAD, ev->snapshot.revision);
+    if (!lead)
+        watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    if (attempts_differ(r) && closed) {
+        r->has_cur = r->has_head = false;
+        memset(&r->head, 0, sizeof(r->head));
+        inc_offer(r);
+    } else if (attempts_differ(r)) {
+        action_exit(r, 64,
+                    arena_printf(&r->arena,
+                                 "run id \"%s\" is in use by attempt \"%s\"; end that run, wait "
+                                 "until it has, or give another --rdzv-id",
+                                 r->config.run_id, r->cur.attempt),
+                    NULL);
+    } else if (!closed) {
+        watch_begin(r, ev->snapshot.revision);
+        r->session.phase = SESSION_JOIN;
+    }
+}
+
+/* T1; counts as beat 0. */
+static void join(struct rendezvous *r) {
+    const struct rendezvous_config *c = &r->config;
+    struct draft *d = draft_new(r);
+    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_MOD, r->cur_revision);
+    draft_compare(d, key_own(r, KEY_SESSION), COMPARE_VERSION, 0);
+    draft_compare(d, key_own(r, KEY_GONE), COMPARE_VERSION, 0);
+    draft_put(r, d, key_own(r, KEY_SESSION));
+    struct member_value *m = &draft_put(r, d, key_own(r, KEY_MEMBER))->member;
+    snprintf(m->node, sizeof(m->node), "%s", c->node);
+    snprintf(m->addr, sizeof(m->addr), "%s", c->addr);
+    snprintf(m->role, sizeof(m->role), "%s", c->role);
+    m->slots = c->slots;
+    m->last_round = r->group.round;
+    r->session.join_sent_boottime_ns = r->now.boottime_ns;
+    r->session.beat_next_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
+    request_txn(r, &r->session.request, d);
+}
+
+static void session_renew(struct rendezvous *r) {
+    struct session *s = &r->session;
+    uid_draw(r, s->uid);
+    s->phase = SESSION_READ_CUR;
+    s->revision = 0;
+    s->beat_out = false;
+    s->request = (struct request){.retry_ns = s->request.retry_ns};
+    s->goodbye = (struct request){0};
+    group_new_session(r);
+}
+
+static void join_check(struct rendezvous *r, const struct event *ev) {
+    for (size_t i = 0; i < ev->snapshot.n; i++) {
+        if (ev->snapshot.entries[i].key.kind == KEY_SESSION) {
+            r->session.beat_next_ns = r->now.monotonic_ns;
+            session_active(r, ev->snapshot.entries[i].create_revision);
+            return;
+        }
+    }
+    session_renew(r);
+}
+
+/* --- beats -------------------------------------------------------------------------------------
+ */
+
+/* T2. */
+static void beat_send(struct rendezvous *r) {
+    struct session *s = &r->session;
+    struct draft *d = draft_new(r);
+    if (!MUTATED(MUTATION_BEAT_UNCONDITIONAL))
+        draft_compare_session(r, d);
+    draft_put(r, d, key_own(r, KEY_SESSION))->session.seq = ++s->beat_seq;
+    struct action *a = action_add(r, ACTION_BEAT);
+    a->beat.seq = s->beat_seq;
+    a->beat.txn = draft_txn(r, d);
+    s->beat_out = true;
+    s->beat_sent_boottime_ns = r->now.boottime_ns;
+    s->beat_next_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
+}
+
+static void beat_advance(struct rendezvous *r) {
+    struct session *s = &r->session;
+    if (s->beat_out || r->giving_up || s->goodbye.id || s->goodbye.settled)
+        return;
+    if (r->now.monotonic_ns >= s->beat_next_ns)
+        beat_send(r);
+    if (!s->beat_out)
+        wake_at(r, s->beat_next_ns);
+}
+
+static void session_lost(struct rendezvous *r) {
+    r->session.phase = SESSION_LOST;
+    action_claim(r, CLAIM_LOST, r->group.round);
+    action_log(r,
+               "the session was revoked (silent for too long): workers are killed, joining again");
+    group_kill(r);
+}
+
+void session_beat(struct rendezvous *r, const struct event *ev) {
+    struct session *s = &r->session;
+    if (!s->beat_out || ev->beat.seq != s->beat_seq)
+        return;
+    s->beat_out = false;
+    if (ev->beat.result != BEAT_FAILED)
+        r->contact_ns = r->now.monotonic_ns;
+    if (s->phase != SESSION_ACTIVE)
+        return;
+    if (ev->beat.result == BEAT_APPLIED)
+        deadline_extend(r, s->beat_sent_boottime_ns);
+    else if (ev->beat.result == BEAT_REFUSED && !s->goodbye.id && !s->goodbye.settled)
+        session_lost(r);
+}
+
+/* --- events and what follows -------------------------------------------------------------------
+ */
+
+void session_snapshot(struct rendezvous *r, const struct event *ev) {
+    struct session *s = &r->session;
+    if (!request_reply(r, &s->request, ev->snapshot.id, ev->snapshot.reached) ||
+        !ev->snapshot.reached)
+        return;
+    if (s->phase == SESSION_READ_CUR)
+        cur_read(r, ev);
+    else if (s->phase == SESSION_READ_HEAD)
+        head_read(r, ev);
+    else if (s->phase == SESSION_CHECK)
+        join_check(r, ev);
+}
+
+void session_done(struct rendezvous *r, const struct event *ev) {
+    struct session *s = &r->session;
+    goodbye_done(r, ev);
+    if (!request_reply(r, &s->request, ev->done.id, ev->done.reached))
+        return;
+    if (s->phase == SESSION_GRANT && ev->done.reached && !ev->done.applied)
+        s->request.retry_ns = r->now.monotonic_ns + r->config.timing.hb_ns;
+    else if (s->phase == SESSION_GRANT && ev->done.reached)
+        s->phase = SESSION_PUT_CUR;
+    else if (s->phase == SESSION_PUT_CUR)
+        s->phase = SESSION_READ_CUR;
+    else if (s->phase == SESSION_JOIN)
+        s->phase = SESSION_CHECK;
+    if (s->phase == SESSION_CHECK && ev->done.reached && ev->done.applied) {
+        session_active(r, ev->done.revision);
+        deadline_extend(r, s->join_sent_boottime_ns);
+    }
+}
+
+static void request_next(struct rendezvous *r) {
+    struct session *s = &r->session;
+    struct key cur = {.kind = KEY_CUR}, both[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
+    struct key own = key_own(r, KEY_SESSION);
+    switch (s->phase) {
+    case SESSION_READ_CUR:
+        request_snapshot(r, &s->request, &cur, 1);
+        break;
+    case SESSION_GRANT:
+        grant(r);
+        break;
+    case SESSION_PUT_CUR:
+        cur_put(r);
+        break;
+    case SESSION_READ_HEAD:
+        request_snapshot(r, &s->request, both, 2);
+        break;
+    case SESSION_JOIN:
+        join(r);
+        break;
+    case SESSION_CHECK:
+        request_snapshot(r, &s->request, &own, 1);
+        break;
+    case SESSION_ACTIVE:
+    case SESSION_LOST:
+        break;
+    }
+}
+
+/* The store has not answered for too long: nobody knows how the job ends. */
+static void give_up_advance(struct rendezvous *r) {
+    bool known = r->contact_ns != 0;
+    int64_t limit_ns = known ? r->config.give_up_ns : r->config.join_timeout_ns;
+    int64_t at_ns = (known ? r->contact_ns : r->start_ns) + limit_ns;
+    if (r->giving_up)
+        return;
+    if (r->now.monotonic_ns < at_ns)
+        wake_at(r, at_ns);
+    else
+        r->giving_up = true;
+}
+
+void session_advance(struct rendezvous *r) {
+    struct session *s = &r->session;
+    give_up_advance(r);
+    if (goodbye_due(r)) {
+        goodbye_advance(r);
+        if (s->phase != SESSION_ACTIVE || r->over)
+            return;
+    }
+    if (s->phase == SESSION_LOST && r->group.state == GROUP_IDLE)
+        session_renew(r);
+    if (s->phase == SESSION_ACTIVE)
+        beat_advance(r);
+    else if (s->phase != SESSION_LOST && !r->over && request_may(r, &s->request))
+        request_next(r);
+}

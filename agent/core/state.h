@@ -1,0 +1,334 @@
+/* state: what the files of the rendezvous share; nobody outside agent/core includes it.
+ *
+ * Every step is the same three moves: the event is written into the state; then each part looks at
+ * the whole state and asks for what is missing (the *_advance functions, until none has anything
+ * more to ask); then the timer is set for the earliest time a part named. No part remembers why it
+ * was called, so a lost reply, a repeated event and a restart need no code of their own. */
+#pragma once
+
+#include "agent/base/rand.h"
+#include "agent/core/rendezvous.h"
+
+#include <stdarg.h>
+
+/* A request to the store. Only whether it came through is used of a reply, never what was decided
+ * by it: that is read from the state. */
+struct request {
+    uint64_t id;      /* of the one under way, 0: none */
+    int64_t retry_ns; /* not before */
+    bool settled;     /* came through: it was applied, or never can be */
+};
+
+enum session_phase {
+    SESSION_READ_CUR,
+    SESSION_GRANT,
+    SESSION_PUT_CUR,
+    SESSION_READ_HEAD,
+    SESSION_JOIN,
+    SESSION_CHECK, /* whether a join without a reply was applied */
+    SESSION_ACTIVE,
+    SESSION_LOST, /* revoked: workers are being killed, then a new one is begun */
+};
+
+struct session {
+    enum session_phase phase;
+    char uid[UID_SIZE];
+    int64_t revision; /* C(s/uid) */
+    struct request request;
+    char new_inc[INC_SIZE]; /* offered for cur */
+    bool replaces;          /* cur is another attempt's */
+    bool created;           /* cur is this agent's */
+    int64_t beat_seq, beat_sent_boottime_ns, beat_next_ns;
+    bool beat_out;
+    int64_t join_sent_boottime_ns;
+    int64_t deadline_ns; /* CLOCK_BOOTTIME; 0: none yet */
+    struct request goodbye;
+    bool goodbye_without_lead, goodbye_had_lead;
+    int64_t goodbye_since_ns; /* 0: not begun */
+};
+
+/* Own place in a plan. */
+struct place {
+    char pid[PID_SIZE];
+    bool known, present;
+    struct plan_value value;
+};
+
+enum group_state { GROUP_IDLE, GROUP_STARTING, GROUP_RUNNING };
+
+struct group {
+    enum group_state state;
+    int64_t round; /* of the group that lives or lived last; 0: none yet */
+    int workers, exited;
+    bool stopping, killed, failed, fenced, ok, stuck;
+    int64_t kill_by_ns, reap_by_ns; /* while stopping */
+    struct failure failure;
+    struct request end, done, ack;
+    int64_t floor;      /* no round below it is ever started */
+    int64_t ack_round;  /* of the ack under way */
+    int64_t acked;      /* highest `last` acked under this uid, -1: none */
+    int64_t port_round; /* the port is for the ack of this `last`; -1: none */
+    bool port_asked;
+    char addr[NAME_SIZE];
+    int port;
+};
+
+/* The coordinator, as the others see it. */
+struct holder {
+    char uid[UID_SIZE];
+    bool known, present;
+    int64_t beat_revision, heard_ns;
+    struct request read;
+    struct request take;
+    int64_t wish_since_ns; /* 0: none */
+    int rank;              /* of the wish when not in the plan */
+};
+
+/* --- the coordinator's view ------------------------------------------------------------------ */
+
+struct member {
+    char uid[UID_SIZE];
+    bool known; /* value is set */
+    struct member_value value;
+    bool session;
+    int64_t created, beat_revision; /* 0 without a session */
+    int64_t heard_ns;               /* receipt of what carries beat_revision */
+    int64_t joined_ns;              /* receipt of the session */
+    bool gone, acked, done;         /* ack and done: of head.last_round */
+    int64_t gone_revision, ack_revision, done_revision;
+    struct ack_value ack;
+    struct plan_value place; /* in the plan of head */
+    int rank_now, rank_last; /* group rank in the plan of head, of last; -1: not in it */
+    struct request revoke;
+};
+
+struct plan_entry {
+    struct member *member;
+    struct plan_value value;
+};
+
+struct plan {
+    char pid[PID_SIZE];
+    struct plan_entry *entries;
+    size_t n, cap;
+};
+
+struct view {
+    int64_t revision;
+    struct member **members; /* by uid */
+    size_t n, cap;
+    struct plan *plans;
+    size_t n_plans, cap_plans;
+    bool has_head;
+    int64_t head_revision;
+    struct head_value head;
+    int64_t lead_revision; /* 0: none */
+    char lead[UID_SIZE];
+    bool dirty; /* something other than a beat has changed since view_settle */
+};
+
+struct coordinator {
+    struct request read;
+    bool loaded;
+    struct view view;
+    /* The next change of head: not before the view has passed this revision, or the time came. */
+    struct request decide;
+    int64_t decide_after;
+    int64_t n_plans;    /* proposed so far, for the next pid */
+    char pid[PID_SIZE]; /* of the plan being written, "" : none */
+    int64_t pid_head;   /* for this revision of head */
+    size_t pid_n;
+    int64_t enough_since_ns, below_since_ns; /* >= min, < min; 0: not */
+    int64_t cleaned_round;
+    struct request clean;
+    struct request lease;
+    bool claimed;
+};
+
+struct rendezvous {
+    struct rendezvous_config config;
+    struct arena strings, arena; /* for ever; for the step */
+    struct rand rand;
+    struct action *actions;
+    size_t n_actions, cap_actions;
+    uint64_t next_id;
+
+    struct now now, last;
+    int64_t start_ns, contact_ns; /* monotonic; contact 0: never */
+    int64_t wake_ns, due_ns;
+    bool stalled;
+
+    bool has_cur;
+    struct cur_value cur;
+    int64_t cur_revision;
+    bool has_head;
+    struct head_value head;
+    int64_t head_revision; /* of the newest change seen, also of a deletion */
+    char lead[UID_SIZE];
+    int64_t lead_revision, lead_seen; /* M(lead), 0: absent; of the newest change seen */
+
+    uint64_t generations[WATCH_SLOTS]; /* 0: off */
+    bool watch_lost[WATCH_SLOTS];
+    struct request reread; /* head and lead, after a watch was lost */
+
+    struct session session;
+    struct place places[2];
+    struct request read_places;
+    char asked_pids[2][PID_SIZE];
+    struct group group;
+    struct holder holder;
+    struct coordinator coordinator;
+
+    int signo; /* leaving on it; 0: not */
+    bool giving_up, over;
+    int outcome_code;
+};
+
+/* Bugs of the protocol's list, planted by the tests that show that they are seen. */
+enum mutation {
+    MUTATION_NONE,
+    MUTATION_NO_ACK_WAIT,
+    MUTATION_NO_LEAD_COMPARE,
+    MUTATION_NO_TAKEOVER_RESTART,
+    MUTATION_NO_BEAT_COMPARE,
+    MUTATION_BEAT_UNCONDITIONAL,
+    MUTATION_COUNT_FROM_REPLY,
+    MUTATION_DONE_CARRIED,
+    MUTATION_NO_FLOOR,
+    MUTATION_LEAVE_FIRST,
+    MUTATION_FIRST_FAILURE_COSTS,
+    MUTATION_NO_CERTIFICATE,
+    MUTATION_COST_TWICE,
+    MUTATION_NO_FENCE,
+    MUTATIONS
+};
+#ifdef RANKRUN_MUTATIONS
+extern enum mutation rendezvous_mutation;
+#define MUTATED(m) (rendezvous_mutation == (m))
+#else
+#define MUTATED(m) false
+#endif
+
+/* --- request.c: actions, keys, transactions, timers ------------------------------------------ */
+
+struct draft; /* a transaction being written, in the step's arena */
+
+struct action *action_add(struct rendezvous *r, enum action_kind kind);
+void action_log(struct rendezvous *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void action_claim(struct rendezvous *r, const char *what, int64_t round);
+void action_exit(struct rendezvous *r, int code, const char *text, const struct failure *failure);
+void action_watch(struct rendezvous *r, enum watch_slot slot, struct key key, int64_t from);
+void action_unwatch(struct rendezvous *r, enum watch_slot slot);
+
+struct key key_job(const struct rendezvous *r, enum key_kind kind); /* with the incarnation */
+struct key key_all(const struct rendezvous *r, enum key_kind kind); /* its whole scope */
+struct key key_own(const struct rendezvous *r, enum key_kind kind); /* of this uid */
+struct key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid);
+
+struct draft *draft_new(struct rendezvous *r);
+void draft_compare(struct draft *d, struct key key, enum compare_target target, int64_t equals);
+void draft_compare_below(struct draft *d, struct key key, int64_t mod_below);
+void draft_compare_session(struct rendezvous *r, struct draft *d); /* C(s/own) = mine */
+/* Puts a value of the kind's type, zeroed, to be filled by the caller. */
+union value *draft_put(struct rendezvous *r, struct draft *d, struct key key);
+void draft_delete(struct draft *d, struct key key);
+size_t draft_ops(const struct draft *d);
+struct txn draft_txn(const struct rendezvous *r, const struct draft *d);
+
+/* Nothing under way and the time has come; else the timer is set for it. */
+bool request_may(struct rendezvous *r, const struct request *q);
+void request_txn(struct rendezvous *r, struct request *q, const struct draft *d);
+void request_snapshot(struct rendezvous *r, struct request *q, const struct key *keys, size_t n);
+/* Whether the reply is to this one; notes that it came, or when to try again. */
+bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool reached);
+
+void wake_at(struct rendezvous *r, int64_t monotonic_ns);
+void wake_at_boottime(struct rendezvous *r, int64_t boottime_ns);
+void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
+
+/* --- the parts -------------------------------------------------------------------------------- */
+
+void session_init(struct rendezvous *r);
+void session_advance(struct rendezvous *r);
+void session_snapshot(struct rendezvous *r, const struct event *ev);
+void session_done(struct rendezvous *r, const struct event *ev);
+void session_beat(struct rendezvous *r, const struct event *ev);
+bool session_armed(const struct rendezvous *r); /* deadlines are kept at all */
+bool session_in_time(const struct rendezvous *r);
+/* T3 or the last delete, then EXIT; called when there is a reason to end and no worker lives. */
+void goodbye_advance(struct rendezvous *r);
+void goodbye_done(struct rendezvous *r, const struct event *ev);
+bool goodbye_due(const struct rendezvous *r);
+
+/* place.c */
+const struct place *place_in(const struct rendezvous *r, const char *pid); /* NULL: not known */
+void place_advance(struct rendezvous *r);
+void place_snapshot(struct rendezvous *r, const struct event *ev);
+
+/* worker_group.c */
+void group_init(struct rendezvous *r);
+void group_new_session(struct rendezvous *r);
+void group_advance(struct rendezvous *r);
+void group_event(struct rendezvous *r, const struct event *ev);
+void group_done(struct rendezvous *r, const struct event *ev);
+void group_kill(struct rendezvous *r);
+
+/* lead.c */
+void lead_advance(struct rendezvous *r);
+void lead_snapshot(struct rendezvous *r, const struct event *ev);
+void lead_changes(struct rendezvous *r, const struct event *ev);
+void lead_done(struct rendezvous *r, const struct event *ev);
+bool lead_is_own(const struct rendezvous *r);
+
+/* watch.c: head and lead, as every agent follows them */
+void watch_begin(struct rendezvous *r, int64_t revision);
+void watch_head_entry(struct rendezvous *r, const struct entry *e);
+void watch_lead_entry(struct rendezvous *r, const struct entry *e);
+void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision);
+void watch_advance(struct rendezvous *r);
+void watch_snapshot(struct rendezvous *r, const struct event *ev);
+
+/* view.c */
+void view_fini(struct view *v);
+/* A snapshot of the whole incarnation; silence goes on where the beat is the same as before. */
+void view_load(struct view *v, const struct entry *entries, size_t n, int64_t revision,
+               int64_t now_ns);
+void view_apply(struct view *v, const struct entry *e, int64_t now_ns);
+/* Places of all members, after a change. */
+void view_settle(struct view *v);
+struct member *view_find(const struct view *v, const char *uid); /* NULL: none */
+const struct plan *view_plan(const struct view *v, const char *pid);
+
+/* budget.c */
+bool budget_settled(const struct view *v); /* a certificate for every member of last */
+int budget_cost(const struct view *v);
+
+/* membership.c */
+struct wanted {
+    struct member **members; /* in the order of their ranks */
+    size_t n;
+};
+struct wanted membership_wanted(struct rendezvous *r);
+bool membership_lost(const struct view *v);
+/* Members that would be taken but are in no plan yet; *ret_joined_ns: when the last one came. */
+bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns);
+
+/* ranks.c */
+void ranks_assign(const struct wanted *w, struct plan_value *ret);
+
+/* detector.c */
+void detector_restart(struct rendezvous *r);
+void detector_advance(struct rendezvous *r);
+bool detector_done(struct rendezvous *r, const struct event *ev);
+
+/* coordinator.c */
+void coordinator_advance(struct rendezvous *r);
+void coordinator_snapshot(struct rendezvous *r, const struct event *ev);
+void coordinator_changes(struct rendezvous *r, const struct event *ev);
+void coordinator_done(struct rendezvous *r, const struct event *ev);
+/* decide.c: the transitions of head */
+void decide_advance(struct rendezvous *r);
+void decide_done(struct rendezvous *r, const struct event *ev);
+
+/* outcome.c: the sentence everybody ends with */
+const char *outcome_text(struct rendezvous *r);

@@ -1,0 +1,80 @@
+#include "agent/core/state.h"
+
+#include <string.h>
+
+/* Head and lead, as every agent follows them: one watch each, and a new read whenever one of them
+ * broke. A state older than the newest one seen is never taken back. */
+
+void watch_begin(struct rendezvous *r, int64_t revision) {
+    action_watch(r, WATCH_HEAD, key_job(r, KEY_HEAD), revision + 1);
+    action_watch(r, WATCH_LEAD, key_job(r, KEY_LEAD), revision + 1);
+}
+
+void watch_head_entry(struct rendezvous *r, const struct entry *e) {
+    if (e->mod_revision <= r->head_revision)
+        return;
+    enum head_phase before = r->has_head ? r->head.phase : HEAD_NONE;
+    r->head_revision = e->mod_revision;
+    r->has_head = !e->deleted;
+    if (e->deleted)
+        memset(&r->head, 0, sizeof(r->head));
+    else
+        r->head = e->value->head;
+    if (before == HEAD_RUN && r->head.phase != HEAD_RUN && r->head.phase != HEAD_CLOSED)
+        action_claim(r, CLAIM_END, r->head.last_round);
+    if (r->head.phase == HEAD_RUN)
+        action_claim(r, CLAIM_RUN, r->head.round);
+    if (r->head.phase == HEAD_CLOSED)
+        action_claim(r, CLAIM_CLOSED, r->head.last_round);
+}
+
+void watch_lead_entry(struct rendezvous *r, const struct entry *e) {
+    if (e->mod_revision <= r->lead_seen)
+        return;
+    r->lead_seen = e->mod_revision;
+    r->lead_revision = e->deleted ? 0 : e->mod_revision;
+    memset(r->lead, 0, sizeof(r->lead));
+    if (!e->deleted)
+        memcpy(r->lead, e->value->lead.uid, sizeof(r->lead));
+}
+
+void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision) {
+    struct entry e = {.key = key_job(r, kind), .deleted = true, .mod_revision = revision};
+    if (kind == KEY_HEAD && r->has_head)
+        watch_head_entry(r, &e);
+    if (kind == KEY_LEAD && r->lead_revision)
+        watch_lead_entry(r, &e);
+}
+
+void watch_advance(struct rendezvous *r) {
+    if (!r->watch_lost[WATCH_HEAD] && !r->watch_lost[WATCH_LEAD])
+        return;
+    if (!request_may(r, &r->reread))
+        return;
+    struct key keys[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
+    request_snapshot(r, &r->reread, keys, 2);
+}
+
+/* The two keys as they were read; what is not among the entries was not there. */
+void watch_snapshot(struct rendezvous *r, const struct event *ev) {
+    bool head = false, lead = false;
+    if (!request_reply(r, &r->reread, ev->snapshot.id, ev->snapshot.reached) ||
+        !ev->snapshot.reached)
+        return;
+    for (size_t i = 0; i < ev->snapshot.n; i++) {
+        const struct entry *e = &ev->snapshot.entries[i];
+        if (strcmp(e->key.inc, r->cur.inc) != 0)
+            return; /* asked before the incarnation changed */
+        head |= e->key.kind == KEY_HEAD;
+        lead |= e->key.kind == KEY_LEAD;
+        if (e->key.kind == KEY_HEAD)
+            watch_head_entry(r, e);
+        if (e->key.kind == KEY_LEAD)
+            watch_lead_entry(r, e);
+    }
+    if (!head)
+        watch_absent(r, KEY_HEAD, ev->snapshot.revision);
+    if (!lead)
+        watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+    watch_begin(r, ev->snapshot.revision);
+}
