@@ -1,0 +1,16 @@
+/* checkpoints: what is complete in a checkpoint directory, by the harness's own reading of it
+ * (manifest and checksums), never by what the job says. The format is described in
+ * scenarios/jobs/ranktrain/manifest.h; this reader shares no code with the writer. */
+#pragma once
+
+#include "agent/base/json.h"
+
+/* Remembers what it has verified, so that each checkpoint is hashed once while it does not change. */
+struct checkpoints;
+
+struct checkpoints *checkpoints_new(const char *dir);
+struct checkpoints *checkpoints_free(struct checkpoints *c); /* NULL is allowed; returns NULL */
+
+/* Reads the directory and puts into the open object: dir, newest (a step, -1: none complete),
+ * complete:[{step, round, path}], damaged:[{path, why}]. A directory that is not there is empty. */
+void checkpoints_put(struct checkpoints *c, struct json_writer *w);

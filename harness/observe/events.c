@@ -1,0 +1,329 @@
+#include "harness/observe/observe.h"
+
+#include "agent/base/list.h"
+#include "agent/sys/clock.h"
+#include "harness/observe/pidfds.h"
+#include "scenarios/jobs/rankquake.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77
+#endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
+enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that speaks for it */
+
+struct client {
+    struct list link;
+    struct observer *owner;
+    const char *node;
+    int fd;
+    pid_t pid, worker; /* worker: itself, or the ancestor that rankprobe became */
+    bool probe;        /* runs our rankprobe: may say what a worker was given */
+    bool started;      /* the probe has said so, its end of file means exec */
+    bool exec_failed;
+    bool held; /* waits for one byte */
+    int kept;  /* tag it is kept under, 0: none */
+    struct loop_source *source;
+};
+
+struct observer {
+    struct loop *loop;
+    struct recorder *rec;
+    struct list clients;
+    struct pidfds *pidfds;
+    struct rankquake_page *page; /* one for all; written here, read by every client */
+    int page_fd;                 /* read-only */
+    dev_t probe_dev;
+    ino_t probe_ino;
+};
+
+/* ---- the page ---- */
+
+static int page_new(struct observer *o, struct err *err) {
+    int fd = memfd_create("rankquake-page", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    if (fd < 0 || ftruncate(fd, sizeof(*o->page)) < 0)
+        return err_set(err, -errno, "make the page that arms events (memfd)");
+    o->page = mmap(NULL, sizeof(*o->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    int sealed = fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW);
+    if (o->page == MAP_FAILED || sealed < 0) {
+        err_set(err, -errno, "map and seal the page that arms events");
+        close(fd);
+        return err->code;
+    }
+    o->page->version = RANKQUAKE_VERSION_OF_PAGE;
+    o->page_fd = fd;
+    return 0;
+}
+
+void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
+    if (o->page->kinds == kinds && o->page->next_step == next_step)
+        return;
+    __atomic_store_n(&o->page->armed_seq, o->page->armed_seq + 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->page->next_step, next_step, __ATOMIC_RELEASE);
+    __atomic_store_n(&o->page->kinds, kinds, __ATOMIC_RELEASE);
+}
+
+static bool send_page(int fd, int page_fd) {
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    char byte = 'P';
+    struct iovec iov = {&byte, 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &page_fd, sizeof(int));
+    return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+/* ---- who is speaking ---- */
+
+/* What a process runs: our rankprobe, something else, or nobody can tell (it has ended). */
+enum image { IMAGE_UNKNOWN, IMAGE_PROBE, IMAGE_OTHER };
+
+static enum image image_of(const struct observer *o, pid_t pid) {
+    char path[64];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    if (stat(path, &st) < 0)
+        return IMAGE_UNKNOWN;
+    return st.st_dev == o->probe_dev && st.st_ino == o->probe_ino ? IMAGE_PROBE : IMAGE_OTHER;
+}
+
+static pid_t parent_of(pid_t pid) {
+    char path[64], line[512];
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *f = fopen(path, "re");
+    if (!f)
+        return 0;
+    char *got = fgets(line, sizeof(line), f);
+    fclose(f);
+    char *after = got ? strrchr(line, ')') : NULL; /* the name may hold anything but ends there */
+    int ppid = 0;
+    return after && sscanf(after + 1, " %*c %d", &ppid) == 1 ? ppid : 0;
+}
+
+/* A job may speak from a child (a shell around python): its events belong to the worker above. */
+static pid_t worker_of(const struct observer *o, pid_t pid) {
+    pid_t at = pid;
+    for (int i = 0; at > 1 && i < DESCENT_MAX; i++, at = parent_of(at))
+        if (pidfds_find(o->pidfds, at) >= 0)
+            return at;
+    return pid;
+}
+
+static int peer_pidfd(int fd, pid_t pid) {
+    int pidfd;
+    socklen_t len = sizeof(pidfd);
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+        return pidfd;
+    return (int)syscall(SYS_pidfd_open, pid, 0); /* Linux < 6.5; the peer waits for its page */
+}
+
+/* ---- messages ---- */
+
+static const char *const own_fields[] = {"v", "seq", "lost", "kind", "armed", "t", "source",
+                                         "node", "pid", NULL};
+
+static bool is_own(const char *key) {
+    for (const char *const *p = own_fields; *p; p++)
+        if (strcmp(*p, key) == 0)
+            return true;
+    return false;
+}
+
+static enum source source_of(const struct client *c, int kind) {
+    bool probe = kind == RANKQUAKE_WORKER_START || kind == RANKQUAKE_EXEC_FAILED;
+    if (probe && c->probe)
+        return SOURCE_PROBE;
+    return kind == RANKQUAKE_LAUNCHER ? SOURCE_LAUNCHER : SOURCE_JOB;
+}
+
+static void put_message(struct json_writer *w, const struct client *c, const struct json *m) {
+    json_put_string(w, "node", c->node);
+    json_put_i64(w, "pid", c->worker);
+    if (c->worker != c->pid)
+        json_put_i64(w, "speaker", c->pid);
+    json_put_i64(w, "job_seq", json_get_i64(m, "seq", 0));
+    json_put_i64(w, "lost", json_get_i64(m, "lost", 0));
+    json_each(it, m) if (!is_own(it->key)) json_put_tree(w, it->key, it);
+}
+
+static void release(struct client *c) {
+    char byte = 'G';
+    c->held = false;
+    c->kept = 0;
+    (void)!send(c->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* gone: its end of file follows */
+}
+
+static void note_start(struct client *c) {
+    int pidfd = peer_pidfd(c->fd, c->pid);
+    c->started = true;
+    if (pidfd >= 0)
+        pidfds_watch(c->owner->pidfds, c->node, c->pid, pidfd);
+}
+
+static void on_message(struct client *c, const char *text, size_t len) {
+    struct arena arena = {0};
+    int64_t now = clock_monotonic_ns();
+    struct json *m = json_parse(&arena, text, len, NULL);
+    const char *name = json_get_string(m, "kind", "other");
+    int kind = rankquake_kind_of(name);
+    enum source source = source_of(c, kind);
+    c->held = json_get(m, "armed");
+    c->kept = 0;
+    if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START)
+        note_start(c);
+    c->exec_failed |= source == SOURCE_PROBE && kind == RANKQUAKE_EXEC_FAILED;
+    /* A job that says what only rankprobe may say is recorded, as a claim of no kind. */
+    bool pretends = source == SOURCE_JOB && (kind == RANKQUAKE_WORKER_START ||
+                                             kind == RANKQUAKE_EXEC_FAILED);
+    const char *recorded = pretends || kind == RANKQUAKE_OTHER ? "other" : name;
+    struct json_writer *w = recorder_begin(c->owner->rec, now, source, recorded);
+    put_message(w, c, m);
+    if (kind == RANKQUAKE_OTHER || pretends)
+        json_put_string(w, "said", m ? name : "not JSON");
+    recorder_end(c->owner->rec, c);
+    arena_fini(&arena);
+    if (c->held && !c->kept)
+        release(c);
+}
+
+static void client_free(struct client *c) {
+    list_remove(&c->link);
+    loop_source_free(c->source);
+    close(c->fd);
+    free(c);
+}
+
+static void on_end(struct client *c) {
+    struct observer *o = c->owner;
+    if (c->started && !c->exec_failed && image_of(o, c->pid) == IMAGE_OTHER) {
+        struct json_writer *w =
+            recorder_begin(o->rec, clock_monotonic_ns(), SOURCE_PROBE, "worker-exec");
+        json_put_string(w, "node", c->node);
+        json_put_i64(w, "pid", c->pid);
+        recorder_end(o->rec, NULL);
+    }
+    client_free(c);
+}
+
+/* Reads one message. Returns false when there is none now; ends the client at end of file. */
+static bool read_one(struct client *c) {
+    char text[RANKQUAKE_MESSAGE_MAX + 1];
+    ssize_t n = recv(c->fd, text, sizeof(text), MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0) {
+        on_end(c);
+        return false;
+    }
+    on_message(c, text, (size_t)n);
+    return true;
+}
+
+static void on_readable(void *arg, int fd, int what) {
+    (void)fd;
+    (void)what;
+    read_one(arg);
+}
+
+pid_t client_pid(const struct client *c) {
+    return c->worker;
+}
+
+bool client_is_held(const struct client *c) {
+    return c->held;
+}
+
+void client_keep(struct client *c, int tag) {
+    c->kept = tag;
+}
+
+void observer_release(struct observer *o, int tag) {
+    list_each(it, &o->clients) {
+        struct client *c = list_entry(it, struct client, link);
+        if (c->kept == tag)
+            release(c);
+    }
+}
+
+/* ---- the observer ---- */
+
+/* What a process has said before it died comes first. */
+static void on_worker_ended(void *arg, pid_t pid) {
+    struct observer *o = arg;
+    list_each_safe(it, next, &o->clients) {
+        struct client *c = list_entry(it, struct client, link);
+        while (c->worker == pid && read_one(c))
+            ;
+    }
+}
+
+struct observer *observer_new(struct loop *l, struct recorder *rec, const char *probe,
+                              struct err *err) {
+    struct stat st;
+    if (stat(probe, &st) < 0) {
+        err_set(err, -errno, "find rankprobe beside rankquake (%s)", probe);
+        return NULL;
+    }
+    struct observer *o = calloc(1, sizeof(*o));
+    if (!o)
+        abort();
+    *o = (struct observer){.loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev,
+                           .probe_ino = st.st_ino};
+    list_init(&o->clients);
+    o->pidfds = pidfds_new(l, rec, on_worker_ended, o);
+    if (page_new(o, err) < 0)
+        return observer_free(o);
+    return o;
+}
+
+struct observer *observer_free(struct observer *o) {
+    if (!o)
+        return NULL;
+    list_each_safe(it, next, &o->clients) client_free(list_entry(it, struct client, link));
+    pidfds_free(o->pidfds);
+    if (o->page && o->page != MAP_FAILED)
+        munmap(o->page, sizeof(*o->page));
+    if (o->page_fd >= 0)
+        close(o->page_fd);
+    free(o);
+    return NULL;
+}
+
+void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
+    struct client *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort();
+    *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid};
+    c->probe = image_of(o, pid) == IMAGE_PROBE;
+    c->worker = worker_of(o, pid);
+    c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
+    list_append(&o->clients, &c->link);
+    send_page(fd, o->page_fd);
+}
+
+int observer_worker_pidfd(const struct observer *o, pid_t pid) {
+    return pidfds_find(o->pidfds, pid);
+}
+
+void observer_drain(struct observer *o) {
+    list_each_safe(it, next, &o->clients) {
+        struct client *c = list_entry(it, struct client, link);
+        while (!c->held && read_one(c))
+            ;
+    }
+    pidfds_drain(o->pidfds);
+}

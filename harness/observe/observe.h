@@ -1,0 +1,58 @@
+/* observe: everything seen, written to the history in one order.
+ *
+ * The recorder is the one way into the history during a run: whoever has seen something opens a
+ * record, puts its fields and ends it; rounds are then brought up to date and the listener (the
+ * engine) is told. A listener may write further records while it is being told.
+ *
+ * The observer owns the connections of all processes that speak to the harness (RANKQUAKE_EVENTS;
+ * the protocol is in scenarios/jobs/rankquake.h) and the pidfds of workers. Single-threaded. */
+#pragma once
+
+#include "agent/sys/loop.h"
+#include "harness/history.h"
+#include "harness/rounds.h"
+
+#include <sys/types.h>
+
+struct client;
+
+/* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during the
+ * call. The sender of an armed event waits (client_is_held); it goes on when the listener returns,
+ * unless it was kept with client_keep, and then with observer_release of the same tag. */
+typedef void record_fn(void *arg, const struct record *r, struct client *from);
+
+struct recorder {
+    struct history *history;
+    struct rounds *rounds;
+    record_fn *fn;
+    void *arg;
+};
+
+struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum source source,
+                                   const char *kind);
+const struct record *recorder_end(struct recorder *rec, struct client *from);
+
+struct observer;
+
+/* probe: the path of our rankprobe; only a process that runs it is believed when it says what a
+ * worker was given. Returns NULL with err when there is no such file or no memory to share. */
+struct observer *observer_new(struct loop *l, struct recorder *rec, const char *probe,
+                              struct err *err);
+struct observer *observer_free(struct observer *o); /* NULL is allowed; returns NULL */
+
+/* A process of the node has connected; takes fd. pid is the host's; node must outlive the observer. */
+void observer_connect(struct observer *o, const char *node, int fd, pid_t pid);
+
+/* Which events make their sender wait: a bit per kind, and for steps the first one. */
+void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
+
+/* The pidfd of a worker that lives, -1 otherwise; it stays the observer's. */
+int observer_worker_pidfd(const struct observer *o, pid_t pid);
+/* Notes what has already happened without waiting: messages in the sockets, ended workers. */
+void observer_drain(struct observer *o);
+
+pid_t client_pid(const struct client *c); /* of the worker it belongs to, or its own */
+bool client_is_held(const struct client *c);
+void client_keep(struct client *c, int tag); /* tag > 0 */
+/* Lets every sender go on that is kept under this tag; those that died meanwhile are forgotten. */
+void observer_release(struct observer *o, int tag);

@@ -1,0 +1,456 @@
+#include "harness/run/engine.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/cluster/launcher.h"
+#include "harness/run/programs.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The helpers count within a second of an agent's end. */
+static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
+
+enum {
+    
+    LAG_EVERY_NS = 100 * 1000000,
+    LAG_WINDOW_NS = 1000000000,
+};
+
+/* ---- records ---- */
+
+struct json_writer *engine_record(struct engine *e, enum source s, const char *kind) {
+    return recorder_begin(&e->rec, clock_monotonic_ns(), s, kind);
+}
+
+void engine_recorded(struct engine *e) {
+    recorder_end(&e->rec, NULL);
+}
+
+static void record_node(struct engine *e, enum source s, const char *kind, struct node *n) {
+    struct json_writer *w = engine_record(e, s, kind);
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "addr", node_plan(n)->addr);
+    engine_recorded(e);
+}
+
+static void record_program(struct engine *e, struct node *n, const char *what, pid_t pid,
+                           const int *status) {
+    char kind[32];
+    snprintf(kind, sizeof(kind), "%s-%s", node_plan(n)->is_store ? "store" : "agent", what);
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, kind);
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "pid", pid);
+    if (status && WIFSIGNALED(*status))
+        json_put_i64(w, "signal", WTERMSIG(*status));
+    else if (status)
+        json_put_i64(w, "code", WEXITSTATUS(*status));
+    engine_recorded(e);
+}
+
+/* ---- what follows from what was seen ---- */
+
+static bool all_stepped(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->workers[i]->first_step_ns)
+            return false;
+    return true;
+}
+
+static void look_for_steady(struct engine *e) {
+    const struct rounds *rs = e->rec.rounds;
+    if (e->steady_ns || !rs->n || !rs->v[0]->complete)
+        return;
+    if (e->job_speaks && !all_stepped(rs->v[0]))
+        return;
+    e->steady_ns = clock_monotonic_ns();
+    engine_record(e, SOURCE_HARNESS, "steady");
+    engine_recorded(e);
+    timeline_steady(e->timeline);
+}
+
+static void read_checkpoints(struct engine *e, int round) {
+    if (!e->checkpoints)
+        return;
+    struct json_writer *w = engine_record(e, SOURCE_DISK, "checkpoints");
+    json_put_i64(w, "round", round);
+    checkpoints_put(e->checkpoints, w);
+    engine_recorded(e);
+}
+
+static bool round_over(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (!r->workers[i]->exit_ns)
+            return false;
+    return r->n;
+}
+
+static void look_for_ended_rounds(struct engine *e) {
+    const struct rounds *rs = e->rec.rounds;
+    while (e->rounds_read < rs->n && round_over(rs->v[e->rounds_read]))
+        read_checkpoints(e, rs->v[e->rounds_read++]->number);
+}
+
+static bool an_agent_runs(struct engine *e) {
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (size_t i = 0; i < n; i++)
+        if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]) && node_program_pid(nodes[i]))
+            return true;
+    return false;
+}
+
+static void look_for_end(struct engine *e) {
+    if (e->phase == ENGINE_RUNNING && !an_agent_runs(e) && !timeline_may_start_node(e->timeline))
+        engine_end(e, "ended");
+}
+
+static void on_record(void *arg, const struct record *r, struct client *from) {
+    struct engine *e = arg;
+    if (e->spec->seen)
+        e->spec->seen(e->spec->seen_arg, r);
+    e->job_speaks |= r->source == SOURCE_JOB;
+    timeline_seen(e->timeline, r, from);
+    limits_seen(e->limits, r);
+    if (record_is(r, "step") || record_is(r, "worker-start"))
+        look_for_steady(e);
+    if (record_is(r, "worker-exit"))
+        look_for_ended_rounds(e);
+    if (record_is(r, "worker-start")) {
+        const struct worker *w = rounds_worker(e->rec.rounds, r->pid);
+        cluster_bootstrap_port(e->cluster, (uint16_t)(w ? atoi(w->master_port) : 0));
+    }
+}
+
+/* ---- starting ---- */
+
+int engine_run_program(struct engine *e, struct node *n, struct err *err) {
+    const struct plan_node *p = node_plan(n);
+    const struct job_spec *job = &e->plan->scenario->job;
+    struct places places = {.shared = cluster_shared_dir(e->cluster), .disk = node_disk_dir(n),
+                            .out = e->spec->dir, .node = p->name,
+                            .seed = arena_printf(&e->arena, "%llu",
+                                                 (unsigned long long)e->plan->seed)};
+    const struct launcher *l = &launcher_rankrun;
+    char cwd[4096];
+    struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
+    prog.env = programs_env(&e->arena, job, e->spec->bin, &places);
+    prog.log = arena_printf(&e->arena, "%s/logs/%s/%s.log", e->spec->dir, p->name,
+                            p->is_store ? "store" : "agent");
+    if (p->is_store)
+        prog.argv = l->store_argv(&e->arena, e->plan, p, e->spec->bin);
+    else
+        prog.argv = l->agent_argv(&e->arena, e->plan, p, e->spec->bin,
+                                  placeholders_fill_all(&e->arena, job->run, job->run_n, &places));
+    return node_run(n, &prog, err);
+}
+
+static void run_or_fail(struct engine *e, struct node *n) {
+    struct err err = {0};
+    if (engine_run_program(e, n, &err) < 0)
+        engine_fail(e, &err);
+}
+
+/* All agents at once, when every node is up and the store has been started. */
+static void start_job(struct engine *e) {
+    if (e->phase != ENGINE_STARTING || e->nodes_awaited || !e->store_ready)
+        return;
+    e->phase = ENGINE_RUNNING;
+    read_checkpoints(e, 0);
+    timeline_start(e->timeline);
+    limits_start(e->limits);
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (size_t i = 0; i < n; i++)
+        if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]))
+            run_or_fail(e, nodes[i]);
+}
+
+/* ---- the cluster's callbacks ---- */
+
+static void on_node_up(void *arg, struct node *n) {
+    struct engine *e = arg;
+    record_node(e, SOURCE_HARNESS, "node-up", n);
+    if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
+        run_or_fail(e, n);
+    if (!node_plan(n)->is_store && e->nodes_awaited)
+        e->nodes_awaited--;
+    start_job(e);
+}
+
+static void on_node_down(void *arg, struct node *n) {
+    struct engine *e = arg;
+    if (e->phase == ENGINE_RUNNING)
+        observer_drain(e->observer);
+    record_node(e, SOURCE_KERNEL, "node-down", n);
+    look_for_end(e);
+}
+
+static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) {
+    (void)pidfd;
+    struct engine *e = arg;
+    record_program(e, n, "start", pid, NULL);
+    e->store_ready |= node_plan(n)->is_store;
+    start_job(e);
+}
+
+static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) {
+    struct engine *e = arg;
+    observer_drain(e->observer);
+    record_program(e, n, "exit", pid, &status);
+    if (!node_plan(n)->is_store)
+        e->leftovers_awaited++;
+    look_for_end(e);
+}
+
+static void on_program_failed(void *arg, struct node *n, const char *why) {
+    struct err err;
+    err_say(&err, -ENOEXEC, "%s: %s", node_plan(n)->name, why);
+    engine_fail(arg, &err);
+}
+
+static void on_client(void *arg, struct node *n, int fd, pid_t pid) {
+    struct engine *e = arg;
+    observer_connect(e->observer, node_plan(n)->name, fd, pid);
+}
+
+static void count_wire(struct engine *e) {
+    if (e->phase != ENGINE_ENDING)
+        return;
+    cluster_count(e->cluster);
+}
+
+static void on_leftovers(void *arg, struct node *n, const struct json *found) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "leftovers");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_each(it, found) json_put_tree(w, it->key, it);
+    engine_recorded(e);
+    if (e->leftovers_awaited)
+        e->leftovers_awaited--;
+    if (!e->leftovers_awaited)
+        count_wire(e);
+}
+
+static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
+    (void)n;
+    struct engine *e = arg;
+    timeline_answer(e->timeline, token, error);
+}
+
+static void on_counters(void *arg, struct node *n, const struct wire_counters *c) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_WIRE, "wire");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "frames_in", (int64_t)c->frames_in);
+    json_put_i64(w, "bytes_in", (int64_t)c->bytes_in);
+    json_put_i64(w, "frames_out", (int64_t)c->frames_out);
+    json_put_i64(w, "bytes_out", (int64_t)c->bytes_out);
+    json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
+    json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
+    json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
+    engine_recorded(e);
+}
+
+static void on_counted(void *arg) {
+    struct engine *e = arg;
+    if (e->phase != ENGINE_ENDING)
+        return;
+    e->phase = ENGINE_DOWN;
+    loop_timer_off(e->end_timer);
+    cluster_down(e->cluster);
+}
+
+static void on_down(void *arg, const char *const *left) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "health");
+    json_array(w, "left");
+    for (const char *const *l = left; *l; l++)
+        json_put_string(w, NULL, *l);
+    json_end_array(w);
+    json_put_bool(w, "complete", !*left);
+    engine_recorded(e);
+    loop_stop(e->loop);
+}
+
+static void on_failed(void *arg, const struct err *err) {
+    engine_fail(arg, err);
+}
+
+/* ---- ending ---- */
+
+static void on_end_timer(void *arg, int64_t now) {
+    (void)now;
+    on_counted(arg); /* whoever has not answered by now will not */
+}
+
+void engine_end(struct engine *e, const char *why) {
+    if (e->phase >= ENGINE_ENDING)
+        return;
+    e->phase = ENGINE_ENDING;
+    timeline_finish(e->timeline);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "job-end");
+    json_put_string(w, "why", why);
+    engine_recorded(e);
+    loop_timer_at(e->end_timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
+    if (!e->leftovers_awaited)
+        count_wire(e);
+}
+
+void engine_fail(struct engine *e, const struct err *err) {
+    if (!e->failure.code)
+        e->failure = *err;
+    engine_end(e, "error");
+}
+
+static void on_signal(void *arg, int signo) {
+    struct engine *e = arg;
+    if (e->phase < ENGINE_ENDING) {
+        struct json_writer *w = engine_record(e, SOURCE_HARNESS, "interrupted");
+        json_put_i64(w, "signal", signo);
+        engine_recorded(e);
+        engine_end(e, "interrupted");
+    }
+}
+
+/* How late the loop is served: a budget is not judged in a window in which the harness was slow. */
+static void on_lag_timer(void *arg, int64_t now) {
+    struct engine *e = arg;
+    int64_t late = now - e->lag_due_ns;
+    e->lag_max_ns = late > e->lag_max_ns ? late : e->lag_max_ns;
+    if (now - e->lag_window_ns >= LAG_WINDOW_NS) {
+        struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
+        json_put_i64(w, "max_ns", e->lag_max_ns);
+        json_put_i64(w, "window_ns", now - e->lag_window_ns);
+        engine_recorded(e);
+        e->lag_max_ns = 0;
+        e->lag_window_ns = now;
+    }
+    e->lag_due_ns = now + LAG_EVERY_NS;
+    loop_timer_at(e->lag_timer, e->lag_due_ns);
+}
+
+/* ---- the whole ---- */
+
+static const struct cluster_callbacks callbacks = {
+    .node_up = on_node_up,
+    .node_down = on_node_down,
+    .program_started = on_program_started,
+    .program_exited = on_program_exited,
+    .program_failed = on_program_failed,
+    .client = on_client,
+    .leftovers = on_leftovers,
+    .injected = on_injected,
+    .counters = on_counters,
+    .counted = on_counted,
+    .failed = on_failed,
+    .down = on_down,
+};
+
+static void record_run(struct engine *e) {
+    const struct run_spec *s = e->spec;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "run");
+    json_put_i64(w, "v", 1);
+    json_put_string(w, "scenario", e->plan->scenario->name);
+    json_put_i64(w, "seed", (int64_t)e->plan->seed);
+    json_put_string(w, "version", RANKQUAKE_VERSION);
+    json_put_string(w, "launcher", e->plan->scenario->job.launcher);
+    json_put_bool(w, "control", !s->control);
+    engine_recorded(e);
+    if (!s->control)
+        return;
+    w = engine_record(e, SOURCE_HARNESS, "control");
+    json_put_string(w, "model", s->control->model);
+    json_put_string(w, "label", s->control->label);
+    json_put_i64(w, "step_ns", s->control->step_ns);
+    json_put_bool(w, "cached", s->control->cached);
+    json_put_string(w, "dir", s->control->dir);
+    engine_recorded(e);
+}
+
+static int count_awaited(const struct plan *p) {
+    int n = 0;
+    for (size_t i = 0; i < p->nodes_n; i++)
+        n += p->nodes[i].on_at_start && !p->nodes[i].is_store;
+    return n;
+}
+
+static void open_checkpoints(struct engine *e) {
+    const char *dir = e->plan->scenario->job.checkpoint_dir;
+    struct places p = {.shared = cluster_shared_dir(e->cluster), .out = e->spec->dir, .disk = "",
+                       .node = "", .seed = arena_printf(&e->arena, "%llu",
+                                                        (unsigned long long)e->plan->seed)};
+    /* A directory on a node's own disk or /tmp is not one directory: nothing to read from outside. */
+    if (dir && !strstr(dir, "{disk}") && !strstr(dir, "{node}") && !strstr(dir, "{tmp}"))
+        e->checkpoints = checkpoints_new(placeholders_fill(&e->arena, dir, &p));
+}
+
+static int engine_open(struct engine *e, struct err *err) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    const char *probe = arena_printf(&e->arena, "%s/rankprobe", e->spec->bin);
+    e->observer = observer_new(e->loop, &e->rec, probe, err);
+    if (!e->observer)
+        return err->code;
+    e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
+    if (!e->cluster)
+        return err->code;
+    for (size_t i = 0; i < 3; i++)
+        e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
+    e->end_timer = loop_timer(e->loop, on_end_timer, e);
+    e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
+    e->timeline = timeline_new(e);
+    e->limits = limits_new(e);
+    open_checkpoints(e);
+    e->rec.fn = on_record;
+    e->rec.arg = e;
+    return 0;
+}
+
+static void engine_close(struct engine *e) {
+    e->rec.fn = NULL;
+    cluster_free(e->cluster);
+    observer_free(e->observer);
+    checkpoints_free(e->checkpoints);
+    timeline_free(e->timeline);
+    limits_free(e->limits);
+    loop_source_free(e->end_timer);
+    loop_source_free(e->lag_timer);
+    for (size_t i = 0; i < 3; i++)
+        loop_source_free(e->signals[i]);
+    loop_free(e->loop);
+    arena_fini(&e->arena);
+}
+
+static int engine_play(struct engine *e, struct err *err) {
+    record_run(e);
+    e->nodes_awaited = count_awaited(e->plan);
+    e->store_ready = !e->plan->endpoint;
+    if (cluster_up(e->cluster, err) < 0) {
+        engine_fail(e, err);
+    } else {
+        e->lag_window_ns = clock_monotonic_ns();
+        on_lag_timer(e, e->lag_due_ns = e->lag_window_ns);
+    }
+    int r = loop_run(e->loop, err);
+    if (r < 0 || !e->failure.code)
+        return r;
+    *err = e->failure;
+    return e->failure.code;
+}
+
+int run_execute(const struct run_spec *spec, struct history *h, struct rounds *rs, struct err *err) {
+    struct engine e = {.spec = spec, .plan = spec->plan,
+                       .rec = {.history = h, .rounds = rs}};
+    e.loop = loop_new(err);
+    if (!e.loop)
+        return err->code;
+    rand_init(&e.rand, spec->plan->seed);
+    int r = engine_open(&e, err);
+    if (r == 0)
+        r = engine_play(&e, err);
+    engine_close(&e);
+    return r;
+}

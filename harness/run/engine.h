@@ -1,0 +1,62 @@
+/* engine: what the files of this room share. One engine carries out one plan; everything hangs on the
+ * records: each one written is told to the timeline, the limits and the engine itself in turn. */
+#pragma once
+
+#include "agent/base/rand.h"
+#include "harness/cluster/cluster.h"
+#include "harness/observe/checkpoints.h"
+#include "harness/observe/observe.h"
+#include "harness/run/run.h"
+
+struct timeline;
+struct limits_watch;
+
+enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
+
+struct engine {
+    const struct run_spec *spec;
+    const struct plan *plan;
+    struct loop *loop;
+    struct recorder rec;
+    struct cluster *cluster;
+    struct observer *observer;
+    struct checkpoints *checkpoints; /* NULL: the job's directory is not known */
+    struct timeline *timeline;
+    struct limits_watch *limits;
+    struct rand rand;
+    struct arena arena;
+    enum engine_phase phase;
+    int nodes_awaited; /* on at start and not up yet */
+    bool store_ready;
+    bool job_speaks;   /* a worker has sent an event: steps are to be expected */
+    int64_t steady_ns; /* 0: not yet */
+    int leftovers_awaited;
+    size_t rounds_read; /* rounds whose checkpoints have been read */
+    struct loop_source *end_timer, *lag_timer, *signals[3];
+    int64_t lag_due_ns, lag_max_ns, lag_window_ns;
+    struct err failure; /* code != 0: the harness broke */
+};
+
+struct json_writer *engine_record(struct engine *e, enum source s, const char *kind);
+void engine_recorded(struct engine *e);
+/* Ends the job: why is ended | limit | interrupted | error. Safe to call again. */
+void engine_end(struct engine *e, const char *why);
+void engine_fail(struct engine *e, const struct err *err);
+/* The agent of a node that has been switched on. */
+int engine_run_program(struct engine *e, struct node *n, struct err *err);
+
+/* timeline.c */
+struct timeline *timeline_new(struct engine *e);
+struct timeline *timeline_free(struct timeline *t);
+void timeline_start(struct timeline *t); /* the job's agents are about to start */
+void timeline_seen(struct timeline *t, const struct record *r, struct client *from);
+void timeline_steady(struct timeline *t);
+void timeline_answer(struct timeline *t, uint64_t token, const char *error);
+bool timeline_may_start_node(const struct timeline *t); /* a node-start may still come */
+void timeline_finish(struct timeline *t); /* finally: notes what did not fire, ends what lasts */
+
+/* limits.c */
+struct limits_watch *limits_new(struct engine *e);
+struct limits_watch *limits_free(struct limits_watch *l);
+void limits_start(struct limits_watch *l);
+void limits_seen(struct limits_watch *l, const struct record *r);

@@ -1,0 +1,231 @@
+#include "harness/run/timeline.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+/* ---- the records of a firing ---- */
+
+static struct json_writer *record_act(struct act *a, enum source s, const char *kind) {
+    struct json_writer *w = engine_record(a->owner->engine, s, kind);
+    json_put_string(w, "id", a->action->id);
+    json_put_i64(w, "n", a->fired);
+    return w;
+}
+
+static void record_fired(struct act *a) {
+    const struct trigger *when = &a->action->when;
+    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-fired");
+    json_put_string(w, "fault", a->plan->fault->name);
+    json_array(w, "on");
+    for (size_t i = 0; i < a->bound_n; i++)
+        json_put_string(w, NULL, a->bound[i].target.name);
+    json_end_array(w);
+    if (when->has_step)
+        json_put_i64(w, "step", when->step);
+    json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - when->plus_ns);
+    json_put_bool(w, "held", when->hold && (when->has_step || when->has_event));
+    engine_recorded(a->owner->engine);
+}
+
+static const char *what_name(enum target_kind k) {
+    return k == TARGET_WORKER ? "worker" : k == TARGET_AGENT ? "agent" : k == TARGET_NODE ? "node"
+                                                                                         : "store";
+}
+
+static void put_target(struct json_writer *w, const struct bound *b) {
+    json_object(w, NULL);
+    json_put_string(w, "what", what_name(b->target.kind));
+    json_put_string(w, "name", b->target.name);
+    json_put_string(w, "node", node_plan(b->node)->name);
+    json_put_i64(w, "pid", b->target.pid);
+    if (b->worker)
+        json_put_i64(w, "rank", b->worker->rank);
+    json_end_object(w);
+}
+
+/* The moment from which times count: a death may have been seen before the answer came. */
+static int64_t in_force_ns(const struct act *a, int64_t answered_ns) {
+    int64_t t0 = answered_ns;
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (a->bound[i].exit_ns && a->bound[i].exit_ns < t0)
+            t0 = a->bound[i].exit_ns;
+    return t0;
+}
+
+static void record_in_force(struct act *a) {
+    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-in-force");
+    json_put_string(w, "fault", a->plan->fault->name);
+    json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
+    json_array(w, "targets");
+    for (size_t i = 0; i < a->bound_n; i++)
+        put_target(w, &a->bound[i]);
+    json_end_array(w);
+    engine_recorded(a->owner->engine);
+}
+
+static void record_error(struct act *a) {
+    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-failed");
+    json_put_string(w, "error", a->error);
+    engine_recorded(a->owner->engine);
+}
+
+/* ---- evidence ---- */
+
+static bool felt_by_exit(const struct act *a) {
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (!a->bound[i].exit_ns)
+            return false;
+    return true;
+}
+
+static void note_felt(struct act *a) {
+    if (a->felt || !a->in_force || a->in_force < a->fired || !felt_by_exit(a))
+        return;
+    a->felt = true;
+    bool starts = a->plan->fault->evidence == EVIDENCE_AGENT_START;
+    struct json_writer *w = record_act(a, SOURCE_KERNEL, "fault-evidence");
+    json_put_string(w, "what", starts ? "the agent has exec'ed" : "the target has ended");
+    engine_recorded(a->owner->engine);
+}
+
+/* Which record shows that this target felt the fault. */
+static bool shows(const struct bound *b, const struct fault *f, const struct record *r) {
+    const char *node = node_plan(b->node)->name;
+    if (f->evidence == EVIDENCE_AGENT_START)
+        return record_is(r, "agent-start") && str_eq(r->node, node);
+    if (b->target.kind == TARGET_NODE || b->target.kind == TARGET_STORE)
+        return record_is(r, "node-down") && str_eq(r->node, node);
+    bool exit = record_is(r, "worker-exit") || record_is(r, "agent-exit");
+    return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid;
+}
+
+void act_seen(struct act *a, const struct record *r) {
+    if (!a->fired || a->felt)
+        return;
+    bool news = false;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        struct bound *b = &a->bound[i];
+        if (!b->exit_ns && shows(b, a->plan->fault, r)) {
+            b->exit_ns = r->t_ns;
+            news = true;
+            if (a->plan->fault->evidence == EVIDENCE_AGENT_START)
+                act_answered(a, NULL);
+        }
+    }
+    if (news)
+        note_felt(a);
+}
+
+/* ---- firing ---- */
+
+static void finished(struct act *a) {
+    struct engine *e = a->owner->engine;
+    if (a->error[0]) {
+        record_error(a);
+        a->state = ACT_FAILED;
+    } else {
+        a->in_force++;
+        a->lasts = a->plan->fault->lasting;
+        if (a->lasts && a->action->for_ns)
+            loop_timer_at(a->until, clock_monotonic_ns() + a->action->for_ns);
+        act_look_again(a);
+        record_in_force(a);
+        note_felt(a);
+    }
+    observer_release(e->observer, a->tag);
+}
+
+void act_answered(struct act *a, const char *error) {
+    if (error && !a->error[0])
+        str_copy(a->error, sizeof(a->error), error);
+    if (a->state == ACT_INJECTING && ++a->answers >= a->bound_n)
+        finished(a);
+}
+
+static uint64_t token_of(const struct act *a) {
+    return (uint64_t)a->tag;
+}
+
+/* A node that is switched on is in force when its agent has exec'ed: act_seen answers for it. */
+static bool answers_by_record(const struct act *a) {
+    return a->plan->fault->evidence == EVIDENCE_AGENT_START;
+}
+
+static void inject(struct act *a, struct bound *b) {
+    const struct fault *f = a->plan->fault;
+    struct err err = {0};
+    if (f->where == FAULT_IN_NODE) {
+        if (node_inject(b->node, f, &b->target, &a->plan->args, token_of(a), &err) < 0)
+            act_answered(a, err.msg);
+        return;
+    }
+    int r = f->inject(&b->target, &a->plan->args, &err);
+    if (r < 0 || !answers_by_record(a))
+        act_answered(a, r < 0 ? err.msg : NULL);
+}
+
+static void heal(struct act *a) {
+    a->fired++;
+    a->in_force++;
+    act_recover(&a->owner->acts[a->action->heal]);
+    act_look_again(a);
+    observer_release(a->owner->engine->observer, a->tag);
+}
+
+void act_fire(struct act *a) {
+    struct engine *e = a->owner->engine;
+    if (!a->plan->fault) {
+        heal(a);
+        return;
+    }
+    struct bound found[TARGETS_MAX];
+    size_t n = targets_resolve(e, &a->action->on, a->plan->fault, found);
+    if (!n) {
+        act_fail(a, "its target matched nothing that was alive when the trigger came true");
+        return;
+    }
+    a->bound = arena_array(&e->arena, struct bound, n);
+    memcpy(a->bound, found, n * sizeof(*found));
+    a->bound_n = n;
+    a->answers = 0;
+    a->felt = false;
+    a->error[0] = '\0';
+    a->fired++;
+    a->fired_ns = clock_monotonic_ns();
+    a->state = ACT_INJECTING;
+    record_fired(a);
+    for (size_t i = 0; i < n; i++)
+        inject(a, &a->bound[i]);
+}
+
+void timeline_answer(struct timeline *t, uint64_t token, const char *error) {
+    if (token >= 1 && token <= t->n)
+        act_answered(&t->acts[token - 1], error);
+}
+
+/* ---- the end of what lasts ---- */
+
+static void recover(struct act *a, struct bound *b, struct err *err) {
+    const struct fault *f = a->plan->fault;
+    if (f->where == FAULT_IN_NODE)
+        node_recover(b->node, f, &b->target, &a->plan->args, 0, err);
+    else
+        f->recover(&b->target, &a->plan->args, err);
+}
+
+void act_recover(struct act *a) {
+    if (!a->lasts)
+        return;
+    a->lasts = false;
+    loop_timer_off(a->until);
+    struct err err = {0};
+    for (size_t i = 0; i < a->bound_n; i++)
+        recover(a, &a->bound[i], &err);
+    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-recovered");
+    if (err.code)
+        json_put_string(w, "error", err.msg);
+    engine_recorded(a->owner->engine);
+}

@@ -1,0 +1,71 @@
+#include "harness/run/programs.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern char **environ;
+
+const char *placeholders_fill(struct arena *a, const char *text, const struct places *p) {
+    struct buf b = {0};
+    while (*text) {
+        const struct {
+            const char *name, *value;
+        } known[] = {{"{shared}", p->shared}, {"{disk}", p->disk}, {"{tmp}", "/tmp"},
+                     {"{out}", p->out},       {"{seed}", p->seed}, {"{node}", p->node}};
+        size_t i = 0, n = sizeof(known) / sizeof(*known);
+        while (i < n && !str_starts(text, known[i].name))
+            i++;
+        if (i < n) {
+            buf_puts(&b, known[i].value);
+            text += strlen(known[i].name);
+        } else {
+            buf_putc(&b, *text++);
+        }
+    }
+    const char *filled = arena_strdup(a, buf_str(&b));
+    buf_fini(&b);
+    return filled;
+}
+
+const char *const *placeholders_fill_all(struct arena *a, const char *const *argv, size_t n,
+                                         const struct places *p) {
+    const char **filled = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        filled[i] = placeholders_fill(a, argv[i], p);
+    return filled;
+}
+
+/* What a launcher sets for its workers must not leak in from a launcher that started the harness. */
+static bool is_passed_on(const char *entry) {
+    static const char *const dropped[] = {
+        "RANK=",        "LOCAL_RANK=",  "WORLD_SIZE=",     "LOCAL_WORLD_SIZE=", "GROUP_RANK=",
+        "ROLE_RANK=",   "ROLE_NAME=",   "ROLE_WORLD_SIZE=", "GROUP_WORLD_SIZE=", "MASTER_ADDR=",
+        "MASTER_PORT=", "RANKRUN_ROUND=", "TORCHELASTIC_", "PET_",              "RANKQUAKE_EVENTS=",
+        "PATH=",        NULL};
+    for (const char *const *d = dropped; *d; d++)
+        if (str_starts(entry, *d))
+            return false;
+    return true;
+}
+
+const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
+                                const struct places *p) {
+    size_t n = 0, inherited = 0;
+    while (environ[inherited])
+        inherited++;
+    const char **env = arena_array(a, const char *, inherited + job->env_n + 4);
+    for (char **e = environ; *e; e++)
+        if (is_passed_on(*e))
+            env[n++] = *e;
+    const char *path = getenv("PATH");
+    env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
+    env[n++] = "RANKQUAKE_EVENTS=" CLUSTER_EVENTS_PATH;
+    env[n++] = "PYTHONUNBUFFERED=1";
+    for (size_t i = 0; i < job->env_n; i++)
+        env[n++] = arena_printf(a, "%s=%s", job->env[i].key,
+                                placeholders_fill(a, job->env[i].value, p));
+    return env;
+}

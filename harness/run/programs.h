@@ -1,0 +1,18 @@
+/* programs: what is executed in a node, from what the scenario says: placeholders and environment. */
+#pragma once
+
+#include "harness/cluster/cluster.h"
+
+struct places { /* what the placeholders stand for on one node */
+    const char *shared, *disk, *out, *seed, *node;
+};
+
+/* Text with {shared} {disk} {tmp} {out} {seed} {node} filled in; other braces stay as they are. */
+const char *placeholders_fill(struct arena *a, const char *text, const struct places *p);
+const char *const *placeholders_fill_all(struct arena *a, const char *const *argv, size_t n,
+                                         const struct places *p);
+
+/* The caller's environment less what a launcher around us had set, with our programs first in PATH,
+ * the event socket and the job's own variables. Later entries win. NULL-ended. */
+const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
+                                const struct places *p);

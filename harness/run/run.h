@@ -1,0 +1,31 @@
+/* run: a plan carried out once: the cluster built, the timeline played, everything seen written to the
+ * history, everything undone. Nothing is judged here. */
+#pragma once
+
+#include "harness/history.h"
+#include "harness/plan/plan.h"
+#include "harness/rounds.h"
+
+/* What the undisturbed job gave; see control.h. */
+struct control {
+    char model[72]; /* 64 hex digits, "" when the job does not say */
+    char label[64]; /* what the hash holds for, as the job says it */
+    int64_t step_ns; /* median of one worker's steps, 0: no steps */
+    bool cached;
+    char dir[512];
+};
+
+struct run_spec {
+    const struct plan *plan;
+    const char *dir;               /* the run directory; exists */
+    const char *bin;               /* the folder of our programs */
+    const struct control *control; /* NULL: this is the control run */
+    bool keep;                     /* keep the cluster's scratch directory */
+    /* Told of every record as it is written: the live view. May be NULL. */
+    void (*seen)(void *arg, const struct record *r);
+    void *seen_arg;
+};
+
+/* Returns 0 when the history tells the whole story, also of a run that was interrupted or whose job
+ * failed; else a -errno: the harness or the host broke, and what was started has been taken down. */
+int run_execute(const struct run_spec *spec, struct history *h, struct rounds *rs, struct err *err);

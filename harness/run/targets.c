@@ -1,0 +1,172 @@
+#include "harness/run/targets.h"
+
+#include "agent/base/str.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Dead may not have been noted yet: the pidfd knows. */
+static bool lives(struct engine *e, const struct worker *w) {
+    int pidfd = observer_worker_pidfd(e->observer, (pid_t)w->pid);
+    struct pollfd p = {.fd = pidfd, .events = POLLIN};
+    return pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+static int node_index(const char *name) {
+    return name[0] == 'n' ? atoi(name + 1) : -1;
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct worker *x = *(const struct worker *const *)a;
+    const struct worker *y = *(const struct worker *const *)b;
+    int d = node_index(x->node) - node_index(y->node);
+    return d ? d : x->local_rank - y->local_rank;
+}
+
+static const struct worker *current_rank(const struct engine *e, int rank) {
+    const struct round *r = rounds_last_complete(e->rec.rounds);
+    return r ? round_rank(r, rank) : NULL;
+}
+
+/* The node a target names, NULL when it names none. */
+static const char *named_node(const struct engine *e, const struct target_spec *on) {
+    if (on->pick == PICK_NAMED)
+        return on->node;
+    const struct worker *w = on->pick == PICK_RANK ? current_rank(e, on->rank) : NULL;
+    return w ? w->node : NULL;
+}
+
+static bool worker_matches(const struct engine *e, const struct target_spec *on,
+                           const struct worker *w) {
+    if (on->pick == PICK_RANK && !on->node_of_rank)
+        return w == current_rank(e, on->rank);
+    if (on->pick == PICK_RANK || on->pick == PICK_NAMED) {
+        const char *node = named_node(e, on);
+        bool whole = on->node_of_rank || on->pick == PICK_RANK || on->local_rank < 0;
+        return node && str_eq(w->node, node) && (whole || w->local_rank == on->local_rank);
+    }
+    return true;
+}
+
+static bool node_has_worker(struct engine *e, const char *node) {
+    const struct rounds *rs = e->rec.rounds;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (str_eq(rs->workers[i]->node, node) && lives(e, rs->workers[i]))
+            return true;
+    return false;
+}
+
+bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
+                        const struct worker *w) {
+    if (!w)
+        return false;
+    bool agent = f && (f->targets & TARGET_AGENT) && !(f->targets & (TARGET_NODE | TARGET_WORKER));
+    const char *node = named_node(e, on);
+    bool without_workers = on->what == TARGET_STORES || on->what == TARGET_AGENTS || agent ||
+                           (node && !node_has_worker(e, node));
+    return without_workers || worker_matches(e, on, w);
+}
+
+/* ---- drawing ---- */
+
+static size_t how_many(const struct target_spec *on, size_t n) {
+    size_t want = n;
+    if (on->pick == PICK_RANDOM)
+        want = (size_t)on->count;
+    else if (on->pick == PICK_PERCENT)
+        want = (n * (size_t)on->count + 99) / 100;
+    else if (on->pick == PICK_MAJORITY)
+        want = n / 2 + 1;
+    return want < n ? want : n;
+}
+
+/* Moves `want` items drawn uniformly to the front, in the order they stood in. */
+static void draw(struct rand *r, const void **v, size_t n, size_t want) {
+    for (size_t taken = 0, i = 0; taken < want; i++)
+        if (rand_below(r, n - i) < want - taken)
+            v[taken++] = v[i];
+}
+
+static void bind_worker(struct engine *e, const struct worker *w, struct bound *b) {
+    *b = (struct bound){.worker = w, .node = cluster_node(e->cluster, w->node)};
+    b->target = (struct target){.kind = TARGET_WORKER, .pid = (pid_t)w->pid};
+    b->target.pidfd = observer_worker_pidfd(e->observer, (pid_t)w->pid);
+    snprintf(b->target.name, sizeof(b->target.name), "%s/%d (rank %d)", w->node, w->local_rank,
+             w->rank);
+}
+
+static size_t resolve_workers(struct engine *e, const struct target_spec *on,
+                              struct bound ret[TARGETS_MAX]) {
+    const struct rounds *rs = e->rec.rounds;
+    const void *v[TARGETS_MAX];
+    size_t n = 0;
+    for (size_t i = 0; i < rs->workers_n && n < TARGETS_MAX; i++)
+        if (worker_matches(e, on, rs->workers[i]) && lives(e, rs->workers[i]))
+            v[n++] = rs->workers[i];
+    qsort(v, n, sizeof(*v), by_name);
+    size_t want = how_many(on, n);
+    draw(&e->rand, v, n, want);
+    for (size_t i = 0; i < want; i++)
+        bind_worker(e, v[i], &ret[i]);
+    return want;
+}
+
+/* Nodes the target may mean: running ones, or for a fault that switches on, those that are off. */
+static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bool off,
+                              const void *v[TARGETS_MAX]) {
+    struct node **nodes;
+    size_t n = 0, all = cluster_nodes(e->cluster, &nodes);
+    const char *name = named_node(e, on);
+    bool by_node = on->pick == PICK_NAMED || on->pick == PICK_RANK;
+    for (size_t i = 0; i < all && n < TARGETS_MAX; i++) {
+        const struct plan_node *p = node_plan(nodes[i]);
+        if (p->is_store == (on->what == TARGET_STORES) && node_is_on(nodes[i]) != off &&
+            (!by_node || str_eq(p->name, name)))
+            v[n++] = nodes[i];
+    }
+    return n;
+}
+
+static bool bind_node(struct node *n, bool agent, struct bound *b) {
+    *b = (struct bound){.node = n};
+    if (agent)
+        return node_agent_target(n, &b->target) == 0;
+    node_target(n, &b->target);
+    return true;
+}
+
+static size_t resolve_nodes(struct engine *e, const struct target_spec *on, const struct fault *f,
+                            struct bound ret[TARGETS_MAX]) {
+    const void *v[TARGETS_MAX];
+    bool agent = !(f->targets & (TARGET_NODE | TARGET_STORE));
+    bool off = f->evidence == EVIDENCE_AGENT_START;
+    size_t n = candidate_nodes(e, on, off, v), bound = 0;
+    size_t want = how_many(on, n);
+    draw(&e->rand, v, n, want);
+    for (size_t i = 0; i < want; i++)
+        bound += bind_node((struct node *)(uintptr_t)v[i], agent, &ret[bound]);
+    return bound;
+}
+
+size_t targets_resolve(struct engine *e, const struct target_spec *on, const struct fault *f,
+                       struct bound ret[TARGETS_MAX]) {
+    if (!(f->targets & TARGET_WORKER) || on->what == TARGET_STORES)
+        return resolve_nodes(e, on, f, ret);
+    bool drawn = on->pick != PICK_NAMED && on->pick != PICK_RANK && on->pick != PICK_ALL;
+    if (on->what == TARGET_WORKERS || !drawn)
+        return resolve_workers(e, on, ret);
+    /* A worker fault on drawn nodes means all their workers. */
+    const void *v[TARGETS_MAX];
+    size_t n = candidate_nodes(e, on, false, v), want = how_many(on, n), total = 0;
+    draw(&e->rand, v, n, want);
+    for (size_t i = 0; i < want; i++) {
+        struct target_spec one = {.what = TARGET_NODES, .pick = PICK_NAMED, .local_rank = -1,
+                                  .node = node_plan((const struct node *)v[i])->name};
+        struct bound some[TARGETS_MAX];
+        size_t got = resolve_workers(e, &one, some);
+        for (size_t j = 0; j < got && total < TARGETS_MAX; j++)
+            ret[total++] = some[j];
+    }
+    return total;
+}

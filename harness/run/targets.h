@@ -1,0 +1,22 @@
+/* targets: `on:` of a timeline line, resolved against what is alive. */
+#pragma once
+
+#include "harness/run/engine.h"
+
+enum { TARGETS_MAX = 256 };
+
+struct bound {
+    struct target target;
+    struct node *node;
+    const struct worker *worker; /* NULL: a node or an agent */
+    int64_t exit_ns;             /* seen to end since the fault fired; 0: not yet */
+};
+
+/* Fills ret with what the fault will hit now; returns how many, 0 when nothing matches. Draws from
+ * the engine's generator, in the order of names. */
+size_t targets_resolve(struct engine *e, const struct target_spec *on, const struct fault *f,
+                       struct bound ret[TARGETS_MAX]);
+
+/* Whether an event of this worker counts for a trigger aimed at `on`. */
+bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
+                        const struct worker *w);

@@ -1,0 +1,233 @@
+#include "harness/run/timeline.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "scenarios/jobs/rankquake.h"
+
+/* ---- arming: which senders have to wait ---- */
+
+static void arm(struct timeline *t) {
+    uint32_t kinds = 0;
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct act *a = &t->acts[i];
+        const struct trigger *w = &a->action->when;
+        if (a->state != ACT_LOOKING || !w->hold)
+            continue;
+        if (w->has_step && !a->step_met) {
+            kinds |= 1u << RANKQUAKE_STEP;
+            next = (uint64_t)w->step < next ? (uint64_t)w->step : next;
+        }
+        if (w->has_event && !a->event_met)
+            kinds |= 1u << rankquake_kind_of(w->event);
+    }
+    bool steps = kinds & (1u << RANKQUAKE_STEP) && next != UINT64_MAX;
+    observer_arm(t->engine->observer, kinds, steps ? next : 0);
+}
+
+/* ---- one trigger ---- */
+
+static void set_state(struct act *a, enum act_state s) {
+    a->state = s;
+    arm(a->owner);
+}
+
+void act_fail(struct act *a, const char *why) {
+    struct engine *e = a->owner->engine;
+    set_state(a, ACT_FAILED);
+    observer_release(e->observer, a->tag);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "fault-not-fired");
+    json_put_string(w, "id", a->action->id);
+    json_put_string(w, "why", why);
+    engine_recorded(e);
+}
+
+static bool all_met(const struct act *a) {
+    const struct trigger *w = &a->action->when;
+    return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
+           (!w->has_time || a->time_met);
+}
+
+static void conclude(struct act *a, int64_t now) {
+    if (a->state != ACT_LOOKING || !all_met(a))
+        return;
+    a->condition_ns = now;
+    loop_timer_off(a->within);
+    if (!a->action->when.plus_ns) {
+        act_fire(a);
+        return;
+    }
+    set_state(a, ACT_DELAYED);
+    loop_timer_at(a->plus, now + a->action->when.plus_ns);
+}
+
+static bool gate_open(const struct act *a) {
+    const struct trigger *w = &a->action->when;
+    const struct timeline *t = a->owner;
+    size_t rounds = t->engine->rec.rounds->n;
+    if (w->after >= 0 && !t->acts[w->after].in_force)
+        return false;
+    if (a->action->times == TIMES_EACH_ROUND && (int)rounds <= a->round_base)
+        return false;
+    return !w->has_round || rounds >= (size_t)w->round;
+}
+
+static void set_time(struct act *a) {
+    const struct trigger *w = &a->action->when;
+    int64_t steady = a->owner->engine->steady_ns;
+    if (w->has_time && steady && !a->time_met)
+        loop_timer_at(a->time, steady + w->time_ns);
+}
+
+static void begin_looking(struct act *a) {
+    const struct trigger *w = &a->action->when;
+    int64_t now = clock_monotonic_ns();
+    a->step_met = a->event_met = a->time_met = false;
+    a->events = 0;
+    set_state(a, ACT_LOOKING);
+    loop_timer_at(a->within,
+                  now + (w->within_ns ? w->within_ns
+                                      : a->owner->engine->plan->scenario->limits.total_ns));
+    set_time(a);
+    conclude(a, now);
+}
+
+static void open_gates(struct timeline *t) {
+    if (!t->started || t->finished)
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->acts[i].state == ACT_WAITING && gate_open(&t->acts[i]))
+            begin_looking(&t->acts[i]);
+}
+
+void act_look_again(struct act *a) {
+    bool more = a->action->times == TIMES_EACH_ROUND || a->fired < a->action->times_n;
+    a->round_base = (int)a->owner->engine->rec.rounds->n;
+    set_state(a, more ? ACT_WAITING : ACT_DONE);
+}
+
+static const struct fault *listening_fault(const struct act *a) {
+    return a->plan->fault;
+}
+
+/* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
+static void hear(struct act *a, const struct record *r, struct client *from) {
+    const struct trigger *w = &a->action->when;
+    struct engine *e = a->owner->engine;
+    const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
+    bool step = w->has_step && !a->step_met && record_is(r, "step") &&
+                json_get_i64(r->fields, "step", -1) == w->step;
+    bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
+    if ((!step && !event) || !targets_listens_to(e, &a->action->on, listening_fault(a), by))
+        return;
+    a->step_met |= step;
+    a->event_met |= event && ++a->events == w->nth;
+    if ((!step && !a->event_met) || !from)
+        return;
+    if (w->hold && client_is_held(from))
+        client_keep(from, a->tag);
+    conclude(a, r->t_ns);
+}
+
+void timeline_seen(struct timeline *t, const struct record *r, struct client *from) {
+    for (size_t i = 0; i < t->n; i++) {
+        struct act *a = &t->acts[i];
+        act_seen(a, r);
+        if (a->state == ACT_LOOKING && (r->source == SOURCE_JOB || r->source == SOURCE_PROBE))
+            hear(a, r, from);
+    }
+    if (record_is(r, "fault-in-force") || record_is(r, "worker-start"))
+        open_gates(t);
+}
+
+/* ---- timers ---- */
+
+static void on_time(void *arg, int64_t now) {
+    struct act *a = arg;
+    a->time_met = true;
+    conclude(a, now);
+}
+
+static void on_plus(void *arg, int64_t now) {
+    (void)now;
+    act_fire(arg);
+}
+
+static void on_within(void *arg, int64_t now) {
+    (void)now;
+    act_fail(arg, "its trigger did not come true within the time given");
+}
+
+static void on_until(void *arg, int64_t now) {
+    (void)now;
+    act_recover(arg);
+}
+
+/* ---- the whole ---- */
+
+struct timeline *timeline_new(struct engine *e) {
+    struct timeline *t = arena_new(&e->arena, struct timeline);
+    t->engine = e;
+    t->n = e->plan->actions_n;
+    t->acts = arena_array(&e->arena, struct act, t->n + 1);
+    for (size_t i = 0; i < t->n; i++) {
+        struct act *a = &t->acts[i];
+        a->owner = t;
+        a->plan = &e->plan->actions[i];
+        a->action = a->plan->action;
+        a->tag = (int)i + 1;
+        a->time = loop_timer(e->loop, on_time, a);
+        a->plus = loop_timer(e->loop, on_plus, a);
+        a->within = loop_timer(e->loop, on_within, a);
+        a->until = loop_timer(e->loop, on_until, a);
+    }
+    return t;
+}
+
+struct timeline *timeline_free(struct timeline *t) {
+    for (size_t i = 0; t && i < t->n; i++) {
+        struct act *a = &t->acts[i];
+        loop_source_free(a->time);
+        loop_source_free(a->plus);
+        loop_source_free(a->within);
+        loop_source_free(a->until);
+    }
+    return NULL;
+}
+
+void timeline_start(struct timeline *t) {
+    t->started = true;
+    open_gates(t);
+}
+
+void timeline_steady(struct timeline *t) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->acts[i].state == ACT_LOOKING)
+            set_time(&t->acts[i]);
+}
+
+bool timeline_may_start_node(const struct timeline *t) {
+    for (size_t i = 0; i < t->n; i++) {
+        const struct act *a = &t->acts[i];
+        bool starts = a->plan->fault && a->plan->fault->evidence == EVIDENCE_AGENT_START;
+        if (starts && (a->state == ACT_DELAYED || a->state == ACT_INJECTING))
+            return true;
+    }
+    return false;
+}
+
+void timeline_finish(struct timeline *t) {
+    if (t->finished)
+        return;
+    t->finished = true;
+    for (size_t i = 0; i < t->n; i++) {
+        struct act *a = &t->acts[i];
+        loop_timer_off(a->time);
+        loop_timer_off(a->plus);
+        loop_timer_off(a->within);
+        if (a->state != ACT_DONE && a->state != ACT_FAILED && a->action->times != TIMES_EACH_ROUND)
+            act_fail(a, a->state == ACT_WAITING ? "what it waited for did not come"
+                                                : "the job ended before its trigger came true");
+        act_recover(a);
+    }
+}
