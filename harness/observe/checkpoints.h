@@ -5,7 +5,8 @@
 
 #include "agent/base/json.h"
 
-/* Remembers what it has verified, so that each checkpoint is hashed once while it does not change. */
+/* Remembers what it has verified, so that each checkpoint is hashed once while it does not change.
+ */
 struct checkpoints;
 
 struct checkpoints *checkpoints_new(const char *dir);

@@ -133,8 +133,8 @@ static int peer_pidfd(int fd, pid_t pid) {
 
 /* ---- messages ---- */
 
-static const char *const own_fields[] = {"v", "seq", "lost", "kind", "armed", "t", "source",
-                                         "node", "pid", NULL};
+static const char *const own_fields[] = {"v", "seq",    "lost", "kind", "armed",
+                                         "t", "source", "node", "pid",  NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)
@@ -187,8 +187,8 @@ static void on_message(struct client *c, const char *text, size_t len) {
         note_start(c);
     c->exec_failed |= source == SOURCE_PROBE && kind == RANKQUAKE_EXEC_FAILED;
     /* A job that says what only rankprobe may say is recorded, as a claim of no kind. */
-    bool pretends = source == SOURCE_JOB && (kind == RANKQUAKE_WORKER_START ||
-                                             kind == RANKQUAKE_EXEC_FAILED);
+    bool pretends =
+        source == SOURCE_JOB && (kind == RANKQUAKE_WORKER_START || kind == RANKQUAKE_EXEC_FAILED);
     const char *recorded = pretends || kind == RANKQUAKE_OTHER ? "other" : name;
     struct json_writer *w = recorder_begin(c->owner->rec, now, source, recorded);
     put_message(w, c, m);
@@ -281,8 +281,8 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
     struct observer *o = calloc(1, sizeof(*o));
     if (!o)
         abort();
-    *o = (struct observer){.loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev,
-                           .probe_ino = st.st_ino};
+    *o = (struct observer){
+        .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
     o->pidfds = pidfds_new(l, rec, on_worker_ended, o);
     if (page_new(o, err) < 0)

@@ -16,9 +16,9 @@
 
 struct client;
 
-/* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during the
- * call. The sender of an armed event waits (client_is_held); it goes on when the listener returns,
- * unless it was kept with client_keep, and then with observer_release of the same tag. */
+/* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during
+ * the call. The sender of an armed event waits (client_is_held); it goes on when the listener
+ * returns, unless it was kept with client_keep, and then with observer_release of the same tag. */
 typedef void record_fn(void *arg, const struct record *r, struct client *from);
 
 struct recorder {
@@ -40,7 +40,8 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
                               struct err *err);
 struct observer *observer_free(struct observer *o); /* NULL is allowed; returns NULL */
 
-/* A process of the node has connected; takes fd. pid is the host's; node must outlive the observer. */
+/* A process of the node has connected; takes fd. pid is the host's; node must outlive the observer.
+ */
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid);
 
 /* Which events make their sender wait: a bit per kind, and for steps the first one. */

@@ -26,8 +26,8 @@ struct pidfds {
     struct list all;
 };
 
-struct pidfds *pidfds_new(struct loop *l, struct recorder *rec,
-                          void (*ended)(void *arg, pid_t pid), void *arg) {
+struct pidfds *pidfds_new(struct loop *l, struct recorder *rec, void (*ended)(void *arg, pid_t pid),
+                          void *arg) {
     struct pidfds *p = calloc(1, sizeof(*p));
     if (!p)
         abort();

@@ -8,10 +8,10 @@
 
 struct pidfds;
 
-/* ended is called before the worker-exit record is written, so that the last messages of the process
- * can be read first. */
-struct pidfds *pidfds_new(struct loop *l, struct recorder *rec,
-                          void (*ended)(void *arg, pid_t pid), void *arg);
+/* ended is called before the worker-exit record is written, so that the last messages of the
+ * process can be read first. */
+struct pidfds *pidfds_new(struct loop *l, struct recorder *rec, void (*ended)(void *arg, pid_t pid),
+                          void *arg);
 struct pidfds *pidfds_free(struct pidfds *p);
 
 /* Takes pidfd. Watching a pid that is watched already closes it again. */

@@ -5,6 +5,7 @@
 #include "harness/cluster/launcher.h"
 #include "harness/run/programs.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
 
 enum {
-    
+
     LAG_EVERY_NS = 100 * 1000000,
     LAG_WINDOW_NS = 1000000000,
 };
@@ -121,7 +122,8 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
         look_for_ended_rounds(e);
     if (record_is(r, "worker-start")) {
         const struct worker *w = rounds_worker(e->rec.rounds, r->pid);
-        cluster_bootstrap_port(e->cluster, (uint16_t)(w ? atoi(w->master_port) : 0));
+        if (w && atoi(w->master_port) > 0)
+            cluster_bootstrap_port(e->cluster, (uint16_t)atoi(w->master_port));
     }
 }
 
@@ -130,10 +132,12 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
 int engine_run_program(struct engine *e, struct node *n, struct err *err) {
     const struct plan_node *p = node_plan(n);
     const struct job_spec *job = &e->plan->scenario->job;
-    struct places places = {.shared = cluster_shared_dir(e->cluster), .disk = node_disk_dir(n),
-                            .out = e->spec->dir, .node = p->name,
-                            .seed = arena_printf(&e->arena, "%llu",
-                                                 (unsigned long long)e->plan->seed)};
+    struct places places = {.shared = cluster_shared_dir(e->cluster),
+                            .disk = node_disk_dir(n),
+                            .out = e->spec->dir,
+                            .node = p->name,
+                            .seed =
+                                arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     const struct launcher *l = &launcher_rankrun;
     char cwd[4096];
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
@@ -380,10 +384,13 @@ static int count_awaited(const struct plan *p) {
 
 static void open_checkpoints(struct engine *e) {
     const char *dir = e->plan->scenario->job.checkpoint_dir;
-    struct places p = {.shared = cluster_shared_dir(e->cluster), .out = e->spec->dir, .disk = "",
-                       .node = "", .seed = arena_printf(&e->arena, "%llu",
-                                                        (unsigned long long)e->plan->seed)};
-    /* A directory on a node's own disk or /tmp is not one directory: nothing to read from outside. */
+    struct places p = {.shared = cluster_shared_dir(e->cluster),
+                       .out = e->spec->dir,
+                       .disk = "",
+                       .node = "",
+                       .seed = arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
+    /* A directory on a node's own disk or /tmp is not one directory: nothing to read from outside.
+     */
     if (dir && !strstr(dir, "{disk}") && !strstr(dir, "{node}") && !strstr(dir, "{tmp}"))
         e->checkpoints = checkpoints_new(placeholders_fill(&e->arena, dir, &p));
 }
@@ -441,9 +448,9 @@ static int engine_play(struct engine *e, struct err *err) {
     return e->failure.code;
 }
 
-int run_execute(const struct run_spec *spec, struct history *h, struct rounds *rs, struct err *err) {
-    struct engine e = {.spec = spec, .plan = spec->plan,
-                       .rec = {.history = h, .rounds = rs}};
+int run_execute(const struct run_spec *spec, struct history *h, struct rounds *rs,
+                struct err *err) {
+    struct engine e = {.spec = spec, .plan = spec->plan, .rec = {.history = h, .rounds = rs}};
     e.loop = loop_new(err);
     if (!e.loop)
         return err->code;

@@ -1,5 +1,6 @@
-/* engine: what the files of this room share. One engine carries out one plan; everything hangs on the
- * records: each one written is told to the timeline, the limits and the engine itself in turn. */
+/* engine: what the files of this room share. One engine carries out one plan; everything hangs on
+ * the records: each one written is told to the timeline, the limits and the engine itself in turn.
+ */
 #pragma once
 
 #include "agent/base/rand.h"

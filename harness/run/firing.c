@@ -31,8 +31,10 @@ static void record_fired(struct act *a) {
 }
 
 static const char *what_name(enum target_kind k) {
-    return k == TARGET_WORKER ? "worker" : k == TARGET_AGENT ? "agent" : k == TARGET_NODE ? "node"
-                                                                                         : "store";
+    return k == TARGET_WORKER  ? "worker"
+           : k == TARGET_AGENT ? "agent"
+           : k == TARGET_NODE  ? "node"
+                               : "store";
 }
 
 static void put_target(struct json_writer *w, const struct bound *b) {

@@ -2,10 +2,10 @@
 
 #include "agent/sys/clock.h"
 
-/* Three limits, each told once. `start`: until every worker of the first round has sent its first step
- * (a job without events: has started). `stall`: no step although nothing new is broken; a job that
- * never sent a step is not held to it. `total`: the run. Passing one ends the run; it is the judge who
- * says what that means. */
+/* Three limits, each told once. `start`: until every worker of the first round has sent its first
+ * step (a job without events: has started). `stall`: no step although nothing new is broken; a job
+ * that never sent a step is not held to it. `total`: the run. Passing one ends the run; it is the
+ * judge who says what that means. */
 struct limits_watch {
     struct engine *engine;
     struct loop_source *start, *stall, *total;

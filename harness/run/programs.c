@@ -38,13 +38,26 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
     return filled;
 }
 
-/* What a launcher sets for its workers must not leak in from a launcher that started the harness. */
+/* What a launcher sets for its workers must not leak in from a launcher that started the harness.
+ */
 static bool is_passed_on(const char *entry) {
-    static const char *const dropped[] = {
-        "RANK=",        "LOCAL_RANK=",  "WORLD_SIZE=",     "LOCAL_WORLD_SIZE=", "GROUP_RANK=",
-        "ROLE_RANK=",   "ROLE_NAME=",   "ROLE_WORLD_SIZE=", "GROUP_WORLD_SIZE=", "MASTER_ADDR=",
-        "MASTER_PORT=", "RANKRUN_ROUND=", "TORCHELASTIC_", "PET_",              "RANKQUAKE_EVENTS=",
-        "PATH=",        NULL};
+    static const char *const dropped[] = {"RANK=",
+                                          "LOCAL_RANK=",
+                                          "WORLD_SIZE=",
+                                          "LOCAL_WORLD_SIZE=",
+                                          "GROUP_RANK=",
+                                          "ROLE_RANK=",
+                                          "ROLE_NAME=",
+                                          "ROLE_WORLD_SIZE=",
+                                          "GROUP_WORLD_SIZE=",
+                                          "MASTER_ADDR=",
+                                          "MASTER_PORT=",
+                                          "RANKRUN_ROUND=",
+                                          "TORCHELASTIC_",
+                                          "PET_",
+                                          "RANKQUAKE_EVENTS=",
+                                          "PATH=",
+                                          NULL};
     for (const char *const *d = dropped; *d; d++)
         if (str_starts(entry, *d))
             return false;
@@ -65,7 +78,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     env[n++] = "RANKQUAKE_EVENTS=" CLUSTER_EVENTS_PATH;
     env[n++] = "PYTHONUNBUFFERED=1";
     for (size_t i = 0; i < job->env_n; i++)
-        env[n++] = arena_printf(a, "%s=%s", job->env[i].key,
-                                placeholders_fill(a, job->env[i].value, p));
+        env[n++] =
+            arena_printf(a, "%s=%s", job->env[i].key, placeholders_fill(a, job->env[i].value, p));
     return env;
 }

@@ -1,4 +1,5 @@
-/* programs: what is executed in a node, from what the scenario says: placeholders and environment. */
+/* programs: what is executed in a node, from what the scenario says: placeholders and environment.
+ */
 #pragma once
 
 #include "harness/cluster/cluster.h"

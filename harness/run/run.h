@@ -1,5 +1,5 @@
-/* run: a plan carried out once: the cluster built, the timeline played, everything seen written to the
- * history, everything undone. Nothing is judged here. */
+/* run: a plan carried out once: the cluster built, the timeline played, everything seen written to
+ * the history, everything undone. Nothing is judged here. */
 #pragma once
 
 #include "harness/history.h"
@@ -8,8 +8,8 @@
 
 /* What the undisturbed job gave; see control.h. */
 struct control {
-    char model[72]; /* 64 hex digits, "" when the job does not say */
-    char label[64]; /* what the hash holds for, as the job says it */
+    char model[72];  /* 64 hex digits, "" when the job does not say */
+    char label[64];  /* what the hash holds for, as the job says it */
     int64_t step_ns; /* median of one worker's steps, 0: no steps */
     bool cached;
     char dir[512];
@@ -27,5 +27,6 @@ struct run_spec {
 };
 
 /* Returns 0 when the history tells the whole story, also of a run that was interrupted or whose job
- * failed; else a -errno: the harness or the host broke, and what was started has been taken down. */
+ * failed; else a -errno: the harness or the host broke, and what was started has been taken down.
+ */
 int run_execute(const struct run_spec *spec, struct history *h, struct rounds *rs, struct err *err);

@@ -161,7 +161,9 @@ size_t targets_resolve(struct engine *e, const struct target_spec *on, const str
     size_t n = candidate_nodes(e, on, false, v), want = how_many(on, n), total = 0;
     draw(&e->rand, v, n, want);
     for (size_t i = 0; i < want; i++) {
-        struct target_spec one = {.what = TARGET_NODES, .pick = PICK_NAMED, .local_rank = -1,
+        struct target_spec one = {.what = TARGET_NODES,
+                                  .pick = PICK_NAMED,
+                                  .local_rank = -1,
                                   .node = node_plan((const struct node *)v[i])->name};
         struct bound some[TARGETS_MAX];
         size_t got = resolve_workers(e, &one, some);

@@ -85,9 +85,9 @@ static void begin_looking(struct act *a) {
     a->step_met = a->event_met = a->time_met = false;
     a->events = 0;
     set_state(a, ACT_LOOKING);
-    loop_timer_at(a->within,
-                  now + (w->within_ns ? w->within_ns
-                                      : a->owner->engine->plan->scenario->limits.total_ns));
+    loop_timer_at(
+        a->within,
+        now + (w->within_ns ? w->within_ns : a->owner->engine->plan->scenario->limits.total_ns));
     set_time(a);
     conclude(a, now);
 }

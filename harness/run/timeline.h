@@ -1,5 +1,5 @@
-/* timeline: the state of each line of a scenario's timeline while it is played. Shared by timeline.c
- * (when) and firing.c (what). */
+/* timeline: the state of each line of a scenario's timeline while it is played. Shared by
+ * timeline.c (when) and firing.c (what). */
 #pragma once
 
 #include "harness/run/targets.h"
@@ -20,15 +20,15 @@ struct act {
     int tag; /* of the senders it holds */
     enum act_state state;
     bool step_met, event_met, time_met;
-    int events;                /* of its kind since it began looking */
-    int fired, in_force;       /* how often */
-    int round_base;            /* rounds there were when times: each-round last fired */
-    int64_t condition_ns;      /* when the last condition came true */
+    int events;           /* of its kind since it began looking */
+    int fired, in_force;  /* how often */
+    int round_base;       /* rounds there were when times: each-round last fired */
+    int64_t condition_ns; /* when the last condition came true */
     int64_t fired_ns;
-    struct bound *bound;       /* of the newest firing */
+    struct bound *bound; /* of the newest firing */
     size_t bound_n, answers;
-    bool felt;                 /* evidence of the newest firing is in */
-    bool lasts;                /* in force and to be recovered */
+    bool felt;  /* evidence of the newest firing is in */
+    bool lasts; /* in force and to be recovered */
     char error[200];
     struct loop_source *time, *plus, *within, *until;
 };

@@ -1,0 +1,97 @@
+/* rankprobe: put in front of any worker command. It tells the harness what the worker was given,
+ * then becomes the worker: same pid, same environment, same standard streams. Its connection closes
+ * itself at the exec, which is how the harness knows that the worker has started.
+ *
+ *     rankprobe PROGRAM [ARGUMENT...]          with --no-python
+ *     PYTHON_EXEC=rankprobe RANKQUAKE_PYTHON=python3 torchrun ... script.py */
+#include "agent/base/json.h"
+#include "scenarios/jobs/rankquake.h"
+
+extern char **environ;
+
+enum { VALUE_MAX = 200, FIELDS_MAX = 3500, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+
+/* What a launcher gives its workers; the rest of the environment is nobody's business. */
+static int is_reported(const char *entry) {
+    static const char *const names[] = {"RANK=",
+                                        "LOCAL_RANK=",
+                                        "GROUP_RANK=",
+                                        "ROLE_RANK=",
+                                        "ROLE_NAME=",
+                                        "WORLD_SIZE=",
+                                        "LOCAL_WORLD_SIZE=",
+                                        "GROUP_WORLD_SIZE=",
+                                        "ROLE_WORLD_SIZE=",
+                                        "MASTER_ADDR=",
+                                        "MASTER_PORT=",
+                                        "RANKRUN_",
+                                        "TORCHELASTIC_",
+                                        "OMP_NUM_THREADS=",
+                                        "CUDA_VISIBLE_DEVICES=",
+                                        "NCCL_ASYNC_ERROR_HANDLING=",
+                                        "TORCH_NCCL_ASYNC_ERROR_HANDLING="};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (strncmp(entry, names[i], strlen(names[i])) == 0)
+            return 1;
+    return 0;
+}
+
+/* The inside of the event's JSON object; stops before the message would grow too long. */
+static void put_given(struct buf *out, const char *argv0) {
+    struct json_writer w = {.out = out};
+    json_put_i64(&w, "pid", getpid());
+    json_put_string(&w, "argv0", argv0);
+    json_object(&w, "env");
+    for (char **e = environ; *e && out->len < FIELDS_MAX - VALUE_MAX; e++) {
+        char *equals = strchr(*e, '=');
+        char name[64];
+        if (!equals || !is_reported(*e) || (size_t)(equals - *e) >= sizeof(name))
+            continue;
+        memcpy(name, *e, (size_t)(equals - *e));
+        name[equals - *e] = '\0';
+        size_t n = strlen(equals + 1);
+        json_put_stringn(&w, name, equals + 1, n < VALUE_MAX ? n : VALUE_MAX);
+    }
+    json_end_object(&w);
+}
+
+static void tell_start(struct rankquake *q, const char *argv0) {
+    struct buf fields = {0};
+    put_given(&fields, argv0);
+    rankquake_event(q, RANKQUAKE_WORKER_START, "%s", buf_str(&fields));
+    buf_fini(&fields);
+}
+
+static int fail(struct rankquake *q, const char *program, int error) {
+    char quoted[256], text[256];
+    rankquake_quote(quoted, sizeof(quoted), program);
+    snprintf(text, sizeof(text), "%s", strerror(error));
+    rankquake_event(q, RANKQUAKE_EXEC_FAILED, "\"pid\":%d,\"error\":\"%s: %s\"", (int)getpid(),
+                    quoted, text);
+    fprintf(stderr, "rankprobe: cannot execute %s: %s\n", program, text);
+    return error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+}
+
+int main(int argc, char **argv) {
+    const char *python = getenv("RANKQUAKE_PYTHON");
+    char **command = argv + 1;
+    if (python) {
+        argv[0] = strdup(python); /* the rest of the line is the interpreter's, as it was typed */
+        command = argv;
+        unsetenv("RANKQUAKE_PYTHON");
+        unsetenv("PYTHON_EXEC");
+    } else if (argc < 2 || strcmp(argv[1], "--help") == 0) {
+        fprintf(argc < 2 ? stderr : stdout,
+                "usage: rankprobe PROGRAM [ARGUMENT...]\n"
+                "Tells the harness what this worker was given, then becomes PROGRAM.\n");
+        return argc < 2 ? 64 : 0;
+    }
+    struct rankquake q;
+    int r = rankquake_open(&q);
+    if (r < 0)
+        fprintf(stderr, "rankprobe: RANKQUAKE_EVENTS=%s: %s; this worker goes unobserved\n",
+                getenv("RANKQUAKE_EVENTS"), strerror(-r));
+    tell_start(&q, command[0]);
+    execvp(command[0], command);
+    return fail(&q, command[0], errno);
+}

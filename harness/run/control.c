@@ -1,0 +1,184 @@
+#include "harness/run/control.h"
+
+#include "agent/base/sha256.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 256 << 20 };
+
+struct scenario control_scenario(const struct scenario *s) {
+    struct scenario c = *s;
+    c.timeline = NULL;
+    c.timeline_n = 0;
+    c.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
+    return c;
+}
+
+/* ---- the key ---- */
+
+static int hash_file(struct sha256 *sum, const char *path, struct err *err) {
+    struct buf content = {0};
+    int r = file_read(path, FILE_MAX, &content, err);
+    sha256_update(sum, path, strlen(path) + 1);
+    sha256_update(sum, content.data, content.len);
+    buf_fini(&content);
+    return r;
+}
+
+static bool is_file(const char *path) {
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX;
+}
+
+/* The program as the job will find it: our folder first, then PATH. Falls back to the name. */
+static const char *find_program(struct arena *a, const char *name, const char *bin) {
+    if (strchr(name, '/'))
+        return name;
+    const char *path = getenv("PATH");
+    char **dirs =
+        str_split(a, arena_printf(a, "%s:%s", bin, path ? path : "/usr/bin:/bin"), ':', NULL);
+    for (; *dirs; dirs++) {
+        const char *file = arena_printf(a, "%s/%s", *dirs, name);
+        if (access(file, X_OK) == 0 && is_file(file))
+            return file;
+    }
+    return name;
+}
+
+static int hash_files(struct sha256 *sum, struct arena *a, const struct job_spec *job,
+                      const char *bin, struct err *err) {
+    static const char *const ours[] = {"rankrun", "rankprobe"};
+    int r = 0;
+    for (size_t i = 0; r == 0 && i < 2; i++)
+        r = hash_file(sum, arena_printf(a, "%s/%s", bin, ours[i]), err);
+    for (size_t i = 0; r == 0 && i < job->run_n; i++) {
+        const char *path = i ? job->run[i] : find_program(a, job->run[i], bin);
+        if (is_file(path))
+            r = hash_file(sum, path, err);
+    }
+    return r;
+}
+
+static bool uses_seed(const struct job_spec *job) {
+    for (size_t i = 0; i < job->run_n; i++)
+        if (strstr(job->run[i], "{seed}"))
+            return true;
+    for (size_t i = 0; i < job->env_n; i++)
+        if (strstr(job->env[i].value, "{seed}"))
+            return true;
+    return false;
+}
+
+int control_key(const struct plan *p, const char *bin, char ret[65], struct err *err) {
+    struct scenario s = control_scenario(p->scenario);
+    s.name = s.about = s.source = s.file = "";
+    s.tags_n = 0;
+    s.has_seed = false;
+    s.seed = uses_seed(&s.job) ? p->seed : 0;
+    struct buf text = {0};
+    struct arena a = {0};
+    struct sha256 sum;
+    scenario_print(&s, &text);
+    buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
+    sha256_init(&sum);
+    sha256_update(&sum, text.data, text.len);
+    int r = hash_files(&sum, &a, &s.job, bin, err);
+    if (r == 0)
+        sha256_hex(&sum, ret);
+    buf_fini(&text);
+    arena_fini(&a);
+    return r;
+}
+
+/* ---- the cache ---- */
+
+int control_dir(const char *key, char *ret, size_t size, struct err *err) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int n = xdg && *xdg == '/' ? snprintf(ret, size, "%s/rankquake/control/%s", xdg, key)
+                               : snprintf(ret, size, "%s/.cache/rankquake/control/%s",
+                                          home && *home ? home : "/tmp", key);
+    return n < (int)size ? 0 : err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
+}
+
+int control_read(const char *dir, struct control *ret, struct err *err) {
+    char path[600];
+    struct buf text = {0};
+    struct arena a = {0};
+    snprintf(path, sizeof(path), "%s/control.json", dir);
+    int r = file_read(path, 1 << 16, &text, err);
+    const struct json *j = r == 0 ? json_parse(&a, buf_str(&text), text.len, err) : NULL;
+    if (j && json_get_i64(j, "v", 0) == 1) {
+        *ret = (struct control){.cached = true, .step_ns = json_get_i64(j, "step_ns", 0)};
+        str_copy(ret->model, sizeof(ret->model), json_get_string(j, "model", ""));
+        str_copy(ret->label, sizeof(ret->label), json_get_string(j, "label", ""));
+        str_copy(ret->dir, sizeof(ret->dir), dir);
+    } else if (r == 0) {
+        r = err_say(err, -ENOENT, "%s: not a control run's result", path);
+    }
+    buf_fini(&text);
+    arena_fini(&a);
+    return r;
+}
+
+static int compare_i64(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median time between two steps of one worker. */
+static int64_t median_step_ns(const struct history *h, int64_t pid) {
+    int64_t *gaps = calloc(h->n + 1, sizeof(*gaps)), before = 0;
+    size_t n = 0;
+    if (!gaps)
+        abort();
+    history_each(r, h) {
+        if (r->pid != pid || !record_is(r, "step"))
+            continue;
+        if (before)
+            gaps[n++] = r->t_ns - before;
+        before = r->t_ns;
+    }
+    qsort(gaps, n, sizeof(*gaps), compare_i64);
+    int64_t median = n ? gaps[n / 2] : 0;
+    free(gaps);
+    return median;
+}
+
+static void put_control(struct buf *out, const struct control *c) {
+    struct json_writer w = {.out = out};
+    json_object(&w, NULL);
+    json_put_i64(&w, "v", 1);
+    json_put_string(&w, "model", c->model);
+    json_put_string(&w, "label", c->label);
+    json_put_i64(&w, "step_ns", c->step_ns);
+    json_end_object(&w);
+    buf_putc(out, '\n');
+}
+
+int control_keep(const char *dir, const struct history *h, const struct rounds *rs,
+                 struct control *ret, struct err *err) {
+    const struct round *last = rounds_last_complete(rs);
+    const struct worker *w = last ? round_rank(last, 0) : NULL;
+    struct control c = {.step_ns = w ? median_step_ns(h, w->pid) : 0};
+    str_copy(c.model, sizeof(c.model), w ? w->model : "");
+    str_copy(c.dir, sizeof(c.dir), dir);
+    history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
+        str_copy(c.label, sizeof(c.label), json_get_string(r->fields, "label", ""));
+    struct buf text = {0};
+    char path[600];
+    put_control(&text, &c);
+    snprintf(path, sizeof(path), "%s/control.json", dir);
+    int r = file_make_dirs(dir, 0777, err);
+    if (r == 0)
+        r = file_write_atomic(path, text.data, text.len, err);
+    buf_fini(&text);
+    if (r == 0)
+        *ret = c;
+    return r;
+}

@@ -1,0 +1,23 @@
+/* control: the undisturbed run. Made once per job, cluster, launcher, programs and files, and kept:
+ * it shows that the job trains at all, and gives what a disturbed run is compared with. */
+#pragma once
+
+#include "harness/run/run.h"
+#include "harness/verdict.h"
+
+/* The scenario without its timeline and what is expected of it; shares the memory of s. */
+struct scenario control_scenario(const struct scenario *s);
+
+/* What the result depends on: the resolved job, the cluster, our version and the content of every
+ * program and every argument that is a file; the seed only where {seed} is used. 64 hex digits. */
+int control_key(const struct plan *p, const char *bin, char ret[65], struct err *err);
+
+/* The cache folder of this key: $XDG_CACHE_HOME or ~/.cache, /rankquake/control/KEY. */
+int control_dir(const char *key, char *ret, size_t size, struct err *err);
+
+/* What an earlier run left there; -ENOENT: none. */
+int control_read(const char *dir, struct control *ret, struct err *err);
+/* Takes the result out of a history that was judged good, and keeps it in dir (atomically: two
+ * harnesses may do it at once). */
+int control_keep(const char *dir, const struct history *h, const struct rounds *rs,
+                 struct control *ret, struct err *err);

@@ -1,0 +1,190 @@
+/* The observer at the other end of a socket pair: what it records of what it is told, whom it believes,
+ * and who is held. The test itself plays the job; the observer is told that rankprobe is this very
+ * program, or that it is not. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/observe/observe.h"
+#include "scenarios/jobs/rankquake.h"
+
+struct stage {
+    struct loop *loop;
+    struct history history;
+    struct rounds rounds;
+    struct recorder rec;
+    struct observer *observer;
+    int job; /* the job's end */
+    int keep_tag;
+    const struct rankquake_page *page;
+};
+
+static void on_record(void *arg, const struct record *r, struct client *from) {
+    struct stage *s = arg;
+    (void)r;
+    if (s->keep_tag && from && client_is_held(from))
+        client_keep(from, s->keep_tag);
+}
+
+static struct stage *stage_new(const char *probe) {
+    struct stage *s = calloc(1, sizeof(*s));
+    struct err err;
+    int pair[2];
+    s->loop = loop_new(&err);
+    assert_int_equal(history_create(&s->history, NULL, &err), 0);
+    rounds_init(&s->rounds, true);
+    s->rec = (struct recorder){&s->history, &s->rounds, on_record, s};
+    s->observer = observer_new(s->loop, &s->rec, probe, &err);
+    assert_non_null(s->observer);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
+    observer_connect(s->observer, "n0", pair[0], getpid());
+    s->job = pair[1];
+    int fd = rankquake_receive_page_(s->job);
+    assert_true(fd >= 0);
+    s->page = mmap(NULL, sizeof(*s->page), PROT_READ, MAP_SHARED, fd, 0);
+    assert_ptr_not_equal(s->page, MAP_FAILED);
+    assert_ptr_equal(mmap(NULL, sizeof(*s->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0),
+                     MAP_FAILED); /* a job cannot write what the harness waits for */
+    close(fd);
+    return s;
+}
+
+static void stage_free(struct stage *s) {
+    observer_free(s->observer);
+    munmap((void *)(uintptr_t)s->page, sizeof(*s->page));
+    close(s->job);
+    history_fini(&s->history);
+    rounds_fini(&s->rounds);
+    loop_free(s->loop);
+    free(s);
+}
+
+static const struct record *say(struct stage *s, const char *text) {
+    size_t before = s->history.n;
+    assert_int_equal(send(s->job, text, strlen(text), 0), strlen(text));
+    observer_drain(s->observer);
+    assert_int_equal(s->history.n, before + 1);
+    return s->history.records[before];
+}
+
+static bool may_go_on(const struct stage *s) {
+    char byte;
+    return recv(s->job, &byte, 1, MSG_DONTWAIT) == 1 && byte == 'G';
+}
+
+static void test_a_step_is_recorded_as_a_claim_with_its_fields(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    const struct record *r =
+        say(s, "{\"v\":1,\"seq\":3,\"lost\":1,\"kind\":\"step\",\"step\":7,\"loss\":0.5,\"x\":[1]}");
+    assert_int_equal(r->source, SOURCE_JOB);
+    assert_true(record_is(r, "step"));
+    assert_int_equal(json_get_i64(r->fields, "step", -1), 7);
+    assert_int_equal(json_get_i64(r->fields, "job_seq", -1), 3);
+    assert_int_equal(json_get_i64(r->fields, "lost", -1), 1);
+    assert_non_null(json_get(r->fields, "x")); /* unknown fields are kept */
+    assert_int_equal(r->pid, getpid());
+    assert_string_equal(r->node, "n0");
+    stage_free(s);
+}
+
+static void test_an_unknown_kind_and_no_json_at_all_become_other(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    assert_true(record_is(say(s, "{\"kind\":\"lunch\"}"), "other"));
+    assert_true(record_is(say(s, "certainly {not JSON"), "other"));
+    stage_free(s);
+}
+
+static void test_a_job_cannot_speak_for_rankprobe(void **state) {
+    (void)state;
+    const char *text = "{\"kind\":\"worker-start\",\"env\":{\"RANK\":\"0\",\"WORLD_SIZE\":\"1\"}}";
+    struct stage *s = stage_new("/bin/sh");
+    const struct record *r = say(s, text);
+    assert_int_equal(r->source, SOURCE_JOB);
+    assert_true(record_is(r, "other"));
+    assert_int_equal(s->rounds.n, 0);
+    stage_free(s);
+    s = stage_new("/proc/self/exe");
+    r = say(s, text);
+    assert_int_equal(r->source, SOURCE_PROBE);
+    assert_int_equal(s->rounds.n, 1);
+    assert_true(observer_worker_pidfd(s->observer, getpid()) >= 0);
+    stage_free(s);
+}
+
+static void test_a_job_cannot_name_the_source_node_or_stamp_of_a_record(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    const struct record *r = say(s, "{\"kind\":\"done\",\"source\":\"kernel\",\"node\":\"n9\","
+                                    "\"t\":1,\"pid\":1}");
+    assert_int_equal(r->source, SOURCE_JOB);
+    assert_string_equal(r->node, "n0");
+    assert_true(r->t_ns > 1);
+    assert_int_equal(r->pid, getpid());
+    stage_free(s);
+}
+
+static void test_an_armed_event_waits_until_it_is_released(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    observer_arm(s->observer, 1u << RANKQUAKE_STEP, 5);
+    assert_int_equal(s->page->kinds, 1u << RANKQUAKE_STEP);
+    assert_int_equal(s->page->next_step, 5);
+    s->keep_tag = 3;
+    say(s, "{\"kind\":\"step\",\"step\":5,\"armed\":1}");
+    assert_false(may_go_on(s));
+    observer_release(s->observer, 2);
+    assert_false(may_go_on(s));
+    observer_release(s->observer, 3);
+    assert_true(may_go_on(s));
+    observer_release(s->observer, 3);
+    assert_false(may_go_on(s));
+    stage_free(s);
+}
+
+static void test_an_armed_event_that_nobody_wants_goes_on_at_once(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    say(s, "{\"kind\":\"step\",\"step\":5,\"armed\":1}");
+    assert_true(may_go_on(s));
+    say(s, "{\"kind\":\"step\",\"step\":6}");
+    assert_false(may_go_on(s)); /* not armed: never answered */
+    stage_free(s);
+}
+
+static void test_arming_anew_is_seen_by_its_number(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    uint64_t before = s->page->armed_seq;
+    observer_arm(s->observer, 1u << RANKQUAKE_READY, 0);
+    observer_arm(s->observer, 1u << RANKQUAKE_READY, 0); /* the same: nothing new */
+    assert_int_equal(s->page->armed_seq, before + 1);
+    stage_free(s);
+}
+
+static void test_a_missing_rankprobe_is_an_error_that_names_it(void **state) {
+    (void)state;
+    struct err err = {0};
+    assert_null(observer_new(NULL, NULL, "/nowhere/rankprobe", &err));
+    assert_non_null(strstr(err.msg, "/nowhere/rankprobe"));
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_step_is_recorded_as_a_claim_with_its_fields),
+        cmocka_unit_test(test_an_unknown_kind_and_no_json_at_all_become_other),
+        cmocka_unit_test(test_a_job_cannot_speak_for_rankprobe),
+        cmocka_unit_test(test_a_job_cannot_name_the_source_node_or_stamp_of_a_record),
+        cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
+        cmocka_unit_test(test_an_armed_event_that_nobody_wants_goes_on_at_once),
+        cmocka_unit_test(test_arming_anew_is_seen_by_its_number),
+        cmocka_unit_test(test_a_missing_rankprobe_is_an_error_that_names_it),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
