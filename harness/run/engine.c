@@ -185,12 +185,25 @@ static void on_node_up(void *arg, struct node *n) {
     start_job(e);
 }
 
+static void count_wire_when_all_counted(struct engine *e) {
+    if (e->phase == ENGINE_ENDING && !e->counting_n)
+        cluster_count(e->cluster);
+}
+
+/* A node is counted, or there is nothing left of it to count. */
+static void not_counting(struct engine *e, const struct node *n) {
+    for (size_t i = 0; i < e->counting_n; i++)
+        if (e->counting[i] == n)
+            e->counting[i] = e->counting[--e->counting_n];
+    count_wire_when_all_counted(e);
+}
+
 static void on_node_down(void *arg, struct node *n) {
     struct engine *e = arg;
-    if (e->phase == ENGINE_RUNNING)
-        observer_drain(e->observer);
+    observer_drain(e->observer);
     record_node(e, SOURCE_KERNEL, "node-down", n);
     look_for_end(e);
+    not_counting(e, n);
 }
 
 static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) {
@@ -205,8 +218,8 @@ static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) 
     struct engine *e = arg;
     observer_drain(e->observer);
     record_program(e, n, "exit", pid, &status);
-    if (!node_plan(n)->is_store)
-        e->leftovers_awaited++;
+    if (!node_plan(n)->is_store && e->phase == ENGINE_RUNNING)
+        e->counting[e->counting_n++] = n;
     look_for_end(e);
 }
 
@@ -221,22 +234,13 @@ static void on_client(void *arg, struct node *n, int fd, pid_t pid) {
     observer_connect(e->observer, node_plan(n)->name, fd, pid);
 }
 
-static void count_wire(struct engine *e) {
-    if (e->phase != ENGINE_ENDING)
-        return;
-    cluster_count(e->cluster);
-}
-
 static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     struct engine *e = arg;
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "leftovers");
     json_put_string(w, "node", node_plan(n)->name);
     json_each(it, found) json_put_tree(w, it->key, it);
     engine_recorded(e);
-    if (e->leftovers_awaited)
-        e->leftovers_awaited--;
-    if (!e->leftovers_awaited)
-        count_wire(e);
+    not_counting(e, n);
 }
 
 static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
@@ -256,6 +260,7 @@ static void on_counters(void *arg, struct node *n, const struct wire_counters *c
     json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
+    json_put_i64(w, "lost", (int64_t)c->lost);
     engine_recorded(e);
 }
 
@@ -300,8 +305,7 @@ void engine_end(struct engine *e, const char *why) {
     json_put_string(w, "why", why);
     engine_recorded(e);
     loop_timer_at(e->end_timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
-    if (!e->leftovers_awaited)
-        count_wire(e);
+    count_wire_when_all_counted(e);
 }
 
 void engine_fail(struct engine *e, const struct err *err) {
@@ -408,6 +412,11 @@ static int engine_open(struct engine *e, struct err *err) {
         e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     e->end_timer = loop_timer(e->loop, on_end_timer, e);
     e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
+    if (e->spec->keep)
+        cluster_keep(e->cluster);
+    /* A node may be switched on again: at most once per line of the timeline. */
+    e->counting = arena_array(&e->arena, const struct node *,
+                              e->plan->nodes_n * (e->plan->actions_n + 1));
     e->timeline = timeline_new(e);
     e->limits = limits_new(e);
     open_checkpoints(e);
