@@ -415,8 +415,8 @@ static int engine_open(struct engine *e, struct err *err) {
     if (e->spec->keep)
         cluster_keep(e->cluster);
     /* A node may be switched on again: at most once per line of the timeline. */
-    e->counting = arena_array(&e->arena, const struct node *,
-                              e->plan->nodes_n * (e->plan->actions_n + 1));
+    e->counting =
+        arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->actions_n + 1));
     e->timeline = timeline_new(e);
     e->limits = limits_new(e);
     open_checkpoints(e);

@@ -31,7 +31,8 @@ struct engine {
     bool store_ready;
     bool job_speaks;   /* a worker has sent an event: steps are to be expected */
     int64_t steady_ns; /* 0: not yet */
-    const struct node **counting; /* nodes whose program has ended and whose leftovers are awaited */
+    const struct node *
+        *counting; /* nodes whose program has ended and whose leftovers are awaited */
     size_t counting_n;
     size_t rounds_read; /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];

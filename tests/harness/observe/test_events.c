@@ -1,6 +1,6 @@
-/* The observer at the other end of a socket pair: what it records of what it is told, whom it believes,
- * and who is held. The test itself plays the job; the observer is told that rankprobe is this very
- * program, or that it is not. */
+/* The observer at the other end of a socket pair: what it records of what it is told, whom it
+ * believes, and who is held. The test itself plays the job; the observer is told that rankprobe is
+ * this very program, or that it is not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -79,8 +79,8 @@ static bool may_go_on(const struct stage *s) {
 static void test_a_step_is_recorded_as_a_claim_with_its_fields(void **state) {
     (void)state;
     struct stage *s = stage_new("/bin/sh");
-    const struct record *r =
-        say(s, "{\"v\":1,\"seq\":3,\"lost\":1,\"kind\":\"step\",\"step\":7,\"loss\":0.5,\"x\":[1]}");
+    const struct record *r = say(
+        s, "{\"v\":1,\"seq\":3,\"lost\":1,\"kind\":\"step\",\"step\":7,\"loss\":0.5,\"x\":[1]}");
     assert_int_equal(r->source, SOURCE_JOB);
     assert_true(record_is(r, "step"));
     assert_int_equal(json_get_i64(r->fields, "step", -1), 7);

@@ -1,5 +1,5 @@
-/* The timeline against a cluster and an observer of cardboard: what it fires, when, at whom, and who is
- * held meanwhile. Nothing is started here. */
+/* The timeline against a cluster and an observer of cardboard: what it fires, when, at whom, and
+ * who is held meanwhile. Nothing is started here. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,8 +30,8 @@ struct observer {
     uint32_t kinds;
     uint64_t next_step;
     int released[16];
-    int alive_fd;      /* never readable */
-    bool dead[2000];   /* by pid */
+    int alive_fd;    /* never readable */
+    bool dead[2000]; /* by pid */
 };
 struct client {
     int kept;
@@ -104,24 +104,30 @@ void engine_recorded(struct engine *e) {
 
 /* ---- a stage ---- */
 
-static const struct fault kill_worker = {
-    .name = "kill-worker", .targets = TARGET_WORKER, .where = FAULT_IN_NODE,
-    .evidence = EVIDENCE_TARGET_EXIT};
-static const struct fault hang_worker = {
-    .name = "hang-worker", .targets = TARGET_WORKER, .where = FAULT_IN_NODE,
-    .evidence = EVIDENCE_TARGET_EXIT, .lasting = true};
-static const struct fault kill_agent = {
-    .name = "kill-agent", .targets = TARGET_AGENT, .where = FAULT_IN_NODE,
-    .evidence = EVIDENCE_TARGET_EXIT};
+static const struct fault kill_worker = {.name = "kill-worker",
+                                         .targets = TARGET_WORKER,
+                                         .where = FAULT_IN_NODE,
+                                         .evidence = EVIDENCE_TARGET_EXIT};
+static const struct fault hang_worker = {.name = "hang-worker",
+                                         .targets = TARGET_WORKER,
+                                         .where = FAULT_IN_NODE,
+                                         .evidence = EVIDENCE_TARGET_EXIT,
+                                         .lasting = true};
+static const struct fault kill_agent = {.name = "kill-agent",
+                                        .targets = TARGET_AGENT,
+                                        .where = FAULT_IN_NODE,
+                                        .evidence = EVIDENCE_TARGET_EXIT};
 static int killed_nodes;
 static int inject_node(const struct target *t, const struct fault_args *a, struct err *err) {
     (void)t, (void)a, (void)err;
     killed_nodes++;
     return 0;
 }
-static const struct fault kill_node = {
-    .name = "kill-node", .targets = TARGET_NODE, .where = FAULT_IN_HARNESS,
-    .evidence = EVIDENCE_TARGET_EXIT, .inject = inject_node};
+static const struct fault kill_node = {.name = "kill-node",
+                                       .targets = TARGET_NODE,
+                                       .where = FAULT_IN_HARNESS,
+                                       .evidence = EVIDENCE_TARGET_EXIT,
+                                       .inject = inject_node};
 
 struct stage {
     struct engine engine;
@@ -153,7 +159,9 @@ static struct stage *stage_new(void) {
     rounds_init(&s->rounds, true);
     s->scenario.limits.total_ns = 60000000000;
     s->plan = (struct plan){.scenario = &s->scenario, .actions = s->planned};
-    s->engine = (struct engine){.plan = &s->plan, .cluster = &s->cluster, .observer = &s->observer,
+    s->engine = (struct engine){.plan = &s->plan,
+                                .cluster = &s->cluster,
+                                .observer = &s->observer,
                                 .rec = {&s->history, &s->rounds, on_record, s}};
     s->engine.loop = loop_new(&err);
     rand_init(&s->engine.rand, 1);
@@ -177,8 +185,8 @@ static void at_step(struct action *a, int64_t step) {
 }
 
 static void aim_at(struct action *a, const char *node, int local_rank) {
-    a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_NAMED, .node = node,
-                                 .local_rank = local_rank};
+    a->on = (struct target_spec){
+        .what = TARGET_WORKERS, .pick = PICK_NAMED, .node = node, .local_rank = local_rank};
 }
 
 static void begin(struct stage *s) {
@@ -236,8 +244,8 @@ static void end_worker(struct stage *s, int pid) {
 
 static int count(const struct stage *s, const char *kind, const char *id) {
     int n = 0;
-    history_each(r, &s->history) n += record_is(r, kind) &&
-                                      str_eq(json_get_string(r->fields, "id", NULL), id);
+    history_each(r, &s->history) n +=
+        record_is(r, kind) && str_eq(json_get_string(r->fields, "id", NULL), id);
     return n;
 }
 
@@ -310,8 +318,8 @@ static void test_after_waits_until_the_other_is_in_force(void **state) {
     struct action *first = add(s, "first", &kill_worker);
     at_step(first, 5);
     struct action *second = add(s, "second", &kill_node);
-    second->on = (struct target_spec){.what = TARGET_NODES, .pick = PICK_NAMED, .node = "n2",
-                                      .local_rank = -1};
+    second->on = (struct target_spec){
+        .what = TARGET_NODES, .pick = PICK_NAMED, .node = "n2", .local_rank = -1};
     second->when.after = 0;
     begin(s);
     start_round(s, 1, 3);

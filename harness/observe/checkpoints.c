@@ -1,0 +1,217 @@
+#include "harness/observe/checkpoints.h"
+
+#include "agent/base/list.h"
+#include "agent/base/sha256.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MANIFEST_MAX = 64 * 1024, FILE_MAX = 1 << 30 };
+
+/* One checkpoint directory as it was when it was verified. */
+struct checkpoint {
+    struct list link;
+    char name[64];
+    char seen[65]; /* what its files looked like: see fingerprint */
+    int64_t step, round;
+    char why[256]; /* "": complete */
+    bool there;    /* in the listing being read */
+};
+
+struct checkpoints {
+    char *dir;
+    struct list known;
+};
+
+struct checkpoints *checkpoints_new(const char *dir) {
+    struct checkpoints *c = calloc(1, sizeof(*c));
+    if (!c || !(c->dir = strdup(dir)))
+        abort();
+    list_init(&c->known);
+    return c;
+}
+
+struct checkpoints *checkpoints_free(struct checkpoints *c) {
+    if (!c)
+        return NULL;
+    list_each_safe(it, next, &c->known) free(list_entry(it, struct checkpoint, link));
+    free(c->dir);
+    free(c);
+    return NULL;
+}
+
+/* ---- verifying one ---- */
+
+static int verify_file(const char *dir, const struct json *file, struct err *err) {
+    const char *name = json_get_string(file, "name", "");
+    const char *wanted = json_get_string(file, "sha256", "");
+    char path[4400], hex[65];
+    if (!*name || strchr(name, '/'))
+        return err_say(err, -EBADMSG, "its manifest lists a file without a proper name");
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    struct buf content = {0};
+    struct sha256 sum;
+    int r = file_read(path, FILE_MAX, &content, err);
+    sha256_init(&sum);
+    sha256_update(&sum, content.data, content.len);
+    sha256_hex(&sum, hex);
+    if (r == 0 && (int64_t)content.len != json_get_i64(file, "bytes", -1))
+        r = err_say(err, -EBADMSG, "%s has %zu bytes, its manifest says %lld", name, content.len,
+                    (long long)json_get_i64(file, "bytes", -1));
+    else if (r == 0 && !str_eq(hex, wanted))
+        r = err_say(err, -EBADMSG, "%s does not have the checksum of its manifest", name);
+    buf_fini(&content);
+    return r;
+}
+
+static int verify_manifest(struct checkpoint *c, const char *dir, const struct json *m,
+                           struct err *err) {
+    if (!str_eq(json_get_string(m, "format", ""), "ranktrain-checkpoint"))
+        return err_say(err, -EBADMSG, "its manifest is not of the format ranktrain-checkpoint");
+    if (json_get_i64(m, "step", -1) != c->step)
+        return err_say(err, -EBADMSG, "its manifest is of step %lld",
+                       (long long)json_get_i64(m, "step", -1));
+    c->round = json_get_i64(m, "round", 0);
+    const struct json *files = json_get(m, "files");
+    if (!json_first(files))
+        return err_say(err, -EBADMSG, "its manifest lists no files");
+    json_each(f, files) {
+        int r = verify_file(dir, f, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static void verify(struct checkpoint *c, const char *parent) {
+    char dir[4200], path[4300];
+    struct buf text = {0};
+    struct arena a = {0};
+    struct err err = {0};
+    snprintf(dir, sizeof(dir), "%s/%s", parent, c->name);
+    snprintf(path, sizeof(path), "%s/manifest.json", dir);
+    int r = file_read(path, MANIFEST_MAX, &text, &err);
+    const struct json *m = r == 0 ? json_parse(&a, buf_str(&text), text.len, &err) : NULL;
+    r = m ? verify_manifest(c, dir, m, &err) : -EBADMSG;
+    str_copy(c->why, sizeof(c->why), r < 0 ? err.msg : "");
+    buf_fini(&text);
+    arena_fini(&a);
+}
+
+/* ---- reading the directory ---- */
+
+/* "step-00000025": at least eight digits; anything else is not a checkpoint. */
+static bool step_of(const char *name, int64_t *ret) {
+    const char *digits = name + strlen("step-");
+    return str_starts(name, "step-") && strlen(digits) >= 8 &&
+           strspn(digits, "0123456789") == strlen(digits) && strlen(name) < 64 &&
+           str_to_i64(digits, 0, INT64_MAX, ret);
+}
+
+static struct checkpoint *find(struct checkpoints *c, const char *name) {
+    list_each(it, &c->known) {
+        struct checkpoint *k = list_entry(it, struct checkpoint, link);
+        if (str_eq(k->name, name))
+            return k;
+    }
+    struct checkpoint *k = calloc(1, sizeof(*k));
+    if (!k)
+        abort();
+    str_copy(k->name, sizeof(k->name), name);
+    list_append(&c->known, &k->link);
+    return k;
+}
+
+/* Names, sizes and times of change of all files: when it is the same, so is what was verified. */
+static bool fingerprint(const char *path, char ret[65]) {
+    struct dirent **names;
+    struct sha256 sum;
+    int n = scandir(path, &names, NULL, alphasort);
+    sha256_init(&sum);
+    for (int i = 0; i < n; i++) {
+        char file[4500];
+        struct stat st;
+        snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
+        if (!str_eq(names[i]->d_name, "..") && stat(file, &st) == 0) {
+            int64_t facts[] = {(int64_t)st.st_ino, st.st_size, st.st_ctim.tv_sec,
+                               st.st_ctim.tv_nsec};
+            sha256_update(&sum, file, strlen(file));
+            sha256_update(&sum, facts, sizeof(facts));
+        }
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    sha256_hex(&sum, ret);
+    return n >= 0;
+}
+
+static void look_at(struct checkpoints *c, const char *name, int64_t step) {
+    char path[4200], now[65];
+    snprintf(path, sizeof(path), "%s/%s", c->dir, name);
+    if (!fingerprint(path, now))
+        return;
+    struct checkpoint *k = find(c, name);
+    k->there = true;
+    if (str_eq(k->seen, now))
+        return;
+    memcpy(k->seen, now, sizeof(now));
+    k->step = step;
+    verify(k, c->dir);
+}
+
+static void read_dir(struct checkpoints *c) {
+    list_each(it, &c->known) list_entry(it, struct checkpoint, link)->there = false;
+    struct dirent **names;
+    int n = scandir(c->dir, &names, NULL, alphasort);
+    for (int i = 0; i < n; i++) {
+        int64_t step;
+        if (step_of(names[i]->d_name, &step))
+            look_at(c, names[i]->d_name, step);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+}
+
+static void put_one(struct json_writer *w, const struct checkpoint *k) {
+    json_object(w, NULL);
+    if (!k->why[0]) {
+        json_put_i64(w, "step", k->step);
+        json_put_i64(w, "round", k->round);
+    }
+    json_put_string(w, "path", k->name);
+    if (k->why[0])
+        json_put_string(w, "why", k->why);
+    json_end_object(w);
+}
+
+static void put_list(struct checkpoints *c, struct json_writer *w, const char *key, bool complete) {
+    json_array(w, key);
+    list_each(it, &c->known) {
+        struct checkpoint *k = list_entry(it, struct checkpoint, link);
+        if (k->there && complete == !k->why[0])
+            put_one(w, k);
+    }
+    json_end_array(w);
+}
+
+void checkpoints_put(struct checkpoints *c, struct json_writer *w) {
+    read_dir(c);
+    int64_t newest = -1;
+    list_each(it, &c->known) {
+        struct checkpoint *k = list_entry(it, struct checkpoint, link);
+        if (k->there && !k->why[0] && k->step > newest)
+            newest = k->step;
+    }
+    json_put_string(w, "dir", c->dir);
+    json_put_i64(w, "newest", newest);
+    put_list(c, w, "complete", true);
+    put_list(c, w, "damaged", false);
+}
