@@ -12,7 +12,9 @@
     X(explain)                                                                                     \
     X(help)                                                                                        \
     X(lint)                                                                                        \
+    X(list)                                                                                        \
     X(node)                                                                                        \
+    X(plan)                                                                                        \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

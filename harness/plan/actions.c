@@ -38,14 +38,24 @@ static const struct fault_param *find_param(const struct fault *f, const char *n
     return NULL;
 }
 
-static const char *nearest_param(const struct fault *f, const char *name) {
+static void unknown_param(struct checker *c, const struct fault *f, const struct pair *w) {
     enum { PARAMS_MAX = 40 };
-    const char *names[PARAMS_MAX];
+    const char *names[PARAMS_MAX], *near;
+    struct buf list = {0};
     size_t n = 0;
-    for (const struct fault_param *p = f->params; p && p->name && n < PARAMS_MAX - 1; p++)
+    for (const struct fault_param *p = f->params; p && p->name && n < PARAMS_MAX - 1; p++) {
+        buf_printf(&list, "%s%s", n ? ", " : "", p->name);
         names[n++] = p->name;
+    }
     names[n] = NULL;
-    return n ? str_nearest(name, names) : NULL;
+    near = str_nearest(w->key, names);
+    if (near)
+        diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; did you mean \"%s\"?", f->name,
+                        w->key, near);
+    else
+        diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; it takes %s", f->name, w->key,
+                        n ? buf_str(&list) : "none");
+    buf_fini(&list);
 }
 
 static bool fits_type(const char *type, const char *value) {
@@ -65,14 +75,8 @@ static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) 
     for (size_t i = 0; i < a->with_n; i++) {
         const struct pair *w = &a->with[i];
         const struct fault_param *p = find_param(pa->fault, w->key);
-        const char *near = p ? NULL : nearest_param(pa->fault, w->key);
-        if (near)
-            diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; did you mean \"%s\"?",
-                            a->fault, w->key, near);
-        else if (!p)
-            diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; it takes %s", a->fault,
-                            w->key,
-                            pa->fault->params->name ? "others (rankquake explain)" : "none");
+        if (!p)
+            unknown_param(c, pa->fault, w);
         else if (!fits_type(p->type, w->value))
             diagnostics_add(c->d, w->place, "%s must be %s %s, not \"%s\"", w->key,
                             str_eq(p->type, "int") ? "an" : "a", p->type, w->value);

@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "agent/sys/namespace.h"
 #include "harness/plan/plan.h"
 
 #include <errno.h>
@@ -87,6 +88,8 @@ int plan_check_host(const struct plan *p, struct err *err) {
     int r = check_job(p, &a, err);
     if (r == 0)
         r = check_own_programs(&a, err);
+    if (r == 0)
+        r = namespace_check(err);
     arena_fini(&a);
     return r;
 }

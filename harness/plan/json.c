@@ -24,7 +24,7 @@ static void put_nodes(const struct plan *p, struct json_writer *w) {
 static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
     const struct action *a = pa->action;
     struct buf when = {0};
-    trigger_describe(&a->when, &when);
+    trigger_describe(a, &when);
     json_object(w, NULL);
     json_put_string(w, "id", a->id);
     json_put_string(w, "when", buf_str(&when));

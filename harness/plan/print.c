@@ -14,8 +14,10 @@ static void put_seconds(struct buf *b, int64_t ns) {
         buf_printf(b, "%" PRId64 " s", ns / 1000000000);
 }
 
-void trigger_describe(const struct trigger *t, struct buf *out) {
+void trigger_describe(const struct action *a, struct buf *out) {
+    const struct trigger *t = &a->when;
     const char *sep = "";
+    const char *who = str_eq(a->fault, "node-start") || !a->on.text ? "any worker" : a->on.text;
     if (t->after_id) {
         buf_printf(out, "after %s", t->after_id);
         sep = ", ";
@@ -25,9 +27,9 @@ void trigger_describe(const struct trigger *t, struct buf *out) {
         sep = ", ";
     }
     if (t->has_step)
-        buf_printf(out, "%swhen it has done step %" PRId64, sep, t->step);
+        buf_printf(out, "%swhen %s has done step %" PRId64, sep, who, t->step);
     else if (t->has_event)
-        buf_printf(out, "%sat its %s number %d", sep, t->event, t->nth);
+        buf_printf(out, "%sat %s number %d of %s", sep, t->event, t->nth, who);
     if (t->has_step || t->has_event)
         sep = ", ";
     if (t->has_time) {
@@ -90,7 +92,7 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
     if (a->times_n > 1)
         buf_printf(out, ", %d times", a->times_n);
     buf_puts(out, "\n      when    ");
-    trigger_describe(&a->when, out);
+    trigger_describe(a, out);
     buf_putc(out, '\n');
     if (!pa->fault)
         return;

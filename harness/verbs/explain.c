@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "faults/fault.h"
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
 
@@ -34,6 +35,23 @@ static bool explain_key(const char *name) {
     return found;
 }
 
+static bool explain_fault(const char *name) {
+    const struct fault *f = fault_find(name);
+    if (!f)
+        return false;
+    printf("%s: %s\n  aimed at:%s%s%s%s\n", f->name, f->summary,
+           f->targets & TARGET_WORKER ? " workers" : "", f->targets & TARGET_AGENT ? " agents" : "",
+           f->targets & TARGET_NODE ? " nodes" : "", f->targets & TARGET_STORE ? " the store" : "");
+    for (const struct fault_param *p = f->params; p && p->name; p++)
+        printf("  with %s (%s, else %s): %s\n", p->name, p->type, p->absent ? p->absent : "nothing",
+               p->text);
+    printf("  undo: %s\n  touches: %s\n", f->undo ? f->undo : "nothing to undo",
+           f->blast ? f->blast : "its target only");
+    if (f->example)
+        printf("  example: %s\n", f->example);
+    return true;
+}
+
 static bool explain_verb(const char *name) {
     const struct verb *v = verb_find(name);
     if (!v || !v->summary)
@@ -45,9 +63,15 @@ static bool explain_verb(const char *name) {
 static int explain(int argc, char **argv) {
     if (argc != 2)
         return verb_usage_error(&verb_explain, "which name?");
-    bool key = explain_key(argv[1]), verb = explain_verb(argv[1]);
-    if (!key && !verb) {
-        fprintf(stderr, "rankquake explain: nothing is called \"%s\"\n", argv[1]);
+    const char *name = argv[1];
+    bool found = explain_key(name);
+    found |= explain_fault(name);
+    found |= explain_verb(name);
+    if (!found) {
+        fprintf(stderr,
+                "rankquake explain: nothing is called \"%s\"; rankquake list shows what "
+                "there is\n",
+                name);
         return EXIT_USAGE_ERROR;
     }
     return 0;
@@ -56,6 +80,6 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
-    .summary = "what a key of a scenario (job, job.run) or a verb means",
+    .summary = "what a fault, a key of a scenario (job, job.run) or a verb means",
     .main = explain,
 };

@@ -1,4 +1,4 @@
-#include "harness/scenario/scenario.h"
+#include "harness/plan/plan.h"
 #include "harness/verbs.h"
 
 #include <stdlib.h>
@@ -7,6 +7,8 @@
 static bool lint_file(const char *file, const char *const *set) {
     struct diagnostics d = {0};
     struct scenario *s = scenario_load(file, set, &d);
+    if (s)
+        plan_free(plan_make(s, s->seed, &d));
     fputs(buf_str(&d.out), stderr);
     if (!d.errors)
         printf("%s: valid\n", file);

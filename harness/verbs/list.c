@@ -1,0 +1,74 @@
+#include "agent/base/str.h"
+#include "faults/fault.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verbs.h"
+
+#include <glob.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void list_faults(void) {
+    for (size_t i = 0; faults[i]; i++)
+        printf("%-16s %s\n", faults[i]->name, faults[i]->summary);
+}
+
+/* The first sentence of what it is about. */
+static void list_scenario(const char *file) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(file, NULL, &d);
+    const char *about = s && s->about ? s->about : "", *end = strstr(about, ". ");
+    printf("%s\n    %.*s\n", file, (int)(end ? (size_t)(end + 1 - about) : strlen(about)),
+           s ? about : "(not valid: rankquake lint says why)");
+    scenario_free(s);
+    diagnostics_fini(&d);
+}
+
+/* Beside the program where it was built (build/bin) or installed (PREFIX/bin). */
+static void list_scenarios(void) {
+    static const char *const places[] = {"../../scenarios", "../share/rankquake/scenarios", NULL};
+    char self[4096] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    char *slash = n > 0 ? strrchr(self, '/') : NULL;
+    for (size_t i = 0; slash && places[i]; i++) {
+        struct buf pattern = {0};
+        glob_t g = {0};
+        buf_printf(&pattern, "%.*s/%s", (int)(slash - self), self, places[i]);
+        char *folder = realpath(buf_str(&pattern), NULL);
+        buf_clear(&pattern);
+        buf_printf(&pattern, "%s/*.yaml", folder ? folder : "");
+        glob(buf_str(&pattern), 0, NULL, &g);
+        buf_clear(&pattern);
+        buf_printf(&pattern, "%s/*/*.yaml", folder ? folder : "");
+        glob(buf_str(&pattern), GLOB_APPEND, NULL, &g);
+        for (size_t j = 0; folder && j < g.gl_pathc; j++)
+            list_scenario(g.gl_pathv[j]);
+        globfree(&g);
+        free(folder);
+        buf_fini(&pattern);
+    }
+}
+
+static const struct listing {
+    const char *name;
+    void (*print)(void);
+} listings[] = {
+    {"faults", list_faults},
+    {"scenarios", list_scenarios},
+};
+
+static int list(int argc, char **argv) {
+    for (size_t i = 0; argc == 2 && i < sizeof(listings) / sizeof(*listings); i++)
+        if (str_eq(listings[i].name, argv[1])) {
+            listings[i].print();
+            return EXIT_PASS;
+        }
+    return verb_usage_error(&verb_list, "list what?");
+}
+
+const struct verb verb_list = {
+    .name = "list",
+    .usage = "list faults|scenarios",
+    .summary = "what there is, printed from the tables",
+    .main = list,
+};

@@ -1,0 +1,77 @@
+#include "agent/base/str.h"
+#include "harness/plan/plan.h"
+#include "harness/verbs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* The plan is printed even where it cannot be carried out: it may be meant for another host. */
+static int print_plan(const struct plan *p, bool json) {
+    struct buf out = {0};
+    struct err err = {0};
+    if (json)
+        plan_json(p, &out);
+    else
+        plan_print(p, &out);
+    fputs(buf_str(&out), stdout);
+    buf_fini(&out);
+    int r = plan_check_host(p, &err);
+    if (r)
+        fprintf(stderr, "%s: %s\n", p->scenario->file, err.msg);
+    return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
+}
+
+static int plan_file(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(file, set, &d);
+    struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
+    fputs(buf_str(&d.out), stderr);
+    int code = p ? print_plan(p, json) : EXIT_USAGE_ERROR;
+    plan_free(p);
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return code;
+}
+
+static int plan_all(const struct arguments *a) {
+    const char *text = arguments_value(a, "--seed"), *format = arguments_value(a, "--format");
+    int64_t seed = 0;
+    if (!a->files_n)
+        return verb_usage_error(a->verb, "which file?");
+    if (text && !str_to_i64(text, 0, INT64_MAX, &seed))
+        return verb_usage_error(a->verb, "--seed %s is no whole number", text);
+    if (format && !str_eq(format, "json") && !str_eq(format, "text"))
+        return verb_usage_error(a->verb, "--format %s is neither text nor json", format);
+    const char **set = arguments_all(a, "--set");
+    int code = EXIT_PASS;
+    for (size_t i = 0; i < a->files_n; i++) {
+        uint64_t given = (uint64_t)seed;
+        int r = plan_file(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
+        code = code ? code : r;
+    }
+    free(set);
+    return code;
+}
+
+static int plan(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_plan, argc, argv);
+    if (code)
+        return code;
+    code = plan_all(&a);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_plan = {
+    .name = "plan",
+    .usage = "plan FILE... [--seed N] [--set KEY=VALUE] [--format text|json]",
+    .summary = "print what a run would do, without doing it: nodes, faults, undo, blast radius",
+    .options =
+        (const struct verb_option[]){
+            {"--seed", "N", "draw with this seed instead of the scenario's"},
+            {"--set", "KEY=VALUE", "plan as if the file said so, e.g. job.max_restarts=2"},
+            {"--format", "FORMAT", "text (for people) or json (plan.json of a run)"},
+            {0}},
+    .main = plan,
+};

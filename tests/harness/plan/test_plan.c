@@ -1,0 +1,274 @@
+/* What a scenario becomes before it is run, and what is refused because it can never happen. */
+#include "agent/base/json.h"
+#include "harness/plan/plan.h"
+#include "tests/harness/scenario/scratch.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* The scenario must be valid; the plan may be refused (NULL). */
+static struct plan *make(struct scratch *x, const char *text) {
+    scratch_load(x, text);
+    if (!x->s)
+        fail_msg("%s", buf_str(&x->d.out));
+    return plan_make(x->s, x->s->seed, &x->d);
+}
+
+static void test_nodes_get_names_and_addresses(void **state) {
+    (void)state;
+    struct scratch x;
+    struct plan *p = make(&x, "job: {run: [a]}\ncluster: {nodes: 3, start: 2}\n");
+    assert_int_equal(p->nodes_n, 4);
+    assert_string_equal(p->nodes[0].name, "n0");
+    assert_string_equal(p->nodes[0].addr, "198.18.0.10");
+    assert_string_equal(p->nodes[2].addr, "198.18.0.12");
+    assert_true(p->nodes[1].on_at_start);
+    assert_false(p->nodes[2].on_at_start);
+    assert_string_equal(p->nodes[3].name, "store");
+    assert_string_equal(p->nodes[3].addr, "198.18.0.2");
+    assert_true(p->nodes[3].is_store && p->nodes[3].on_at_start);
+    assert_int_equal(p->nodes[3].index, -1);
+    assert_string_equal(p->endpoint, "store:29400");
+    assert_ptr_equal(plan_find_node(p, "n2"), &p->nodes[2]);
+    assert_null(plan_find_node(p, "n3"));
+    plan_free(p);
+    scratch_drop(&x);
+}
+
+static void test_the_last_of_the_most_nodes_has_an_address(void **state) {
+    (void)state;
+    struct scratch x;
+    struct plan *p = make(&x, "job: {run: [a]}\ncluster: {nodes: 240}\n");
+    assert_string_equal(p->nodes[239].addr, "198.18.0.249");
+    assert_int_equal(p->nodes[239].mac[5], 249);
+    plan_free(p);
+    scratch_drop(&x);
+}
+
+static void test_one_node_alone_has_no_store_node(void **state) {
+    (void)state;
+    struct scratch x;
+    struct plan *p = make(&x, "job: {run: [a], nnodes: 1}\ncluster: {nodes: 1}\n");
+    assert_int_equal(p->nodes_n, 1);
+    assert_null(p->endpoint);
+    plan_free(p);
+    scratch_drop(&x);
+    p = make(&x, "job: {run: [a], nnodes: \"1:2\"}\ncluster: {nodes: 1}\n");
+    assert_string_equal(p->endpoint, "store:29400");
+    plan_free(p);
+    scratch_drop(&x);
+}
+
+static void test_actions_know_their_fault_and_a_seed_of_their_own(void **state) {
+    (void)state;
+    struct scratch x;
+    struct plan *p =
+        make(&x, "job: {run: [a]}\n"
+                 "timeline:\n"
+                 "  - {when: {step: 5}, fault: node-kill, on: n1}\n"
+                 "  - {when: {step: 9}, fault: node-start, on: n1, with: {disk: fresh}}\n");
+    assert_int_equal(p->actions_n, 2);
+    assert_string_equal(p->actions[0].fault->name, "node-kill");
+    assert_string_equal(fault_arg(&p->actions[1].args, "disk", "kept"), "fresh");
+    assert_true(p->actions[0].args.seed != p->actions[1].args.seed);
+    struct plan *again = plan_make(x.s, x.s->seed, &x.d), *other = plan_make(x.s, 2, &x.d);
+    assert_true(again->actions[0].args.seed == p->actions[0].args.seed);
+    assert_true(other->actions[0].args.seed != p->actions[0].args.seed);
+    plan_free(again);
+    plan_free(other);
+    plan_free(p);
+    scratch_drop(&x);
+}
+
+#define LINE(text) "  - {when: {step: 5}, " text "}\n"
+
+/* Each is valid as a scenario; the cluster has n0 n1 on and n2 off, two workers each. */
+static const struct refused {
+    const char *lines, *messages;
+} refused[] = {
+    {LINE("fault: worker-kil, on: workers"),
+     "4:30: there is no fault \"worker-kil\"; did you mean \"worker-kill\"?\n"},
+    {LINE("fault: earthquake, on: nodes"),
+     "4:30: there is no fault \"earthquake\"; `rankquake list faults` names them\n"},
+    {LINE("fault: node-kill, on: n7"), "4:45: there is no n7: the cluster has 3 nodes, n0 first\n"},
+    {LINE("fault: worker-kill, on: n1/2"),
+     "4:47: there is no n1/2: a node has 2 workers, n1/0 first\n"},
+    {LINE("fault: worker-kill, on: rank 4"),
+     "4:47: there is never a rank 4: the job has at most 4 workers, rank 0 first\n"},
+    {LINE("fault: worker-kill, on: node of rank 99"),
+     "4:47: there is never a rank 99: the job has at most 4 workers, rank 0 first\n"},
+    {LINE("fault: worker-kill, on: random 5 of workers"),
+     "4:47: random 5 of workers: there are at most 4\n"},
+    {LINE("fault: node-kill, on: random 3 of nodes"),
+     "4:45: random 3 of nodes: there are at most 2\n"},
+    {LINE("fault: node-kill, on: n2"), "4:45: n2 is off and no node-start switches it on\n"},
+    {LINE("fault: node-start, on: n0"), "4:46: n0 is on from the beginning and nothing switches it "
+                                        "off, so it cannot be started\n"},
+    {LINE("fault: node-kill, on: workers"),
+     "4:45: node-kill cannot be aimed at workers; it takes nodes (n0, node of rank 0)\n"},
+    {LINE("fault: agent-kill, on: rank 0"),
+     "4:46: agent-kill cannot be aimed at rank 0; it takes agents, nodes (n0, node of rank 0)\n"},
+    {LINE("fault: worker-kill, on: agents"),
+     "4:47: worker-kill cannot be aimed at agents; it takes workers, nodes (n0, node of rank 0)\n"},
+    {LINE("fault: worker-kill, on: workers, with: {disk: fresh}"),
+     "4:69: worker-kill has no parameter \"disk\"; it takes signal\n"},
+    {LINE("fault: node-kill, on: n0, with: {disk: fresh}"),
+     "4:62: node-kill has no parameter \"disk\"; it takes none\n"},
+    {LINE("fault: node-start, on: n2, with: {dsk: fresh}"),
+     "4:61: node-start has no parameter \"dsk\"; did you mean \"disk\"?\n"},
+    {LINE("fault: worker-kill, on: workers, for: 2s"),
+     "4:5: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
+    {LINE("id: a, fault: worker-kill, on: workers") LINE("heal: a"),
+     "5:5: heal: a (worker-kill) does not last: nothing to undo: the launcher starts a new "
+     "worker\n"},
+};
+
+static void test_what_can_never_happen_is_refused_with_its_place(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        struct scratch x;
+        struct buf text = {0}, got = {0};
+        buf_printf(&text,
+                   "job: {run: [a], workers_per_node: 2}\n"
+                   "cluster: {nodes: 3, start: 2}\ntimeline:\n%s",
+                   refused[i].lines);
+        struct plan *p = make(&x, buf_str(&text));
+        scratch_messages(&x, &got);
+        if (!str_eq(buf_str(&got), refused[i].messages))
+            fail_msg("%s:\n%snot\n%s", refused[i].lines, buf_str(&got), refused[i].messages);
+        assert_null(p);
+        buf_fini(&text);
+        buf_fini(&got);
+        scratch_drop(&x);
+    }
+}
+
+static void test_what_can_happen_is_not_refused(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        LINE("fault: worker-kill, on: n0/1"),
+        LINE("fault: worker-kill, on: n0"),
+        LINE("fault: agent-kill, on: n0"),
+        LINE("fault: agent-kill, on: node of rank 0"),
+        LINE("fault: node-poweroff, on: node of rank 3"),
+        LINE("fault: worker-kill, on: 50% of workers, times: 2"),
+        LINE("fault: node-start, on: n2") LINE("fault: node-kill, on: n2"),
+        LINE("fault: node-start, on: n2") LINE("fault: worker-kill, on: rank 5"),
+        LINE("fault: node-kill, on: random of nodes") LINE("fault: node-start, on: n0"),
+    };
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        struct scratch x;
+        struct buf text = {0};
+        buf_printf(&text,
+                   "job: {run: [a], workers_per_node: 2}\n"
+                   "cluster: {nodes: 3, start: 2}\ntimeline:\n%s",
+                   lines[i]);
+        struct plan *p = make(&x, buf_str(&text));
+        assert_string_equal(buf_str(&x.d.out), "");
+        assert_non_null(p);
+        plan_free(p);
+        buf_fini(&text);
+        scratch_drop(&x);
+    }
+}
+
+static void test_fewer_nodes_than_the_job_needs_are_refused(void **state) {
+    (void)state;
+    struct scratch x;
+    struct buf got = {0};
+    struct plan *p = make(&x, "job: {run: [a], nnodes: \"3:4\"}\n"
+                              "cluster: {nodes: 4, start: 2}\n"
+                              "timeline: [{when: {step: 5}, fault: node-start, on: n3}]\n");
+    assert_null(p);
+    scratch_messages(&x, &got);
+    assert_string_equal(buf_str(&got), "2:28: 2 nodes are started but nnodes needs 3, and no "
+                                       "node-start mends it: the job could never begin\n");
+    buf_fini(&got);
+    scratch_drop(&x);
+}
+
+static void test_a_plan_is_printed_for_people_and_for_programs(void **state) {
+    (void)state;
+    struct scratch x;
+    struct buf text = {0}, json = {0};
+    struct arena a = {0};
+    struct plan *p = make(&x, "job: {run: [a, --x]}\n"
+                              "timeline: [{id: k, when: {step: 5}, fault: node-kill, on: n1}]\n");
+    plan_print(p, &text);
+    assert_non_null(strstr(buf_str(&text), "  store  198.18.0.2     on   the store, port 29400\n"));
+    assert_non_null(strstr(buf_str(&text), "  k: node-kill on n1\n"
+                                           "      when    when n1 has done step 5 (held"));
+    assert_non_null(strstr(buf_str(&text), "      undo    "));
+    plan_json(p, &json);
+    const struct json *j = json_parse(&a, buf_str(&json), json.len, NULL);
+    assert_int_equal(json_get_i64(j, "v", 0), 1);
+    assert_string_equal(json_get_string(j, "endpoint", ""), "store:29400");
+    assert_int_equal(json_get(j, "nodes")->length, 3);
+    assert_string_equal(json_get_string(json_first(json_get(j, "timeline")), "fault", ""),
+                        "node-kill");
+    arena_fini(&a);
+    buf_fini(&text);
+    buf_fini(&json);
+    plan_free(p);
+    scratch_drop(&x);
+}
+
+static void expect_no_program(const char *run, const char *sentence) {
+    struct scratch x;
+    struct buf text = {0};
+    struct err err = {0};
+    buf_printf(&text, "job: {run: [%s]}\n", run);
+    struct plan *p = make(&x, buf_str(&text));
+    assert_int_equal(plan_check_host(p, &err), -ENOENT);
+    assert_non_null(strstr(err.msg, sentence));
+    plan_free(p);
+    buf_fini(&text);
+    scratch_drop(&x);
+}
+
+static void test_a_program_that_is_not_there_is_named(void **state) {
+    (void)state;
+    expect_no_program("no-such-program, --x", "job.run: there is no program \"no-such-program\"");
+    expect_no_program("./no/such/program", "job.run: there is no program ./no/such/program");
+    expect_no_program("./Makefile", "job.run: ./Makefile is not executable; chmod +x it");
+    expect_no_program("/usr", "job.run: there is no program /usr");
+}
+
+static void test_every_scenario_that_comes_along_can_be_planned(void **state) {
+    (void)state;
+    glob_t g;
+    assert_int_equal(glob("scenarios/*.yaml", 0, NULL, &g), 0);
+    glob("scenarios/*/*.yaml", GLOB_APPEND, NULL, &g);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        struct diagnostics d = {0};
+        struct scenario *s = scenario_load(g.gl_pathv[i], NULL, &d);
+        struct plan *p = s ? plan_make(s, 1, &d) : NULL;
+        assert_string_equal(buf_str(&d.out), "");
+        plan_free(p);
+        scenario_free(s);
+        diagnostics_fini(&d);
+    }
+    globfree(&g);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nodes_get_names_and_addresses),
+        cmocka_unit_test(test_the_last_of_the_most_nodes_has_an_address),
+        cmocka_unit_test(test_one_node_alone_has_no_store_node),
+        cmocka_unit_test(test_actions_know_their_fault_and_a_seed_of_their_own),
+        cmocka_unit_test(test_what_can_never_happen_is_refused_with_its_place),
+        cmocka_unit_test(test_what_can_happen_is_not_refused),
+        cmocka_unit_test(test_fewer_nodes_than_the_job_needs_are_refused),
+        cmocka_unit_test(test_a_plan_is_printed_for_people_and_for_programs),
+        cmocka_unit_test(test_a_program_that_is_not_there_is_named),
+        cmocka_unit_test(test_every_scenario_that_comes_along_can_be_planned),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
