@@ -12,6 +12,6 @@ void actions_make(struct plan *p, struct diagnostics *d);
 /* Nodes that are on at some time: those of the start, and all when one can be switched on. */
 int topology_ever_on(const struct scenario *s);
 
-/* "in round 2, when n2 has done step 57": a node-start's target does nothing yet, so any worker's
- * step will do. */
+/* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any
+ * worker's step will do. */
 void trigger_describe(const struct action *a, struct buf *out);

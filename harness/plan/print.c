@@ -17,7 +17,7 @@ static void put_seconds(struct buf *b, int64_t ns) {
 void trigger_describe(const struct action *a, struct buf *out) {
     const struct trigger *t = &a->when;
     const char *sep = "";
-    const char *who = str_eq(a->fault, "node-start") || !a->on.text ? "any worker" : a->on.text;
+    const char *who = str_eq(a->fault, "node-start") || !a->on.text ? "any worker" : "the target";
     if (t->after_id) {
         buf_printf(out, "after %s", t->after_id);
         sep = ", ";
@@ -62,8 +62,11 @@ static void put_topology(const struct plan *p, struct buf *out) {
 
 static void put_job(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
-    buf_printf(out, "\njob\n  %s, %d to %d nodes, %d restart%s, ", j->launcher, j->min_nodes,
-               j->max_nodes, j->max_restarts, plural(j->max_restarts));
+    buf_printf(out, "\njob\n  %s, %d", j->launcher, j->min_nodes);
+    if (j->max_nodes > j->min_nodes)
+        buf_printf(out, " to %d", j->max_nodes);
+    buf_printf(out, " node%s, %d restart%s, ", plural(j->max_nodes), j->max_restarts,
+               plural(j->max_restarts));
     buf_printf(out, p->endpoint ? "store at %s\n " : "standalone\n ", p->endpoint);
     for (size_t i = 0; i < j->run_n; i++)
         buf_printf(out, " %s", j->run[i]);

@@ -119,7 +119,7 @@ static const struct refused {
     {LINE("fault: node-kill, on: n0, with: {disk: fresh}"),
      "4:62: node-kill has no parameter \"disk\"; it takes none\n"},
     {LINE("fault: node-start, on: n2, with: {dsk: fresh}"),
-     "4:61: node-start has no parameter \"dsk\"; did you mean \"disk\"?\n"},
+     "4:62: node-start has no parameter \"dsk\"; did you mean \"disk\"?\n"},
     {LINE("fault: worker-kill, on: workers, for: 2s"),
      "4:5: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
     {LINE("id: a, fault: worker-kill, on: workers") LINE("heal: a"),
@@ -201,7 +201,7 @@ static void test_a_plan_is_printed_for_people_and_for_programs(void **state) {
     plan_print(p, &text);
     assert_non_null(strstr(buf_str(&text), "  store  198.18.0.2     on   the store, port 29400\n"));
     assert_non_null(strstr(buf_str(&text), "  k: node-kill on n1\n"
-                                           "      when    when n1 has done step 5 (held"));
+                                           "      when    when the target has done step 5 (held"));
     assert_non_null(strstr(buf_str(&text), "      undo    "));
     plan_json(p, &json);
     const struct json *j = json_parse(&a, buf_str(&json), json.len, NULL);
