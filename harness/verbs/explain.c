@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "faults/fault.h"
+#include "harness/checks/check.h"
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
 
@@ -52,6 +53,24 @@ static bool explain_fault(const char *name) {
     return true;
 }
 
+static bool explain_check(const char *name) {
+    static const char *const kinds[] = {
+        [CLASS_INVARIANT] = "always judged",
+        [CLASS_EXPECT] = "judged when the scenario asks for it",
+        [CLASS_FAULTS] = "did the faults take effect",
+        [CLASS_HARNESS] = "is the harness healthy",
+    };
+    const struct check *c = check_find(name);
+    if (!c)
+        return false;
+    printf("%s: %s\n  %s\n  %s; reads", c->name, c->summary, c->text, kinds[c->class]);
+    for (int s = 0; s < SOURCE_N; s++)
+        if (c->sources & 1u << s)
+            printf(" %s", source_name((enum source)s));
+    putchar('\n');
+    return true;
+}
+
 static bool explain_verb(const char *name) {
     const struct verb *v = verb_find(name);
     if (!v || !v->summary)
@@ -66,6 +85,7 @@ static int explain(int argc, char **argv) {
     const char *name = argv[1];
     bool found = explain_key(name);
     found |= explain_fault(name);
+    found |= explain_check(name);
     found |= explain_verb(name);
     if (!found) {
         fprintf(stderr,
@@ -80,6 +100,6 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
-    .summary = "what a fault, a key of a scenario (job, job.run) or a verb means",
+    .summary = "what a fault, a check, a key of a scenario (job, job.run) or a verb means",
     .main = explain,
 };

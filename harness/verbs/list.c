@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "faults/fault.h"
+#include "harness/checks/check.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verbs.h"
 
@@ -7,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static void list_checks(void) {
+    for (size_t i = 0; checks[i]; i++)
+        printf("%-16s %s\n", checks[i]->name, checks[i]->summary);
+}
 
 static void list_faults(void) {
     for (size_t i = 0; faults[i]; i++)
@@ -53,6 +59,7 @@ static const struct listing {
     const char *name;
     void (*print)(void);
 } listings[] = {
+    {"checks", list_checks},
     {"faults", list_faults},
     {"scenarios", list_scenarios},
 };
@@ -68,7 +75,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list faults|scenarios",
+    .usage = "list checks|faults|scenarios",
     .summary = "what there is, printed from the tables",
     .main = list,
 };
