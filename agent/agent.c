@@ -33,6 +33,8 @@ struct agent {
     int port_fd; /* keeps the port of the last ack; -1: none */
     int exit_code;
     bool stepping, over;
+    int64_t round; /* of the worker group */
+    bool ending;   /* it is being stopped, or has failed */
 
     /* What an action has answered already, to be told when the step is done. */
     bool port_due, start_failed_due;
@@ -75,8 +77,11 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .role = r->role,
         .role_rank_base = r->role_rank_base,
         .role_world_size = r->role_world,
+        .token = r->token,
         .deadline_required = r->deadline_required,
     };
+    a->round = r->round;
+    a->ending = false;
     if (a->port_fd >= 0)
         close(a->port_fd);
     a->port_fd = -1;
@@ -90,22 +95,16 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         a->start_error = (struct err){0};
 }
 
-/* Who failed first, for people: node, rank, how it ended, what it said. */
+/* The sentence of EXIT names rank, node and reason; this is what one needs to find its traces. */
 static void print_failure(const struct failure *f) {
-    char how[64], when[64] = "";
+    char when[64] = "";
     time_t s = (time_t)(f->realtime_ns / 1000000000);
     struct tm tm;
     if (f->realtime_ns && gmtime_r(&s, &tm))
         strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
     if (f->rank >= 0)
-        fprintf(stderr,
-                "rankrun: first failure: node %s, rank %d (local rank %d, pid %lld): %s%s\n",
-                f->node, f->rank, f->local_rank, (long long)f->pid,
-                process_status_text(f->wait_status, how, sizeof(how)), when);
-    else
-        fprintf(stderr, "rankrun: first failure: node %s%s\n", f->node, when);
-    if (f->error[0])
-        fprintf(stderr, "rankrun: its error: %s\n", f->error);
+        fprintf(stderr, "rankrun: first failure: node %s, rank %d, pid %lld%s\n", f->node, f->rank,
+                (long long)f->pid, when);
 }
 
 static void do_exit(struct agent *a, const struct action *act) {
@@ -144,9 +143,11 @@ static void agent_do(struct agent *a, const struct action *act) {
         do_start(a, act->start);
         break;
     case ACTION_STOP:
+        a->ending = true;
         guard_stop(a->guard, act->stop.signo, act->stop.grace_ms);
         break;
     case ACTION_KILL:
+        a->ending = true;
         guard_kill(a->guard);
         break;
     case ACTION_NEED_PORT:
@@ -243,9 +244,20 @@ static void on_running(void *arg) {
     agent_step(arg, &e);
 }
 
+/* `exited` follows, with the reason as its error. */
 static void on_exec_failed(void *arg, int local_rank, const char *why) {
-    (void)arg;
-    fprintf(stderr, "rankrun: worker of local rank %d: %s\n", local_rank, why);
+    (void)arg, (void)local_rank, (void)why;
+}
+
+/* The first of a group that fails by itself; those that are stopped after it say nothing new. */
+static void print_exit(struct agent *a, int local_rank, pid_t pid, int status, const char *error) {
+    char how[64];
+    if (status == 0 || a->ending)
+        return;
+    a->ending = true;
+    fprintf(stderr, "rankrun: round %lld, local rank %d, pid %d: %s%s%s\n", (long long)a->round,
+            local_rank, pid, process_status_text(status, how, sizeof(how)), error[0] ? ": " : "",
+            error);
 }
 
 static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
@@ -256,6 +268,7 @@ static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, con
                                  .wait_status = wait_status,
                                  .error = error,
                                  .realtime_ns = ended_realtime_ns}};
+    print_exit(arg, local_rank, pid, wait_status, error);
     agent_step(arg, &e);
 }
 

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CONNECT_MS = 5000 }; /* of a watch that is made anew */
+
 struct slot {
     struct agent_store *all;
     enum watch_slot number;
@@ -221,7 +223,7 @@ static void tell_beat(struct agent_store *s, const struct request *q, const stru
         e.beat.result = r->txn->succeeded ? BEAT_APPLIED : BEAT_REFUSED;
     s->beat_lost = !answered;
     if (answered && was_lost)
-        refresh_watches(s, 5000);
+        refresh_watches(s, CONNECT_MS);
     s->fn(s->arg, &e);
 }
 
