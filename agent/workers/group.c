@@ -79,7 +79,7 @@ static void fork_all(struct group *g, const struct launch *l, int64_t fence_ns, 
     for (uint32_t i = 0; i < l->n; i++) {
         struct process p;
         if (!may_fork(fence_ns)) {
-            group_kill(g, i == 0 ? GUARD_REFUSED : GUARD_FENCED);
+            group_kill_all(g, i == 0 ? GUARD_REFUSED : GUARD_FENCED);
             return;
         }
         int code = fork_worker(&l->workers[i], i, report, &p);
@@ -133,7 +133,7 @@ void group_stop(struct group *g, int signo, int64_t grace_ms) {
     group_signal(g, SIGCONT);
 }
 
-void group_kill(struct group *g, enum guard_reason reason) {
+void group_kill_all(struct group *g, enum guard_reason reason) {
     if (g->phase == GROUP_NONE)
         return;
     if (g->phase == GROUP_RUNNING || reason == GUARD_FENCED)

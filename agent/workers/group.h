@@ -46,7 +46,7 @@ void group_start(struct group *g, const struct launch *l, int64_t fence_ns,
 void group_signal(const struct group *g, int signo);
 void group_stop(struct group *g, int signo, int64_t grace_ms);
 /* SIGKILL to everything below this process. */
-void group_kill(struct group *g, enum guard_reason reason);
+void group_kill_all(struct group *g, enum guard_reason reason);
 /* After SIGCHLD: reaps what has ended, and follows up. */
 void group_reap(struct group *g, const struct group_events *ev, void *arg);
 /* After the pipe of failures became readable. */

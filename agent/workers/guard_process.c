@@ -157,7 +157,7 @@ static void obey(struct life *l, const struct order *o, int fd) {
         group_stop(&l->group, o->signo, o->grace_ms);
         break;
     case ORDER_KILL:
-        group_kill(&l->group, GUARD_KILLED);
+        group_kill_all(&l->group, GUARD_KILLED);
         break;
     case ORDER_SIGNAL:
         group_signal(&l->group, o->signo);
@@ -174,7 +174,7 @@ static void listen_to_agent(struct life *l) {
     if (l->agent < 0 || got == -EAGAIN)
         return;
     file_close(&l->agent);
-    group_kill(&l->group, GUARD_KILLED);
+    group_kill_all(&l->group, GUARD_KILLED);
     arm(l);
 }
 
@@ -185,9 +185,9 @@ static void look_at_clock(struct life *l) {
     if (read(l->timer, &times, sizeof(times)) < 0)
         return;
     if (l->deadline_counts && now >= l->fence_ns)
-        group_kill(&l->group, GUARD_FENCED);
+        group_kill_all(&l->group, GUARD_FENCED);
     else if (l->group.phase == GROUP_STOPPING && now >= l->group.grace_at_ns)
-        group_kill(&l->group, l->group.reason);
+        group_kill_all(&l->group, l->group.reason);
     arm(l);
 }
 
