@@ -18,6 +18,6 @@ const struct fault fault_agent_kill = {
     .params = (const struct fault_param[]){{0}},
     .undo = "nothing to undo: the agent stays dead",
     .blast = "the workers of that node must end too; the other nodes go on without it",
-    .example = "{when: {step: 20}, fault: agent-kill, on: agent of n1}",
+    .example = "{when: {step: 20}, fault: agent-kill, on: n1}",
     .inject = inject,
 };
