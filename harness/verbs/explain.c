@@ -4,8 +4,26 @@
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
 
+#include <string.h>
+
+/* Nobody reads a sentence of 200 columns. */
+static void print_text(const char *text) {
+    enum { COLUMNS = 90 };
+    while (strlen(text) > COLUMNS) {
+        size_t n = COLUMNS;
+        while (n > 0 && text[n] != ' ')
+            n--;
+        if (n == 0)
+            break;
+        printf("  %.*s\n", (int)n, text);
+        text += n + 1;
+    }
+    printf("  %s\n", text);
+}
+
 static void print_key(const struct section *s, const struct key *k) {
-    printf("%s.%s: %s\n  %s\n", s->name, k->name, k->type, k->text);
+    printf("%s.%s: %s\n", s->name, k->name, k->type);
+    print_text(k->text);
     if (k->required)
         puts("  required");
     else if (k->absent && *k->absent)
@@ -63,7 +81,9 @@ static bool explain_check(const char *name) {
     const struct check *c = check_find(name);
     if (!c)
         return false;
-    printf("%s: %s\n  %s\n  %s; reads", c->name, c->summary, c->text, kinds[c->class]);
+    printf("%s: %s\n", c->name, c->summary);
+    print_text(c->text);
+    printf("  %s; reads", kinds[c->class]);
     for (int s = 0; s < SOURCE_N; s++)
         if (c->sources & 1u << s)
             printf(" %s", source_name((enum source)s));
@@ -79,6 +99,18 @@ static bool explain_verb(const char *name) {
     return true;
 }
 
+/* Of all that can be explained, what resembles the name; NULL: nothing does. */
+static const char *nearest(const char *name) {
+    const char *near = verb_nearest(name);
+    for (size_t i = 0; !near && sections[i]; i++)
+        near = section_nearest(sections[i], name);
+    for (size_t i = 0; !near && faults[i]; i++)
+        near = str_nearest(name, (const char *const[]){faults[i]->name, NULL});
+    for (size_t i = 0; !near && checks[i]; i++)
+        near = str_nearest(name, (const char *const[]){checks[i]->name, NULL});
+    return near;
+}
+
 static int explain(int argc, char **argv) {
     if (argc != 2)
         return verb_usage_error(&verb_explain, "which name?");
@@ -87,14 +119,16 @@ static int explain(int argc, char **argv) {
     found |= explain_fault(name);
     found |= explain_check(name);
     found |= explain_verb(name);
-    if (!found) {
+    const char *near = found ? NULL : nearest(name);
+    if (!found && near)
+        fprintf(stderr, "rankquake explain: nothing is called \"%s\"; did you mean \"%s\"?\n", name,
+                near);
+    else if (!found)
         fprintf(stderr,
                 "rankquake explain: nothing is called \"%s\"; rankquake list shows what "
                 "there is\n",
                 name);
-        return EXIT_USAGE_ERROR;
-    }
-    return 0;
+    return found ? EXIT_PASS : EXIT_USAGE_ERROR;
 }
 
 const struct verb verb_explain = {

@@ -238,6 +238,25 @@ static void test_a_program_that_is_not_there_is_named(void **state) {
     expect_no_program("/usr", "job.run: there is no program /usr");
 }
 
+static void test_every_example_of_a_fault_can_be_planned(void **state) {
+    (void)state;
+    for (size_t i = 0; faults[i]; i++) {
+        struct scratch x;
+        struct buf text = {0};
+        assert_non_null(faults[i]->example);
+        buf_printf(&text,
+                   "job: {run: [a], workers_per_node: 2}\n"
+                   "cluster: {nodes: 4, start: 3}\ntimeline:\n  - %s\n",
+                   faults[i]->example);
+        struct plan *p = make(&x, buf_str(&text));
+        assert_string_equal(buf_str(&x.d.out), "");
+        assert_ptr_equal(p->actions[0].fault, faults[i]);
+        plan_free(p);
+        buf_fini(&text);
+        scratch_drop(&x);
+    }
+}
+
 static void test_every_scenario_that_comes_along_can_be_planned(void **state) {
     (void)state;
     glob_t g;
@@ -266,6 +285,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_fewer_nodes_than_the_job_needs_are_refused),
         cmocka_unit_test(test_a_plan_is_printed_for_people_and_for_programs),
         cmocka_unit_test(test_a_program_that_is_not_there_is_named),
+        cmocka_unit_test(test_every_example_of_a_fault_can_be_planned),
         cmocka_unit_test(test_every_scenario_that_comes_along_can_be_planned),
     };
     if (argc > 1)

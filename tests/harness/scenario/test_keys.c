@@ -1,0 +1,98 @@
+/* The tables of keys: what explain prints is what the loader does. */
+#include "harness/scenario/keys.h"
+#include "tests/harness/scenario/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static void test_every_key_says_what_it_is(void **state) {
+    (void)state;
+    for (size_t i = 0; sections[i]; i++)
+        for (const struct key *k = sections[i]->keys; k->name; k++) {
+            assert_true(k->type && *k->type);
+            assert_true(k->text && str_ends(k->text, "."));
+            assert_ptr_equal(section_key(sections[i], k->name), k);
+        }
+}
+
+static void test_a_key_is_found_in_every_section_that_has_it(void **state) {
+    (void)state;
+    const struct section *s = NULL;
+    size_t it = 0;
+    assert_non_null(keys_find("start", &it, &s));
+    assert_string_equal(s->name, "cluster");
+    assert_non_null(keys_find("start", &it, &s));
+    assert_string_equal(s->name, "limits");
+    assert_null(keys_find("start", &it, &s));
+    it = 0;
+    assert_non_null(keys_find("limits.start", &it, &s));
+    assert_string_equal(s->name, "limits");
+    it = 0;
+    assert_null(keys_find("job.start", &it, &s));
+}
+
+static const char base[] =
+    "cluster: {nodes: 4, start: 3}\n"
+    "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, checkpoint: {dir: x}}\n"
+    "timeline:\n"
+    "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
+    "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n";
+
+/* Where a key's example can be put by --set. */
+static const char *const places[][2] = {
+    {"scenario", ""},
+    {"cluster", "cluster."},
+    {"job", "job."},
+    {"timeline", "timeline.1."},
+    {"checkpoint", "job.checkpoint."},
+    {"when", "timeline.1.when."},
+    {"expect", "expect."},
+    {"limits", "limits."},
+};
+
+static void load_example(const char *prefix, const char *example) {
+    const char *colon = strstr(example, ": ");
+    struct buf set = {0};
+    assert_non_null(colon);
+    if (str_starts(example, "when: ")) /* of a key of when, or of a line of the timeline */
+        prefix = "timeline.1.";
+    buf_printf(&set, "%s%.*s=%s", prefix, (int)(colon - example), example, colon + 2);
+    const char *const sets[] = {buf_str(&set), NULL};
+    struct scratch x;
+    scratch_load_bytes(&x, base, strlen(base), sets);
+    assert_string_equal(buf_str(&x.d.out), "");
+    scratch_drop(&x);
+    buf_fini(&set);
+}
+
+static void test_every_example_of_a_key_loads(void **state) {
+    (void)state;
+    int loaded = 0;
+    for (size_t i = 0; sections[i]; i++)
+        for (const struct key *k = sections[i]->keys; k->name; k++) {
+            const char *prefix = NULL;
+            for (size_t j = 0; j < sizeof(places) / sizeof(*places); j++)
+                if (str_eq(places[j][0], sections[i]->name))
+                    prefix = places[j][1];
+            assert_non_null(prefix);
+            /* A new id or a heal instead of the fault would need another base. */
+            if (k->example && !str_eq(k->name, "heal") && !str_eq(k->name, "id")) {
+                load_example(prefix, k->example);
+                loaded++;
+            }
+        }
+    assert_true(loaded > 30);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_key_says_what_it_is),
+        cmocka_unit_test(test_a_key_is_found_in_every_section_that_has_it),
+        cmocka_unit_test(test_every_example_of_a_key_loads),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
