@@ -134,7 +134,7 @@ static void check_named(struct checker *c, const struct action *a) {
 
 static void check_reach(struct checker *c, const struct action *a) {
     const struct job_spec *j = &c->s->job;
-    int on = topology_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
+    int on = scenario_nodes_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
     int workers = taken * j->workers_per_node;
     if (a->on.pick == PICK_NAMED) {
         check_named(c, a);

@@ -9,9 +9,6 @@ void topology_make(struct plan *p);
 /* Binds every line of the timeline to its fault and refuses what can never happen. */
 void actions_make(struct plan *p, struct diagnostics *d);
 
-/* Nodes that are on at some time: those of the start, and all when one can be switched on. */
-int topology_ever_on(const struct scenario *s);
-
 /* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any
  * worker's step will do. */
 void trigger_describe(const struct action *a, struct buf *out);

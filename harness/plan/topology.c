@@ -1,4 +1,3 @@
-#include "agent/base/str.h"
 #include "harness/plan/actions.h"
 
 #include <stdio.h>
@@ -40,11 +39,4 @@ void topology_make(struct plan *p) {
     n->on_at_start = true;
     place_node(n, HOST_STORE);
     p->endpoint = arena_printf(&p->arena, "store:%d", PLAN_STORE_PORT);
-}
-
-int topology_ever_on(const struct scenario *s) {
-    for (size_t i = 0; i < s->timeline_n; i++)
-        if (str_eq(s->timeline[i].fault, "node-start"))
-            return s->cluster.nodes;
-    return s->cluster.start;
 }

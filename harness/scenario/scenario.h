@@ -171,5 +171,8 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
 struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns NULL */
 
+/* Nodes that are on at some time: those of the start, and all when one can be switched on. */
+int scenario_nodes_ever_on(const struct scenario *s);
+
 /* The resolved scenario as YAML that loads again to the same. */
 void scenario_print(const struct scenario *s, struct buf *out);

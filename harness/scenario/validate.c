@@ -1,4 +1,7 @@
+#include "agent/base/str.h"
 #include "harness/scenario/load.h"
+
+#include <inttypes.h>
 
 static void fill_defaults(struct scenario *s) {
     if (!s->cluster.start)
@@ -21,13 +24,34 @@ static void check_cluster(const struct scenario *s, struct diagnostics *d) {
     if (c->store == STORE_NONE && (c->nodes > 1 || j->max_nodes > 1))
         diagnostics_add(d, c->place,
                         "store: none: rankrun's agents need a store to meet at; write embedded");
+    if (j->checkpoint_complete && !j->checkpoint_dir)
+        diagnostics_add(d, j->place, "checkpoint: complete needs a dir to look at");
+}
+
+static void check_timeline(const struct scenario *s, struct diagnostics *d) {
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct trigger *t = &s->timeline[i].when;
+        if (t->time_ns + t->plus_ns >= s->limits.total_ns)
+            diagnostics_add(d, t->place,
+                            "%s can never fire: the run ends after limits.total, %" PRId64 " s",
+                            s->timeline[i].id, s->limits.total_ns / 1000000000);
+    }
+}
+
+int scenario_nodes_ever_on(const struct scenario *s) {
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (str_eq(s->timeline[i].fault, "node-start"))
+            return s->cluster.nodes;
+    return s->cluster.start;
 }
 
 /* The world the job can have with n nodes is n times workers_per_node. */
 static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
     const struct expect *e = &s->expect;
     const struct job_spec *j = &s->job;
-    int most = j->max_nodes < s->cluster.nodes ? j->max_nodes : s->cluster.nodes;
+    int on = scenario_nodes_ever_on(s), most = j->max_nodes < on ? j->max_nodes : on;
+    if (most < j->min_nodes)
+        return; /* the plan says that the job could never begin */
     for (size_t i = 0; i < e->world_sizes_n; i++) {
         int w = e->world_sizes[i], per = j->workers_per_node;
         if (w >= 0 && (w % per || w / per < j->min_nodes || w / per > most)) {
@@ -55,6 +79,7 @@ void validate(struct reader *r) {
         return; /* what is missing or wrong already would only be said twice */
     fill_defaults(r->s);
     check_cluster(r->s, r->d);
+    check_timeline(r->s, r->d);
     if (!r->d->errors)
         check_expect(r->s, r->d);
 }

@@ -171,6 +171,15 @@ static const struct bad {
      "3:23: world_sizes: 5 can never be: 2 to 3 nodes with 2 workers each make 4 to 6\n"},
     {"a world larger than the cluster", "job: {run: [a]}\nexpect: {world_sizes: [4]}\n",
      "2:23: world_sizes: 4 can never be: 1 to 2 nodes with 1 worker each make 1 to 2\n"},
+    {"a world with nodes that are never on",
+     "job: {run: [a]}\ncluster: {nodes: 3, start: 2}\nexpect: {world_sizes: [3]}\n",
+     "3:23: world_sizes: 3 can never be: 1 to 2 nodes with 1 worker each make 1 to 2\n"},
+    {"a moment after the end",
+     "job: {run: [a]}\nlimits: {total: 10s}\n"
+     "timeline: [{when: {time: 20s}, fault: x, on: n0}]\n",
+     "3:19: x-1 can never fire: the run ends after limits.total, 10 s\n"},
+    {"a checkpoint of nowhere", "job: {run: [a], checkpoint: {complete: ls}}\n",
+     "1:6: checkpoint: complete needs a dir to look at\n"},
     {"world sizes that are one number", "job: {run: [a]}\nexpect: {world_sizes: 4}\n",
      "2:23: world_sizes must be a list of world sizes, \"*\" for any run of rounds, or {ends: "
      "[...]}\n"},
