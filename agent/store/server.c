@@ -210,13 +210,13 @@ static void on_end(void *arg, int signo) {
 int store_serve(const char *host, uint16_t port, struct err *err) {
     struct loop *l = loop_new(err);
     if (!l)
-        return err_wrap(err, "rankrun store: ");
+        return err->code;
     signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error of a write */
     struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
     struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
     struct kv *kv = kv_new(random_u64(), 0);
     struct server *s = server_new(l, kv, host, port, err);
-    int rc = s ? 0 : err_wrap(err, "rankrun store: ");
+    int rc = s ? 0 : err->code;
     if (s) {
         printf("rankrun store: listening on %s:%u\n", host, server_port(s));
         fflush(stdout);

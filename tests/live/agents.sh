@@ -1,0 +1,144 @@
+#!/usr/bin/env bash
+# Real agents around a real store, all on loopback: workers get the right environment, a killed
+# worker restarts all, a killed agent is given up, a late one joins, one leaves, the job ends, and
+# nothing is left. What is waited for is a line in a FIFO, which the workers write.
+# deadline: 120 s
+set -u
+if [ ! -x "$BIN/rankrun" ]; then
+    echo "$BIN/rankrun is not there yet"
+    exit 77
+fi
+mkfifo "$TMPDIR/events"
+exec 3<>"$TMPDIR/events"
+agents=() # pids
+seen=()   # pids of workers
+
+fail() {
+    echo "FAILED: $*"
+    exit 1
+}
+
+finish() {
+    kill -KILL "${agents[@]}" 2>/dev/null
+    wait
+}
+trap finish EXIT
+
+cat >"$TMPDIR/worker" <<'END'
+#!/usr/bin/env bash
+trap 'exit 0' USR1
+echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $LOCAL_RANK $GROUP_RANK $TORCHELASTIC_RESTART_COUNT" \
+    "$MASTER_ADDR:$MASTER_PORT $$" >"$EVENTS"
+while :; do
+    sleep 1000 &
+    wait $!
+done
+END
+chmod +x "$TMPDIR/worker"
+export EVENTS=$TMPDIR/events
+
+# The next N workers to start are those of one round: sets round, restarts, pids[rank]. All of them
+# must have been told the same, and the ranks must be 0..N-1, contiguous per node.
+await_round() { # await_round N WORLD
+    local n masters=() r rank world local_rank group count master pid i
+    round='' pids=() groups=()
+    for ((n = 0; n < $1; n++)); do
+        read -r -t 30 -u 3 r rank world local_rank group count master pid ||
+            fail "only $n of $1 workers started"
+        [ "${round:=$r}" = "$r" ] || fail "rounds $round and $r mixed"
+        [ "$world" = "$2" ] || fail "round $r: world size $world, not $2"
+        [ -z "${pids[rank]-}" ] || fail "round $r: rank $rank twice"
+        ((rank / 2 == group && rank % 2 == local_rank)) || fail "rank $rank: node $group, $local_rank"
+        [ "${masters[0]:-$master}" = "$master" ] || fail "masters $master and ${masters[0]}"
+        [ "${restarts_seen:=$count}" = "$count" ] || fail "restart counts $count, $restarts_seen"
+        masters[0]=$master pids[rank]=$pid restarts=$count
+        seen+=("$pid")
+    done
+    restarts_seen=''
+    for ((i = 0; i < $2; i++)); do
+        [ -n "${pids[i]-}" ] || fail "round $round: no rank $i"
+    done
+}
+
+running() { # running PID: it is there, and no zombie
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) && [ "${state%% *}" != Z ]
+}
+
+agent() { # agent ADDRESS [OPTION...]: sets the agent's pid
+    local address=$1
+    shift
+    "$BIN/rankrun" --nnodes=2:3 --nproc-per-node=2 --max-restarts=2 --rdzv-backend=embedded \
+        --rdzv-endpoint="127.0.0.1:$port" --rdzv-id=live --local-addr="$address" \
+        --rdzv-conf=profile=fast "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
+    agent=$!
+    agents+=("$agent")
+}
+
+ends() { # ends PID CODE WHAT
+    wait "$1"
+    local rc=$?
+    [ $rc = "$2" ] || fail "$3: exit code $rc, not $2: $(tail -n 3 "$TMPDIR/said")"
+}
+
+# ---- alone ----
+
+"$BIN/rankrun" --standalone --nproc-per-node=2 --no-python true || fail 'a job that succeeds'
+"$BIN/rankrun" --standalone --nproc-per-node=2 --max-restarts=1 --no-python false 2>"$TMPDIR/said"
+[ $? = 1 ] || fail 'a job that fails'
+grep -q 'exited with code 1; max_restarts 1' "$TMPDIR/said" || fail "the summary: $(cat "$TMPDIR/said")"
+
+# ---- a store that is not there ----
+
+"$BIN/rankrun" --nnodes=2 --rdzv-backend=embedded --rdzv-endpoint=192.0.2.1:1 --rdzv-id=x \
+    --rdzv-conf=profile=fast,join_timeout=1 --no-python true 2>"$TMPDIR/said"
+[ $? = 69 ] || fail "a store that is not there: $(cat "$TMPDIR/said")"
+grep -q '192.0.2.1:1' "$TMPDIR/said" || fail "the endpoint is not named: $(cat "$TMPDIR/said")"
+
+# ---- three nodes ----
+
+exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
+store=$!
+read -r -t 10 -u 4 line || fail 'the store did not start'
+port=${line##*:}
+agent 127.0.0.2 && a=$agent
+agent 127.0.0.3 && b=$agent
+agent 127.0.0.4 && c=$agent
+await_round 6 6
+[ "$restarts" = 0 ] || fail "first round with restart count $restarts"
+
+kill -KILL "${pids[3]}"
+await_round 6 6
+[ "$restarts" = 1 ] || fail "a worker was killed: restart count $restarts"
+
+kill -KILL "$c"
+ends "$c" 137 'the killed agent'
+before=("${pids[@]}") first=$round
+await_round 4 4
+[ "$restarts" = 1 ] || fail "an agent was killed: restart count $restarts"
+[ "$round" -gt "$first" ] || fail "round $round after $first"
+for pid in "${before[@]}"; do
+    running "$pid" && fail "worker $pid of round $first runs in round $round"
+done
+
+agent 127.0.0.5 && d=$agent
+await_round 6 6
+[ "$restarts" = 1 ] || fail "an agent joined: restart count $restarts"
+
+kill -TERM "$b"
+ends "$b" 143 'the agent that left'
+await_round 4 4
+
+kill -USR1 "${pids[@]}"
+ends "$a" 0 'the first agent'
+ends "$d" 0 'the last agent'
+
+# Later, with the same run id: told the outcome.
+agent 127.0.0.6
+ends "$agent" 0 'an agent after the end'
+
+kill -TERM "$store"
+for pid in "${seen[@]}" "${agents[@]}"; do
+    running "$pid" && fail "process $pid is left"
+done
+exit 0
