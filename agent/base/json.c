@@ -99,15 +99,18 @@ static bool read_escape(struct reader *r, struct buf *b) {
 /* r->p stands behind the opening quote. Returns NULL on failure. */
 static const char *read_string(struct reader *r, size_t *ret_len) {
     struct buf b = {0};
-    while (r->p < r->end && *r->p != '"' && (unsigned char)*r->p >= 0x20) {
+    bool sound = true;
+    while (sound && r->p < r->end && *r->p != '"' && (unsigned char)*r->p >= 0x20) {
         char c = *r->p++;
-        if (c != '\\')
+        if (c == '\\')
+            sound = read_escape(r, &b);
+        else
             buf_putc(&b, c);
-        else if (!read_escape(r, &b))
-            break;
     }
     const char *s = NULL;
-    if (r->p < r->end && *r->p == '"') {
+    if (!sound) {
+        fail(r, "a known escape");
+    } else if (r->p < r->end && *r->p == '"') {
         r->p++;
         *ret_len = b.len;
         s = arena_strndup(r->arena, buf_str(&b), b.len);

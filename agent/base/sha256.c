@@ -29,22 +29,37 @@ static void schedule(uint32_t w[64], const unsigned char *p) {
     }
 }
 
-static void compress(uint32_t h[8], const unsigned char *p) {
-    uint32_t w[64], v[8];
+/* One round; the eight working variables rotate by name instead of being moved. */
+#define ROUND(a, b, c, d, e, f, g, h, i)                                                           \
+    do {                                                                                           \
+        uint32_t t =                                                                               \
+            h + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i];     \
+        d += t;                                                                                    \
+        h = t + (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));          \
+    } while (0)
+
+static void compress(uint32_t v[8], const unsigned char *p) {
+    uint32_t w[64];
+    uint32_t a = v[0], b = v[1], c = v[2], d = v[3], e = v[4], f = v[5], g = v[6], h = v[7];
     schedule(w, p);
-    memcpy(v, h, sizeof(v));
-    for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotr(v[4], 6) ^ rotr(v[4], 11) ^ rotr(v[4], 25);
-        uint32_t ch = (v[4] & v[5]) ^ (~v[4] & v[6]);
-        uint32_t t1 = v[7] + s1 + ch + k[i] + w[i];
-        uint32_t s0 = rotr(v[0], 2) ^ rotr(v[0], 13) ^ rotr(v[0], 22);
-        uint32_t maj = (v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]);
-        memmove(v + 1, v, 7 * sizeof(*v));
-        v[4] += t1;
-        v[0] = t1 + s0 + maj;
+    for (int i = 0; i < 64; i += 8) {
+        ROUND(a, b, c, d, e, f, g, h, i);
+        ROUND(h, a, b, c, d, e, f, g, i + 1);
+        ROUND(g, h, a, b, c, d, e, f, i + 2);
+        ROUND(f, g, h, a, b, c, d, e, i + 3);
+        ROUND(e, f, g, h, a, b, c, d, i + 4);
+        ROUND(d, e, f, g, h, a, b, c, i + 5);
+        ROUND(c, d, e, f, g, h, a, b, i + 6);
+        ROUND(b, c, d, e, f, g, h, a, i + 7);
     }
-    for (int i = 0; i < 8; i++)
-        h[i] += v[i];
+    v[0] += a;
+    v[1] += b;
+    v[2] += c;
+    v[3] += d;
+    v[4] += e;
+    v[5] += f;
+    v[6] += g;
+    v[7] += h;
 }
 
 void sha256_init(struct sha256 *s) {

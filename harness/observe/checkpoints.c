@@ -166,7 +166,7 @@ static void look_at(struct checkpoints *c, const char *name, int64_t step) {
     verify(k, c->dir);
 }
 
-static void read_dir(struct checkpoints *c) {
+void checkpoints_refresh(struct checkpoints *c) {
     list_each(it, &c->known) list_entry(it, struct checkpoint, link)->there = false;
     struct dirent **names;
     int n = scandir(c->dir, &names, NULL, alphasort);
@@ -203,7 +203,7 @@ static void put_list(struct checkpoints *c, struct json_writer *w, const char *k
 }
 
 void checkpoints_put(struct checkpoints *c, struct json_writer *w) {
-    read_dir(c);
+    checkpoints_refresh(c);
     int64_t newest = -1;
     list_each(it, &c->known) {
         struct checkpoint *k = list_entry(it, struct checkpoint, link);

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "harness/cluster/launcher.h"
 #include "harness/run/programs.h"
 
@@ -118,6 +119,8 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
     limits_seen(e->limits, r);
     if (record_is(r, "step") || record_is(r, "worker-start"))
         look_for_steady(e);
+    if (record_is(r, "checkpoint-commit") && e->checkpoints)
+        checkpoints_refresh(e->checkpoints);
     if (record_is(r, "worker-exit"))
         look_for_ended_rounds(e);
     if (record_is(r, "worker-start")) {
@@ -142,8 +145,11 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
     char cwd[4096];
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
     prog.env = programs_env(&e->arena, job, e->spec->bin, &places);
-    prog.log = arena_printf(&e->arena, "%s/logs/%s/%s.log", e->spec->dir, p->name,
-                            p->is_store ? "store" : "agent");
+    const char *logs = arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, p->name);
+    prog.log = arena_printf(&e->arena, "%s/%s.log", logs, p->is_store ? "store" : "agent");
+    int made = file_make_dirs(logs, 0777, err);
+    if (made < 0)
+        return made;
     if (p->is_store)
         prog.argv = l->store_argv(&e->arena, e->plan, p, e->spec->bin);
     else
