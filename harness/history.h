@@ -9,18 +9,17 @@
  *
  * kinds by source:
  *
- *   harness   run {v, scenario, seed, version, launcher, control}   the first line; a control run's
- *             own history says control: true
- *             node-up {node, addr}   node-down {node, why: killed|off|end}   steady {}
- *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}  the trigger came true
+ *   harness   run {v, scenario, file, seed, version, launcher, control}   first line; a control
+ * run's own history says control: true node-up {node, addr}   node-down {node, why: killed|off|end}
+ * steady {} fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}  the trigger came true
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             limit {name: start|stall|total, ns}   interrupted {signal}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
- *             job-end {why: ended|limit|interrupted|error}   lag {max_ns, window_ns}: the loop was
- *             late by up to max_ns in the window_ns before t
- *             health {left:[text..], complete}   after the last node is down; on the host
+ *             job-end {why: ended|limit|interrupted|error, error?}   lag {max_ns, window_ns}: the
+ * loop was late by up to max_ns in the window_ns before t health {left:[text..], complete}   after
+ * the last node is down; on the host
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}

@@ -11,10 +11,12 @@
 #define VERBS(X)                                                                                   \
     X(explain)                                                                                     \
     X(help)                                                                                        \
+    X(judge)                                                                                       \
     X(lint)                                                                                        \
     X(list)                                                                                        \
     X(node)                                                                                        \
     X(plan)                                                                                        \
+    X(report)                                                                                      \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

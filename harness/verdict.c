@@ -79,16 +79,26 @@ static const char *class_name(enum finding_class c) {
 
 /* ---- judging ---- */
 
-/* Where to look is the same for all: the records that prove it, else the history as a whole. */
-static void say_where(struct finding *f) {
+static const char *node_of(const struct history *h, const int64_t *evidence) {
+    for (size_t i = 0; evidence[i]; i++)
+        history_each(r, h) if (r->seq == evidence[i] && *r->node) return r->node;
+    return NULL;
+}
+
+/* Where to look is the same for all: the records that prove it and the node's logs, else the
+ * history as a whole. */
+static void say_where(struct finding *f, const struct history *h) {
     if (*f->where || (f->status != FINDING_FAIL && f->status != FINDING_UNKNOWN))
         return;
     size_t at = (size_t)snprintf(f->where, sizeof(f->where), "history.jsonl");
     for (size_t i = 0; f->evidence[i] && at < sizeof(f->where); i++) {
-        const char *before = i ? ", " : f->evidence[1] ? ", records " : ", record ";
+        const char *before = i ? ", " : f->evidence[1] ? " records " : " record ";
         at += (size_t)snprintf(f->where + at, sizeof(f->where) - at, "%s%lld", before,
                                (long long)f->evidence[i]);
     }
+    const char *node = node_of(h, f->evidence);
+    if (node && at < sizeof(f->where))
+        snprintf(f->where + at, sizeof(f->where) - at, "; logs/%s", node);
 }
 
 /* A check sees nothing of the sources that it did not name. */
@@ -102,7 +112,7 @@ static void judge_one(struct finding *f, const struct check *c, const struct tri
     struct trial t = {.scenario = whole->scenario, .history = &h, .rounds = &rs, .incidents = &is};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
     c->judge(&t, f);
-    say_where(f);
+    say_where(f, whole->history);
     incidents_fini(&is);
     rounds_fini(&rs);
     history_fini(&h);
@@ -171,8 +181,8 @@ static void put_text(struct json_writer *w, const char *key, const char *text) {
         json_put_string(w, key, text);
 }
 
-void verdict_json(const struct verdict *v, struct json_writer *w) {
-    json_object(w, NULL);
+void verdict_json(const struct verdict *v, struct json_writer *w, const char *key) {
+    json_object(w, key);
     json_put_i64(w, "v", 1);
     json_put_i64(w, "exit_code", v->exit_code);
     json_array(w, "findings");
@@ -199,7 +209,7 @@ void verdict_json(const struct verdict *v, struct json_writer *w) {
 int verdict_write(const struct verdict *v, const char *path, struct err *err) {
     struct buf b = {0};
     struct json_writer w = {.out = &b};
-    verdict_json(v, &w);
+    verdict_json(v, &w, NULL);
     buf_putc(&b, '\n');
     FILE *out = fopen(path, "we");
     bool written = out && fwrite(b.data, 1, b.len, out) == b.len;

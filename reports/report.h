@@ -8,9 +8,13 @@
 #include "harness/verdict.h"
 
 struct report_style { /* of the terminal it goes to; zero for a file */
-    bool color;
-    int width; /* columns; 0: unknown */
+    bool color;       /* NO_COLOR and TERM=dumb are respected */
+    bool unicode;     /* the locale is UTF-8 */
+    int width;        /* columns; 0: no terminal, lines are as long as they are */
 };
+
+/* What the environment and the terminal behind out (if it is one) say. */
+struct report_style report_style_of(FILE *out);
 
 struct recorded_run {
     const char *dir;
@@ -27,5 +31,14 @@ struct report {
                   struct err *err);
 };
 
+/* "passed", "failed", "inconclusive" ...: what an exit code means, in one word or two. */
+const char *report_outcome(int exit_code);
+
 extern const struct report *const reports[]; /* alphabetical, NULL-ended */
 const struct report *report_find(const char *name);
+/* Renders and prints to out, in the style that suits it. */
+int report_print(const struct report *report, const struct recorded_run *r, FILE *out,
+                 struct err *err);
+/* Writes every report that has a file into the run directory; all are tried, the first error is
+ * returned. */
+int reports_write(const struct recorded_run *r, struct err *err);

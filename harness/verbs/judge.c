@@ -1,0 +1,53 @@
+#include "harness/recording.h"
+#include "harness/verbs.h"
+
+#include <stdio.h>
+
+/* The verdict is told even where it cannot be kept: the directory may be somebody else's. */
+static void keep(const struct recording *r) {
+    struct buf path = {0};
+    struct err err = {0};
+    buf_printf(&path, "%s/verdict.json", r->dir);
+    if (verdict_write(&r->verdict, buf_str(&path), &err) < 0 || reports_write(&r->run, &err) < 0)
+        fprintf(stderr, "rankquake judge: %s\n", err.msg);
+    buf_fini(&path);
+}
+
+static int judge_dir(const char *dir) {
+    struct recording r;
+    struct buf complaint = {0};
+    struct err err = {0};
+    if (recording_load(&r, dir, &complaint) < 0) {
+        fprintf(stderr, "rankquake judge: %s", buf_str(&complaint));
+        buf_fini(&complaint);
+        return EXIT_USAGE_ERROR;
+    }
+    keep(&r);
+    if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0)
+        fprintf(stderr, "rankquake judge: %s\n", err.msg);
+    int code = r.verdict.exit_code;
+    recording_fini(&r);
+    buf_fini(&complaint);
+    return code;
+}
+
+static int judge(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_judge, argc, argv);
+    if (code)
+        return code;
+    if (a.files_n != 1)
+        code = verb_usage_error(&verb_judge, a.files_n ? "one directory at a time" : "which run?");
+    else
+        code = judge_dir(a.files[0]);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_judge = {
+    .name = "judge",
+    .usage = "judge DIR",
+    .summary = "judge a recorded run again, offline, and write its reports anew",
+    .options = (const struct verb_option[]){{0}},
+    .main = judge,
+};

@@ -1,0 +1,63 @@
+#include "agent/base/str.h"
+#include "harness/recording.h"
+#include "harness/verbs.h"
+
+#include <stdio.h>
+
+static const struct report *find(const char *name) {
+    const char *names[32] = {0};
+    for (size_t i = 0; reports[i] && i + 1 < sizeof(names) / sizeof(*names); i++)
+        names[i] = reports[i]->name;
+    const struct report *found = report_find(name);
+    const char *near = found ? NULL : str_nearest(name, names);
+    if (near)
+        verb_usage_error(&verb_report, "there is no report %s; did you mean %s?", name, near);
+    else if (!found)
+        verb_usage_error(&verb_report, "there is no report %s; see rankquake list reports", name);
+    return found;
+}
+
+static int render(const struct arguments *a) {
+    const char *name = arguments_value(a, "--to");
+    struct recording r;
+    struct buf complaint = {0};
+    struct err err = {0};
+    if (a->files_n != 1)
+        return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
+    const struct report *report = find(name ? name : "terminal");
+    if (!report)
+        return EXIT_USAGE_ERROR;
+    int code = EXIT_USAGE_ERROR;
+    if (recording_load(&r, a->files[0], &complaint) < 0) {
+        fprintf(stderr, "rankquake report: %s", buf_str(&complaint));
+    } else {
+        code = EXIT_PASS;
+        if (report_print(report, &r.run, stdout, &err) < 0) {
+            fprintf(stderr, "rankquake report: %s\n", err.msg);
+            code = EXIT_BROKEN;
+        }
+        recording_fini(&r);
+    }
+    buf_fini(&complaint);
+    return code;
+}
+
+static int report(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_report, argc, argv);
+    if (code)
+        return code;
+    code = render(&a);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_report = {
+    .name = "report",
+    .usage = "report DIR [--to REPORT]",
+    .summary = "render a recorded run: for people, for programs, for a CI server",
+    .options =
+        (const struct verb_option[]){
+            {"--to", "REPORT", "terminal (default), json, junit; see list reports"}, {0}},
+    .main = report,
+};

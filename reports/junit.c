@@ -1,0 +1,127 @@
+#include "reports/report.h"
+#include "reports/story.h"
+
+#include <string.h>
+
+/* Bytes of the character of UTF-8 at s; 0: it is none. */
+static int utf8_length(const unsigned char *s) {
+    int n = *s >= 0xf0 && *s < 0xf5 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
+    if (*s >= 0xf5)
+        return 0;
+    for (int i = 1; i < n; i++)
+        if ((s[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+/* XML 1.0 has no place for most control characters, nor for bytes that are no UTF-8: a question
+ * mark stands for each. */
+static void put_escaped(struct buf *out, const char *s) {
+    static const char special[] = "&<>\"\n";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#10;"};
+    while (*s) {
+        unsigned char c = (unsigned char)*s;
+        const char *at = strchr(special, c);
+        int n = c >= 0x80 ? utf8_length((const unsigned char *)s) : 1;
+        if (at)
+            buf_puts(out, entities[at - special]);
+        else if (!n || c < 0x20 || c == 0x7f)
+            buf_putc(out, '?');
+        else
+            buf_put(out, s, (size_t)n);
+        s += n ? n : 1;
+    }
+}
+
+static void put_attribute(struct buf *out, const char *name, const char *value) {
+    buf_printf(out, " %s=\"", name);
+    put_escaped(out, value);
+    buf_putc(out, '"');
+}
+
+static void put_property(struct buf *out, const char *name, const char *value) {
+    buf_puts(out, "    <property");
+    put_attribute(out, "name", name);
+    put_attribute(out, "value", value);
+    buf_puts(out, "/>\n");
+}
+
+static void put_line(struct buf *out, const char *name, const char *text) {
+    if (!*text)
+        return;
+    buf_printf(out, "%-9s ", name);
+    put_escaped(out, text);
+    buf_putc(out, '\n');
+}
+
+static void put_case(struct buf *out, const struct recorded_run *run, const struct finding *f) {
+    const char *element = f->status == FINDING_FAIL ? "failure" : "error";
+    buf_puts(out, "  <testcase");
+    put_attribute(out, "classname", run->scenario->name);
+    put_attribute(out, "name", f->check);
+    if (f->status == FINDING_PASS) {
+        buf_puts(out, "/>\n");
+        return;
+    }
+    buf_puts(out, ">\n    ");
+    if (f->status == FINDING_SKIP) {
+        buf_puts(out, "<skipped");
+        put_attribute(out, "message", f->seen);
+        buf_puts(out, "/>\n");
+    } else {
+        buf_printf(out, "<%s", element);
+        put_attribute(out, "type", finding_status_name(f->status));
+        put_attribute(out, "message", f->seen);
+        buf_puts(out, ">");
+        put_line(out, "broken", f->broken);
+        put_line(out, "expected", f->expected);
+        put_line(out, "seen", f->seen);
+        put_line(out, "look at", f->where);
+        buf_printf(out, "</%s>\n", element);
+    }
+    buf_puts(out, "  </testcase>\n");
+}
+
+static size_t count(const struct verdict *v, enum finding_status status) {
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++)
+        n += v->v[i].status == status;
+    return n;
+}
+
+static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
+                  struct err *err) {
+    (void)style;
+    (void)err;
+    const struct history *h = run->history;
+    const struct verdict *v = run->verdict;
+    struct buf text = {0};
+    buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite");
+    put_attribute(out, "name", run->scenario->name);
+    buf_printf(out,
+               " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\" time=\"%.3f\">\n",
+               v->n, count(v, FINDING_FAIL), count(v, FINDING_UNKNOWN), count(v, FINDING_SKIP),
+               h->n ? story_seconds(run, h->records[h->n - 1]->t_ns) : 0.0);
+    buf_puts(out, "  <properties>\n");
+    put_property(out, "outcome", report_outcome(v->exit_code));
+    buf_printf(&text, "%d", v->exit_code);
+    put_property(out, "exit_code", buf_str(&text));
+    buf_clear(&text);
+    story_command(run, &text);
+    put_property(out, "reproduce", buf_str(&text));
+    put_property(out, "version", story_run_text(run, "version"));
+    put_property(out, "launcher", story_run_text(run, "launcher"));
+    buf_puts(out, "  </properties>\n");
+    for (size_t i = 0; i < v->n; i++)
+        put_case(out, run, &v->v[i]);
+    buf_puts(out, "</testsuite>\n");
+    buf_fini(&text);
+    return 0;
+}
+
+const struct report report_junit = {
+    .name = "junit",
+    .summary = "JUnit XML: one test case per check",
+    .file = "junit.xml",
+    .render = render,
+};

@@ -1,0 +1,151 @@
+#include "reports/live.h"
+#include "reports/page.h"
+
+#include "agent/base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { REDRAW_NS = 100000000, BAR_CELLS = 20 };
+
+struct live {
+    FILE *out;
+    struct report_style style;
+    const char *title;
+    int64_t total_steps, step;
+    int64_t begin_ns, now_ns, drawn_ns;
+    int told; /* the newest round whose completion has been printed */
+    bool drawn;
+    struct rounds rounds;
+};
+
+struct live *live_new(FILE *out, const struct report_style *style, const char *title,
+                      int64_t total_steps) {
+    struct live *l = calloc(1, sizeof(*l));
+    if (!l)
+        abort();
+    *l = (struct live){.out = out, .style = *style, .title = title, .total_steps = total_steps};
+    rounds_init(&l->rounds, true);
+    return l;
+}
+
+static double seconds(const struct live *l, int64_t t_ns) {
+    return (double)(t_ns - l->begin_ns) / 1e9;
+}
+
+static void erase(struct live *l) {
+    if (l->drawn)
+        fputs("\r\033[K", l->out);
+    l->drawn = false;
+}
+
+/* Cut to the width, so that a narrow terminal shows one line and not two. */
+static void draw(struct live *l) {
+    struct buf text = {0};
+    buf_printf(&text, "%6.1f s  %s", seconds(l, l->now_ns), l->title);
+    if (l->rounds.n)
+        buf_printf(&text, "  round %zu", l->rounds.n);
+    if (l->step && l->total_steps) {
+        int cells = (int)(l->step * BAR_CELLS / l->total_steps);
+        buf_printf(&text, "  step %lld/%lld", (long long)l->step, (long long)l->total_steps);
+        if (l->style.width >= 70)
+            buf_printf(&text, "  [%-*.*s]", BAR_CELLS, cells > BAR_CELLS ? BAR_CELLS : cells,
+                       "####################");
+    } else if (l->step) {
+        buf_printf(&text, "  step %lld", (long long)l->step);
+    }
+    if (text.len >= (size_t)l->style.width)
+        text.data[l->style.width - 1] = 0;
+    erase(l);
+    fputs(buf_str(&text), l->out);
+    fflush(l->out);
+    l->drawn = true;
+    l->drawn_ns = l->now_ns;
+    buf_fini(&text);
+}
+
+static void say(struct live *l, enum ink ink, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+static void say(struct live *l, enum ink ink, const char *fmt, ...) {
+    struct buf out = {0}, text = {0};
+    struct page p = {.out = &out, .style = l->style};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    page_printf(&p, INK_DIM, "%8.3f s  ", seconds(l, l->now_ns));
+    page_wrap(&p, 12, ink, buf_str(&text));
+    erase(l);
+    fputs(buf_str(&out), l->out);
+    fflush(l->out);
+    buf_fini(&text);
+    buf_fini(&out);
+}
+
+static void targets(const struct record *r, struct buf *out) {
+    bool first = true;
+    json_each(t, record_get(r, "targets")) {
+        buf_printf(out, "%s%s", first ? " on " : ", ", json_get_string(t, "name", "?"));
+        first = false;
+    }
+}
+
+static void tell_harness(struct live *l, const struct record *r) {
+    struct buf where = {0};
+    targets(r, &where);
+    if (record_is(r, "fault-in-force"))
+        say(l, INK_DOUBT, "%s: %s%s", record_text(r, "id"), record_text(r, "fault"),
+            buf_str(&where));
+    else if (record_is(r, "fault-recovered"))
+        say(l, INK_PLAIN, "%s is over", record_text(r, "id"));
+    else if (record_is(r, "fault-failed"))
+        say(l, INK_BAD, "%s could not be brought in force: %s", record_text(r, "id"),
+            record_text(r, "error"));
+    else if (record_is(r, "fault-not-fired"))
+        say(l, INK_BAD, "%s did not fire: %s", record_text(r, "id"), record_text(r, "why"));
+    else if (record_is(r, "limit"))
+        say(l, INK_BAD, "limits.%s has passed, the job is stopped", record_text(r, "name"));
+    else if (record_is(r, "interrupted"))
+        say(l, INK_BAD, "interrupted, taking everything down");
+    buf_fini(&where);
+}
+
+/* A round is told when it is complete, and again when it says where it resumed. */
+static void tell_round(struct live *l, const struct record *r) {
+    const struct round *last = rounds_last_complete(&l->rounds);
+    if (!last)
+        return;
+    if (last->number > l->told) {
+        l->told = last->number;
+        say(l, INK_PLAIN, "round %d: %d worker%s", last->number, last->world_size,
+            last->world_size == 1 ? "" : "s");
+    }
+    const struct worker *w = rounds_worker(&l->rounds, r->pid);
+    if (r->source == SOURCE_JOB && record_is(r, "resume") && w && w->rank == 0 &&
+        w->resume_step > 0)
+        say(l, INK_PLAIN, "round %d resumes from step %lld", w->round, (long long)w->resume_step);
+}
+
+void live_record(struct live *l, const struct record *r) {
+    if (!l->begin_ns)
+        l->begin_ns = r->t_ns;
+    l->now_ns = r->t_ns;
+    rounds_feed(&l->rounds, r);
+    if (r->source == SOURCE_JOB && record_is(r, "step"))
+        l->step = record_i64(r, "step", l->step);
+    if (r->source == SOURCE_HARNESS)
+        tell_harness(l, r);
+    tell_round(l, r);
+    if (l->style.width && (!l->drawn || l->now_ns - l->drawn_ns >= REDRAW_NS))
+        draw(l);
+}
+
+struct live *live_end(struct live *l) {
+    if (!l)
+        return NULL;
+    erase(l);
+    fflush(l->out);
+    rounds_fini(&l->rounds);
+    free(l);
+    return NULL;
+}

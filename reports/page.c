@@ -1,0 +1,112 @@
+#include "reports/page.h"
+
+#include <string.h>
+
+enum { NARROW_COLUMNS = 70, TEXT_MIN = 12 };
+
+static const char *const codes[] = {"", "\033[32m", "\033[31m", "\033[33m", "\033[2m", "\033[1m"};
+
+/* Columns of n bytes: a character of UTF-8 is one, whatever its length. */
+static int columns(const char *s, size_t n) {
+    int c = 0;
+    for (size_t i = 0; i < n; i++)
+        c += ((unsigned char)s[i] & 0xc0) != 0x80;
+    return c;
+}
+
+static void put_bytes(struct page *p, const char *s, size_t n) {
+    buf_put(p->out, s, n);
+    p->column += columns(s, n);
+}
+
+static void ink_on(struct page *p, enum ink ink) {
+    if (p->style.color)
+        buf_puts(p->out, codes[ink]);
+}
+
+static void ink_off(struct page *p, enum ink ink) {
+    if (p->style.color && ink != INK_PLAIN)
+        buf_puts(p->out, "\033[0m");
+}
+
+void page_put(struct page *p, enum ink ink, const char *text) {
+    ink_on(p, ink);
+    put_bytes(p, text, strlen(text));
+    ink_off(p, ink);
+}
+
+void page_printf(struct page *p, enum ink ink, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    page_put(p, ink, buf_str(&text));
+    buf_fini(&text);
+}
+
+void page_line(struct page *p) {
+    buf_putc(p->out, '\n');
+    p->column = 0;
+}
+
+void page_tab(struct page *p, int column) {
+    do
+        put_bytes(p, " ", 1);
+    while (p->column < column);
+}
+
+bool page_narrow(const struct page *p) {
+    return p->style.width && p->style.width < NARROW_COLUMNS;
+}
+
+static void indent_by(struct page *p, int indent) {
+    while (p->column < indent)
+        put_bytes(p, " ", 1);
+}
+
+/* Puts one word behind what is on the line, or on a line of its own; one that is longer than any
+ * line (a path) is cut where the line ends. */
+static void put_word(struct page *p, int indent, const char *word, size_t n, bool *first) {
+    int width = p->style.width, room = width - p->column - !*first;
+    if (width && !*first && columns(word, n) > room) {
+        page_line(p);
+        indent_by(p, indent);
+    } else if (!*first) {
+        put_bytes(p, " ", 1);
+    }
+    *first = false;
+    for (size_t i = 0; i < n; i++) {
+        if (width && p->column >= width && ((unsigned char)word[i] & 0xc0) != 0x80) {
+            page_line(p);
+            indent_by(p, indent);
+        }
+        put_bytes(p, word + i, 1);
+    }
+}
+
+void page_wrap(struct page *p, int indent, enum ink ink, const char *text) {
+    bool first = true;
+    if (p->style.width && indent > p->style.width - TEXT_MIN)
+        indent = 4;
+    ink_on(p, ink);
+    while (*text) {
+        size_t blank = strspn(text, " \n"), n = strcspn(text + blank, " \n");
+        if (n)
+            put_word(p, indent, text + blank, n, &first);
+        text += blank + n;
+    }
+    ink_off(p, ink);
+    page_line(p);
+}
+
+const char *page_mark(const struct page *p, enum finding_status s) {
+    static const char *const pretty[] = {"\u2713", "\u2717", "?", "-"};
+    static const char *const plain[] = {"+", "x", "?", "-"};
+    return p->style.unicode ? pretty[s] : plain[s];
+}
+
+enum ink page_ink(enum finding_status s) {
+    static const enum ink inks[] = {INK_GOOD, INK_BAD, INK_DOUBT, INK_DIM};
+    return inks[s];
+}

@@ -1,0 +1,26 @@
+/* page: text laid out for a terminal of any width, or for a pipe, in which nothing is wrapped. */
+#pragma once
+
+#include "reports/report.h"
+
+enum ink { INK_PLAIN, INK_GOOD, INK_BAD, INK_DOUBT, INK_DIM, INK_STRONG };
+
+struct page {
+    struct buf *out;
+    struct report_style style;
+    int column; /* where the next character goes */
+};
+
+void page_put(struct page *p, enum ink ink, const char *text);
+void page_printf(struct page *p, enum ink ink, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Spaces up to that column; where the line is further already, one. */
+void page_tab(struct page *p, int column);
+/* The rest of a paragraph: wrapped between words, its further lines indented; ends the line. */
+void page_wrap(struct page *p, int indent, enum ink ink, const char *text);
+void page_line(struct page *p); /* ends the line */
+bool page_narrow(const struct page *p);
+
+/* The sign of a finding: a check mark, a cross ... or a letter where the locale has none. */
+const char *page_mark(const struct page *p, enum finding_status s);
+enum ink page_ink(enum finding_status s);

@@ -1,0 +1,72 @@
+#include "reports/reports.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <errno.h>
+
+const struct report *const reports[] = {
+#define X(name) &report_##name,
+    REPORTS(X)
+#undef X
+        NULL};
+
+const struct report *report_find(const char *name) {
+    for (size_t i = 0; reports[i]; i++)
+        if (str_eq(reports[i]->name, name))
+            return reports[i];
+    return NULL;
+}
+
+const char *report_outcome(int exit_code) {
+    switch (exit_code) {
+    case 0:
+        return "passed";
+    case 1:
+        return "failed";
+    case 2:
+        return "inconclusive";
+    case 3:
+        return "broken";
+    case 4:
+        return "skipped";
+    case 5:
+        return "left something behind";
+    case 130:
+        return "interrupted";
+    default:
+        return "ended";
+    }
+}
+
+int report_print(const struct report *report, const struct recorded_run *r, FILE *out,
+                 struct err *err) {
+    struct report_style style = report_style_of(out);
+    struct buf text = {0};
+    int rc = report->render(r, &style, &text, err);
+    if (rc == 0 && (fwrite(buf_str(&text), 1, text.len, out) != text.len || fflush(out) != 0))
+        rc = err_set(err, -EIO, "print the report");
+    buf_fini(&text);
+    return rc;
+}
+
+static int write_one(const struct report *report, const struct recorded_run *r, struct err *err) {
+    static const struct report_style plain = {.unicode = true};
+    struct buf text = {0}, path = {0};
+    buf_printf(&path, "%s/%s", r->dir, report->file);
+    int rc = report->render(r, &plain, &text, err);
+    if (rc == 0)
+        rc = file_write(buf_str(&path), buf_str(&text), text.len, err);
+    buf_fini(&text);
+    buf_fini(&path);
+    return rc;
+}
+
+int reports_write(const struct recorded_run *r, struct err *err) {
+    int first = 0;
+    for (size_t i = 0; reports[i]; i++) {
+        int rc = reports[i]->file ? write_one(reports[i], r, first ? NULL : err) : 0;
+        first = first ? first : rc;
+    }
+    return first;
+}

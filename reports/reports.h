@@ -1,0 +1,14 @@
+/* reports: the table, in alphabetical order. A report is a file that ends in `const struct report
+ * report_NAME` and a line here. */
+#pragma once
+
+#include "reports/report.h"
+
+#define REPORTS(X)                                                                                 \
+    X(json)                                                                                        \
+    X(junit)                                                                                       \
+    X(terminal)
+
+#define X(name) extern const struct report report_##name;
+REPORTS(X)
+#undef X

@@ -1,0 +1,95 @@
+#include "reports/story.h"
+
+#include "agent/base/str.h"
+
+#include <string.h>
+
+double story_seconds(const struct recorded_run *run, int64_t t_ns) {
+    int64_t begin_ns = run->history->n ? run->history->records[0]->t_ns : 0;
+    return (double)(t_ns - begin_ns) / 1e9;
+}
+
+const char *story_run_text(const struct recorded_run *run, const char *key) {
+    return run->history->n ? record_text(run->history->records[0], key) : "";
+}
+
+int64_t story_resume_step(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    return -1;
+}
+
+void story_targets(const struct incident *i, struct buf *out) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        buf_printf(out, "%s%s", k ? ", " : "", i->targets[k].name);
+}
+
+static const struct worker *first_end(const struct round *r, bool *ret_all_well, bool *ret_alive) {
+    const struct worker *first = NULL;
+    *ret_all_well = true;
+    *ret_alive = false;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        *ret_alive |= !w->exit_ns;
+        *ret_all_well &= w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal;
+        if (w->exit_ns && (!first || w->exit_ns < first->exit_ns))
+            first = w;
+    }
+    return first;
+}
+
+void story_round_end(const struct incidents *is, const struct round *r, struct buf *out) {
+    bool all_well, alive, named = false;
+    const struct worker *first = first_end(r, &all_well, &alive);
+    for (size_t k = 0; k < is->n; k++) {
+        const struct incident *i = is->v[k];
+        if (!i->ended_round || i->round != r)
+            continue;
+        buf_printf(out, "%s%s (%s", named ? ", " : "", i->id, i->fault);
+        if (i->targets_n)
+            buf_puts(out, " on ");
+        story_targets(i, out);
+        buf_putc(out, ')');
+        named = true;
+    }
+    if (named)
+        return;
+    if (all_well)
+        buf_puts(out, "all workers ended well");
+    else if (!first)
+        buf_puts(out, "still running when the history ends");
+    else if (!first->exit_known)
+        buf_printf(out, "rank %d on %s ended", first->rank, first->node);
+    else if (first->exit_signal)
+        buf_printf(out, "rank %d on %s died on signal %d", first->rank, first->node,
+                   first->exit_signal);
+    else
+        buf_printf(out, "rank %d on %s ended %d", first->rank, first->node, first->exit_code);
+}
+
+/* Without the quotes that a shell would not need. */
+static void put_word(struct buf *out, const char *word) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        buf_puts(out, word);
+        return;
+    }
+    buf_putc(out, '\'');
+    for (; *word; word++)
+        buf_puts(out, *word == '\'' ? "'\\''" : (char[]){*word, 0});
+    buf_putc(out, '\'');
+}
+
+void story_command(const struct recorded_run *run, struct buf *out) {
+    const char *file = story_run_text(run, "file"), *launcher = story_run_text(run, "launcher");
+    int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;
+    buf_puts(out, "rankquake run ");
+    put_word(out, *file ? file : run->scenario->file);
+    buf_printf(out, " --seed %lld", (long long)seed);
+    if (*launcher && !str_eq(launcher, "rankrun")) {
+        buf_puts(out, " --launcher ");
+        put_word(out, launcher);
+    }
+}

@@ -1,0 +1,17 @@
+/* story: what the reports tell alike: how a round ended, where it resumed, when a thing was. */
+#pragma once
+
+#include "reports/report.h"
+
+/* Seconds since the run began. */
+double story_seconds(const struct recorded_run *run, int64_t t_ns);
+/* -1: no worker said it. */
+int64_t story_resume_step(const struct round *r);
+/* Why the round ended, in words: "dark (node-poweroff on n2)", "all workers ended well" ... */
+void story_round_end(const struct incidents *is, const struct round *r, struct buf *out);
+/* The targets of an incident: "n2", "n0/1 (rank 1), n1/0 (rank 2)"; "" when none is known. */
+void story_targets(const struct incident *i, struct buf *out);
+/* The command that does the same again. */
+void story_command(const struct recorded_run *run, struct buf *out);
+/* A field of the history's first record, "" when it is not there. */
+const char *story_run_text(const struct recorded_run *run, const char *key);

@@ -1,0 +1,47 @@
+#include "reports/report.h"
+
+#include "agent/base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+enum { WIDTH_MIN = 20, WIDTH_ASSUMED = 80 };
+
+static bool is_set(const char *name) {
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+/* The first of the three that is set decides, as for the C library. */
+static bool locale_is_utf8(void) {
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (!is_set(names[i]))
+            continue;
+        const char *at = strchr(getenv(names[i]), '.');
+        return at && (strncasecmp(at, ".utf-8", 6) == 0 || strncasecmp(at, ".utf8", 5) == 0);
+    }
+    return false;
+}
+
+static int width_of(int fd) {
+    struct winsize size;
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        return size.ws_col < WIDTH_MIN ? WIDTH_MIN : size.ws_col;
+    int64_t columns;
+    if (str_to_i64(getenv("COLUMNS") ? getenv("COLUMNS") : "", WIDTH_MIN, 10000, &columns))
+        return (int)columns;
+    return WIDTH_ASSUMED;
+}
+
+struct report_style report_style_of(FILE *out) {
+    struct report_style style = {.unicode = locale_is_utf8()};
+    if (!isatty(fileno(out)))
+        return style;
+    style.width = width_of(fileno(out));
+    style.color = !is_set("NO_COLOR") && !str_eq(getenv("TERM"), "dumb");
+    return style;
+}

@@ -1,0 +1,233 @@
+#include "reports/page.h"
+#include "reports/story.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Columns of the left edge of texts, where there is room for them. */
+enum { LABEL = 11, CHECK = 19, ROUND = 31, FAULT = 4 };
+
+static const char *plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+/* ---- the first lines ---- */
+
+static void put_labelled(struct page *p, const char *label, enum ink ink, const char *text) {
+    if (!*text)
+        return;
+    page_put(p, INK_STRONG, label);
+    page_tab(p, LABEL);
+    page_wrap(p, LABEL, ink, text);
+}
+
+static void put_where(struct page *p, const struct recorded_run *run, const char *where) {
+    struct buf text = {0};
+    if (*where && *run->dir)
+        buf_printf(&text, "%s/", run->dir);
+    buf_puts(&text, where);
+    put_labelled(p, "look at", INK_PLAIN, buf_str(&text));
+    buf_fini(&text);
+}
+
+static enum ink ink_of_exit(int code) {
+    return code == 0 ? INK_GOOD : code == 1 || code == 3 ? INK_BAD : INK_DOUBT;
+}
+
+static void put_headline(struct page *p, const struct recorded_run *run,
+                         const struct finding *first) {
+    int code = run->verdict->exit_code;
+    page_put(p, ink_of_exit(code),
+             page_mark(p, code == 0                ? FINDING_PASS
+                          : code == 1 || code == 3 ? FINDING_FAIL
+                                                   : FINDING_UNKNOWN));
+    page_printf(p, INK_STRONG, " %s", run->scenario->name);
+    page_printf(p, ink_of_exit(code), " %s", report_outcome(code));
+    if (first)
+        page_printf(p, INK_PLAIN, ": %s", first->check);
+    page_printf(p, INK_DIM, " (exit code %d)", code);
+    page_line(p);
+}
+
+/* What is wrong comes first: broken, expected, seen, where to look. */
+static void put_first(struct page *p, const struct recorded_run *run) {
+    const struct finding *f = verdict_first(run->verdict);
+    if (f) {
+        put_labelled(p, "broken", INK_BAD, f->broken);
+        put_labelled(p, "expected", INK_PLAIN,
+                     *f->expected ? f->expected : "evidence that answers the question");
+        put_labelled(p, "seen", INK_PLAIN, f->seen);
+        put_where(p, run, f->where);
+        page_line(p);
+    }
+    put_headline(p, run, f);
+}
+
+/* ---- checks ---- */
+
+static void put_check(struct page *p, const struct finding *f) {
+    page_put(p, INK_PLAIN, "  ");
+    page_put(p, page_ink(f->status), page_mark(p, f->status));
+    page_put(p, f->status == FINDING_SKIP ? INK_DIM : INK_PLAIN, " ");
+    page_put(p, f->status == FINDING_SKIP ? INK_DIM : INK_PLAIN, f->check);
+    if (page_narrow(p)) {
+        page_line(p);
+        page_put(p, INK_PLAIN, "   ");
+        page_tab(p, 4);
+        page_wrap(p, 4, INK_DIM, f->seen);
+        return;
+    }
+    page_tab(p, CHECK);
+    page_wrap(p, CHECK,
+              f->status == FINDING_PASS || f->status == FINDING_SKIP ? INK_DIM : INK_PLAIN,
+              f->seen);
+}
+
+static void put_checks(struct page *p, const struct verdict *v) {
+    static const enum finding_status order[] = {FINDING_FAIL, FINDING_UNKNOWN, FINDING_PASS,
+                                                FINDING_SKIP};
+    size_t passed = 0, skipped = 0;
+    for (size_t i = 0; i < v->n; i++) {
+        passed += v->v[i].status == FINDING_PASS;
+        skipped += v->v[i].status == FINDING_SKIP;
+    }
+    page_put(p, INK_STRONG, "checks");
+    page_printf(p, INK_DIM, "  %zu of %zu passed", passed, v->n - skipped);
+    if (skipped)
+        page_printf(p, INK_DIM, ", %zu not asked for", skipped);
+    page_line(p);
+    for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
+        for (size_t i = 0; i < v->n; i++)
+            if (v->v[i].status == order[k])
+                put_check(p, &v->v[i]);
+}
+
+/* ---- rounds ---- */
+
+static void put_round(struct page *p, const struct recorded_run *run, const struct incidents *is,
+                      const struct round *r) {
+    struct buf text = {0};
+    int64_t step = story_resume_step(r);
+    page_printf(p, INK_PLAIN, "  %d", r->number);
+    page_tab(p, 5);
+    page_printf(p, r->complete ? INK_PLAIN : INK_DOUBT, "%d",
+                r->complete ? r->world_size : r->started);
+    if (!r->complete)
+        page_printf(p, INK_DOUBT, " of %d", r->world_size);
+    page_printf(p, INK_PLAIN, " worker%s", plural((size_t)r->world_size));
+    page_tab(p, page_narrow(p) ? 0 : 19);
+    page_printf(p, INK_DIM, "%.3f s", story_seconds(run, r->first_start_ns));
+    if (page_narrow(p)) {
+        page_line(p);
+        page_tab(p, 4);
+    } else {
+        page_tab(p, ROUND);
+    }
+    if (step == 0)
+        buf_puts(&text, "from the beginning, ");
+    else if (step > 0)
+        buf_printf(&text, "from step %lld, ", (long long)step);
+    buf_puts(&text, "until: ");
+    story_round_end(is, r, &text);
+    page_wrap(p, page_narrow(p) ? 4 : ROUND, INK_PLAIN, buf_str(&text));
+    buf_fini(&text);
+}
+
+static void put_rounds(struct page *p, const struct recorded_run *run, const struct incidents *is) {
+    if (!run->rounds->n)
+        return;
+    page_line(p);
+    page_put(p, INK_STRONG, "rounds");
+    page_line(p);
+    for (size_t i = 0; i < run->rounds->n; i++)
+        put_round(p, run, is, run->rounds->v[i]);
+}
+
+/* ---- faults ---- */
+
+static void put_times(struct page *p, const struct incident *i) {
+    struct buf text = {0};
+    if (i->phase_ns[PHASE_DETECT] >= 0)
+        buf_printf(&text, "detected in %.0f ms", (double)i->phase_ns[PHASE_DETECT] / 1e6);
+    if (i->recover_ns >= 0)
+        buf_printf(&text, "%straining again after %.0f ms", text.len ? ", " : "",
+                   (double)i->recover_ns / 1e6);
+    for (int k = PHASE_STOP; k < PHASE_N; k++)
+        if (i->phase_ns[k] >= 0)
+            buf_printf(&text, "%s%s %.0f", k == PHASE_STOP ? " (" : ", ", phase_name((enum phase)k),
+                       (double)i->phase_ns[k] / 1e6);
+    if (i->phase_ns[PHASE_STOP] >= 0)
+        buf_puts(&text, " ms)");
+    if (text.len) {
+        page_tab(p, FAULT);
+        page_wrap(p, FAULT, INK_DIM, buf_str(&text));
+    }
+    buf_fini(&text);
+}
+
+static void put_fault(struct page *p, const struct recorded_run *run, const struct incident *i) {
+    struct buf text = {0};
+    page_put(p, INK_PLAIN, "  ");
+    page_put(p, INK_STRONG, i->id);
+    buf_printf(&text, " %s", i->fault);
+    if (i->targets_n)
+        buf_puts(&text, " on ");
+    story_targets(i, &text);
+    if (i->step >= 0)
+        buf_printf(&text, " at step %lld", (long long)i->step);
+    if (i->in_force)
+        buf_printf(&text, ", in force at %.3f s", story_seconds(run, i->t0_ns));
+    else
+        buf_printf(&text, ", not in force%s%s", i->failed ? ": " : "", i->failed ? i->failed : "");
+    if (i->in_force && !i->evidence_seq)
+        buf_puts(&text, ", no evidence");
+    if (i->in_force && !i->ended_round)
+        buf_puts(&text, ", ended no round");
+    page_put(p, INK_PLAIN, " ");
+    page_wrap(p, FAULT, INK_PLAIN, buf_str(&text));
+    put_times(p, i);
+    buf_fini(&text);
+}
+
+static void put_faults(struct page *p, const struct recorded_run *run, const struct incidents *is) {
+    if (!is->n)
+        return;
+    page_line(p);
+    page_put(p, INK_STRONG, "faults");
+    page_line(p);
+    for (size_t i = 0; i < is->n; i++)
+        put_fault(p, run, is->v[i]);
+}
+
+static void put_last(struct page *p, const struct recorded_run *run) {
+    struct buf text = {0};
+    page_line(p);
+    story_command(run, &text);
+    put_labelled(p, "again", INK_PLAIN, buf_str(&text));
+    buf_fini(&text);
+}
+
+static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
+                  struct err *err) {
+    (void)err;
+    struct page p = {.out = out, .style = *style};
+    struct incidents is;
+    incidents_load(&is, run->history, run->rounds);
+    put_first(&p, run);
+    page_line(&p);
+    put_checks(&p, run->verdict);
+    put_rounds(&p, run, &is);
+    put_faults(&p, run, &is);
+    put_last(&p, run);
+    incidents_fini(&is);
+    return 0;
+}
+
+const struct report report_terminal = {
+    .name = "terminal",
+    .summary = "what broke and where to look, then checks, rounds and faults",
+    .file = NULL,
+    .render = render,
+};
