@@ -61,6 +61,6 @@ struct options {
 
 /* Reads argv and the PET_* variables of the environment. Everything in *ret is in the arena or in
  * argv. Returns 0, or a negative value with the sentence to print before exiting 64. */
-int options_parse(struct options *ret, int argc, char **argv, struct arena *a, struct err *err);
+int options_read(struct options *ret, int argc, char **argv, struct arena *a, struct err *err);
 
 void options_print_help(FILE *out);

@@ -1,0 +1,62 @@
+/* rankrun: elastic launcher and node agent. */
+#include "agent/agent.h"
+#include "agent/options.h"
+#include "agent/store/server.h"
+#include "agent/workers/guard.h"
+
+#include <stdio.h>
+
+static int fail(const struct err *err, int code) {
+    fprintf(stderr, "rankrun: %s\n", err->msg);
+    return code;
+}
+
+static int serve(const struct options *o) {
+    struct err err = {0};
+    if (store_serve(o->store_host, (uint16_t)o->store_port, &err) < 0)
+        return fail(&err, 1);
+    return 0;
+}
+
+/* The guard comes first, before a loop or a library: it starts while the agent sets itself up. */
+static int run(const struct options *o) {
+    struct err err = {0};
+    for (const char *const *line = o->notices; *line; line++)
+        fprintf(stderr, "rankrun: %s\n", *line);
+    struct guard *guard = guard_new(o, &err);
+    if (!guard)
+        return fail(&err, 1);
+    int code = agent_run(o, guard, &err);
+    return err.code ? fail(&err, code) : code;
+}
+
+static int dispatch(const struct options *o) {
+    switch (o->verb) {
+    case OPTIONS_HELP:
+        options_print_help(stdout);
+        return 0;
+    case OPTIONS_VERSION:
+        puts("rankrun " RANKQUAKE_VERSION);
+        return 0;
+    case OPTIONS_STORE:
+        return serve(o);
+    case OPTIONS_RUN:
+        return run(o);
+    }
+    return OPTIONS_USAGE;
+}
+
+int main(int argc, char **argv) {
+    struct options o;
+    struct arena arena = {0};
+    struct err err = {0};
+    if (guard_is_me(argv))
+        return guard_main();
+    if (options_read(&o, argc, argv, &arena, &err) < 0) {
+        arena_fini(&arena);
+        return fail(&err, OPTIONS_USAGE);
+    }
+    int code = dispatch(&o);
+    arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,267 @@
+#include "agent/options.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/options_given.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROW_JOB = 1, ROW_STORE = 2, ROW_BOTH = ROW_JOB | ROW_STORE };
+
+/* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
+ * it belongs to a job, to the store, or to both. The PET_ variable follows from the name. */
+struct row {
+    const char *name;
+    char letter;
+    const char *value;
+    size_t offset;
+    int verb;         /* ROW_... */
+    const char *help; /* lines are broken by hand */
+};
+
+#define AT(member) offsetof(struct options_given, member)
+
+static const struct row rows[] = {
+    {"nnodes", 0, "N|MIN:MAX", AT(nnodes), ROW_JOB, "nodes; as a range the job is elastic [1]"},
+    {"nproc-per-node", 0, "N|cpu|gpu|auto", AT(nproc_per_node), ROW_JOB,
+     "workers on each node [1]"},
+    {"standalone", 0, NULL, AT(standalone), ROW_JOB,
+     "one node, its store in this process; no port is opened"},
+    {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_JOB,
+     "embedded (rankrun store) or etcd-v3; c10d means embedded"},
+    {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_JOB,
+     "where the store is [port 29400, etcd-v3 2379]"},
+    {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_JOB, "the job's name in the store [none]"},
+    {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_JOB, "see below"},
+    {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,
+     "rounds that may fail before the job does [0]"},
+    {"role", 0, "NAME", AT(role), ROW_JOB, "ROLE_NAME of this node's workers [default]"},
+    {"module", 'm', NULL, AT(module), ROW_JOB, "PROGRAM is a Python module: python3 -u -m"},
+    {"no-python", 0, NULL, AT(no_python), ROW_JOB, "run PROGRAM as it stands"},
+    {"log-dir", 0, "DIR", AT(log_dir), ROW_JOB,
+     "workers' stdout and stderr as files in DIR/<id>_*/attempt_<n>/<rank>/"},
+    {"local-addr", 0, "ADDR", AT(local_addr), ROW_JOB,
+     "address by which the others reach this node"},
+    {"shutdown-timeout", 0, "SECONDS", AT(shutdown_timeout), ROW_JOB,
+     "grace of the workers on a signal or a change of members [30]"},
+    {"node-rank", 0, "N", AT(node_rank), ROW_JOB, "of the static backend, which is not built yet"},
+    {"master-addr", 0, "ADDR", AT(master_addr), ROW_JOB, "the same"},
+    {"master-port", 0, "PORT", AT(master_port), ROW_JOB, "the same"},
+    {"monitor-interval", 0, "SECONDS", AT(monitor_interval), ROW_JOB,
+     "accepted; ends of workers are seen at once, without polling"},
+    {"start-method", 0, "NAME", AT(start_method), ROW_JOB,
+     "accepted; workers are programs of their own"},
+    {"host", 0, "ADDR", AT(host), ROW_STORE, "where to listen [0.0.0.0]"},
+    {"port", 0, "PORT", AT(port), ROW_STORE, "where to listen, 0: a free one [29400]"},
+    {"help", 'h', NULL, AT(help), ROW_BOTH, "print this"},
+    {"version", 0, NULL, AT(version), ROW_BOTH, "print the version"},
+};
+enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+
+static const char **slot(struct options_given *g, const struct row *r) {
+    return (const char **)(void *)((char *)g + r->offset);
+}
+
+void options_notice(struct options_given *g, const char *fmt, ...) {
+    struct buf b = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    if (g->notices_n < NOTICES_MAX)
+        g->notices[g->notices_n++] = arena_strdup(g->arena, buf_str(&b));
+    buf_fini(&b);
+}
+
+/* nproc_per_node and nproc-per-node are one name. */
+static bool names_equal(const char *a, const char *b, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((a[i] == '_' ? '-' : a[i]) != b[i])
+            return false;
+    return true;
+}
+
+static int unknown(const char *typed, int verb, struct err *err) {
+    const char *names[ROWS + 1] = {NULL};
+    char name[64];
+    size_t n = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].verb & verb)
+            names[n++] = rows[i].name;
+    str_copy(name, sizeof(name), typed + strspn(typed, "-"));
+    name[strcspn(name, "=")] = '\0';
+    for (char *p = name; *p; p++)
+        *p = *p == '_' ? '-' : *p;
+    const char *near = str_nearest(name, names);
+    if (near)
+        return err_say(err, -EINVAL, "unknown option %s; did you mean --%s?", typed, near);
+    return err_say(err, -EINVAL, "unknown option %s; rankrun --help lists them", typed);
+}
+
+/* The row of a word that begins with "--": its name, or the only one that begins like it, as
+ * argparse allows. */
+static int find_long(const char *word, int verb, const struct row **ret, struct err *err) {
+    const char *name = word + 2;
+    size_t n = strcspn(name, "=");
+    const struct row *found = NULL;
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *r = &rows[i];
+        if (!(r->verb & verb) || strlen(r->name) < n || !names_equal(name, r->name, n))
+            continue;
+        if (r->name[n] == '\0') {
+            *ret = r;
+            return 0;
+        }
+        if (found)
+            return err_say(err, -EINVAL, "option %s may be --%s or --%s; write it out", word,
+                           found->name, r->name);
+        found = r;
+    }
+    if (!found || n == 0)
+        return unknown(word, verb, err);
+    *ret = found;
+    return 0;
+}
+
+static int find_row(const char *word, int verb, const struct row **ret, struct err *err) {
+    if (word[1] == '-')
+        return find_long(word, verb, ret, err);
+    for (size_t i = 0; i < ROWS; i++)
+        if ((rows[i].verb & verb) && rows[i].letter && word[1] == rows[i].letter && !word[2]) {
+            *ret = &rows[i];
+            return 0;
+        }
+    return unknown(word, verb, err);
+}
+
+/* Takes options from argv[at] on; returns the index of the first word that is none, or -EINVAL. */
+static int take_options(struct options_given *g, int verb, char **argv, int at, struct err *err) {
+    while (argv[at] && argv[at][0] == '-' && argv[at][1] != '\0') {
+        const struct row *r = NULL;
+        const char *word = argv[at++], *equals = strchr(word, '=');
+        if (str_eq(word, "--"))
+            return at;
+        int code = find_row(word, verb, &r, err);
+        if (code)
+            return code;
+        if (!r->value && equals)
+            return err_say(err, -EINVAL, "option --%s takes no value", r->name);
+        if (!r->value)
+            *slot(g, r) = "1";
+        else if (equals)
+            *slot(g, r) = equals + 1;
+        else if (argv[at])
+            *slot(g, r) = argv[at++];
+        else
+            return err_say(err, -EINVAL, "option --%s needs a value: %s", r->name, r->value);
+    }
+    return at;
+}
+
+/* PET_NPROC_PER_NODE and so on, where the command line says nothing. A flag is 0 or 1. */
+static int take_environment(struct options_given *g, struct err *err) {
+    for (size_t i = 0; i < ROWS; i++) {
+        char name[64] = "PET_";
+        const struct row *r = &rows[i];
+        for (size_t k = 0; r->name[k]; k++)
+            name[4 + k] = r->name[k] == '-' ? '_' : (char)toupper((unsigned char)r->name[k]);
+        const char *value = getenv(name);
+        if (!value || *slot(g, r) || r->verb != ROW_JOB)
+            continue;
+        if (!r->value && !str_eq(value, "0") && !str_eq(value, "1"))
+            return err_say(err, -EINVAL, "%s=%s in the environment: must be 0 or 1", name, value);
+        *slot(g, r) = r->value || str_eq(value, "1") ? value : NULL;
+    }
+    return 0;
+}
+
+static int settle_store(struct options *ret, const struct options_given *g, struct err *err) {
+    int64_t port = 29400;
+    if (g->port && !str_to_i64(g->port, 0, 65535, &port))
+        return err_say(err, -EINVAL, "--port %s: must be a number from 0 to 65535", g->port);
+    ret->store_host = g->host ? g->host : "0.0.0.0";
+    ret->store_port = (int)port;
+    return 0;
+}
+
+static int parse_store(struct options *ret, struct options_given *g, char **argv, struct err *err) {
+    int at = take_options(g, ROW_STORE, argv, 2, err);
+    if (at < 0)
+        return at;
+    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_STORE;
+    if (argv[at])
+        return err_say(err, -EINVAL, "rankrun store takes no arguments, but was given %s",
+                       argv[at]);
+    return settle_store(ret, g, err);
+}
+
+static int parse_job(struct options *ret, struct options_given *g, char **argv, struct err *err) {
+    int at = take_options(g, ROW_JOB, argv, 1, err);
+    if (at < 0)
+        return at;
+    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_RUN;
+    if (ret->verb != OPTIONS_RUN)
+        return 0;
+    int code = take_environment(g, err);
+    if (code)
+        return code;
+    if (!argv[at])
+        return err_say(err, -EINVAL,
+                       "no program to run; rankrun [options] PROGRAM [arguments], see --help");
+    ret->command = (const char *const *)(void *)(argv + at);
+    return options_settle_job(ret, g, err);
+}
+
+int options_read(struct options *ret, int argc, char **argv, struct arena *a, struct err *err) {
+    struct options o = {0};
+    struct options_given *g = arena_new(a, struct options_given);
+    g->arena = a;
+    bool store = argc > 1 && str_eq(argv[1], "store");
+    int code = store ? parse_store(&o, g, argv, err) : parse_job(&o, g, argv, err);
+    if (code)
+        return code;
+    o.notices = g->notices;
+    *ret = o;
+    return 0;
+}
+
+static void print_rows(FILE *out, int verb) {
+    for (size_t i = 0; i < ROWS; i++) {
+        const struct row *r = &rows[i];
+        char left[64];
+        if (r->verb != verb)
+            continue;
+        snprintf(left, sizeof(left), "%s%c%s--%s %s", r->letter ? "-" : "",
+                 r->letter ? r->letter : ' ', r->letter ? ", " : "   ", r->name,
+                 r->value ? r->value : "");
+        fprintf(out, "  %-38s %s\n", left, r->help);
+    }
+}
+
+void options_print_help(FILE *out) {
+    fputs(
+        "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
+        "rankrun store [--host ADDR] [--port PORT]  serve the embedded store\n"
+        "\n"
+        "Takes torchrun's command line; dashes and underscores are one, every option may also "
+        "come\n"
+        "as PET_<NAME>. A .py file runs as ${PYTHON_EXEC:-python3} -u, another program as it is.\n"
+        "\n",
+        out);
+    print_rows(out, ROW_JOB);
+    fputs("\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit, stop_timeout,\n"
+          "  give_up (150ms, 2s), join_timeout, last_call_timeout (seconds or 2s), attempt=TEXT\n"
+          "\nrankrun store:\n",
+          out);
+    print_rows(out, ROW_STORE);
+    fputs("\n", out);
+    print_rows(out, ROW_BOTH);
+    fputs("\nExit codes: 0 the job succeeded, 1 it failed, 64 usage, 69 the store could not be\n"
+          "reached, 128+n left on signal n.\n",
+          out);
+}

@@ -1,0 +1,34 @@
+/* options_given: the command line as text, before anybody asks what the values mean. options.c
+ * fills it, options_job.c and options_rdzv.c make an options of it. */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/err.h"
+#include "agent/options.h"
+
+enum { NOTICES_MAX = 24 };
+
+/* NULL: not given; a flag that was given is "1". */
+struct options_given {
+    const char *standalone, *nnodes, *nproc_per_node;
+    const char *rdzv_id, *rdzv_backend, *rdzv_endpoint, *rdzv_conf;
+    const char *max_restarts, *role, *log_dir, *local_addr, *shutdown_timeout;
+    const char *module, *no_python;
+    const char *node_rank, *master_addr, *master_port;
+    const char *monitor_interval, *start_method;
+    const char *host, *port; /* of rankrun store */
+    const char *help, *version;
+
+    struct arena *arena;
+    const char *notices[NOTICES_MAX + 1];
+    int notices_n;
+};
+
+/* One line for stderr; in the order of the calls. */
+void options_notice(struct options_given *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* What the job is: nodes, workers, store, run id, program. */
+int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
+/* --rdzv-conf. */
+int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

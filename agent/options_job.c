@@ -1,0 +1,229 @@
+#include "agent/base/str.h"
+#include "agent/options_given.h"
+#include "agent/sys/random.h"
+#include "agent/sys/tcp.h"
+#include "agent/workers/spec.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { NODES_MAX = 100000, PORT_EMBEDDED = 29400, PORT_ETCD = 2379 };
+
+/* "3" or "2:4". */
+static int settle_nodes(struct options *o, const struct options_given *g, struct err *err) {
+    int64_t min = 1, max = 1;
+    size_t n = 1;
+    char **parts = str_split(g->arena, g->nnodes ? g->nnodes : "1", ':', &n);
+    bool good = n <= 2 && str_to_i64(parts[0], 1, NODES_MAX, &min) &&
+                str_to_i64(parts[n - 1], 1, NODES_MAX, &max) && min <= max;
+    if (!good)
+        return err_say(err, -EINVAL, "--nnodes %s: must be N or MIN:MAX with 1 <= MIN <= MAX <= %d",
+                       g->nnodes, NODES_MAX);
+    o->nodes_min = (int)min;
+    o->nodes_max = (int)max;
+    return 0;
+}
+
+static int count_list(const char *s) {
+    int n = *s != '\0';
+    for (; *s; s++)
+        n += *s == ',';
+    return n;
+}
+
+/* The GPUs a worker could use: what CUDA_VISIBLE_DEVICES leaves of what the driver lists. No CUDA
+ * library is loaded for it. */
+static int count_gpus(void) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    DIR *d = opendir("/proc/driver/nvidia/gpus");
+    int n = 0;
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return visible && count_list(visible) < n ? count_list(visible) : n;
+}
+
+static int settle_workers(struct options *o, struct options_given *g, struct err *err) {
+    const char *s = g->nproc_per_node ? g->nproc_per_node : "1";
+    int64_t n = 0;
+    if (str_eq(s, "cpu"))
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    else if (str_eq(s, "gpu") || str_eq(s, "auto"))
+        n = count_gpus();
+    else if (!str_to_i64(s, 1, WORKERS_MAX, &n))
+        return err_say(err, -EINVAL, "--nproc-per-node %s: must be 1 to %d, cpu, gpu or auto", s,
+                       WORKERS_MAX);
+    if (n == 0 && str_eq(s, "gpu"))
+        return err_say(
+            err, -EINVAL,
+            "--nproc-per-node gpu: no NVIDIA GPU is seen here; give a number, cpu or auto");
+    if (n == 0)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    o->workers_per_node = (int)n;
+    if (n > 1 && !getenv("OMP_NUM_THREADS"))
+        options_notice(g,
+                       "OMP_NUM_THREADS is not set: it is 1 for each of the %" PRId64
+                       " workers, so that they do not overload the machine",
+                       n);
+    return 0;
+}
+
+static int settle_number(const char *text, const char *name, int64_t absent, int64_t *ret,
+                         struct err *err) {
+    *ret = absent;
+    if (text && !str_to_i64(text, 0, 1000000000, ret))
+        return err_say(err, -EINVAL, "--%s %s: must be a whole number, 0 or more", name, text);
+    return 0;
+}
+
+/* Torchrun's seconds, or a duration with its unit. */
+static int settle_shutdown(struct options *o, const struct options_given *g, struct err *err) {
+    const char *env = getenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
+    const char *s = g->shutdown_timeout ? g->shutdown_timeout : env ? env : "30";
+    int64_t ns, seconds;
+    if (str_to_i64(s, 0, 1000000, &seconds)) {
+        o->shutdown_timeout_ms = seconds * 1000;
+        return 0;
+    }
+    if (str_to_duration_ns(s, &ns, NULL) < 0)
+        return err_say(err, -EINVAL,
+                       "--shutdown-timeout %s: must be seconds, or a duration as 500ms", s);
+    o->shutdown_timeout_ms = ns / 1000000;
+    return 0;
+}
+
+static int no_backend(const struct options *o, const struct options_given *g, struct err *err) {
+    if (g->node_rank || g->master_addr || g->master_port)
+        return err_say(err, -EINVAL,
+                       "the static backend (--node-rank, --master-addr) is not built yet; start "
+                       "`rankrun store` on one host and give every node --rdzv-endpoint=HOST:%d",
+                       PORT_EMBEDDED);
+    return err_say(err, -EINVAL,
+                   "--nnodes %d:%d needs a store: start `rankrun store` on one host and give every "
+                   "node --rdzv-endpoint=HOST:%d",
+                   o->nodes_min, o->nodes_max, PORT_EMBEDDED);
+}
+
+static int named_backend(const char *name, enum options_backend *ret, struct options_given *g,
+                         struct err *err) {
+    static const char *const names[] = {"embedded", "etcd-v3", "c10d", "etcd",
+                                        "etcd-v2",  "static",  NULL};
+    *ret = BACKEND_EMBEDDED;
+    if (str_eq(name, "embedded"))
+        return 0;
+    if (str_eq(name, "etcd-v3")) {
+        *ret = BACKEND_ETCD_V3;
+        return 0;
+    }
+    if (str_eq(name, "c10d")) {
+        options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
+        return 0;
+    }
+    if (str_eq(name, "etcd") || str_eq(name, "etcd-v2") || str_eq(name, "static"))
+        return err_say(err, -EINVAL,
+                       "--rdzv-backend %s: not built yet; use embedded (rankrun store) or etcd-v3",
+                       name);
+    const char *near = str_nearest(name, names);
+    return err_say(err, -EINVAL, "--rdzv-backend %s: must be embedded, etcd-v3 or c10d%s%s%s", name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int settle_endpoint(struct options *o, struct options_given *g, struct err *err) {
+    struct tcp_endpoint e;
+    uint16_t absent = o->backend == BACKEND_ETCD_V3 ? PORT_ETCD : PORT_EMBEDDED;
+    if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
+        return err_say(err, -EINVAL, "--rdzv-backend %s needs --rdzv-endpoint=HOST:%d",
+                       g->rdzv_backend, absent);
+    int code = tcp_endpoint_parse(g->rdzv_endpoint, absent, &e, err);
+    if (code)
+        return err_wrap(err, "--rdzv-endpoint: "), code;
+    o->endpoint_host = arena_strdup(g->arena, e.host);
+    o->endpoint_port = e.port;
+    return 0;
+}
+
+/* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one
+ * node without any needs no store of its own process. */
+static int settle_store(struct options *o, struct options_given *g, struct err *err) {
+    bool endpoint = g->rdzv_endpoint && g->rdzv_endpoint[0];
+    o->standalone = g->standalone != NULL;
+    o->backend = BACKEND_IN_PROCESS;
+    if (o->standalone && o->nodes_min > 1)
+        return err_say(err, -EINVAL, "--standalone is one node, but --nnodes is %s", g->nnodes);
+    if (o->standalone) {
+        o->nodes_max = 1;
+        return 0;
+    }
+    if (!g->rdzv_backend && !endpoint && o->nodes_max > 1)
+        return no_backend(o, g, err);
+    if (!g->rdzv_backend && !endpoint) {
+        if (g->master_addr || g->master_port)
+            options_notice(g,
+                           "--master-addr and --master-port are not used: the workers of one node "
+                           "get an address and a free port of their own");
+        return 0;
+    }
+    /* torchrun's `--nnodes=1 --rdzv-backend=c10d` or `=static`, without an endpoint: one node. */
+    if (!endpoint && o->nodes_max == 1 &&
+        (str_eq(g->rdzv_backend, "c10d") || str_eq(g->rdzv_backend, "static")))
+        return 0;
+    int code = named_backend(g->rdzv_backend ? g->rdzv_backend : "embedded", &o->backend, g, err);
+    return code ? code : settle_endpoint(o, g, err);
+}
+
+static int settle_program(struct options *o, struct options_given *g, struct err *err) {
+    o->module = g->module != NULL;
+    o->no_python = g->no_python != NULL;
+    if (o->module && o->no_python)
+        return err_say(err, -EINVAL,
+                       "Don't use both the '--no-python' flag and the '--module' flag at the same "
+                       "time.");
+    return 0;
+}
+
+/* A run id is part of keys and of file names. */
+static int settle_names(struct options *o, struct options_given *g, struct err *err) {
+    bool alone = o->backend == BACKEND_IN_PROCESS;
+    o->role = g->role && g->role[0] ? g->role : "default";
+    o->log_dir = g->log_dir && g->log_dir[0] ? g->log_dir : NULL;
+    o->local_addr = g->local_addr && g->local_addr[0] ? g->local_addr : NULL;
+    o->run_id = g->rdzv_id;
+    if (!o->run_id && alone)
+        o->run_id = arena_printf(g->arena, "%016" PRIx64, random_u64());
+    if (!o->run_id)
+        o->run_id = "none";
+    if (!o->run_id[0] || strlen(o->run_id) > 200)
+        return err_say(err, -EINVAL, "--rdzv-id: must have 1 to 200 characters");
+    for (const char *p = o->run_id; *p; p++)
+        if (iscntrl((unsigned char)*p) || *p == '/')
+            return err_say(err, -EINVAL, "--rdzv-id %s: must not hold '/' or control characters",
+                           o->run_id);
+    return 0;
+}
+
+int options_settle_job(struct options *o, struct options_given *g, struct err *err) {
+    int64_t restarts = 0;
+    int code = settle_nodes(o, g, err);
+    if (!code)
+        code = settle_workers(o, g, err);
+    if (!code)
+        code = settle_number(g->max_restarts, "max-restarts", 0, &restarts, err);
+    if (!code)
+        code = settle_shutdown(o, g, err);
+    if (!code)
+        code = settle_store(o, g, err);
+    if (!code)
+        code = settle_program(o, g, err);
+    if (!code)
+        code = settle_names(o, g, err);
+    if (!code)
+        code = options_settle_rdzv(&o->rdzv, g, err);
+    o->max_restarts = (int)restarts;
+    return code;
+}

@@ -1,0 +1,125 @@
+#include "agent/base/str.h"
+#include "agent/options_given.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The keys that mean something here. Torchrun's are in seconds and may be bare numbers; ours say
+ * their unit. */
+static const struct key {
+    const char *name;
+    size_t offset;
+    bool seconds;
+} keys[] = {
+    {"hb", offsetof(struct options_rdzv, hb_ms), false},
+    {"fence", offsetof(struct options_rdzv, fence_ms), false},
+    {"hard", offsetof(struct options_rdzv, hard_ms), false},
+    {"suspect", offsetof(struct options_rdzv, suspect_ms), false},
+    {"admit", offsetof(struct options_rdzv, admit_ms), false},
+    {"stop_timeout", offsetof(struct options_rdzv, stop_timeout_ms), false},
+    {"give_up", offsetof(struct options_rdzv, give_up_ms), false},
+    {"join_timeout", offsetof(struct options_rdzv, join_timeout_ms), true},
+    {"last_call_timeout", offsetof(struct options_rdzv, last_call_timeout_ms), true},
+};
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+/* Torchrun's keys that have nothing to set here. */
+static const char *const without_effect[] = {
+    "timeout",      "close_timeout", "heartbeat_timeout", "heartbeat", "keep_alive_interval",
+    "read_timeout", "is_host",       "store_type",        "protocol",  "keep_alive_max_attempt",
+    "ssl_cert",     "ssl_cert_key",  "ca_cert",           "cert",      "key",
+    "cacert",       "rank",          "etcd_prefix",       "use_libuv", NULL,
+};
+
+static int set_time(struct options_rdzv *r, const struct key *k, const char *value,
+                    struct err *err) {
+    int64_t ns, seconds;
+    int64_t *at = (int64_t *)(void *)((char *)r + k->offset);
+    if (k->seconds && str_to_i64(value, 0, 1000000, &seconds)) {
+        *at = seconds * 1000;
+        return 0;
+    }
+    if (str_to_duration_ns(value, &ns, NULL) < 0)
+        return err_say(err, -EINVAL, "--rdzv-conf %s=%s: must be a duration as 150ms or 2s%s",
+                       k->name, value, k->seconds ? ", or seconds" : "");
+    *at = ns / 1000000;
+    return 0;
+}
+
+/* A key that looks like one of ours is a slip of the pen; any other is torchrun's or a plug-in's,
+ * and torchrun ignores what it does not know. */
+static int unknown_key(struct options_given *g, const char *name, struct err *err) {
+    const char *names[KEYS + 3] = {"profile", "attempt"};
+    for (size_t i = 0; i < KEYS; i++)
+        names[i + 2] = keys[i].name;
+    for (const char *const *p = without_effect; *p; p++)
+        if (str_eq(name, *p)) {
+            options_notice(g, "--rdzv-conf: %s has no effect here", name);
+            return 0;
+        }
+    const char *near = str_nearest(name, names);
+    if (near)
+        return err_say(err, -EINVAL, "--rdzv-conf: unknown key %s; did you mean %s?", name, near);
+    options_notice(g, "--rdzv-conf: %s is not known and is ignored", name);
+    return 0;
+}
+
+static int set_key(struct options_rdzv *r, struct options_given *g, const char *name,
+                   const char *value, struct err *err) {
+    for (size_t i = 0; i < KEYS; i++)
+        if (str_eq(name, keys[i].name))
+            return set_time(r, &keys[i], value, err);
+    if (str_eq(name, "attempt")) {
+        r->attempt = value;
+        return 0;
+    }
+    if (!str_eq(name, "profile"))
+        return unknown_key(g, name, err);
+    if (!str_eq(value, "fast") && !str_eq(value, "default"))
+        return err_say(err, -EINVAL, "--rdzv-conf profile=%s: must be fast or default", value);
+    r->profile = value;
+    return 0;
+}
+
+/* In place; returns the first character that is no space. */
+static char *strip(char *s) {
+    while (isspace((unsigned char)*s))
+        s++;
+    for (size_t n = strlen(s); n > 0 && isspace((unsigned char)s[n - 1]); n--)
+        s[n - 1] = '\0';
+    return s;
+}
+
+static int set_pair(struct options_rdzv *r, struct options_given *g, char *pair, struct err *err) {
+    char *equals = strchr(pair, '=');
+    if (equals)
+        *equals = '\0';
+    const char *name = strip(pair), *value = equals ? strip(equals + 1) : "";
+    if (!name[0])
+        return err_say(err, -EINVAL,
+                       "The rendezvous configuration string must be in format "
+                       "<key1>=<value1>,...,<keyN>=<valueN>.");
+    if (!value[0])
+        return err_say(err, -EINVAL,
+                       "The rendezvous configuration option '%s' must have a value specified.",
+                       name);
+    return set_key(r, g, name, value, err);
+}
+
+int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err) {
+    struct options_rdzv r = {.profile = "default"};
+    size_t n;
+    for (size_t i = 0; i < KEYS; i++)
+        *(int64_t *)(void *)((char *)&r + keys[i].offset) = -1;
+    char *conf = strip(arena_strdup(g->arena, g->rdzv_conf ? g->rdzv_conf : ""));
+    char **pairs = str_split(g->arena, conf, ',', &n);
+    for (size_t i = 0; conf[0] && i < n; i++) {
+        int code = set_pair(&r, g, pairs[i], err);
+        if (code)
+            return code;
+    }
+    *ret = r;
+    return 0;
+}

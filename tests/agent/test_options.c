@@ -1,0 +1,260 @@
+#include "agent/options.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct arena arena;
+static struct options o;
+static struct err err;
+
+/* The words of a command line, split at spaces. */
+static int parse(const char *line) {
+    size_t n;
+    char **argv = str_split(&arena, line, ' ', &n);
+    memset(&o, 0, sizeof(o));
+    memset(&err, 0, sizeof(err));
+    return options_read(&o, (int)n, argv, &arena, &err);
+}
+
+static int clear(void **state) {
+    (void)state;
+    unsetenv("OMP_NUM_THREADS");
+    arena_fini(&arena);
+    return 0;
+}
+
+#define REFUSED(line, words)                                                                       \
+    do {                                                                                           \
+        assert_true(parse(line) < 0);                                                              \
+        if (!strstr(err.msg, words))                                                               \
+            fail_msg("\"%s\" is not in \"%s\"", words, err.msg);                                   \
+    } while (0)
+
+static void test_one_node_needs_nothing_but_a_program(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun train.py --nnodes=7 x"), 0);
+    assert_int_equal(o.verb, OPTIONS_RUN);
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    assert_int_equal(o.nodes_min, 1);
+    assert_int_equal(o.nodes_max, 1);
+    assert_int_equal(o.workers_per_node, 1);
+    assert_int_equal(o.max_restarts, 0);
+    assert_int_equal(o.shutdown_timeout_ms, 30000);
+    assert_string_equal(o.role, "default");
+    assert_string_equal(o.rdzv.profile, "default");
+    assert_int_equal(o.rdzv.hb_ms, -1);
+    assert_null(o.log_dir);
+    assert_string_equal(o.command[0], "train.py");
+    assert_string_equal(o.command[1], "--nnodes=7");
+    assert_string_equal(o.command[2], "x");
+    assert_null(o.command[3]);
+    assert_null(o.notices[0]);
+}
+
+static void test_both_spellings_and_both_forms_are_taken(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nproc-per-node 2 --max_restarts=3 --nnodes 1:4 "
+                           "--rdzv_endpoint=host:1234 --rdzv-id job -m pkg.train"),
+                     0);
+    assert_int_equal(o.workers_per_node, 2);
+    assert_int_equal(o.max_restarts, 3);
+    assert_int_equal(o.nodes_min, 1);
+    assert_int_equal(o.nodes_max, 4);
+    assert_int_equal(o.backend, BACKEND_EMBEDDED);
+    assert_string_equal(o.endpoint_host, "host");
+    assert_int_equal(o.endpoint_port, 1234);
+    assert_string_equal(o.run_id, "job");
+    assert_true(o.module);
+}
+
+static void test_a_unique_beginning_is_enough_and_another_is_not(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nproc=2 --max-r 1 a.py"), 0);
+    assert_int_equal(o.workers_per_node, 2);
+    REFUSED("rankrun --rdzv=2 a.py", "--rdzv-backend");
+    REFUSED("rankrun --n 2 a.py", "write it out");
+}
+
+static void test_an_unknown_option_is_named_with_its_nearest(void **state) {
+    (void)state;
+    REFUSED("rankrun --max-restart=3 --nodes 2 a.py", "did you mean --nnodes");
+    REFUSED("rankrun --colour a.py", "--colour");
+    REFUSED("rankrun -x a.py", "-x");
+    REFUSED("rankrun --nnodes", "needs a value");
+    REFUSED("rankrun --standalone=yes a.py", "takes no value");
+    REFUSED("rankrun --standalone", "no program to run");
+}
+
+static void test_the_number_of_nodes_is_checked(void **state) {
+    (void)state;
+    REFUSED("rankrun --nnodes 0 a.py", "--nnodes 0");
+    REFUSED("rankrun --nnodes 3:2 a.py", "1 <= MIN <= MAX");
+    REFUSED("rankrun --nnodes 1:2:3 a.py", "--nnodes 1:2:3");
+    REFUSED("rankrun --nnodes x a.py", "--nnodes x");
+    REFUSED("rankrun --nnodes 2 a.py", "--rdzv-endpoint");
+    REFUSED("rankrun --standalone --nnodes 2 a.py", "one node");
+}
+
+static void test_the_number_of_workers_is_checked(void **state) {
+    (void)state;
+    REFUSED("rankrun --nproc-per-node 0 a.py", "--nproc-per-node 0");
+    REFUSED("rankrun --nproc-per-node foo a.py", "gpu or auto");
+    assert_int_equal(parse("rankrun --nproc-per-node cpu a.py"), 0);
+    assert_true(o.workers_per_node >= 1);
+    assert_int_equal(parse("rankrun --nproc-per-node auto a.py"), 0);
+    assert_true(o.workers_per_node >= 1);
+}
+
+static void test_the_environment_fills_what_the_command_line_leaves_open(void **state) {
+    (void)state;
+    setenv("PET_NPROC_PER_NODE", "3", 1);
+    setenv("PET_MAX_RESTARTS", "5", 1);
+    setenv("PET_STANDALONE", "1", 1);
+    assert_int_equal(parse("rankrun --max-restarts=1 a.py"), 0);
+    assert_int_equal(o.workers_per_node, 3);
+    assert_int_equal(o.max_restarts, 1);
+    assert_true(o.standalone);
+    setenv("PET_STANDALONE", "", 1);
+    REFUSED("rankrun a.py", "PET_STANDALONE");
+    unsetenv("PET_NPROC_PER_NODE");
+    unsetenv("PET_MAX_RESTARTS");
+    unsetenv("PET_STANDALONE");
+}
+
+static void test_standalone_wins_over_every_rendezvous_option(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --standalone --rdzv-backend=etcd-v3 --rdzv-endpoint=h a.py"),
+                     0);
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    assert_null(o.endpoint_host);
+    char first[64];
+    strcpy(first, o.run_id);
+    assert_int_equal(parse("rankrun --standalone a.py"), 0);
+    assert_string_not_equal(first, o.run_id);
+}
+
+static void test_backends_that_are_not_built_yet_say_so(void **state) {
+    (void)state;
+    REFUSED("rankrun --nnodes 2 --node-rank=0 --master-addr=h a.py", "static backend");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=h:1 a.py", "not built yet");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd-v2 --rdzv-endpoint=h:1 a.py", "etcd-v3");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd3 --rdzv-endpoint=h:1 a.py",
+            "did you mean etcd");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=embedded a.py", "--rdzv-endpoint=HOST:29400");
+}
+
+static void test_c10d_is_the_embedded_store_with_a_word_of_warning(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=c10d --rdzv-endpoint=h a.py"), 0);
+    assert_int_equal(o.backend, BACKEND_EMBEDDED);
+    assert_int_equal(o.endpoint_port, 29400);
+    assert_non_null(strstr(o.notices[0], "torchrun agent cannot join"));
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=h a.py"), 0);
+    assert_int_equal(o.endpoint_port, 2379);
+}
+
+static void test_rendezvous_keys_take_their_units(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --rdzv-conf profile=fast,hb=150ms,suspect=0.8s,join_timeout=60,"
+                           "last_call_timeout=2s,attempt=a7 a.py"),
+                     0);
+    assert_string_equal(o.rdzv.profile, "fast");
+    assert_int_equal(o.rdzv.hb_ms, 150);
+    assert_int_equal(o.rdzv.suspect_ms, 800);
+    assert_int_equal(o.rdzv.join_timeout_ms, 60000);
+    assert_int_equal(o.rdzv.last_call_timeout_ms, 2000);
+    assert_string_equal(o.rdzv.attempt, "a7");
+    assert_int_equal(o.rdzv.fence_ms, -1);
+    REFUSED("rankrun --rdzv-conf hb=150 a.py", "hb=150");
+    REFUSED("rankrun --rdzv-conf profile=quick a.py", "fast or default");
+}
+
+static void test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told(void **state) {
+    (void)state;
+    REFUSED("rankrun --rdzv-conf supsect=2s a.py", "did you mean suspect");
+    REFUSED("rankrun --rdzv-conf a a.py", "option 'a' must have a value specified");
+    REFUSED("rankrun --rdzv-conf hb=1s, a.py", "<key1>=<value1>");
+    assert_int_equal(parse("rankrun --rdzv-conf is_host=1,timeout=900,my_plug_in=x a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "is_host has no effect"));
+    assert_non_null(strstr(o.notices[1], "timeout has no effect"));
+    assert_non_null(strstr(o.notices[2], "my_plug_in is not known"));
+    assert_null(o.notices[3]);
+}
+
+static void test_several_workers_without_omp_num_threads_are_told(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nproc-per-node=2 a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "OMP_NUM_THREADS"));
+    setenv("OMP_NUM_THREADS", "4", 1);
+    assert_int_equal(parse("rankrun --nproc-per-node=2 a.py"), 0);
+    assert_null(o.notices[0]);
+}
+
+static void test_the_other_values_are_checked_and_named(void **state) {
+    (void)state;
+    REFUSED("rankrun --max-restarts -1 a.py", "--max-restarts -1");
+    REFUSED("rankrun --no-python -m x", "'--no-python' flag");
+    REFUSED("rankrun --rdzv-id a/b a.py", "--rdzv-id a/b");
+    REFUSED("rankrun --shutdown-timeout soon a.py", "--shutdown-timeout soon");
+    REFUSED("rankrun --nnodes 2 --rdzv-endpoint h:99999 a.py", "--rdzv-endpoint");
+    assert_int_equal(parse("rankrun --shutdown-timeout 1500ms a.py"), 0);
+    assert_int_equal(o.shutdown_timeout_ms, 1500);
+    assert_int_equal(parse("rankrun --monitor-interval 0.1 --start-method fork a.py"), 0);
+}
+
+static void test_the_store_has_its_own_options(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun store"), 0);
+    assert_int_equal(o.verb, OPTIONS_STORE);
+    assert_string_equal(o.store_host, "0.0.0.0");
+    assert_int_equal(o.store_port, 29400);
+    assert_int_equal(parse("rankrun store --host=127.0.0.2 --port 0"), 0);
+    assert_string_equal(o.store_host, "127.0.0.2");
+    assert_int_equal(o.store_port, 0);
+    REFUSED("rankrun store --nnodes 2", "--nnodes");
+    REFUSED("rankrun store --port 70000", "70000");
+    REFUSED("rankrun store here", "here");
+}
+
+static void test_help_and_version_need_no_program(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --help"), 0);
+    assert_int_equal(o.verb, OPTIONS_HELP);
+    assert_int_equal(parse("rankrun -h"), 0);
+    assert_int_equal(o.verb, OPTIONS_HELP);
+    assert_int_equal(parse("rankrun --version"), 0);
+    assert_int_equal(o.verb, OPTIONS_VERSION);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_one_node_needs_nothing_but_a_program, clear),
+        cmocka_unit_test_teardown(test_both_spellings_and_both_forms_are_taken, clear),
+        cmocka_unit_test_teardown(test_a_unique_beginning_is_enough_and_another_is_not, clear),
+        cmocka_unit_test_teardown(test_an_unknown_option_is_named_with_its_nearest, clear),
+        cmocka_unit_test_teardown(test_the_number_of_nodes_is_checked, clear),
+        cmocka_unit_test_teardown(test_the_number_of_workers_is_checked, clear),
+        cmocka_unit_test_teardown(test_the_environment_fills_what_the_command_line_leaves_open,
+                                  clear),
+        cmocka_unit_test_teardown(test_standalone_wins_over_every_rendezvous_option, clear),
+        cmocka_unit_test_teardown(test_backends_that_are_not_built_yet_say_so, clear),
+        cmocka_unit_test_teardown(test_c10d_is_the_embedded_store_with_a_word_of_warning, clear),
+        cmocka_unit_test_teardown(test_rendezvous_keys_take_their_units, clear),
+        cmocka_unit_test_teardown(
+            test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told, clear),
+        cmocka_unit_test_teardown(test_several_workers_without_omp_num_threads_are_told, clear),
+        cmocka_unit_test_teardown(test_the_other_values_are_checked_and_named, clear),
+        cmocka_unit_test_teardown(test_the_store_has_its_own_options, clear),
+        cmocka_unit_test_teardown(test_help_and_version_need_no_program, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,254 @@
+#include "agent/workers/env.h"
+
+#include "agent/options.h"
+#include "agent/sys/file.h"
+#include "agent/workers/command.h"
+#include "agent/workers/output.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct arena arena;
+
+static int clear(void **state) {
+    (void)state;
+    unsetenv("OMP_NUM_THREADS");
+    unsetenv("PYTHON_EXEC");
+    unsetenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
+    arena_fini(&arena);
+    return 0;
+}
+
+static struct worker_spec spec(void) {
+    return (struct worker_spec){
+        .run_id = "job-7",
+        .round = 12,
+        .world_size = 6,
+        .group_world_size = 3,
+        .restart_count = 2,
+        .max_restarts = 4,
+        .master_addr = "10.0.0.1",
+        .master_port = 31000,
+        .group_rank = 1,
+        .rank_base = 2,
+        .local_world_size = 2,
+        .role = "trainer",
+        .role_rank_base = 1,
+        .role_world_size = 5,
+    };
+}
+
+/* The value of a variable, NULL when it is not there; more than once is a failure. */
+static const char *value(char **env, const char *name) {
+    const char *found = NULL;
+    size_t n = strlen(name);
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=') {
+            assert_null(found);
+            found = *env + n + 1;
+        }
+    return found;
+}
+
+static void test_a_worker_is_told_everything_torchrun_tells_it(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *value;
+    } expected[] = {
+        {"LOCAL_RANK", "1"},
+        {"RANK", "3"},
+        {"GROUP_RANK", "1"},
+        {"ROLE_RANK", "2"},
+        {"ROLE_NAME", "trainer"},
+        {"LOCAL_WORLD_SIZE", "2"},
+        {"WORLD_SIZE", "6"},
+        {"GROUP_WORLD_SIZE", "3"},
+        {"ROLE_WORLD_SIZE", "5"},
+        {"MASTER_ADDR", "10.0.0.1"},
+        {"MASTER_PORT", "31000"},
+        {"TORCHELASTIC_RESTART_COUNT", "2"},
+        {"TORCHELASTIC_MAX_RESTARTS", "4"},
+        {"TORCHELASTIC_RUN_ID", "job-7"},
+        {"TORCHELASTIC_USE_AGENT_STORE", "False"},
+        {"TORCHELASTIC_ERROR_FILE", "/logs/1/error.json"},
+        {"TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"},
+        {"OMP_NUM_THREADS", "1"},
+        {"RANKRUN_ROUND", "12"},
+    };
+    struct worker_spec s = spec();
+    char **env = env_make(&s, 1, "/logs/1/error.json", &arena);
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        assert_string_equal(value(env, expected[i].name), expected[i].value);
+    while (env[n])
+        n++;
+    assert_int_equal(n, sizeof(expected) / sizeof(expected[0]));
+}
+
+static void test_what_the_user_has_set_is_left_alone(void **state) {
+    (void)state;
+    struct worker_spec s = spec();
+    setenv("OMP_NUM_THREADS", "8", 1);
+    setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "3", 1);
+    char **env = env_make(&s, 0, "", &arena);
+    assert_null(value(env, "OMP_NUM_THREADS"));
+    assert_string_equal(value(env, "TORCH_NCCL_ASYNC_ERROR_HANDLING"), "3");
+    unsetenv("OMP_NUM_THREADS");
+    s.local_world_size = 1;
+    assert_null(value(env_make(&s, 0, "", &arena), "OMP_NUM_THREADS"));
+}
+
+/* argv joined by spaces. */
+static const char *command(bool no_python, bool module, const char *const *words) {
+    struct options o = {.command = words, .no_python = no_python, .module = module};
+    const char *line = "";
+    for (char **w = command_make(&o, 3, &arena); *w; w++)
+        line = arena_printf(&arena, "%s%s%s", line, *line ? " " : "", *w);
+    return line;
+}
+
+#define WORDS(...)                                                                                 \
+    (const char *const[]) {                                                                        \
+        __VA_ARGS__, NULL                                                                          \
+    }
+
+static void test_scripts_get_an_interpreter_and_programs_do_not(void **state) {
+    (void)state;
+    assert_string_equal(command(false, false, WORDS("train.py", "-x")), "python3 -u train.py -x");
+    assert_string_equal(command(false, true, WORDS("pkg.train")), "python3 -u -m pkg.train");
+    assert_string_equal(command(true, false, WORDS("train.py")), "train.py");
+    assert_string_equal(command(false, false, WORDS("sh", "-c")), "sh -c");
+    assert_string_equal(command(false, false, WORDS("/bin/sh")), "/bin/sh");
+    assert_string_equal(command(false, false, WORDS("/etc/passwd")), "python3 -u /etc/passwd");
+    assert_string_equal(command(false, false, WORDS("/tmp")), "python3 -u /tmp");
+    setenv("PYTHON_EXEC", "rankprobe", 1);
+    assert_string_equal(command(false, false, WORDS("train.py")), "rankprobe -u train.py");
+}
+
+static void test_local_rank_is_put_into_arguments_as_a_template_does(void **state) {
+    (void)state;
+    assert_string_equal(
+        command(true, false, WORDS("$local_rank", "a${local_rank}b", "$local_rank.x")),
+        "$local_rank a3b 3.x");
+    assert_string_equal(
+        command(true, false, WORDS("x", "$$", "$$local_rank", "$local_rankx", "${x}")),
+        "x $ $local_rank $local_rankx ${x}");
+    assert_string_equal(command(true, false, WORDS("x", "$", "${local_rank", "$HOME")),
+                        "x $ ${local_rank $HOME");
+}
+
+static char dir[64];
+
+static int make_dir(void **state) {
+    (void)state;
+    strcpy(dir, "/tmp/test_env_XXXXXXXX");
+    return file_make_temp_dir(dir, NULL);
+}
+
+static int remove_dir(void **state) {
+    clear(state);
+    return file_remove_tree(dir, NULL);
+}
+
+static void put(const char *path, const char *text) {
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+}
+
+static void test_a_change_of_members_keeps_the_logs_of_the_last_round(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files files;
+    struct worker_spec s = spec();
+    char kept[PATH_MAX];
+    assert_int_equal(output_init(&out, dir, "a/b", NULL), 0);
+    assert_non_null(strstr(out.run_dir, "/a_b_"));
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 1, &files);
+    assert_non_null(strstr(files.out, "/attempt_2/1/stdout.log"));
+    put(files.out, "round 12");
+    s.round = 13;
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 1, &files);
+    assert_false(file_exists(files.out));
+    snprintf(kept, sizeof(kept), "%.1000s/attempt_2_round_12/1/stdout.log", out.run_dir);
+    assert_true(file_exists(kept));
+    s.round = 14;
+    s.restart_count = 3;
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &files);
+    assert_non_null(strstr(files.err, "/attempt_3/0/stderr.log"));
+    output_fini(&out);
+    assert_true(file_exists(kept));
+}
+
+static void test_without_a_log_directory_only_error_files_are_kept_and_removed(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files files;
+    struct worker_spec s = spec();
+    char text[64], run_dir[PATH_MAX];
+    setenv("TMPDIR", dir, 1);
+    assert_int_equal(output_init(&out, NULL, "x", NULL), 0);
+    unsetenv("TMPDIR");
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &files);
+    assert_string_equal(files.out, "");
+    output_error_text(&out, 0, text, sizeof(text));
+    assert_string_equal(text, "");
+    put(files.error_json, "{\"message\":\"plain\"}");
+    output_error_text(&out, 0, text, sizeof(text));
+    assert_string_equal(text, "plain");
+    put(files.error_json, "{\"message\":{\"message\":\"ValueError: x\"}}");
+    output_error_text(&out, 0, text, sizeof(text));
+    assert_string_equal(text, "ValueError: x");
+    put(files.error_json, "{\"mess");
+    output_error_text(&out, 0, text, sizeof(text));
+    assert_string_not_equal(text, "");
+    strcpy(run_dir, out.run_dir);
+    output_fini(&out);
+    assert_false(file_exists(run_dir));
+}
+
+static void test_a_log_directory_of_dev_null_keeps_nothing(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files files;
+    struct worker_spec s = spec();
+    assert_int_equal(output_init(&out, "/dev/null", "x", NULL), 0);
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &files);
+    assert_string_equal(files.error_json, "");
+    assert_string_equal(files.out, "");
+}
+
+static void test_a_log_directory_that_is_a_file_is_named(void **state) {
+    (void)state;
+    struct output out;
+    struct err err = {0};
+    assert_true(output_init(&out, "/etc/passwd", "x", &err) < 0);
+    assert_non_null(strstr(err.msg, "/etc/passwd"));
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_a_worker_is_told_everything_torchrun_tells_it, clear),
+        cmocka_unit_test_teardown(test_what_the_user_has_set_is_left_alone, clear),
+        cmocka_unit_test_teardown(test_scripts_get_an_interpreter_and_programs_do_not, clear),
+        cmocka_unit_test_teardown(test_local_rank_is_put_into_arguments_as_a_template_does, clear),
+        cmocka_unit_test_teardown(test_a_change_of_members_keeps_the_logs_of_the_last_round, clear),
+        cmocka_unit_test_teardown(
+            test_without_a_log_directory_only_error_files_are_kept_and_removed, clear),
+        cmocka_unit_test_teardown(test_a_log_directory_of_dev_null_keeps_nothing, clear),
+        cmocka_unit_test_teardown(test_a_log_directory_that_is_a_file_is_named, clear),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
