@@ -19,6 +19,8 @@ int target_signal(const struct target *t, int signo, struct err *err) {
 
 int target_wait_end(const struct target *t, struct err *err) {
     struct process p = {t->pid, t->pidfd};
+    if (t->pidfd < 0)
+        return err_say(err, -ESRCH, "%s is not running", t->name);
     int r = process_wait_end(&p, end_wait_ns);
     if (r == -ETIME)
         return err_say(err, r, "%s has not ended 5 s after SIGKILL: it hangs in the kernel",

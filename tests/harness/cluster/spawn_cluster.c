@@ -5,7 +5,7 @@
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "faults/fault.h"
-#include "harness/cluster/cluster.h"
+#include "harness/cluster/parts.h"
 #include "harness/verb.h"
 
 #include <errno.h>
@@ -350,16 +350,22 @@ static void scene_missing(void) {
     CHECK(strstr(seen[0].error, "/no/such/program"));
 }
 
-/* Says who is there and waits to be killed. */
-static void scene_wait(void) {
-    struct target t;
-    for (int i = 0; i < NODES; i++) {
-        RUN(i, "wait");
-        node_target(nodes[i], &t);
-        printf("%d\n", (int)t.pid);
-    }
-    printf("up\n");
+static void say(const char *line) {
+    puts(line);
     fflush(stdout);
+}
+
+/* Says who is there and waits to be killed, in the midst of a conversation. */
+static void scene_wait(void) {
+    printf("%d\n", (int)nodes[0]->cluster->wire.process.pid);
+    for (int i = 0; i < NODES; i++)
+        printf("%d\n", (int)nodes[i]->init.pid);
+    RUN(0, "serve", "7000");
+    AWAIT(seen[0].clients);
+    RUN(1, "lose", "n0", "7000", "loud");
+    RUN(2, "lose", "n0", "7000", "loud");
+    AWAIT(seen[1].clients); /* the server has one guest at a time */
+    say("up");
     AWAIT(false);
 }
 
@@ -382,7 +388,8 @@ static struct plan *make_plan(void) {
                                            .mac = {2, 0, 0, 0, 0, (unsigned char)(10 + i)},
                                            .on_at_start = true,
                                            .index = i};
-        snprintf(plan_nodes[i].addr, sizeof(plan_nodes[i].addr), "198.18.0.%d", 10 + i);
+        snprintf(plan_nodes[i].addr, sizeof(plan_nodes[i].addr), "198.18.0.%u",
+                 10u + (unsigned)i % NODES);
     }
     plan = (struct plan){.scenario = &scenario, .seed = 1, .nodes = plan_nodes, .nodes_n = NODES};
     return &plan;
@@ -420,6 +427,8 @@ static void play(void (*scene)(void), const char *dir) {
     if (!cluster || cluster_up(cluster, &err) != 0)
         die("%s", err.msg);
     CHECK(cluster_nodes(cluster, &nodes) == NODES);
+    if (scene == scene_wait)
+        say("begun");
     AWAIT(seen[0].up && seen[1].up && seen[2].up);
     scene();
     for (int i = 0; i < clients_n; i++)

@@ -1,0 +1,148 @@
+#include "faults/fault.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define EACH(f)                                                                                    \
+    for (size_t i_ = 0; faults[i_]; i_++)                                                          \
+        for (const struct fault *f = faults[i_]; f; f = NULL)
+
+static void test_the_table_is_in_alphabetical_order(void **state) {
+    (void)state;
+    for (size_t i = 1; faults[0] && faults[i]; i++)
+        assert_true(strcmp(faults[i - 1]->name, faults[i]->name) < 0);
+}
+
+static void test_every_fault_says_all_about_itself(void **state) {
+    (void)state;
+    EACH(f) {
+        assert_non_null(f->summary);
+        assert_non_null(f->undo);
+        assert_non_null(f->blast);
+        assert_non_null(strstr(f->example, f->name));
+        assert_non_null(f->params);
+        assert_true(f->targets);
+        for (const struct fault_param *p = f->params; p->name; p++)
+            assert_true(p->type && p->absent && p->text);
+    }
+}
+
+static void test_what_lasts_can_be_undone_and_what_does_not_cannot(void **state) {
+    (void)state;
+    EACH(f) {
+        assert_non_null(f->inject);
+        assert_int_equal(f->lasting, f->recover != NULL);
+    }
+}
+
+static void test_a_fault_is_found_by_its_name(void **state) {
+    (void)state;
+    assert_string_equal(fault_find("worker-kill")->name, "worker-kill");
+    assert_null(fault_find("worker"));
+    assert_null(fault_find(""));
+}
+
+static void test_an_argument_not_given_has_its_default(void **state) {
+    (void)state;
+    struct fault_arg v[] = {{"signal", "SIGTERM"}};
+    struct fault_args a = {.v = v, .n = 1};
+    assert_string_equal(fault_arg(&a, "signal", "SIGKILL"), "SIGTERM");
+    assert_string_equal(fault_arg(&a, "disk", "kept"), "kept");
+    assert_string_equal(fault_arg(NULL, "disk", "kept"), "kept");
+}
+
+/* Calls of a node, in the order in which a fault makes them. */
+static char calls[64];
+static int fail_at;
+
+static int call(const char *what) {
+    strcat(calls, what);
+    return (int)strlen(calls) == fail_at ? -EIO : 0;
+}
+static int fake_kill(void *node, struct err *err) {
+    (void)node, (void)err;
+    return call("K");
+}
+static int fake_silence(void *node, bool on, struct err *err) {
+    (void)node, (void)err;
+    return call(on ? "S" : "s");
+}
+static int fake_destroy(void *node, struct err *err) {
+    (void)node, (void)err;
+    return call("D");
+}
+static int fake_start(void *node, bool fresh, struct err *err) {
+    (void)node, (void)err;
+    return call(fresh ? "F" : "B");
+}
+
+static const struct node_ops fake = {fake_kill, fake_silence, fake_destroy, fake_start};
+
+static int play(const char *name, const struct fault_args *a, struct err *err) {
+    struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
+    calls[0] = 0;
+    return fault_find(name)->inject(&t, a, err);
+}
+
+/* Without a process to wait for the fault stops there: the order until then is what matters. */
+static void test_a_power_cut_is_silent_before_it_kills(void **state) {
+    (void)state;
+    struct err err;
+    assert_true(play("node-poweroff", NULL, &err) < 0);
+    assert_string_equal(calls, "SK");
+    assert_true(play("node-kill", NULL, &err) < 0);
+    assert_string_equal(calls, "K");
+}
+
+static void test_a_node_that_cannot_be_silenced_is_not_killed(void **state) {
+    (void)state;
+    struct err err;
+    fail_at = 1;
+    assert_int_equal(play("node-poweroff", NULL, &err), -EIO);
+    assert_string_equal(calls, "S");
+    fail_at = 0;
+}
+
+static void test_a_node_starts_with_its_disk_or_a_fresh_one(void **state) {
+    (void)state;
+    struct err err;
+    struct fault_arg fresh[] = {{"disk", "fresh"}}, odd[] = {{"disk", "old"}};
+    assert_int_equal(play("node-start", NULL, &err), 0);
+    assert_string_equal(calls, "B");
+    assert_int_equal(play("node-start", &(struct fault_args){.v = fresh, .n = 1}, &err), 0);
+    assert_string_equal(calls, "F");
+    assert_int_equal(play("node-start", &(struct fault_args){.v = odd, .n = 1}, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "old"));
+}
+
+static void test_a_worker_is_not_sent_what_is_no_signal(void **state) {
+    (void)state;
+    struct err err;
+    struct fault_arg v[] = {{"signal", "SIGNONE"}};
+    struct target t = {.kind = TARGET_WORKER, .name = "n0/0", .pidfd = -1};
+    int (*inject)(const struct target *, const struct fault_args *, struct err *) =
+        fault_find("worker-kill")->inject;
+    assert_int_equal(inject(&t, &(struct fault_args){.v = v, .n = 1}, &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "SIGNONE"));
+    assert_int_equal(inject(&t, NULL, &err), -ESRCH);
+    assert_non_null(strstr(err.msg, "n0/0"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_table_is_in_alphabetical_order),
+        cmocka_unit_test(test_every_fault_says_all_about_itself),
+        cmocka_unit_test(test_what_lasts_can_be_undone_and_what_does_not_cannot),
+        cmocka_unit_test(test_a_fault_is_found_by_its_name),
+        cmocka_unit_test(test_an_argument_not_given_has_its_default),
+        cmocka_unit_test(test_a_power_cut_is_silent_before_it_kills),
+        cmocka_unit_test(test_a_node_that_cannot_be_silenced_is_not_killed),
+        cmocka_unit_test(test_a_node_starts_with_its_disk_or_a_fresh_one),
+        cmocka_unit_test(test_a_worker_is_not_sent_what_is_no_signal),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
