@@ -151,6 +151,7 @@ static void on_run(struct helper *h, struct message *m) {
         err_say(&err, -EBUSY, "a program runs in this node already");
     } else if (start_program(h, m, &err) == 0) {
         h->settling = false;
+        loop_timer_off(h->on_settle);
         answer(h, "started");
         answer_send(h, &h->program.pidfd, 1);
         return;

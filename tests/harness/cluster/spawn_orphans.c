@@ -83,6 +83,7 @@ static pid_t start_harness(const char *dir, FILE **ret_out) {
     strcpy(strrchr(self, '/'), "/spawn_cluster");
     pid_t pid = fork();
     if (pid == 0) {
+        namespace_die_with_parent();
         dup2(out[1], STDOUT_FILENO);
         execl(self, self, "wait", dir, (char *)NULL);
         _exit(127);
