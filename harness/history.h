@@ -10,7 +10,7 @@
  * kinds by source:
  *
  *   harness   run {v, scenario, file, seed, version, launcher, control}   first line; a control
- * run's own history says control: true node-up {node, addr}   node-down {node, why: killed|off|end}
+ * run's own history says control: true node-up {node, addr}   node-down {node, why: killed|end}
  * steady {} fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}  the trigger came true
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away

@@ -17,6 +17,7 @@
     X(node)                                                                                        \
     X(plan)                                                                                        \
     X(report)                                                                                      \
+    X(run)                                                                                         \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

@@ -32,13 +32,6 @@ void engine_recorded(struct engine *e) {
     recorder_end(&e->rec, NULL);
 }
 
-static void record_node(struct engine *e, enum source s, const char *kind, struct node *n) {
-    struct json_writer *w = engine_record(e, s, kind);
-    json_put_string(w, "node", node_plan(n)->name);
-    json_put_string(w, "addr", node_plan(n)->addr);
-    engine_recorded(e);
-}
-
 static void record_program(struct engine *e, struct node *n, const char *what, pid_t pid,
                            const int *status) {
     char kind[32];
@@ -183,7 +176,10 @@ static void start_job(struct engine *e) {
 
 static void on_node_up(void *arg, struct node *n) {
     struct engine *e = arg;
-    record_node(e, SOURCE_HARNESS, "node-up", n);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-up");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "addr", node_plan(n)->addr);
+    engine_recorded(e);
     if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
         run_or_fail(e, n);
     if (!node_plan(n)->is_store && e->nodes_awaited)
@@ -207,7 +203,10 @@ static void not_counting(struct engine *e, const struct node *n) {
 static void on_node_down(void *arg, struct node *n) {
     struct engine *e = arg;
     observer_drain(e->observer);
-    record_node(e, SOURCE_KERNEL, "node-down", n);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-down");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "why", e->phase >= ENGINE_ENDING ? "end" : "killed");
+    engine_recorded(e);
     look_for_end(e);
     not_counting(e, n);
 }

@@ -1,0 +1,275 @@
+#include "harness/verbs.h"
+
+#include "agent/base/str.h"
+#include "harness/verbs/suite.h"
+#include "reports/report.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILES_MAX = 1000 };
+
+struct request {
+    struct arena arena;
+    const char *files[FILES_MAX];
+    size_t files_n;
+    const char **sets; /* NULL-ended */
+    bool has_seed;
+    uint64_t seed_first, seed_last;
+    int64_t repeat;
+    struct suite_options suite;
+};
+
+struct loaded {
+    struct scenario *scenario;
+    struct plan *plan;
+};
+
+/* ---- options ---- */
+
+static bool take_seeds(struct request *q, const char *value) {
+    char **range = str_split(&q->arena, value, ':', NULL);
+    int64_t a, b;
+    bool two = range[1] && !range[2];
+    if (!str_to_i64(range[0], 0, INT64_MAX, &a) || (range[1] && !two))
+        return false;
+    if (!str_to_i64(two ? range[1] : range[0], a, INT64_MAX, &b))
+        return false;
+    q->seed_first = (uint64_t)a;
+    q->seed_last = (uint64_t)b;
+    q->has_seed = true;
+    return true;
+}
+
+static int add_path(struct request *q, const char *path);
+
+static int only_scenarios(const struct dirent *d) {
+    return d->d_name[0] != '.' && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
+}
+
+static int add_folder(struct request *q, const char *path) {
+    struct dirent **names;
+    int n = scandir(path, &names, only_scenarios, alphasort), r = 0;
+    if (n < 0)
+        return verb_usage_error(&verb_run, "cannot read the folder %s", path);
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = add_path(q, arena_printf(&q->arena, "%s/%s", path, names[i]->d_name));
+        free(names[i]);
+    }
+    free(names);
+    return r;
+}
+
+static int add_path(struct request *q, const char *path) {
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return add_folder(q, path);
+    if (q->files_n == FILES_MAX)
+        return verb_usage_error(&verb_run, "more than %d scenario files", FILES_MAX);
+    q->files[q->files_n++] = path;
+    return 0;
+}
+
+static const struct verb_option options[] = {
+    {"--seed", "N", "the seed of all draws (default: the file's, else 1)"},
+    {"--seeds", "A:B", "once for each seed from A to B"},
+    {"--repeat", "N", "the same seed N times; prints how many failed"},
+    {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
+    {"--out", "DIR", "where run directories are made (default: runs)"},
+    {"--format", "REPORT", "what is printed at the end (default: terminal); see list reports"},
+    {"--keep", NULL, "keep the cluster's scratch directories"},
+    {"--strict", NULL, "inconclusive and skipped count as failed"},
+    {0},
+};
+
+static int take_numbers(struct request *q, const struct arguments *a) {
+    const char *seed = arguments_value(a, "--seed"), *seeds = arguments_value(a, "--seeds");
+    const char *repeat = arguments_value(a, "--repeat");
+    if (seed && (strchr(seed, ':') || !take_seeds(q, seed)))
+        return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
+    if (seeds && (!strchr(seeds, ':') || !take_seeds(q, seeds)))
+        return verb_usage_error(a->verb, "--seeds %s: write FIRST:LAST, as in 1:20", seeds);
+    if (repeat && !str_to_i64(repeat, 1, 1000000, &q->repeat))
+        return verb_usage_error(a->verb, "--repeat %s: write a whole number from 1", repeat);
+    return 0;
+}
+
+static int take_options(struct request *q, const struct arguments *a) {
+    const char *out = arguments_value(a, "--out"), *format = arguments_value(a, "--format");
+    q->suite.out = out ? out : "runs";
+    q->suite.format = format ? format : "terminal";
+    q->suite.keep = arguments_value(a, "--keep");
+    q->suite.strict = arguments_value(a, "--strict");
+    q->sets = arguments_all(a, "--set");
+    for (const char **s = q->sets; *s; s++)
+        if (!strchr(*s, '='))
+            return verb_usage_error(a->verb, "--set %s: write KEY=VALUE, as in job.max_restarts=2",
+                                    *s);
+    if (!report_find(q->suite.format))
+        return verb_usage_error(a->verb,
+                                "--format %s: there is no such report; see rankquake list reports",
+                                q->suite.format);
+    return take_numbers(q, a);
+}
+
+static int parse(struct request *q, int argc, char **argv) {
+    struct arguments a;
+    int r = arguments_read(&a, &verb_run, argc, argv);
+    if (r)
+        return r;
+    r = take_options(q, &a);
+    for (size_t i = 0; i < a.files_n && r == 0; i++)
+        r = add_path(q, a.files[i]);
+    if (r == 0 && !q->files_n)
+        r = verb_usage_error(&verb_run, "name a scenario file or a folder of them");
+    arguments_fini(&a);
+    return r;
+}
+
+/* ---- everything is read and planned before anything is done ---- */
+
+static int load(struct request *q, const char *file, struct loaded *ret) {
+    struct diagnostics d = {0};
+    int r = 0;
+    ret->scenario = scenario_load(file, q->sets, &d);
+    if (ret->scenario) {
+        uint64_t seed = q->has_seed               ? q->seed_first
+                        : ret->scenario->has_seed ? ret->scenario->seed
+                                                  : 1;
+        ret->plan = plan_make(ret->scenario, seed, &d);
+    }
+    if (!ret->plan) {
+        fputs(buf_str(&d.out), stderr);
+        r = EXIT_USAGE_ERROR;
+    }
+    diagnostics_fini(&d);
+    return r;
+}
+
+static int check_host(const struct loaded *l) {
+    struct err err = {0};
+    int r = plan_check_host(l->plan, &err);
+    if (r == 0)
+        return EXIT_PASS;
+    fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
+    return r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
+}
+
+/* ---- running ---- */
+
+struct tally {
+    int *codes;
+    size_t n, cap;
+};
+
+static void tally_add(struct tally *t, int code) {
+    if (t->n == t->cap) {
+        t->cap = t->cap ? t->cap * 2 : 16;
+        t->codes = realloc(t->codes, t->cap * sizeof(*t->codes));
+        if (!t->codes)
+            abort();
+    }
+    t->codes[t->n++] = code;
+}
+
+static void run_once(const struct request *q, const struct loaded *l, struct tally *t) {
+    struct err err = {0};
+    int code = suite_run(l->plan, &q->suite, &err);
+    if (err.code)
+        fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
+    tally_add(t, code);
+}
+
+/* One file, with every seed, as often as asked; stops when interrupted. */
+static void run_file(const struct request *q, const struct loaded *l, struct tally *t) {
+    int host = check_host(l);
+    if (host != EXIT_PASS) {
+        tally_add(t, host);
+        return;
+    }
+    uint64_t first = q->has_seed ? q->seed_first : l->plan->seed;
+    uint64_t last = q->has_seed ? q->seed_last : first;
+    for (uint64_t seed = first; seed <= last; seed++) {
+        l->plan->seed = seed;
+        for (int64_t i = 0; i < q->repeat; i++) {
+            run_once(q, l, t);
+            if (t->codes[t->n - 1] == EXIT_INTERRUPTED)
+                return;
+        }
+    }
+}
+
+static void print_tally(const struct request *q, const struct tally *t) {
+    size_t by[256] = {0};
+    if (t->n < 2 || !str_eq(q->suite.format, "terminal"))
+        return;
+    for (size_t i = 0; i < t->n; i++)
+        by[t->codes[i] & 255]++;
+    printf("\n%zu runs: %zu passed, %zu failed, %zu inconclusive, %zu broken, %zu skipped\n", t->n,
+           by[EXIT_PASS], by[EXIT_FAIL] + by[EXIT_LEFTOVERS], by[EXIT_INCONCLUSIVE],
+           by[EXIT_BROKEN], by[EXIT_SKIPPED]);
+}
+
+static int run_all(struct request *q, struct loaded *all) {
+    struct tally t = {0};
+    int bad = 0;
+    for (size_t i = 0; i < q->files_n; i++)
+        bad |= load(q, q->files[i], &all[i]);
+    for (size_t i = 0; i < q->files_n && !bad; i++) {
+        run_file(q, &all[i], &t);
+        if (t.n && (t.codes[t.n - 1] == EXIT_INTERRUPTED || t.codes[t.n - 1] == EXIT_USAGE_ERROR))
+            break;
+    }
+    print_tally(q, &t);
+    int code = bad ? bad : suite_exit_code(t.codes, t.n);
+    if (!bad && t.n && t.codes[t.n - 1] == EXIT_USAGE_ERROR)
+        code = EXIT_USAGE_ERROR;
+    free(t.codes);
+    return code;
+}
+
+static const char *own_folder(struct arena *a) {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n <= 0)
+        return ".";
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    return arena_strdup(a, path);
+}
+
+static int main_run(int argc, char **argv) {
+    struct request *q = calloc(1, sizeof(*q));
+    struct loaded *all = calloc(FILES_MAX, sizeof(*all));
+    if (!q || !all)
+        abort();
+    q->repeat = 1;
+    q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
+    q->suite.bin = own_folder(&q->arena);
+    int code = parse(q, argc, argv);
+    if (code == 0)
+        code = run_all(q, all);
+    for (size_t i = 0; i < q->files_n; i++) {
+        plan_free(all[i].plan);
+        scenario_free(all[i].scenario);
+    }
+    arena_fini(&q->arena);
+    free(q->sets);
+    free(all);
+    free(q);
+    return code;
+}
+
+const struct verb verb_run = {
+    .name = "run",
+    .usage = "run FILE|DIR... [options]",
+    .summary = "run scenarios: break the job as they say, judge what happened, report",
+    .options = options,
+    .main = main_run,
+};

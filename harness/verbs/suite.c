@@ -1,0 +1,241 @@
+#include "harness/verbs/suite.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/run/control.h"
+#include "harness/verb.h"
+#include "reports/live.h"
+#include "reports/report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { LAST_LINES = 15, LOG_MAX = 16 << 20 };
+
+/* ---- the run directory ---- */
+
+static void file_name_of(const char *name, char *ret, size_t size) {
+    size_t n = 0;
+    for (; *name && n + 1 < size; name++)
+        ret[n++] = strchr("/ \t\"'\\:*?<>|", *name) ? '-' : *name;
+    ret[n] = '\0';
+}
+
+/* runs/<scenario>-<seed>-<time>; a second one in the same second gets a number. */
+static int make_run_dir(const struct plan *p, const char *out, char *ret, size_t size,
+                        struct err *err) {
+    char name[128], when[32], absolute[4096];
+    time_t now = time(NULL);
+    file_name_of(p->scenario->name, name, sizeof(name));
+    strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime(&now));
+    int r = file_make_dirs(out, 0777, err);
+    if (r < 0)
+        return r;
+    if (!realpath(out, absolute))
+        return err_set(err, -errno, "find %s", out);
+    for (int i = 0; i < 1000; i++) {
+        snprintf(ret, size, i ? "%s/%s-%llu-%s-%d" : "%s/%s-%llu-%s", absolute, name,
+                 (unsigned long long)p->seed, when, i + 1);
+        if (mkdir(ret, 0777) == 0)
+            return 0;
+        if (errno != EEXIST)
+            return err_set(err, -errno, "make the run directory %s", ret);
+    }
+    return err_set(err, -EEXIST, "make a run directory in %s", out);
+}
+
+static int write_text(const char *dir, const char *name, const struct buf *text, struct err *err) {
+    char path[4300];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    return file_write(path, text->data, text->len, err);
+}
+
+static int write_inputs(const struct plan *p, const char *dir, struct err *err) {
+    struct buf text = {0};
+    scenario_print(p->scenario, &text);
+    int r = write_text(dir, "scenario.yaml", &text, err);
+    buf_clear(&text);
+    plan_json(p, &text);
+    if (r == 0)
+        r = write_text(dir, "plan.json", &text, err);
+    buf_fini(&text);
+    return r;
+}
+
+/* ---- one run, judged ---- */
+
+struct outcome_of_run {
+    char dir[4200];
+    struct history history;
+    struct rounds rounds;
+    struct verdict verdict;
+};
+
+static void outcome_fini(struct outcome_of_run *o) {
+    history_fini(&o->history);
+    rounds_fini(&o->rounds);
+    free(o);
+}
+
+static int64_t steps_of(const struct job_spec *job) {
+    int64_t steps = 0;
+    for (size_t i = 0; i < job->run_n; i++)
+        if (str_starts(job->run[i], "--steps="))
+            str_to_i64(job->run[i] + strlen("--steps="), 1, INT64_MAX, &steps);
+    return steps;
+}
+
+static void on_seen(void *arg, const struct record *r) {
+    live_record(arg, r);
+}
+
+static int execute(struct outcome_of_run *o, const struct run_spec *given, const char *title,
+                   struct err *err) {
+    struct run_spec spec = *given;
+    const struct scenario *s = spec.plan->scenario;
+    struct report_style style = report_style_of(stdout);
+    char path[4300];
+    snprintf(path, sizeof(path), "%s/history.jsonl", o->dir);
+    int r = write_inputs(spec.plan, o->dir, err);
+    if (r == 0)
+        r = history_create(&o->history, path, err);
+    if (r < 0)
+        return r;
+    rounds_init(&o->rounds, !s->torchrun_semantics);
+    struct live *live = live_new(stdout, &style, title, steps_of(&s->job));
+    spec.dir = o->dir;
+    spec.seen = on_seen;
+    spec.seen_arg = live;
+    r = run_execute(&spec, &o->history, &o->rounds, err);
+    live_end(live);
+    struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
+    verdict_judge(&o->verdict, &t);
+    snprintf(path, sizeof(path), "%s/verdict.json", o->dir);
+    int w = verdict_write(&o->verdict, path, r < 0 ? NULL : err);
+    return r < 0 ? r : w;
+}
+
+/* ---- the control run ---- */
+
+static void print_last_lines(const char *path, const char *name) {
+    struct buf text = {0};
+    if (file_read(path, LOG_MAX, &text, NULL) < 0 || !text.len) {
+        buf_fini(&text);
+        return;
+    }
+    const char *p = text.data + text.len - 1;
+    for (int lines = 0; p > text.data; p--)
+        if (p[-1] == '\n' && ++lines == LAST_LINES)
+            break;
+    fprintf(stderr, "--- last lines of %s\n%s%s", name, p,
+            text.data[text.len - 1] == '\n' ? "" : "\n");
+    buf_fini(&text);
+}
+
+static void print_logs(const struct plan *p, const char *dir) {
+    char path[4400];
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        const char *node = p->nodes[i].name;
+        snprintf(path, sizeof(path), "%s/logs/%s/%s.log", dir, node,
+                 p->nodes[i].is_store ? "store" : "agent");
+        print_last_lines(path, node);
+    }
+}
+
+/* Runs the job undisturbed. Returns the exit code; 0 fills *ret. */
+static int run_control(const struct plan *p, const struct suite_options *o, const char *dir,
+                       const char *cache, struct control *ret, struct err *err) {
+    struct scenario calm = control_scenario(p->scenario);
+    struct diagnostics d = {.file = calm.file};
+    struct plan *plan = plan_make(&calm, p->seed, &d);
+    diagnostics_fini(&d);
+    struct outcome_of_run *run = calloc(1, sizeof(*run));
+    if (!plan || !run)
+        abort(); /* the same plan with its timeline has been made already */
+    snprintf(run->dir, sizeof(run->dir), "%.4096s/control", dir);
+    int r = file_make_dirs(run->dir, 0777, err);
+    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
+    if (r == 0)
+        r = execute(run, &spec, "control run, once: the job undisturbed", err);
+    int code = r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
+    if (code == EXIT_PASS && control_keep(cache, &run->history, &run->rounds, ret, err) < 0)
+        code = EXIT_BROKEN;
+    else if (code != EXIT_PASS && code != EXIT_INTERRUPTED) {
+        const struct finding *f = verdict_first(&run->verdict);
+        if (r == 0)
+            err_say(err, -EINVAL,
+                    "the job failed undisturbed, so nothing can be learnt from "
+                    "disturbing it: %s; see %s",
+                    f ? f->seen : "", run->dir);
+        print_logs(plan, run->dir);
+        code = EXIT_BROKEN;
+    }
+    outcome_fini(run);
+    plan_free(plan);
+    return code;
+}
+
+static int find_control(const struct plan *p, const struct suite_options *o, const char *dir,
+                        struct control *ret, struct err *err) {
+    char key[65], cache[4096];
+    if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
+        return EXIT_BROKEN;
+    if (control_read(cache, ret, NULL) == 0)
+        return EXIT_PASS;
+    return run_control(p, o, dir, cache, ret, err);
+}
+
+/* ---- the whole ---- */
+
+static int run_and_report(const struct plan *p, const struct suite_options *o,
+                          const struct control *control, struct outcome_of_run *run,
+                          struct err *err) {
+    struct run_spec spec = {.plan = p, .bin = o->bin, .keep = o->keep, .control = control};
+    char title[300];
+    snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name, (unsigned long long)p->seed);
+    int r = execute(run, &spec, title, err);
+    struct recorded_run recorded = {.dir = run->dir,
+                                    .scenario = p->scenario,
+                                    .history = &run->history,
+                                    .rounds = &run->rounds,
+                                    .verdict = &run->verdict};
+    struct err unwritten = {0};
+    if (run->history.n && (reports_write(&recorded, &unwritten) < 0 ||
+                           report_print(report_find(o->format), &recorded, stdout, &unwritten) < 0))
+        *err = r < 0 ? *err : unwritten;
+    if (unwritten.code && r == 0)
+        r = unwritten.code;
+    return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
+}
+
+int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {
+    struct outcome_of_run *run = calloc(1, sizeof(*run));
+    if (!run)
+        abort();
+    struct control control = {0};
+    int code = EXIT_BROKEN;
+    if (make_run_dir(p, o->out, run->dir, sizeof(run->dir), err) == 0)
+        code = find_control(p, o, run->dir, &control, err);
+    if (code == EXIT_PASS)
+        code = run_and_report(p, o, &control, run, err);
+    outcome_fini(run);
+    bool soft = code == EXIT_INCONCLUSIVE || code == EXIT_SKIPPED;
+    return soft && o->strict ? EXIT_FAIL : code;
+}
+
+int suite_exit_code(const int *codes, size_t n) {
+    static const int order[] = {EXIT_INTERRUPTED, EXIT_FAIL, EXIT_LEFTOVERS, EXIT_BROKEN,
+                                EXIT_INCONCLUSIVE};
+    for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++)
+        for (size_t j = 0; j < n; j++)
+            if (codes[j] == order[i])
+                return order[i];
+    for (size_t j = 0; j < n; j++)
+        if (codes[j] != EXIT_SKIPPED)
+            return EXIT_PASS;
+    return n ? EXIT_SKIPPED : EXIT_PASS;
+}

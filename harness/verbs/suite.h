@@ -1,0 +1,21 @@
+/* suite: scenarios run one after another, each with its control run, judged and reported. */
+#pragma once
+
+#include "harness/run/run.h"
+#include "harness/verdict.h"
+
+struct suite_options {
+    const char *out;    /* the folder that run directories are made in */
+    const char *format; /* a report's name, for standard output */
+    const char *bin;    /* the folder of our programs */
+    bool keep, strict;
+};
+
+/* Runs one plan: control run (or its cached result), the run, verdict, reports. Prints what a
+ * person wants to see; returns the exit code of one scenario. err is set for 3 when nothing could
+ * be judged. */
+int suite_run(const struct plan *p, const struct suite_options *o, struct err *err);
+
+/* The exit code of many: the first of 130, 1, 5, 3, 2 that any of them gave; 4 only when all were
+ * skipped; else 0. */
+int suite_exit_code(const int *codes, size_t n);
