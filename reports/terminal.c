@@ -43,12 +43,12 @@ static void put_headline(struct page *p, const struct recorded_run *run,
              page_mark(p, code == 0                ? FINDING_PASS
                           : code == 1 || code == 3 ? FINDING_FAIL
                                                    : FINDING_UNKNOWN));
-    page_printf(p, INK_STRONG, " %s", run->scenario->name);
-    page_printf(p, ink_of_exit(code), " %s", report_outcome(code));
-    if (first)
-        page_printf(p, INK_PLAIN, ": %s", first->check);
-    page_printf(p, INK_DIM, " (exit code %d)", code);
-    page_line(p);
+    struct buf text = {0};
+    page_printf(p, INK_STRONG, " %s ", run->scenario->name);
+    buf_printf(&text, "%s%s%s (exit code %d)", report_outcome(code), first ? ": " : "",
+               first ? first->check : "", code);
+    page_wrap(p, 2, ink_of_exit(code), buf_str(&text));
+    buf_fini(&text);
 }
 
 /* What is wrong comes first: broken, expected, seen, where to look. */
@@ -94,10 +94,13 @@ static void put_checks(struct page *p, const struct verdict *v) {
         skipped += v->v[i].status == FINDING_SKIP;
     }
     page_put(p, INK_STRONG, "checks");
-    page_printf(p, INK_DIM, "  %zu of %zu passed", passed, v->n - skipped);
+    struct buf text = {0};
+    buf_printf(&text, "%zu of %zu passed", passed, v->n - skipped);
     if (skipped)
-        page_printf(p, INK_DIM, ", %zu not asked for", skipped);
-    page_line(p);
+        buf_printf(&text, ", %zu not asked for", skipped);
+    page_put(p, INK_PLAIN, "  ");
+    page_wrap(p, 8, INK_DIM, buf_str(&text));
+    buf_fini(&text);
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)
             if (v->v[i].status == order[k])

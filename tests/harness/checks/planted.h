@@ -79,7 +79,7 @@ static void read_text(struct buf *text, const char *name) {
 
 /* Loads tests/histories/NAME.jsonl with the edits made; they end with a line of NULL. An edit that
  * changes nothing fails the test. */
-static void planted_load(struct history *h, const char *name, const struct edit *edits) {
+static inline void planted_load(struct history *h, const char *name, const struct edit *edits) {
     struct buf text = {0};
     struct err err = {0};
     read_text(&text, name);
@@ -112,7 +112,7 @@ static const struct action planted_dark = {
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
-static struct scenario planted_scenario(const char *name) {
+static inline struct scenario planted_scenario(const char *name) {
     bool killed = str_eq(name, "worker-killed");
     return (struct scenario){
         .file = "scenarios/planted.yaml",

@@ -1,0 +1,198 @@
+/* Expectations: each way in which a scenario may ask, against runs in which all is well. */
+#include "tests/harness/checks/planted.h"
+
+#include "harness/checks/check.h"
+
+static const struct edit none[1];
+
+/* Judges one check over a recorded run, with the expectations that the test has put into s. */
+static struct finding ask(const char *check, const struct scenario *s, const struct edit *edits) {
+    struct history h;
+    struct verdict v;
+    planted_load(&h, s->name, edits);
+    struct trial t = {.scenario = s, .history = &h};
+    verdict_judge(&v, &t);
+    history_fini(&h);
+    for (size_t i = 0; i < v.n; i++)
+        if (str_eq(v.v[i].check, check))
+            return v.v[i];
+    fail_msg("there is no check %s", check);
+    return (struct finding){0};
+}
+
+static void assert_found(struct finding f, enum finding_status status, const char *seen) {
+    if (f.status != status || !strstr(f.seen, seen))
+        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", f.check, finding_status_name(f.status),
+                 f.seen, finding_status_name(status), seen);
+}
+
+static void test_world_sizes_match_in_order_with_stars_and_tails(void **state) {
+    (void)state;
+    static const struct {
+        int sizes[4];
+        size_t n;
+        bool ends;
+        enum finding_status status;
+    } rows[] = {
+        {{3, 2}, 2, false, FINDING_PASS},     {{3}, 1, false, FINDING_FAIL},
+        {{2, 3}, 2, false, FINDING_FAIL},     {{3, 2, 2}, 3, false, FINDING_FAIL},
+        {{-1}, 1, false, FINDING_PASS},       {{-1, 2}, 2, false, FINDING_PASS},
+        {{3, -1, 2}, 3, false, FINDING_PASS}, {{3, 2, -1}, 3, false, FINDING_PASS},
+        {{-1, 3}, 2, false, FINDING_FAIL},    {{2}, 1, true, FINDING_PASS},
+        {{3, 2}, 2, true, FINDING_PASS},      {{3}, 1, true, FINDING_FAIL},
+        {{-1, 3, 2}, 3, true, FINDING_PASS},  {{4, 3, 2}, 3, true, FINDING_FAIL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct scenario s = planted_scenario("node-powered-off");
+        s.expect.world_sizes = rows[i].sizes;
+        s.expect.world_sizes_n = rows[i].n;
+        s.expect.world_sizes_ends = rows[i].ends;
+        assert_found(ask("world_sizes", &s, none), rows[i].status, "[3, 2]");
+    }
+}
+
+static void test_what_is_not_asked_for_is_skipped(void **state) {
+    (void)state;
+    static const char *const names[] = {"world_sizes", "restarts", "model", "detect", "recover"};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
+    s.job.checkpoint_dir = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_found(ask(names[i], &s, none), FINDING_SKIP, "the scenario");
+    assert_found(ask("resume_step", &s, none), FINDING_SKIP, "names no directory");
+}
+
+static void test_restarts_may_be_a_range(void **state) {
+    (void)state;
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect.restarts_min = 0;
+    s.expect.restarts_max = 2;
+    assert_found(ask("restarts", &s, none), FINDING_PASS, "1 restart");
+    s.expect.restarts_min = 2;
+    assert_found(ask("restarts", &s, none), FINDING_FAIL, "1 in round 2");
+}
+
+static void test_torchrun_counts_restarts_by_agent(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}, {0}};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.torchrun_semantics = true;
+    s.expect.restarts_max = 1;
+    assert_found(ask("agreement", &s, edits), FINDING_PASS, "");
+    assert_found(ask("restarts", &s, edits), FINDING_PASS, "1 restart");
+    assert_found(ask("restart_count", &s, edits), FINDING_SKIP, "torchrun");
+    assert_found(ask("rank_order", &s, edits), FINDING_SKIP, "torchrun");
+}
+
+static void test_an_expected_failure_is_a_pass_and_a_success_is_not(void **state) {
+    (void)state;
+    static const struct edit failed[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":1"}, {0}};
+    static const struct edit stopped[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":143"}, {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect.outcome = OUTCOME_FAILED;
+    assert_found(ask("outcome", &s, failed), FINDING_PASS, "failed");
+    assert_found(ask("outcome", &s, none), FINDING_FAIL, "it succeeded (agents ended: n0 0)");
+    s.expect.outcome = OUTCOME_STOPPED;
+    assert_found(ask("outcome", &s, stopped), FINDING_PASS, "stopped");
+    s.expect.outcome = OUTCOME_SUCCEEDED;
+    assert_found(ask("outcome", &s, stopped), FINDING_FAIL, "it was stopped");
+}
+
+static void test_a_job_that_was_meant_to_fail_need_not_start_workers(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"\"probe\"", NULL, "", NULL}, {0}};
+    static const char *const names[] = {"agreement", "bounds", "ranks", "one_round"};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect.outcome = OUTCOME_FAILED;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        assert_found(ask(names[i], &s, edits), FINDING_SKIP, "no worker started");
+}
+
+static void test_a_spent_budget_is_no_giving_up(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"agent-exit", NULL, "\"code\":0", "\"code\":1"},
+        {"\"argv0\"", NULL, "MAX_RESTARTS\":\"3\"", "MAX_RESTARTS\":\"1\""},
+        {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.job.max_restarts = 1;
+    assert_found(ask("budget", &s, edits), FINDING_PASS, "never above max_restarts, 1");
+}
+
+static void test_a_budget_of_time_may_be_for_one_fault(void **state) {
+    (void)state;
+    static const char *const names[] = {"detect", "recover"};
+    struct budget budget = {.id = "dark", .ns = 2000000000};
+    for (size_t i = 0; i < 2; i++) {
+        struct scenario s = planted_scenario("node-powered-off");
+        s.expect.detect_within = s.expect.recover_within = &budget;
+        budget.id = "dark";
+        budget.ns = 2000000000;
+        assert_found(ask(names[i], &s, none), FINDING_PASS, "dark");
+        budget.ns = 500000000;
+        assert_found(ask(names[i], &s, none), FINDING_FAIL, i ? "879 ms" : "809 ms");
+        budget.id = "other";
+        assert_found(ask(names[i], &s, none), FINDING_UNKNOWN, "other was never in force");
+    }
+}
+
+static void test_a_fault_that_ended_no_round_has_no_times(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"\"done\"", "\"pid\":121", NULL,
+         "{\"t\":1151000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"late\","
+         "\"n\":1,\"fault\":\"net-delay\",\"t0\":1151000000,\"targets\":[]}"},
+        {0}};
+    static const struct budget budget = {.id = "late", .ns = 2000000000};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect.detect_within = s.expect.recover_within = &budget;
+    assert_found(ask("detect", &s, edits), FINDING_FAIL, "late ended no round");
+    assert_found(ask("recover", &s, edits), FINDING_FAIL, "late ended no round");
+}
+
+static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **state) {
+    (void)state;
+    static const struct action timeline[] = {
+        {.id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 2},
+        {.id = "mend", .fault = NULL, .heal = 0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.timeline = timeline;
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "it fired 1 time: its moment did not come");
+    static const struct edit said[] = {
+        {"\"steady\"", NULL, NULL,
+         "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"fault-not-fired\",\"id\":\"kill\","
+         "\"why\":\"no worker of rank 7 was alive\"}"},
+        {0}};
+    assert_found(ask("fired", &s, said), FINDING_FAIL, "no worker of rank 7 was alive");
+    s.timeline = &timeline[0];
+    struct action once[] = {timeline[0], timeline[1]};
+    once[0].times_n = 1;
+    s.timeline = once;
+    s.timeline_n = 2;
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "mend did not heal");
+    static const struct edit healed[] = {
+        {"\"steady\"", NULL, NULL,
+         "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"fault-recovered\",\"id\":\"kill\","
+         "\"n\":1}"},
+        {0}};
+    assert_found(ask("fired", &s, healed), FINDING_PASS, "2 of 2");
+    s.timeline_n = 0;
+    assert_found(ask("fired", &s, none), FINDING_PASS, "the timeline is empty");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
+        cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
+        cmocka_unit_test(test_restarts_may_be_a_range),
+        cmocka_unit_test(test_torchrun_counts_restarts_by_agent),
+        cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
+        cmocka_unit_test(test_a_job_that_was_meant_to_fail_need_not_start_workers),
+        cmocka_unit_test(test_a_spent_budget_is_no_giving_up),
+        cmocka_unit_test(test_a_budget_of_time_may_be_for_one_fault),
+        cmocka_unit_test(test_a_fault_that_ended_no_round_has_no_times),
+        cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,211 @@
+/* Reports: what a stranger reads, at any width, and what programs parse. */
+#include "tests/harness/checks/planted.h"
+
+#include "reports/report.h"
+
+/* A recorded run with something planted into it, judged. */
+struct told {
+    struct history history;
+    struct rounds rounds;
+    struct scenario scenario;
+    struct verdict verdict;
+    struct recorded_run run;
+    struct buf text;
+};
+
+static void tell(struct told *t, const char *name, const struct edit *edits, const char *report,
+                 struct report_style style) {
+    *t = (struct told){.scenario = planted_scenario(name)};
+    planted_load(&t->history, name, edits);
+    rounds_load(&t->rounds, true, &t->history);
+    struct trial trial = {.scenario = &t->scenario, .history = &t->history, .rounds = &t->rounds};
+    verdict_judge(&t->verdict, &trial);
+    t->run = (struct recorded_run){.dir = "runs/x",
+                                   .scenario = &t->scenario,
+                                   .history = &t->history,
+                                   .rounds = &t->rounds,
+                                   .verdict = &t->verdict};
+    assert_int_equal(report_find(report)->render(&t->run, &style, &t->text, NULL), 0);
+}
+
+static void forget(struct told *t) {
+    buf_fini(&t->text);
+    rounds_fini(&t->rounds);
+    history_fini(&t->history);
+}
+
+static void assert_says(const struct told *t, const char *text) {
+    if (!strstr(buf_str(&t->text), text))
+        fail_msg("\"%s\" is not in:\n%s", text, buf_str(&t->text));
+}
+
+static const struct edit none[1],
+    off_by_one[] = {{"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""}, {0}};
+
+static void test_a_good_run_begins_with_its_name_and_ends_with_the_command(void **state) {
+    (void)state;
+    struct told t;
+    tell(&t, "worker-killed", none, "terminal", (struct report_style){0});
+    assert_int_equal(strncmp(buf_str(&t.text), "+ worker-killed passed (exit code 0)\n", 37), 0);
+    assert_says(&t, "checks  22 of 22 passed\n");
+    assert_says(&t,
+                "  1  2 workers     0.010 s     from the beginning, until: kill (worker-kill on "
+                "n0/1 (rank 1))\n");
+    assert_says(&t, "  2  2 workers     0.076 s     from step 4, until: all workers ended well\n");
+    assert_says(&t, "  kill worker-kill on n0/1 (rank 1) at step 5, in force at 0.071 s\n");
+    assert_says(&t,
+                "    detected in 2 ms, training again after 39 ms (stop 0, rendezvous 3, start 0, "
+                "init 10, load 2, first step 22 ms)\n");
+    assert_true(
+        str_ends(buf_str(&t.text), "\nagain      rankquake run scenarios/planted.yaml --seed 1\n"));
+    forget(&t);
+}
+
+static void test_a_bad_run_begins_with_four_lines(void **state) {
+    (void)state;
+    struct told t;
+    tell(&t, "worker-killed", off_by_one, "terminal", (struct report_style){0});
+    static const char four[] =
+        "broken     Restart count: a worker's failure costs one restart, losing or gaining a node "
+        "costs none.\n"
+        "expected   TORCHELASTIC_RESTART_COUNT 1 in round 2: only workers were hit (kill)\n"
+        "seen       2 on all 2 workers of round 2, after 0 in round 1\n"
+        "look at    runs/x/history.jsonl records 39, 41; logs/n0\n"
+        "\n"
+        "x worker-killed failed: restart_count (exit code 1)\n";
+    if (strncmp(buf_str(&t.text), four, strlen(four)) != 0)
+        fail_msg("%s", buf_str(&t.text));
+    forget(&t);
+}
+
+static void test_an_open_question_is_told_as_one(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"fault-evidence", NULL, "", NULL}, {0}};
+    struct told t;
+    tell(&t, "worker-killed", edits, "terminal", (struct report_style){0});
+    assert_says(&t, "expected   evidence that answers the question\n");
+    assert_says(&t, "? worker-killed inconclusive: fired (exit code 2)\n");
+    assert_says(&t, "in force at 0.071 s, no evidence\n");
+    forget(&t);
+}
+
+static size_t longest_line(const char *text) {
+    size_t longest = 0;
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+static void test_no_line_is_wider_than_the_terminal(void **state) {
+    (void)state;
+    for (int width = 40; width <= 140; width += 10) {
+        struct told t;
+        tell(&t, "worker-killed", off_by_one, "terminal", (struct report_style){.width = width});
+        if (longest_line(buf_str(&t.text)) > (size_t)width)
+            fail_msg("wider than %d:\n%s", width, buf_str(&t.text));
+        forget(&t);
+    }
+}
+
+static void test_colour_and_signs_come_only_where_they_are_wanted(void **state) {
+    (void)state;
+    struct told t;
+    tell(&t, "worker-killed", off_by_one, "terminal", (struct report_style){0});
+    for (const char *s = buf_str(&t.text); *s; s++)
+        assert_true(*s == '\n' || (*s >= 0x20 && *s < 0x7f));
+    forget(&t);
+    tell(&t, "worker-killed", off_by_one, "terminal",
+         (struct report_style){.color = true, .unicode = true, .width = 80});
+    assert_says(&t, "\033[31m\u2717\033[0m");
+    assert_says(&t, "\033[32m\u2713\033[0m");
+    forget(&t);
+}
+
+static void test_a_history_that_stops_early_can_be_told(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"\"t\":1", "\"source\":\"probe\"", "", NULL}, {0}};
+    static const char *const names[] = {"terminal", "json", "junit"};
+    for (size_t i = 0; i < 3; i++) {
+        struct told t;
+        tell(&t, "worker-killed", edits, names[i], (struct report_style){0});
+        assert_true(t.text.len > 0);
+        forget(&t);
+    }
+}
+
+static void test_json_holds_verdict_rounds_and_times(void **state) {
+    (void)state;
+    struct told t;
+    struct arena a = {0};
+    tell(&t, "node-powered-off", none, "json", (struct report_style){0});
+    const struct json *j = json_parse(&a, buf_str(&t.text), t.text.len, NULL);
+    assert_non_null(j);
+    assert_string_equal(json_get_string(j, "outcome", ""), "passed");
+    assert_int_equal(json_get_i64(json_get(j, "verdict"), "exit_code", -1), 0);
+    assert_int_equal(json_get(j, "rounds")->length, 2);
+    const struct json *fault = json_first(json_get(j, "faults"));
+    assert_string_equal(json_get_string(fault, "id", ""), "dark");
+    assert_true(json_number(json_get(fault, "recover_ms"), 0) > 878);
+    assert_true(json_number(json_get(json_get(fault, "phases_ms"), "detect"), 0) > 808);
+    arena_fini(&a);
+    forget(&t);
+}
+
+static void test_junit_has_a_case_for_each_check_and_escapes(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"\"health\"", NULL, "[]", "[\"<a> & \\\"b\\\" \\u0001 \u00e4\"]"},
+        {"leftovers", NULL, "", NULL},
+        {0}};
+    struct told t;
+    tell(&t, "worker-killed", edits, "junit", (struct report_style){0});
+    assert_says(&t, "tests=\"22\" failures=\"1\" errors=\"1\" skipped=\"0\"");
+    assert_says(&t, "<testcase classname=\"worker-killed\" name=\"agreement\"/>");
+    assert_says(&t, "1 left: &lt;a&gt; &amp; &quot;b&quot; ? \u00e4");
+    assert_says(&t, "<error type=\"unknown\" message=\"n0 was not looked at");
+    assert_says(
+        &t,
+        "<property name=\"reproduce\" value=\"rankquake run scenarios/planted.yaml --seed 1\"/>");
+    forget(&t);
+}
+
+static void test_words_of_the_command_are_quoted_for_the_shell(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"\"kind\":\"run\"", NULL, "\"launcher\":\"rankrun\"",
+         "\"file\":\"my runs/it's.yaml\",\"launcher\":\"srun {worker}\""},
+        {0}};
+    struct told t;
+    tell(&t, "worker-killed", edits, "terminal", (struct report_style){0});
+    assert_says(&t, "rankquake run 'my runs/it'\\''s.yaml' --seed 1 --launcher 'srun {worker}'\n");
+    forget(&t);
+}
+
+static void test_the_table_is_in_alphabetical_order(void **state) {
+    (void)state;
+    for (size_t i = 0; reports[i]; i++) {
+        assert_true(*reports[i]->name && *reports[i]->summary);
+        assert_ptr_equal(report_find(reports[i]->name), reports[i]);
+        if (i)
+            assert_true(strcmp(reports[i - 1]->name, reports[i]->name) < 0);
+    }
+    assert_null(report_find("papyrus"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_good_run_begins_with_its_name_and_ends_with_the_command),
+        cmocka_unit_test(test_a_bad_run_begins_with_four_lines),
+        cmocka_unit_test(test_an_open_question_is_told_as_one),
+        cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
+        cmocka_unit_test(test_colour_and_signs_come_only_where_they_are_wanted),
+        cmocka_unit_test(test_a_history_that_stops_early_can_be_told),
+        cmocka_unit_test(test_json_holds_verdict_rounds_and_times),
+        cmocka_unit_test(test_junit_has_a_case_for_each_check_and_escapes),
+        cmocka_unit_test(test_words_of_the_command_are_quoted_for_the_shell),
+        cmocka_unit_test(test_the_table_is_in_alphabetical_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
