@@ -79,7 +79,8 @@ static void inc_adopt(struct rendezvous *r, const struct entry *e) {
 
 static void inc_offer(struct rendezvous *r) {
     struct session *s = &r->session;
-    if (!s->new_inc[0])
+    bool used = r->has_cur && strcmp(r->cur.inc, s->new_inc) == 0; /* the store came back empty */
+    if (!s->new_inc[0] || used)
         snprintf(s->new_inc, sizeof(s->new_inc), "%016llx", (unsigned long long)rand_u64(&r->rand));
     s->phase = SESSION_GRANT;
 }
