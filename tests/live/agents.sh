@@ -69,7 +69,7 @@ agent() { # agent ADDRESS [OPTION...]: sets the agent's pid
     local address=$1
     shift
     "$BIN/rankrun" --nnodes=2:3 --nproc-per-node=2 --max-restarts=2 --rdzv-backend=embedded \
-        --rdzv-endpoint="127.0.0.1:$port" --rdzv-id=live --local-addr="$address" \
+        --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$job" --local-addr="$address" \
         --rdzv-conf=profile=fast "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
     agent=$!
     agents+=("$agent")
@@ -97,10 +97,16 @@ grep -q '192.0.2.1:1' "$TMPDIR/said" || fail "the endpoint is not named: $(cat "
 
 # ---- three nodes ----
 
-exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
-store=$!
-read -r -t 10 -u 4 line || fail 'the store did not start'
-port=${line##*:}
+serve() { # serve PORT
+    exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port="$1")
+    store=$!
+    agents+=("$store")
+    read -r -t 10 -u 4 line || fail 'the store did not start'
+    port=${line##*:}
+}
+
+job=three
+serve 0
 agent 127.0.0.2 && a=$agent
 agent 127.0.0.3 && b=$agent
 agent 127.0.0.4 && c=$agent
@@ -137,7 +143,35 @@ ends "$d" 0 'the last agent'
 agent 127.0.0.6
 ends "$agent" 0 'an agent after the end'
 
+# ---- a store that comes back empty: the agents form the job anew ----
+
+job=lost
+agent 127.0.0.2 && a=$agent
+agent 127.0.0.3 && b=$agent
+await_round 4 4
+kill -KILL "$store"
+wait "$store"
+before=("${pids[@]}")
+serve "$port"
+await_round 4 4
+for pid in "${before[@]}"; do
+    running "$pid" && fail "worker $pid outlived the store that it was started by"
+done
+kill -USR1 "${pids[@]}"
+ends "$a" 0 'an agent whose store was lost'
+ends "$b" 0 'the other agent whose store was lost'
 kill -TERM "$store"
+
+# ---- no store at all: the first agent serves it, and goes last ----
+
+job=hosted
+agent 127.0.0.1 && a=$agent
+agent 127.0.0.3 && b=$agent
+await_round 4 4
+kill -USR1 "${pids[@]}"
+ends "$a" 0 'the agent that serves the store'
+ends "$b" 0 'the agent that uses it'
+
 for pid in "${seen[@]}" "${agents[@]}"; do
     running "$pid" && fail "process $pid is left"
 done
