@@ -176,11 +176,16 @@ static void note_start(struct client *c) {
 
 static void on_message(struct client *c, const char *text, size_t len) {
     struct arena arena = {0};
-    int64_t now = clock_monotonic_ns();
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
     int kind = rankquake_kind_of(name);
     enum source source = source_of(c, kind);
+    /* One turn of the loop may serve a start before the ends that came first: those that can be
+     * seen by now are noted before it, so that two rounds overlap in the history only if they did.
+     */
+    if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START && !c->started)
+        pidfds_drain(c->owner->pidfds);
+    int64_t now = clock_monotonic_ns();
     c->held = json_get(m, "armed");
     c->kept = 0;
     if (source == SOURCE_PROBE && kind == RANKQUAKE_WORKER_START)

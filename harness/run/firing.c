@@ -61,6 +61,7 @@ static void record_in_force(struct act *a) {
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-in-force");
     json_put_string(w, "fault", a->plan->fault->name);
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
+    json_put_bool(w, "ends_node", a->plan->fault->ends_node);
     json_array(w, "targets");
     for (size_t i = 0; i < a->bound_n; i++)
         put_target(w, &a->bound[i]);
