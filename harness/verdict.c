@@ -81,7 +81,10 @@ static const char *class_name(enum finding_class c) {
 
 static const char *node_of(const struct history *h, const int64_t *evidence) {
     for (size_t i = 0; evidence[i]; i++)
-        history_each(r, h) if (r->seq == evidence[i] && *r->node) return r->node;
+        history_each(r, h) {
+            if (r->seq == evidence[i] && *r->node)
+                return r->node;
+        }
     return NULL;
 }
 

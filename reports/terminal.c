@@ -153,7 +153,9 @@ static void put_rounds(struct page *p, const struct recorded_run *run, const str
 static void put_times(struct page *p, const struct incident *i) {
     struct buf text = {0};
     if (i->phase_ns[PHASE_DETECT] >= 0)
-        buf_printf(&text, "detected in %.0f ms", (double)i->phase_ns[PHASE_DETECT] / 1e6);
+        buf_printf(&text, "detected in %.0f ms (a worker %s)",
+                   (double)i->phase_ns[PHASE_DETECT] / 1e6,
+                   i->by_signal ? "was ended by a signal" : "ended by itself");
     if (i->recover_ns >= 0)
         buf_printf(&text, "%straining again after %.0f ms", text.len ? ", " : "",
                    (double)i->recover_ns / 1e6);
@@ -174,7 +176,8 @@ static void put_fault(struct page *p, const struct recorded_run *run, const stru
     struct buf text = {0};
     page_put(p, INK_PLAIN, "  ");
     page_put(p, INK_STRONG, i->id);
-    buf_printf(&text, " %s", i->fault);
+    page_put(p, INK_STRONG, ":");
+    buf_puts(&text, i->fault);
     if (i->targets_n)
         buf_puts(&text, " on ");
     story_targets(i, &text);

@@ -7,8 +7,10 @@
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
 static const char *why_not(const struct trial *t, const char *id) {
-    history_each(r, t->history) if (record_is(r, "fault-not-fired") &&
-                                    str_eq(record_text(r, "id"), id)) return record_text(r, "why");
+    history_each(r, t->history) {
+        if (record_is(r, "fault-not-fired") && str_eq(record_text(r, "id"), id))
+            return record_text(r, "why");
+    }
     return "its moment did not come";
 }
 

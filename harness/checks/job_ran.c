@@ -5,7 +5,10 @@
 static const char broken[] = "Job: it can be started and trains when nothing disturbs it.";
 
 static const struct record *find(const struct history *h, enum source source, const char *kind) {
-    history_each(r, h) if (r->source == source && record_is(r, kind)) return r;
+    history_each(r, h) {
+        if (r->source == source && record_is(r, kind))
+            return r;
+    }
     return NULL;
 }
 

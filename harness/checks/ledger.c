@@ -42,7 +42,10 @@ void ledger_read(struct ledger *l, const struct history *h, const struct rounds 
     *l = (struct ledger){.v = calloc(n ? n : 1, sizeof(*l->v))};
     if (!l->v)
         abort();
-    history_each(r, h) if (r->source == SOURCE_JOB && record_is(r, "step")) add(l, rs, r);
+    history_each(r, h) {
+        if (r->source == SOURCE_JOB && record_is(r, "step"))
+            add(l, rs, r);
+    }
     qsort(l->v, l->n, sizeof(*l->v), by_round_and_step);
 }
 

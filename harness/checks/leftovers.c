@@ -22,9 +22,11 @@ static const struct record *count_after(const struct history *h, const struct ag
 
 /* A node that was killed or switched off took everything with it. */
 static bool node_went_with_it(const struct history *h, const struct agent_end *a) {
-    history_each(r, h) if (r->source == SOURCE_HARNESS && record_is(r, "node-down") &&
-                           str_eq(r->node, a->node) &&
-                           r->t_ns >= a->start_ns) return !str_eq(record_text(r, "why"), "end");
+    history_each(r, h) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "node-down") && str_eq(r->node, a->node) &&
+            r->t_ns >= a->start_ns)
+            return !str_eq(record_text(r, "why"), "end");
+    }
     return false;
 }
 

@@ -16,9 +16,12 @@ static bool survives(const struct trial *t, const struct round *a, const struct 
                      const char *node) {
     if (!round_on_node(a, node) || !round_on_node(b, node))
         return false;
-    history_each(r, t->history) if (record_is(r, "agent-exit") && str_eq(r->node, node) &&
-                                    r->t_ns >= a->first_start_ns &&
-                                    r->t_ns <= b->first_start_ns) return false;
+    history_each(r, t->history) {
+        bool agent = record_is(r, "agent-exit") || record_is(r, "agent-start");
+        if (agent && str_eq(r->node, node) && r->t_ns >= a->first_start_ns &&
+            r->t_ns <= b->first_start_ns)
+            return false;
+    }
     return true;
 }
 

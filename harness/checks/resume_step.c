@@ -1,6 +1,7 @@
 #include "harness/checks/check.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
@@ -61,10 +62,16 @@ static bool job_says(const struct rounds *rs) {
     return false;
 }
 
+/* A directory that each node has for itself is many, and nobody reads them from outside. */
+static bool is_local(const char *dir) {
+    return strstr(dir, "{disk}") || strstr(dir, "{tmp}") || strstr(dir, "{node}");
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
-    if (!t->scenario->job.checkpoint_dir) {
-        finding_skip(f, "the scenario names no directory of checkpoints");
+    const char *dir = t->scenario->job.checkpoint_dir;
+    if (!dir || is_local(dir)) {
+        finding_skip(f, "the scenario names no directory of checkpoints that all nodes share");
         return;
     }
     if (!check_sees_rounds(t, f))

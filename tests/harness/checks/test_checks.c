@@ -1,5 +1,5 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
-#include "tests/harness/checks/wrongs.h"
+#include "tests/harness/checks/prices.h"
 
 #include "harness/checks/check.h"
 
@@ -98,24 +98,24 @@ static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
     }
 }
 
-static int count_uncaught(bool with_lies) {
+static int count_uncaught(const struct wrong *table, size_t rows, bool with_lies) {
     int uncaught = 0;
-    for (size_t i = 0; i < WRONGS; i++) {
+    for (size_t i = 0; i < rows; i++) {
         struct history h;
         struct verdict v;
         struct edit edits[EDITS_MAX + 1] = {0};
         size_t n = 0;
-        for (; n < EDITS_MAX && wrongs[i].edits[n].line; n++)
-            edits[n] = wrongs[i].edits[n];
+        for (; n < EDITS_MAX && table[i].edits[n].line; n++)
+            edits[n] = table[i].edits[n];
         if (with_lies)
             edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
-        planted_load(&h, wrongs[i].history, edits);
-        judge(&v, &h, wrongs[i].history);
-        const struct finding *f = finding_of(&v, wrongs[i].check);
-        if (f->status != wrongs[i].status || !strstr(f->seen, wrongs[i].seen)) {
+        planted_load(&h, table[i].history, edits);
+        judge(&v, &h, table[i].history);
+        const struct finding *f = finding_of(&v, table[i].check);
+        if (f->status != table[i].status || !strstr(f->seen, table[i].seen)) {
             print_error("wrong %zu: %s: %s, \"%s\"; expected %s, \"%s\"\n", i, f->check,
                         finding_status_name(f->status), f->seen,
-                        finding_status_name(wrongs[i].status), wrongs[i].seen);
+                        finding_status_name(table[i].status), table[i].seen);
             uncaught++;
         }
         history_fini(&h);
@@ -125,12 +125,14 @@ static int count_uncaught(bool with_lies) {
 
 static void test_each_planted_wrong_is_caught_by_its_check(void **state) {
     (void)state;
-    assert_int_equal(count_uncaught(false), 0);
+    assert_int_equal(count_uncaught(wrongs, WRONGS, false), 0);
+    assert_int_equal(count_uncaught(prices, PRICES, false), 0);
 }
 
 static void test_no_lie_of_launcher_or_job_changes_what_is_found(void **state) {
     (void)state;
-    assert_int_equal(count_uncaught(true), 0);
+    assert_int_equal(count_uncaught(wrongs, WRONGS, true), 0);
+    assert_int_equal(count_uncaught(prices, PRICES, true), 0);
 }
 
 static void test_every_check_of_the_table_has_a_wrong_that_it_catches(void **state) {

@@ -1,0 +1,118 @@
+/* prices: what a change of rounds costs, case by case as the protocol's table has it. */
+#pragma once
+
+#include "tests/harness/checks/wrongs.h"
+
+static const struct wrong prices[] = {
+    /* A worker fails, then its round loses a node: whichever was counted first. */
+    {"restart_count",
+     PASS,
+     "0 after 2 rounds",
+     DARK,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1085000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"w\",\"n\":1,"
+       "\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":1085000000,\"targets\":[{\"what\":"
+       "\"worker\",\"name\":\"n1\",\"node\":\"n1\",\"pid\":111}]}\n{\"seq\":0,\"t\":1085001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"w\",\"n\":1,\"what\":\"x\"}"}}},
+    {"restart_count",
+     PASS,
+     "1 after 2 rounds",
+     DARK,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1085000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"w\",\"n\":1,"
+       "\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":1085000000,\"targets\":[{\"what\":"
+       "\"worker\",\"name\":\"n1\",\"node\":\"n1\",\"pid\":111}]}\n{\"seq\":0,\"t\":1085001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"w\",\"n\":1,\"what\":\"x\"}"},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}}},
+    /* The node was lost first: free. */
+    {"restart_count",
+     PASS,
+     "0 after 2 rounds",
+     DARK,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1095000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"w\",\"n\":1,"
+       "\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":1095000000,\"targets\":[{\"what\":"
+       "\"worker\",\"name\":\"n1\",\"node\":\"n1\",\"pid\":111}]}\n{\"seq\":0,\"t\":1095001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"w\",\"n\":1,\"what\":\"x\"}"}}},
+    {"restart_count",
+     FAIL,
+     "1 on all 2 workers of round 2",
+     DARK,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1095000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"w\",\"n\":1,"
+       "\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":1095000000,\"targets\":[{\"what\":"
+       "\"worker\",\"name\":\"n1\",\"node\":\"n1\",\"pid\":111}]}\n{\"seq\":0,\"t\":1095001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"w\",\"n\":1,\"what\":\"x\"}"},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}}},
+    /* A node that comes or leaves costs nothing. */
+    {"restart_count",
+     PASS,
+     "0 after 2 rounds",
+     DARK,
+     {{"\"dark\"", NULL, "node-poweroff", "node-start"},
+      {"\"dark\"", NULL, "\"ends_node\":true", "\"ends_node\":false"},
+      {"\"dark\"", NULL, "\"node\":\"n2\"", "\"node\":\"n3\""}}},
+    {"restart_count",
+     FAIL,
+     "1 on all 2 workers of round 2",
+     DARK,
+     {{"\"dark\"", NULL, "node-poweroff", "node-start"},
+      {"\"dark\"", NULL, "\"ends_node\":true", "\"ends_node\":false"},
+      {"\"dark\"", NULL, "\"node\":\"n2\"", "\"node\":\"n3\""},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}}},
+    {"restart_count",
+     PASS,
+     "0 after 2 rounds",
+     DARK,
+     {{"\"dark\"", NULL, "node-poweroff", "node-leave"}}},
+    {"restart_count",
+     FAIL,
+     "1 on all 2 workers of round 2",
+     DARK,
+     {{"\"dark\"", NULL, "node-poweroff", "node-leave"},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}}},
+    /* Without a fault that explains it the price is not known, but it is one at most. */
+    {"restart_count", PASS, "0 after 2 rounds", DARK, {{"\"dark\"", NULL, "", NULL}}},
+    {"restart_count",
+     PASS,
+     "1 after 2 rounds",
+     DARK,
+     {{"\"dark\"", NULL, "", NULL},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}}},
+    {"restart_count",
+     FAIL,
+     "2 on all 2 workers of round 2",
+     DARK,
+     {{"\"dark\"", NULL, "", NULL},
+      {"\"RANKRUN_ROUND\":\"2\"", NULL, "COUNT\":\"0\"", "COUNT\":\"2\""}}},
+    /* A spare that is lost changes nothing about the price of a worker. */
+    {"restart_count",
+     PASS,
+     "1 after 2 rounds",
+     KILLED,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1060000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"s\",\"n\":1,"
+       "\"fault\":\"node-kill\",\"ends_node\":true,\"t0\":1060000000,\"targets\":[{\"what\":"
+       "\"node\",\"name\":\"n7\",\"node\":\"n7\",\"pid\":0}]}\n{\"seq\":0,\"t\":1060001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"s\",\"n\":1,\"what\":\"x\"}"}}},
+    {"restart_count",
+     FAIL,
+     "0 on all 2 workers of round 2",
+     KILLED,
+     {{"\"steady\"", NULL, NULL,
+       "{\"t\":1060000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"s\",\"n\":1,"
+       "\"fault\":\"node-kill\",\"ends_node\":true,\"t0\":1060000000,\"targets\":[{\"what\":"
+       "\"node\",\"name\":\"n7\",\"node\":\"n7\",\"pid\":0}]}\n{\"seq\":0,\"t\":1060001000,"
+       "\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"s\",\"n\":1,\"what\":\"x\"}"},
+      {"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"0\""}}},
+    /* It never goes back, and it starts at none. */
+    {"restart_count",
+     FAIL,
+     "1 in round 1, the first that was complete",
+     KILLED,
+     {{"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"x\""},
+      {"\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""},
+      {"\"argv0\"", NULL, "COUNT\":\"x\"", "COUNT\":\"0\""}}},
+};
+
+enum { PRICES = sizeof(prices) / sizeof(*prices) };
