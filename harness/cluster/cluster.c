@@ -29,6 +29,7 @@ static void become(const char *verb, int control) __attribute__((noreturn));
 static void become(const char *verb, int control) {
     char *argv[] = {"rankquake", (char *)(uintptr_t)verb, "3", NULL};
     namespace_die_with_parent();
+    setsid(); /* Ctrl-C is the harness's to handle */
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0 && null != CONTROL_FD)
         dup2(null, STDIN_FILENO);
@@ -123,7 +124,10 @@ int cluster_up(struct cluster *c, struct err *err) {
 }
 
 void cluster_failed(struct cluster *c, const struct err *err) {
-    if (c->cb.failed && !c->going_down)
+    if (c->has_failed || c->going_down)
+        return;
+    c->has_failed = true; /* what follows from it says nothing new */
+    if (c->cb.failed)
         c->cb.failed(c->arg, err);
 }
 

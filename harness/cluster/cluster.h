@@ -47,7 +47,7 @@ struct cluster_callbacks {
     void (*counters)(void *arg, struct node *n,
                      const struct wire_counters *c);  /* to cluster_count */
     void (*counted)(void *arg);                       /* after the last of them */
-    void (*failed)(void *arg, const struct err *err); /* the harness or the host broke: give up */
+    void (*failed)(void *arg, const struct err *err); /* the harness or the host broke: once */
     /* All nodes are down and the wire has ended. left: what is still there, NULL-ended; empty: none
      */
     void (*down)(void *arg, const char *const *left);

@@ -95,8 +95,10 @@ static int send_ready(struct helper *h, struct err *err) {
 
 static void on_setup(struct helper *h, struct message *m) {
     struct err err;
+    mode_t callers = umask(022); /* what is made here is for every user of the node */
     if (node_setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
+    umask(callers);
 }
 
 static void on_net(struct helper *h, struct message *m) {

@@ -95,7 +95,6 @@ static int setup_all(const struct json *setup, const struct names *keep, const s
 
 int node_setup(const struct json *setup, struct err *err) {
     struct names keep = names_of(json_get(setup, "keep")), dirs = names_of(json_get(setup, "dirs"));
-    umask(022);
     int r = setup_all(setup, &keep, &dirs, err);
     free(keep.v);
     free(dirs.v);

@@ -49,7 +49,7 @@ struct cluster {
     struct node **nodes;
     size_t nodes_n;
     struct wire_link wire;
-    bool going_down, is_down;
+    bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
 
