@@ -138,8 +138,9 @@ static int refused(const struct bootstrap *b, const struct answer *a, const char
     }
 }
 
-/* One attempt to join. -EAGAIN: another may succeed. */
-static int call(struct bootstrap *b, const struct link_address *master, struct err *err) {
+/* One attempt to join. -EAGAIN: another may succeed. An attempt that is cut off by the deadline
+ * leaves standing what the one before it has learnt. */
+static int call(struct bootstrap *b, const struct link_address *master, struct err *why) {
     const struct bootstrap_request *q = &b->request;
     struct door_hello h = {.magic = DOOR_MAGIC,
                            .purpose = DOOR_JOIN,
@@ -161,10 +162,10 @@ static int call(struct bootstrap *b, const struct link_address *master, struct e
         return 0;
     }
     if (r == 0)
-        r = a.magic == DOOR_MAGIC ? refused(b, &a, name, err)
-                                  : err_say(err, -EAGAIN, "at %s listens something else", name);
-    else if (r != -ECANCELED)
-        err_set(err, r, "rank 0 at %s does not answer", name);
+        r = a.magic == DOOR_MAGIC ? refused(b, &a, name, why)
+                                  : err_say(why, -EAGAIN, "at %s listens something else", name);
+    else if (r != -ECANCELED && !(r == -ETIMEDOUT && why->code))
+        err_set(why, r, "rank 0 at %s does not answer", name);
     link_close(&fd);
     return r == -ECANCELED || r == -ESTALE || r == -EINVAL || r == -EEXIST ? r : -EAGAIN;
 }
@@ -174,24 +175,26 @@ static int call(struct bootstrap *b, const struct link_address *master, struct e
 static int join(struct bootstrap *b, struct err *err) {
     const struct bootstrap_request *q = &b->request;
     struct link_address master;
-    int r = door_open(&b->group.door, 0, err);
+    struct err why = {0};
+    int r = door_open(&b->group.door, 0, &why);
     while (r == 0 || r == -EAGAIN) {
-        r = link_resolve(q->master_addr, q->master_port, &master, err);
+        struct link_wait pause = {.deadline_ns = deadline_in_ns(RETRY_NS),
+                                  .wake_fd = q->wait.wake_fd};
+        r = link_resolve(q->master_addr, q->master_port, &master, &why);
         if (r == 0)
-            r = call(b, &master, err);
+            r = call(b, &master, &why);
         if (r == 0) {
             b->group.peers[0] = master;
             return 0;
         }
-        if (r != -EAGAIN)
-            return r;
-        struct link_wait pause = {.deadline_ns = deadline_in_ns(RETRY_NS),
-                                  .wake_fd = q->wait.wake_fd};
-        if (deadline_now_ns() >= q->wait.deadline_ns)
-            return err_wrap(err, "no group within the deadline: ");
-        if (link_ready(-1, 0, &pause) == -ECANCELED)
-            return -ECANCELED;
+        if (r == -EAGAIN && deadline_now_ns() >= q->wait.deadline_ns) {
+            err_wrap(&why, "no group within the deadline: ");
+            r = -ETIMEDOUT;
+        } else if (r == -EAGAIN && link_ready(-1, 0, &pause) == -ECANCELED)
+            r = -ECANCELED;
     }
+    if (err && r != -ECANCELED)
+        *err = why;
     return r;
 }
 

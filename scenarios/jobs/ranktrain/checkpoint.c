@@ -64,7 +64,7 @@ static int load_step(const struct checkpoint_place *p, int dir, int64_t step, st
     if (r == 0)
         r = load_file(dir, step, &m.files[1], ret->velocity, err);
     if (r == 0 && m.seed != p->seed)
-        return err_say(err, -EINVAL,
+        return err_say(err, -EXDEV,
                        "it was trained with --seed=%lld, not %lld: use another --checkpoint-dir",
                        (long long)m.seed, (long long)p->seed);
     if (r == 0)
@@ -85,11 +85,11 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
                                                        (unsigned long long)max_step)
                                              : load_step(p, dir, steps[i], ret, &why);
         checkpoint_dir_name(steps[i], name);
-        if (r == -EINVAL)
+        if (r == -EXDEV)
             found = err_say(err, r, "%s/%s: %s", p->dir, name, why.msg);
         if (r == 0)
             found = 1;
-        if (r == 0 || r == -EINVAL)
+        if (r == 0 || r == -EXDEV)
             break;
         snprintf(sentence, sizeof(sentence), "ignored %s/%s: %s", p->dir, name, why.msg);
         ignored(arg, sentence);

@@ -24,7 +24,7 @@ typedef void checkpoint_ignored_fn(void *arg, const char *sentence);
 
 /* Loads the newest complete checkpoint that is not beyond max_step and not written by a higher
  * round of the same run. Returns 1 and its path, 0 when there is none, or an error: the directory
- * cannot be read, or the checkpoint is of another training (-EINVAL). */
+ * cannot be read, or the checkpoint is of another training (-EXDEV). */
 int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err);

@@ -105,8 +105,10 @@ int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct 
     struct manifest m;
     r = manifest_read(text, n, &m, err);
     free(text);
-    if (r < 0)
-        return err_wrap(err, MANIFEST_NAME ": ");
+    if (r < 0) {
+        err_wrap(err, MANIFEST_NAME ": ");
+        return r;
+    }
     if (m.step != step)
         return err_say(err, -EBADMSG, MANIFEST_NAME ": it is of step %lld", (long long)m.step);
     *ret = m;

@@ -153,9 +153,9 @@ static int late(const struct ring *r, struct err *err) {
     double s = (double)(r->deadline_ns - r->started_ns) / 1e9;
     if (!whole(&r->in))
         return err_say(err, -ETIMEDOUT,
-                       "rank %d at %s sent nothing more for a collective within %g s", r->prev_rank,
-                       r->prev_name, s);
-    return err_say(err, -ETIMEDOUT, "rank %d at %s took nothing more of a collective within %g s",
+                       "rank %d at %s sent nothing more for a collective within %.3g s",
+                       r->prev_rank, r->prev_name, s);
+    return err_say(err, -ETIMEDOUT, "rank %d at %s took nothing more of a collective within %.3g s",
                    r->next_rank, r->next_name, s);
 }
 

@@ -1,0 +1,97 @@
+/* Runs a program as the ranks of one world on loopback and says how each ended.
+ *
+ *     spawn_world WORLD ROUND SIGNAL RANK STEP -- PROGRAM [ARG...]
+ *
+ * When rank 0 prints a line "step STEP ..." the RANK gets SIGNAL (0: never); one that was stopped
+ * is killed when rank 0 has ended. Everything the ranks
+ * print is passed on; then one line per rank follows, "rank 2 exit 1" or "rank 2 signal 9". Ends
+ * with everything it started when it takes longer than 100 s. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WORLD_MAX = 16 };
+
+static int free_port(void) {
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t length = sizeof(a);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    bind(fd, (struct sockaddr *)&a, sizeof(a));
+    getsockname(fd, (struct sockaddr *)&a, &length);
+    close(fd);
+    return ntohs(a.sin_port);
+}
+
+static void set(const char *name, int value) {
+    char text[16];
+    snprintf(text, sizeof(text), "%d", value);
+    setenv(name, text, 1);
+}
+
+static pid_t start(int rank, int out, char **argv) {
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    set("RANK", rank);
+    set("LOCAL_RANK", rank);
+    if (out >= 0)
+        dup2(out, STDOUT_FILENO);
+    execv(argv[0], argv);
+    fprintf(stderr, "%s: %s\n", argv[0], strerror(errno));
+    _exit(127);
+}
+
+/* Passes on what rank 0 prints; sends the signal at its line. */
+static void follow(FILE *f, int step, int signo, pid_t victim) {
+    char line[512], want[32];
+    bool sent = false;
+    snprintf(want, sizeof(want), "step %d ", step);
+    while (fgets(line, sizeof(line), f)) {
+        fputs(line, stdout);
+        if (signo && !sent && strncmp(line, want, strlen(want)) == 0)
+            sent = kill(victim, signo) == 0;
+    }
+}
+
+int main(int argc, char **argv) {
+    pid_t pids[WORLD_MAX];
+    int out[2], status[WORLD_MAX];
+    if (argc < 8 || strcmp(argv[6], "--") != 0)
+        return 64;
+    int world = atoi(argv[1]), signo = atoi(argv[3]), rank = atoi(argv[4]), step = atoi(argv[5]);
+    if (world < 1 || world > WORLD_MAX || pipe2(out, O_CLOEXEC) < 0)
+        return 64;
+    alarm(100);
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    set("WORLD_SIZE", world);
+    set("MASTER_PORT", free_port());
+    setenv("MASTER_ADDR", "127.0.0.1", 1);
+    setenv("RANKRUN_ROUND", argv[2], 1);
+    setenv("TORCHELASTIC_RUN_ID", "test", 1);
+    for (int i = 0; i < world; i++)
+        pids[i] = start(i, i == 0 ? out[1] : -1, argv + 7);
+    close(out[1]);
+    FILE *f = fdopen(out[0], "r");
+    follow(f, step, signo, pids[rank]);
+    fclose(f);
+    if (signo == SIGSTOP)
+        kill(pids[rank], SIGKILL);
+    for (int i = 0; i < world; i++)
+        while (waitpid(pids[i], &status[i], 0) < 0 && errno == EINTR)
+            continue;
+    for (int i = 0; i < world; i++)
+        printf("rank %d %s %d\n", i, WIFSIGNALED(status[i]) ? "signal" : "exit",
+               WIFSIGNALED(status[i]) ? WTERMSIG(status[i]) : WEXITSTATUS(status[i]));
+    return 0;
+}

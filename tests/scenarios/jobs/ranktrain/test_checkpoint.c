@@ -1,0 +1,228 @@
+#include "scenarios/jobs/ranktrain/checkpoint.h"
+#include "scenarios/jobs/ranktrain/checkpoint_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* A place of its own, a state of it, and what was said about checkpoints passed over. */
+struct scene {
+    char dir[64], said[4096];
+    struct checkpoint_place place;
+    struct rankquake q;
+    struct state state, loaded;
+    char path[PATH_MAX];
+    struct err err;
+};
+
+static int scene_setup(void **state) {
+    struct scene *s = calloc(1, sizeof(*s));
+    snprintf(s->dir, sizeof(s->dir), "/tmp/test-checkpoint-XXXXXX");
+    if (!mkdtemp(s->dir))
+        return -1;
+    s->place = (struct checkpoint_place){
+        .dir = s->dir, .run_id = "job", .round = 2, .seed = 1, .world = 4, .keep = 3};
+    s->q.fd = -1;
+    *state = s;
+    return 0;
+}
+
+static int scene_teardown(void **state) {
+    struct scene *s = *state;
+    int dir = open(s->dir, O_RDONLY | O_DIRECTORY);
+    DIR *d = fdopendir(dir);
+    for (struct dirent *e; (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            checkpoint_dir_remove(dir, e->d_name);
+    closedir(d);
+    rmdir(s->dir);
+    free(s);
+    return 0;
+}
+
+static void hear(void *arg, const char *sentence) {
+    struct scene *s = arg;
+    size_t n = strlen(s->said);
+    snprintf(s->said + n, sizeof(s->said) - n, "%s\n", sentence);
+}
+
+static void save(struct scene *s, uint64_t step) {
+    s->state.step = step;
+    for (int i = 0; i < LENET_PARAMETERS; i++) {
+        s->state.weights[i] = (float)i + (float)step;
+        s->state.velocity[i] = (float)i - (float)step;
+    }
+    assert_int_equal(checkpoint_save(&s->place, &s->state, &s->q, &s->err), 0);
+}
+
+static int load(struct scene *s) {
+    s->said[0] = 0;
+    return checkpoint_load(&s->place, 1000, &s->loaded, s->path, hear, s, &s->err);
+}
+
+static void damage(struct scene *s, uint64_t step, const char *file, long at) {
+    char path[256], byte;
+    snprintf(path, sizeof(path), "%s/step-%08llu/%s", s->dir, (unsigned long long)step, file);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= 1;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    close(fd);
+}
+
+static int steps(struct scene *s, int64_t ret[8]) {
+    int64_t *list;
+    int dir = open(s->dir, O_RDONLY | O_DIRECTORY);
+    int n = checkpoint_dir_steps(dir, &list, &s->err);
+    close(dir);
+    memcpy(ret, list, (size_t)(n < 8 ? n : 8) * sizeof(*ret));
+    free(list);
+    return n;
+}
+
+static void test_an_empty_place_has_no_checkpoint(void **state) {
+    assert_int_equal(load(*state), 0);
+}
+
+static void test_the_newest_is_loaded_as_it_was_saved(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    save(s, 50);
+    assert_int_equal(load(s), 1);
+    assert_memory_equal(&s->loaded, &s->state, sizeof(s->state));
+    assert_non_null(strstr(s->path, "/step-00000050"));
+    assert_string_equal(s->said, "");
+}
+
+static void test_only_the_newest_few_are_kept(void **state) {
+    struct scene *s = *state;
+    int64_t left[8];
+    for (uint64_t step = 10; step <= 50; step += 10)
+        save(s, step);
+    assert_int_equal(steps(s, left), 3);
+    assert_int_equal(left[0], 50);
+    assert_int_equal(left[2], 30);
+}
+
+static void test_a_damaged_one_is_passed_over_and_named(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    save(s, 50);
+    save(s, 75);
+    damage(s, 75, "velocity.f32", 246823);
+    damage(s, 50, "manifest.json", 0);
+    assert_int_equal(load(s), 1);
+    assert_int_equal(s->loaded.step, 25);
+    assert_non_null(strstr(s->said, "step-00000075: velocity.f32 has sha256"));
+    assert_non_null(strstr(s->said, "step-00000050: manifest.json"));
+}
+
+static void test_an_interrupted_write_is_no_checkpoint_and_is_swept(void **state) {
+    struct scene *s = *state;
+    char path[256];
+    save(s, 25);
+    snprintf(path, sizeof(path), "%s/.step-00000050.round-1.pid-17", s->dir);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(load(s), 1);
+    assert_int_equal(s->loaded.step, 25);
+    save(s, 75);
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_a_higher_rounds_checkpoint_is_not_for_a_lower_one(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    s->place.round = 3;
+    save(s, 50);
+    s->place.round = 2;
+    assert_int_equal(load(s), 1);
+    assert_int_equal(s->loaded.step, 25);
+    assert_non_null(strstr(s->said, "written by round 3"));
+    s->place.run_id = "another";
+    assert_int_equal(load(s), 1);
+    assert_int_equal(s->loaded.step, 50);
+}
+
+static void test_a_writer_of_an_older_round_is_kept_out(void **state) {
+    struct scene *s = *state;
+    int64_t left[8];
+    s->place.round = 3;
+    save(s, 50);
+    s->place.round = 2;
+    s->state.step = 75;
+    assert_int_equal(checkpoint_save(&s->place, &s->state, &s->q, &s->err), -ESTALE);
+    assert_int_equal(steps(s, left), 1);
+    assert_int_equal(left[0], 50);
+}
+
+static void test_a_damaged_one_is_replaced_when_its_step_comes_again(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    damage(s, 25, "weights.f32", 5);
+    assert_int_equal(load(s), 0);
+    save(s, 25);
+    save(s, 25);
+    assert_int_equal(load(s), 1);
+    assert_memory_equal(&s->loaded, &s->state, sizeof(s->state));
+}
+
+static void test_another_seeds_checkpoint_stops_the_run(void **state) {
+    struct scene *s = *state;
+    save(s, 25);
+    s->place.seed = 2;
+    assert_int_equal(load(s), -EXDEV);
+    assert_non_null(strstr(s->err.msg, "--seed=1"));
+}
+
+static void test_one_beyond_the_last_step_is_passed_over(void **state) {
+    struct scene *s = *state;
+    save(s, 1000);
+    save(s, 1001);
+    assert_int_equal(load(s), 1);
+    assert_int_equal(s->loaded.step, 1000);
+    assert_non_null(strstr(s->said, "beyond the last step"));
+}
+
+static void test_a_place_that_cannot_be_made_is_named(void **state) {
+    struct scene *s = *state;
+    s->place.dir = "/proc/self/none";
+    assert_true(load(s) < 0);
+    assert_non_null(strstr(s->err.msg, "/proc/self/none"));
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_an_empty_place_has_no_checkpoint, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_the_newest_is_loaded_as_it_was_saved, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_only_the_newest_few_are_kept, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_one_is_passed_over_and_named, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_an_interrupted_write_is_no_checkpoint_and_is_swept,
+                                        scene_setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(test_a_higher_rounds_checkpoint_is_not_for_a_lower_one,
+                                        scene_setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(test_a_writer_of_an_older_round_is_kept_out, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_a_damaged_one_is_replaced_when_its_step_comes_again,
+                                        scene_setup, scene_teardown),
+        cmocka_unit_test_setup_teardown(test_another_seeds_checkpoint_stops_the_run, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_one_beyond_the_last_step_is_passed_over, scene_setup,
+                                        scene_teardown),
+        cmocka_unit_test_setup_teardown(test_a_place_that_cannot_be_made_is_named, scene_setup,
+                                        scene_teardown),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,239 @@
+/* Bootstrap, door and ring, each rank a thread of the test on loopback. */
+#include "scenarios/jobs/ranktrain/bootstrap.h"
+#include "scenarios/jobs/ranktrain/collective.h"
+#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/draw.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+enum { SUMS = 1001, ROUNDS = 3 };
+
+struct member {
+    pthread_t thread;
+    struct bootstrap_request request;
+    bool silent;   /* joins and opens, then takes no part in the collective */
+    bool vanishes; /* the same, then ends */
+    int64_t limit_ns;
+    int joined, summed;
+    int64_t data[SUMS], shared;
+    struct err err;
+    pthread_barrier_t *finish;
+};
+
+/* A port nobody listens on, as far as one can know. */
+static int free_port(void) {
+    struct door d;
+    struct err err;
+    assert_int_equal(door_open(&d, 0, &err), 0);
+    int port = link_port(d.listener);
+    door_close(&d);
+    return port;
+}
+
+static int64_t value(int rank, int i) {
+    uint64_t state = (uint64_t)(rank * 100000 + i);
+    return (int64_t)draw_u64(&state) / 64;
+}
+
+static int sum_once(struct member *m, void *ring) {
+    for (int i = 0; i < SUMS; i++)
+        m->data[i] = value(m->request.rank, i);
+    int r = collective_tcp_ring.start(ring, m->data, SUMS, deadline_in_ns(m->limit_ns), &m->err);
+    while (r == 0)
+        r = collective_tcp_ring.poll(ring, 50, &m->err);
+    return r;
+}
+
+static void *member_run(void *arg) {
+    struct member *m = arg;
+    struct bootstrap b;
+    void *ring = NULL;
+    m->joined = bootstrap_join(&b, &m->request, &m->err);
+    if (m->joined == 0)
+        m->joined = bootstrap_share(&b, &m->shared, sizeof(m->shared), &m->err);
+    if (m->joined == 0)
+        m->joined = collective_tcp_ring.open(&ring, &b.group, &m->request.wait, &m->err);
+    bootstrap_end(&b);
+    for (int i = 0; ring && i < ROUNDS && !m->silent && m->summed >= 0; i++)
+        m->summed = sum_once(m, ring);
+    if (ring && m->summed < 0)
+        collective_tcp_ring.abort(ring);
+    if (m->finish && !m->vanishes)
+        pthread_barrier_wait(m->finish);
+    collective_tcp_ring.close(ring);
+    return NULL;
+}
+
+static void members_init(struct member *m, int world) {
+    int port = free_port();
+    for (int i = 0; i < world; i++) {
+        m[i] = (struct member){.limit_ns = INT64_C(20000000000), .shared = i == 0 ? 4711 : 0};
+        m[i].request = (struct bootstrap_request){
+            .rank = i,
+            .world = world,
+            .master_addr = "127.0.0.1",
+            .master_port = port,
+            .run_id = "job",
+            .round = 5,
+            .wait = {.deadline_ns = deadline_in_ns(INT64_C(20000000000)), .wake_fd = -1}};
+    }
+}
+
+static void members_run(struct member *m, int world) {
+    for (int i = 0; i < world; i++)
+        assert_int_equal(pthread_create(&m[i].thread, NULL, member_run, &m[i]), 0);
+    for (int i = 0; i < world; i++)
+        pthread_join(m[i].thread, NULL);
+}
+
+static void test_every_rank_gets_the_sum_at_every_world_size(void **state) {
+    (void)state;
+    static struct member m[SHARDS];
+    for (int world = 1; world <= SHARDS; world++) {
+        members_init(m, world);
+        members_run(m, world);
+        for (int r = 0; r < world; r++) {
+            assert_int_equal(m[r].joined, 0);
+            assert_int_equal(m[r].summed, 1);
+            assert_int_equal(m[r].shared, 4711);
+        }
+        for (int i = 0; i < SUMS; i++) {
+            int64_t sum = 0;
+            for (int r = 0; r < world; r++)
+                sum += value(r, i);
+            for (int r = 0; r < world; r++)
+                assert_true(m[r].data[i] == sum);
+        }
+    }
+}
+
+static void test_a_peer_that_says_nothing_is_named_at_the_deadline(void **state) {
+    (void)state;
+    static struct member m[3];
+    pthread_barrier_t finish;
+    pthread_barrier_init(&finish, NULL, 3);
+    members_init(m, 3);
+    m[1].silent = true;
+    m[2].limit_ns = INT64_C(300000000);
+    for (int i = 0; i < 3; i++)
+        m[i].finish = &finish;
+    members_run(m, 3);
+    assert_int_equal(m[2].summed, -ETIMEDOUT);
+    assert_non_null(strstr(m[2].err.msg, "rank 1 at 127.0.0.1:"));
+    assert_int_equal(m[0].summed, -ECONNRESET); /* rank 2 has given up */
+    pthread_barrier_destroy(&finish);
+}
+
+static void test_a_peer_that_goes_is_named_at_once(void **state) {
+    (void)state;
+    static struct member m[2];
+    members_init(m, 2);
+    m[1].silent = m[1].vanishes = true;
+    members_run(m, 2);
+    /* It may have gone before rank 0 was through with connecting. */
+    assert_int_equal(m[0].joined ? m[0].joined : m[0].summed, -ECONNRESET);
+    assert_non_null(strstr(m[0].err.msg, "rank 1 at 127.0.0.1:"));
+}
+
+static void test_a_worker_of_an_older_round_is_told_so(void **state) {
+    (void)state;
+    static struct member m[2];
+    members_init(m, 2);
+    m[1].request.round = 4;
+    m[0].request.wait.deadline_ns = deadline_in_ns(INT64_C(500000000));
+    members_run(m, 2);
+    assert_int_equal(m[1].joined, -ESTALE);
+    assert_non_null(strstr(m[1].err.msg, "round 4 is over"));
+    assert_int_equal(m[0].joined, -ETIMEDOUT);
+    assert_non_null(strstr(m[0].err.msg, "for rank 1"));
+}
+
+static void test_a_worker_with_other_options_is_refused(void **state) {
+    (void)state;
+    static struct member m[2];
+    members_init(m, 2);
+    m[1].request.job[0] = 1;
+    m[0].request.wait.deadline_ns = deadline_in_ns(INT64_C(500000000));
+    members_run(m, 2);
+    assert_int_equal(m[1].joined, -EINVAL);
+    assert_non_null(strstr(m[1].err.msg, "other options"));
+}
+
+static void test_a_worker_of_another_job_waits_for_its_own(void **state) {
+    (void)state;
+    static struct member m[2];
+    members_init(m, 2);
+    m[1].request.run_id = "another";
+    m[0].request.wait.deadline_ns = deadline_in_ns(INT64_C(1000000000));
+    m[1].request.wait.deadline_ns = deadline_in_ns(INT64_C(500000000));
+    members_run(m, 2);
+    assert_int_equal(m[1].joined, -ETIMEDOUT);
+    assert_non_null(strstr(m[1].err.msg, "another job"));
+    assert_int_equal(m[0].joined, -ETIMEDOUT);
+}
+
+static void test_a_wait_can_be_called_off(void **state) {
+    (void)state;
+    static struct member m[2];
+    int pipe_fd[2];
+    assert_int_equal(pipe(pipe_fd), 0);
+    assert_int_equal(write(pipe_fd[1], "x", 1), 1);
+    members_init(m, 2);
+    for (int i = 0; i < 2; i++)
+        m[i].request.wait.wake_fd = pipe_fd[0];
+    members_run(m, 2);
+    assert_int_equal(m[0].joined, -ECANCELED);
+    assert_int_equal(m[1].joined, -ECANCELED);
+    close(pipe_fd[0]);
+    close(pipe_fd[1]);
+}
+
+static void test_strangers_at_the_door_keep_nobody_waiting(void **state) {
+    (void)state;
+    struct door d;
+    struct err err;
+    struct link_wait w = {.deadline_ns = deadline_in_ns(INT64_C(5000000000)), .wake_fd = -1};
+    struct link_address to;
+    struct door_hello hello = {.magic = DOOR_MAGIC, .rank = 3}, heard;
+    int callers[3], gone;
+    assert_int_equal(door_open(&d, 0, &err), 0);
+    assert_int_equal(link_resolve("127.0.0.1", link_port(d.listener), &to, &err), 0);
+    for (int i = 0; i < 3; i++)
+        callers[i] = link_connect(&to, &w);
+    assert_int_equal(link_send(callers[1], "GET / HTTP/1.1\r\n", 16, &w), 0);
+    assert_int_equal(link_send(callers[2], &hello, sizeof(hello), &w), 0);
+    int fd = door_wait(&d, &w, NULL, 0, &heard, &gone);
+    assert_true(fd >= 0);
+    assert_int_equal(heard.rank, 3);
+    assert_int_equal(d.n, 1); /* the silent one */
+    char byte;
+    assert_int_equal(link_receive(callers[1], &byte, 1, &w), -ECONNRESET);
+    close(fd);
+    for (int i = 0; i < 3; i++)
+        close(callers[i]);
+    door_close(&d);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_rank_gets_the_sum_at_every_world_size),
+        cmocka_unit_test(test_a_peer_that_says_nothing_is_named_at_the_deadline),
+        cmocka_unit_test(test_a_peer_that_goes_is_named_at_once),
+        cmocka_unit_test(test_a_worker_of_an_older_round_is_told_so),
+        cmocka_unit_test(test_a_worker_with_other_options_is_refused),
+        cmocka_unit_test(test_a_worker_of_another_job_waits_for_its_own),
+        cmocka_unit_test(test_a_wait_can_be_called_off),
+        cmocka_unit_test(test_strangers_at_the_door_keep_nobody_waiting),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,115 @@
+#include "scenarios/jobs/ranktrain/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static const char *const variables[] = {"RANK",
+                                        "WORLD_SIZE",
+                                        "MASTER_ADDR",
+                                        "MASTER_PORT",
+                                        "RANKRUN_ROUND",
+                                        "TORCHELASTIC_RUN_ID",
+                                        "TORCHELASTIC_RESTART_COUNT"};
+
+/* Parses words separated by blanks; environment is such words, NAME=value. */
+static int parse(const char *words, const char *environment, struct options *o, struct err *err) {
+    static char text[512], set[512];
+    char *argv[16] = {"ranktrain"}, *save;
+    int argc = 1;
+    for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+        unsetenv(variables[i]);
+    snprintf(set, sizeof(set), "%s", environment);
+    for (char *w = strtok_r(set, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(w, '=');
+        *value++ = 0;
+        setenv(w, value, 1);
+    }
+    snprintf(text, sizeof(text), "%s", words);
+    for (char *w = strtok_r(text, " ", &save); w; w = strtok_r(NULL, " ", &save))
+        argv[argc++] = w;
+    return options_parse(argc, argv, o, err);
+}
+
+static void test_without_launcher_it_is_rank_0_of_1(void **state) {
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("", "", &o, &err), 0);
+    assert_int_equal(o.rank, 0);
+    assert_int_equal(o.world, 1);
+    assert_int_equal(o.epochs, 3);
+    assert_int_equal(o.steps, 0);
+    assert_true(o.collective_ns == INT64_C(10000000000));
+}
+
+static void test_options_take_values_after_blank_or_equals(void **state) {
+    (void)state;
+    struct options o;
+    struct err err;
+    assert_int_equal(parse("--steps=400 --lr 0.1 --compute-ms 2.5 --collective-timeout=500ms "
+                           "--checkpoint-dir /x",
+                           "RANK=3 WORLD_SIZE=4 MASTER_ADDR=n0 MASTER_PORT=29500 RANKRUN_ROUND=7 "
+                           "TORCHELASTIC_RUN_ID=job",
+                           &o, &err),
+                     0);
+    assert_int_equal(o.steps, 400);
+    assert_true(o.lr == 0.1);
+    assert_int_equal(o.compute_ns, 2500000);
+    assert_int_equal(o.collective_ns, 500000000);
+    assert_string_equal(o.checkpoint_dir, "/x");
+    assert_int_equal(o.rank, 3);
+    assert_int_equal(o.round, 7);
+    assert_string_equal(o.run_id, "job");
+}
+
+static void test_bad_options_are_refused_with_their_name(void **state) {
+    (void)state;
+    static const struct {
+        const char *words, *environment, *says;
+    } bad[] = {
+        {"--steps=-1", "", "--steps=-1"},
+        {"--steps=1.5", "", "whole number"},
+        {"--steps=12x", "", "--steps=12x"},
+        {"--steps=nan", "", "--steps=nan"},
+        {"--steps", "", "needs a value"},
+        {"--steps=", "", "--steps is empty"},
+        {"--stops=1", "", "unknown option '--stops=1'"},
+        {"train", "", "unexpected argument 'train'"},
+        {"--help=1", "", "takes no value"},
+        {"--momentum=1", "", "--momentum=1"},
+        {"--checkpoint-every=0", "", "--checkpoint-every=0"},
+        {"--device=cuda", "", "CPU only"},
+        {"--device=tpu", "", "auto, cpu or cuda"},
+        {"--dist-backend=nccl", "", "tcp only"},
+        {"", "RANK=0", "WORLD_SIZE is not"},
+        {"", "RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "not below WORLD_SIZE"},
+        {"", "RANK=x WORLD_SIZE=2", "RANK=x"},
+        {"", "RANK=0 WORLD_SIZE=13", "at most 12 workers"},
+        {"", "RANK=0 WORLD_SIZE=2", "MASTER_ADDR and MASTER_PORT"},
+        {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct options o;
+        struct err err = {0};
+        assert_int_equal(parse(bad[i].words, bad[i].environment, &o, &err), -EINVAL);
+        if (!strstr(err.msg, bad[i].says))
+            fail_msg("'%s' does not say '%s'", err.msg, bad[i].says);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_without_launcher_it_is_rank_0_of_1),
+        cmocka_unit_test(test_options_take_values_after_blank_or_equals),
+        cmocka_unit_test(test_bad_options_are_refused_with_their_name),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

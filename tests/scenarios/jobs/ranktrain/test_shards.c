@@ -1,0 +1,32 @@
+#include "scenarios/jobs/ranktrain/shards.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static void test_every_shard_has_one_owner_at_every_world_size(void **state) {
+    (void)state;
+    for (int world = 1; world <= SHARDS; world++) {
+        int owners[SHARDS] = {0}, shards[SHARDS];
+        for (int rank = 0; rank < world; rank++) {
+            int n = shards_of(rank, world, shards);
+            assert_true(n >= SHARDS / world && n <= (SHARDS + world - 1) / world);
+            for (int i = 0; i < n; i++) {
+                owners[shards[i]]++;
+                assert_int_equal(shards[i], shards[0] + i);
+            }
+        }
+        for (int s = 0; s < SHARDS; s++)
+            assert_int_equal(owners[s], 1);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_shard_has_one_owner_at_every_world_size),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
