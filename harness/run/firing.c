@@ -77,24 +77,39 @@ static void record_error(struct act *a) {
 
 /* ---- evidence ---- */
 
-static bool felt_by_exit(const struct act *a) {
-    for (size_t i = 0; i < a->bound_n; i++)
-        if (!a->bound[i].exit_ns)
-            return false;
-    return true;
+static bool felt_by(const struct bound *b, const struct fault *f) {
+    bool dropped = b->dropped_in > 0 && b->dropped_out > 0;
+    if (f->evidence == EVIDENCE_FRAMES_DROPPED)
+        return dropped && (!f->ends_node || b->exit_ns);
+    return b->exit_ns;
 }
 
-static void note_felt(struct act *a) {
-    if (a->felt || !a->in_force || a->in_force < a->fired || !felt_by_exit(a))
-        return;
-    a->felt = true;
-    bool starts = a->plan->fault->evidence == EVIDENCE_AGENT_START;
-    struct json_writer *w = record_act(a, SOURCE_KERNEL, "fault-evidence");
-    json_put_string(w, "what", starts ? "the agent has exec'ed" : "the target has ended");
+static void record_felt(struct act *a) {
+    const struct fault *f = a->plan->fault;
+    bool wire = f->evidence == EVIDENCE_FRAMES_DROPPED;
+    struct json_writer *w = record_act(a, wire ? SOURCE_WIRE : SOURCE_KERNEL, "fault-evidence");
+    json_put_string(w, "what",
+                    wire                                  ? "the wire dropped its frames"
+                    : f->evidence == EVIDENCE_AGENT_START ? "the agent has exec'ed"
+                                                          : "the target has ended");
+    if (wire) {
+        json_put_i64(w, "dropped_in", a->bound[0].dropped_in);
+        json_put_i64(w, "dropped_out", a->bound[0].dropped_out);
+    }
     engine_recorded(a->owner->engine);
 }
 
-/* Which record shows that this target felt the fault. */
+static void note_felt(struct act *a) {
+    if (a->felt || a->in_force < a->fired)
+        return;
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (!felt_by(&a->bound[i], a->plan->fault))
+            return;
+    a->felt = true;
+    record_felt(a);
+}
+
+/* The record of a process that ended, or started, as this fault on this target wants it. */
 static bool shows(const struct bound *b, const struct fault *f, const struct record *r) {
     const char *node = node_plan(b->node)->name;
     if (f->evidence == EVIDENCE_AGENT_START)
@@ -105,19 +120,29 @@ static bool shows(const struct bound *b, const struct fault *f, const struct rec
     return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid;
 }
 
+static bool learn(struct bound *b, const struct fault *f, const struct record *r) {
+    if (r->source == SOURCE_WIRE && record_is(r, "wire") &&
+        str_eq(r->node, node_plan(b->node)->name)) {
+        b->dropped_in = json_get_i64(r->fields, "dropped_in", 0);
+        b->dropped_out = json_get_i64(r->fields, "dropped_out", 0);
+        return true;
+    }
+    if (b->exit_ns || !shows(b, f, r))
+        return false;
+    b->exit_ns = r->t_ns;
+    return true;
+}
+
 void act_seen(struct act *a, const struct record *r) {
     if (!a->fired || a->felt)
         return;
-    bool news = false;
-    for (size_t i = 0; i < a->bound_n; i++) {
-        struct bound *b = &a->bound[i];
-        if (!b->exit_ns && shows(b, a->plan->fault, r)) {
-            b->exit_ns = r->t_ns;
+    bool starts = a->plan->fault && a->plan->fault->evidence == EVIDENCE_AGENT_START, news = false;
+    for (size_t i = 0; i < a->bound_n; i++)
+        if (learn(&a->bound[i], a->plan->fault, r)) {
             news = true;
-            if (a->plan->fault->evidence == EVIDENCE_AGENT_START)
+            if (starts)
                 act_answered(a, NULL);
         }
-    }
     if (news)
         note_felt(a);
 }

@@ -9,7 +9,8 @@ struct bound {
     struct target target;
     struct node *node;
     const struct worker *worker; /* NULL: a node or an agent */
-    int64_t exit_ns;             /* seen to end since the fault fired; 0: not yet */
+    int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
+    int64_t dropped_in, dropped_out; /* frames, by the wire */
 };
 
 /* Fills ret with what the fault will hit now; returns how many, 0 when nothing matches. Draws from
