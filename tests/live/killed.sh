@@ -21,8 +21,20 @@ marked() {
         case $exe in "$BIN"/* | */ranktrain | */rankprobe | */rankrun | */rankquake) echo "$pid $exe" ;; esac
     done
 }
-namespaces() {
-    for p in /proc/[0-9]*; do readlink "$p/ns/net" 2>/dev/null; done | sort -u
+# The namespaces that processes of the run live in, and whether any process still lives in one of them.
+spaces=()
+note_spaces() {
+    local own pid exe
+    own=$(readlink /proc/self/ns/net)
+    mapfile -t spaces < <(marked | while read -r pid exe; do readlink "/proc/$pid/ns/net"; done |
+        grep -vxF "$own" | sort -u)
+    [ ${#spaces[@]} -gt 0 ] || { echo 'no namespaces were seen while it ran'; return 1; }
+}
+inhabited() {
+    local space
+    for space in ${spaces[@]+"${spaces[@]}"}; do
+        for p in /proc/[0-9]*/ns/net; do [ "$(readlink "$p" 2>/dev/null)" = "$space" ] && echo "$space $p"; done
+    done
 }
 # Waits for a condition that the kernel brings about; 10 s at most.
 nothing_left() {
@@ -31,7 +43,9 @@ nothing_left() {
         [ $SECONDS -lt $end ] || { echo "still there: $left"; return 1; }
         read -rt 0.05 <> <(:) || :
     done
-    [ "$(namespaces)" = "$before" ] || { echo "network namespaces differ from before"; return 1; }
+    left=$(inhabited)
+    [ -z "$left" ] || { echo "still inhabited: $left"; return 1; }
+    ! grep -F "$out" /proc/self/mountinfo || { echo "a mount is left"; return 1; }
     [ -z "$(ls -d /sys/fs/cgroup/unified/*rank* /dev/shm/*rank* 2>/dev/null)" ] || { echo "cgroups or shared memory left"; return 1; }
 }
 
@@ -51,7 +65,6 @@ start_until() { # PATTERN
 }
 
 BIN=$(cd "$BIN" && pwd)
-before=$(namespaces)
 "$BIN/rankquake" run "$scenario" --out "$TMPDIR/first" >"$TMPDIR/first.log" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$TMPDIR/first.log"; exit 77; }
@@ -66,6 +79,7 @@ for moment in 'round 1' 'node-poweroff' 'round 2'; do
         cat "$TMPDIR/log.$n"
         bad=1
     fi
+    note_spaces || bad=1
     kill -KILL $harness
     exec 7<&-
     wait $harness 2>/dev/null
@@ -73,6 +87,7 @@ for moment in 'round 1' 'node-poweroff' 'round 2'; do
 done
 
 start_until 'round 1' int || bad=1
+note_spaces || bad=1
 kill -INT $harness
 cat <&7 >>"$TMPDIR/log.int"
 exec 7<&-
