@@ -23,7 +23,13 @@ static int run(const struct options *o) {
     struct err err = {0};
     for (const char *const *line = o->notices; *line; line++)
         fprintf(stderr, "rankrun: %s\n", *line);
-    struct guard *guard = guard_new(o, &err);
+    struct worker_command command = {
+        .words = o->command,
+        .module = o->module,
+        .no_python = o->no_python,
+        .log_dir = o->log_dir,
+    };
+    struct guard *guard = guard_new(&command, &err);
     if (!guard)
         return fail(&err, 1);
     int code = agent_run(o, guard, &err);

@@ -48,7 +48,7 @@ struct options {
     int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */
 
     const char *log_dir; /* NULL: workers inherit stdout and stderr */
-    /* The program and its arguments, NULL-ended, as typed; workers/command.h makes argv of it. */
+    /* The program and its arguments, NULL-ended, as typed. */
     const char *const *command;
     bool module, no_python;
 

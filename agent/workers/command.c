@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,10 +30,10 @@ static bool is_in_path(const char *name) {
     return false;
 }
 
-static bool runs_by_itself(const struct options *o) {
-    const char *program = o->command[0];
-    if (o->no_python || o->module || str_ends(program, ".py"))
-        return o->no_python;
+static bool runs_by_itself(const struct worker_command *c) {
+    const char *program = c->words[0];
+    if (c->no_python || c->module || str_ends(program, ".py"))
+        return c->no_python;
     return strchr(program, '/') ? is_program(program) : is_in_path(program);
 }
 
@@ -72,21 +73,21 @@ static char *substitute(const char *s, int local_rank, struct arena *a) {
     return text;
 }
 
-char **command_make(const struct options *o, int local_rank, struct arena *a) {
+char **command_make(const struct worker_command *c, int local_rank, struct arena *a) {
     const char *python = getenv("PYTHON_EXEC");
     size_t n = 0, k = 0;
-    while (o->command[n])
+    while (c->words[n])
         n++;
     char **argv = arena_array(a, char *, n + 4);
-    bool bare = runs_by_itself(o);
+    bool bare = runs_by_itself(c);
     if (!bare) {
         argv[k++] = arena_strdup(a, python && python[0] ? python : "python3");
         argv[k++] = arena_strdup(a, "-u");
-        if (o->module)
+        if (c->module)
             argv[k++] = arena_strdup(a, "-m");
     }
     for (size_t i = 0; i < n; i++)
-        argv[k++] = i == 0 && bare ? arena_strdup(a, o->command[0])
-                                   : substitute(o->command[i], local_rank, a);
+        argv[k++] =
+            i == 0 && bare ? arena_strdup(a, c->words[0]) : substitute(c->words[i], local_rank, a);
     return argv;
 }

@@ -2,10 +2,10 @@
 #pragma once
 
 #include "agent/base/arena.h"
-#include "agent/options.h"
+#include "agent/workers/spec.h"
 
 /* Torchrun's rules: `${PYTHON_EXEC:-python3} -u [-m] PROGRAM ARGS`, or with --no-python as it
  * stands; and one of ours: a program that is no .py file and can be executed is run as it is.
  * ${local_rank} and $local_rank in the arguments become the number, $$ becomes $. NULL-ended, in
  * the arena. */
-char **command_make(const struct options *o, int local_rank, struct arena *a);
+char **command_make(const struct worker_command *c, int local_rank, struct arena *a);

@@ -1,6 +1,5 @@
 #include "agent/workers/guard.h"
 
-#include "agent/options.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -29,7 +28,7 @@ struct guarded {
 };
 
 struct guard {
-    const struct options *options;
+    const struct worker_command *command;
     struct process process;
     int sock; /* -1: the guard is dead */
     struct loop *loop;
@@ -102,11 +101,11 @@ static void watch_guard(struct guard *g) {
         g->readable = loop_fd(g->loop, g->sock, LOOP_READ, on_readable, g);
 }
 
-struct guard *guard_new(const struct options *o, struct err *err) {
+struct guard *guard_new(const struct worker_command *command, struct err *err) {
     struct guard *g = calloc(1, sizeof(*g));
     if (!g)
         abort();
-    g->options = o;
+    g->command = command;
     g->sock = -1;
     g->process = PROCESS_NONE;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -174,7 +173,7 @@ struct guard *guard_free(struct guard *g) {
 static void note_exec_failure(struct guard *g, int local_rank, int code) {
     struct arena a = {0};
     struct guarded *w = &g->workers[local_rank];
-    char **argv = command_make(g->options, local_rank, &a);
+    char **argv = command_make(g->command, local_rank, &a);
     snprintf(w->why, sizeof(w->why), "cannot execute %s: %s", argv[0], strerror(-code));
     arena_fini(&a);
     g->ev->exec_failed(g->arg, local_rank, w->why);
@@ -265,7 +264,7 @@ static void describe_worker(struct guard *g, const struct worker_spec *spec, int
                             struct arena *a, struct launch_worker *ret) {
     struct output_files files;
     output_files(&g->output, local_rank, &files);
-    ret->argv = command_make(g->options, local_rank, a);
+    ret->argv = command_make(g->command, local_rank, a);
     ret->env = env_make(spec, local_rank, files.error_json, a);
     ret->out = arena_strdup(a, files.out);
     ret->err = arena_strdup(a, files.err);
@@ -300,7 +299,7 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
                        g->group ? "the last group still lives" : "the guard is dead");
     int code = 0;
     if (!g->output_made)
-        code = output_init(&g->output, g->options->log_dir, spec->run_id, err);
+        code = output_init(&g->output, g->command->log_dir, spec->run_id, err);
     g->output_made = !code;
     if (!code)
         code = output_begin(&g->output, spec, err);

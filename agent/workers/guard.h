@@ -28,7 +28,6 @@
 
 struct guard;
 struct loop;
-struct options;
 
 #define GUARD_NAME "rankrun-guard"
 
@@ -62,9 +61,9 @@ bool guard_is_me(char **argv);
 /* The guard's own life; returns its exit code. */
 int guard_main(void);
 
-/* Starts a guard; returns at once, before it runs. o: the command and log directory (kept, the
- * caller's; may be set in place until the first start). NULL with err: could not fork. */
-struct guard *guard_new(const struct options *o, struct err *err);
+/* Starts a guard; returns before it is set up. command: the caller's, kept. NULL with err: could
+ * not fork or exec. */
+struct guard *guard_new(const struct worker_command *command, struct err *err);
 /* Puts it on the loop; before the first start. ev must outlive the guard. */
 void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev, void *arg);
 /* After `dead` (also from inside it): a new guard, which knows no deadline. */

@@ -9,6 +9,13 @@
 
 enum { WORKERS_MAX = 1024 }; /* on one node */
 
+/* The same in every round. */
+struct worker_command {
+    const char *const *words; /* the program and its arguments as typed, NULL-ended */
+    bool module, no_python;
+    const char *log_dir; /* NULL: workers inherit stdout and stderr */
+};
+
 struct worker_spec {
     /* The round: the same on every node. */
     const char *run_id;

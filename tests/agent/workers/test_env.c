@@ -1,6 +1,5 @@
 #include "agent/workers/env.h"
 
-#include "agent/options.h"
 #include "agent/sys/file.h"
 #include "agent/workers/command.h"
 #include "agent/workers/output.h"
@@ -107,9 +106,9 @@ static void test_what_the_user_has_set_is_left_alone(void **state) {
 
 /* argv joined by spaces. */
 static const char *command(bool no_python, bool module, const char *const *words) {
-    struct options o = {.command = words, .no_python = no_python, .module = module};
+    struct worker_command c = {.words = words, .no_python = no_python, .module = module};
     const char *line = "";
-    for (char **w = command_make(&o, 3, &arena); *w; w++)
+    for (char **w = command_make(&c, 3, &arena); *w; w++)
         line = arena_printf(&arena, "%s%s%s", line, *line ? " " : "", *w);
     return line;
 }

@@ -1,4 +1,4 @@
-/* Every test is an experiment of spawn_guard, in processes of its own. */
+/* Every test is an experiment of spawn_guard or spawn_guard_death, in processes of its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +9,10 @@
 
 static const char *self;
 
-static void experiment(const char *name) {
+static void experiment(const char *program, const char *name) {
     char command[512], said[512] = "";
-    snprintf(command, sizeof(command), "%.*sspawn_guard %s", (int)(strrchr(self, '/') + 1 - self),
-             self, name);
+    snprintf(command, sizeof(command), "%.*s%s %s", (int)(strrchr(self, '/') + 1 - self), self,
+             program, name);
     FILE *out = popen(command, "r");
     assert_non_null(out);
     if (!fgets(said, sizeof(said), out))
@@ -21,32 +21,46 @@ static void experiment(const char *name) {
     assert_int_equal(pclose(out), 0);
 }
 
-#define EXPERIMENT(function, name)                                                                 \
+#define EXPERIMENT(function, program, name)                                                        \
     static void function(void **state) {                                                           \
         (void)state;                                                                               \
-        experiment(name);                                                                          \
+        experiment(program, name);                                                                 \
     }
 
-EXPERIMENT(test_exit_codes_of_all_workers_come_back_and_the_group_is_reaped, "workers_exit")
-EXPERIMENT(test_each_worker_has_a_session_of_its_own, "own_session")
-EXPERIMENT(test_a_worker_that_is_told_to_stop_may_end_in_its_own_way, "stop_with_grace")
-EXPERIMENT(test_a_worker_that_ignores_the_signal_is_killed_after_the_grace, "stop_ignored")
-EXPERIMENT(test_a_second_stop_with_a_shorter_grace_shortens_it, "stop_shortened")
-EXPERIMENT(test_a_stopped_worker_still_hears_that_it_must_end, "stop_reaches_stopped")
-EXPERIMENT(test_a_user_signal_is_only_passed_on, "other_signals")
-EXPERIMENT(test_children_of_workers_are_gone_when_the_group_is_reaped, "grandchildren")
-EXPERIMENT(test_what_finished_workers_leave_behind_is_ended_too, "left_behind")
-EXPERIMENT(test_a_program_that_is_not_there_is_named_for_each_worker, "no_such_program")
-EXPERIMENT(test_the_error_file_of_a_worker_is_read, "error_file")
-EXPERIMENT(test_groups_started_and_stopped_again_and_again_leave_nothing, "again_and_again")
-EXPERIMENT(test_nothing_is_started_without_a_deadline_or_after_it, "deadline_passed")
-EXPERIMENT(test_the_guard_kills_at_the_fence_and_serves_the_next_round, "fence")
-EXPERIMENT(test_a_stopped_guard_dies_at_the_hard_deadline_with_its_workers, "guard_stopped")
-EXPERIMENT(test_a_killed_guard_takes_its_workers_and_their_children_along, "guard_killed")
-EXPERIMENT(test_a_killed_agent_leaves_nothing, "agent_killed")
-EXPERIMENT(test_a_killed_agent_wakes_a_stopped_guard, "agent_killed_guard_stopped")
-EXPERIMENT(test_a_stopped_agent_loses_its_workers_at_the_fence, "agent_stopped")
-EXPERIMENT(test_agent_guard_and_workers_all_stopped_die_by_the_kernels_timer, "all_stopped")
+EXPERIMENT(test_exit_codes_of_all_workers_come_back_and_the_group_is_reaped, "spawn_guard",
+           "workers_exit")
+EXPERIMENT(test_each_worker_has_a_session_of_its_own, "spawn_guard", "own_session")
+EXPERIMENT(test_a_worker_that_is_told_to_stop_may_end_in_its_own_way, "spawn_guard",
+           "stop_with_grace")
+EXPERIMENT(test_a_worker_that_ignores_the_signal_is_killed_after_the_grace, "spawn_guard",
+           "stop_ignored")
+EXPERIMENT(test_a_second_stop_with_a_shorter_grace_shortens_it, "spawn_guard", "stop_shortened")
+EXPERIMENT(test_a_stopped_worker_still_hears_that_it_must_end, "spawn_guard",
+           "stop_reaches_stopped")
+EXPERIMENT(test_a_user_signal_is_only_passed_on, "spawn_guard", "other_signals")
+EXPERIMENT(test_children_of_workers_are_gone_when_the_group_is_reaped, "spawn_guard",
+           "grandchildren")
+EXPERIMENT(test_what_finished_workers_leave_behind_is_ended_too, "spawn_guard", "left_behind")
+EXPERIMENT(test_a_program_that_is_not_there_is_named_for_each_worker, "spawn_guard",
+           "no_such_program")
+EXPERIMENT(test_the_error_file_of_a_worker_is_read, "spawn_guard", "error_file")
+EXPERIMENT(test_groups_started_and_stopped_again_and_again_leave_nothing, "spawn_guard",
+           "again_and_again")
+EXPERIMENT(test_nothing_is_started_without_a_deadline_or_after_it, "spawn_guard_death",
+           "deadline_passed")
+EXPERIMENT(test_the_guard_kills_at_the_fence_and_serves_the_next_round, "spawn_guard_death",
+           "fence")
+EXPERIMENT(test_a_stopped_guard_dies_at_the_hard_deadline_with_its_workers, "spawn_guard_death",
+           "guard_stopped")
+EXPERIMENT(test_a_killed_guard_takes_its_workers_and_their_children_along, "spawn_guard_death",
+           "guard_killed")
+EXPERIMENT(test_a_killed_agent_leaves_nothing, "spawn_guard_death", "agent_killed")
+EXPERIMENT(test_a_killed_agent_wakes_a_stopped_guard, "spawn_guard_death",
+           "agent_killed_guard_stopped")
+EXPERIMENT(test_a_stopped_agent_loses_its_workers_at_the_fence, "spawn_guard_death",
+           "agent_stopped")
+EXPERIMENT(test_agent_guard_and_workers_all_stopped_die_by_the_kernels_timer, "spawn_guard_death",
+           "all_stopped")
 
 int main(int argc, char **argv) {
     self = argv[0];
