@@ -60,6 +60,10 @@ static int page_new(struct observer *o, struct err *err) {
     return 0;
 }
 
+uint32_t observer_kind(const char *name) {
+    return UINT32_C(1) << rankquake_kind_of(name);
+}
+
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
     if (o->page->kinds == kinds && o->page->next_step == next_step)
         return;

@@ -44,6 +44,9 @@ struct observer *observer_free(struct observer *o); /* NULL is allowed; returns 
  */
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid);
 
+/* The bit of a kind of event, "step"; kinds that have none of their own share that of "other". */
+uint32_t observer_kind(const char *name);
+
 /* Which events make their sender wait: a bit per kind, and for steps the first one. */
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
 

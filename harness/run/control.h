@@ -3,7 +3,6 @@
 #pragma once
 
 #include "harness/run/run.h"
-#include "harness/verdict.h"
 
 /* The scenario without its timeline and what is expected of it; shares the memory of s. */
 struct scenario control_scenario(const struct scenario *s);

@@ -2,7 +2,6 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
-#include "scenarios/jobs/rankquake.h"
 
 /* ---- arming: which senders have to wait ---- */
 
@@ -15,14 +14,13 @@ static void arm(struct timeline *t) {
         if (a->state != ACT_LOOKING || !w->hold)
             continue;
         if (w->has_step && !a->step_met) {
-            kinds |= 1u << RANKQUAKE_STEP;
+            kinds |= observer_kind("step");
             next = (uint64_t)w->step < next ? (uint64_t)w->step : next;
         }
         if (w->has_event && !a->event_met)
-            kinds |= 1u << rankquake_kind_of(w->event);
+            kinds |= observer_kind(w->event);
     }
-    bool steps = kinds & (1u << RANKQUAKE_STEP) && next != UINT64_MAX;
-    observer_arm(t->engine->observer, kinds, steps ? next : 0);
+    observer_arm(t->engine->observer, kinds, next == UINT64_MAX ? 0 : next);
 }
 
 /* ---- one trigger ---- */

@@ -79,6 +79,9 @@ int node_recover(struct node *n, const struct fault *f, const struct target *t,
     recovered_n++;
     return 0;
 }
+uint32_t observer_kind(const char *name) {
+    return 1u << rankquake_kind_of(name);
+}
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
     o->kinds = kinds;
     o->next_step = next_step;
