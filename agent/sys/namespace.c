@@ -86,6 +86,7 @@ void namespace_die_with_parent(void) {
 }
 
 static int try_all(struct err *err) {
+    struct packet_port port;
     int r, ifindex, nl = -1;
     if ((r = mount_make_private(err)) || (r = mount_proc(err)) ||
         (r = nl = netlink_open_route(err)) < 0)
@@ -93,8 +94,8 @@ static int try_all(struct err *err) {
     struct netlink_veth veth = {.name = "p0", .peer_name = "eth0", .peer_netns = -1};
     if ((r = netlink_add_veth(nl, &veth, &ifindex, err)) == 0 &&
         (r = netlink_link_up(nl, ifindex, err)) == 0)
-        r = packet_port_open(ifindex, err);
-    return r < 0 ? r : 0;
+        r = packet_port_open(&port, ifindex, PACKET_QUEUE_AUTO, err);
+    return r;
 }
 
 /* Runs in a child; a new pid namespace begins with a child's child. */

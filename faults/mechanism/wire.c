@@ -1,7 +1,6 @@
 #include "faults/mechanism/wire.h"
 
 #include "agent/sys/netlink.h"
-#include "agent/sys/packet_port.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -18,7 +17,8 @@ struct port {
     int number;
     bool known; /* it has an address; the card may be gone */
     unsigned char mac[6];
-    int fd, ifindex; /* -1: the card is gone */
+    struct packet_port packets; /* closed: the card is gone */
+    int ifindex;                /* -1: likewise */
     struct loop_source *source;
     struct wire_port_counters counters;
 };
@@ -26,6 +26,7 @@ struct port {
 struct wire {
     struct loop *loop;
     wire_gone_fn *gone;
+    enum packet_queue queue;
     void *arg;
     int netlink;    /* -1: not opened yet */
     unsigned cards; /* made so far: a name is never used twice */
@@ -44,15 +45,15 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
     w->arg = arg;
     w->netlink = -1;
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
-        w->ports[i] = (struct port){.wire = w, .number = i, .fd = -1, .ifindex = -1};
+        w->ports[i] =
+            (struct port){.wire = w, .number = i, .packets = PACKET_PORT_CLOSED, .ifindex = -1};
     return w;
 }
 
 static void port_close(struct port *p) {
     p->source = loop_source_free(p->source);
-    if (p->fd >= 0)
-        close(p->fd);
-    p->fd = p->ifindex = -1;
+    packet_port_close(&p->packets);
+    p->ifindex = -1;
 }
 
 struct wire *wire_free(struct wire *w) {
@@ -64,6 +65,10 @@ struct wire *wire_free(struct wire *w) {
         close(w->netlink);
     free(w);
     return NULL;
+}
+
+void wire_queue(struct wire *w, enum packet_queue queue) {
+    w->queue = queue;
 }
 
 struct wire_rules *wire_rules(struct wire *w) {
@@ -82,14 +87,20 @@ static void port_gone(struct port *p) {
 
 /* ---- one frame ---- */
 
-static void forward(struct wire *w, struct port *from, struct port *to, unsigned plane,
-                    size_t len) {
-    if (to->fd < 0 || !wire_rules_pass(&w->rules, from->number, to->number, plane)) {
+/* A frame with the header in front, and what was found in it. */
+struct passing {
+    const unsigned char *message;
+    size_t len;
+    unsigned plane;
+};
+
+static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
+    if (to->packets.fd < 0 || !wire_rules_pass(&w->rules, from->number, to->number, m->plane)) {
         from->counters.dropped_out++;
         to->counters.dropped_in++;
         return;
     }
-    int r = packet_port_write(to->fd, w->message, len);
+    int r = packet_port_write(&to->packets, m->message, m->len);
     if (r) {
         if (is_gone(r))
             port_gone(to);
@@ -98,7 +109,7 @@ static void forward(struct wire *w, struct port *from, struct port *to, unsigned
         return;
     }
     to->counters.frames_in++;
-    to->counters.bytes_in += len - PACKET_PORT_HEADER;
+    to->counters.bytes_in += m->len - PACKET_PORT_HEADER;
 }
 
 static struct port *port_of(struct wire *w, const unsigned char mac[6]) {
@@ -108,36 +119,38 @@ static struct port *port_of(struct wire *w, const unsigned char mac[6]) {
     return NULL;
 }
 
-static void decide(struct wire *w, struct port *from, size_t len) {
+static void decide(struct wire *w, struct port *from, struct passing *m) {
     struct frame f;
-    if (len < PACKET_PORT_HEADER ||
-        !frame_parse(w->message + PACKET_PORT_HEADER, len - PACKET_PORT_HEADER, &f))
+    if (m->len < PACKET_PORT_HEADER ||
+        !frame_parse(m->message + PACKET_PORT_HEADER, m->len - PACKET_PORT_HEADER, &f))
         return;
-    unsigned plane = wire_rules_plane(&w->rules, &f);
+    m->plane = wire_rules_plane(&w->rules, &f);
     from->counters.frames_out++;
-    from->counters.bytes_out += len - PACKET_PORT_HEADER;
-    if (f.kind == FRAME_TCP && plane == PLANE_DATA)
+    from->counters.bytes_out += m->len - PACKET_PORT_HEADER;
+    if (f.kind == FRAME_TCP && m->plane == PLANE_DATA)
         from->counters.data_bytes_out += f.payload;
     if (!f.group) {
         struct port *to = port_of(w, f.destination);
         if (to && to != from)
-            forward(w, from, to, plane, len);
+            forward(w, from, to, m);
         return;
     }
     for (int i = 0; i < w->ports_n; i++)
         if (w->ports[i].known && &w->ports[i] != from)
-            forward(w, from, &w->ports[i], plane, len);
+            forward(w, from, &w->ports[i], m);
 }
 
 static void on_frames(void *arg, int fd, int what) {
     struct port *p = arg;
-    (void)what;
+    (void)fd, (void)what;
     for (int i = 0; i < FRAMES_IN_TURN; i++) {
-        ssize_t n = packet_port_read(fd, p->wire->message, sizeof(p->wire->message));
+        struct passing m;
+        ssize_t n = packet_port_read(&p->packets, p->wire->message, &m.message);
         if (n == 0)
             return;
         if (n > 0) {
-            decide(p->wire, p, (size_t)n);
+            m.len = (size_t)n;
+            decide(p->wire, p, &m);
             continue;
         }
         if (is_gone(n))
@@ -159,10 +172,9 @@ static int make_card(struct wire *w, struct port *p, int netns, struct err *err)
     /* A packet socket on a card that is off says that it is gone. */
     if ((r = netlink_link_up(w->netlink, p->ifindex, err)))
         return r;
-    p->fd = packet_port_open(p->ifindex, err);
-    if (p->fd < 0)
-        return p->fd;
-    p->source = loop_fd(w->loop, p->fd, LOOP_READ, on_frames, p);
+    if ((r = packet_port_open(&p->packets, p->ifindex, w->queue, err)))
+        return r;
+    p->source = loop_fd(w->loop, p->packets.fd, LOOP_READ, on_frames, p);
     return 0;
 }
 
@@ -196,7 +208,7 @@ int wire_add_port(struct wire *w, int port, const unsigned char mac[6], int netn
 struct wire_port_counters wire_count(struct wire *w, int port) {
     assert(port >= 0 && port < WIRE_PORTS_MAX);
     struct port *p = &w->ports[port];
-    if (p->fd >= 0)
-        p->counters.lost += packet_port_lost(p->fd);
+    if (p->packets.fd >= 0)
+        p->counters.lost += packet_port_lost(&p->packets);
     return p->counters;
 }

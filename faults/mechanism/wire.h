@@ -10,6 +10,7 @@
 #pragma once
 
 #include "agent/sys/loop.h"
+#include "agent/sys/packet_port.h"
 #include "faults/mechanism/wire_rules.h"
 
 struct wire;
@@ -27,6 +28,7 @@ typedef void wire_gone_fn(void *arg, int port);
 
 struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg);
 struct wire *wire_free(struct wire *w); /* NULL is allowed; returns NULL. Removes no card. */
+void wire_queue(struct wire *w, enum packet_queue queue); /* of ports added from now on */
 struct wire_rules *wire_rules(struct wire *w);
 
 /* Makes the pair of cards: "eth0" with this address in the node's namespace (an fd), the other end

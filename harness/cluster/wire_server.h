@@ -2,7 +2,7 @@
  * when its socket to the harness closes, and all network cards with it.
  *
  * Messages (channel.h); every request has an id, which comes back with the answer:
- *   setup {store_port}
+ *   setup {store_port, ring}       ring: packet rings on any kernel
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
  *   silence {port, on}     cut {from, to, planes, on}      hold from the next frame on
  *   bootstrap {tcp_port}

@@ -375,11 +375,10 @@ static void scene_wait(void) {
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"echo", scene_echo},           {"planes", scene_planes},
-              {"kill", scene_kill},           {"poweroff", scene_poweroff},
-              {"again", scene_again},         {"faults", scene_faults},
-              {"leftovers", scene_leftovers}, {"view", scene_view},
-              {"missing", scene_missing},     {"wait", scene_wait}};
+} scenes[] = {{"echo", scene_echo},           {"planes", scene_planes}, {"kill", scene_kill},
+              {"poweroff", scene_poweroff},   {"again", scene_again},   {"faults", scene_faults},
+              {"leftovers", scene_leftovers}, {"view", scene_view},     {"missing", scene_missing},
+              {"ring", scene_echo},           {"wait", scene_wait}};
 
 static struct plan *make_plan(void) {
     static struct scenario scenario;
@@ -453,6 +452,8 @@ int main(int argc, char **argv) {
         return verb_wire.main(argc - 1, argv + 1);
     if (argc == 3)
         set_paths(argv[2]);
+    if (argc == 3 && str_eq(argv[1], "ring"))
+        setenv("RANKQUAKE_WIRE", "ring", 1);
     for (size_t i = 0; argc == 3 && i < sizeof(scenes) / sizeof(*scenes); i++) {
         if (!str_eq(argv[1], scenes[i].name))
             continue;

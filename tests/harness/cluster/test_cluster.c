@@ -99,6 +99,11 @@ static void test_nodes_talk_over_the_wire_and_bytes_are_counted(void **state) {
     play_as_both("spawn_cluster", "echo");
 }
 
+static void test_a_wire_with_packet_rings_loses_nothing_either(void **state) {
+    (void)state;
+    play_as_both("spawn_cluster", "ring");
+}
+
 static void test_store_and_bootstrap_traffic_is_no_data(void **state) {
     (void)state;
     play_as_both("spawn_cluster", "planes");
@@ -152,6 +157,7 @@ static void test_a_harness_killed_while_nodes_talk_leaves_nothing(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes_talk_over_the_wire_and_bytes_are_counted),
+        cmocka_unit_test(test_a_wire_with_packet_rings_loses_nothing_either),
         cmocka_unit_test(test_store_and_bootstrap_traffic_is_no_data),
         cmocka_unit_test(test_a_node_is_a_machine_with_the_callers_files),
         cmocka_unit_test(test_the_peer_of_a_killed_node_is_told),
