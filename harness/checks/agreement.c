@@ -62,10 +62,8 @@ static void judge(const struct trial *t, struct finding *f) {
             if (!judge_between(t, f, rs->v[k], rs->v[i]))
                 return;
     }
-    finding_pass(f,
-                 "world size, master, run id and restart count are the same within each of %zu "
-                 "round%s",
-                 rs->n, rs->n == 1 ? "" : "s");
+    finding_pass(f, "one world size, master, run id and restart count in every round (%zu seen)",
+                 rs->n);
 }
 
 const struct check check_agreement = {

@@ -3,6 +3,7 @@
 #include "harness/checks/check.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verbs.h"
+#include "reports/report.h"
 
 #include <glob.h>
 #include <stdlib.h>
@@ -17,6 +18,11 @@ static void list_checks(void) {
 static void list_faults(void) {
     for (size_t i = 0; faults[i]; i++)
         printf("%-16s %s\n", faults[i]->name, faults[i]->summary);
+}
+
+static void list_reports(void) {
+    for (size_t i = 0; reports[i]; i++)
+        printf("%-16s %s\n", reports[i]->name, reports[i]->summary);
 }
 
 /* The first sentence of what it is about. */
@@ -61,6 +67,7 @@ static const struct listing {
 } listings[] = {
     {"checks", list_checks},
     {"faults", list_faults},
+    {"reports", list_reports},
     {"scenarios", list_scenarios},
 };
 
@@ -75,7 +82,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list checks|faults|scenarios",
+    .usage = "list checks|faults|reports|scenarios",
     .summary = "what there is, printed from the tables",
     .main = list,
 };
