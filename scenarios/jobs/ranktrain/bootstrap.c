@@ -82,12 +82,14 @@ static int gather_failed(const struct bootstrap *b, int r, int gone, struct err 
 
 /* Rank 0: waits until all others have called. */
 static int gather(struct bootstrap *b, struct err *err) {
-    int r = door_open(&b->group.door, b->request.master_port, err);
+    int r = door_open(&b->master, b->request.master_port, err);
     if (r == -EADDRINUSE)
         return err_say(err, r,
                        "MASTER_PORT %d is in use: another job, or torchrun's own store "
                        "(then set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1)",
                        b->request.master_port);
+    if (r >= 0)
+        r = door_open(&b->group.door, 0, err);
     for (int joined = 1; r >= 0 && joined < b->request.world;) {
         struct door_hello h;
         int watched[SHARDS], ranks[SHARDS] = {0}, n = 0, gone = 0;
@@ -96,7 +98,7 @@ static int gather(struct bootstrap *b, struct err *err) {
                 ranks[n] = i;
                 watched[n++] = b->links[i];
             }
-        int fd = r = door_wait(&b->group.door, &b->request.wait, watched, n, &h, &gone);
+        int fd = r = door_wait(&b->master, &b->request.wait, watched, n, &h, &gone);
         if (r < 0)
             return gather_failed(b, r, ranks[gone], err);
         enum answer_code code = judge(b, &h);
@@ -204,9 +206,9 @@ static int share_table(struct bootstrap *b, struct err *err) {
     struct group *g = &b->group;
     struct {
         unsigned char session[DOOR_SESSION];
-        int32_t master_port;
+        int32_t ring_port; /* of rank 0 */
         struct link_address peers[SHARDS];
-    } table = {.master_port = link_port(g->door.listener)};
+    } table = {.ring_port = link_port(g->door.listener)};
     if (g->rank == 0 && getrandom(table.session, sizeof(table.session), 0) < 0)
         return err_set(err, -errno, "getrandom");
     if (g->rank == 0)
@@ -219,7 +221,7 @@ static int share_table(struct bootstrap *b, struct err *err) {
         return 0;
     struct link_address master = g->peers[0];
     memcpy(g->peers, table.peers, sizeof(g->peers));
-    link_set_port(&master, table.master_port);
+    link_set_port(&master, table.ring_port);
     g->peers[0] = master;
     for (int i = 1; i < g->world; i++)
         if (link_is_loopback(&g->peers[i])) {
@@ -234,7 +236,7 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
                    struct err *err) {
     *ret = (struct bootstrap){.request = *request,
                               .group = {.rank = request->rank, .world = request->world}};
-    ret->group.door.listener = -1;
+    ret->group.door.listener = ret->master.listener = -1;
     for (int i = 0; i < SHARDS; i++)
         ret->links[i] = -1;
     if (request->world == 1)
@@ -263,4 +265,5 @@ void bootstrap_end(struct bootstrap *b) {
     for (int i = 0; i < SHARDS; i++)
         link_close(&b->links[i]);
     door_close(&b->group.door);
+    door_close(&b->master);
 }

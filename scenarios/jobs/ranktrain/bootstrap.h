@@ -36,7 +36,9 @@ struct bootstrap_request {
 struct bootstrap {
     struct bootstrap_request request;
     struct group group;
-    int links[SHARDS]; /* rank 0: to each member; the others: links[0] to rank 0; else -1 */
+    struct door master; /* rank 0's, on MASTER_PORT; the ring has doors of its own, so that the port
+                           carries the forming of groups and nothing else */
+    int links[SHARDS];  /* rank 0: to each member; the others: links[0] to rank 0; else -1 */
 };
 
 /* Forms the group. Returns 0; -ECANCELED when woken; else an error whose sentence names the peer.
@@ -46,5 +48,5 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
 /* Copies n bytes from rank 0 to all. */
 int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err);
 
-/* Closes what is still open, the group's door too. */
+/* Closes what is still open, the doors too. */
 void bootstrap_end(struct bootstrap *b);
