@@ -2,6 +2,7 @@
 #include "agent/agent.h"
 #include "agent/options.h"
 #include "agent/store/server.h"
+#include "agent/sys/priority.h"
 #include "agent/workers/guard.h"
 
 #include <stdio.h>
@@ -13,6 +14,7 @@ static int fail(const struct err *err, int code) {
 
 static int serve(const struct options *o) {
     struct err err = {0};
+    priority_raise();
     if (store_serve(o->store_host, (uint16_t)o->store_port, &err) < 0)
         return fail(&err, 1);
     return 0;
@@ -32,6 +34,7 @@ static int run(const struct options *o) {
     struct guard *guard = guard_new(&command, &err);
     if (!guard)
         return fail(&err, 1);
+    priority_raise(); /* the guard exists already and keeps its ordinary one, as workers do */
     int code = agent_run(o, guard, &err);
     return err.code ? fail(&err, code) : code;
 }

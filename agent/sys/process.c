@@ -1,6 +1,7 @@
 #include "agent/sys/process.h"
 
 #include "agent/sys/clock.h"
+#include "agent/sys/priority.h"
 #include "agent/sys/signals.h"
 
 #include <errno.h>
@@ -139,6 +140,7 @@ static int child_prepare(const struct child *c) {
     if (s->dir && chdir(s->dir) < 0)
         return -errno;
     signal_reset();
+    priority_restore();
     return s->in_child ? s->in_child(s->in_child_arg) : 0;
 }
 

@@ -1,5 +1,6 @@
 /* rankquake wire FD: the switch between the nodes; started by the harness, not by people. */
 #include "agent/base/str.h"
+#include "agent/sys/priority.h"
 #include "harness/cluster/wire_server.h"
 #include "harness/verb.h"
 
@@ -12,6 +13,7 @@ static int wire_main(int argc, char **argv) {
         fprintf(stderr, "rankquake wire: started by rankquake itself, with a socket\n");
         return EXIT_USAGE_ERROR;
     }
+    priority_raise();
     if (wire_server_run((int)fd, &err) == 0)
         return EXIT_PASS;
     fprintf(stderr, "rankquake wire: %s\n", err.msg);
