@@ -169,10 +169,13 @@ const struct finding *verdict_first(const struct verdict *v) {
         {CLASS_EXPECT, FINDING_UNKNOWN},  {CLASS_EXPECT, FINDING_FAIL},
     };
     bool expected = v->exit_code == 1 && !any(v, CLASS_INVARIANT, FINDING_FAIL);
+    bool interrupted = v->exit_code == 130;
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)
             if (v->v[i].class == order[k].class && v->v[i].status == order[k].status &&
-                !(expected && order[k].class == CLASS_CLEANUP))
+                !(expected && order[k].class == CLASS_CLEANUP) &&
+                !(interrupted &&
+                  (order[k].class != CLASS_INVARIANT || order[k].status != FINDING_FAIL)))
                 return &v->v[i];
     return NULL;
 }

@@ -56,7 +56,8 @@ void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...
 void finding_prove(struct finding *f, int64_t seq);
 
 const char *finding_status_name(enum finding_status s); /* "pass" ... */
-/* The finding to show first: what decided the exit code, NULL when everything is well. */
+/* The finding to show first: what decided the exit code, NULL when everything is well. Of a run
+ * that was interrupted only a broken invariant is worth showing. */
 const struct finding *verdict_first(const struct verdict *v);
 
 /* Runs every check of the table over the trial. */

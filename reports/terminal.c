@@ -152,19 +152,21 @@ static void put_rounds(struct page *p, const struct recorded_run *run, const str
 
 static void put_times(struct page *p, const struct incident *i) {
     struct buf text = {0};
+    bool steps = i->phase_ns[PHASE_FIRST_STEP] >= 0;
     if (i->phase_ns[PHASE_DETECT] >= 0)
         buf_printf(&text, "detected in %.0f ms (a worker %s)",
                    (double)i->phase_ns[PHASE_DETECT] / 1e6,
                    i->by_signal ? "was ended by a signal" : "ended by itself");
     if (i->recover_ns >= 0)
-        buf_printf(&text, "%straining again after %.0f ms", text.len ? ", " : "",
-                   (double)i->recover_ns / 1e6);
-    for (int k = PHASE_STOP; k < PHASE_N; k++)
-        if (i->phase_ns[k] >= 0)
-            buf_printf(&text, "%s%s %.0f", k == PHASE_STOP ? " (" : ", ", phase_name((enum phase)k),
-                       (double)i->phase_ns[k] / 1e6);
-    if (i->phase_ns[PHASE_STOP] >= 0)
-        buf_puts(&text, " ms)");
+        buf_printf(&text, "%s%s again after %.0f ms", text.len ? ", " : "",
+                   steps ? "training" : "started", (double)i->recover_ns / 1e6);
+    for (int k = PHASE_STOP, first = 1; k < PHASE_N; k++) {
+        if (i->phase_ns[k] < 0)
+            continue;
+        buf_printf(&text, "%s%s %.0f", first ? "; then " : ", ", phase_name((enum phase)k),
+                   (double)i->phase_ns[k] / 1e6);
+        first = 0;
+    }
     if (text.len) {
         page_tab(p, FAULT);
         page_wrap(p, FAULT, INK_DIM, buf_str(&text));

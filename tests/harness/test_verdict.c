@@ -56,8 +56,14 @@ static void test_an_interrupted_run_ends_130_whatever_was_found(void **state) {
     struct verdict v;
     json_put_i64(history_begin(&h, 1, SOURCE_HARNESS, "interrupted"), "signal", 2);
     history_end(&h);
-    read_findings(&v, "I- H-");
-    assert_int_equal(verdict_exit_code(&v, &h), 130);
+    read_findings(&v, "F- E- I? H-");
+    v.exit_code = verdict_exit_code(&v, &h);
+    assert_int_equal(v.exit_code, 130);
+    assert_null(verdict_first(&v));
+    read_findings(&v, "F- I- H-");
+    v.exit_code = verdict_exit_code(&v, &h);
+    assert_int_equal(v.exit_code, 130);
+    assert_ptr_equal(verdict_first(&v), &v.v[1]);
     history_fini(&h);
 }
 
