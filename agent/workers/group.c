@@ -161,8 +161,11 @@ void group_reap(struct group *g, const struct group_events *ev, void *arg) {
     pid_t pid;
     uint32_t local_rank;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
-        if (group_note(g, pid, &local_rank))
+        if (group_note(g, pid, &local_rank)) {
+            /* What it wrote about its exec it wrote before it ended. */
+            group_read_failures(g, ev, arg);
             ev->exited(arg, local_rank, pid, status);
+        }
     if (g->phase == GROUP_NONE || g->alive > 0)
         return;
     if (pid == 0) {
