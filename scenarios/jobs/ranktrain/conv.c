@@ -1,5 +1,6 @@
 #include "scenarios/jobs/ranktrain/conv.h"
 
+#include "scenarios/jobs/ranktrain/narrow.h"
 #include "scenarios/jobs/ranktrain/wide.h"
 
 #include <stddef.h>
@@ -27,7 +28,7 @@ unfold_rows(const struct conv *c, const float *input, float *unfolded, int side)
             }
 }
 
-void conv_unfold(const struct conv *c, const float *input, float *ret_unfolded) {
+WIDE void conv_unfold(const struct conv *c, const float *input, float *ret_unfolded) {
     if (c->side == 28)
         unfold_rows(c, input, ret_unfolded, 28);
     else if (c->side == 10)
@@ -37,7 +38,7 @@ void conv_unfold(const struct conv *c, const float *input, float *ret_unfolded) 
 }
 
 static inline __attribute__((always_inline)) void
-fold_rows(const struct conv *c, const float *unfolded, float *input, int side) {
+fold_rows(const struct conv *c, const float *restrict unfolded, float *restrict input, int side) {
     size_t size = (size_t)c->size;
     for (int ch = 0; ch < c->in; ch++)
         for (int k = 0; k < CONV_KERNEL * CONV_KERNEL; k++)
@@ -50,7 +51,7 @@ fold_rows(const struct conv *c, const float *unfolded, float *input, int side) {
             }
 }
 
-void conv_fold(const struct conv *c, const float *unfolded, float *ret_input) {
+WIDE void conv_fold(const struct conv *c, const float *unfolded, float *ret_input) {
     memset(ret_input, 0, (size_t)(c->in * c->batch * c->size * c->size) * sizeof(*ret_input));
     if (c->side == 10)
         fold_rows(c, unfolded, ret_input, 10);
@@ -58,11 +59,18 @@ void conv_fold(const struct conv *c, const float *unfolded, float *ret_input) {
         fold_rows(c, unfolded, ret_input, c->side);
 }
 
+static bool is_narrow(const struct conv *c) {
+    return c->out == NARROW_ROWS && conv_pixels(c) % (2 * NARROW_LANES) == 0;
+}
+
 void conv_forward(const struct conv *c, const struct blas *b, const float *weights,
                   const float *unfolded, float *ret_out) {
     int rows = conv_rows(c), pixels = conv_pixels(c);
-    blas_product(b, false, c->out, pixels, rows, false, weights, rows, false, unfolded, pixels,
-                 ret_out);
+    if (is_narrow(c))
+        narrow_product(pixels, rows, weights, unfolded, ret_out);
+    else
+        blas_product(b, false, c->out, pixels, rows, false, weights, rows, false, unfolded, pixels,
+                     ret_out);
 }
 
 /* A fixed order of addition, in eight lanes: the compiler may not reorder a float sum, so it is
@@ -83,8 +91,11 @@ void conv_backward(const struct conv *c, const struct blas *b, const float *weig
                    const float *unfolded, const float *d_out, float *ret_d_weights,
                    float *ret_d_bias, float *ret_d_unfolded) {
     int rows = conv_rows(c), pixels = conv_pixels(c);
-    blas_product(b, false, c->out, rows, pixels, false, d_out, pixels, true, unfolded, pixels,
-                 ret_d_weights);
+    if (is_narrow(c))
+        narrow_gradient(pixels, rows, d_out, unfolded, ret_d_weights);
+    else
+        blas_product(b, false, c->out, rows, pixels, false, d_out, pixels, true, unfolded, pixels,
+                     ret_d_weights);
     for (int o = 0; o < c->out; o++)
         ret_d_bias[o] = sum_of(d_out + (size_t)o * (size_t)pixels, pixels);
     if (ret_d_unfolded)
@@ -92,11 +103,11 @@ void conv_backward(const struct conv *c, const struct blas *b, const float *weig
                      ret_d_unfolded);
 }
 
-/* One row of squares; half is a constant at each call. */
-static inline __attribute__((always_inline)) void pool_row(const float *restrict upper,
-                                                           const float *restrict lower, float bias,
-                                                           float *restrict pooled,
-                                                           int32_t *restrict choice, int half) {
+/* One row of squares. A function of its own: inlined, its pointers may overlap for the compiler. */
+WIDE static __attribute__((noinline)) void pool_row(const float *restrict upper,
+                                                    const float *restrict lower, float bias,
+                                                    float *restrict pooled,
+                                                    int32_t *restrict choice, int half) {
     for (int x = 0; x < half; x++) {
         float a = upper[2 * x], b = upper[2 * x + 1], d = lower[2 * x], e = lower[2 * x + 1];
         float top = b > a ? b : a, low = e > d ? e : d;
@@ -109,7 +120,7 @@ static inline __attribute__((always_inline)) void pool_row(const float *restrict
 
 /* Two neighbours are written at once, as one 64-bit word: the gradient goes to its low (left) or
  * high half, or the word is zero. Little-endian, as the checkpoint is. */
-static inline __attribute__((always_inline)) void
+WIDE static __attribute__((noinline)) void
 unpool_row(const float *restrict pooled, const int32_t *restrict choice,
            const float *restrict d_pooled, float *restrict upper, float *restrict lower, int half) {
     for (int x = 0; x < half; x++) {
@@ -123,34 +134,24 @@ unpool_row(const float *restrict pooled, const int32_t *restrict choice,
     }
 }
 
-WIDE void conv_pool(const struct conv *c, const float *out, const float *bias, float *ret_pooled,
-                    int32_t *ret_choice) {
+void conv_pool(const struct conv *c, const float *out, const float *bias, float *ret_pooled,
+               int32_t *ret_choice) {
     int side = c->side, half = side / 2, rows = c->batch * half;
     for (int i = 0; i < c->out * rows; i++) {
         const float *lower = out + side;
-        if (half == 14)
-            pool_row(out, lower, bias[i / rows], ret_pooled, ret_choice, 14);
-        else if (half == 5)
-            pool_row(out, lower, bias[i / rows], ret_pooled, ret_choice, 5);
-        else
-            pool_row(out, lower, bias[i / rows], ret_pooled, ret_choice, half);
+        pool_row(out, lower, bias[i / rows], ret_pooled, ret_choice, half);
         out += 2 * side;
         ret_pooled += half;
         ret_choice += half;
     }
 }
 
-WIDE void conv_unpool(const struct conv *c, const float *pooled, const int32_t *choice,
-                      const float *d_pooled, float *ret_d_out) {
+void conv_unpool(const struct conv *c, const float *pooled, const int32_t *choice,
+                 const float *d_pooled, float *ret_d_out) {
     int side = c->side, half = side / 2;
     for (int i = 0; i < c->out * c->batch * half; i++) {
         float *lower = ret_d_out + side;
-        if (half == 14)
-            unpool_row(pooled, choice, d_pooled, ret_d_out, lower, 14);
-        else if (half == 5)
-            unpool_row(pooled, choice, d_pooled, ret_d_out, lower, 5);
-        else
-            unpool_row(pooled, choice, d_pooled, ret_d_out, lower, half);
+        unpool_row(pooled, choice, d_pooled, ret_d_out, lower, half);
         ret_d_out += 2 * side;
         pooled += half;
         choice += half;
