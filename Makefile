@@ -68,8 +68,12 @@ $(PROGRAMS):
 
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent base)
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	  -lcmocka -lfyaml -levent_core -levent_extra -lz -lm -ldl
+
+# What several tests of a folder share.
+SIMULATION := $(addprefix $(OUT)/tests/agent/core/,cluster.o invariants.o machine.o wire.o)
+$(addprefix $(OUT)/tests/agent/core/,test_schedules test_mutations): $(SIMULATION)
 
 $(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))
 $(OUT)/lib%.a:

@@ -52,8 +52,7 @@ static bool decision_may(struct rendezvous *r) {
     return c->view.revision >= c->decide_after || request_may(r, &c->decide);
 }
 
-/* --- -> FORM -----------------------------------------------------------------------------------
- */
+/* --- -> FORM --- */
 
 static void pid_draw(struct rendezvous *r) {
     struct coordinator *c = &r->coordinator;
@@ -129,8 +128,7 @@ static void form(struct rendezvous *r, const struct wanted *w, bool admits) {
     decision_send(r, d);
 }
 
-/* --- -> RUN, END, CLOSED ------------------------------------------------------------------------
- */
+/* --- -> RUN, END, CLOSED --- */
 
 static bool all_acked(const struct view *v, const struct member **ret_first) {
     int n = 0;
@@ -207,8 +205,7 @@ static void close_below_min(struct rendezvous *r, size_t n) {
     decision_send(r, d);
 }
 
-/* --- what each phase asks -----------------------------------------------------------------------
- */
+/* --- what each phase asks --- */
 
 /* True once the time since `*since_ns` (set here at first) has passed. */
 static bool has_lasted(struct rendezvous *r, int64_t *since_ns, int64_t limit_ns) {

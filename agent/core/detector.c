@@ -16,8 +16,12 @@ void detector_restart(struct rendezvous *r) {
     r->holder.heard_ns = r->now.monotonic_ns;
 }
 
+int64_t detector_suspect_ns(const struct rendezvous *r) {
+    return MUTATED(MUTATION_SHORT_SUSPECT) ? r->cur.timing.fence_ns : r->cur.timing.suspect_ns;
+}
+
 /* T4. A session that is not there compares as revision 0, and deleting it is nothing. */
-static void revoke(struct rendezvous *r, struct member *m) {
+static void revoke_member(struct rendezvous *r, struct member *m) {
     struct draft *d = draft_new(r);
     draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
     if (!MUTATED(MUTATION_NO_BEAT_COMPARE))
@@ -40,13 +44,13 @@ void detector_advance(struct rendezvous *r) {
         return;
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
-        int64_t at_ns = m->heard_ns + r->cur.timing.suspect_ns;
+        int64_t at_ns = m->heard_ns + detector_suspect_ns(r);
         if (!is_watched(r, m))
             continue;
         if (r->now.monotonic_ns < at_ns)
             wake_at(r, at_ns);
         else if (request_may(r, &m->revoke))
-            revoke(r, m);
+            revoke_member(r, m);
     }
 }
 

@@ -64,7 +64,7 @@ struct key {
     char uid[UID_SIZE]; /* member, session, gone, plan, ack, done, unless a whole range */
 };
 
-/* --- values ---------------------------------------------------------------------------------- */
+/* --- values --- */
 
 struct timing {
     int64_t hb_ns, fence_ns, hard_ns, suspect_ns;
@@ -174,7 +174,7 @@ union value {
 /* The size of the member of the union that a kind uses; 0 for KEY_INCARNATION. */
 size_t value_size(enum key_kind kind);
 
-/* --- keys as text ---------------------------------------------------------------------------- */
+/* --- keys as text --- */
 
 /* What a key (or a whole scope) is in the store. For one key range_end is "". Both are written with
  * a NUL. Never fails: run ids longer than RUN_ID_MAX must be refused before (key_run_id_check). */

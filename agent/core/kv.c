@@ -29,7 +29,7 @@ const char *kv_text(int status) {
     return "etcdserver: unknown error";
 }
 
-/* --- bytes and records ----------------------------------------------------------------------- */
+/* --- bytes and records --- */
 
 int kv_compare_bytes(struct kv_bytes a, struct kv_bytes b) {
     size_t n = a.len < b.len ? a.len : b.len;
@@ -99,7 +99,7 @@ struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena) {
     return p;
 }
 
-/* --- the sorted array ------------------------------------------------------------------------ */
+/* --- the sorted array --- */
 
 /* The first place whose key is not less than key. */
 static size_t place_of(const struct kv *kv, struct kv_bytes key) {
@@ -179,7 +179,7 @@ size_t kv_count(const struct kv *kv) {
     return kv->n;
 }
 
-/* --- what a transaction may say -------------------------------------------------------------- */
+/* --- what a transaction may say --- */
 
 static int check_range(const struct kv *kv, const struct kv_op *op) {
     if (op->revision > kv->revision)
@@ -244,7 +244,7 @@ static int check_taken(const struct kv *kv, const struct kv_op *ops, size_t n) {
     return KV_OK;
 }
 
-/* --- compares -------------------------------------------------------------------------------- */
+/* --- compares --- */
 
 static int64_t number_of(const struct kv_record *r, enum kv_target target) {
     switch (target) {
@@ -297,7 +297,7 @@ static bool compare_holds(const struct kv *kv, const struct kv_compare *c) {
     return true;
 }
 
-/* --- operations ------------------------------------------------------------------------------ */
+/* --- operations --- */
 
 static void op_range(const struct kv *kv, const struct kv_op *op, struct arena *arena,
                      struct kv_op_result *ret) {

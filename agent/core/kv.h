@@ -127,7 +127,7 @@ int kv_compact(struct kv *kv, int64_t revision, struct err *err);
  * enough, at least 1). */
 struct kv_bytes kv_prefix_end(struct kv_bytes prefix, char *out);
 
-/* --- leases: when one ends, its keys are deleted in one revision ---------------------------- */
+/* --- leases: when one ends, its keys are deleted in one revision --- */
 
 /* id 0: the store chooses. Returns 0, KV_LEASE_EXISTS or KV_LEASE_TTL_TOO_LARGE. */
 int kv_lease_grant(struct kv *kv, int64_t id, int64_t ttl_s, int64_t now_ns, int64_t *ret_id,
@@ -139,7 +139,7 @@ int kv_lease_revoke(struct kv *kv, int64_t id, struct err *err);
 /* Ends every lease that has run out. Returns the time at which to call again, INT64_MAX: never. */
 int64_t kv_lease_expire(struct kv *kv, int64_t now_ns);
 
-/* --- watches --------------------------------------------------------------------------------- */
+/* --- watches --- */
 
 /* A watch of a key or a range, from start_revision on (0: from the next change on). A change marks
  * the watches it concerns ready: their number costs nothing to the others, and a change costs one

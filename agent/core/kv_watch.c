@@ -27,7 +27,7 @@ struct kv_watch {
     void *owner;
 };
 
-/* --- logs ------------------------------------------------------------------------------------ */
+/* --- logs --- */
 
 void kv_log_push(struct kv_log *log, struct kv_record *r) {
     if (log->first + log->n == log->cap) {
@@ -71,7 +71,7 @@ static size_t log_find(const struct kv_log *log, int64_t revision) {
     return low;
 }
 
-/* --- groups ---------------------------------------------------------------------------------- */
+/* --- groups --- */
 
 static uint64_t hash_of(struct kv_bytes key) {
     uint64_t h = 0xcbf29ce484222325u;
@@ -176,7 +176,7 @@ static void watched_free(struct kv *kv, struct kv_watched *g) {
     free(g);
 }
 
-/* --- changes --------------------------------------------------------------------------------- */
+/* --- changes --- */
 
 static void mark_ready(struct kv_watch *w) {
     w->behind = true;
@@ -237,7 +237,7 @@ int kv_compact(struct kv *kv, int64_t revision, struct err *err) {
     return 0;
 }
 
-/* --- watches --------------------------------------------------------------------------------- */
+/* --- watches --- */
 
 struct kv_watch *kv_watch_new(struct kv *kv, struct kv_bytes key, struct kv_bytes range_end,
                               int64_t start_revision, void *owner) {

@@ -90,7 +90,7 @@ static int wish_rank(const struct rendezvous *r) {
 /* When the wish begins; false: there is none. */
 static bool wish(struct rendezvous *r, bool *ret_silent, int64_t *ret_since_ns) {
     struct holder *h = &r->holder;
-    int64_t silent_ns = h->heard_ns + r->cur.timing.suspect_ns;
+    int64_t silent_ns = h->heard_ns + detector_suspect_ns(r);
     bool absent = !r->lead_revision || (h->known && !h->present);
     *ret_silent = !absent && h->known && r->now.monotonic_ns >= silent_ns;
     if (!absent && h->known && !*ret_silent)

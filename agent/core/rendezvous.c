@@ -63,8 +63,7 @@ const char *rendezvous_uid(const struct rendezvous *r) {
     return r->session.revision ? r->session.uid : "";
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 static void on_changes(struct rendezvous *r, const struct event *ev) {
     enum watch_slot slot = ev->changes.slot;
@@ -149,8 +148,7 @@ static void absorb(struct rendezvous *r, const struct event *ev) {
     }
 }
 
-/* --- a step ------------------------------------------------------------------------------------
- */
+/* --- a step --- */
 
 /* This process did not run for a while: the timer is late, or the host slept. What the others did
  * meanwhile is not known yet. */

@@ -58,7 +58,7 @@ struct rendezvous_config {
     bool hosts_store;          /* others reach the store through this process: exit last */
 };
 
-/* --- what comes in --------------------------------------------------------------------------- */
+/* --- what comes in --- */
 
 /* A key as it is in a snapshot, or as a change left it. */
 struct entry {
@@ -139,7 +139,7 @@ struct event {
     };
 };
 
-/* --- what is to be done ---------------------------------------------------------------------- */
+/* --- what is to be done --- */
 
 struct compare {
     struct key key; /* a whole scope: holds when it does for every key there is, or for none */

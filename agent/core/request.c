@@ -12,7 +12,7 @@ struct draft {
     struct arena *arena;
 };
 
-/* --- actions ---------------------------------------------------------------------------------- */
+/* --- actions --- */
 
 struct action *action_add(struct rendezvous *r, enum action_kind kind) {
     if (r->n_actions == r->cap_actions) {
@@ -67,7 +67,7 @@ void action_unwatch(struct rendezvous *r, enum watch_slot slot) {
     action_add(r, ACTION_UNWATCH)->watch.slot = slot;
 }
 
-/* --- keys ------------------------------------------------------------------------------------- */
+/* --- keys --- */
 
 struct key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid) {
     struct key key = {.kind = kind};
@@ -90,7 +90,7 @@ struct key key_all(const struct rendezvous *r, enum key_kind kind) {
     return key;
 }
 
-/* --- transactions ----------------------------------------------------------------------------- */
+/* --- transactions --- */
 
 struct draft *draft_new(struct rendezvous *r) {
     struct draft *d = arena_new(&r->arena, struct draft);
@@ -161,7 +161,7 @@ struct txn draft_txn(const struct rendezvous *r, const struct draft *d) {
                         .lease = key_lease(r->cur.inc)};
 }
 
-/* --- requests --------------------------------------------------------------------------------- */
+/* --- requests --- */
 
 bool request_may(struct rendezvous *r, const struct request *q) {
     if (q->id)
@@ -196,7 +196,7 @@ bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool re
     return true;
 }
 
-/* --- time and chance -------------------------------------------------------------------------- */
+/* --- time and chance --- */
 
 void wake_at(struct rendezvous *r, int64_t monotonic_ns) {
     if (monotonic_ns < r->wake_ns)

@@ -42,7 +42,7 @@ static void session_active(struct rendezvous *r, int64_t revision) {
     action_claim(r, CLAIM_JOIN, r->head.round);
 }
 
-/* --- finding the incarnation ------------------------------------------------------------------ */
+/* --- finding the incarnation --- */
 
 static bool attempts_differ(const struct rendezvous *r) {
     return r->config.attempt[0] && r->cur.attempt[0] &&
@@ -121,8 +121,7 @@ static void cur_put(struct rendezvous *r) {
     r->actions[r->n_actions - 1].txn.txn.lease = key_lease(v->inc);
 }
 
-/* --- joining -----------------------------------------------------------------------------------
- */
+/* --- joining --- */
 
 /* Head and lead as they are before the join: a closed run is not joined. */
 static void head_read(struct rendezvous *r, const struct event *ev) {
@@ -199,8 +198,7 @@ static void join_check(struct rendezvous *r, const struct event *ev) {
     session_renew(r);
 }
 
-/* --- beats -------------------------------------------------------------------------------------
- */
+/* --- beats --- */
 
 /* T2. */
 static void beat_send(struct rendezvous *r) {
@@ -246,12 +244,13 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
         return;
     if (ev->beat.result == BEAT_APPLIED)
         deadline_extend(r, s->beat_sent_boottime_ns);
-    else if (ev->beat.result == BEAT_REFUSED && !s->goodbye.id && !s->goodbye.settled)
+    else if (ev->beat.result == BEAT_REFUSED && s->goodbye_since_ns)
+        s->goodbye.settled = true; /* the goodbye was applied, its reply did not come */
+    else if (ev->beat.result == BEAT_REFUSED)
         session_lost(r);
 }
 
-/* --- events and what follows -------------------------------------------------------------------
- */
+/* --- events and what follows --- */
 
 void session_snapshot(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;

@@ -84,7 +84,7 @@ struct holder {
     int rank;              /* of the wish when not in the plan */
 };
 
-/* --- the coordinator's view ------------------------------------------------------------------ */
+/* --- the coordinator's view --- */
 
 struct member {
     char uid[UID_SIZE];
@@ -194,12 +194,11 @@ enum mutation {
     MUTATION_BEAT_UNCONDITIONAL,
     MUTATION_COUNT_FROM_REPLY,
     MUTATION_DONE_CARRIED,
-    MUTATION_NO_FLOOR,
     MUTATION_LEAVE_FIRST,
     MUTATION_FIRST_FAILURE_COSTS,
     MUTATION_NO_CERTIFICATE,
     MUTATION_COST_TWICE,
-    MUTATION_NO_FENCE,
+    MUTATION_SHORT_SUSPECT,
     MUTATIONS
 };
 #ifdef RANKRUN_MUTATIONS
@@ -209,7 +208,7 @@ extern enum mutation rendezvous_mutation;
 #define MUTATED(m) false
 #endif
 
-/* --- request.c: actions, keys, transactions, timers ------------------------------------------ */
+/* --- request.c: actions, keys, transactions, timers --- */
 
 struct draft; /* a transaction being written, in the step's arena */
 
@@ -246,7 +245,7 @@ void wake_at(struct rendezvous *r, int64_t monotonic_ns);
 void wake_at_boottime(struct rendezvous *r, int64_t boottime_ns);
 void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 
-/* --- the parts -------------------------------------------------------------------------------- */
+/* --- the parts --- */
 
 void session_init(struct rendezvous *r);
 void session_advance(struct rendezvous *r);
@@ -259,11 +258,6 @@ bool session_in_time(const struct rendezvous *r);
 void goodbye_advance(struct rendezvous *r);
 void goodbye_done(struct rendezvous *r, const struct event *ev);
 bool goodbye_due(const struct rendezvous *r);
-
-/* place.c */
-const struct place *place_in(const struct rendezvous *r, const char *pid); /* NULL: not known */
-void place_advance(struct rendezvous *r);
-void place_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* worker_group.c */
 void group_init(struct rendezvous *r);
@@ -280,13 +274,16 @@ void lead_changes(struct rendezvous *r, const struct event *ev);
 void lead_done(struct rendezvous *r, const struct event *ev);
 bool lead_is_own(const struct rendezvous *r);
 
-/* watch.c: head and lead, as every agent follows them */
+/* watch.c: head and lead, as every agent follows them, and its own place in their plans */
 void watch_begin(struct rendezvous *r, int64_t revision);
 void watch_head_entry(struct rendezvous *r, const struct entry *e);
 void watch_lead_entry(struct rendezvous *r, const struct entry *e);
 void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision);
 void watch_advance(struct rendezvous *r);
 void watch_snapshot(struct rendezvous *r, const struct event *ev);
+const struct place *place_in(const struct rendezvous *r, const char *pid); /* NULL: not known */
+void place_advance(struct rendezvous *r);
+void place_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* view.c */
 void view_fini(struct view *v);
@@ -317,6 +314,7 @@ bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns);
 void ranks_assign(const struct wanted *w, struct plan_value *ret);
 
 /* detector.c */
+int64_t detector_suspect_ns(const struct rendezvous *r);
 void detector_restart(struct rendezvous *r);
 void detector_advance(struct rendezvous *r);
 bool detector_done(struct rendezvous *r, const struct event *ev);
@@ -329,6 +327,3 @@ void coordinator_done(struct rendezvous *r, const struct event *ev);
 /* decide.c: the transitions of head */
 void decide_advance(struct rendezvous *r);
 void decide_done(struct rendezvous *r, const struct event *ev);
-
-/* outcome.c: the sentence everybody ends with */
-const char *outcome_text(struct rendezvous *r);

@@ -83,8 +83,7 @@ void view_fini(struct view *v) {
     memset(v, 0, sizeof(*v));
 }
 
-/* --- one key -----------------------------------------------------------------------------------
- */
+/* --- one key --- */
 
 static void apply_session(struct view *v, struct member *m, const struct entry *e, int64_t now_ns) {
     if (e->deleted || !m->session || m->created != e->create_revision) {
@@ -205,8 +204,7 @@ void view_apply(struct view *v, const struct entry *e, int64_t now_ns) {
     apply(v, e, now_ns);
 }
 
-/* --- all keys ----------------------------------------------------------------------------------
- */
+/* --- all keys --- */
 
 void view_load(struct view *v, const struct entry *entries, size_t n, int64_t revision,
                int64_t now_ns) {

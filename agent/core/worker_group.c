@@ -32,8 +32,7 @@ void group_new_session(struct rendezvous *r) {
     r->read_places = (struct request){0};
 }
 
-/* --- stopping ----------------------------------------------------------------------------------
- */
+/* --- stopping --- */
 
 static void stop(struct rendezvous *r, int signo, int64_t grace_ns) {
     struct group *g = &r->group;
@@ -103,12 +102,10 @@ static void fence_advance(struct rendezvous *r) {
         action_log(r, "no beat was accepted in time (the store cannot be reached?): workers are "
                       "killed before the others count this node as dead");
     }
-    if (!MUTATED(MUTATION_NO_FENCE))
-        group_kill(r);
+    group_kill(r);
 }
 
-/* --- telling -----------------------------------------------------------------------------------
- */
+/* --- telling --- */
 
 /* T7: the first one ends the round, the others are refused and tell it in their ack. */
 static void end_advance(struct rendezvous *r) {
@@ -191,8 +188,7 @@ static void ack_advance(struct rendezvous *r) {
         ack_send(r);
 }
 
-/* --- starting ----------------------------------------------------------------------------------
- */
+/* --- starting --- */
 
 static const struct round_spec *spec_new(struct rendezvous *r, const struct plan_value *place) {
     struct round_spec *s = arena_new(&r->arena, struct round_spec);
@@ -225,7 +221,7 @@ static void start_advance(struct rendezvous *r) {
     struct group *g = &r->group;
     const struct head_value *h = &r->head;
     if (alive(r) || !r->has_head || h->phase != HEAD_RUN || h->round <= g->round ||
-        (h->round < g->floor && !MUTATED(MUTATION_NO_FLOOR)))
+        h->round < g->floor)
         return;
     const struct place *p = place_in(r, h->pid);
     if (!p || !p->present || !session_in_time(r))
@@ -254,8 +250,7 @@ void group_advance(struct rendezvous *r) {
     start_advance(r);
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events --- */
 
 /* Only an exit that nobody asked for says something about the job. */
 static void worker_exited(struct rendezvous *r, const struct event *ev) {

@@ -1,0 +1,77 @@
+#include "tests/agent/core/cluster.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+/* RANKQUAKE_SEEDS=N runs N seeds; RANKQUAKE_SEED=S runs one, and prints what happened. */
+
+enum { SEEDS_DEFAULT = 20000 };
+
+static uint64_t number_of(const char *name, uint64_t absent) {
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : absent;
+}
+
+static void run(uint64_t seed, bool calm, struct cluster_result *ret) {
+    struct cluster_config config = {
+        .seed = seed, .calm = calm, .trace = getenv("RANKQUAKE_SEED") != NULL};
+    cluster_run(&config, ret);
+    if (ret->violated)
+        fail_msg("seed %llu at %.3f ms: %s (RANKQUAKE_SEED=%llu shows the run)",
+                 (unsigned long long)seed, (double)ret->ended_ns / 1e6, ret->text,
+                 (unsigned long long)seed);
+}
+
+static void test_a_job_in_calm_ends_well_and_soon(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct cluster_result r;
+        run(seed, true, &r);
+        assert_int_equal(r.outcome, OUTCOME_SUCCEEDED);
+    }
+}
+
+static void test_no_schedule_breaks_an_invariant(void **state) {
+    (void)state;
+    uint64_t one = number_of("RANKQUAKE_SEED", 0), n = number_of("RANKQUAKE_SEEDS", SEEDS_DEFAULT);
+    int64_t steps = 0, rounds = 0, succeeded = 0;
+    for (uint64_t seed = one ? one : 1; seed <= (one ? one : n); seed++) {
+        struct cluster_result r;
+        run(seed, false, &r);
+        steps += r.steps;
+        rounds += r.rounds;
+        succeeded += r.outcome == OUTCOME_SUCCEEDED;
+    }
+    print_message("%llu seeds: %lld steps, %lld rounds, %lld jobs succeeded\n",
+                  (unsigned long long)(one ? 1 : n), (long long)steps, (long long)rounds,
+                  (long long)succeeded);
+    if (!one) /* the schedules must be neither harmless nor hopeless */
+        assert_true(rounds > (int64_t)n && succeeded > (int64_t)n / 3 && succeeded < (int64_t)n);
+}
+
+static void test_the_same_seed_is_the_same_run(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct cluster_result a, b;
+        run(seed, false, &a);
+        run(seed, false, &b);
+        assert_int_equal(a.steps, b.steps);
+        assert_int_equal(a.ended_ns, b.ended_ns);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_in_calm_ends_well_and_soon),
+        cmocka_unit_test(test_no_schedule_breaks_an_invariant),
+        cmocka_unit_test(test_the_same_seed_is_the_same_run),
+    };
+    if (getenv("RANKQUAKE_SEED"))
+        argv[1] = "test_no_schedule_breaks_an_invariant", argc = 2;
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,415 @@
+#include "tests/agent/core/cluster.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the wire --- */
+
+enum wire_kind { WIRE_TXN, WIRE_BEAT, WIRE_SNAPSHOT, WIRE_GRANT, WIRE_KEEPALIVE, WIRE_WATCH };
+
+struct wire {
+    struct arena arena;
+    enum wire_kind kind;
+    uint64_t id; /* of a beat: its seq */
+    char uid[UID_SIZE];
+    struct kv_txn txn;
+    struct op *ops; /* as the core wrote them, for the judge */
+    size_t n_ops;
+    int64_t lease, ttl_s;
+    enum watch_slot slot;
+    struct kv_bytes from, end;
+    int64_t from_revision;
+    bool applied;
+    struct kv_txn_result reply;
+    struct entry *entries;
+    size_t n_entries;
+    int64_t revision;
+};
+
+static void wire_drop(void *payload) {
+    struct wire *w = payload;
+    arena_fini(&w->arena);
+    free(w);
+}
+
+bool node_is_cut(const struct cluster *c, int node) {
+    return c->nodes[node].cut_until_ns > c->now_ns;
+}
+
+static bool is_lost(struct cluster *c, int node) {
+    return node_is_cut(c, node) || (!c->calm_now && chance(c, c->loss));
+}
+
+static int64_t delay(struct cluster *c) {
+    if (!c->calm_now && chance(c, c->late))
+        return chance_ns(c, 50 * MS, 4000 * MS);
+    return chance_ns(c, MS / 5, chance(c, 50) ? 60 * MS : c->calm_now ? 3 * MS : c->slow_ns);
+}
+
+static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
+    char text[KEY_SIZE], end[KEY_SIZE];
+    key_format(key, "job", text, end);
+    *ret_end = kv_string(end[0] ? arena_strdup(a, end) : "");
+    return kv_string(arena_strdup(a, text));
+}
+
+static void *copy(struct arena *a, const void *p, size_t size) {
+    return size ? memcpy(arena_alloc(a, size), p, size) : NULL;
+}
+
+static void wire_compares(struct wire *w, const struct txn *txn) {
+    static const enum kv_target targets[] = {
+        [COMPARE_VERSION] = KV_VERSION, [COMPARE_CREATE] = KV_CREATE, [COMPARE_MOD] = KV_MOD};
+    struct kv_compare *c = arena_array(&w->arena, struct kv_compare, txn->n_compares);
+    for (size_t i = 0; i < txn->n_compares; i++) {
+        const struct compare *from = &txn->compares[i];
+        c[i].target = targets[from->target];
+        c[i].relation = from->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL;
+        c[i].number = from->number;
+        c[i].key = key_bytes(&w->arena, &from->key, &c[i].range_end);
+    }
+    w->txn.compares = c;
+    w->txn.n_compares = txn->n_compares;
+}
+
+static void wire_ops(struct wire *w, const struct txn *txn) {
+    struct kv_op *ops = arena_array(&w->arena, struct kv_op, txn->n_ops);
+    w->ops = copy(&w->arena, txn->ops, txn->n_ops * sizeof(*txn->ops));
+    w->n_ops = txn->n_ops;
+    for (size_t i = 0; i < txn->n_ops; i++) {
+        const struct op *op = &txn->ops[i];
+        size_t size = op->put ? value_size(op->key.kind) : 0;
+        ops[i].kind = op->put ? KV_PUT : KV_DELETE;
+        ops[i].key = key_bytes(&w->arena, &op->key, &ops[i].range_end);
+        ops[i].lease = op->put ? txn->lease : 0;
+        if (!op->put)
+            continue;
+        w->ops[i].value = copy(&w->arena, op->value, sizeof(*op->value));
+        ops[i].value = (struct kv_bytes){(const char *)w->ops[i].value, size};
+    }
+    w->txn.success = ops;
+    w->txn.n_success = txn->n_ops;
+}
+
+static void wire_keys(struct wire *w, const struct key *keys, size_t n) {
+    struct kv_op *ops = arena_array(&w->arena, struct kv_op, n);
+    for (size_t i = 0; i < n; i++) {
+        ops[i].kind = KV_RANGE;
+        ops[i].key = key_bytes(&w->arena, &keys[i], &ops[i].range_end);
+    }
+    w->txn.success = ops;
+    w->txn.n_success = n;
+}
+
+static bool entry_read(struct arena *a, const struct kv_pair *p, bool deleted, struct entry *ret) {
+    *ret = (struct entry){.deleted = deleted,
+                          .create_revision = p->create_revision,
+                          .mod_revision = p->mod_revision,
+                          .version = p->version};
+    if (!key_parse(p->key.data, p->key.len, "job", &ret->key))
+        return false;
+    if (!deleted) {
+        union value *v = arena_new(a, union value);
+        memcpy(v, p->value.data, p->value.len);
+        ret->value = v;
+    }
+    return true;
+}
+
+/* --- replies --- */
+
+static bool pending_take(struct node *n, uint64_t id) {
+    for (size_t i = 0; i < sizeof(n->pending) / sizeof(*n->pending); i++) {
+        if (n->pending[i] == id) {
+            n->pending[i] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void pending_add(struct cluster *c, struct node *n, uint64_t id) {
+    for (size_t i = 0; i < sizeof(n->pending) / sizeof(*n->pending); i++) {
+        if (!n->pending[i]) {
+            n->pending[i] = id;
+            return;
+        }
+    }
+    violation(c, "the core asks for more than 64 things at once");
+}
+
+static void reply_event(struct cluster *c, int node, const struct wire *w, bool reached) {
+    struct node *n = &c->nodes[node];
+    struct event ev = {.kind = EVENT_DONE};
+    if (w->kind == WIRE_BEAT) {
+        if (n->beat_pending != (int64_t)w->id)
+            return;
+        n->beat_pending = 0;
+        ev.kind = EVENT_BEAT;
+        ev.beat.seq = (int64_t)w->id;
+        ev.beat.result = !reached ? BEAT_FAILED : w->applied ? BEAT_APPLIED : BEAT_REFUSED;
+    } else if (!pending_take(n, w->id)) {
+        return;
+    } else if (w->kind == WIRE_SNAPSHOT) {
+        ev.kind = EVENT_SNAPSHOT;
+        ev.snapshot.id = w->id;
+        ev.snapshot.reached = reached;
+        ev.snapshot.revision = w->revision;
+        ev.snapshot.entries = w->entries;
+        ev.snapshot.n = w->n_entries;
+    } else {
+        ev.done.id = w->id;
+        ev.done.reached = reached;
+        ev.done.applied = w->applied;
+        ev.done.revision = w->revision;
+    }
+    agent_event(c, node, &ev);
+}
+
+static void on_reply(struct cluster *c, struct occurrence *o) {
+    if (!node_is_cut(c, o->node))
+        reply_event(c, o->node, o->payload, true);
+}
+
+static void on_timeout(struct cluster *c, struct occurrence *o) {
+    struct wire w = {.kind = (enum wire_kind)o->a, .id = (uint64_t)o->b};
+    reply_event(c, o->node, &w, false);
+}
+
+/* --- watches --- */
+
+struct delivery {
+    struct arena arena;
+    enum watch_slot slot;
+    uint64_t generation;
+    struct entry *entries;
+    size_t n;
+    int64_t revision;
+};
+
+static void delivery_drop(void *payload) {
+    struct delivery *d = payload;
+    arena_fini(&d->arena);
+    free(d);
+}
+
+static void on_lost(struct cluster *c, struct occurrence *o) {
+    struct event ev = {.kind = EVENT_WATCH_LOST};
+    ev.watch_lost.slot = (enum watch_slot)o->a;
+    ev.watch_lost.generation = (uint64_t)o->b;
+    agent_event(c, o->node, &ev);
+}
+
+/* The stream says nothing more; the agent notices later. */
+void stream_break(struct cluster *c, int node, enum watch_slot slot) {
+    struct stream *s = &c->nodes[node].streams[slot];
+    if (!s->generation || s->broken)
+        return;
+    s->broken = true;
+    s->watch = kv_watch_free(s->watch);
+    struct occurrence *o =
+        plan_agent(c, c->now_ns + chance_ns(c, MS, 2 * c->timing.hb_ns), node, on_lost);
+    o->a = slot;
+    o->b = (int64_t)s->generation;
+}
+
+static void stream_close(struct node *n, enum watch_slot slot) {
+    n->streams[slot].watch = kv_watch_free(n->streams[slot].watch);
+    n->streams[slot] = (struct stream){0};
+}
+
+static void on_delivery(struct cluster *c, struct occurrence *o) {
+    struct delivery *d = o->payload;
+    struct stream *s = &c->nodes[o->node].streams[d->slot];
+    if (s->generation != d->generation || s->broken)
+        return;
+    if (node_is_cut(c, o->node)) {
+        stream_break(c, o->node, d->slot);
+        return;
+    }
+    struct event ev = {.kind = EVENT_CHANGES};
+    ev.changes.slot = d->slot;
+    ev.changes.generation = d->generation;
+    ev.changes.revision = d->revision;
+    ev.changes.entries = d->entries;
+    ev.changes.n = d->n;
+    agent_event(c, o->node, &ev);
+}
+
+static void stream_deliver(struct cluster *c, int node, enum watch_slot slot) {
+    struct stream *s = &c->nodes[node].streams[slot];
+    struct kv_event *events;
+    size_t n = 0;
+    struct delivery *d = calloc(1, sizeof(*d));
+    if (kv_watch_take(s->watch, 0, &d->arena, &events, &n) || is_lost(c, node)) {
+        delivery_drop(d);
+        stream_break(c, node, slot);
+        return;
+    }
+    d->slot = slot;
+    d->generation = s->generation;
+    d->entries = arena_array(&d->arena, struct entry, n);
+    for (size_t i = 0; i < n; i++)
+        d->n += entry_read(&d->arena, &events[i].pair, events[i].deleted, &d->entries[d->n]);
+    int64_t at_ns = c->now_ns + delay(c);
+    s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
+    struct occurrence *o = plan_agent(c, s->last_ns, node, on_delivery);
+    o->payload = d;
+    o->drop = delivery_drop;
+}
+
+static void fan_out(struct cluster *c) {
+    struct kv_watch *w;
+    while ((w = kv_watch_ready(c->kv))) {
+        for (int i = 0; i < c->n_nodes; i++)
+            for (int k = 0; k < WATCH_SLOTS; k++)
+                if (c->nodes[i].streams[k].watch == w) {
+                    stream_deliver(c, i, (enum watch_slot)k);
+                    goto next;
+                }
+    next:;
+    }
+}
+
+/* --- the store --- */
+
+static void store_read(struct cluster *c, struct wire *w) {
+    size_t n = 0, at = 0;
+    kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL);
+    for (size_t i = 0; i < w->reply.n_results; i++)
+        n += w->reply.results[i].n_pairs;
+    w->entries = arena_array(&w->arena, struct entry, n);
+    for (size_t i = 0; i < w->reply.n_results; i++)
+        for (size_t k = 0; k < w->reply.results[i].n_pairs; k++)
+            at += entry_read(&w->arena, &w->reply.results[i].pairs[k], false, &w->entries[at]);
+    w->n_entries = at;
+}
+
+static void store_lease(struct cluster *c, struct wire *w) {
+    int64_t id, ttl;
+    int rc = w->kind == WIRE_GRANT ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
+                                   : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
+    w->applied = !rc || rc == KV_LEASE_EXISTS;
+}
+
+static void store_watch(struct cluster *c, int node, const struct wire *w) {
+    struct stream *s = &c->nodes[node].streams[w->slot];
+    if (s->generation == w->id && !s->broken && !s->watch)
+        s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
+}
+
+/* A request comes to the store; its sender may be long gone. */
+static void on_arrival(struct cluster *c, struct occurrence *o) {
+    struct wire *w = o->payload;
+    struct node *n = &c->nodes[o->node];
+    kv_lease_expire(c->kv, c->now_ns);
+    if (w->kind == WIRE_TXN || w->kind == WIRE_BEAT) {
+        w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
+        if (w->applied)
+            judge_txn(c, w->uid, w->ops, w->n_ops);
+    } else if (w->kind == WIRE_SNAPSHOT) {
+        store_read(c, w);
+    } else if (w->kind == WIRE_WATCH) {
+        if (n->core && o->a == (int64_t)n->life)
+            store_watch(c, o->node, w);
+    } else {
+        store_lease(c, w);
+    }
+    w->revision = kv_revision(c->kv);
+    fan_out(c);
+    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life || is_lost(c, o->node))
+        return;
+    struct occurrence *reply =
+        plan_agent(c, c->now_ns + delay(c) + chance_ns(c, 0, c->slow_reply_ns), o->node, on_reply);
+    reply->payload = w;
+    reply->drop = wire_drop;
+    o->drop = NULL;
+}
+
+/* The client's own patience: hb for a beat, a little more for the rest. */
+static void wire_send(struct cluster *c, int node, struct wire *w) {
+    struct node *n = &c->nodes[node];
+    memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
+    if (w->kind != WIRE_WATCH) {
+        int64_t patience_ns = w->kind == WIRE_BEAT ? c->timing.hb_ns : 2 * c->timing.hb_ns;
+        struct occurrence *t = plan_agent(c, c->now_ns + patience_ns, node, on_timeout);
+        t->a = w->kind;
+        t->b = (int64_t)w->id;
+        if (w->kind == WIRE_BEAT)
+            n->beat_pending = (int64_t)w->id;
+        else
+            pending_add(c, n, w->id);
+    }
+    if (is_lost(c, node)) {
+        if (w->kind == WIRE_WATCH)
+            stream_break(c, node, w->slot);
+        wire_drop(w);
+        return;
+    }
+    struct occurrence *o = plan(c, c->now_ns + delay(c), node, on_arrival);
+    o->a = (int64_t)n->life;
+    o->payload = w;
+    o->drop = wire_drop;
+}
+
+/* --- what the core asks for --- */
+
+static struct wire *wire_new(enum wire_kind kind, uint64_t id) {
+    struct wire *w = calloc(1, sizeof(*w));
+    w->kind = kind;
+    w->id = id;
+    return w;
+}
+
+static void send_txn(struct cluster *c, int node, enum wire_kind kind, uint64_t id,
+                     const struct txn *txn) {
+    struct wire *w = wire_new(kind, id);
+    wire_compares(w, txn);
+    wire_ops(w, txn);
+    wire_send(c, node, w);
+}
+
+static void send_watch(struct cluster *c, int node, const struct action *a) {
+    struct node *n = &c->nodes[node];
+    struct wire *w = wire_new(WIRE_WATCH, a->watch.generation);
+    stream_close(n, a->watch.slot);
+    n->streams[a->watch.slot].generation = a->watch.generation;
+    w->slot = a->watch.slot;
+    w->from = key_bytes(&w->arena, &a->watch.key, &w->end);
+    w->from_revision = a->watch.from_revision;
+    wire_send(c, node, w);
+}
+
+static void send_lease(struct cluster *c, int node, const struct action *a) {
+    bool grant = a->kind == ACTION_LEASE_GRANT;
+    struct wire *w = wire_new(grant ? WIRE_GRANT : WIRE_KEEPALIVE, a->lease.id);
+    w->lease = a->lease.lease;
+    w->ttl_s = a->lease.ttl_s;
+    wire_send(c, node, w);
+}
+
+static void send_snapshot(struct cluster *c, int node, const struct action *a) {
+    struct wire *w = wire_new(WIRE_SNAPSHOT, a->snapshot.id);
+    wire_keys(w, a->snapshot.keys, a->snapshot.n);
+    wire_send(c, node, w);
+}
+
+void wire_act(struct cluster *c, int node, const struct action *a) {
+    if (a->kind == ACTION_SNAPSHOT)
+        send_snapshot(c, node, a);
+    else if (a->kind == ACTION_WATCH)
+        send_watch(c, node, a);
+    else if (a->kind == ACTION_UNWATCH)
+        stream_close(&c->nodes[node], a->watch.slot);
+    else if (a->kind == ACTION_TXN)
+        send_txn(c, node, WIRE_TXN, a->txn.id, &a->txn.txn);
+    else if (a->kind == ACTION_BEAT)
+        send_txn(c, node, WIRE_BEAT, (uint64_t)a->beat.seq, &a->beat.txn);
+    else
+        send_lease(c, node, a);
+}
+
+void wire_close(struct cluster *c, int node) {
+    for (int i = 0; i < WATCH_SLOTS; i++)
+        stream_close(&c->nodes[node], (enum watch_slot)i);
+}
