@@ -85,7 +85,7 @@ static int parse(struct history *h, const char *text, size_t len, struct err *er
     };
     if (r.seq <= (h->n ? h->records[h->n - 1]->seq : 0))
         return err_say(err, -EBADMSG, "\"seq\" must be a number that rises from line to line");
-    if (r.t_ns < 0)
+    if (r.t_ns < 0 || r.t_ns > INT64_MAX / 4) /* so that sums of times do not overflow */
         return err_say(err, -EBADMSG, "\"t\" must be a time in nanoseconds");
     if (!source_find(json_get_string(line, "source", NULL), &r.source))
         return err_say(err, -EBADMSG,

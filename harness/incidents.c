@@ -77,6 +77,8 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     i->in_force = true;
     i->force_seq = r->seq;
     i->t0_ns = record_i64(r, "t0", r->t_ns);
+    if (i->t0_ns < 0 || i->t0_ns > r->t_ns)
+        i->t0_ns = r->t_ns;
     if (!i->fired_ns)
         i->fired_ns = i->t0_ns;
     if (!*i->fault)

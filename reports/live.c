@@ -46,11 +46,10 @@ static void draw(struct live *l) {
     if (l->rounds.n)
         buf_printf(&text, "  round %zu", l->rounds.n);
     if (l->step && l->total_steps) {
-        int cells = (int)(l->step * BAR_CELLS / l->total_steps);
+        int cells = (int)((double)l->step * BAR_CELLS / (double)l->total_steps);
         buf_printf(&text, "  step %lld/%lld", (long long)l->step, (long long)l->total_steps);
         if (l->style.width >= 70)
-            buf_printf(&text, "  [%-*.*s]", BAR_CELLS, cells > BAR_CELLS ? BAR_CELLS : cells,
-                       "####################");
+            buf_printf(&text, "  [%-*.*s]", BAR_CELLS, cells, "####################");
     } else if (l->step) {
         buf_printf(&text, "  step %lld", (long long)l->step);
     }
@@ -133,6 +132,8 @@ void live_record(struct live *l, const struct record *r) {
     rounds_feed(&l->rounds, r);
     if (r->source == SOURCE_JOB && record_is(r, "step"))
         l->step = record_i64(r, "step", l->step);
+    if (l->step < 0 || (l->total_steps && l->step > l->total_steps))
+        l->step = l->total_steps;
     if (r->source == SOURCE_HARNESS)
         tell_harness(l, r);
     tell_round(l, r);

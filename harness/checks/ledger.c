@@ -23,12 +23,13 @@ static void add(struct ledger *l, const struct rounds *rs, const struct record *
     if (!w || step < 0)
         return;
     const struct json *shards = record_get(r, "shards");
+    int64_t samples = record_i64(r, "samples", -1);
     l->v[l->n++] = (struct ledger_entry){
         .worker = w,
         .record = r,
         .shards = shards && shards->type == JSON_ARRAY ? shards : NULL,
         .step = step,
-        .samples = record_i64(r, "samples", -1),
+        .samples = samples < LEDGER_SAMPLES_MAX ? samples : -1,
     };
     json_each(s, shards) {
         int64_t id = json_i64(s, -1);

@@ -17,7 +17,7 @@ struct ledger {
     int shards; /* the highest number of a shard that was ever counted, and one */
 };
 
-enum { LEDGER_SHARDS_MAX = 65536 };
+enum { LEDGER_SHARDS_MAX = 65536, LEDGER_SAMPLES_MAX = 1 << 30 }; /* more is not believed */
 
 void ledger_read(struct ledger *l, const struct history *h, const struct rounds *rs);
 void ledger_fini(struct ledger *l);

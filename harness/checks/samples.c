@@ -122,16 +122,16 @@ static int64_t resume_step(const struct round *r) {
 
 static bool judge_order(struct finding *f, const struct group *g, const struct progress *p) {
     int64_t seq = g->v[0].record->seq, resumed = resume_step(g->round);
-    if (g->round->number == p->round && g->step != p->step + 1)
+    if (g->round->number == p->round && g->step - 1 != p->step)
         WRONG(seq, "step after step", "step %lld of round %d came after step %lld",
               (long long)g->step, p->round, (long long)p->step);
     if (g->round->number == p->round)
         return true;
-    if (resumed >= 0 && g->step != resumed + 1)
+    if (resumed >= 0 && g->step - 1 != resumed)
         WRONG(seq, "a round begins with the step after the one it resumed from",
               "round %d resumed from step %lld and began with step %lld", g->round->number,
               (long long)resumed, (long long)g->step);
-    if (p->round && g->step > p->step + 1)
+    if (p->round && g->step - 1 > p->step)
         WRONG(seq, "no step is left out",
               "round %d began with step %lld; steps %lld to %lld were "
               "never made",
