@@ -86,6 +86,29 @@ static bool names_equal(const char *a, const char *b, size_t n) {
     return true;
 }
 
+/* Options of torchrun, and planned ones of ours, that a later version will take. */
+static const char *const not_built[] = {
+    "accelerators",
+    "event-log-handler",
+    "hostfile",
+    "hosts",
+    "local-ranks-filter",
+    "log-line-prefix-template",
+    "logs-specs",
+    "numa-binding",
+    "on-node-loss",
+    "r",
+    "redirects",
+    "restart-count",
+    "run-path",
+    "signals-to-handle",
+    "standby",
+    "t",
+    "tee",
+    "virtual-local-rank",
+    NULL,
+};
+
 static int unknown(const char *typed, int verb, struct err *err) {
     const char *names[ROWS + 1] = {NULL};
     char name[64];
@@ -97,6 +120,10 @@ static int unknown(const char *typed, int verb, struct err *err) {
     name[strcspn(name, "=")] = '\0';
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
+    for (const char *const *p = not_built; *p; p++)
+        if (str_eq(name, *p))
+            return err_say(err, -EINVAL, "option %s is not built yet; rankrun --help lists what is",
+                           typed);
     const char *near = str_nearest(name, names);
     if (near)
         return err_say(err, -EINVAL, "unknown option %s; did you mean --%s?", typed, near);

@@ -178,6 +178,10 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
 }
 
 static int settle_program(struct options *o, struct options_given *g, struct err *err) {
+    if (g->monitor_interval)
+        options_notice(g, "--monitor-interval has no effect: ends of workers are seen at once");
+    if (g->start_method)
+        options_notice(g, "--start-method has no effect: workers are programs of their own");
     o->module = g->module != NULL;
     o->no_python = g->no_python != NULL;
     if (o->module && o->no_python)

@@ -87,6 +87,8 @@ static void test_an_unknown_option_is_named_with_its_nearest(void **state) {
     REFUSED("rankrun --max-restart=3 --nodes 2 a.py", "did you mean --nnodes");
     REFUSED("rankrun --colour a.py", "--colour");
     REFUSED("rankrun -x a.py", "-x");
+    REFUSED("rankrun --tee=3 a.py", "--tee=3 is not built yet");
+    REFUSED("rankrun -r 3 a.py", "-r is not built yet");
     REFUSED("rankrun --nnodes", "needs a value");
     REFUSED("rankrun --standalone=yes a.py", "takes no value");
     REFUSED("rankrun --standalone", "no program to run");
@@ -207,6 +209,8 @@ static void test_the_other_values_are_checked_and_named(void **state) {
     assert_int_equal(parse("rankrun --shutdown-timeout 1500ms a.py"), 0);
     assert_int_equal(o.shutdown_timeout_ms, 1500);
     assert_int_equal(parse("rankrun --monitor-interval 0.1 --start-method fork a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "--monitor-interval has no effect"));
+    assert_non_null(strstr(o.notices[1], "--start-method has no effect"));
 }
 
 static void test_the_store_has_its_own_options(void **state) {
