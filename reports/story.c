@@ -85,7 +85,9 @@ static void put_word(struct buf *out, const char *word) {
 void story_command(const struct recorded_run *run, struct buf *out) {
     const char *file = story_run_text(run, "file"), *launcher = story_run_text(run, "launcher");
     int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;
-    buf_puts(out, "rankquake run ");
+    const char *program = story_run_text(run, "program"); /* as it was typed */
+    put_word(out, *program ? program : "rankquake");
+    buf_puts(out, " run ");
     put_word(out, *file ? file : run->scenario->file);
     buf_printf(out, " --seed %lld", (long long)seed);
     if (*launcher && !str_eq(launcher, "rankrun")) {

@@ -212,6 +212,7 @@ static void put_faults(struct page *p, const struct recorded_run *run, const str
 static void put_last(struct page *p, const struct recorded_run *run) {
     struct buf text = {0};
     page_line(p);
+    put_labelled(p, "report", INK_PLAIN, run->dir);
     story_command(run, &text);
     put_labelled(p, "again", INK_PLAIN, buf_str(&text));
     buf_fini(&text);

@@ -368,9 +368,10 @@ static void record_run(struct engine *e) {
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "run");
     json_put_i64(w, "v", 1);
     json_put_string(w, "scenario", e->plan->scenario->name);
-    json_put_string(w, "file", e->plan->scenario->file);
     json_put_i64(w, "seed", (int64_t)e->plan->seed);
     json_put_string(w, "version", RANKQUAKE_VERSION);
+    json_put_string(w, "program", program_invocation_name);
+    json_put_string(w, "file", e->plan->scenario->file);
     json_put_string(w, "launcher", e->plan->scenario->job.launcher);
     json_put_bool(w, "control", !s->control);
     engine_recorded(e);

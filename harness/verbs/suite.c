@@ -106,6 +106,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given, const
     if (r < 0)
         return r;
     rounds_init(&o->rounds, !s->torchrun_semantics);
+    printf("%s\n", title);
+    fflush(stdout);
     struct live *live = live_new(stdout, &style, title, steps_of(&s->job));
     spec.dir = o->dir;
     spec.seen = on_seen;
