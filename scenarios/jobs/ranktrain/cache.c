@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,15 +56,16 @@ static int make_in_memory(cache_make_fn *make, const void *arg, struct err *err)
     return fd;
 }
 
-/* Under the lock: makes the file unless somebody has meanwhile. Returns a descriptor; -EROFS when
- * the directory cannot hold it and nothing else is wrong. */
-static int make_in(int dir, const char *name, cache_make_fn *make, const void *arg,
+/* Makes the file unless somebody has meanwhile. Returns a descriptor; -EROFS when the directory
+ * cannot hold it and nothing else is wrong. Who holds the lock writes over what an interrupted
+ * process has left. */
+static int make_in(int dir, const char *name, bool locked, cache_make_fn *make, const void *arg,
                    struct err *err) {
     char temporary[NAME_MAX];
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     if (fd >= 0)
         return fd;
-    snprintf(temporary, sizeof(temporary), ".%s.%ld", name, (long)getpid());
+    snprintf(temporary, sizeof(temporary), ".%s.%ld", name, locked ? 0 : (long)getpid());
     fd = openat(dir, temporary, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     if (fd < 0)
         return -EROFS;
@@ -90,9 +92,8 @@ int cache_open(const char *name, cache_make_fn *make, const void *arg, struct er
     if (fd < 0) {
         /* Without a lock (a file system that has none) the file is made twice, no more. */
         int lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-        if (lock >= 0)
-            flock(lock, LOCK_EX);
-        fd = make_in(dir, name, make, arg, err);
+        bool locked = lock >= 0 && flock(lock, LOCK_EX) == 0;
+        fd = make_in(dir, name, locked, make, arg, err);
         if (lock >= 0)
             close(lock);
     }

@@ -21,6 +21,7 @@ struct member {
     struct bootstrap_request request;
     bool silent;   /* joins and opens, then takes no part in the collective */
     bool vanishes; /* the same, then ends */
+    bool intrudes; /* first knocks at rank 0's door with the session id of another round */
     int64_t limit_ns;
     int joined, summed;
     int64_t data[SUMS], shared;
@@ -52,13 +53,26 @@ static int sum_once(struct member *m, void *ring) {
     return r;
 }
 
+static int knock(const struct group *g, const struct link_wait *w) {
+    struct door_hello h = {
+        .magic = DOOR_MAGIC, .purpose = DOOR_RING, .rank = g->rank, .world = g->world};
+    int fd = link_connect(&g->peers[0], w);
+    memset(h.session, 1, sizeof(h.session));
+    assert_true(fd >= 0);
+    assert_int_equal(link_send(fd, &h, sizeof(h), w), 0);
+    return fd;
+}
+
 static void *member_run(void *arg) {
     struct member *m = arg;
     struct bootstrap b;
     void *ring = NULL;
+    int stale = -1;
     m->joined = bootstrap_join(&b, &m->request, &m->err);
     if (m->joined == 0)
         m->joined = bootstrap_share(&b, &m->shared, sizeof(m->shared), &m->err);
+    if (m->joined == 0 && m->intrudes)
+        stale = knock(&b.group, &m->request.wait);
     if (m->joined == 0)
         m->joined = collective_tcp_ring.open(&ring, &b.group, &m->request.wait, &m->err);
     bootstrap_end(&b);
@@ -69,6 +83,7 @@ static void *member_run(void *arg) {
     if (m->finish && !m->vanishes)
         pthread_barrier_wait(m->finish);
     collective_tcp_ring.close(ring);
+    link_close(&stale);
     return NULL;
 }
 
@@ -141,6 +156,19 @@ static void test_a_peer_that_goes_is_named_at_once(void **state) {
     /* It may have gone before rank 0 was through with connecting. */
     assert_int_equal(m[0].joined ? m[0].joined : m[0].summed, -ECONNRESET);
     assert_non_null(strstr(m[0].err.msg, "rank 1 at 127.0.0.1:"));
+}
+
+static void test_a_connection_of_another_round_does_not_get_into_the_ring(void **state) {
+    (void)state;
+    static struct member m[2];
+    members_init(m, 2);
+    m[1].intrudes = true;
+    members_run(m, 2);
+    for (int r = 0; r < 2; r++) {
+        assert_int_equal(m[r].summed, 1);
+        for (int i = 0; i < SUMS; i++)
+            assert_true(m[r].data[i] == value(0, i) + value(1, i));
+    }
 }
 
 static void test_a_worker_of_an_older_round_is_told_so(void **state) {
@@ -227,6 +255,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_every_rank_gets_the_sum_at_every_world_size),
         cmocka_unit_test(test_a_peer_that_says_nothing_is_named_at_the_deadline),
         cmocka_unit_test(test_a_peer_that_goes_is_named_at_once),
+        cmocka_unit_test(test_a_connection_of_another_round_does_not_get_into_the_ring),
         cmocka_unit_test(test_a_worker_of_an_older_round_is_told_so),
         cmocka_unit_test(test_a_worker_with_other_options_is_refused),
         cmocka_unit_test(test_a_worker_of_another_job_waits_for_its_own),
