@@ -1,7 +1,7 @@
 #include "scenarios/jobs/ranktrain/lenet.h"
 #include "scenarios/jobs/ranktrain/conv.h"
 #include "scenarios/jobs/ranktrain/dense.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 #include "scenarios/jobs/ranktrain/loss.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "scenarios/jobs/ranktrain/compute.h"
-#include "scenarios/jobs/ranktrain/idx.h"
+#include "scenarios/jobs/ranktrain/data/idx.h"
 
 #include "agent/base/err.h"
 

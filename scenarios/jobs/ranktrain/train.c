@@ -1,14 +1,14 @@
 #include "scenarios/jobs/ranktrain/train.h"
 #include "scenarios/jobs/rankquake.h"
-#include "scenarios/jobs/ranktrain/bootstrap.h"
+#include "scenarios/jobs/ranktrain/net/bootstrap.h"
 #include "scenarios/jobs/ranktrain/checkpoint.h"
-#include "scenarios/jobs/ranktrain/collective.h"
+#include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/compute.h"
-#include "scenarios/jobs/ranktrain/dataset.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/data/dataset.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
-#include "scenarios/jobs/ranktrain/sampler.h"
+#include "scenarios/jobs/ranktrain/data/sampler.h"
 #include "scenarios/jobs/ranktrain/shards.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
@@ -20,6 +20,8 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+_Static_assert((int)BOOTSTRAP_MEMBERS >= (int)SHARDS, "every shard may have a rank of its own");
 
 /* A group has as long to form, however short the collectives' deadline is: on a busy machine the
  * slowest worker may still be unpacking its data. */

@@ -1,6 +1,6 @@
 /* Gradients held against differences: d loss = sum of weight * output, for random weights. */
 #include "scenarios/jobs/ranktrain/conv.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 #include "tests/scenarios/jobs/ranktrain/naive_blas.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 #include "scenarios/jobs/ranktrain/dense.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 #include "scenarios/jobs/ranktrain/loss.h"
 #include "tests/scenarios/jobs/ranktrain/naive_blas.h"
 

@@ -1,5 +1,5 @@
 #include "scenarios/jobs/ranktrain/lenet.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 #include "scenarios/jobs/ranktrain/narrow.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 #include "tests/scenarios/jobs/ranktrain/naive_blas.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/sampler.h"
+#include "scenarios/jobs/ranktrain/data/sampler.h"
 
 #include <stdlib.h>
 #include <string.h>

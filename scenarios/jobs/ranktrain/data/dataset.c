@@ -1,6 +1,6 @@
-#include "scenarios/jobs/ranktrain/dataset.h"
-#include "scenarios/jobs/ranktrain/cache.h"
-#include "scenarios/jobs/ranktrain/generated.h"
+#include "scenarios/jobs/ranktrain/data/dataset.h"
+#include "scenarios/jobs/ranktrain/data/cache.h"
+#include "scenarios/jobs/ranktrain/data/generated.h"
 
 #include "agent/base/sha256.h"
 

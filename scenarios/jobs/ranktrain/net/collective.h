@@ -2,7 +2,7 @@
  * COLLECTIVES, in alphabetical order. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/bootstrap.h"
+#include "scenarios/jobs/ranktrain/net/bootstrap.h"
 
 #include "agent/base/err.h"
 

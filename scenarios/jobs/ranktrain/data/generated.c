@@ -1,7 +1,7 @@
-#include "scenarios/jobs/ranktrain/generated.h"
-#include "scenarios/jobs/ranktrain/cache.h"
-#include "scenarios/jobs/ranktrain/draw.h"
-#include "scenarios/jobs/ranktrain/idx.h"
+#include "scenarios/jobs/ranktrain/data/generated.h"
+#include "scenarios/jobs/ranktrain/data/cache.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
+#include "scenarios/jobs/ranktrain/data/idx.h"
 
 #include <stdlib.h>
 

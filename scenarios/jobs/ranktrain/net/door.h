@@ -5,7 +5,7 @@
  * port scanner or a second job on the same port must not disturb this one. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/link.h"
+#include "scenarios/jobs/ranktrain/net/link.h"
 
 #include "agent/base/err.h"
 

@@ -9,18 +9,19 @@
  * A rank that goes while the group forms is noticed at once. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/door.h"
-#include "scenarios/jobs/ranktrain/link.h"
-#include "scenarios/jobs/ranktrain/shards.h"
+#include "scenarios/jobs/ranktrain/net/door.h"
+#include "scenarios/jobs/ranktrain/net/link.h"
 
 #include "agent/base/err.h"
+
+enum { BOOTSTRAP_MEMBERS = 12 };
 
 /* Who takes part, and where their doors are. */
 struct group {
     int rank, world;
     unsigned char session[DOOR_SESSION];
-    struct link_address peers[SHARDS]; /* not one's own */
-    struct door door;                  /* one's own */
+    struct link_address peers[BOOTSTRAP_MEMBERS]; /* not one's own */
+    struct door door;                             /* one's own */
 };
 
 struct bootstrap_request {
@@ -38,7 +39,8 @@ struct bootstrap {
     struct group group;
     struct door master; /* rank 0's, on MASTER_PORT; the ring has doors of its own, so that the port
                            carries the forming of groups and nothing else */
-    int links[SHARDS];  /* rank 0: to each member; the others: links[0] to rank 0; else -1 */
+    int links[BOOTSTRAP_MEMBERS]; /* rank 0: to each member; the others: links[0] to rank 0; else -1
+                                   */
 };
 
 /* Forms the group. Returns 0; -ECANCELED when woken; else an error whose sentence names the peer.

@@ -3,7 +3,7 @@
  * network can learn as well. */
 #pragma once
 
-#include "scenarios/jobs/ranktrain/idx.h"
+#include "scenarios/jobs/ranktrain/data/idx.h"
 
 #include "agent/base/err.h"
 

@@ -1,5 +1,5 @@
-#include "scenarios/jobs/ranktrain/sampler.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/data/sampler.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 
 #include <assert.h>
 #include <stdlib.h>

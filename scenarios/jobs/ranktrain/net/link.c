@@ -1,5 +1,5 @@
-#include "scenarios/jobs/ranktrain/link.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/net/link.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

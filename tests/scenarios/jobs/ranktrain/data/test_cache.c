@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/cache.h"
+#include "scenarios/jobs/ranktrain/data/cache.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,12 +5,13 @@
  * one rank, and in another world - 1 phases the complete ones go round. Every rank sends
  * 2 (world - 1) / world of the data, which is the least that is possible, and with contiguous ranks
  * one edge of the ring leaves a node. A message is 8 bytes that number it and one chunk. */
-#include "scenarios/jobs/ranktrain/collective.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/net/collective.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

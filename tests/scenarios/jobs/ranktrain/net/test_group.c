@@ -1,11 +1,12 @@
 /* Bootstrap, door and ring, each rank a thread of the test on loopback. */
-#include "scenarios/jobs/ranktrain/bootstrap.h"
-#include "scenarios/jobs/ranktrain/collective.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
-#include "scenarios/jobs/ranktrain/draw.h"
+#include "scenarios/jobs/ranktrain/net/bootstrap.h"
+#include "scenarios/jobs/ranktrain/net/collective.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
+#include "scenarios/jobs/ranktrain/data/draw.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -111,8 +112,8 @@ static void members_run(struct member *m, int world) {
 
 static void test_every_rank_gets_the_sum_at_every_world_size(void **state) {
     (void)state;
-    static struct member m[SHARDS];
-    for (int world = 1; world <= SHARDS; world++) {
+    static struct member m[BOOTSTRAP_MEMBERS];
+    for (int world = 1; world <= BOOTSTRAP_MEMBERS; world++) {
         members_init(m, world);
         members_run(m, world);
         for (int r = 0; r < world; r++) {

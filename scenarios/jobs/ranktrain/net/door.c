@@ -1,5 +1,5 @@
-#include "scenarios/jobs/ranktrain/door.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/net/door.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,5 +1,5 @@
-#include "scenarios/jobs/ranktrain/idx.h"
-#include "scenarios/jobs/ranktrain/generated.h"
+#include "scenarios/jobs/ranktrain/data/idx.h"
+#include "scenarios/jobs/ranktrain/data/generated.h"
 
 #include <errno.h>
 #include <string.h>

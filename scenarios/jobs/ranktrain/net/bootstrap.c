@@ -1,5 +1,5 @@
-#include "scenarios/jobs/ranktrain/bootstrap.h"
-#include "scenarios/jobs/ranktrain/deadline.h"
+#include "scenarios/jobs/ranktrain/net/bootstrap.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
 
 #include "agent/base/sha256.h"
 
@@ -92,7 +92,7 @@ static int gather(struct bootstrap *b, struct err *err) {
         r = door_open(&b->group.door, 0, err);
     for (int joined = 1; r >= 0 && joined < b->request.world;) {
         struct door_hello h;
-        int watched[SHARDS], ranks[SHARDS] = {0}, n = 0, gone = 0;
+        int watched[BOOTSTRAP_MEMBERS], ranks[BOOTSTRAP_MEMBERS] = {0}, n = 0, gone = 0;
         for (int i = 1; i < b->request.world; i++)
             if (b->links[i] >= 0) {
                 ranks[n] = i;
@@ -207,7 +207,7 @@ static int share_table(struct bootstrap *b, struct err *err) {
     struct {
         unsigned char session[DOOR_SESSION];
         int32_t ring_port; /* of rank 0 */
-        struct link_address peers[SHARDS];
+        struct link_address peers[BOOTSTRAP_MEMBERS];
     } table = {.ring_port = link_port(g->door.listener)};
     if (g->rank == 0 && getrandom(table.session, sizeof(table.session), 0) < 0)
         return err_set(err, -errno, "getrandom");
@@ -237,7 +237,7 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
     *ret = (struct bootstrap){.request = *request,
                               .group = {.rank = request->rank, .world = request->world}};
     ret->group.door.listener = ret->master.listener = -1;
-    for (int i = 0; i < SHARDS; i++)
+    for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
         ret->links[i] = -1;
     if (request->world == 1)
         return 0;
@@ -262,7 +262,7 @@ int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err) 
 }
 
 void bootstrap_end(struct bootstrap *b) {
-    for (int i = 0; i < SHARDS; i++)
+    for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
         link_close(&b->links[i]);
     door_close(&b->group.door);
     door_close(&b->master);

@@ -1,4 +1,4 @@
-#include "scenarios/jobs/ranktrain/idx.h"
+#include "scenarios/jobs/ranktrain/data/idx.h"
 
 #include <errno.h>
 #include <sys/mman.h>
