@@ -99,6 +99,7 @@ static void clean_advance(struct rendezvous *r) {
 
 void coordinator_done(struct rendezvous *r, const struct event *ev) {
     struct coordinator *c = &r->coordinator;
+    c->view.changed = true;
     if (request_reply(r, &c->lease, ev->done.id, ev->done.reached) && ev->done.reached) {
         int64_t ttl_ns = 10 * r->cur.timing.suspect_ns;
         int64_t least_ns = 60 * 1000000000LL;
@@ -107,6 +108,24 @@ void coordinator_done(struct rendezvous *r, const struct event *ev) {
     request_reply(r, &c->clean, ev->done.id, ev->done.reached);
     if (!detector_done(r, ev))
         decide_done(r, ev);
+}
+
+/* Beats come by the thousand and change nothing: what all parts said when they were to look again
+ * holds until then. */
+static void work(struct rendezvous *r) {
+    struct coordinator *c = &r->coordinator;
+    int64_t others_ns = r->wake_ns;
+    if (c->view.changed || r->now.monotonic_ns >= c->wake_ns) {
+        r->wake_ns = INT64_MAX;
+        c->view.changed = false;
+        lease_advance(r);
+        detector_advance(r);
+        decide_advance(r);
+        clean_advance(r);
+        c->wake_ns = r->wake_ns;
+        r->wake_ns = others_ns;
+    }
+    wake_at(r, c->wake_ns);
 }
 
 void coordinator_advance(struct rendezvous *r) {
@@ -128,8 +147,5 @@ void coordinator_advance(struct rendezvous *r) {
         c->claimed = true;
         action_claim(r, CLAIM_LEAD, c->view.head.round);
     }
-    lease_advance(r);
-    detector_advance(r);
-    decide_advance(r);
-    clean_advance(r);
+    work(r);
 }

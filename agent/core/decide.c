@@ -219,11 +219,8 @@ static bool has_lasted(struct rendezvous *r, int64_t *since_ns, int64_t limit_ns
 
 static bool below_min(struct rendezvous *r, const struct wanted *w) {
     struct coordinator *c = &r->coordinator;
-    if (w->n >= (size_t)r->cur.min) {
-        c->below_since_ns = 0;
+    if (w->n >= (size_t)r->cur.min)
         return false;
-    }
-    c->enough_since_ns = 0;
     if (has_lasted(r, &c->below_since_ns, r->config.join_timeout_ns))
         close_below_min(r, w->n);
     return true;
@@ -302,6 +299,10 @@ void decide_advance(struct rendezvous *r) {
     if (view_of(r)->head.phase == HEAD_CLOSED || !decision_may(r))
         return;
     struct wanted w = membership_wanted(r);
+    if (w.n >= (size_t)r->cur.min)
+        r->coordinator.below_since_ns = 0;
+    else
+        r->coordinator.enough_since_ns = 0;
     switch (view_of(r)->head.phase) {
     case HEAD_NONE:
         decide_first(r, &w);

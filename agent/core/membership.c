@@ -13,15 +13,6 @@ struct candidate {
     int64_t order;
 };
 
-static bool was_in_last(const struct view *v, const char *node) {
-    for (size_t i = 0; i < v->n; i++) {
-        const struct member *m = v->members[i];
-        if (m->rank_last >= 0 && m->known && strcmp(m->value.node, node) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int compare_candidates(const void *a, const void *b) {
     const struct candidate *x = a, *y = b;
     if (x->class != y->class)
@@ -29,10 +20,10 @@ static int compare_candidates(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static struct candidate candidate_of(const struct view *v, struct member *m) {
+static struct candidate candidate_of(struct member *m) {
     if (m->rank_last >= 0)
         return (struct candidate){m, 0, m->rank_last};
-    return (struct candidate){m, was_in_last(v, m->value.node) ? 1 : 2, m->created};
+    return (struct candidate){m, m->returned ? 1 : 2, m->created};
 }
 
 /* A merge sort: the C library's may allocate and is not the same everywhere. */
@@ -57,7 +48,7 @@ struct wanted membership_wanted(struct rendezvous *r) {
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
         if (m->session && m->known && m->value.want == WANT_MEMBER)
-            c[n++] = candidate_of(v, m);
+            c[n++] = candidate_of(m);
     }
     sort(c, n, c + v->n);
     w.n = n < (size_t)r->cur.max ? n : (size_t)r->cur.max;

@@ -98,6 +98,7 @@ struct member {
     int64_t gone_revision, ack_revision, done_revision;
     struct ack_value ack;
     struct plan_value place; /* in the plan of head */
+    bool returned;           /* not in last, but its node was */
     int rank_now, rank_last; /* group rank in the plan of head, of last; -1: not in it */
     struct request revoke;
 };
@@ -124,7 +125,8 @@ struct view {
     struct head_value head;
     int64_t lead_revision; /* 0: none */
     char lead[UID_SIZE];
-    bool dirty; /* something other than a beat has changed since view_settle */
+    bool dirty;   /* something other than a beat has changed since view_settle */
+    bool changed; /* the same, since the coordinator last looked */
 };
 
 struct coordinator {
@@ -143,6 +145,7 @@ struct coordinator {
     struct request clean;
     struct request lease;
     bool claimed;
+    int64_t wake_ns; /* nothing is to be done before, unless the view changes */
 };
 
 struct rendezvous {

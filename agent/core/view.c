@@ -232,11 +232,21 @@ void view_load(struct view *v, const struct entry *entries, size_t n, int64_t re
     view_fini(&old);
 }
 
+static bool was_in_last(const struct view *v, const char *node) {
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        if (m->rank_last >= 0 && m->known && strcmp(m->value.node, node) == 0)
+            return true;
+    }
+    return false;
+}
+
 void view_settle(struct view *v) {
     const struct plan *now = view_plan(v, v->head.pid), *last = view_plan(v, v->head.last_pid);
     if (!v->dirty)
         return;
     v->dirty = false;
+    v->changed = true;
     for (size_t i = 0; i < v->n; i++)
         v->members[i]->rank_now = v->members[i]->rank_last = -1;
     for (size_t i = 0; now && v->head.pid[0] && i < now->n; i++) {
@@ -245,4 +255,8 @@ void view_settle(struct view *v) {
     }
     for (size_t i = 0; last && v->head.last_pid[0] && i < last->n; i++)
         last->entries[i].member->rank_last = last->entries[i].value.group_rank;
+    for (size_t i = 0; v->head.last_round && i < v->n; i++) {
+        struct member *m = v->members[i];
+        m->returned = m->session && m->rank_last < 0 && was_in_last(v, m->value.node);
+    }
 }
