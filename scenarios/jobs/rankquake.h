@@ -323,8 +323,8 @@ static inline int rankquake_vsend_(struct rankquake *q, const char *name, uint64
 /* Sends an event of any kind. fields is a printf format that makes the inside of a JSON object,
  * `"what":"stop","round":3`, or "" for none; strings in it go through rankquake_quote. A name that
  * has no bit of its own arms with `other`; for steps use rankquake_step, which knows the step that
- * is armed. Returns 1 when the harness held us for a while, 0 when
- * the event was just sent, -1 when it was not (silent, lost or too long). */
+ * is armed. Returns 1 when the harness held us for a while, 0 when the event was just sent, -1 when
+ * it was not (silent, lost or too long). */
 static inline int rankquake_event_named(struct rankquake *q, const char *name, const char *fields,
                                         ...) __attribute__((format(printf, 3, 4)));
 static inline int rankquake_event_named(struct rankquake *q, const char *name, const char *fields,
