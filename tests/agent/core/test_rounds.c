@@ -1,0 +1,135 @@
+/* One core, every event made by hand: what it does with its workers in a round. */
+#include "tests/agent/core/script.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+/* --- rounds --- */
+
+static void test_the_workers_are_told_what_head_and_plan_say(void **state) {
+    (void)state;
+    join();
+    form(1, 0, 20);
+    port();
+    done(find_put(KEY_ACK, NULL)->txn.id, true, true, 21);
+    run(1, 22);
+    const struct round_spec *s = need(ACTION_START)->start;
+    assert_int_equal(s->round, 1);
+    assert_int_equal(s->world, 2);
+    assert_int_equal(s->local_world, 2);
+    assert_int_equal(s->master_port, 777);
+    assert_string_equal(s->master_addr, "10.0.0.1");
+    assert_true(s->deadline_required);
+}
+
+static void test_a_round_below_an_own_ack_is_never_started(void **state) {
+    (void)state;
+    join();
+    form(1, 0, 20);
+    port();
+    done(find_put(KEY_ACK, NULL)->txn.id, true, true, 21);
+    form(2, 1, 30); /* round 1 ran without this node having seen it */
+    if (port_needed)
+        port();
+    run(1, 25); /* an older state */
+    assert_null(find(ACTION_START));
+}
+
+static void test_a_failed_worker_ends_the_round_and_the_group(void **state) {
+    (void)state;
+    const union value *v = NULL;
+    work();
+    exited(1, 3 << 8);
+    assert_int_equal(need(ACTION_STOP)->stop.grace_ms, 2000);
+    const struct action *end = find_put(KEY_HEAD, &v);
+    assert_int_equal(v->head.phase, HEAD_END);
+    assert_int_equal(v->head.cause, CAUSE_FAILURE);
+    assert_int_equal(v->head.failure.local_rank, 1);
+    assert_string_equal(v->head.failure.error, "boom");
+    assert_int_equal(end->txn.txn.n_compares, 2);
+    exited(0, 15);
+    reaped();
+    assert_false(port_needed); /* the round has not ended yet */
+    form(2, 1, 40);
+    port();
+    assert_non_null(find_put(KEY_ACK, &v));
+    assert_int_equal(v->ack.why, ACK_FAILED);
+}
+
+static void test_a_membership_change_gives_the_workers_the_full_grace(void **state) {
+    (void)state;
+    union value head = head_of(HEAD_FORM, 2, 1);
+    work();
+    head.head.cause = CAUSE_MEMBERSHIP;
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 30, &head));
+    assert_int_equal(need(ACTION_STOP)->stop.grace_ms, 30000);
+    assert_false(port_needed);
+    exited(0, 15);
+    exited(1, 15);
+    reaped();
+    assert_null(find_put(KEY_HEAD, NULL)); /* stopped workers are nobody's failure */
+}
+
+static void test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier(void **state) {
+    (void)state;
+    work();
+    exited(0, 0);
+    exited(1, 0);
+    assert_null(find_put(KEY_DONE, NULL)); /* not before nothing of them is left */
+    reaped();
+    const struct action *txn = find_put(KEY_DONE, NULL);
+    assert_int_equal(txn->txn.txn.ops[0].key.round, 1);
+    done(txn->txn.id, true, true, 31);
+    tick(500 * MS);
+    need(ACTION_BEAT);
+    union value head = head_of(HEAD_CLOSED, 1, 1);
+    head.head.outcome = OUTCOME_SUCCEEDED;
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &head));
+    assert_null(find(ACTION_EXIT)); /* first the session is given back */
+    done(need(ACTION_TXN)->txn.id, true, true, 33);
+    assert_int_equal(need(ACTION_EXIT)->exit.code, 0);
+}
+
+static void test_a_dead_guard_is_a_fence_not_a_failure(void **state) {
+    (void)state;
+    const union value *v = NULL;
+    work();
+    step((struct event){.kind = EVENT_GUARD_DEAD});
+    assert_non_null(find_put(KEY_HEAD, &v));
+    assert_int_equal(v->head.cause, CAUSE_MEMBERSHIP);
+}
+
+static void test_workers_that_cannot_be_killed_end_the_agent(void **state) {
+    (void)state;
+    work();
+    signaled(15);
+    for (int i = 0; i < 400 && !find(ACTION_EXIT); i++) {
+        const struct action *b = find(ACTION_BEAT);
+        if (b)
+            beat(b->beat.seq, BEAT_APPLIED);
+        else
+            tick(500 * MS);
+    }
+    assert_int_equal(need(ACTION_EXIT)->exit.code, 1);
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "cannot be killed"));
+    assert_null(find_put(KEY_GONE, NULL));
+}
+
+int main(int argc, char **argv) {
+#define TEST(name) cmocka_unit_test_teardown(name, script_end)
+    const struct CMUnitTest tests[] = {
+        TEST(test_the_workers_are_told_what_head_and_plan_say),
+        TEST(test_a_round_below_an_own_ack_is_never_started),
+        TEST(test_a_failed_worker_ends_the_round_and_the_group),
+        TEST(test_a_membership_change_gives_the_workers_the_full_grace),
+        TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
+        TEST(test_a_dead_guard_is_a_fence_not_a_failure),
+        TEST(test_workers_that_cannot_be_killed_end_the_agent),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
