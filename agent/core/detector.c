@@ -6,6 +6,8 @@
  * revokes (T4), and only if the store has no newer beat either. A broken connection, a peer's
  * report, anything loud revokes nobody. */
 
+enum { REVOCATIONS_MAX = 32 };
+
 /* After a stall of its own a coordinator knows nothing about the others' silence. */
 void detector_restart(struct rendezvous *r) {
     struct view *v = &r->coordinator.view;
@@ -38,19 +40,25 @@ static bool is_watched(const struct rendezvous *r, const struct member *m) {
     return m->session || m->rank_now >= 0 || m->rank_last >= 0;
 }
 
+/* Each silent member is revoked for itself, so that one that beats after all spoils only its own;
+ * when half the cluster goes silent, not all of them are asked about at once. */
 void detector_advance(struct rendezvous *r) {
     struct view *v = &r->coordinator.view;
+    int under_way = 0;
     if (v->head.phase == HEAD_CLOSED)
         return;
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
         int64_t at_ns = m->heard_ns + detector_suspect_ns(r);
-        if (!is_watched(r, m))
+        under_way += m->revoke.id != 0;
+        if (!is_watched(r, m) || under_way >= REVOCATIONS_MAX)
             continue;
-        if (r->now.monotonic_ns < at_ns)
+        if (r->now.monotonic_ns < at_ns) {
             wake_at(r, at_ns);
-        else if (request_may(r, &m->revoke))
+        } else if (request_may(r, &m->revoke)) {
             revoke_member(r, m);
+            under_way++;
+        }
     }
 }
 

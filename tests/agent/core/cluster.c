@@ -330,9 +330,10 @@ static void cluster_init(struct cluster *c) {
     c->now_ns = 1000 * MS;
     rand_init(&c->rand, c->config.seed);
     c->kv = kv_new(c->config.seed, 0);
-    c->n_nodes = (int)chance_ns(c, 1, NODES_MAX);
-    c->max = (int)chance_ns(c, 1, c->n_nodes);
-    c->min = (int)chance_ns(c, 1, c->max);
+    int given = c->config.nodes;
+    c->n_nodes = given ? given : (int)chance_ns(c, 1, NODES_USUAL);
+    c->max = given ? given : (int)chance_ns(c, 1, c->n_nodes);
+    c->min = given ? (c->config.calm ? given : given / 2) : (int)chance_ns(c, 1, c->max);
     c->max_restarts = (int)chance_ns(c, 0, 3);
     c->loss = chance(c, 500) ? (int)chance_ns(c, 0, 50) : 0;
     c->late = chance(c, 500) ? (int)chance_ns(c, 0, 30) : 0;

@@ -14,7 +14,7 @@
 #include "agent/core/kv.h"
 #include "agent/core/rendezvous.h"
 
-enum { NODES_MAX = 5, LAST_MAX = 32 };
+enum { NODES_USUAL = 5, NODES_MAX = 200, WORLD_MAX = 2 * NODES_MAX };
 
 #define MS 1000000LL
 
@@ -22,6 +22,7 @@ struct cluster;
 
 struct cluster_config {
     uint64_t seed;
+    int nodes;   /* so many, in calm all in one round; 0: chance decides */
     bool calm;   /* no trouble at all */
     bool frozen; /* no trouble but nodes that freeze, with replies that take nearly hb */
     bool trace;  /* print every event */
@@ -95,10 +96,10 @@ struct judge {
     struct head_value head;
     int restarts; /* counted here */
     bool failed;  /* the last round was ended by a failure */
-    struct last_member last[LAST_MAX], form[LAST_MAX];
+    struct last_member last[NODES_MAX], form[NODES_MAX];
     int n_last, n_form;
     struct round_spec facts; /* of the round that started last */
-    uint64_t ranks;
+    bool ranks[WORLD_MAX];
     char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
 };
 

@@ -106,7 +106,7 @@ static void form_read(struct cluster *c, const struct op *op) {
     struct kv_op range = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
     kv_txn(c->kv, &(struct kv_txn){.success = &range, .n_success = 1}, &a, &r, NULL);
     j->n_form = 0;
-    for (size_t i = 0; i < r.results[0].n_pairs && i < LAST_MAX; i++) {
+    for (size_t i = 0; i < r.results[0].n_pairs && i < NODES_MAX; i++) {
         struct kv_pair *p = &r.results[0].pairs[i];
         struct last_member *m = &j->form[j->n_form++];
         struct plan_value place;
@@ -265,7 +265,7 @@ void judge_txn(struct cluster *c, const char *uid, const struct op *ops, size_t 
 static void judge_first_start(struct cluster *c, const struct round_spec *s) {
     struct judge *j = &c->judge;
     j->facts = *s;
-    j->ranks = 0;
+    memset(j->ranks, 0, sizeof(j->ranks));
     snprintf(j->master_addr, sizeof(j->master_addr), "%s", s->master_addr);
     snprintf(j->token, sizeof(j->token), "%s", s->token);
 }
@@ -273,10 +273,10 @@ static void judge_first_start(struct cluster *c, const struct round_spec *s) {
 static void judge_ranks(struct cluster *c, const struct round_spec *s) {
     struct judge *j = &c->judge;
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++) {
-        if (i >= s->world || (j->ranks >> i & 1))
+        if (i >= s->world || j->ranks[i])
             violation(c, "I2: rank %d of round %lld is given twice or is outside of %d", i,
                       (long long)s->round, s->world);
-        j->ranks |= 1ull << i;
+        j->ranks[i] = true;
     }
 }
 

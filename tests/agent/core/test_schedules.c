@@ -38,6 +38,27 @@ static void test_a_job_in_calm_ends_well_and_soon(void **state) {
     }
 }
 
+/* A plan of more than one batch, and everybody in it. */
+static void test_two_hundred_nodes_form_one_round(void **state) {
+    (void)state;
+    struct cluster_config config = {.seed = 1, .nodes = 200, .calm = true};
+    struct cluster_result r;
+    cluster_run(&config, &r);
+    assert_string_equal(r.text, "");
+    assert_int_equal(r.rounds, 1);
+    assert_int_equal(r.outcome, OUTCOME_SUCCEEDED);
+}
+
+static void test_a_hundred_nodes_in_trouble_break_nothing(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct cluster_config config = {.seed = seed, .nodes = 100};
+        struct cluster_result r;
+        cluster_run(&config, &r);
+        assert_string_equal(r.text, "");
+    }
+}
+
 static void test_no_schedule_breaks_an_invariant(void **state) {
     (void)state;
     uint64_t one = number_of("RANKQUAKE_SEED", 0), n = number_of("RANKQUAKE_SEEDS", SEEDS_DEFAULT);
@@ -70,6 +91,8 @@ static void test_the_same_seed_is_the_same_run(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_in_calm_ends_well_and_soon),
+        cmocka_unit_test(test_two_hundred_nodes_form_one_round),
+        cmocka_unit_test(test_a_hundred_nodes_in_trouble_break_nothing),
         cmocka_unit_test(test_no_schedule_breaks_an_invariant),
         cmocka_unit_test(test_the_same_seed_is_the_same_run),
     };
