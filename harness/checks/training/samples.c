@@ -1,5 +1,5 @@
 #include "harness/checks/check.h"
-#include "harness/checks/ledger.h"
+#include "harness/checks/training/ledger.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "harness/checks/ledger.h"
+#include "harness/checks/training/ledger.h"
 
 #include <stdlib.h>
 

@@ -1,0 +1,21 @@
+/* deadline: a budget of time, held against what faults took. detect and recover are two such
+ * questions; they differ in what they measure and in how they tell it. */
+#pragma once
+
+#include "harness/checks/check.h"
+
+struct deadline {
+    const char *broken;
+    const char *done; /* as in "detected within 500 ms" */
+    /* Nothing was to be measured, and rightly so. */
+    bool (*exempt)(const struct trial *t, const struct incident *i);
+    int64_t (*took_ns)(const struct incident *i); /* -1: it was never done */
+    void (*tell_never)(const struct incident *i, char *out, size_t size);
+    void (*tell_late)(const struct incident *i, char *out, size_t size); /* after "900 ms" */
+};
+
+/* True when every incident that ended a round kept the budgets it is meant for; else the finding is
+ * filled: failed, or unknown where the harness itself was late by more than a fifth of the budget.
+ */
+bool deadlines_kept(const struct deadline *d, const struct trial *t, struct finding *f,
+                    const struct budget *budgets, size_t n);

@@ -1,0 +1,73 @@
+#include "harness/checks/recovery/deadline.h"
+
+#include <stdio.h>
+
+/* Nothing was there to notice it, and the job was meant to end with it. */
+static bool nothing_to_detect(const struct trial *t, const struct incident *i) {
+    (void)t;
+    if (i->next || i->phase_ns[PHASE_DETECT] >= 0)
+        return false;
+    for (size_t k = 0; k < i->round->n; k++)
+        if (!incident_hits(i, i->round->workers[k]))
+            return false;
+    return true;
+}
+
+static int64_t took_ns(const struct incident *i) {
+    return i->phase_ns[PHASE_DETECT];
+}
+
+static void tell_never(const struct incident *i, char *out, size_t size) {
+    snprintf(out, size, "no other worker ended after %s", i->id);
+}
+
+static void tell_late(const struct incident *i, char *out, size_t size) {
+    snprintf(out, size, ", until a worker %s",
+             i->by_signal ? "was ended by a signal" : "ended by itself");
+}
+
+static const struct deadline detection = {
+    .broken = "Detection: the others notice a fault in time.",
+    .done = "detected",
+    .exempt = nothing_to_detect,
+    .took_ns = took_ns,
+    .tell_never = tell_never,
+    .tell_late = tell_late,
+};
+
+static void describe(char *out, size_t size, const struct incidents *is) {
+    size_t at = 0;
+    for (size_t k = 0; k < is->n && at < size; k++) {
+        const struct incident *i = is->v[k];
+        if (i->phase_ns[PHASE_DETECT] >= 0)
+            at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms", at ? ", " : "", i->id,
+                                   (double)i->phase_ns[PHASE_DETECT] / 1e6);
+    }
+    if (!at)
+        snprintf(out, size, "no fault ended a round");
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct expect *e = &t->scenario->expect;
+    char times[250];
+    if (!e->detect_n) {
+        finding_skip(f, "the scenario bounds no detection");
+        return;
+    }
+    if (!deadlines_kept(&detection, t, f, e->detect_within, e->detect_n))
+        return;
+    describe(times, sizeof(times), t->incidents);
+    *f = (struct finding){.check = f->check, .class = f->class};
+    finding_pass(f, "%s", times);
+}
+
+const struct check check_detect = {
+    .name = "detect",
+    .summary = "the workers elsewhere end soon after a fault",
+    .text = "expect.detect_within: from the moment the fault is in force to the end of the first "
+            "worker on another node (on one node: of another worker). Not judged when the harness "
+            "was late itself by more than a fifth of the budget.",
+    .class = CLASS_EXPECT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
+    .judge = judge,
+};
