@@ -1,0 +1,181 @@
+/* What the undisturbed run's result depends on, and that it is kept and found again. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/run/control.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char bin[64];
+
+static void write_program(const char *name, const char *content) {
+    char path[128];
+    snprintf(path, sizeof(path), "%s/%s", bin, name);
+    assert_int_equal(file_write(path, content, strlen(content), NULL), 0);
+    chmod(path, 0755);
+}
+
+static int set_up(void **state) {
+    (void)state;
+    snprintf(bin, sizeof(bin), "/tmp/control_XXXXXX");
+    if (!mkdtemp(bin))
+        return -1;
+    write_program("rankrun", "a");
+    write_program("rankprobe", "b");
+    write_program("train", "c");
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    return file_remove_tree(bin, NULL);
+}
+
+static const char *const run[] = {"train", "--steps=3", NULL};
+static const char *const run_seeded[] = {"train", "--seed={seed}", NULL};
+
+static struct scenario scenario(void) {
+    struct scenario s = {.file = "a.yaml", .name = "a"};
+    s.cluster = (struct cluster_spec){.nodes = 2, .start = 2};
+    s.job = (struct job_spec){.min_nodes = 1,
+                              .max_nodes = 2,
+                              .workers_per_node = 1,
+                              .launcher = "rankrun",
+                              .rdzv_backend = "embedded",
+                              .run = run,
+                              .run_n = 2};
+    return s;
+}
+
+static void key_of(const struct scenario *s, uint64_t seed, char ret[65]) {
+    struct plan p = {.scenario = s, .seed = seed};
+    assert_int_equal(control_key(&p, bin, ret, NULL), 0);
+}
+
+static void test_names_timeline_and_seed_do_not_matter(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    struct action a = {.id = "x"};
+    char first[65], second[65];
+    key_of(&s, 1, first);
+    s.name = "b";
+    s.file = "b.yaml";
+    s.about = "something else";
+    s.timeline = &a;
+    s.timeline_n = 1;
+    s.expect.model_same = true;
+    key_of(&s, 2, second);
+    assert_string_equal(first, second);
+}
+
+static void test_the_seed_matters_where_the_job_uses_it(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    char first[65], second[65];
+    s.job.run = run_seeded;
+    key_of(&s, 1, first);
+    key_of(&s, 2, second);
+    assert_string_not_equal(first, second);
+}
+
+static void test_job_cluster_and_every_program_matter(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    char first[65], other[65];
+    key_of(&s, 1, first);
+    s.job.workers_per_node = 2;
+    key_of(&s, 1, other);
+    assert_string_not_equal(first, other);
+    s.job.workers_per_node = 1;
+    s.cluster.nodes = 3;
+    key_of(&s, 1, other);
+    assert_string_not_equal(first, other);
+    s.cluster.nodes = 2;
+    static const char *const programs[] = {"rankrun", "rankprobe", "train"};
+    for (size_t i = 0; i < 3; i++) {
+        write_program(programs[i], "changed");
+        key_of(&s, 1, other);
+        assert_string_not_equal(first, other);
+        strcpy(first, other);
+    }
+}
+
+static void test_a_missing_program_of_ours_is_an_error_that_names_it(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    struct plan p = {.scenario = &s, .seed = 1};
+    struct err err = {0};
+    char key[65], path[128];
+    snprintf(path, sizeof(path), "%s/rankprobe", bin);
+    remove(path);
+    assert_true(control_key(&p, bin, key, &err) < 0);
+    assert_non_null(strstr(err.msg, "rankprobe"));
+}
+
+static void test_what_is_kept_is_found_again(void **state) {
+    (void)state;
+    struct history h;
+    struct rounds rs;
+    struct control kept, found;
+    char dir[128];
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    rounds_init(&rs, true);
+    struct json_writer *w = history_begin(&h, 1, SOURCE_PROBE, "worker-start");
+    json_put_i64(w, "pid", 5);
+    json_object(w, "env");
+    json_put_string(w, "RANK", "0");
+    json_put_string(w, "WORLD_SIZE", "1");
+    json_end_object(w);
+    rounds_feed(&rs, history_end(&h));
+    for (int i = 1; i <= 3; i++) {
+        w = history_begin(&h, i * 1000, SOURCE_JOB, "step");
+        json_put_i64(w, "pid", 5);
+        json_put_i64(w, "step", i);
+        rounds_feed(&rs, history_end(&h));
+    }
+    w = history_begin(&h, 5000, SOURCE_JOB, "done");
+    json_put_i64(w, "pid", 5);
+    json_put_string(w, "model", "abc");
+    rounds_feed(&rs, history_end(&h));
+    snprintf(dir, sizeof(dir), "%s/cache/key", bin);
+    assert_true(control_read(dir, &found, NULL) < 0);
+    assert_int_equal(control_keep(dir, &h, &rs, &kept, NULL), 0);
+    assert_int_equal(control_read(dir, &found, NULL), 0);
+    assert_string_equal(found.model, "abc");
+    assert_int_equal(found.step_ns, 1000);
+    assert_true(found.cached && !kept.cached);
+    history_fini(&h);
+    rounds_fini(&rs);
+}
+
+static void test_a_damaged_result_is_not_used(void **state) {
+    (void)state;
+    struct control found;
+    write_program("control.json", "{\"v\":1,\"model\":");
+    assert_true(control_read(bin, &found, NULL) < 0);
+    write_program("control.json", "{\"v\":2}");
+    assert_true(control_read(bin, &found, NULL) < 0);
+}
+
+int main(int argc, char **argv) {
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        T(test_names_timeline_and_seed_do_not_matter),
+        T(test_the_seed_matters_where_the_job_uses_it),
+        T(test_job_cluster_and_every_program_matter),
+        T(test_a_missing_program_of_ours_is_an_error_that_names_it),
+        T(test_what_is_kept_is_found_again),
+        T(test_a_damaged_result_is_not_used),
+    };
+#undef T
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/str.h"
+#include "harness/run/programs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct places places = {
+    .shared = "/s", .disk = "/d", .out = "/o", .seed = "7", .node = "n1"};
+
+static const char *value_of(const char *const *env, const char *name) {
+    size_t n = strlen(name);
+    const char *found = NULL;
+    for (; *env; env++)
+        if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
+            found = *env + n + 1; /* later entries win */
+    return found;
+}
+
+static void test_placeholders_are_filled_and_other_braces_stay(void **state) {
+    (void)state;
+    struct arena a = {0};
+    assert_string_equal(
+        placeholders_fill(&a, "{shared}/x {disk}{tmp} {out} {seed} {node} {other} ${X} {", &places),
+        "/s/x /d/tmp /o 7 n1 {other} ${X} {");
+    assert_string_equal(placeholders_fill(&a, "", &places), "");
+    arena_fini(&a);
+}
+
+static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state) {
+    (void)state;
+    struct arena a = {0};
+    struct pair own = {.key = "JOB_DIR", .value = "{shared}/job"};
+    struct job_spec job = {.env = &own, .env_n = 1};
+    setenv("RANK", "3", 1);
+    setenv("TORCHELASTIC_RESTART_COUNT", "2", 1);
+    setenv("PET_NNODES", "9", 1);
+    setenv("RANKQUAKE_EVENTS", "/nowhere", 1);
+    setenv("KEPT", "yes", 1);
+    const char *const *env = programs_env(&a, &job, "/bin-of-ours", &places);
+    assert_null(value_of(env, "RANK"));
+    assert_null(value_of(env, "TORCHELASTIC_RESTART_COUNT"));
+    assert_null(value_of(env, "PET_NNODES"));
+    assert_string_equal(value_of(env, "RANKQUAKE_EVENTS"), CLUSTER_EVENTS_PATH);
+    assert_string_equal(value_of(env, "KEPT"), "yes");
+    assert_string_equal(value_of(env, "JOB_DIR"), "/s/job");
+    assert_true(str_starts(value_of(env, "PATH"), "/bin-of-ours:"));
+    arena_fini(&a);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_placeholders_are_filled_and_other_braces_stay),
+        cmocka_unit_test(test_what_a_launcher_around_us_had_set_is_not_passed_on),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
