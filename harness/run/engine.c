@@ -267,6 +267,7 @@ static void on_counters(void *arg, struct node *n, const struct wire_counters *c
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
     engine_recorded(e);
+    hang_counters(e, n, c);
 }
 
 static void on_counted(void *arg) {

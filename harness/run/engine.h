@@ -37,6 +37,7 @@ struct engine {
     size_t rounds_read; /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];
     int64_t lag_due_ns, lag_max_ns, lag_window_ns;
+    bool looked_at;     /* what hangs has been written down in hang/ */
     struct err failure; /* code != 0: the harness broke */
 };
 
@@ -63,3 +64,8 @@ struct limits_watch *limits_new(struct engine *e);
 struct limits_watch *limits_free(struct limits_watch *l);
 void limits_start(struct limits_watch *l);
 void limits_seen(struct limits_watch *l, const struct record *r);
+
+/* hang.c: writes down in DIR/hang what everything that lives is doing, before it is ended. It takes
+ * some tens of milliseconds, seconds at most; false: it could not be written. */
+bool hang_look(struct engine *e);
+void hang_counters(struct engine *e, struct node *n, const struct wire_counters *c);

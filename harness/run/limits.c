@@ -16,9 +16,12 @@ static void pass(struct limits_watch *l, const char *name, int64_t ns) {
     struct engine *e = l->engine;
     if (e->phase != ENGINE_RUNNING)
         return;
+    bool looked = hang_look(e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "limit");
     json_put_string(w, "name", name);
     json_put_i64(w, "ns", ns);
+    if (looked)
+        json_put_string(w, "hang", "hang");
     engine_recorded(e);
     engine_end(e, "limit");
 }

@@ -19,6 +19,8 @@ static void judge(const struct trial *t, struct finding *f) {
     else
         finding_fail(f, "Liveness: the job comes to an end.", "the end of the job in time",
                      "it was still running after %g s (limits.%s)", s, name);
+    if (*record_text(limit, "hang"))
+        str_copy(f->where, sizeof(f->where), "hang/");
     finding_prove(f, limit->seq);
 }
 

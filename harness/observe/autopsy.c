@@ -1,0 +1,171 @@
+#include "harness/observe/autopsy.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/process.h"
+#include "agent/sys/signals.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LOG_MAX = 64 << 20, LAST_LINES = 60 };
+
+static void write_text(const char *dir, const char *name, const struct buf *text) {
+    char path[4400];
+    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    file_write(path, text->data, text->len, NULL);
+}
+
+/* ---- processes ---- */
+
+static bool same_space(const char *pid, const char *space) {
+    char path[300], here[64];
+    snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
+    ssize_t n = readlink(path, here, sizeof(here) - 1);
+    if (n <= 0)
+        return false;
+    here[n] = '\0';
+    return strcmp(here, space) == 0;
+}
+
+static void name_of(pid_t pid, char *ret, size_t size) {
+    char path[64];
+    struct buf name = {0};
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    file_read(path, 4096, &name, NULL);
+    snprintf(ret, size, "%.*s", (int)strcspn(buf_str(&name), "\n"), buf_str(&name));
+    for (char *c = ret; *c; c++)
+        if (*c == '/' || *c == ' ')
+            *c = '-';
+    buf_fini(&name);
+}
+
+static void write_process(const char *dir, pid_t pid, const struct autopsy_node *node,
+                          const struct rounds *rs) {
+    const struct worker *w = rounds_worker(rs, pid);
+    char comm[64], file[128];
+    struct buf text = {0};
+    if (pid == node->first)
+        str_copy(comm, sizeof(comm), "node");
+    else
+        name_of(pid, comm, sizeof(comm));
+    if (w && !w->exit_ns) {
+        buf_printf(&text, "rank %d of round %d, last step seen %lld\n", w->rank, w->round,
+                   (long long)w->last_step);
+        snprintf(file, sizeof(file), "rank-%d.txt", w->rank);
+    } else {
+        snprintf(file, sizeof(file), "%d-%s.txt", (int)pid, comm);
+    }
+    buf_printf(&text, "process %d, %s\n", (int)pid, comm);
+    autopsy_process(pid, &text);
+    write_text(dir, file, &text);
+    buf_fini(&text);
+}
+
+/* The node's processes are those of the pid namespace of its first one. */
+static void write_processes(const char *dir, const struct autopsy_node *node,
+                            const struct rounds *rs) {
+    char path[64], space[64];
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)node->first);
+    ssize_t n = readlink(path, space, sizeof(space) - 1);
+    DIR *d = n > 0 ? opendir("/proc") : NULL;
+    if (!d)
+        return;
+    space[n] = '\0';
+    for (struct dirent *e; (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && same_space(e->d_name, space))
+            write_process(dir, (pid_t)atoi(e->d_name), node, rs);
+    closedir(d);
+}
+
+/* ---- the node ---- */
+
+static void write_last_lines(const char *dir, const char *log) {
+    struct buf text = {0}, last = {0};
+    if (file_read(log, LOG_MAX, &text, NULL) == 0 && text.len) {
+        const char *p = text.data + text.len - 1;
+        for (int lines = 0; p > text.data; p--)
+            if (p[-1] == '\n' && ++lines == LAST_LINES)
+                break;
+        buf_puts(&last, p);
+        write_text(dir, "last-lines.txt", &last);
+    }
+    buf_fini(&last);
+    buf_fini(&text);
+}
+
+static void write_store(const char *dir, const struct autopsy_node *node) {
+    struct buf text = {0};
+    struct process first;
+    if (process_open(node->first, &first, NULL) != 0)
+        return;
+    buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,
+               node->name);
+    if (setns(first.pidfd, CLONE_NEWNET) != 0)
+        buf_printf(&text, "cannot look from the node's network: %s\n", strerror(errno));
+    else
+        autopsy_store(node->store, node->store_port, &text);
+    process_close(&first);
+    write_text(dir, "store.txt", &text);
+    buf_fini(&text);
+}
+
+static void look_at_node(const char *dir, const struct autopsy_node *node,
+                         const struct rounds *rs) {
+    char own[4300];
+    snprintf(own, sizeof(own), "%s/%s", dir, node->name);
+    if (file_make_dirs(own, 0777, NULL) != 0)
+        _exit(1);
+    write_last_lines(own, node->log);
+    write_processes(own, node, rs);
+    if (node->store)
+        write_store(own, node);
+    _exit(0);
+}
+
+static pid_t begin(const char *dir, const struct autopsy_node *node, const struct rounds *rs,
+                   struct process *ret) {
+    *ret = PROCESS_NONE;
+    pid_t pid = fork();
+    if (pid == 0) {
+        namespace_die_with_parent();
+        signal_reset();
+        look_at_node(dir, node, rs);
+    }
+    if (pid > 0 && process_open(pid, ret, NULL) != 0)
+        *ret = (struct process){pid, -1};
+    return pid;
+}
+
+int autopsy_make(const char *dir, const struct autopsy_node *nodes, size_t n,
+                 const struct rounds *rs, int64_t budget_ns, struct err *err) {
+    int64_t end = clock_monotonic_ns() + budget_ns;
+    int late = 0, r = file_make_dirs(dir, 0777, err);
+    if (r)
+        return r;
+    struct process *children = calloc(n + 1, sizeof(*children));
+    if (!children)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        begin(dir, &nodes[i], rs, &children[i]);
+    for (size_t i = 0; i < n; i++) {
+        int64_t left = end - clock_monotonic_ns();
+        if (children[i].pid && process_reap(&children[i], left > 0 ? left : 0, NULL) == -ETIME) {
+            late++;
+            process_signal(&children[i], SIGKILL);
+        }
+        process_close(&children[i]);
+    }
+    free(children);
+    return late
+               ? err_say(err, -ETIME, "%d of %d nodes could not be looked at in time", late, (int)n)
+               : 0;
+}
