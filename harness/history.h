@@ -26,6 +26,8 @@
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
+ *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
+ *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,

@@ -15,6 +15,7 @@
     X(job_ran)                                                                                     \
     X(leftovers)                                                                                   \
     X(liveness)                                                                                    \
+    X(master)                                                                                      \
     X(model)                                                                                       \
     X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \

@@ -42,6 +42,8 @@ struct cluster_callbacks {
     void (*client)(void *arg, struct node *n, int fd, pid_t pid);
     /* Counted in the node after its program had ended: {processes, ports, shm, cgroups}. */
     void (*leftovers)(void *arg, struct node *n, const struct json *found);
+    /* The answer to node_sockets: [{local, remote, state}], as sockets.h says. */
+    void (*sockets)(void *arg, struct node *n, uint16_t port, int round, const struct json *found);
     /* The answer to node_inject or node_recover with this token; error is NULL when in force. */
     void (*injected)(void *arg, struct node *n, uint64_t token, const char *error);
     void (*counters)(void *arg, struct node *n,
@@ -87,6 +89,8 @@ bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n);                     /* 0: not running */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */
 int node_run(struct node *n, const struct program *p, struct err *err);
+/* Asks for the sockets that have this TCP port at an end; round comes back with the answer. */
+int node_sockets(struct node *n, uint16_t port, int round, struct err *err);
 /* The node as a whole. A FAULT_IN_NODE fault aimed at it hits the node's program instead. */
 void node_target(struct node *n, struct target *ret);
 int node_agent_target(struct node *n, struct target *ret); /* -ESRCH: not running */

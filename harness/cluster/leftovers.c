@@ -1,6 +1,7 @@
 #include "harness/cluster/node_helper.h"
 
 #include "agent/sys/file.h"
+#include "harness/cluster/sockets.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TABLE_MAX = 16 << 20, PORTS = 65536, LISTENING = 10 };
+enum { TABLE_MAX = 16 << 20, PORTS = 65536 };
 
 static void count_process(struct json_writer *w, const char *pid) {
     char path[300];
@@ -35,26 +36,16 @@ static void count_processes(struct json_writer *w) {
         closedir(d);
 }
 
-/* Lines of /proc/net/tcp: "  0: 0100007F:1F90 00000000:0000 0A ...", the state third. */
-static void mark_listeners(const char *path, unsigned char *ports) {
-    struct buf table = {0};
-    if (file_read(path, TABLE_MAX, &table, NULL) == 0) {
-        char *save = NULL, *line = strtok_r(table.data, "\n", &save);
-        while ((line = strtok_r(NULL, "\n", &save))) {
-            unsigned port, state;
-            if (sscanf(line, " %*[^:]: %*[0-9A-F]:%4x %*[0-9A-F:] %2x", &port, &state) == 2 &&
-                state == LISTENING && port < PORTS)
-                ports[port] = 1;
-        }
-    }
-    buf_fini(&table);
+static void mark_listener(void *arg, const struct socket_line *s) {
+    unsigned char *ports = arg;
+    if (s->state == SOCKET_LISTENS)
+        ports[s->local_port] = 1;
 }
 
 static void count_ports(struct json_writer *w) {
     static unsigned char ports[PORTS];
     memset(ports, 0, sizeof(ports));
-    mark_listeners("/proc/net/tcp", ports);
-    mark_listeners("/proc/net/tcp6", ports);
+    sockets_each(mark_listener, ports);
     json_array(w, "ports");
     for (int i = 0; i < PORTS; i++)
         if (ports[i])

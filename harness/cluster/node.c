@@ -136,6 +136,14 @@ static int say_fault(struct node *n, const struct fault *f, const struct target 
     return say_send(n, &text, &w, &t->pidfd, t->pidfd >= 0, err);
 }
 
+int node_sockets(struct node *n, uint16_t port, int round, struct err *err) {
+    struct buf text = {0};
+    struct json_writer w = say(&text, "sockets");
+    json_put_i64(&w, "port", port);
+    json_put_i64(&w, "round", round);
+    return say_send(n, &text, &w, NULL, 0, err);
+}
+
 int node_inject(struct node *n, const struct fault *f, const struct target *t,
                 const struct fault_args *a, uint64_t token, struct err *err) {
     return say_fault(n, f, t, a, token, false, err);
@@ -242,6 +250,12 @@ static void on_leftovers(struct node *n, struct message *m) {
         n->cluster->cb.leftovers(n->cluster->arg, n, json_get(m->json, "found"));
 }
 
+static void on_sockets(struct node *n, struct message *m) {
+    if (n->cluster->cb.sockets)
+        n->cluster->cb.sockets(n->cluster->arg, n, (uint16_t)json_get_i64(m->json, "port", 0),
+                               (int)json_get_i64(m->json, "round", 0), json_get(m->json, "found"));
+}
+
 static void on_injected(struct node *n, struct message *m) {
     if (n->cluster->cb.injected)
         n->cluster->cb.injected(n->cluster->arg, n, (uint64_t)json_get_i64(m->json, "token", 0),
@@ -258,9 +272,9 @@ static void handle(struct node *n, struct message *m) {
     static const struct {
         const char *op;
         void (*fn)(struct node *n, struct message *m);
-    } ops[] = {{"ready", on_ready},       {"net", on_net},       {"started", on_started},
-               {"exited", on_exited},     {"failed", on_failed}, {"leftovers", on_leftovers},
-               {"injected", on_injected}, {"broken", on_broken}};
+    } ops[] = {{"ready", on_ready},       {"net", on_net},         {"started", on_started},
+               {"exited", on_exited},     {"failed", on_failed},   {"leftovers", on_leftovers},
+               {"injected", on_injected}, {"sockets", on_sockets}, {"broken", on_broken}};
     const char *op = json_get_string(m->json, "op", "");
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op))

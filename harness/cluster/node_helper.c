@@ -9,6 +9,7 @@
 #include "faults/fault.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
+#include "harness/cluster/sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -244,13 +245,26 @@ static void on_fault(struct helper *h, struct message *m) {
     answer_send(h, NULL, 0);
 }
 
+static void on_sockets(struct helper *h, struct message *m) {
+    int64_t port = json_get_i64(m->json, "port", 0);
+    answer(h, "sockets");
+    json_put_i64(&h->w, "port", port);
+    json_put_i64(&h->w, "round", json_get_i64(m->json, "round", 0));
+    sockets_put(&h->w, (uint16_t)port);
+    answer_send(h, NULL, 0);
+}
+
 /* ---- the socket ---- */
 
 static void handle(struct helper *h, struct message *m) {
     static const struct {
         const char *op;
         void (*fn)(struct helper *h, struct message *m);
-    } ops[] = {{"setup", on_setup}, {"net", on_net}, {"run", on_run}, {"fault", on_fault}};
+    } ops[] = {{"setup", on_setup},
+               {"net", on_net},
+               {"run", on_run},
+               {"fault", on_fault},
+               {"sockets", on_sockets}};
     const char *op = json_get_string(m->json, "op", "");
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
         if (str_eq(op, ops[i].op))

@@ -110,6 +110,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
     e->job_speaks |= r->source == SOURCE_JOB;
     timeline_seen(e->timeline, r, from);
     limits_seen(e->limits, r);
+    master_seen(e, r);
     if (record_is(r, "step") || record_is(r, "worker-start"))
         look_for_steady(e);
     if (record_is(r, "checkpoint-commit") && e->checkpoints)
@@ -248,6 +249,11 @@ static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     not_counting(e, n);
 }
 
+static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
+                       const struct json *found) {
+    master_found(arg, n, port, round, found);
+}
+
 static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
     (void)n;
     struct engine *e = arg;
@@ -357,6 +363,7 @@ static const struct cluster_callbacks callbacks = {
     .program_failed = on_program_failed,
     .client = on_client,
     .leftovers = on_leftovers,
+    .sockets = on_sockets,
     .injected = on_injected,
     .counters = on_counters,
     .counted = on_counted,

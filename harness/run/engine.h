@@ -34,6 +34,7 @@ struct engine {
     const struct node *
         *counting; /* nodes whose program has ended and whose leftovers are awaited */
     size_t counting_n;
+    int master_round;   /* the newest whose MASTER_PORT has been looked at */
     size_t rounds_read; /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];
     int64_t lag_due_ns, lag_max_ns, lag_window_ns;
@@ -48,6 +49,11 @@ void engine_end(struct engine *e, const char *why);
 void engine_fail(struct engine *e, const struct err *err);
 /* The agent of a node that has been switched on. */
 int engine_run_program(struct engine *e, struct node *n, struct err *err);
+
+/* master.c: once a group has formed, what its nodes have at MASTER_PORT is noted. */
+void master_seen(struct engine *e, const struct record *r);
+void master_found(struct engine *e, const struct node *n, uint16_t port, int round,
+                  const struct json *found);
 
 /* timeline.c */
 struct timeline *timeline_new(struct engine *e);

@@ -1,0 +1,165 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char broken[] = "Master: MASTER_ADDR is where rank 0 runs, and it listens there.";
+
+struct tally {
+    int rounds, met, unmet;
+    const struct round *first_unmet;
+};
+
+/* The node that has this address, "" when nobody has it. */
+static const char *node_at(const struct history *h, const char *address) {
+    history_each(r, h) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "node-up") &&
+            str_eq(record_text(r, "addr"), address))
+            return r->node;
+    }
+    return "";
+}
+
+static bool is_loopback(const char *address) {
+    return str_starts(address, "127.") || str_eq(address, "localhost") || str_eq(address, "::1");
+}
+
+static bool is_node(const struct history *h, const char *name) {
+    history_each(r, h) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "node-up") && str_eq(r->node, name))
+            return true;
+    }
+    return false;
+}
+
+static bool judge_address(const struct trial *t, struct finding *f, const struct round *r,
+                          const struct worker *zero) {
+    const char *address = zero->master_addr;
+    const char *at = is_node(t->history, address) ? address : node_at(t->history, address);
+    char expected[200];
+    if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
+        return true;
+    snprintf(expected, sizeof(expected), "MASTER_ADDR of round %d is %s, where rank 0 runs",
+             r->number, zero->node);
+    finding_prove(f, zero->start_seq);
+    if (*at || is_loopback(address))
+        finding_fail(f, broken, expected, "it is %s", address);
+    else
+        finding_unknown(f, broken, "MASTER_ADDR of round %d is %s, which is no node's name",
+                        r->number, address);
+    return false;
+}
+
+static bool has_port(const char *end, const char *port) {
+    const char *colon = strrchr(end, ':');
+    return colon && str_eq(colon + 1, port);
+}
+
+/* The node of an end such as "198.18.0.10:29501"; "" when its port is another one. */
+static const char *end_node(const struct history *h, const char *end, const char *port,
+                            const char *seen_from) {
+    const char *colon = strrchr(end, ':');
+    char address[64];
+    if (!has_port(end, port) || (size_t)(colon - end) >= sizeof(address))
+        return "";
+    memcpy(address, end, (size_t)(colon - end));
+    address[colon - end] = 0;
+    return is_loopback(address) ? seen_from : node_at(h, address);
+}
+
+/* Where the workers met, as one look tells: somebody listened there, or had accepted a connection.
+ * A connection that goes out from this very port by chance says nothing of other nodes. */
+static const char *met_at(const struct history *h, const struct record *look,
+                          const struct worker *zero) {
+    const char *elsewhere = "";
+    json_each(s, record_get(look, "found")) {
+        bool listens = str_eq(json_get_string(s, "state", ""), "listen");
+        const char *remote =
+            end_node(h, json_get_string(s, "remote", ""), zero->master_port, look->node);
+        bool local = has_port(json_get_string(s, "local", ""), zero->master_port);
+        if (str_eq(remote, zero->node) || (local && str_eq(look->node, zero->node)))
+            return zero->node;
+        if (*remote || (local && listens))
+            elsewhere = *remote ? remote : look->node;
+    }
+    return elsewhere;
+}
+
+static bool judge_port(const struct trial *t, struct finding *f, const struct round *r,
+                       const struct worker *zero, struct tally *tally) {
+    const char *met = "";
+    int looks = 0;
+    history_each(look, t->history) {
+        if (look->source != SOURCE_KERNEL || !record_is(look, "listening") ||
+            record_i64(look, "round", 0) != r->number)
+            continue;
+        const char *at = met_at(t->history, look, zero);
+        looks++;
+        finding_prove(f, look->seq);
+        if (*at && !str_eq(met, zero->node))
+            met = at;
+    }
+    if (*met && !str_eq(met, zero->node)) {
+        char expected[200];
+        snprintf(expected, sizeof(expected), "the workers of round %d meet at %s:%s", r->number,
+                 zero->node, zero->master_port);
+        finding_fail(f, broken, expected, "they met at port %s of %s; rank 0 runs on %s",
+                     zero->master_port, met, zero->node);
+        return false;
+    }
+    tally->met += *met != 0;
+    if (!*met && looks == round_nodes(r)) {
+        tally->unmet++;
+        tally->first_unmet = tally->first_unmet ? tally->first_unmet : r;
+    }
+    return true;
+}
+
+static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
+                        struct tally *tally) {
+    const struct worker *zero = round_rank(r, 0);
+    if (!r->complete || !zero)
+        return true;
+    tally->rounds++;
+    if (!judge_address(t, f, r, zero))
+        return false;
+    return r->world_size < 2 || judge_port(t, f, r, zero, tally);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    struct tally tally = {0};
+    if (!check_sees_rounds(t, f))
+        return;
+    for (size_t i = 0; i < rs->n; i++)
+        if (!judge_round(t, f, rs->v[i], &tally))
+            return;
+    if (tally.met && tally.unmet) {
+        const struct worker *zero = round_rank(tally.first_unmet, 0);
+        finding_fail(f, broken, "a listener where the workers of every round meet",
+                     "nobody listened at %s:%s when the group of round %d had formed",
+                     zero->master_addr, zero->master_port, tally.first_unmet->number);
+        finding_prove(f, zero->start_seq);
+        return;
+    }
+    *f = (struct finding){.check = f->check, .class = f->class};
+    if (tally.met)
+        finding_pass(f, "rank 0's node in %d rounds; its port was in use in %d of them",
+                     tally.rounds, tally.met);
+    else
+        finding_pass(f, "rank 0's node in %d rounds; its port was not seen in use", tally.rounds);
+}
+
+const struct check check_master = {
+    .name = "master",
+    .summary = "the master address is rank 0's node, and its port listens there",
+    .text = "MASTER_ADDR of every complete round names the node that rank 0 runs on. When a group "
+            "has formed, the sockets of its nodes are looked at: they met at MASTER_PORT of that "
+            "node, not of another one. A job that never uses the port is judged by the address "
+            "alone.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};
