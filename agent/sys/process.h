@@ -82,6 +82,8 @@ int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status);
  * before it was reaped (poll the pidfd with no events and wait for POLLHUP). */
 int process_zombie_status(pid_t pid, int *ret_status);
 int process_exit_info(int pidfd, int *ret_status);
+/* Whether this kernel answers process_exit_info, found out with a child that ends at once. */
+bool process_exit_info_works(void);
 
 /* Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names a process for ever.
  * -ESRCH when there is none. */

@@ -124,6 +124,7 @@ static void outcome_seen_by_others(void) {
     status = -1;
     int after = process_exit_info(p.pidfd, &status);
     MUST((after == 0 && status == SIGTERM) || after == -EOPNOTSUPP);
+    MUST(process_exit_info_works() == (after == 0));
     MUST(process_signal(&p, SIGTERM) == -ESRCH);
 }
 
