@@ -9,20 +9,24 @@
  *
  * kinds by source:
  *
- *   harness   run {v, scenario, file, seed, version, launcher, control}   first line; a control
- * run's own history says control: true node-up {node, addr}   node-down {node, why: killed|end}
- * steady {} fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}  the trigger came true
+ *   harness   run {v, scenario, file, seed, version, launcher, control, kernel, exits: pidfd|
+ *             events|zombie}   first line; a control run's own history says control: true; kernel
+ *             is the release; exits is how the status of a worker that ends is seen, zombie meaning
+ *             that it is missed when its parent is quicker
+ *             node-up {node, addr}   node-down {node, why: killed|end}
+ *             steady {}   fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
- *             job-end {why: ended|limit|interrupted|error, error?}   lag {max_ns, window_ns}: the
- * loop was late by up to max_ns in the window_ns before t health {left:[text..], complete}   after
- * the last node is down; on the host
+ *             job-end {why: ended|limit|interrupted|error, error?}
+ *             lag {max_ns, window_ns}   the loop was late by up to max_ns in the window_ns before t
+ *             health {left:[text..], complete}   after the last node is down; on the host
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
- *             worker-exit {node, pid, code|signal|unknown:true}
+ *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line
+ *             may come later, behind lines with a later t, when the status took its time
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended

@@ -303,7 +303,8 @@ void node_forget_sockets(struct node *n) {
 }
 
 /* A node that ends takes its program along: the kernel kills what lives in its pid namespace before
- * the first process is reported dead. */
+ * the first process is reported dead. The helper, which would tell how it ended, is gone: before
+ * Linux 6.15 it is taken for killed. */
 static void program_taken_along(struct node *n) {
     int status;
     if (!n->program.pid)

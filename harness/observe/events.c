@@ -23,6 +23,8 @@ struct client {
     const char *node;
     int fd;
     pid_t pid, worker; /* worker: itself, or the ancestor that rankprobe became */
+    int pidfd;         /* of rankprobe until it has said that it starts; else -1 */
+    int64_t since_ns;  /* the process was there */
     bool probe;        /* runs our rankprobe: may say what a worker was given */
     bool started;      /* the probe has said so, its end of file means exec */
     bool exec_failed;
@@ -172,10 +174,10 @@ static void release(struct client *c) {
 }
 
 static void note_start(struct client *c) {
-    int pidfd = peer_pidfd(c->fd, c->pid);
     c->started = true;
-    if (pidfd >= 0)
-        pidfds_watch(c->owner->pidfds, c->node, c->pid, pidfd);
+    if (c->pidfd >= 0)
+        pidfds_watch(c->owner->pidfds, c->node, c->pid, c->pidfd, c->since_ns);
+    c->pidfd = -1;
 }
 
 static void on_message(struct client *c, const char *text, size_t len) {
@@ -213,6 +215,8 @@ static void client_free(struct client *c) {
     list_remove(&c->link);
     loop_source_free(c->source);
     close(c->fd);
+    if (c->pidfd >= 0)
+        close(c->pidfd);
     free(c);
 }
 
@@ -293,7 +297,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
     *o = (struct observer){
         .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
-    o->pidfds = pidfds_new(l, rec, on_worker_ended, o);
+    o->pidfds = pidfds_new(l, rec, &exit_sources_of_host, on_worker_ended, o);
     if (page_new(o, err) < 0)
         return observer_free(o);
     return o;
@@ -316,8 +320,11 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     struct client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid};
+    *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
+    c->since_ns = clock_monotonic_ns();
     c->probe = image_of(o, pid) == IMAGE_PROBE;
+    if (c->probe) /* once it has its page it may start, end and be reaped before it is served */
+        c->pidfd = peer_pidfd(fd, pid);
     c->worker = worker_of(o, pid);
     c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
     list_append(&o->clients, &c->link);
@@ -326,6 +333,10 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
 
 int observer_worker_pidfd(const struct observer *o, pid_t pid) {
     return pidfds_find(o->pidfds, pid);
+}
+
+const char *observer_way(const struct observer *o) {
+    return pidfds_way(o->pidfds);
 }
 
 void observer_drain(struct observer *o) {

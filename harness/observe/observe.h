@@ -52,7 +52,9 @@ void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
 
 /* The pidfd of a worker that lives, -1 otherwise; it stays the observer's. */
 int observer_worker_pidfd(const struct observer *o, pid_t pid);
-/* Notes what has already happened without waiting: messages in the sockets, ended workers. */
+/* How the exit status of a worker is seen on this host, see pidfds_way. */
+const char *observer_way(const struct observer *o);
+/* Notes what has already happened: messages in the sockets, ended workers (pidfds_drain). */
 void observer_drain(struct observer *o);
 
 pid_t client_pid(const struct client *c); /* of the worker it belongs to, or its own */

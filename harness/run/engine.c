@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -373,6 +374,8 @@ static const struct cluster_callbacks callbacks = {
 
 static void record_run(struct engine *e) {
     const struct run_spec *s = e->spec;
+    struct utsname host = {0};
+    uname(&host);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "run");
     json_put_i64(w, "v", 1);
     json_put_string(w, "scenario", e->plan->scenario->name);
@@ -382,6 +385,8 @@ static void record_run(struct engine *e) {
     json_put_string(w, "file", e->plan->scenario->file);
     json_put_string(w, "launcher", e->plan->scenario->job.launcher);
     json_put_bool(w, "control", !s->control);
+    json_put_string(w, "kernel", host.release);
+    json_put_string(w, "exits", observer_way(e->observer));
     engine_recorded(e);
     if (!s->control)
         return;
