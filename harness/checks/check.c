@@ -27,6 +27,25 @@ int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns) {
     return lag;
 }
 
+void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
+                        const struct worker *w) {
+    const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
+    const char *way = run ? record_text(run, "exits") : "";
+    if (str_eq(way, "zombie"))
+        finding_unknown(f, broken,
+                        "how rank %d on %s ended was told to its parent alone: on Linux before "
+                        "6.15 (this is %s) only root can see it, and not in a container",
+                        w->rank, w->node, record_text(run, "kernel"));
+    else if (str_eq(way, "events"))
+        finding_unknown(f, broken,
+                        "the kernel's word of how rank %d on %s ended was lost: too many processes "
+                        "ended at once on this host; run again",
+                        w->rank, w->node);
+    else
+        finding_unknown(f, broken, "the kernel did not tell how rank %d on %s ended", w->rank,
+                        w->node);
+}
+
 /* ---- agents ---- */
 
 static void note_end(struct agent_end *v, size_t n, const struct record *r) {

@@ -72,8 +72,7 @@ static void judge_success(const struct trial *t, struct finding *f) {
                          "the agents ended 0, but rank %d on %s was never seen to end", w->rank,
                          w->node);
         else if (!w->exit_known)
-            finding_unknown(f, broken, "this kernel does not tell how rank %d on %s ended", w->rank,
-                            w->node);
+            check_unknown_exit(t, f, broken, w);
         else if (w->exit_signal)
             finding_fail(f, broken, "every worker of the last round ended 0",
                          "the agents ended 0, but rank %d on %s died on signal %d", w->rank,

@@ -10,7 +10,8 @@ static const char broken[] =
 /* What happened between two complete rounds, as far as it decides what the change costs. */
 struct causes {
     const struct incident *worker, *node, *join, *other; /* the first of each, NULL: none */
-    bool failed_by_itself; /* a worker that no fault aimed at ended with an error of its own */
+    bool failed_by_itself; /* a worker that no fault aimed at may have ended with an error of its
+                              own */
 };
 
 static void keep_first(const struct incident **first, const struct incident *i) {
@@ -44,7 +45,8 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
             keep_first(&c.other, i);
     }
     for (size_t k = 0; k < p->n; k++)
-        c.failed_by_itself |= p->workers[k]->exit_known && p->workers[k]->exit_code;
+        c.failed_by_itself |=
+            p->workers[k]->exit_ns && (!p->workers[k]->exit_known || p->workers[k]->exit_code);
     return c;
 }
 

@@ -7,7 +7,8 @@
 static const char broken[] = "Model: the disturbed run ends with the model of the undisturbed one.";
 
 /* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
-static bool judge_worker(struct finding *f, const struct worker *w, const char *model) {
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
+                         const char *model) {
     char expected[200];
     if (w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal && str_eq(w->model, model))
         return true;
@@ -16,8 +17,7 @@ static bool judge_worker(struct finding *f, const struct worker *w, const char *
     if (!w->exit_ns || (w->exit_known && (w->exit_code || w->exit_signal)))
         finding_fail(f, broken, expected, "rank %d on %s did not end well", w->rank, w->node);
     else if (!w->exit_known)
-        finding_unknown(f, broken, "this kernel does not tell how rank %d on %s ended", w->rank,
-                        w->node);
+        check_unknown_exit(t, f, broken, w);
     else if (!*w->model && !w->lost_events)
         finding_fail(f, broken, expected, "rank %d on %s ended without naming its model", w->rank,
                      w->node);
@@ -46,7 +46,7 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     }
     for (size_t i = 0; i < last->n; i++)
-        if (!judge_worker(f, last->workers[i], model))
+        if (!judge_worker(t, f, last->workers[i], model))
             return;
     finding_pass(f, "%.16s... on all %zu workers, as undisturbed", model, last->n);
 }
