@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #define VERBS(X)                                                                                   \
+    X(clean)                                                                                       \
+    X(enter)                                                                                       \
     X(explain)                                                                                     \
     X(help)                                                                                        \
     X(judge)                                                                                       \

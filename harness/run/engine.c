@@ -182,6 +182,7 @@ static void on_node_up(void *arg, struct node *n) {
     json_put_string(w, "node", node_plan(n)->name);
     json_put_string(w, "addr", node_plan(n)->addr);
     engine_recorded(e);
+    presence_note(e);
     if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
         run_or_fail(e, n);
     if (!node_plan(n)->is_store && e->nodes_awaited)
@@ -425,6 +426,7 @@ static int engine_open(struct engine *e, struct err *err) {
     e->observer = observer_new(e->loop, &e->rec, probe, err);
     if (!e->observer)
         return err->code;
+    presence_note(e);
     e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
     if (!e->cluster)
         return err->code;
@@ -448,6 +450,7 @@ static int engine_open(struct engine *e, struct err *err) {
 static void engine_close(struct engine *e) {
     e->rec.fn = NULL;
     cluster_free(e->cluster);
+    presence_end(e);
     observer_free(e->observer);
     checkpoints_free(e->checkpoints);
     timeline_free(e->timeline);

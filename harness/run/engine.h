@@ -75,3 +75,7 @@ void limits_seen(struct limits_watch *l, const struct record *r);
  * some tens of milliseconds, seconds at most; false: it could not be written. */
 bool hang_look(struct engine *e);
 void hang_counters(struct engine *e, struct node *n, const struct wire_counters *c);
+
+/* presence.c: tells in the run directory who lives there, and that nobody does any more. */
+void presence_note(struct engine *e);
+void presence_end(struct engine *e);

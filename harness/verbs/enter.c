@@ -1,0 +1,173 @@
+/* rankquake enter: a shell inside a node of a run that goes on. */
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/process.h"
+#include "harness/run/presence.h"
+#include "harness/verbs.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static int say(const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    fputs("rankquake enter: ", stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return EXIT_USAGE_ERROR;
+}
+
+/* ---- which process ---- */
+
+/* A run has a control run before it, which lives in a directory of its own. */
+static int read_living(const char *run, struct arena *a, struct presence *ret, struct err *err) {
+    const char *dirs[] = {run, arena_printf(a, "%s/control", run)};
+    for (size_t i = 0; i < 2; i++)
+        if (presence_read(dirs[i], a, ret, err) == 0 && presence_state(ret) == PRESENCE_LIVE)
+            return 0;
+    return -ESRCH;
+}
+
+static const struct presence_process *find_node(const struct presence *p, const char *name) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (str_eq(p->nodes[i].name, name))
+            return &p->nodes[i];
+    return NULL;
+}
+
+static int refuse_node(const struct presence *p, const char *name) {
+    struct buf names = {0};
+    for (size_t i = 0; i < p->nodes_n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", p->nodes[i].name);
+    int code = names.len ? say("no node %s is on in this run; there are %s", name, buf_str(&names))
+                         : say("no node is on in this run yet");
+    buf_fini(&names);
+    return code;
+}
+
+/* ---- going there ---- */
+
+static bool same_user_space(pid_t pid) {
+    char path[64];
+    struct stat own, its;
+    snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
+           own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+}
+
+static int go(const struct presence_process *node, struct err *err) {
+    struct process p;
+    uint64_t ticks;
+    int flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
+    int r = process_open(node->pid, &p, err);
+    if (r)
+        return r;
+    if (process_start_ticks(node->pid, &ticks) != 0 || ticks != node->start_ticks)
+        r = err_say(err, -ESRCH, "%s has just been switched off", node->name);
+    /* Without root a run lives in a user namespace of its own. */
+    if (!same_user_space(node->pid))
+        flags |= CLONE_NEWUSER;
+    if (r == 0 && setns(p.pidfd, flags) != 0)
+        r = err_set(err, -errno, "go into %s (only who started the run may, and root)", node->name);
+    process_close(&p);
+    return r;
+}
+
+static void become(const char *node, const char *cwd, char **command) __attribute__((noreturn));
+static void become(const char *node, const char *cwd, char **command) {
+    const char *shell = getenv("SHELL");
+    char *plain[] = {(char *)(uintptr_t)(shell && *shell ? shell : "/bin/sh"), NULL};
+    namespace_die_with_parent();
+    setenv("RANKQUAKE_NODE", node, 1);
+    if (chdir(cwd) != 0 && chdir("/") != 0)
+        _exit(126);
+    if (command)
+        execvp(command[0], command);
+    else
+        execvp(plain[0], plain);
+    fprintf(stderr, "rankquake enter: cannot execute %s in %s: %s\n",
+            command ? command[0] : plain[0], node, strerror(errno));
+    _exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Only a child is in the new pid namespace. Ctrl-C is for what runs in there. */
+static int run_inside(const char *node, const char *cwd, char **command) {
+    int status;
+    signal(SIGINT, SIG_IGN);
+    signal(SIGQUIT, SIG_IGN);
+    pid_t pid = fork();
+    if (pid == 0) {
+        signal(SIGINT, SIG_DFL);
+        signal(SIGQUIT, SIG_DFL);
+        become(node, cwd, command);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid) {
+        say("cannot start a process in %s", node);
+        return EXIT_BROKEN;
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static int enter_node(const char *run, const char *node, char **command) {
+    struct arena a = {0};
+    struct presence p;
+    struct err err = {0};
+    char cwd[4096];
+    int code;
+    const struct presence_process *where;
+    if (!getcwd(cwd, sizeof(cwd)))
+        str_copy(cwd, sizeof(cwd), "/");
+    if (!file_exists(run)) {
+        code = say("there is no run %s; give the directory of a run that goes on", run);
+    } else if (read_living(run, &a, &p, &err) != 0) {
+        code = say("%s does not run any more, and its nodes have ended with it; the disk of %s is "
+                   "left with run --keep",
+                   run, node);
+    } else if (!(where = find_node(&p, node))) {
+        code = refuse_node(&p, node);
+    } else if (go(where, &err) != 0) {
+        fprintf(stderr, "rankquake enter: %s\n", err.msg);
+        code = EXIT_BROKEN;
+    } else {
+        if (!command)
+            fprintf(stderr,
+                    "in %s now, until exit or the node's end; what stays in there when its agent "
+                    "ends counts as left behind\n",
+                    node);
+        code = run_inside(node, cwd, command);
+    }
+    arena_fini(&a);
+    return code;
+}
+
+static int enter(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_enter, argc, argv);
+    if (code)
+        return code;
+    if (a.files_n != 2)
+        code = verb_usage_error(a.verb, "name the directory of a run and a node of it");
+    else
+        code = enter_node(a.files[0], a.files[1], a.rest && a.rest[0] ? a.rest : NULL);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_enter = {
+    .name = "enter",
+    .usage = "enter RUN NODE [-- COMMAND...]",
+    .summary = "a shell, or a command, inside a node of a run that goes on",
+    .options = (const struct verb_option[]){{0}},
+    .main = enter,
+};

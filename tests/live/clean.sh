@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A run can be entered while it goes on and not afterwards; clean never touches one that goes on, takes
+# away what a killed harness has left, and says so; what --keep has kept stays until it is asked for.
+set -u
+dir=$TMPDIR/clean
+mkdir "$dir"
+bad=0
+fail() {
+    echo "$*"
+    cat "$dir/said"
+    bad=1
+}
+says() { # says CODE PATTERN WHAT COMMAND...
+    local code=$1 pattern=$2 what=$3 rc
+    shift 3
+    "$@" >"$dir/said" 2>&1 </dev/null
+    rc=$?
+    [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
+    grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"
+}
+# The pid of the harness and of a node's first process, and the moment it began.
+note() { # note NODE PID
+    local stat
+    stat=$(cat "/proc/$2/stat") && read -ra stat <<<"${stat##*) }"
+    echo "{\"name\":\"$1\",\"pid\":$2,\"start_ticks\":${stat[19]}}"
+}
+
+cat >"$dir/s.yaml" <<'END'
+scenario: waits
+cluster: {nodes: 1, store: none}
+job: {run: [sh, -c, 'exec sleep "$WAIT"'], env: {WAIT: "2"}}
+END
+# The undisturbed job is known from here on, so that the runs below begin at once.
+"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/first" >"$dir/said" 2>&1
+rc=$?
+[ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+[ $rc = 0 ] || { cat "$dir/said"; exit 1; }
+says 0 '^nothing to clean$' 'after a run' "$BIN/rankquake" clean "$dir/first"
+[ -z "$(find "$dir/first" -name presence.json)" ] || fail 'a run that has ended still says that it goes on'
+
+# One that goes on.
+mkfifo "$dir/live"
+"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/out" >"$dir/live" 2>&1 &
+harness=$!
+exec 7<"$dir/live"
+while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
+run=$(echo "$dir"/out/*)
+says 0 '^n0$' 'enter' "$BIN/rankquake" enter "$run" n0 -- hostname
+says 3 '^x$' "the command's code" "$BIN/rankquake" enter "$run" n0 -- sh -c 'echo x; exit 3'
+says 0 'eth0:' "the node's network" "$BIN/rankquake" enter "$run" n0 -- cat /proc/net/dev
+says 127 'cannot execute /no/such-program in n0' 'no such program' "$BIN/rankquake" enter "$run" n0 -- /no/such-program
+says 64 'no node n7 is on in this run; there are n0' 'no such node' "$BIN/rankquake" enter "$run" n7 -- true
+says 0 "^left alone: $run, its harness $harness is at work$" 'clean beside a run' "$BIN/rankquake" clean "$dir/out"
+grep -q '^nothing to clean$' "$dir/said" || fail 'clean found something to do beside a run'
+[ -d "$run/scratch" ] || fail 'clean took the scratch of a run away'
+
+# Killed without a word.
+kill -KILL $harness
+cat <&7 >/dev/null
+exec 7<&-
+wait $harness 2>/dev/null
+says 64 'does not run any more' 'enter after the end' "$BIN/rankquake" enter "$run" n0 -- true
+says 0 "^would remove $run/scratch, left by harness $harness, which is dead$" 'clean --dry-run' \
+    "$BIN/rankquake" clean "$dir/out" --dry-run
+[ -d "$run/scratch" ] || fail 'clean --dry-run removed something'
+says 0 "^removed $run/scratch, left by harness $harness" 'clean' "$BIN/rankquake" clean "$dir/out"
+[ ! -e "$run/scratch" ] || fail 'clean left the scratch'
+[ -s "$run/history.jsonl" ] || fail 'clean took the history'
+says 0 '^nothing to clean$' 'clean again' "$BIN/rankquake" clean "$dir/out"
+
+# A process that outlived its harness is ended, one that only has its number is not.
+sleep 1000 &
+stray=$!
+sleep 1000 &
+other=$!
+mkdir -p "$dir/stray/one/scratch" "$dir/stray/two/scratch"
+boot=$(cat /proc/sys/kernel/random/boot_id) space=$(readlink /proc/self/ns/pid)
+tell() { # tell HARNESS NODE
+    echo "{\"v\":1,\"boot\":\"$boot\",\"space\":\"$space\",\"keep\":false,\"harness\":$1,\"nodes\":[$2]}"
+}
+dead='{"name":"harness","pid":4194303,"start_ticks":1}'
+tell "$dead" "$(note n0 $stray)" >"$dir/stray/one/presence.json"
+tell "$dead" "{\"name\":\"n0\",\"pid\":$other,\"start_ticks\":1}" >"$dir/stray/two/presence.json"
+says 0 "^ended process $stray, n0$" 'a stray' "$BIN/rankquake" clean "$dir/stray"
+kill -0 $other 2>/dev/null || fail 'clean ended a process that only has the number of a node'
+kill $stray $other 2>/dev/null
+wait 2>/dev/null
+[ ! -e "$dir/stray/one/scratch" ] && [ ! -e "$dir/stray/two/scratch" ] || fail 'a scratch is left'
+# Not ours to know.
+mkdir -p "$dir/far/one/scratch"
+tell "$dead" '' | sed 's/"space":"[^"]*"/"space":"pid:[1]"/' >"$dir/far/one/presence.json"
+says 0 '^left alone: .* another container$' 'another container' "$BIN/rankquake" clean "$dir/far"
+echo '{' >"$dir/far/one/presence.json"
+says 5 'presence.json' 'a damaged note' "$BIN/rankquake" clean "$dir/far"
+
+"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/kept" --keep >"$dir/said" 2>&1 || fail 'run --keep failed'
+says 0 '^left alone: .*/scratch, kept by --keep; clean --kept' 'kept' "$BIN/rankquake" clean "$dir/kept"
+says 0 '^removed .*/scratch, kept by --keep$' 'clean --kept' "$BIN/rankquake" clean "$dir/kept" --kept
+says 64 'there is no folder .*/nowhere' 'no such folder' "$BIN/rankquake" clean "$dir/nowhere"
+says 64 'there is no run ' 'enter nowhere' "$BIN/rankquake" enter "$dir/nowhere" n0
+exit $bad
