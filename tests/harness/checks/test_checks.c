@@ -1,5 +1,6 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
 #include "tests/harness/checks/prices.h"
+#include "tests/harness/checks/unknown_exits.h"
 
 #include "harness/checks/check.h"
 
@@ -127,12 +128,14 @@ static void test_each_planted_wrong_is_caught_by_its_check(void **state) {
     (void)state;
     assert_int_equal(count_uncaught(wrongs, WRONGS, false), 0);
     assert_int_equal(count_uncaught(prices, PRICES, false), 0);
+    assert_int_equal(count_uncaught(unknown_exits, UNKNOWN_EXITS, false), 0);
 }
 
 static void test_no_lie_of_launcher_or_job_changes_what_is_found(void **state) {
     (void)state;
     assert_int_equal(count_uncaught(wrongs, WRONGS, true), 0);
     assert_int_equal(count_uncaught(prices, PRICES, true), 0);
+    assert_int_equal(count_uncaught(unknown_exits, UNKNOWN_EXITS, true), 0);
 }
 
 static void test_every_check_of_the_table_has_a_wrong_that_it_catches(void **state) {
