@@ -10,11 +10,12 @@
  * kinds by source:
  *
  *   harness   run {v, scenario, file, seed, version, launcher, control, kernel, exits: pidfd|
- *             events|zombie}   first line; a control run's own history says control: true; kernel
- *             is the release; exits is how the status of a worker that ends is seen, zombie meaning
- *             that it is missed when its parent is quicker
- *             node-up {node, addr}   node-down {node, why: killed|end}
- *             steady {}   fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}
+ *             events|zombie, set:[key=value..]}   first line; a control run's own history says
+ *             control: true; kernel is the release; exits is how the status of a worker that ends
+ *             is seen, zombie meaning that it is missed when its parent is quicker; set is what
+ *             --set has overridden
+ *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}
+ *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}   the trigger came true
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}

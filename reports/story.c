@@ -90,6 +90,10 @@ void story_command(const struct recorded_run *run, struct buf *out) {
     buf_puts(out, " run ");
     put_word(out, *file ? file : run->scenario->file);
     buf_printf(out, " --seed %lld", (long long)seed);
+    json_each(set, run->history->n ? record_get(run->history->records[0], "set") : NULL) {
+        buf_puts(out, " --set ");
+        put_word(out, json_string(set, ""));
+    }
     if (*launcher && !str_eq(launcher, "rankrun")) {
         buf_puts(out, " --launcher ");
         put_word(out, launcher);

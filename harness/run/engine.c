@@ -388,6 +388,10 @@ static void record_run(struct engine *e) {
     json_put_bool(w, "control", !s->control);
     json_put_string(w, "kernel", host.release);
     json_put_string(w, "exits", observer_way(e->observer));
+    json_array(w, "set");
+    for (const char *const *set = s->sets; set && *set; set++)
+        json_put_string(w, NULL, *set);
+    json_end_array(w);
     engine_recorded(e);
     if (!s->control)
         return;

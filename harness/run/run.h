@@ -20,6 +20,7 @@ struct run_spec {
     const char *dir;               /* the run directory; exists */
     const char *bin;               /* the folder of our programs */
     const struct control *control; /* NULL: this is the control run */
+    const char *const *sets;       /* what was overridden, key=value, NULL-ended; or NULL */
     bool keep;                     /* keep the cluster's scratch directory */
     /* Told of every record as it is written: the live view. May be NULL. */
     void (*seen)(void *arg, const struct record *r);

@@ -107,6 +107,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.strict = arguments_value(a, "--strict");
     q->sets = arguments_all(a, "--set");
+    q->suite.sets = (const char *const *)q->sets;
     for (const char **s = q->sets; *s; s++)
         if (!strchr(*s, '='))
             return verb_usage_error(a->verb, "--set %s: write KEY=VALUE, as in job.max_restarts=2",

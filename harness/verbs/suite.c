@@ -196,7 +196,8 @@ static int find_control(const struct plan *p, const struct suite_options *o, con
 static int run_and_report(const struct plan *p, const struct suite_options *o,
                           const struct control *control, struct outcome_of_run *run,
                           struct err *err) {
-    struct run_spec spec = {.plan = p, .bin = o->bin, .keep = o->keep, .control = control};
+    struct run_spec spec = {
+        .plan = p, .bin = o->bin, .sets = o->sets, .keep = o->keep, .control = control};
     char title[300];
     snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name, (unsigned long long)p->seed);
     int r = execute(run, &spec, title, err);

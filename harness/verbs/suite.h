@@ -5,9 +5,10 @@
 #include "harness/verdict.h"
 
 struct suite_options {
-    const char *out;    /* the folder that run directories are made in */
-    const char *format; /* a report's name, for standard output */
-    const char *bin;    /* the folder of our programs */
+    const char *out;         /* the folder that run directories are made in */
+    const char *format;      /* a report's name, for standard output */
+    const char *bin;         /* the folder of our programs */
+    const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
     bool keep, strict;
 };
 

@@ -180,11 +180,13 @@ static void test_words_of_the_command_are_quoted_for_the_shell(void **state) {
     (void)state;
     static const struct edit edits[] = {
         {"\"kind\":\"run\"", NULL, "\"launcher\":\"rankrun\"",
-         "\"file\":\"my runs/it's.yaml\",\"launcher\":\"srun {worker}\""},
+         "\"file\":\"my runs/it's.yaml\",\"launcher\":\"srun "
+         "{worker}\",\"set\":[\"job.max_restarts=0\",\"about=it is\"]"},
         {0}};
     struct told t;
     tell(&t, "worker-killed", edits, "terminal", (struct report_style){0});
-    assert_says(&t, "rankquake run 'my runs/it'\\''s.yaml' --seed 1 --launcher 'srun {worker}'\n");
+    assert_says(&t, "rankquake run 'my runs/it'\\''s.yaml' --seed 1 --set job.max_restarts=0 --set "
+                    "'about=it is' --launcher 'srun {worker}'\n");
     forget(&t);
 }
 
