@@ -10,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -373,37 +372,6 @@ static const struct cluster_callbacks callbacks = {
     .down = on_down,
 };
 
-static void record_run(struct engine *e) {
-    const struct run_spec *s = e->spec;
-    struct utsname host = {0};
-    uname(&host);
-    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "run");
-    json_put_i64(w, "v", 1);
-    json_put_string(w, "scenario", e->plan->scenario->name);
-    json_put_i64(w, "seed", (int64_t)e->plan->seed);
-    json_put_string(w, "version", RANKQUAKE_VERSION);
-    json_put_string(w, "program", program_invocation_name);
-    json_put_string(w, "file", e->plan->scenario->file);
-    json_put_string(w, "launcher", e->plan->scenario->job.launcher);
-    json_put_bool(w, "control", !s->control);
-    json_put_string(w, "kernel", host.release);
-    json_put_string(w, "exits", observer_way(e->observer));
-    json_array(w, "set");
-    for (const char *const *set = s->sets; set && *set; set++)
-        json_put_string(w, NULL, *set);
-    json_end_array(w);
-    engine_recorded(e);
-    if (!s->control)
-        return;
-    w = engine_record(e, SOURCE_HARNESS, "control");
-    json_put_string(w, "model", s->control->model);
-    json_put_string(w, "label", s->control->label);
-    json_put_i64(w, "step_ns", s->control->step_ns);
-    json_put_bool(w, "cached", s->control->cached);
-    json_put_string(w, "dir", s->control->dir);
-    engine_recorded(e);
-}
-
 static int count_awaited(const struct plan *p) {
     int n = 0;
     for (size_t i = 0; i < p->nodes_n; i++)
@@ -468,7 +436,7 @@ static void engine_close(struct engine *e) {
 }
 
 static int engine_play(struct engine *e, struct err *err) {
-    record_run(e);
+    opening_record(e);
     e->nodes_awaited = count_awaited(e->plan);
     e->store_ready = !e->plan->endpoint;
     if (cluster_up(e->cluster, err) < 0) {

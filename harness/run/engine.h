@@ -50,6 +50,9 @@ void engine_fail(struct engine *e, const struct err *err);
 /* The agent of a node that has been switched on. */
 int engine_run_program(struct engine *e, struct node *n, struct err *err);
 
+/* opening.c: the first lines of a history: what is run, by what, on what. */
+void opening_record(struct engine *e);
+
 /* master.c: once a group has formed, what its nodes have at MASTER_PORT is noted. */
 void master_seen(struct engine *e, const struct record *r);
 void master_found(struct engine *e, const struct node *n, uint16_t port, int round,

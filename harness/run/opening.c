@@ -1,0 +1,35 @@
+#include "harness/run/engine.h"
+
+#include <errno.h>
+#include <sys/utsname.h>
+
+void opening_record(struct engine *e) {
+    const struct run_spec *s = e->spec;
+    struct utsname host = {0};
+    uname(&host);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "run");
+    json_put_i64(w, "v", 1);
+    json_put_string(w, "scenario", e->plan->scenario->name);
+    json_put_i64(w, "seed", (int64_t)e->plan->seed);
+    json_put_string(w, "version", RANKQUAKE_VERSION);
+    json_put_string(w, "program", program_invocation_name);
+    json_put_string(w, "file", e->plan->scenario->file);
+    json_put_string(w, "launcher", e->plan->scenario->job.launcher);
+    json_put_bool(w, "control", !s->control);
+    json_put_string(w, "kernel", host.release);
+    json_put_string(w, "exits", observer_way(e->observer));
+    json_array(w, "set");
+    for (const char *const *set = s->sets; set && *set; set++)
+        json_put_string(w, NULL, *set);
+    json_end_array(w);
+    engine_recorded(e);
+    if (!s->control)
+        return;
+    w = engine_record(e, SOURCE_HARNESS, "control");
+    json_put_string(w, "model", s->control->model);
+    json_put_string(w, "label", s->control->label);
+    json_put_i64(w, "step_ns", s->control->step_ns);
+    json_put_bool(w, "cached", s->control->cached);
+    json_put_string(w, "dir", s->control->dir);
+    engine_recorded(e);
+}

@@ -1,0 +1,51 @@
+/* meetings: where the workers of a round meet, and where they should not. */
+#pragma once
+
+#include "tests/harness/checks/wrongs.h"
+
+static const struct wrong meetings[] = {
+    {"master",
+     FAIL,
+     "it is n1",
+     DARK,
+     {{"\"RANKRUN_ROUND\":\"1\"", NULL, "MASTER_ADDR\":\"n0\"", "MASTER_ADDR\":\"n1\""}}},
+    {"master",
+     FAIL,
+     "it is 198.18.0.11",
+     DARK,
+     {{"\"RANKRUN_ROUND\":\"1\"", NULL, "MASTER_ADDR\":\"n0\"", "MASTER_ADDR\":\"198.18.0.11\""}}},
+    {"master",
+     UNKNOWN,
+     "is head.example, which is no node's name",
+     DARK,
+     {{"\"RANKRUN_ROUND\":\"1\"", NULL, "MASTER_ADDR\":\"n0\"", "MASTER_ADDR\":\"head.example\""}}},
+    {"master",
+     FAIL,
+     "it is 127.0.0.1",
+     DARK,
+     {{"\"RANKRUN_ROUND\":\"1\"", NULL, "MASTER_ADDR\":\"n0\"", "MASTER_ADDR\":\"127.0.0.1\""}}},
+    {"master",
+     PASS,
+     "in 2 rounds",
+     KILLED,
+     {{"\"argv0\"", NULL, "MASTER_ADDR\":\"n0\"", "MASTER_ADDR\":\"127.0.0.1\""}}},
+    {"master",
+     FAIL,
+     "they met at port 40001 of n1; rank 0 runs on n0",
+     DARK,
+     {{"\"listening\"", "\"round\":1", "198.18.0.10:40001", "198.18.0.11:40001"}}},
+    {"master",
+     FAIL,
+     "nobody listened at n0:29502 when the group of round 2",
+     KILLED,
+     {{"\"listening\"", "\"round\":2", ":29502", ":29777"}}},
+    {"master",
+     PASS,
+     "its port was not seen in use",
+     DARK,
+     {{"\"listening\"", NULL, ":4000", ":5555"}}},
+    {"master", PASS, "in use in 1 of them", DARK, {{"\"listening\"", "\"round\":2", "", NULL}}},
+    {"master", UNKNOWN, "no worker-start", KILLED, {{"\"probe\"", NULL, "", NULL}}},
+};
+
+enum { MEETINGS = sizeof(meetings) / sizeof(*meetings) };
