@@ -10,6 +10,7 @@
 
 #define VERBS(X)                                                                                   \
     X(clean)                                                                                       \
+    X(doctor)                                                                                      \
     X(enter)                                                                                       \
     X(explain)                                                                                     \
     X(help)                                                                                        \

@@ -37,9 +37,10 @@ static int write_map(const char *path, const char *text, struct err *err) {
 
 static int refused(int code, struct err *err) {
     if (code == -ENOSPC)
-        return err_say(err, code,
-                       "no more user namespaces on this host: raise the sysctl "
-                       "user.max_user_namespaces, or run as root");
+        return err_say(
+            err, code,
+            "no more namespaces on this host: raise the sysctls user.max_user_namespaces "
+            "and user.max_net_namespaces, or run as root");
     if (code == -EPERM || code == -EACCES)
         return err_say(err, code,
                        "this host refuses user namespaces to ordinary users: run as root, or set "

@@ -1,0 +1,194 @@
+/* What the kernel lets a process do to others, and learn about them. */
+#include "harness/doctor/probe.h"
+
+#include "agent/base/buf.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/proc_events.h"
+#include "agent/sys/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void look_kernel(const struct probe_given *given, struct probe_result *r) {
+    struct utsname u;
+    int major = 0, minor = 0;
+    (void)given;
+    uname(&u);
+    sscanf(u.release, "%d.%d", &major, &minor);
+    if (major > 5 || (major == 5 && minor >= 10))
+        probe_works(r, "Linux %.40s on %.40s", u.release, u.machine);
+    else
+        probe_lacks(r, "install a kernel of 5.10 or newer", "Linux %.40s", u.release);
+}
+
+const struct probe probe_kernel = {
+    .name = "kernel",
+    .gives = "everything: pidfds and namespaces as Linux 5.10 has them",
+    .demo = true,
+    .look = look_kernel,
+};
+
+/* ---- how processes end ---- */
+
+static bool pidfd_tells(void) {
+    int status = 0;
+    struct process p;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(7);
+    if (pid < 0 || process_open(pid, &p, NULL) != 0)
+        return false;
+    waitpid(pid, NULL, 0);
+    bool told = process_exit_info(p.pidfd, &status) == 0 && WEXITSTATUS(status) == 7;
+    process_close(&p);
+    return told;
+}
+
+static void look_exit_status(const struct probe_given *given, struct probe_result *r) {
+    struct err err = {0};
+    (void)given;
+    if (pidfd_tells()) {
+        probe_works(r, "pidfds tell how a process ended (Linux 6.15)");
+        return;
+    }
+    int fd = proc_events_open(&err);
+    if (fd >= 0)
+        probe_works(r, "the kernel's process events tell how a process ended");
+    else
+        probe_lacks(r, "run as root, or on Linux 6.15 or newer",
+                    "neither pidfds nor the kernel's process events (%.120s)", err.msg);
+    proc_events_close(fd);
+}
+
+const struct probe probe_exit_status = {
+    .name = "exit_status",
+    .gives = "knowing for certain how each worker ended; without it some ends stay unknown",
+    .look = look_exit_status,
+};
+
+/* ---- ptrace ---- */
+
+static long sysctl_of(const char *name) {
+    char path[200];
+    struct buf text = {0};
+    snprintf(path, sizeof(path), "/proc/sys/%s", name);
+    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
+    buf_fini(&text);
+    return value;
+}
+
+static pid_t pausing_child(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        namespace_die_with_parent();
+        pause();
+        _exit(0);
+    }
+    return pid;
+}
+
+/* As the node helper does it: of a process that is not its child, in the same user namespace. */
+static int seize_sibling(pid_t pid) {
+    pid_t tracer = fork();
+    int status;
+    if (tracer == 0)
+        _exit(ptrace(PTRACE_SEIZE, pid, 0, 0) == 0 ? 0 : errno);
+    if (tracer < 0 || waitpid(tracer, &status, 0) != tracer || !WIFEXITED(status))
+        return EIO;
+    return WEXITSTATUS(status);
+}
+
+static void look_ptrace(const struct probe_given *given, struct probe_result *r) {
+    (void)given;
+    namespace_enter(NULL);
+    pid_t pid = pausing_child();
+    int code = pid > 0 ? seize_sibling(pid) : EAGAIN;
+    long scope = sysctl_of("kernel/yama/ptrace_scope");
+    char yama[80] = "";
+    if (scope >= 0)
+        snprintf(yama, sizeof(yama), " (kernel.yama.ptrace_scope %ld)", scope);
+    if (pid > 0) {
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    if (code == 0)
+        probe_works(r, "a process can be seized%s", yama);
+    else
+        probe_lacks(r, "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add SYS_PTRACE",
+                    "PTRACE_SEIZE: %s%s", strerror(code), yama);
+}
+
+const struct probe probe_ptrace = {
+    .name = "ptrace",
+    .gives = "worker-exit: making a worker end with a code of one's choice",
+    .look = look_ptrace,
+};
+
+/* ---- others ---- */
+
+static void look_kernel_stack(const struct probe_given *given, struct probe_result *r) {
+    struct buf text = {0};
+    struct err err = {0};
+    (void)given;
+    if (file_read("/proc/self/stack", 1 << 16, &text, &err) == 0)
+        probe_works(r, "the kernel stack of a process can be read");
+    else
+        probe_lacks(r, "run as root", "%.200s", err.msg);
+    buf_fini(&text);
+}
+
+const struct probe probe_kernel_stack = {
+    .name = "kernel_stack",
+    .gives = "kernel stacks in hang/; wait channel, sockets and files are there without it",
+    .look = look_kernel_stack,
+};
+
+static void look_seccomp(const struct probe_given *given, struct probe_result *r) {
+    struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    struct sock_fprog program = {.len = 1, .filter = &allow};
+    (void)given;
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    long fd =
+        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
+    if (fd >= 0)
+        probe_works(r, "a filter with a listener was installed");
+    else
+        probe_lacks(r, "in a container, --security-opt seccomp=unconfined",
+                    "seccomp with a listener: %s", strerror(errno));
+}
+
+const struct probe probe_seccomp = {
+    .name = "seccomp",
+    .gives = "faults on system calls (no scenario needs them yet)",
+    .look = look_seccomp,
+};
+
+static void look_priority(const struct probe_given *given, struct probe_result *r) {
+    (void)given;
+    errno = 0;
+    if (setpriority(PRIO_PROCESS, 0, -1) == 0)
+        probe_works(r, "agents, store and wire go before the job's computing");
+    else
+        probe_lacks(r, "run as root, or allow a nice value of -10 in /etc/security/limits.conf",
+                    "a process cannot be given priority: %s", strerror(errno));
+}
+
+const struct probe probe_priority = {
+    .name = "priority",
+    .gives = "steady beats on a busy host; without it rdzv_conf profile: fast may see false alarms",
+    .look = look_priority,
+};

@@ -1,0 +1,215 @@
+/* What nodes and the wire between them are made of. */
+#include "harness/doctor/probe.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/netlink.h"
+#include "agent/sys/packet_port.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static long read_number(const char *path) {
+    struct buf text = {0};
+    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
+    buf_fini(&text);
+    return value;
+}
+
+/* ---- namespaces ---- */
+
+/* The switches that distributions have for them, where this one has them. */
+static void put_switches(struct buf *out) {
+    static const char *const switches[] = {"kernel/unprivileged_userns_clone",
+                                           "kernel/apparmor_restrict_unprivileged_userns",
+                                           "user/max_user_namespaces", "user/max_net_namespaces"};
+    for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
+        char path[200];
+        snprintf(path, sizeof(path), "/proc/sys/%s", switches[i]);
+        long value = read_number(path);
+        if (value >= 0)
+            buf_printf(out, "%s%s %ld", out->len ? ", " : "", strchr(switches[i], '/') + 1, value);
+    }
+}
+
+/* The sentence names what is missing and the mend; the probe has already said that it is about
+ * nodes. */
+static const char *mend_of(const struct err *err) {
+    const char *colon = strstr(err->msg, "on this host: ");
+    return colon ? colon + strlen("on this host: ") : err->msg;
+}
+
+static void look_namespaces(const struct probe_given *given, struct probe_result *r) {
+    struct err err = {0};
+    struct buf switches = {0};
+    (void)given;
+    put_switches(&switches);
+    if (namespace_check(&err) == 0)
+        probe_works(r, "a node with a network card was made %s",
+                    geteuid() == 0 ? "as root" : "as an ordinary user");
+    else
+        probe_lacks(r, mend_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
+    buf_fini(&switches);
+}
+
+const struct probe probe_namespaces = {
+    .name = "namespaces",
+    .gives = "nodes: processes, networks, mounts and host names of their own",
+    .demo = true,
+    .look = look_namespaces,
+};
+
+/* Into a network of its own with a pair of cards; the index of one of them. */
+static int enter_network(int *ret_ifindex, struct err *err) {
+    int r = namespace_enter(err);
+    if (r)
+        return r;
+    if (unshare(CLONE_NEWNET) != 0)
+        return err_set(err, -errno, "make a network namespace");
+    int nl = netlink_open_route(err);
+    if (nl < 0)
+        return nl;
+    struct netlink_veth veth = {.name = "p0", .peer_name = "eth0", .peer_netns = -1};
+    r = netlink_add_veth(nl, &veth, ret_ifindex, err);
+    if (r == 0)
+        r = netlink_link_up(nl, *ret_ifindex, err);
+    int lo;
+    if (r == 0 && netlink_link_index(nl, "lo", &lo, NULL) == 0)
+        r = netlink_link_up(nl, lo, err);
+    close(nl);
+    return r;
+}
+
+static void look_wire(const struct probe_given *given, struct probe_result *r) {
+    struct packet_port port;
+    struct err err = {0};
+    int ifindex;
+    long queue = read_number("/proc/sys/net/core/rmem_max");
+    (void)given;
+    if (enter_network(&ifindex, &err) != 0 ||
+        packet_port_open(&port, ifindex, PACKET_QUEUE_AUTO, &err) != 0)
+        probe_lacks(r, "as for namespaces; the kernel needs veth and AF_PACKET (modprobe veth)",
+                    "%.200s", err.msg);
+    else if (port.ring)
+        probe_works(r, "frames of 64 KiB pass, through rings: net.core.rmem_max is %ld only",
+                    queue);
+    else
+        probe_works(r, "frames of 64 KiB pass, with a queue in the socket (net.core.rmem_max %ld)",
+                    queue);
+}
+
+const struct probe probe_wire = {
+    .name = "wire",
+    .gives = "the network between nodes (veth, AF_PACKET with virtio_net_hdr)",
+    .demo = true,
+    .look = look_wire,
+};
+
+static int listen_somewhere(void) {
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    return fd >= 0 && bind(fd, (void *)&any, sizeof(any)) == 0 && listen(fd, 1) == 0 ? 0 : -errno;
+}
+
+static void look_sockets(const struct probe_given *given, struct probe_result *r) {
+    struct err err = {0};
+    int ifindex, diag = -1, code = enter_network(&ifindex, &err);
+    (void)given;
+    if (code == 0 && (code = listen_somewhere()) == 0 &&
+        (code = diag = netlink_open_diag(&err)) >= 0)
+        code = netlink_destroy_sockets(diag, &err);
+    if (code > 0)
+        probe_works(r, "the sockets of a node can be destroyed");
+    else
+        probe_lacks(
+            r, code == -EOPNOTSUPP ? "a kernel with CONFIG_INET_DIAG_DESTROY" : "as for namespaces",
+            "%.200s", err.code ? err.msg : "sockets cannot be destroyed");
+}
+
+const struct probe probe_sockets = {
+    .name = "sockets",
+    .gives = "node-poweroff without traces: without it its sockets linger for seconds",
+    .look = look_sockets,
+};
+
+/* ---- for faults to come ---- */
+
+/* The folder of our own cgroup; "" when there is no cgroup v2. */
+static void own_cgroup(char *ret, size_t size) {
+    struct buf mounts = {0}, own = {0};
+    char mount[512] = "";
+    *ret = '\0';
+    file_read("/proc/self/mounts", 4 << 20, &mounts, NULL);
+    char *save = NULL, *line = mounts.len ? strtok_r(mounts.data, "\n", &save) : NULL;
+    for (; line && !*mount; line = strtok_r(NULL, "\n", &save)) {
+        char path[512], type[64];
+        if (sscanf(line, "%*s %511s %63s", path, type) == 2 && str_eq(type, "cgroup2"))
+            str_copy(mount, sizeof(mount), path);
+    }
+    file_read("/proc/self/cgroup", 1 << 16, &own, NULL);
+    const char *at = strstr(buf_str(&own), "0::/");
+    if (*mount && at)
+        snprintf(ret, size, "%s%.*s", mount, (int)strcspn(at + 3, "\n"), at + 3);
+    buf_fini(&mounts);
+    buf_fini(&own);
+}
+
+static void look_cgroup(const struct probe_given *given, struct probe_result *r) {
+    static const char mend[] = "run as root with cgroup v2 mounted, or in a delegated scope: "
+                               "systemd-run --user --scope -p Delegate=yes rankquake ...";
+    char own[1200], dir[1300], path[1400];
+    (void)given;
+    own_cgroup(own, sizeof(own));
+    if (!*own) {
+        probe_lacks(r, mend, "no cgroup v2 is mounted");
+        return;
+    }
+    snprintf(dir, sizeof(dir), "%s/rankquake-doctor-%d", own, (int)getpid());
+    if (mkdir(dir, 0755) != 0) {
+        probe_lacks(r, mend, "no group can be made in %.140s: %s", own, strerror(errno));
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/cgroup.freeze", dir);
+    bool freezes = file_write(path, "1", 1, NULL) == 0;
+    snprintf(path, sizeof(path), "%s/cgroup.kill", dir);
+    bool kills = access(path, W_OK) == 0;
+    rmdir(dir);
+    if (freezes && kills)
+        probe_works(r, "a group was made, frozen and removed");
+    else
+        probe_lacks(r, "Linux 5.14 or newer", "groups can%s be frozen and can%s be killed",
+                    freezes ? "" : "not", kills ? "" : "not");
+}
+
+const struct probe probe_cgroup = {
+    .name = "cgroup",
+    .gives = "freezing whole nodes (no scenario needs it yet)",
+    .look = look_cgroup,
+};
+
+static void look_fuse(const struct probe_given *given, struct probe_result *r) {
+    (void)given;
+    int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        probe_works(r, "/dev/fuse can be opened");
+    else
+        probe_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
+                    strerror(errno));
+}
+
+const struct probe probe_fuse = {
+    .name = "fuse",
+    .gives = "disks that lose what was not synced (no scenario needs them yet)",
+    .look = look_fuse,
+};

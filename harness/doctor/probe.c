@@ -1,0 +1,91 @@
+#include "harness/doctor/probe.h"
+
+#include "agent/sys/namespace.h"
+#include "harness/doctor/probes.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 10000 };
+
+const struct probe *const probes[] = {
+#define X(name) &probe_##name,
+    PROBES(X)
+#undef X
+        NULL,
+};
+
+void probe_works(struct probe_result *r, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    r->status = PROBE_WORKS;
+    vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
+    va_end(ap);
+}
+
+void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    r->status = PROBE_LACKS;
+    vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
+    snprintf(r->mend, sizeof(r->mend), "%s", mend);
+    va_end(ap);
+}
+
+void probe_unasked(struct probe_result *r, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    r->status = PROBE_UNASKED;
+    vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
+    va_end(ap);
+}
+
+/* Libraries that are tried may print; only the answer counts. */
+static void be_quiet(void) {
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; null >= 0 && fd < 3; fd++)
+        dup2(null, fd);
+}
+
+static void look_and_tell(const struct probe *p, const struct probe_given *given, int out)
+    __attribute__((noreturn));
+static void look_and_tell(const struct probe *p, const struct probe_given *given, int out) {
+    struct probe_result r = {0};
+    namespace_die_with_parent();
+    be_quiet();
+    p->look(given, &r);
+    _exit(write(out, &r, sizeof(r)) != sizeof(r));
+}
+
+void probe_try(const struct probe *p, const struct probe_given *given, struct probe_result *ret) {
+    int out[2];
+    *ret = (struct probe_result){0};
+    probe_lacks(ret, "try rankquake doctor again", "it could not be tried: out of resources");
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return;
+    pid_t pid = fork();
+    if (pid == 0)
+        look_and_tell(p, given, out[1]);
+    close(out[1]);
+    if (pid > 0) {
+        struct pollfd wait = {.fd = out[0], .events = POLLIN};
+        struct probe_result told;
+        bool late = poll(&wait, 1, WAIT_MS) == 0;
+        if (late)
+            probe_lacks(ret, "find out what makes it hang", "it had no answer within %d s",
+                        WAIT_MS / 1000);
+        else if (read(out[0], &told, sizeof(told)) == sizeof(told))
+            *ret = told;
+        else
+            probe_lacks(ret, "look into the kernel's log", "it died while it was tried");
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+    }
+    close(out[0]);
+}

@@ -1,0 +1,40 @@
+/* probe: one question asked of this host, answered by trying, never by guessing. One const struct
+ * per question, one line in probes.h. A probe runs in a child of its own (probe_try), so it may
+ * move into namespaces, load libraries, install filters and die. */
+#pragma once
+
+#include <stdbool.h>
+
+enum probe_status {
+    PROBE_WORKS,
+    PROBE_LACKS,  /* mend says what would change that */
+    PROBE_UNASKED /* it has to be asked for, or nothing is lost either way */
+};
+
+struct probe_result {
+    enum probe_status status;
+    char seen[240];
+    char mend[360];
+};
+
+struct probe_given {
+    const char *etcd; /* HOST:PORT of a store that jobs will use; NULL: none named */
+};
+
+struct probe {
+    const char *name;
+    const char *gives; /* what cannot be done without it */
+    bool demo;         /* no scenario runs without it */
+    void (*look)(const struct probe_given *given, struct probe_result *ret);
+};
+
+/* Within ten seconds; a probe that dies or hangs lacks what it looked for. */
+void probe_try(const struct probe *p, const struct probe_given *given, struct probe_result *ret);
+
+/* The three answers of a probe; the last texts given count. */
+void probe_works(struct probe_result *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void probe_unasked(struct probe_result *r, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -1,0 +1,30 @@
+/* probes: the table, in alphabetical order. */
+#pragma once
+
+#include "harness/doctor/probe.h"
+
+#define PROBES(X)                                                                                  \
+    X(blas)                                                                                        \
+    X(cgroup)                                                                                      \
+    X(cores)                                                                                       \
+    X(curl)                                                                                        \
+    X(dataset)                                                                                     \
+    X(etcd)                                                                                        \
+    X(exit_status)                                                                                 \
+    X(fuse)                                                                                        \
+    X(gpu)                                                                                         \
+    X(kernel)                                                                                      \
+    X(kernel_stack)                                                                                \
+    X(namespaces)                                                                                  \
+    X(priority)                                                                                    \
+    X(programs)                                                                                    \
+    X(ptrace)                                                                                      \
+    X(seccomp)                                                                                     \
+    X(sockets)                                                                                     \
+    X(wire)
+
+#define X(name) extern const struct probe probe_##name;
+PROBES(X)
+#undef X
+
+extern const struct probe *const probes[]; /* NULL-ended */

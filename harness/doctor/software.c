@@ -1,0 +1,233 @@
+/* What is installed beside us. */
+#include "harness/doctor/probe.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <netdb.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static void look_programs(const struct probe_given *given, struct probe_result *r) {
+    static const char *const own[] = {"rankrun", "rankprobe", "ranktrain"};
+    char folder[3000], path[3100];
+    (void)given;
+    ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = '\0';
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
+        if (access(path, X_OK) != 0) {
+            probe_lacks(r, "type make, or make install", "there is no program %.200s", path);
+            return;
+        }
+    }
+    probe_works(r, "rankrun, rankprobe and ranktrain lie beside rankquake");
+}
+
+const struct probe probe_programs = {
+    .name = "programs",
+    .gives = "the launcher, the probe and the reference job",
+    .demo = true,
+    .look = look_programs,
+};
+
+/* ---- libraries ---- */
+
+static bool loads(const char *library, const char *symbol) {
+    void *lib = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    return lib && dlsym(lib, symbol);
+}
+
+static void look_curl(const struct probe_given *given, struct probe_result *r) {
+    (void)given;
+    if (loads("libcurl.so.4", "curl_multi_init") || loads("libcurl-gnutls.so.4", "curl_multi_init"))
+        probe_works(r, "libcurl loads");
+    else
+        probe_lacks(r, "apt install libcurl4", "libcurl cannot be loaded");
+}
+
+const struct probe probe_curl = {
+    .name = "curl",
+    .gives = "jobs of several nodes: their store is reached through libcurl",
+    .demo = true,
+    .look = look_curl,
+};
+
+static void look_blas(const struct probe_given *given, struct probe_result *r) {
+    (void)given;
+    setenv("OPENBLAS_NUM_THREADS", "1", 1);
+    if (loads("libopenblas.so.0", "cblas_sgemm"))
+        probe_works(r, "OpenBLAS loads");
+    else
+        probe_lacks(r, "apt install libopenblas0-pthread", "OpenBLAS cannot be loaded");
+}
+
+const struct probe probe_blas = {
+    .name = "blas",
+    .gives = "ranktrain, the reference job that scenarios/ uses",
+    .demo = true,
+    .look = look_blas,
+};
+
+static void look_gpu(const struct probe_given *given, struct probe_result *r) {
+    int (*init)(unsigned), (*count)(int *), n = 0;
+    (void)given;
+    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *symbols[] = {cuda ? dlsym(cuda, "cuInit") : NULL,
+                       cuda ? dlsym(cuda, "cuDeviceGetCount") : NULL};
+    if (!symbols[0] || !symbols[1]) {
+        probe_unasked(r, "no CUDA driver; nothing here needs one");
+        return;
+    }
+    memcpy(&init, &symbols[0], sizeof(init));
+    memcpy(&count, &symbols[1], sizeof(count));
+    int code = init(0);
+    bool nccl = loads("libnccl.so.2", "ncclGetVersion");
+    if (code == 0 && count(&n) == 0)
+        probe_works(r, "%d GPU%s, NCCL %s; no scenario uses them yet", n, n == 1 ? "" : "s",
+                    nccl ? "loads" : "is missing");
+    else
+        probe_lacks(r, "nvidia-smi; ci/gpu tells more", "the CUDA driver refuses: error %d", code);
+}
+
+const struct probe probe_gpu = {
+    .name = "gpu",
+    .gives = "training on a GPU (no scenario needs one)",
+    .look = look_gpu,
+};
+
+static void look_dataset(const struct probe_given *given, struct probe_result *r) {
+    static const char dir[] = "/usr/share/datasets/fashion-mnist";
+    char path[200];
+    (void)given;
+    snprintf(path, sizeof(path), "%s/train-images-idx3-ubyte.gz", dir);
+    bool packed = access(path, R_OK) == 0;
+    path[strlen(path) - strlen(".gz")] = '\0';
+    if (packed || access(path, R_OK) == 0)
+        probe_works(r, "%s", dir);
+    else
+        probe_lacks(r, "apt install dataset-fashion-mnist",
+                    "%s is not there: data of the same shape is generated", dir);
+}
+
+const struct probe probe_dataset = {
+    .name = "dataset",
+    .gives = "training on real pictures",
+    .look = look_dataset,
+};
+
+static void look_cores(const struct probe_given *given, struct probe_result *r) {
+    cpu_set_t set;
+    (void)given;
+    int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+    if (n >= 2)
+        probe_works(r, "%d cores", n);
+    else
+        probe_lacks(r, "give it two cores or more",
+                    "1 core: workers, agents and the wire wait for each other");
+}
+
+const struct probe probe_cores = {
+    .name = "cores",
+    .gives = "times that mean something; with less, rdzv_conf profile: fast sees false alarms",
+    .look = look_cores,
+};
+
+/* ---- etcd ---- */
+
+static int connect_to(const char *endpoint) {
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM}, *found = NULL;
+    struct timeval wait = {.tv_sec = 3};
+    char host[200];
+    const char *colon = strrchr(endpoint, ':');
+    snprintf(host, sizeof(host), "%.*s", (int)(colon ? colon - endpoint : 0), endpoint);
+    if (!colon || getaddrinfo(host, colon + 1, &want, &found) != 0)
+        return -1;
+    int fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    int r = connect(fd, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    return r == 0 ? fd : -1;
+}
+
+static void get(int fd, const char *path, struct buf *out) {
+    struct buf request = {0};
+    static char part[65536];
+    buf_printf(&request, "GET %s HTTP/1.0\r\nHost: etcd\r\n\r\n", path);
+    ssize_t n = send(fd, request.data, request.len, MSG_NOSIGNAL);
+    while (n > 0 && out->len < 8 << 20 && (n = recv(fd, part, sizeof(part), 0)) > 0)
+        buf_put(out, part, (size_t)n);
+    buf_fini(&request);
+}
+
+/* "\nNAME VALUE" of the exposition format; -1: not there. */
+static double metric(const struct buf *text, const char *name) {
+    char line[200];
+    snprintf(line, sizeof(line), "\n%s ", name);
+    const char *at = strstr(buf_str(text), line);
+    return at ? strtod(at + strlen(line), NULL) : -1;
+}
+
+/* An etcd keeps every change until it is told to forget, and refuses all writes when its quota is
+ * full; each beat of an agent is a change. */
+static void look_at_store(const char *endpoint, struct probe_result *r) {
+    struct buf text = {0};
+    if (str_starts(endpoint, "http://"))
+        endpoint += strlen("http://");
+    int fd = connect_to(endpoint);
+    if (fd < 0) {
+        probe_lacks(r, "start it, or name it as HOST:PORT", "nothing answers at %.150s", endpoint);
+        return;
+    }
+    get(fd, "/metrics", &text);
+    double now = metric(&text, "etcd_debugging_mvcc_current_revision");
+    double forgotten = metric(&text, "etcd_debugging_mvcc_compact_revision");
+    if (now < 0)
+        probe_lacks(r, "give the client address of an etcd v3",
+                    "what answers at %.150s has none of etcd's metrics", endpoint);
+    else if (forgotten > 0)
+        probe_works(r, "revision %.0f, the history before %.0f is compacted", now, forgotten);
+    else
+        probe_lacks(r,
+                    "start etcd with --auto-compaction-retention=1h: every beat is a revision, and "
+                    "a full quota stops all writes (one that has just begun may not have "
+                    "compacted yet)",
+                    "revision %.0f, and nothing has ever been compacted", now);
+    buf_fini(&text);
+    close(fd);
+}
+
+static void look_etcd(const struct probe_given *given, struct probe_result *r) {
+    char version[200] = "";
+    if (given->etcd) {
+        look_at_store(given->etcd, r);
+        return;
+    }
+    FILE *p = popen("exec etcd --version 2>/dev/null", "re");
+    if (p && !fgets(version, sizeof(version), p))
+        *version = '\0';
+    if (p)
+        pclose(p);
+    version[strcspn(version, "\n")] = '\0';
+    if (*version)
+        probe_works(r, "%s", version);
+    else
+        probe_unasked(r, "no etcd in PATH; the embedded store needs none");
+}
+
+const struct probe probe_etcd = {
+    .name = "etcd",
+    .gives = "a store that is an etcd",
+    .look = look_etcd,
+};

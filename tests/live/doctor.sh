@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# doctor says of this host what it can and cannot do: every question once, with the mend for what is
+# missing; exit 0 where the demo can run, 4 where it cannot. What is taken away here is missed there.
+set -u
+dir=$TMPDIR/doctor
+mkdir "$dir"
+bad=0
+export NO_COLOR=1
+fail() {
+    echo "$*"
+    cat "$dir/said"
+    bad=1
+}
+# What stands in front of a question: + works, x lacks, - not asked.
+answer() { sed -n "s/^\([-+x]\) $1  .*/\1/p" "$dir/said"; }
+
+"$BIN/rankquake" doctor >"$dir/said" 2>&1
+rc=$?
+for question in blas cgroup cores curl dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
+    namespaces priority programs ptrace seccomp sockets wire; do
+    [ "$(answer "$question" | wc -l)" = 1 ] || fail "$question is not answered once"
+    if [ "$(answer "$question")" = x ]; then
+        grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'mend:' ||
+            fail "$question: no mend"
+    fi
+done
+needed=$(sed -n '1,/^$/p' "$dir/said" | grep -c '^x')
+if [ "$needed" = 0 ]; then
+    [ $rc = 0 ] && grep -q '^the demo can run here' "$dir/said" || fail "exit $rc where nothing is missing"
+else
+    [ $rc = 4 ] && grep -q '^no scenario can run' "$dir/said" || fail "exit $rc where something is missing"
+fi
+# It says of the namespaces what a run says of them.
+cat >"$dir/s.yaml" <<<'{cluster: {nodes: 1, store: none}, job: {run: ["true"]}}'
+"$BIN/rankquake" plan "$dir/s.yaml" >"$dir/plan" 2>&1
+plan=$?
+case $(answer namespaces)$plan in
++0 | x4) ;;
+*) fail "namespaces: $(answer namespaces), but plan exits $plan" ;;
+esac
+
+# A program alone has no launcher beside it.
+mkdir "$dir/alone" && cp "$BIN/rankquake" "$dir/alone/" || exit 1
+"$dir/alone/rankquake" doctor >"$dir/said" 2>&1
+rc=$?
+[ $rc = 4 ] && [ "$(answer programs)" = x ] || fail "without rankrun: exit $rc"
+grep -q "there is no program $dir/alone/rankrun" "$dir/said" || fail 'the missing program is not named'
+
+# No etcd in PATH is no loss; one that is named and does not answer is.
+PATH=/nowhere "$BIN/rankquake" doctor >"$dir/said" 2>&1
+[ "$(answer etcd)" = - ] || fail 'no etcd in PATH'
+"$BIN/rankquake" doctor --etcd 127.0.0.1:1 >"$dir/said" 2>&1
+[ "$(answer etcd)" = x ] && grep -q 'nothing answers at 127.0.0.1:1' "$dir/said" || fail 'an etcd that is not there'
+
+# A host that allows no networks.
+if unshare -Ur true 2>/dev/null; then
+    unshare -Ur sh -c 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"' sh \
+        "$BIN/rankquake" doctor >"$dir/said" 2>&1
+    rc=$?
+    [ $rc = 4 ] || fail "without network namespaces: exit $rc"
+    for question in namespaces wire sockets; do
+        [ "$(answer $question)" = x ] || fail "without network namespaces: $question works"
+    done
+    grep -q 'max_net_namespaces 0' "$dir/said" || fail 'the switch is not named'
+fi
+
+"$BIN/rankquake" doctor what >"$dir/said" 2>&1
+[ $? = 64 ] || fail 'a file was taken'
+exit $bad
