@@ -1,41 +1,10 @@
+#include "reports/escape.h"
 #include "reports/report.h"
 #include "reports/story.h"
 
-#include <string.h>
-
-/* Bytes of the character of UTF-8 at s; 0: it is none. */
-static int utf8_length(const unsigned char *s) {
-    int n = *s >= 0xf0 && *s < 0xf5 ? 4 : *s >= 0xe0 ? 3 : *s >= 0xc2 ? 2 : 0;
-    if (*s >= 0xf5)
-        return 0;
-    for (int i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
-/* XML 1.0 has no place for most control characters, nor for bytes that are no UTF-8: a question
- * mark stands for each. */
-static void put_escaped(struct buf *out, const char *s) {
-    static const char special[] = "&<>\"\n";
-    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#10;"};
-    while (*s) {
-        unsigned char c = (unsigned char)*s;
-        const char *at = strchr(special, c);
-        int n = c >= 0x80 ? utf8_length((const unsigned char *)s) : 1;
-        if (at)
-            buf_puts(out, entities[at - special]);
-        else if (!n || c < 0x20 || c == 0x7f)
-            buf_putc(out, '?');
-        else
-            buf_put(out, s, (size_t)n);
-        s += n ? n : 1;
-    }
-}
-
 static void put_attribute(struct buf *out, const char *name, const char *value) {
     buf_printf(out, " %s=\"", name);
-    put_escaped(out, value);
+    escape_put(out, value);
     buf_putc(out, '"');
 }
 
@@ -50,7 +19,7 @@ static void put_line(struct buf *out, const char *name, const char *text) {
     if (!*text)
         return;
     buf_printf(out, "%-9s ", name);
-    put_escaped(out, text);
+    escape_put(out, text);
     buf_putc(out, '\n');
 }
 

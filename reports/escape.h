@@ -1,0 +1,8 @@
+/* escape: text made safe for XML and HTML, between tags and in attributes with double quotes. */
+#pragma once
+
+#include "agent/base/buf.h"
+
+/* XML 1.0 has no place for most control characters, nor for bytes that are no UTF-8: a question
+ * mark stands for each. */
+void escape_put(struct buf *out, const char *s);
