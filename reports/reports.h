@@ -5,6 +5,7 @@
 #include "reports/report.h"
 
 #define REPORTS(X)                                                                                 \
+    X(html)                                                                                        \
     X(json)                                                                                        \
     X(junit)                                                                                       \
     X(terminal)

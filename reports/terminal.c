@@ -1,7 +1,9 @@
 #include "reports/page.h"
+#include "reports/reports.h"
 #include "reports/story.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -212,7 +214,9 @@ static void put_faults(struct page *p, const struct recorded_run *run, const str
 static void put_last(struct page *p, const struct recorded_run *run) {
     struct buf text = {0};
     page_line(p);
-    put_labelled(p, "report", INK_PLAIN, run->dir);
+    buf_printf(&text, "%s/%s", run->dir, report_html.file);
+    put_labelled(p, "report", INK_PLAIN, file_exists(buf_str(&text)) ? buf_str(&text) : run->dir);
+    buf_clear(&text);
     story_command(run, &text);
     put_labelled(p, "again", INK_PLAIN, buf_str(&text));
     buf_fini(&text);

@@ -58,6 +58,6 @@ const struct verb verb_report = {
     .summary = "render a recorded run: for people, for programs, for a CI server",
     .options =
         (const struct verb_option[]){
-            {"--to", "REPORT", "terminal (default), json, junit; see list reports"}, {0}},
+            {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"}, {0}},
     .main = report,
 };

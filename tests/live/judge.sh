@@ -33,7 +33,7 @@ good=tests/histories/worker-killed.jsonl
 
 cp "$good" "$run/history.jsonl"
 expect 0 'worker-killed passed' judge "$run"
-for file in verdict.json report.json junit.xml; do
+for file in verdict.json report.html report.json junit.xml; do
     [ -s "$run/$file" ] || { echo "$file was not written"; failed=1; }
 done
 expect 0 '"outcome":"passed"' report "$run" --to json

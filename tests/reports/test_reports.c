@@ -1,43 +1,5 @@
 /* Reports: what a stranger reads, at any width, and what programs parse. */
-#include "tests/harness/checks/planted.h"
-
-#include "reports/report.h"
-
-/* A recorded run with something planted into it, judged. */
-struct told {
-    struct history history;
-    struct rounds rounds;
-    struct scenario scenario;
-    struct verdict verdict;
-    struct recorded_run run;
-    struct buf text;
-};
-
-static void tell(struct told *t, const char *name, const struct edit *edits, const char *report,
-                 struct report_style style) {
-    *t = (struct told){.scenario = planted_scenario(name)};
-    planted_load(&t->history, name, edits);
-    rounds_load(&t->rounds, true, &t->history);
-    struct trial trial = {.scenario = &t->scenario, .history = &t->history, .rounds = &t->rounds};
-    verdict_judge(&t->verdict, &trial);
-    t->run = (struct recorded_run){.dir = "runs/x",
-                                   .scenario = &t->scenario,
-                                   .history = &t->history,
-                                   .rounds = &t->rounds,
-                                   .verdict = &t->verdict};
-    assert_int_equal(report_find(report)->render(&t->run, &style, &t->text, NULL), 0);
-}
-
-static void forget(struct told *t) {
-    buf_fini(&t->text);
-    rounds_fini(&t->rounds);
-    history_fini(&t->history);
-}
-
-static void assert_says(const struct told *t, const char *text) {
-    if (!strstr(buf_str(&t->text), text))
-        fail_msg("\"%s\" is not in:\n%s", text, buf_str(&t->text));
-}
+#include "tests/reports/told.h"
 
 static const struct edit none[1],
     off_by_one[] = {{"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""}, {0}};
@@ -128,8 +90,8 @@ static void test_colour_and_signs_come_only_where_they_are_wanted(void **state) 
 static void test_a_history_that_stops_early_can_be_told(void **state) {
     (void)state;
     static const struct edit edits[] = {{"\"t\":1", "\"source\":\"probe\"", "", NULL}, {0}};
-    static const char *const names[] = {"terminal", "json", "junit"};
-    for (size_t i = 0; i < 3; i++) {
+    static const char *const names[] = {"html", "json", "junit", "terminal"};
+    for (size_t i = 0; i < 4; i++) {
         struct told t;
         tell(&t, "worker-killed", edits, names[i], (struct report_style){0});
         assert_true(t.text.len > 0);

@@ -1,0 +1,70 @@
+/* html: report.html, one page that shows a run to somebody who has two minutes.
+ *
+ * The page needs nothing but itself: no other file, no network, and what little script it has only
+ * adds a line under the pointer. Pictures are drawn in a box of HTML_X by 100 units that is
+ * stretched over the width of the page; texts stand beside or above them and are never stretched.
+ * All of them share one axis of time, from the first record to the end of the job.
+ *
+ * Whatever comes from a run goes through html_text or html_printf, which escape it; html_raw is for
+ * markup and numbers. Long runs are thinned out, so that a page stays below 2 MB. */
+#pragma once
+
+#include "reports/report.h"
+
+enum { HTML_X = 10000 }; /* units of the axis of time */
+
+struct html_bar { /* a worker's life */
+    const struct worker *worker;
+    struct html_point {
+        int64_t t_ns, step;
+    } * points; /* some of its steps: first, last and every stride-th between */
+    size_t points_n, seen, stride;
+};
+
+struct html {
+    struct buf *out;
+    const struct recorded_run *run;
+    struct incidents incidents;
+    int64_t begin_ns, end_ns; /* of the axis */
+    int64_t last_step;        /* the highest that any worker made, at least 1 */
+    struct html_bar *bars;    /* of all workers, by node, place on it and start */
+    size_t bars_n;
+    struct arena arena; /* owns the bars */
+};
+
+/* ---- html_write.c: what is put on the page ---- */
+
+void html_raw(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void html_text(struct html *h, const char *s);
+void html_printf(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A time as a place on the axis: 0 to HTML_X, and in per cent. */
+int html_x(const struct html *h, int64_t t_ns);
+double html_percent(const struct html *h, int64_t t_ns);
+/* "937 ms", "12.3 s", "4 min 10 s". */
+void html_duration(struct html *h, int64_t ns);
+const char *html_plural(size_t n); /* "" or "s" */
+/* The class of a finding's colour, and its sign. */
+const char *html_tone(enum finding_status s);
+const char *html_mark(enum finding_status s);
+
+/* ---- the parts of the page, from top to bottom ---- */
+
+extern const char html_style[], html_script[];
+void html_head(struct html *h);       /* verdict, what is wrong, the command, figures */
+void html_timeline(struct html *h);   /* the picture of the run ... */
+void html_lanes(struct html *h);      /* ... its nodes and workers ... */
+void html_curves(struct html *h);     /* ... workers running and loss, below them */
+void html_recoveries(struct html *h); /* every fault and what recovering from it took */
+void html_checks(struct html *h);
+void html_rounds(struct html *h);
+
+/* ---- html_bars.c ---- */
+
+/* Fills bars, end_ns and last_step from the run. */
+void html_bars(struct html *h);
+/* The highest step that a worker of the round made, -1: none. */
+int64_t html_last_step(const struct round *r);
+/* When its last worker ended; the end of the axis while one had not. */
+int64_t html_round_end(const struct html *h, const struct round *r);
+/* Before which node another stands: n2 before n10. */
+int html_compare_nodes(const char *a, const char *b);

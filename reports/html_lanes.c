@@ -1,0 +1,195 @@
+#include "reports/html.h"
+
+#include "agent/base/str.h"
+
+#include <signal.h>
+#include <string.h>
+
+/* Beyond these a lane is drawn without words, and no further lane is drawn. */
+enum { BARS_WITH_WORDS = 1200, LANES_MAX = 200 };
+
+/* ---- one life of a worker ---- */
+
+static int64_t end_of(const struct html *h, const struct worker *w) {
+    return w->exit_ns ? w->exit_ns : h->end_ns;
+}
+
+static bool was_hit(const struct html *h, const struct worker *w) {
+    for (size_t i = 0; i < h->incidents.n; i++) {
+        const struct incident *f = h->incidents.v[i];
+        if (f->in_force && f->round && f->round->number == w->round && w->exit_ns >= f->fired_ns &&
+            incident_hits(f, w) && (w->exit_code || w->exit_signal || !w->exit_known))
+            return true;
+    }
+    return false;
+}
+
+/* Until its first step a worker is starting; then it is drawn as high as the step it is at. */
+static void put_life(struct html *h, const struct html_bar *b) {
+    const struct worker *w = b->worker;
+    int start = html_x(h, w->start_ns), end = html_x(h, end_of(h, w));
+    int work = w->first_step_ns ? html_x(h, w->first_step_ns) : end;
+    html_raw(h, "<path class=\"setup\" d=\"M%d 0H%dV100H%dz\"/>", start, work, start);
+    if (end > work)
+        html_raw(h, "<path class=\"alive\" d=\"M%d 0H%dV100H%dz\"/>", work, end, work);
+    if (!b->points_n)
+        return;
+    html_raw(h, "<path class=\"steps\" d=\"M%d 100", html_x(h, b->points[0].t_ns));
+    for (size_t i = 0; i < b->points_n; i++) {
+        html_raw(h, "L%d %d", html_x(h, b->points[i].t_ns),
+                 (int)(100 - 92 * b->points[i].step / h->last_step));
+    }
+    html_raw(h, "H%dV100z\"/>", end);
+}
+
+/* How a launcher ends a worker; any other signal is the worker's own misfortune. */
+static bool is_stop(int signal) {
+    return signal == SIGTERM || signal == SIGKILL || signal == SIGINT;
+}
+
+static void put_end(struct html *h, const struct worker *w) {
+    bool good = w->exit_known && !w->exit_code && !w->exit_signal;
+    bool hit = was_hit(h, w);
+    bool bad = hit || (w->exit_known && (w->exit_code || !is_stop(w->exit_signal)));
+    if (!w->exit_ns)
+        return;
+    html_raw(h, "<i class=\"end %s\" style=\"left:%.2f%%\" title=\"rank %d, pid %lld: ",
+             good  ? "good"
+             : bad ? "bad"
+                   : "soft",
+             html_percent(h, w->exit_ns), w->rank, (long long)w->pid);
+    if (!w->exit_known)
+        html_raw(h, "ended");
+    else if (w->exit_signal)
+        html_raw(h, "ended by signal %d", w->exit_signal);
+    else
+        html_raw(h, "ended %d", w->exit_code);
+    html_raw(h, "%s at step %lld, record %lld\">%s</i>", hit ? " (a fault's target)" : "",
+             (long long)(w->last_step > 0 ? w->last_step : 0), (long long)w->exit_seq,
+             good             ? "\u2713"
+             : bad            ? "\u2717"
+             : !w->exit_known ? "?"
+                              : "\u25a0");
+}
+
+static void put_words(struct html *h, const struct worker *w) {
+    double left = html_percent(h, w->start_ns), width = html_percent(h, end_of(h, w)) - left;
+    if (width > 5)
+        html_raw(h, "<span class=\"rank\" style=\"left:%.2f%%;width:%.2f%%\">rank %d</span>", left,
+                 width, w->rank);
+    put_end(h, w);
+}
+
+/* ---- a lane: all lives at one place ---- */
+
+static bool same_lane(const struct worker *a, const struct worker *b) {
+    return str_eq(a->node, b->node) && a->local_rank == b->local_rank;
+}
+
+static void put_lane(struct html *h, const struct html_bar *bars, size_t n) {
+    html_raw(h, "<div class=\"row lane\"><b>");
+    html_printf(h, "%s/%d", bars->worker->node, bars->worker->local_rank);
+    html_raw(h,
+             "</b><div class=\"track\"><svg viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" "
+             "role=\"img\" aria-label=\"%zu lives of the worker\">",
+             HTML_X, n);
+    int last = -1;
+    for (size_t i = 0; i < n; i++) {
+        int end = html_x(h, end_of(h, bars[i].worker));
+        if (end > last || i == 0) /* what is too narrow to be seen is left out */
+            put_life(h, &bars[i]);
+        last = end;
+    }
+    html_raw(h, "</svg>");
+    for (size_t i = 0; i < n && h->bars_n <= BARS_WITH_WORDS; i++)
+        put_words(h, bars[i].worker);
+    html_raw(h, "</div></div>\n");
+}
+
+/* ---- a node: its agent, and when it was away ---- */
+
+/* From t on, when the node of that name is switched on again. */
+static int64_t back_again_ns(const struct html *h, const char *node, int64_t t_ns) {
+    history_each(r, h->run->history) {
+        if (r->t_ns > t_ns && r->source == SOURCE_HARNESS && record_is(r, "node-up") &&
+            str_eq(r->node, node))
+            return r->t_ns;
+    }
+    return h->end_ns;
+}
+
+/* A node was away when a fault took it, and cut off while a lasting fault was in force on it. */
+static void put_away(struct html *h, const struct incident *f, const char *node) {
+    int64_t until_ns = f->recovered && f->recovered_ns > f->t0_ns
+                           ? f->recovered_ns
+                           : back_again_ns(h, node, f->t0_ns);
+    double left = html_percent(h, f->t0_ns);
+    html_raw(h, "<i class=\"%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"",
+             f->ends_node ? "away" : "cut", left, html_percent(h, until_ns) - left);
+    html_printf(h, "%s: %s", node, f->fault);
+    html_raw(h, "\"></i>");
+}
+
+static void put_aways(struct html *h, const char *node) {
+    for (size_t i = 0; i < h->incidents.n; i++) {
+        const struct incident *f = h->incidents.v[i];
+        for (size_t k = 0; f->in_force && k < f->targets_n; k++)
+            if (str_eq(f->targets[k].node, node) && str_eq(f->targets[k].what, "node") &&
+                (f->ends_node || f->recovered))
+                put_away(h, f, node);
+    }
+}
+
+static void put_agent_line(struct html *h, const char *node) {
+    int64_t since_ns = 0;
+    html_raw(h, "<path class=\"agent\" d=\"");
+    history_each(r, h->run->history) {
+        if (r->source != SOURCE_KERNEL || !str_eq(r->node, node))
+            continue;
+        if (record_is(r, "agent-start"))
+            since_ns = r->t_ns;
+        if (!record_is(r, "agent-exit") || !since_ns)
+            continue;
+        html_raw(h, "M%d 50H%d", html_x(h, since_ns), html_x(h, r->t_ns));
+        since_ns = 0;
+    }
+    if (since_ns)
+        html_raw(h, "M%d 50H%d", html_x(h, since_ns), HTML_X);
+    html_raw(h, "\"/>");
+}
+
+static void put_node(struct html *h, const char *node) {
+    html_raw(h, "<div class=\"row node\"><b>");
+    html_text(h, node);
+    html_raw(h, "</b><div class=\"track\" title=\"the agent of ");
+    html_text(h, node);
+    html_raw(h, "\"><svg viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
+             HTML_X);
+    put_agent_line(h, node);
+    html_raw(h, "</svg></div></div>\n");
+}
+
+void html_lanes(struct html *h) {
+    size_t lanes = 0, i = 0;
+    const char *node = NULL;
+    while (i < h->bars_n && lanes < LANES_MAX) {
+        const struct worker *w = h->bars[i].worker;
+        size_t n = 1;
+        while (i + n < h->bars_n && same_lane(w, h->bars[i + n].worker))
+            n++;
+        if (!str_eq(node, w->node)) {
+            html_raw(h, "%s<div class=\"group\"><div class=\"over\">", node ? "</div>\n" : "");
+            node = w->node;
+            put_aways(h, node);
+            html_raw(h, "</div>\n");
+            put_node(h, node);
+        }
+        put_lane(h, &h->bars[i], n);
+        lanes++;
+        i += n;
+    }
+    html_raw(h, "</div>\n");
+    if (i < h->bars_n)
+        html_raw(h, "<p class=\"soft\">%zu more starts of workers are not drawn.</p>\n",
+                 h->bars_n - i);
+}

@@ -1,0 +1,66 @@
+#include "reports/escape.h"
+#include "reports/html.h"
+
+#include <stdlib.h>
+
+void html_raw(struct html *h, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(h->out, fmt, ap);
+    va_end(ap);
+}
+
+void html_text(struct html *h, const char *s) {
+    escape_put(h->out, s);
+}
+
+void html_printf(struct html *h, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    escape_put(h->out, buf_str(&text));
+    buf_fini(&text);
+}
+
+static double share(const struct html *h, int64_t t_ns) {
+    double part = ((double)t_ns - (double)h->begin_ns) / ((double)h->end_ns - (double)h->begin_ns);
+    return part < 0 ? 0 : part > 1 ? 1 : part;
+}
+
+int html_x(const struct html *h, int64_t t_ns) {
+    return (int)(share(h, t_ns) * HTML_X + 0.5);
+}
+
+double html_percent(const struct html *h, int64_t t_ns) {
+    return share(h, t_ns) * 100;
+}
+
+void html_duration(struct html *h, int64_t ns) {
+    double s = (double)ns / 1e9;
+    if (s < 1)
+        html_raw(h, "%.*f\u00a0ms", s < 0.01 ? 1 : 0, s * 1e3);
+    else if (s < 120)
+        html_raw(h, "%.*f\u00a0s", s < 10 ? 2 : 1, s);
+    else
+        html_raw(h, "%lld\u00a0min %lld\u00a0s", (long long)(s / 60), (long long)s % 60);
+}
+
+const char *html_plural(size_t n) {
+    return n == 1 ? "" : "s";
+}
+
+const char *html_tone(enum finding_status s) {
+    return s == FINDING_PASS   ? "good"
+           : s == FINDING_FAIL ? "bad"
+           : s == FINDING_SKIP ? "soft"
+                               : "doubt";
+}
+
+const char *html_mark(enum finding_status s) {
+    return s == FINDING_PASS   ? "\u2713"
+           : s == FINDING_FAIL ? "\u2717"
+           : s == FINDING_SKIP ? "\u2013"
+                               : "?";
+}

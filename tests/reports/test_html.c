@@ -1,0 +1,263 @@
+/* The page: whole, safe and small, whatever the run was. */
+#include "tests/reports/told.h"
+
+#include <ctype.h>
+
+static const struct edit none[1],
+    off_by_one[] = {{"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""}, {0}};
+
+static void tell_page(struct told *t, const char *name, const struct edit *edits) {
+    tell(t, name, edits, "html", (struct report_style){.unicode = true});
+}
+
+static size_t count(const char *text, const char *part) {
+    size_t n = 0;
+    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
+        n++;
+    return n;
+}
+
+static void assert_before(const struct told *t, const char *first, const char *second) {
+    const char *a = strstr(buf_str(&t->text), first), *b = strstr(buf_str(&t->text), second);
+    if (!a || !b || a > b)
+        fail_msg("\"%s\" does not stand before \"%s\"", first, second);
+}
+
+/* ---- what is said ---- */
+
+static void test_a_bad_run_begins_with_what_is_wrong(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "worker-killed", off_by_one);
+    assert_says(&t, "<header class=\"bad\">");
+    assert_says(&t, "<dt>broken</dt><dd>Restart count: a worker's failure costs one restart");
+    assert_says(&t, "<dt>seen</dt><dd>2 on all 2 workers of round 2, after 0 in round 1</dd>");
+    assert_says(&t, "<dt>look at</dt><dd><code>runs/x/history.jsonl records ");
+    assert_says(&t, "<code>rankquake run scenarios/planted.yaml --seed 1</code>");
+    assert_before(&t, "<dt>broken</dt>", "<dt>expected</dt>");
+    assert_before(&t, "<dt>expected</dt>", "<dt>seen</dt>");
+    assert_before(&t, "<dt>look at</dt>", "run it again");
+    assert_before(&t, "run it again", "id=\"timeline\"");
+    forget(&t);
+}
+
+static void test_a_good_run_has_nothing_wrong_to_show(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "worker-killed", none);
+    assert_says(&t, "<header class=\"good\">");
+    assert_null(strstr(buf_str(&t.text), "<dt>broken</dt>"));
+    char all[80];
+    snprintf(all, sizeof(all), "<b>%zu<i>/%zu</i></b><span>checks passed</span>", t.verdict.n,
+             t.verdict.n);
+    assert_says(&t, all);
+    forget(&t);
+}
+
+static void test_every_check_shows_its_evidence(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "worker-killed", off_by_one);
+    for (size_t i = 0; i < t.verdict.n; i++) {
+        char name[80];
+        snprintf(name, sizeof(name), "</span><b>%s</b>", t.verdict.v[i].check);
+        assert_says(&t, name);
+    }
+    const struct finding *f = verdict_first(&t.verdict);
+    char records[120];
+    snprintf(records, sizeof(records),
+             "<summary>records %lld, %lld</summary>\n<code>{&quot;seq&quot;:%lld,",
+             (long long)f->evidence[0], (long long)f->evidence[1], (long long)f->evidence[0]);
+    assert_says(&t, records);
+    forget(&t);
+}
+
+static void test_each_worker_has_a_lane_and_each_fault_a_pin(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "worker-killed", none);
+    const char *page = buf_str(&t.text);
+    assert_int_equal(count(page, "class=\"row node\""), 1);
+    assert_int_equal(count(page, "class=\"row lane\""), 2);
+    assert_int_equal(count(page, "class=\"setup\" d"), 4);
+    assert_int_equal(count(page, "href=\"#fault-1\""), 1);
+    assert_int_equal(count(page, "id=\"fault-1\""), 1);
+    assert_int_equal(count(page, "class=\"end good\" style"), 2);
+    assert_int_equal(count(page, "class=\"end bad\" style"), 1);
+    assert_int_equal(count(page, "(a fault's target)"), 1);
+    assert_says(&t, "Training again after <b>39");
+    forget(&t);
+}
+
+static void test_a_node_that_is_gone_is_marked(void **state) {
+    (void)state;
+    struct told t;
+    tell_page(&t, "node-powered-off", none);
+    assert_int_equal(count(buf_str(&t.text), "<i class=\"away\""), 1);
+    assert_before(&t, "<i class=\"away\"", "<div class=\"row node\"><b>n2</b>");
+    assert_before(&t, "<div class=\"row node\"><b>n1</b>", "<i class=\"away\"");
+    forget(&t);
+}
+
+static void test_a_run_without_workers_says_so(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"\"t\":1", "\"source\":\"probe\"", "", NULL}, {0}};
+    struct told t;
+    tell_page(&t, "worker-killed", edits);
+    assert_says(&t, "No worker was seen to start.");
+    forget(&t);
+}
+
+/* ---- what it is made of ---- */
+
+static bool is_void(const char *name) {
+    return strcmp(name, "meta") == 0 || strcmp(name, "link") == 0;
+}
+
+/* Every element is closed, in order; attributes have quotes. */
+static void assert_balanced(const char *page) {
+    char open[32][16];
+    size_t depth = 0;
+    for (const char *at = strstr(page, "<html"); at; at = strchr(at + 1, '<')) {
+        char name[16] = "";
+        sscanf(at + 1, "%15[a-z0-9/]", name);
+        const char *end = strchr(at, '>');
+        if (!*name || !end)
+            fail_msg("no element: %.60s", at);
+        if (name[0] == '/') {
+            if (!depth || strcmp(open[--depth], name + 1) != 0)
+                fail_msg("<%s> closes <%s>: %.60s", name, open[depth], at);
+        } else if (end[-1] != '/' && !is_void(name)) {
+            assert_true(depth < 32);
+            strcpy(open[depth++], name);
+        }
+        if (strcmp(name, "script") == 0)
+            at = strstr(at, "</script>") - 1;
+    }
+    assert_int_equal(depth, 0);
+}
+
+static void assert_asks_for_nothing(const char *page) {
+    static const char *const outside[] = {
+        "http:", "https:", "//", "src=", "url(", "@import", "import("};
+    for (size_t i = 0; i < sizeof(outside) / sizeof(*outside); i++)
+        if (strstr(page, outside[i]))
+            fail_msg("the page has %s", outside[i]);
+}
+
+static void test_the_page_is_whole_and_asks_for_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {"worker-killed", "node-powered-off"};
+    for (size_t i = 0; i < 2; i++) {
+        struct told t;
+        tell_page(&t, names[i], i ? none : off_by_one);
+        assert_balanced(buf_str(&t.text));
+        assert_asks_for_nothing(buf_str(&t.text));
+        assert_null(strstr(buf_str(&t.text), "nan"));
+        assert_null(strstr(buf_str(&t.text), "inf%"));
+        forget(&t);
+    }
+}
+
+static void test_whatever_a_run_says_stays_text(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"{", NULL, "\"n0\"", "\"<b onx='\\\"&\""},
+        {"fault-", NULL, "\"kill\"", "\"</script><script>\""},
+        {"fault-", NULL, "worker-kill", "<img/x=\\\">"},
+        {"\"health\"", NULL, "[]", "[\"<i>\\u0001\"]"},
+        {"\"kind\":\"run\"", NULL, "\"seed\":1", "\"seed\":1,\"file\":\"<u>\""},
+        {0}};
+    struct told t;
+    tell_page(&t, "worker-killed", edits);
+    const char *page = buf_str(&t.text);
+    assert_balanced(page);
+    assert_int_equal(count(page, "<script"), 1);
+    assert_null(strstr(page, "<b onx"));
+    assert_null(strstr(page, "<img"));
+    assert_null(strstr(page, "<i>\001"));
+    assert_null(strstr(page, "<u>"));
+    assert_says(&t, "&lt;b onx='&quot;&amp;");
+    forget(&t);
+}
+
+/* ---- long runs ---- */
+
+enum { NODES = 16, WORKERS = 64, ROUNDS = 10, STEPS = 150 };
+
+static void put_start(FILE *out, int *seq, int round, int k) {
+    fprintf(out,
+            "{\"seq\":%d,\"t\":%d00000,\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":"
+            "\"n%d\",\"pid\":%d,\"argv0\":\"x\",\"env\":{\"RANK\":\"%d\",\"LOCAL_RANK\":\"%d\","
+            "\"WORLD_SIZE\":\"%d\",\"MASTER_ADDR\":\"n0\",\"MASTER_PORT\":\"%d\","
+            "\"TORCHELASTIC_RESTART_COUNT\":\"%d\"}}\n",
+            *seq, *seq, k % NODES, 1000 + round * WORKERS + k, k, k / NODES, WORKERS, 2000 + round,
+            round);
+    ++*seq;
+}
+
+static void put_step(FILE *out, int *seq, int round, int k, int step) {
+    fprintf(out,
+            "{\"seq\":%d,\"t\":%d00000,\"source\":\"job\",\"kind\":\"step\",\"node\":\"n%d\","
+            "\"pid\":%d,\"step\":%d,\"loss\":%g,\"samples\":1,\"shards\":[1]}\n",
+            *seq, *seq, k % NODES, 1000 + round * WORKERS + k, step, 2.0 / step);
+    ++*seq;
+}
+
+static void write_long(FILE *out) {
+    int seq = 2;
+    fprintf(out, "{\"seq\":1,\"t\":1000,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n");
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int k = 0; k < WORKERS; k++)
+            put_start(out, &seq, round, k);
+        for (int step = 1; step <= STEPS; step++)
+            for (int k = 0; k < WORKERS; k++)
+                put_step(out, &seq, round, k, round * STEPS + step);
+        for (int k = 0; k < WORKERS; k++, seq++)
+            fprintf(out,
+                    "{\"seq\":%d,\"t\":%d00000,\"source\":\"kernel\",\"kind\":\"worker-exit\","
+                    "\"node\":\"n%d\",\"pid\":%d,\"signal\":15}\n",
+                    seq, seq, k % NODES, 1000 + round * WORKERS + k);
+    }
+}
+
+static void test_a_long_run_is_thinned_out(void **state) {
+    (void)state;
+    char path[] = "/tmp/rq-html-XXXXXX";
+    FILE *out = fdopen(mkstemp(path), "w");
+    struct told t = {.scenario = planted_scenario("worker-killed")};
+    assert_non_null(out);
+    write_long(out);
+    fclose(out);
+    assert_int_equal(history_load(&t.history, path, NULL), 0);
+    unlink(path);
+    assert_true(t.history.n > 95000);
+    rounds_load(&t.rounds, true, &t.history);
+    t.run = (struct recorded_run){.dir = "x",
+                                  .scenario = &t.scenario,
+                                  .history = &t.history,
+                                  .rounds = &t.rounds,
+                                  .verdict = &t.verdict};
+    assert_int_equal(report_find("html")->render(&t.run, &(struct report_style){0}, &t.text, NULL),
+                     0);
+    assert_true(t.text.len < 2 * 1000 * 1000);
+    assert_int_equal(count(buf_str(&t.text), "class=\"row lane\""), WORKERS);
+    assert_int_equal(count(buf_str(&t.text), "class=\"steps\""), WORKERS * ROUNDS);
+    assert_balanced(buf_str(&t.text));
+    forget(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_bad_run_begins_with_what_is_wrong),
+        cmocka_unit_test(test_a_good_run_has_nothing_wrong_to_show),
+        cmocka_unit_test(test_every_check_shows_its_evidence),
+        cmocka_unit_test(test_each_worker_has_a_lane_and_each_fault_a_pin),
+        cmocka_unit_test(test_a_node_that_is_gone_is_marked),
+        cmocka_unit_test(test_a_run_without_workers_says_so),
+        cmocka_unit_test(test_the_page_is_whole_and_asks_for_nothing),
+        cmocka_unit_test(test_whatever_a_run_says_stays_text),
+        cmocka_unit_test(test_a_long_run_is_thinned_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
