@@ -2,6 +2,7 @@
 #include "agent/base/str.h"
 #include "harness/verbs.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 /* --help before "--", where somebody else's words begin. */
@@ -22,6 +23,7 @@ static int unknown_verb(const char *name) {
 }
 
 int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone ends no run; those we start get it back */
     if (argc < 2) {
         verbs_print_help(stderr);
         return EXIT_USAGE_ERROR;

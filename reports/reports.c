@@ -44,8 +44,10 @@ int report_print(const struct report *report, const struct recorded_run *r, FILE
     struct report_style style = report_style_of(out);
     struct buf text = {0};
     int rc = report->render(r, &style, &text, err);
-    if (rc == 0 && (fwrite(buf_str(&text), 1, text.len, out) != text.len || fflush(out) != 0))
-        rc = err_set(err, -EIO, "print the report");
+    errno = 0;
+    if (rc == 0 && (fwrite(buf_str(&text), 1, text.len, out) != text.len || fflush(out) != 0) &&
+        errno != EPIPE) /* a reader that has gone has seen enough */
+        rc = err_set(err, errno ? -errno : -EIO, "print the report");
     buf_fini(&text);
     return rc;
 }

@@ -120,16 +120,47 @@ static void check_power(struct checker *c, const struct action *a, int node) {
         diagnostics_add(c->d, a->on.place, "n%d is off and no node-start switches it on", node);
 }
 
+/* b comes after a whatever the run does: it waits for it, or for a step that is no earlier. */
+static bool surely_follows(const struct scenario *s, const struct action *b,
+                           const struct action *a) {
+    for (int i = b->when.after; i >= 0; i = s->timeline[i].when.after)
+        if (&s->timeline[i] == a)
+            return true;
+    const struct trigger *x = &a->when, *y = &b->when;
+    return x->has_step && y->has_step && y->step >= x->step && x->after < 0 && !x->has_round &&
+           !x->plus_ns;
+}
+
+/* Two lines that contradict each other: what the second is aimed at, the first has taken away. */
+static void check_still_there(struct checker *c, const struct action *a) {
+    for (size_t i = 0; i < c->plan->actions_n; i++)
+        if (is_start(c->plan->actions[i].action))
+            return;
+    for (const struct action *b = c->s->timeline; b < a; b++) {
+        const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
+        if (!f || !f->ends_node || b->on.pick != PICK_NAMED || !str_eq(b->on.node, a->on.node) ||
+            !surely_follows(c->s, a, b))
+            continue;
+        diagnostics_add(c->d, a->on.place,
+                        "nothing is left to hit: %s (%s) has ended %s by then, and no node-start "
+                        "switches it on again",
+                        b->id, b->fault, b->on.node);
+        return;
+    }
+}
+
 static void check_named(struct checker *c, const struct action *a) {
     int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = c->s->job.workers_per_node;
-    if (node >= nodes)
+    if (node >= nodes) {
         diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
                         node, nodes, nodes == 1 ? "" : "s");
-    else if (a->on.local_rank >= per)
+    } else if (a->on.local_rank >= per) {
         diagnostics_add(c->d, a->on.place, "there is no %s: a node has %d worker%s, n%d/0 first",
                         a->on.text, per, per == 1 ? "" : "s", node);
-    else
+    } else {
         check_power(c, a, node);
+        check_still_there(c, a);
+    }
 }
 
 static void check_reach(struct checker *c, const struct action *a) {

@@ -11,10 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { LAST_LINES = 15, LOG_MAX = 16 << 20 };
+enum { SPACE_WANTED = 16 << 20 };
 
 /* ---- the run directory ---- */
 
@@ -23,6 +25,23 @@ static void file_name_of(const char *name, char *ret, size_t size) {
     for (; *name && n + 1 < size; name++)
         ret[n++] = strchr("/ \t\"'\\:*?<>|", *name) ? '-' : *name;
     ret[n] = '\0';
+}
+
+static int elsewhere(int code, struct err *err) {
+    struct err why = *err;
+    return err_say(err, code, "%s; another place can be named with --out", why.msg);
+}
+
+/* A disk that fills up in the middle of a run looks like a job that fails. */
+static int check_space(const char *dir, struct err *err) {
+    struct statvfs fs;
+    if (statvfs(dir, &fs) < 0 || fs.f_bavail * fs.f_frsize >= SPACE_WANTED)
+        return 0;
+    rmdir(dir);
+    return err_say(err, -ENOSPC,
+                   "there are %llu kB left where %s would be, too few for logs and checkpoints; "
+                   "make room, or name another place with --out",
+                   (unsigned long long)(fs.f_bavail * fs.f_frsize / 1024), dir);
 }
 
 /* runs/<scenario>-<seed>-<time>; a second one in the same second gets a number. */
@@ -34,16 +53,16 @@ static int make_run_dir(const struct plan *p, const char *out, char *ret, size_t
     strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime(&now));
     int r = file_make_dirs(out, 0777, err);
     if (r < 0)
-        return r;
+        return elsewhere(r, err);
     if (!realpath(out, absolute))
         return err_set(err, -errno, "find %s", out);
     for (int i = 0; i < 1000; i++) {
         snprintf(ret, size, i ? "%s/%s-%llu-%s-%d" : "%s/%s-%llu-%s", absolute, name,
                  (unsigned long long)p->seed, when, i + 1);
         if (mkdir(ret, 0777) == 0)
-            return 0;
+            return check_space(ret, err);
         if (errno != EEXIST)
-            return err_set(err, -errno, "make the run directory %s", ret);
+            return elsewhere(err_set(err, -errno, "make the run directory %s", ret), err);
     }
     return err_set(err, -EEXIST, "make a run directory in %s", out);
 }
@@ -114,6 +133,9 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given, const
     spec.seen_arg = live;
     r = run_execute(&spec, &o->history, &o->rounds, err);
     live_end(live);
+    if (r == 0 && o->history.write_error)
+        r = elsewhere(
+            err_set(err, -o->history.write_error, "write the history of the run, %s", path), err);
     struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
     verdict_judge(&o->verdict, &t);
     snprintf(path, sizeof(path), "%s/verdict.json", o->dir);

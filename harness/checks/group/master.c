@@ -145,11 +145,13 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     }
     *f = (struct finding){.check = f->check, .class = f->class};
+    const char *s = tally.rounds == 1 ? "" : "s";
     if (tally.met)
-        finding_pass(f, "rank 0's node in %d rounds; its port was in use in %d of them",
-                     tally.rounds, tally.met);
+        finding_pass(f, "rank 0's node in %d round%s; its port was in use in %d of them",
+                     tally.rounds, s, tally.met);
     else
-        finding_pass(f, "rank 0's node in %d rounds; its port was not seen in use", tally.rounds);
+        finding_pass(f, "rank 0's node in %d round%s; its port was not seen in use", tally.rounds,
+                     s);
 }
 
 const struct check check_master = {

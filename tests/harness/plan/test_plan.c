@@ -122,6 +122,15 @@ static const struct refused {
      "4:62: node-start has no parameter \"dsk\"; did you mean \"disk\"?\n"},
     {LINE("fault: worker-kill, on: workers, for: 2s"),
      "4:5: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
+    {LINE("fault: node-kill, on: n1") LINE("fault: worker-kill, on: n1/0"),
+     "5:47: nothing is left to hit: node-kill-1 (node-kill) has ended n1 by then, and no "
+     "node-start switches it on again\n"},
+    {LINE("id: gone, fault: node-leave, on: n1") "  - {id: b, when: {after: gone}, fault: "
+                                                 "worker-kill, on: n0}\n"
+                                                 "  - {when: {after: b}, fault: node-poweroff, "
+                                                 "on: n1}\n",
+     "6:50: nothing is left to hit: gone (node-leave) has ended n1 by then, and no node-start "
+     "switches it on again\n"},
     {LINE("id: a, fault: worker-kill, on: workers") LINE("heal: a"),
      "5:5: heal: a (worker-kill) does not last: nothing to undo: the launcher starts a new "
      "worker\n"},
@@ -159,6 +168,8 @@ static void test_what_can_happen_is_not_refused(void **state) {
         LINE("fault: node-start, on: n2") LINE("fault: node-kill, on: n2"),
         LINE("fault: node-start, on: n2") LINE("fault: worker-kill, on: rank 5"),
         LINE("fault: node-kill, on: random of nodes") LINE("fault: node-start, on: n0"),
+        LINE("fault: node-kill, on: n1") LINE("fault: worker-kill, on: n0"),
+        LINE("fault: worker-kill, on: n1") LINE("fault: node-kill, on: n1"),
     };
     for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
         struct scratch x;
