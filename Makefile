@@ -76,6 +76,7 @@ $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent
 SIMULATION := $(addprefix $(OUT)/tests/agent/core/,cluster.o invariants.o machine.o wire.o)
 $(addprefix $(OUT)/tests/agent/core/,test_schedules test_mutations): $(SIMULATION)
 $(addprefix $(OUT)/tests/agent/core/,test_rendezvous test_rounds): $(OUT)/tests/agent/core/script.o
+$(addprefix $(OUT)/tests/harness/run/,test_timeline test_triggers): $(OUT)/tests/harness/run/stage.o
 
 $(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))
 $(OUT)/lib%.a:

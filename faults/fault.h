@@ -18,13 +18,16 @@ enum fault_where { FAULT_IN_NODE, FAULT_IN_HARNESS };
 /* What the history must hold after t0 for the fault to count as felt. */
 enum fault_evidence {
     EVIDENCE_TARGET_EXIT,    /* every target's process ended (kernel) */
+    EVIDENCE_TARGET_STOPPED, /* every thread of every target stands still (kernel, /proc) */
+    EVIDENCE_LINKS_CUT, /* the wire dropped frames between every two groups, both ways (wire) */
     EVIDENCE_FRAMES_DROPPED, /* the wire dropped frames to and from every target (wire) */
     EVIDENCE_AGENT_START,    /* the node's agent has exec'ed (kernel) */
 };
 
 struct fault_param {
-    const char *name, *type, *absent,
-        *text; /* type: int | string | bool | duration; absent: default */
+    /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a target); absent:
+     * default */
+    const char *name, *type, *absent, *text;
 };
 
 struct fault_args { /* `with:` of the scenario; strings as written, validated against params */
@@ -44,6 +47,8 @@ struct fault {
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
     const char *example;              /* a timeline line, for explain */
+    /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
+    int (*check)(const struct fault_args *a, struct err *err);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
     int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);
 };
@@ -51,3 +56,8 @@ struct fault {
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
+
+/* Whom a fault on the wire parts, as groups for node_ops.part: what `groups` says, else the target
+ * from all others. */
+enum { FAULT_GROUPS_MAX = 1024 };
+void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size);

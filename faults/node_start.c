@@ -4,11 +4,16 @@
 
 #include <errno.h>
 
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+static int check(const struct fault_args *a, struct err *err) {
     const char *disk = fault_arg(a, "disk", "kept");
     if (!str_eq(disk, "kept") && !str_eq(disk, "fresh"))
         return err_say(err, -EINVAL, "disk: %s is neither kept nor fresh", disk);
-    return t->ops->start(t->node, str_eq(disk, "fresh"), err);
+    return 0;
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    int r = check(a, err);
+    return r ? r : t->ops->start(t->node, str_eq(fault_arg(a, "disk", "kept"), "fresh"), err);
 }
 
 const struct fault fault_node_start = {
@@ -22,5 +27,6 @@ const struct fault fault_node_start = {
     .undo = "nothing to undo: the node stays on",
     .blast = "the job may take the node in and start a new round",
     .example = "{when: {step: 60}, fault: node-start, on: n3}",
+    .check = check,
     .inject = inject,
 };

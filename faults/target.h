@@ -14,6 +14,9 @@ enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_
 struct node_ops {
     int (*kill)(void *node, struct err *err);             /* every process at once */
     int (*silence)(void *node, bool on, struct err *err); /* the wire drops all of its frames */
+    /* Closes or opens planes (PLANE_*) of the wire between groups of nodes, "n0,n1|n2", both ways;
+     * a group "*" is everybody who is named in no other. Who is in no group keeps all links. */
+    int (*part)(void *node, const char *groups, unsigned planes, bool on, struct err *err);
     int (*destroy_sockets)(void *node, struct err *err); /* orphans of a dead node, after silence */
     int (*start)(void *node, bool fresh_disk, struct err *err);
 };

@@ -5,13 +5,21 @@
 #include <errno.h>
 #include <signal.h>
 
-/* With another signal than SIGKILL the worker may go on, or clean up for as long as it likes: then
- * the fault is in force when the signal is delivered. */
-static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+/* Returns the signal, or -EINVAL. */
+static int check(const struct fault_args *a, struct err *err) {
     const char *name = fault_arg(a, "signal", "SIGKILL");
     int signo = signal_number(name);
     if (signo == 0)
         return err_say(err, -EINVAL, "signal: %s is no signal; write one as SIGKILL or 9", name);
+    return signo;
+}
+
+/* With another signal than SIGKILL the worker may go on, or clean up for as long as it likes: then
+ * the fault is in force when the signal is delivered. */
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    int signo = check(a, err);
+    if (signo < 0)
+        return signo;
     int r = target_signal(t, signo, err);
     return r || signo != SIGKILL ? r : target_wait_end(t, err);
 }
@@ -26,5 +34,6 @@ const struct fault fault_worker_kill = {
     .undo = "nothing to undo: the launcher starts a new worker",
     .blast = "every worker of the job: the launcher restarts them all, from the last checkpoint",
     .example = "{when: {step: 20}, fault: worker-kill, on: rank 1}",
+    .check = check,
     .inject = inject,
 };

@@ -34,9 +34,10 @@
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
  *
- *   wire      fault-evidence {id, n, what, dropped_in, dropped_out}
+ *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out}   (in: towards the node; data: all but the store's and MASTER_PORT's)
+ *             data_bytes_out, cut_to:{node: frames}}   (in: towards the node; data: all but the
+ *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that node)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
  *             why}]}   read when the last worker of `round` has ended (round 0: before the first)

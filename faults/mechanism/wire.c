@@ -94,10 +94,16 @@ struct passing {
     unsigned plane;
 };
 
+/* Whether a frame that does not pass would, were it not for a cut. */
+static bool is_cut(const struct wire *w, const struct port *from, const struct port *to) {
+    return to->packets.fd >= 0 && !w->rules.silent[from->number] && !w->rules.silent[to->number];
+}
+
 static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
     if (to->packets.fd < 0 || !wire_rules_pass(&w->rules, from->number, to->number, m->plane)) {
         from->counters.dropped_out++;
         to->counters.dropped_in++;
+        from->counters.cut_to[to->number] += is_cut(w, from, to);
         return;
     }
     int r = packet_port_write(&to->packets, m->message, m->len);

@@ -1,6 +1,7 @@
 #include "faults/mechanism/wire_rules.h"
 
 #include <assert.h>
+#include <string.h>
 
 enum { SSH_PORT = 22 };
 
@@ -23,6 +24,10 @@ void wire_rules_cut(struct wire_rules *r, int from, int to, unsigned planes, boo
         r->cut[from][to] |= (unsigned char)planes;
     else
         r->cut[from][to] &= (unsigned char)~planes;
+}
+
+void wire_rules_uncut(struct wire_rules *r) {
+    memset(r->cut, 0, sizeof(r->cut));
 }
 
 void wire_rules_partition(struct wire_rules *r, const int *group, int ports, unsigned planes,

@@ -29,6 +29,7 @@ bool wire_rules_is_bootstrap(const struct wire_rules *r, uint16_t tcp_port);
 void wire_rules_silence(struct wire_rules *r, int port, bool on);
 /* Opens or closes planes from one port to another; the other direction is a call of its own. */
 void wire_rules_cut(struct wire_rules *r, int from, int to, unsigned planes, bool on);
+void wire_rules_uncut(struct wire_rules *r); /* opens all that wire_rules_cut has closed */
 /* Closes every direction between two ports of different groups. group[i] < 0: in none, untouched.
  */
 void wire_rules_partition(struct wire_rules *r, const int *group, int ports, unsigned planes,

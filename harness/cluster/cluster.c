@@ -104,6 +104,7 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
         abort();
     *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .dir = strdup(dir)};
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
+    list_init(&c->partitions);
     c->nodes = calloc(p->nodes_n + 1, sizeof(struct node *));
     if (!c->dir || !c->nodes)
         abort();
@@ -221,6 +222,7 @@ struct cluster *cluster_free(struct cluster *c) {
     for (size_t i = 0; i < c->nodes_n; i++)
         node_free(c->nodes[i]);
     wire_link_fini(&c->wire);
+    partitions_free(c);
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
     free(c->nodes);

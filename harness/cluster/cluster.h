@@ -20,11 +20,15 @@
 struct cluster;
 struct node;
 
+enum { CLUSTER_NODES_MAX = 64 }; /* ports of the wire */
+
 struct wire_counters { /* of one node's port; in: towards the node */
     uint64_t frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out;
     uint64_t data_bytes_out; /* TCP payload of ports that are neither the store's nor listening on a
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
     uint64_t lost;           /* by the wire itself, because it was too slow: a sick harness */
+    uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
+                                           receiver's place in cluster_nodes */
 };
 
 struct cluster_callbacks {
@@ -80,6 +84,10 @@ cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in e
 size_t cluster_nodes(const struct cluster *c, struct node ***ret);
 struct node *cluster_node(const struct cluster *c, const char *name);
 void cluster_count(struct cluster *c); /* asks for all counters */
+/* "n0,n1|n2" as a group for each of cluster_nodes, -1: in none; "*" is everybody else. -EINVAL: a
+ * name that is no node's, or is in two groups. */
+int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NODES_MAX],
+                   struct err *err);
 /* Traffic with this port belongs to the bootstrap plane from now on. */
 void cluster_bootstrap_port(struct cluster *c, uint16_t port);
 

@@ -402,6 +402,10 @@ static int op_silence(void *node, bool on, struct err *err) {
     return r;
 }
 
+static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+    return partition_set(((struct node *)node)->cluster, groups, planes, on, err);
+}
+
 static int op_destroy_sockets(void *node, struct err *err) {
     struct node *n = node;
     int r = n->diag < 0 ? 0 : netlink_destroy_sockets(n->diag, err);
@@ -415,6 +419,7 @@ static int op_start(void *node, bool fresh_disk, struct err *err) {
 static const struct node_ops ops = {
     .kill = op_kill,
     .silence = op_silence,
+    .part = op_part,
     .destroy_sockets = op_destroy_sockets,
     .start = op_start,
 };

@@ -49,6 +49,7 @@ struct cluster {
     struct node **nodes;
     size_t nodes_n;
     struct wire_link wire;
+    struct list partitions; /* that are in force */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -71,11 +72,23 @@ void node_kill(struct node *n);
 void node_forget_sockets(struct node *n); /* destroys what it left and lets go of its network */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
 
+struct partition {
+    struct list link;
+    unsigned planes;
+    int group[CLUSTER_NODES_MAX];
+};
+
+/* Adds a partition of the nodes, or takes one like it away. */
+int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on, struct err *err);
+void partitions_free(struct cluster *c);
+
 int wire_link_start(struct cluster *c, struct err *err);
 void wire_link_end(struct cluster *c); /* lets it end by itself */
 struct wire_link *wire_link_fini(struct wire_link *l);
 int wire_link_add_port(struct cluster *c, struct node *n, int netns, struct err *err);
 /* Returns when the rule is in force. */
 int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *err);
+/* Tells the wire of all partitions; returns when they are in force, and no others. */
+int wire_link_partitions(struct cluster *c, struct err *err);
 void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port);
 void wire_link_count(struct cluster *c);

@@ -64,6 +64,11 @@ static void on_counters(struct cluster *c, const struct json *ports) {
             .data_bytes_out = (uint64_t)json_get_i64(it, "data_bytes_out", 0),
             .lost = (uint64_t)json_get_i64(it, "lost", 0),
         };
+        json_each(cut, json_get(it, "cut")) {
+            int64_t to = json_get_i64(cut, "to", -1);
+            if (to >= 0 && to < CLUSTER_NODES_MAX)
+                w.cut_to[to] = (uint64_t)json_get_i64(cut, "frames", 0);
+        }
         if (c->cb.counters)
             c->cb.counters(c->arg, c->nodes[port], &w);
     }
@@ -142,6 +147,17 @@ static int wait_answer(struct wire_link *l, int64_t id, struct err *err) {
         if (left_ms <= 0 || poll(&p, 1, (int)left_ms) == 0)
             return err_say(err, -ETIME, "it does not answer");
     }
+}
+
+/* Sends a request and waits until it is in force. */
+static int request_settle(struct cluster *c, struct request *r, struct err *err) {
+    int code = request_send(&c->wire, r, NULL, 0, err);
+    if (code)
+        return code;
+    code = wait_answer(&c->wire, r->id, err);
+    if (code)
+        err_wrap(err, "the wire: ");
+    return code;
 }
 
 /* ---- its life ---- */
@@ -229,13 +245,27 @@ int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *er
     request_begin(&c->wire, &r, "silence");
     json_put_i64(&r.w, "port", n->port);
     json_put_bool(&r.w, "on", on);
-    int code = request_send(&c->wire, &r, NULL, 0, err);
-    if (code)
-        return code;
-    code = wait_answer(&c->wire, r.id, err);
-    if (code)
-        err_wrap(err, "the wire: ");
-    return code;
+    return request_settle(c, &r, err);
+}
+
+static void put_partition(const struct cluster *c, struct json_writer *w,
+                          const struct partition *p) {
+    json_object(w, NULL);
+    json_put_i64(w, "planes", p->planes);
+    json_array(w, "groups");
+    for (size_t i = 0; i < c->nodes_n && i < CLUSTER_NODES_MAX; i++)
+        json_put_i64(w, NULL, p->group[i]);
+    json_end_array(w);
+    json_end_object(w);
+}
+
+int wire_link_partitions(struct cluster *c, struct err *err) {
+    struct request r;
+    request_begin(&c->wire, &r, "partitions");
+    json_array(&r.w, "list");
+    list_each(it, &c->partitions) put_partition(c, &r.w, list_entry(it, struct partition, link));
+    json_end_array(&r.w);
+    return request_settle(c, &r, err);
 }
 
 void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port) {

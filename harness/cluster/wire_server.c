@@ -83,12 +83,18 @@ static int do_silence(struct server *s, struct message *m, struct err *err) {
     return 0;
 }
 
-static int do_cut(struct server *s, struct message *m, struct err *err) {
-    int from = get_port(m->json, "from", err), to = from < 0 ? from : get_port(m->json, "to", err);
-    if (to < 0)
-        return to;
-    unsigned planes = (unsigned)json_get_i64(m->json, "planes", PLANE_ALL) & PLANE_ALL;
-    wire_rules_cut(wire_rules(s->wire), from, to, planes, json_get_bool(m->json, "on", true));
+/* All partitions at once, so that between two frames either the old ones hold or the new. */
+static int do_partitions(struct server *s, struct message *m, struct err *err) {
+    struct wire_rules *rules = wire_rules(s->wire);
+    (void)err;
+    wire_rules_uncut(rules);
+    json_each(it, json_get(m->json, "list")) {
+        int group[WIRE_PORTS_MAX], n = 0;
+        json_each(g, json_get(it, "groups")) if (n < WIRE_PORTS_MAX) group[n++] =
+            (int)json_i64(g, -1);
+        unsigned planes = (unsigned)json_get_i64(it, "planes", PLANE_ALL) & PLANE_ALL;
+        wire_rules_partition(rules, group, n, planes, true);
+    }
     return 0;
 }
 
@@ -110,6 +116,15 @@ static void put_counters(struct server *s, int port) {
     json_put_i64(&s->w, "dropped_out", (int64_t)c.dropped_out);
     json_put_i64(&s->w, "data_bytes_out", (int64_t)c.data_bytes_out);
     json_put_i64(&s->w, "lost", (int64_t)c.lost);
+    json_array(&s->w, "cut");
+    for (int to = 0; to < s->ports_n; to++)
+        if (c.cut_to[to]) {
+            json_object(&s->w, NULL);
+            json_put_i64(&s->w, "to", to);
+            json_put_i64(&s->w, "frames", (int64_t)c.cut_to[to]);
+            json_end_object(&s->w);
+        }
+    json_end_array(&s->w);
     json_end_object(&s->w);
 }
 
@@ -136,8 +151,8 @@ static void handle(struct server *s, struct message *m) {
     static const struct {
         const char *op;
         int (*fn)(struct server *s, struct message *m, struct err *err);
-    } ops[] = {{"setup", do_setup}, {"port", do_port},           {"silence", do_silence},
-               {"cut", do_cut},     {"bootstrap", do_bootstrap}, {"count", do_count}};
+    } ops[] = {{"setup", do_setup},           {"port", do_port},           {"silence", do_silence},
+               {"partitions", do_partitions}, {"bootstrap", do_bootstrap}, {"count", do_count}};
     const char *op = json_get_string(m->json, "op", "");
     struct err err;
     for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {

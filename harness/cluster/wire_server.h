@@ -4,9 +4,10 @@
  * Messages (channel.h); every request has an id, which comes back with the answer:
  *   setup {store_port, ring}       ring: packet rings on any kernel
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
- *   silence {port, on}     cut {from, to, planes, on}      hold from the next frame on
+ *   silence {port, on}     holds from the next frame on
+ *   partitions {list:[{planes, groups:[a group or -1 for each port]}]}    all there are, likewise
  *   bootstrap {tcp_port}
- *   count {}               {ports:[{port, frames_in, ...}..]}
+ *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}]}..]}
  * answer: {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
  * ended.
  */

@@ -69,9 +69,39 @@ static bool fits_type(const char *type, const char *value) {
     return *value;
 }
 
+static int node_number(const struct plan *p, const char *name) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (str_eq(p->nodes[i].name, name))
+            return (int)i;
+    return -1;
+}
+
+/* n0,n1|n2: two groups or more, and no node in two of them. */
+static void check_groups(struct checker *c, const struct pair *w) {
+    size_t n;
+    char **groups = str_split(&c->plan->arena, w->value, '|', &n);
+    bool *seen = arena_array(&c->plan->arena, bool, c->plan->nodes_n + 1);
+    if (n < 2)
+        diagnostics_add(c->d, w->place, "%s: \"%s\" is one group; write two, as in n0,n1|n2",
+                        w->key, w->value);
+    for (; *groups; groups++)
+        for (char **name = str_split(&c->plan->arena, *groups, ',', NULL); *name; name++) {
+            int i = node_number(c->plan, *name);
+            if (i < 0 || seen[i])
+                diagnostics_add(c->d, w->place,
+                                i < 0 ? "%s: there is no node \"%s\"; write n0,n1|n2, without "
+                                        "blanks"
+                                      : "%s: %s is named twice",
+                                w->key, *name);
+            else
+                seen[i] = true;
+        }
+}
+
 static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) {
     const struct action *a = pa->action;
     struct fault_arg *v = arena_array(&c->plan->arena, struct fault_arg, a->with_n + 1);
+    int before = c->d->errors;
     for (size_t i = 0; i < a->with_n; i++) {
         const struct pair *w = &a->with[i];
         const struct fault_param *p = find_param(pa->fault, w->key);
@@ -80,9 +110,14 @@ static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) 
         else if (!fits_type(p->type, w->value))
             diagnostics_add(c->d, w->place, "%s must be %s %s, not \"%s\"", w->key,
                             str_eq(p->type, "int") ? "an" : "a", p->type, w->value);
+        else if (str_eq(p->type, "groups"))
+            check_groups(c, w);
         v[i] = (struct fault_arg){w->key, w->value};
     }
     pa->args = (struct fault_args){v, a->with_n, seed};
+    struct err err = {0};
+    if (c->d->errors == before && pa->fault->check && pa->fault->check(&pa->args, &err) < 0)
+        diagnostics_add(c->d, a->with_n ? a->with[0].place : a->fault_place, "%s", err.msg);
 }
 
 /* A node stands for what is on it: its agent, or all of its workers. */
@@ -180,6 +215,18 @@ static void check_reach(struct checker *c, const struct action *a) {
     }
 }
 
+/* A fault has a target, unless its groups name all it is about. */
+static bool has_target(struct checker *c, const struct plan_action *pa) {
+    const struct action *a = pa->action;
+    bool groups = fault_arg(&pa->args, "groups", NULL);
+    if (groups && a->on.text)
+        diagnostics_add(c->d, a->on.place, "on and groups exclude each other: groups name all");
+    else if (!groups && !a->on.text)
+        diagnostics_add(c->d, a->place, "%s needs a target, for example on: %s", a->fault,
+                        pa->fault->targets & TARGET_WORKER ? "random of workers" : "n0");
+    return !groups && a->on.text;
+}
+
 static void check_lasting(struct checker *c, const struct plan_action *pa) {
     const struct action *a = pa->action;
     if (!a->fault) {
@@ -202,7 +249,7 @@ static void check_minimum(struct checker *c) {
     for (size_t i = 0; i < c->s->timeline_n; i++) {
         const struct trigger *t = &c->s->timeline[i].when;
         if (is_start(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
-            !t->has_time)
+            !t->has_time && !t->phase)
             return;
     }
     diagnostics_add(c->d, k->start_place.line ? k->start_place : k->place,
@@ -234,6 +281,8 @@ void actions_make(struct plan *p, struct diagnostics *d) {
         if (!pa->fault)
             continue;
         bind_args(&c, pa, seed);
+        if (!has_target(&c, pa))
+            continue;
         check_kind(&c, pa);
         check_reach(&c, pa->action);
     }

@@ -35,7 +35,10 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
         for (size_t i = 0; i < pa->args.n; i++)
             json_put_string(w, pa->args.v[i].key, pa->args.v[i].value);
         json_end_object(w);
-        json_put_i64(w, "times", a->times_n);
+        if (a->times == TIMES_EACH_ROUND)
+            json_put_string(w, "times", "each-round");
+        else
+            json_put_i64(w, "times", a->times_n);
         json_put_bool(w, "lasting", pa->fault->lasting);
         json_put_string(w, "undo", pa->fault->undo);
         json_put_string(w, "blast", pa->fault->blast);

@@ -30,7 +30,10 @@ void trigger_describe(const struct action *a, struct buf *out) {
         buf_printf(out, "%swhen %s has done step %" PRId64, sep, who, t->step);
     else if (t->has_event)
         buf_printf(out, "%sat %s number %d of %s", sep, t->event, t->nth, who);
-    if (t->has_step || t->has_event)
+    else if (t->phase)
+        buf_printf(out, t->nth > 1 ? "%swhen %s comes to %s, number %d" : "%swhen %s comes to %s",
+                   sep, who, t->phase, t->nth);
+    if (t->has_step || t->has_event || t->phase)
         sep = ", ";
     if (t->has_time) {
         buf_puts(out, sep);
@@ -87,12 +90,14 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
     const struct action *a = pa->action;
     buf_printf(out, "  %s: ", a->id);
     if (pa->fault)
-        buf_printf(out, "%s on %s", a->fault, a->on.text);
+        buf_printf(out, a->on.text ? "%s on %s" : "%s", a->fault, a->on.text);
     else
         buf_printf(out, "heal %s", p->actions[a->heal].action->id);
     for (size_t i = 0; i < pa->args.n; i++)
         buf_printf(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
-    if (a->times_n > 1)
+    if (a->times == TIMES_EACH_ROUND)
+        buf_puts(out, ", in each round");
+    else if (a->times_n > 1)
         buf_printf(out, ", %d times", a->times_n);
     buf_puts(out, "\n      when    ");
     trigger_describe(a, out);

@@ -4,7 +4,8 @@
 
 #include "harness/run/run.h"
 
-/* The scenario without its timeline and what is expected of it; shares the memory of s. */
+/* The scenario without its timeline and what is expected of it, and with all the nodes on that the
+ * job takes: so scenarios that differ in nothing else share one. Shares the memory of s. */
 struct scenario control_scenario(const struct scenario *s);
 
 /* What the result depends on: the resolved job, the cluster, our version and the content of every

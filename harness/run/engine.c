@@ -261,6 +261,16 @@ static void on_injected(void *arg, struct node *n, uint64_t token, const char *e
     timeline_answer(e->timeline, token, error);
 }
 
+static void put_cuts(struct engine *e, struct json_writer *w, const struct wire_counters *c) {
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    json_object(w, "cut_to");
+    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+        if (c->cut_to[i])
+            json_put_i64(w, node_plan(nodes[i])->name, (int64_t)c->cut_to[i]);
+    json_end_object(w);
+}
+
 static void on_counters(void *arg, struct node *n, const struct wire_counters *c) {
     struct engine *e = arg;
     struct json_writer *w = engine_record(e, SOURCE_WIRE, "wire");
@@ -273,6 +283,7 @@ static void on_counters(void *arg, struct node *n, const struct wire_counters *c
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
+    put_cuts(e, w, c);
     engine_recorded(e);
     hang_counters(e, n, c);
 }

@@ -3,8 +3,10 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 /* ---- the records of a firing ---- */
 
@@ -75,78 +77,6 @@ static void record_error(struct act *a) {
     engine_recorded(a->owner->engine);
 }
 
-/* ---- evidence ---- */
-
-static bool felt_by(const struct bound *b, const struct fault *f) {
-    bool dropped = b->dropped_in > 0 && b->dropped_out > 0;
-    if (f->evidence == EVIDENCE_FRAMES_DROPPED)
-        return dropped && (!f->ends_node || b->exit_ns);
-    return b->exit_ns;
-}
-
-static void record_felt(struct act *a) {
-    const struct fault *f = a->plan->fault;
-    bool wire = f->evidence == EVIDENCE_FRAMES_DROPPED;
-    struct json_writer *w = record_act(a, wire ? SOURCE_WIRE : SOURCE_KERNEL, "fault-evidence");
-    json_put_string(w, "what",
-                    wire                                  ? "the wire dropped its frames"
-                    : f->evidence == EVIDENCE_AGENT_START ? "the agent has exec'ed"
-                                                          : "the target has ended");
-    if (wire) {
-        json_put_i64(w, "dropped_in", a->bound[0].dropped_in);
-        json_put_i64(w, "dropped_out", a->bound[0].dropped_out);
-    }
-    engine_recorded(a->owner->engine);
-}
-
-static void note_felt(struct act *a) {
-    if (a->felt || a->in_force < a->fired)
-        return;
-    for (size_t i = 0; i < a->bound_n; i++)
-        if (!felt_by(&a->bound[i], a->plan->fault))
-            return;
-    a->felt = true;
-    record_felt(a);
-}
-
-/* The record of a process that ended, or started, as this fault on this target wants it. */
-static bool shows(const struct bound *b, const struct fault *f, const struct record *r) {
-    const char *node = node_plan(b->node)->name;
-    if (f->evidence == EVIDENCE_AGENT_START)
-        return record_is(r, "agent-start") && str_eq(r->node, node);
-    if (b->target.kind == TARGET_NODE || b->target.kind == TARGET_STORE)
-        return record_is(r, "node-down") && str_eq(r->node, node);
-    bool exit = record_is(r, "worker-exit") || record_is(r, "agent-exit");
-    return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid;
-}
-
-static bool learn(struct bound *b, const struct fault *f, const struct record *r) {
-    if (r->source == SOURCE_WIRE && record_is(r, "wire") &&
-        str_eq(r->node, node_plan(b->node)->name)) {
-        b->dropped_in = json_get_i64(r->fields, "dropped_in", 0);
-        b->dropped_out = json_get_i64(r->fields, "dropped_out", 0);
-        return true;
-    }
-    if (b->exit_ns || !shows(b, f, r))
-        return false;
-    b->exit_ns = r->t_ns;
-    return true;
-}
-
-void act_seen(struct act *a, const struct record *r) {
-    if (!a->fired || a->felt)
-        return;
-    bool starts = a->plan->fault && a->plan->fault->evidence == EVIDENCE_AGENT_START, news = false;
-    for (size_t i = 0; i < a->bound_n; i++)
-        if (learn(&a->bound[i], a->plan->fault, r)) {
-            news = true;
-            if (starts)
-                act_answered(a, NULL);
-        }
-    if (news)
-        note_felt(a);
-}
-
 /* ---- firing ---- */
 
 static void finished(struct act *a) {
@@ -161,7 +91,7 @@ static void finished(struct act *a) {
             loop_timer_at(a->until, clock_monotonic_ns() + a->action->for_ns);
         act_look_again(a);
         record_in_force(a);
-        note_felt(a);
+        evidence_look(a);
     }
     observer_release(e->observer, a->tag);
 }
@@ -203,14 +133,33 @@ static void heal(struct act *a) {
     observer_release(a->owner->engine->observer, a->tag);
 }
 
+/* What lasts must find its worker again when it is undone; the observer closes its own pidfd when
+ * the worker ends. */
+static void keep_pidfds(struct act *a) {
+    for (size_t i = 0; i < a->bound_n; i++) {
+        struct target *t = &a->bound[i].target;
+        if (a->plan->fault->lasting && t->kind == TARGET_WORKER && t->pidfd >= 0)
+            t->pidfd = a->bound[i].kept_pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0);
+    }
+}
+
+void act_let_go(struct act *a) {
+    for (size_t i = 0; i < a->bound_n; i++) {
+        if (a->bound[i].kept_pidfd > 0)
+            close(a->bound[i].kept_pidfd);
+        a->bound[i].kept_pidfd = 0;
+    }
+}
+
 void act_fire(struct act *a) {
     struct engine *e = a->owner->engine;
     if (!a->plan->fault) {
         heal(a);
         return;
     }
+    act_recover(a); /* what an earlier firing has left in force */
     struct bound found[TARGETS_MAX];
-    size_t n = targets_resolve(e, &a->action->on, a->plan->fault, found);
+    size_t n = targets_resolve(e, a->plan, found);
     if (!n) {
         act_fail(a, "its target matched nothing that was alive when the trigger came true");
         return;
@@ -224,7 +173,9 @@ void act_fire(struct act *a) {
     a->fired++;
     a->fired_ns = clock_monotonic_ns();
     a->state = ACT_INJECTING;
+    keep_pidfds(a);
     record_fired(a);
+    evidence_begin(a);
     for (size_t i = 0; i < n; i++)
         inject(a, &a->bound[i]);
 }
@@ -236,12 +187,11 @@ void timeline_answer(struct timeline *t, uint64_t token, const char *error) {
 
 /* ---- the end of what lasts ---- */
 
-static void recover(struct act *a, struct bound *b, struct err *err) {
+static int recover(struct act *a, struct bound *b, struct err *err) {
     const struct fault *f = a->plan->fault;
     if (f->where == FAULT_IN_NODE)
-        node_recover(b->node, f, &b->target, &a->plan->args, 0, err);
-    else
-        f->recover(&b->target, &a->plan->args, err);
+        return node_recover(b->node, f, &b->target, &a->plan->args, 0, err);
+    return f->recover(&b->target, &a->plan->args, err);
 }
 
 void act_recover(struct act *a) {
@@ -249,9 +199,16 @@ void act_recover(struct act *a) {
         return;
     a->lasts = false;
     loop_timer_off(a->until);
-    struct err err = {0};
-    for (size_t i = 0; i < a->bound_n; i++)
-        recover(a, &a->bound[i], &err);
+    evidence_look(a);
+    if (a->plan->fault->evidence == EVIDENCE_LINKS_CUT)
+        cluster_count(a->owner->engine->cluster);
+    struct err err = {0}, why;
+    for (size_t i = 0; i < a->bound_n; i++) {
+        int r = recover(a, &a->bound[i], &why);
+        if (r < 0 && r != -ESRCH) /* a node that is off, a worker that has ended: undone as well */
+            err = why;
+    }
+    act_let_go(a);
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-recovered");
     if (err.code)
         json_put_string(w, "error", err.msg);

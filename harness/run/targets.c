@@ -68,6 +68,12 @@ bool targets_listens_to(struct engine *e, const struct target_spec *on, const st
     return without_workers || worker_matches(e, on, w);
 }
 
+bool targets_listens_to_agent(struct engine *e, const struct target_spec *on, const char *node) {
+    const char *name = named_node(e, on);
+    const struct node *n = name ? cluster_node(e->cluster, name) : NULL;
+    return !n || !node_is_on(n) || str_eq(name, node);
+}
+
 /* ---- drawing ---- */
 
 static size_t how_many(const struct target_spec *on, size_t n) {
@@ -149,8 +155,27 @@ static size_t resolve_nodes(struct engine *e, const struct target_spec *on, cons
     return bound;
 }
 
-size_t targets_resolve(struct engine *e, const struct target_spec *on, const struct fault *f,
+/* Groups of nodes are one target, in the hands of the first that is named. */
+static size_t bind_groups(struct engine *e, const char *groups, struct bound *b) {
+    char first[64];
+    size_t n = strcspn(groups, ",|");
+    snprintf(first, sizeof(first), "%.*s", (int)n, groups);
+    struct node *node = cluster_node(e->cluster, first);
+    if (!node)
+        return 0;
+    *b = (struct bound){.node = node};
+    node_target(node, &b->target);
+    str_copy(b->target.name, sizeof(b->target.name), groups);
+    return 1;
+}
+
+size_t targets_resolve(struct engine *e, const struct plan_action *pa,
                        struct bound ret[TARGETS_MAX]) {
+    const struct target_spec *on = &pa->action->on;
+    const struct fault *f = pa->fault;
+    const char *groups = fault_arg(&pa->args, "groups", NULL);
+    if (groups)
+        return bind_groups(e, groups, &ret[0]);
     if (!(f->targets & TARGET_WORKER) || on->what == TARGET_STORES)
         return resolve_nodes(e, on, f, ret);
     bool drawn = on->pick != PICK_NAMED && on->pick != PICK_RANK && on->pick != PICK_ALL;

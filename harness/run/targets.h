@@ -5,19 +5,25 @@
 
 enum { TARGETS_MAX = 256 };
 
+struct links;
+
 struct bound {
     struct target target;
     struct node *node;
     const struct worker *worker; /* NULL: a node or an agent */
     int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
     int64_t dropped_in, dropped_out; /* frames, by the wire */
+    struct links *links;             /* of a fault that cuts: what evidence.c knows of them */
+    int kept_pidfd;                  /* ours, 0: none */
 };
 
-/* Fills ret with what the fault will hit now; returns how many, 0 when nothing matches. Draws from
- * the engine's generator, in the order of names. */
-size_t targets_resolve(struct engine *e, const struct target_spec *on, const struct fault *f,
+/* Fills ret with what the action's fault will hit now; returns how many, 0 when nothing matches.
+ * Draws from the engine's generator, in the order of names. */
+size_t targets_resolve(struct engine *e, const struct plan_action *pa,
                        struct bound ret[TARGETS_MAX]);
 
 /* Whether an event of this worker counts for a trigger aimed at `on`. */
 bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
                         const struct worker *w);
+/* The same for what an agent says, on that node. */
+bool targets_listens_to_agent(struct engine *e, const struct target_spec *on, const char *node);

@@ -19,6 +19,8 @@ static void arm(struct timeline *t) {
         }
         if (w->has_event && !a->event_met)
             kinds |= observer_kind(w->event);
+        if (w->phase && !a->phase_met)
+            kinds |= observer_kind(phase_kind(w->phase));
     }
     observer_arm(t->engine->observer, kinds, next == UINT64_MAX ? 0 : next);
 }
@@ -43,7 +45,7 @@ void act_fail(struct act *a, const char *why) {
 static bool all_met(const struct act *a) {
     const struct trigger *w = &a->action->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
-           (!w->has_time || a->time_met);
+           (!w->phase || a->phase_met) && (!w->has_time || a->time_met);
 }
 
 static void conclude(struct act *a, int64_t now) {
@@ -67,6 +69,8 @@ static bool gate_open(const struct act *a) {
         return false;
     if (a->action->times == TIMES_EACH_ROUND && (int)rounds <= a->round_base)
         return false;
+    if (w->has_round && w->phase && phase_forms_round(w->phase))
+        return rounds >= (size_t)w->round - 1;
     return !w->has_round || rounds >= (size_t)w->round;
 }
 
@@ -80,7 +84,7 @@ static void set_time(struct act *a) {
 static void begin_looking(struct act *a) {
     const struct trigger *w = &a->action->when;
     int64_t now = clock_monotonic_ns();
-    a->step_met = a->event_met = a->time_met = false;
+    a->step_met = a->event_met = a->phase_met = a->time_met = false;
     a->events = 0;
     set_state(a, ACT_LOOKING);
     loop_timer_at(
@@ -116,11 +120,14 @@ static void hear(struct act *a, const struct record *r, struct client *from) {
     bool step = w->has_step && !a->step_met && record_is(r, "step") &&
                 json_get_i64(r->fields, "step", -1) == w->step;
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
-    if ((!step && !event) || !targets_listens_to(e, &a->action->on, listening_fault(a), by))
+    bool phase = w->phase && !a->phase_met && act_reaches_phase(a, r);
+    if (!phase &&
+        ((!step && !event) || !targets_listens_to(e, &a->action->on, listening_fault(a), by)))
         return;
     a->step_met |= step;
     a->event_met |= event && ++a->events == w->nth;
-    if ((!step && !a->event_met) || !from)
+    a->phase_met |= phase && ++a->events == w->nth;
+    if ((!step && !a->event_met && !a->phase_met) || !from)
         return;
     if (w->hold && client_is_held(from))
         client_keep(from, a->tag);
@@ -131,10 +138,13 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
         act_seen(a, r);
-        if (a->state == ACT_LOOKING && (r->source == SOURCE_JOB || r->source == SOURCE_PROBE))
+        bool speaks =
+            r->source == SOURCE_JOB || r->source == SOURCE_PROBE || r->source == SOURCE_LAUNCHER;
+        if (a->state == ACT_LOOKING && speaks)
             hear(a, r, from);
     }
-    if (record_is(r, "fault-in-force") || record_is(r, "worker-start"))
+    if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
+        record_is(r, "worker-start"))
         open_gates(t);
 }
 
@@ -189,6 +199,7 @@ struct timeline *timeline_free(struct timeline *t) {
         loop_source_free(a->plus);
         loop_source_free(a->within);
         loop_source_free(a->until);
+        act_let_go(a);
     }
     return NULL;
 }
@@ -223,7 +234,8 @@ void timeline_finish(struct timeline *t) {
         loop_timer_off(a->time);
         loop_timer_off(a->plus);
         loop_timer_off(a->within);
-        if (a->state != ACT_DONE && a->state != ACT_FAILED && a->action->times != TIMES_EACH_ROUND)
+        bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
+        if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough)
             act_fail(a, a->state == ACT_WAITING ? "what it waited for did not come"
                                                 : "the job ended before its trigger came true");
         act_recover(a);

@@ -1,5 +1,5 @@
 /* timeline: the state of each line of a scenario's timeline while it is played. Shared by
- * timeline.c (when) and firing.c (what). */
+ * timeline.c and phases.c (when), firing.c (what) and evidence.c (whether it was felt). */
 #pragma once
 
 #include "harness/run/targets.h"
@@ -19,8 +19,8 @@ struct act {
     const struct action *action;
     int tag; /* of the senders it holds */
     enum act_state state;
-    bool step_met, event_met, time_met;
-    int events;           /* of its kind since it began looking */
+    bool step_met, event_met, phase_met, time_met;
+    int events;           /* of its kind, or of its phase, since it began looking */
     int fired, in_force;  /* how often */
     int round_base;       /* rounds there were when times: each-round last fired */
     int64_t condition_ns; /* when the last condition came true */
@@ -43,8 +43,19 @@ struct timeline {
 /* firing.c */
 void act_fire(struct act *a);
 void act_answered(struct act *a, const char *error);
-void act_seen(struct act *a, const struct record *r); /* looks for evidence */
 void act_recover(struct act *a);
+void act_let_go(struct act *a); /* of what it holds for its end */
+
+/* evidence.c */
+void evidence_begin(struct act *a); /* it is about to be brought in force */
+void evidence_look(struct act *a);  /* records that it was felt, when that can be seen now */
+void act_seen(struct act *a, const struct record *r);
+
+/* phases.c */
+const char *phase_kind(const char *phase); /* the kind of event that tells of it */
+bool phase_forms_round(const char *phase); /* it lies before the first worker of its round */
+/* Whether this record tells that the target has come to the phase of its trigger. */
+bool act_reaches_phase(struct act *a, const struct record *r);
 
 /* timeline.c */
 void act_look_again(struct act *a); /* after it came in force: times */

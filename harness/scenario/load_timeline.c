@@ -28,24 +28,27 @@ static void read_when(struct reader *r, const struct key *k, const struct yaml *
     struct trigger *t = &((struct action *)out)->when;
     t->after = -1;
     t->place = n->place;
-    t->hold = yaml_get(n, "step") || yaml_get(n, "event");
+    t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase");
     int before = r->d->errors;
     reader_section(r, &section_when, n, t);
     if (r->d->errors > before)
         return;
-    bool sent = t->has_step || t->has_event;
-    if (!sent && !t->has_round && !t->has_time && !t->after_id)
-        diagnostics_add(r->d, n->place,
-                        "when names nothing to wait for; give step, round, time, event or after");
-    else if (yaml_get(n, "nth") && !t->has_event)
+    int senders = t->has_step + t->has_event + (t->phase != NULL);
+    if (!senders && !t->has_round && !t->has_time && !t->after_id)
+        diagnostics_add(
+            r->d, n->place,
+            "when names nothing to wait for; give step, round, phase, time, event or after");
+    else if (yaml_get(n, "nth") && !t->has_event && !t->phase)
         diagnostics_add(r->d, yaml_get(n, "nth")->place, "nth needs an event to count");
-    else if (t->has_step && t->has_event)
-        diagnostics_add(r->d, n->place,
-                        "when has a step and an event; only one of them can be "
-                        "held, so give one");
-    else if (t->hold && !sent)
+    else if (senders > 1)
+        diagnostics_add(r->d, n->place, "when has %s; only one of them can be held, so give one",
+                        !t->phase       ? "a step and an event"
+                        : !t->has_event ? "a step and a phase"
+                                        : "an event and a phase");
+    else if (t->hold && !senders)
         diagnostics_add(r->d, yaml_get(n, "hold")->place,
-                        "hold needs a step or an event: nothing else has a sender to stop");
+                        "hold needs a step, an event or a phase: nothing else has a sender to "
+                        "stop");
 }
 
 static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -90,7 +93,7 @@ static void read_times(struct reader *r, const struct key *k, const struct yaml 
     if (n->type == YAML_SCALAR && str_eq(n->text, "once"))
         return;
     if (n->type == YAML_SCALAR && str_eq(n->text, "each-round")) {
-        diagnostics_add(r->d, n->place, "times: each-round is not built yet");
+        a->times = TIMES_EACH_ROUND;
         return;
     }
     int64_t v;
@@ -117,9 +120,10 @@ const struct section section_action = {
          "on: random of workers", read_on},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with},
-        {"times", "once or a whole number", "once",
-         "How often the trigger may come true and the fault be done.", "times: 3", read_times,
-         .min = 1, .max = 1000},
+        {"times", "once, each-round or a whole number", "once",
+         "How often the trigger may come true and the fault be done; each-round: anew in every "
+         "round.",
+         "times: each-round", read_times, .min = 1, .max = 1000},
         {"for", "a duration", NULL, "A lasting fault ends by itself after this.", "for: 5s",
          reader_duration, .offset = offsetof(struct action, for_ns), .min = 1},
         {"until", "a trigger", NULL, "A lasting fault ends when this has come true.", NULL},
@@ -154,9 +158,6 @@ static void read_action(struct reader *r, const struct yaml *n, struct action *a
         diagnostics_add(r->d, n->place, "a line of the timeline needs a fault or a heal");
     else if (a->fault && a->heal >= 0)
         diagnostics_add(r->d, n->place, "fault and heal exclude each other; make two lines of it");
-    else if (a->fault && !a->on.text)
-        diagnostics_add(r->d, n->place, "%s needs a target, for example on: %s", a->fault,
-                        str_starts(a->fault, "node") ? "n0" : "random of workers");
     else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns))
         diagnostics_add(r->d, n->place, "heal ends a fault; on, with and for stand at that fault");
 }

@@ -83,6 +83,8 @@ static void put_when(struct buf *b, const struct trigger *t) {
         buf_printf(b, "round: %d, ", t->round);
     if (t->has_event)
         buf_printf(b, "event: %s, nth: %d, ", t->event, t->nth);
+    if (t->phase)
+        buf_printf(b, "phase: %s, nth: %d, ", t->phase, t->nth);
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
     const struct {
@@ -114,7 +116,9 @@ static void put_action(struct buf *b, const struct scenario *s, const struct act
         put_map(b, a->with, a->with_n);
         buf_putc(b, '\n');
     }
-    if (a->times_n != 1)
+    if (a->times == TIMES_EACH_ROUND)
+        buf_puts(b, "    times: each-round\n");
+    else if (a->times_n != 1)
         buf_printf(b, "    times: %d\n", a->times_n);
     if (a->for_ns) {
         buf_puts(b, "    for: ");

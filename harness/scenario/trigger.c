@@ -47,6 +47,14 @@ static void read_event(struct reader *r, const struct key *k, const struct yaml 
     t->event = i < 0 ? "" : events[i];
 }
 
+static void read_phase(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const phases[] = {
+        "join", "last-call", "ack", "start", "first-collective", "exit-barrier", NULL};
+    struct trigger *t = out;
+    int i = reader_choice(r, k, n, phases, NULL);
+    t->phase = i < 0 ? "" : phases[i];
+}
+
 static void read_after(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct trigger *t = out;
     if (!reader_is_scalar(r, k, n))
@@ -88,8 +96,8 @@ const struct section section_when = {
          "checkpoint-begin, checkpoint-write, checkpoint-commit, resume, exit-barrier, done or "
          "other.",
          "when: {event: checkpoint-write, nth: 2}", read_event},
-        {"nth", "a whole number", "1", "Which of the events.", NULL, reader_int, AT(nth), .min = 1,
-         .max = STEPS_MAX},
+        {"nth", "a whole number", "1", "Which of the events, or of those that come to the phase.",
+         NULL, reader_int, AT(nth), .min = 1, .max = STEPS_MAX},
         {"after", "the id of a line above", NULL, "Starts looking once that fault is in force.",
          "when: {after: dark, step: 160}", read_after},
         {"plus", "a duration", NULL, "That much later than the condition.",
@@ -97,11 +105,16 @@ const struct section section_when = {
         {"within", "a duration", "(limits.total)",
          "If it has not come true by then, the fault counts as not fired.", "within: 30s",
          reader_duration, AT(within_ns), .min = 1},
-        {"hold", "true or false", "(true for step and event)",
+        {"hold", "true or false", "(true for step, event and phase)",
          "Stops the thread that sent the event until the fault is in force, so that the target has "
          "done exactly that much.",
          "hold: false", reader_bool, AT(hold)},
-        {"phase", "a place in a round", NULL, "join, last-call, ack, start, ...", NULL},
+        {"phase", "a place in a round", NULL,
+         "The target is there: join, last-call, ack (an agent says so), start (a worker is about "
+         "to "
+         "be executed), first-collective or exit-barrier. With round: r, in that round; the first "
+         "four lie before its first worker.",
+         "when: {round: 2, phase: ack}", read_phase},
         {"log", "/a regular expression/", NULL, "A line of the target's output.", NULL},
         {0},
     },

@@ -1,4 +1,5 @@
 #include "faults/fault.h"
+#include "faults/mechanism/wire_rules.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -80,7 +81,20 @@ static int fake_start(void *node, bool fresh, struct err *err) {
     return call(fresh ? "F" : "B");
 }
 
-static const struct node_ops fake = {fake_kill, fake_silence, fake_destroy, fake_start};
+static char parted[128];
+static unsigned parted_planes;
+static int fake_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+    (void)node, (void)err;
+    strncpy(parted, groups, sizeof(parted) - 1);
+    parted_planes = planes;
+    return call(on ? "P" : "p");
+}
+
+static const struct node_ops fake = {.kill = fake_kill,
+                                     .silence = fake_silence,
+                                     .part = fake_part,
+                                     .destroy_sockets = fake_destroy,
+                                     .start = fake_start};
 
 static int play(const char *name, const struct fault_args *a, struct err *err) {
     struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
@@ -132,6 +146,40 @@ static void test_a_worker_is_not_sent_what_is_no_signal(void **state) {
     assert_non_null(strstr(err.msg, "n0/0"));
 }
 
+static void test_a_partition_is_of_the_target_and_all_others_or_of_the_groups(void **state) {
+    (void)state;
+    struct err err;
+    struct fault_arg v[] = {{"groups", "n0,n1|n2"}, {"planes", "store,data"}};
+    struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
+    assert_int_equal(play("net-partition", NULL, &err), 0);
+    assert_string_equal(parted, "n0|*");
+    assert_int_equal(parted_planes, PLANE_ALL);
+    assert_int_equal(play("net-partition", &(struct fault_args){.v = v, .n = 2}, &err), 0);
+    assert_string_equal(parted, "n0,n1|n2");
+    assert_int_equal(parted_planes, PLANE_STORE | PLANE_DATA);
+    assert_string_equal(calls, "P");
+    assert_int_equal(fault_find("net-partition")->recover(&t, NULL, &err), 0);
+    assert_string_equal(calls, "Pp");
+}
+
+static void test_an_argument_that_makes_no_sense_is_found_before_anything_is_done(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *key, *value;
+    } bad[] = {{"net-partition", "planes", "date"}, {"net-partition", "planes", "data,"},
+               {"net-partition", "planes", "dat"},  {"worker-exit", "code", "256"},
+               {"worker-exit", "code", "-1"},       {"worker-kill", "signal", "SIGNONE"},
+               {"node-start", "disk", "old"}};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+        struct err err = {0};
+        struct fault_arg v[] = {{bad[i].key, bad[i].value}};
+        const struct fault *f = fault_find(bad[i].fault);
+        assert_int_equal(f->check(&(struct fault_args){.v = v, .n = 1}, &err), -EINVAL);
+        assert_non_null(strstr(err.msg, bad[i].value));
+        assert_true(f->check(NULL, &err) >= 0);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_table_is_in_alphabetical_order),
@@ -143,6 +191,8 @@ int main(void) {
         cmocka_unit_test(test_a_node_that_cannot_be_silenced_is_not_killed),
         cmocka_unit_test(test_a_node_starts_with_its_disk_or_a_fresh_one),
         cmocka_unit_test(test_a_worker_is_not_sent_what_is_no_signal),
+        cmocka_unit_test(test_a_partition_is_of_the_target_and_all_others_or_of_the_groups),
+        cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

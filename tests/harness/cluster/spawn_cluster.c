@@ -197,6 +197,16 @@ static void inject(const char *name, int node, bool at_program) {
     AWAIT(seen[node].injected);
 }
 
+static void part(int node, const char *groups, bool on) {
+    const struct fault *f = fault_find("net-partition");
+    struct fault_args a = {.v = (struct fault_arg[]){{"groups", groups}}, .n = groups ? 1 : 0};
+    struct target t;
+    struct err err;
+    node_target(nodes[node], &t);
+    if ((on ? f->inject : f->recover)(&t, &a, &err) != 0)
+        die("%s", err.msg);
+}
+
 /* ---- scenes ---- */
 
 static void scene_echo(void) {
@@ -233,6 +243,31 @@ static void scene_planes(void) {
     AWAIT(counted);
     CHECK(seen[2].counters.bytes_out > 200000);
     CHECK(seen[2].counters.data_bytes_out == 0);
+}
+
+/* When one of two partitions ends, the other still holds. */
+static void scene_partition(void) {
+    struct err err;
+    int group[CLUSTER_NODES_MAX];
+    CHECK(cluster_groups(cluster, "n0|*", group, &err) == 0 && group[0] == 0 && group[1] == 1 &&
+          group[2] == 1);
+    CHECK(cluster_groups(cluster, "n0|n7", group, &err) == -EINVAL && strstr(err.msg, "n7"));
+    RUN(0, "serve", "7000");
+    AWAIT(seen[0].clients);
+    RUN(1, "lose", "n0", "7000", "silent");
+    AWAIT(seen[1].clients);
+    part(0, NULL, true);
+    part(0, "n0|n1", true);
+    await_success(1);
+    part(0, NULL, false);
+    RUN(2, "ask", "n0", "7000", "1000");
+    await_success(2);
+    cluster_count(cluster);
+    AWAIT(counted);
+    CHECK(seen[1].counters.cut_to[0] > 0 && seen[1].counters.cut_to[2] == 0);
+    part(0, "n0|n1", false);
+    RUN(1, "ask", "n0", "7000", "1000");
+    await_success(1);
 }
 
 static void scene_kill(void) {
@@ -375,10 +410,11 @@ static void scene_wait(void) {
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {{"echo", scene_echo},           {"planes", scene_planes}, {"kill", scene_kill},
-              {"poweroff", scene_poweroff},   {"again", scene_again},   {"faults", scene_faults},
-              {"leftovers", scene_leftovers}, {"view", scene_view},     {"missing", scene_missing},
-              {"ring", scene_echo},           {"wait", scene_wait}};
+} scenes[] = {
+    {"echo", scene_echo},           {"planes", scene_planes},       {"kill", scene_kill},
+    {"partition", scene_partition}, {"poweroff", scene_poweroff},   {"again", scene_again},
+    {"faults", scene_faults},       {"leftovers", scene_leftovers}, {"view", scene_view},
+    {"missing", scene_missing},     {"ring", scene_echo},           {"wait", scene_wait}};
 
 static struct plan *make_plan(void) {
     static struct scenario scenario;

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,18 +47,26 @@ static int tell(void) {
     return connect(fd, (void *)&addr, sizeof(addr));
 }
 
-/* serve PORT: echoes what each connection sends, one after the other, for ever. */
+static void *echo(void *arg) {
+    int c = (int)(intptr_t)arg;
+    char bytes[65536];
+    for (ssize_t n; (n = read(c, bytes, sizeof(bytes))) > 0;)
+        if (write(c, bytes, (size_t)n) != n)
+            break;
+    close(c);
+    return NULL;
+}
+
+/* serve PORT: echoes what each connection sends, for ever. */
 static int serve(const char *port) {
-    static char bytes[65536];
+    pthread_t thread;
     int fd = listen_at(atoi(port));
     if (fd < 0 || tell() != 0)
         return fail("listen");
     for (;;) {
         int c = accept(fd, NULL, NULL);
-        for (ssize_t n; c >= 0 && (n = read(c, bytes, sizeof(bytes))) > 0;)
-            if (write(c, bytes, (size_t)n) != n)
-                break;
-        close(c);
+        if (c >= 0 && pthread_create(&thread, NULL, echo, (void *)(intptr_t)c) == 0)
+            pthread_detach(thread);
     }
 }
 

@@ -109,6 +109,11 @@ static void test_store_and_bootstrap_traffic_is_no_data(void **state) {
     play_as_both("spawn_cluster", "planes");
 }
 
+static void test_a_partition_parts_whom_it_names_until_it_is_undone(void **state) {
+    (void)state;
+    play_as_both("spawn_cluster", "partition");
+}
+
 static void test_a_node_is_a_machine_with_the_callers_files(void **state) {
     (void)state;
     play_as_both("spawn_cluster", "view");
@@ -159,6 +164,7 @@ int main(void) {
         cmocka_unit_test(test_nodes_talk_over_the_wire_and_bytes_are_counted),
         cmocka_unit_test(test_a_wire_with_packet_rings_loses_nothing_either),
         cmocka_unit_test(test_store_and_bootstrap_traffic_is_no_data),
+        cmocka_unit_test(test_a_partition_parts_whom_it_names_until_it_is_undone),
         cmocka_unit_test(test_a_node_is_a_machine_with_the_callers_files),
         cmocka_unit_test(test_the_peer_of_a_killed_node_is_told),
         cmocka_unit_test(test_the_peer_of_a_node_without_power_hears_nothing),

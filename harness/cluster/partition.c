@@ -1,0 +1,91 @@
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- who is in which group ---- */
+
+static int node_index(const struct cluster *c, const char *name) {
+    for (size_t i = 0; i < c->nodes_n && i < CLUSTER_NODES_MAX; i++)
+        if (str_eq(c->nodes[i]->plan->name, name))
+            return (int)i;
+    return -1;
+}
+
+static int put_in_group(const struct cluster *c, const char *name, int group, int *ret_rest,
+                        int ret[CLUSTER_NODES_MAX], struct err *err) {
+    if (str_eq(name, "*")) {
+        *ret_rest = group;
+        return 0;
+    }
+    int i = node_index(c, name);
+    if (i < 0)
+        return err_say(err, -EINVAL, "groups: there is no node \"%s\"", name);
+    if (ret[i] >= 0)
+        return err_say(err, -EINVAL, "groups: %s is named twice", name);
+    ret[i] = group;
+    return 0;
+}
+
+int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NODES_MAX],
+                   struct err *err) {
+    struct arena a = {0};
+    int group[CLUSTER_NODES_MAX], rest = -1, r = 0;
+    for (size_t i = 0; i < CLUSTER_NODES_MAX; i++)
+        group[i] = -1;
+    char **groups = str_split(&a, text, '|', NULL);
+    for (int g = 0; groups[g] && r == 0; g++)
+        for (char **name = str_split(&a, groups[g], ',', NULL); *name && r == 0; name++)
+            r = put_in_group(c, *name, g, &rest, group, err);
+    for (size_t i = 0; i < c->nodes_n && i < CLUSTER_NODES_MAX; i++)
+        if (group[i] < 0)
+            group[i] = rest;
+    if (r == 0)
+        memcpy(ret, group, sizeof(group));
+    arena_fini(&a);
+    return r;
+}
+
+/* ---- those in force ---- */
+
+static struct partition *find_like(struct cluster *c, const struct partition *p) {
+    list_each(it, &c->partitions) {
+        struct partition *q = list_entry(it, struct partition, link);
+        if (q->planes == p->planes && memcmp(q->group, p->group, sizeof(p->group)) == 0)
+            return q;
+    }
+    return NULL;
+}
+
+static void drop(struct partition *p) {
+    list_remove(&p->link);
+    free(p);
+}
+
+int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on,
+                  struct err *err) {
+    struct partition *p = calloc(1, sizeof(*p));
+    if (!p)
+        abort();
+    p->planes = planes;
+    int r = cluster_groups(c, groups, p->group, err);
+    struct partition *old = r || on ? NULL : find_like(c, p);
+    if (r || !on) {
+        free(p);
+        if (old)
+            drop(old);
+        return old ? wire_link_partitions(c, err) : r;
+    }
+    list_append(&c->partitions, &p->link);
+    r = wire_link_partitions(c, err);
+    if (r)
+        drop(p);
+    return r;
+}
+
+void partitions_free(struct cluster *c) {
+    list_each_safe(it, next, &c->partitions) drop(list_entry(it, struct partition, link));
+}

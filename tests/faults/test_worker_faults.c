@@ -1,0 +1,55 @@
+/* Faults on workers, tried on real processes by spawn_worker_faults. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const char *self;
+
+static void experiment(const char *name) {
+    char command[512], said[512] = "";
+    snprintf(command, sizeof(command), "%.*sspawn_worker_faults %s 2>/dev/null",
+             (int)(strrchr(self, '/') + 1 - self), self, name);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    if (!fgets(said, sizeof(said), out))
+        said[0] = '\0';
+    assert_string_equal(said, "ok\n");
+    assert_int_equal(pclose(out), 0);
+}
+
+#define EXPERIMENT(function, name)                                                                 \
+    static void function(void **state) {                                                           \
+        (void)state;                                                                               \
+        experiment(name);                                                                          \
+    }
+
+EXPERIMENT(test_a_worker_that_waits_exits_with_the_code, "poll")
+EXPERIMENT(test_a_worker_that_computes_exits_with_the_code, "compute")
+EXPERIMENT(test_a_worker_whose_call_would_be_restarted_exits_with_the_code, "sleep")
+EXPERIMENT(test_a_worker_without_its_first_thread_exits_with_the_code, "threads")
+EXPERIMENT(test_a_worker_that_stands_still_exits, "stopped")
+EXPERIMENT(test_the_code_reaches_the_workers_own_parent, "parent")
+EXPERIMENT(test_a_worker_that_has_ended_cannot_be_made_to_exit, "gone")
+EXPERIMENT(test_a_worker_that_hangs_stands_until_it_is_let_go, "hang")
+EXPERIMENT(test_the_children_of_a_worker_hang_with_it, "children")
+
+int main(int argc, char **argv) {
+    self = argv[0];
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_worker_that_waits_exits_with_the_code),
+        cmocka_unit_test(test_a_worker_that_computes_exits_with_the_code),
+        cmocka_unit_test(test_a_worker_whose_call_would_be_restarted_exits_with_the_code),
+        cmocka_unit_test(test_a_worker_without_its_first_thread_exits_with_the_code),
+        cmocka_unit_test(test_a_worker_that_stands_still_exits),
+        cmocka_unit_test(test_the_code_reaches_the_workers_own_parent),
+        cmocka_unit_test(test_a_worker_that_has_ended_cannot_be_made_to_exit),
+        cmocka_unit_test(test_a_worker_that_hangs_stands_until_it_is_let_go),
+        cmocka_unit_test(test_the_children_of_a_worker_hang_with_it),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

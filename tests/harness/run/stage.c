@@ -1,0 +1,260 @@
+#include "tests/harness/run/stage.h"
+
+#include <sys/eventfd.h>
+
+/* ---- cardboard ---- */
+
+size_t cluster_nodes(const struct cluster *c, struct node ***ret) {
+    *ret = (struct node **)(uintptr_t)c->list;
+    return NODES;
+}
+struct node *cluster_node(const struct cluster *c, const char *name) {
+    for (int i = 0; i < NODES; i++)
+        if (str_eq(c->list[i]->plan.name, name))
+            return c->list[i];
+    return NULL;
+}
+const struct plan_node *node_plan(const struct node *n) {
+    return &n->plan;
+}
+bool node_is_on(const struct node *n) {
+    return n->on;
+}
+void node_target(struct node *n, struct target *ret) {
+    *ret = (struct target){.kind = TARGET_NODE, .pidfd = -1, .node = n};
+    str_copy(ret->name, sizeof(ret->name), n->plan.name);
+}
+int node_agent_target(struct node *n, struct target *ret) {
+    *ret = (struct target){.kind = TARGET_AGENT, .pid = 500 + n->plan.index, .pidfd = -1};
+    str_copy(ret->name, sizeof(ret->name), n->plan.name);
+    return n->agent ? 0 : -ESRCH;
+}
+int counts_asked;
+void cluster_count(struct cluster *c) {
+    (void)c;
+    counts_asked++;
+}
+/* Whatever the text: n0 and n1 | n2. */
+int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NODES_MAX],
+                   struct err *err) {
+    (void)c, (void)text, (void)err;
+    for (int i = 0; i < CLUSTER_NODES_MAX; i++)
+        ret[i] = i < 2 ? 0 : i == 2 ? 1 : -1;
+    return 0;
+}
+char injected[16][64];
+size_t injected_n;
+uint64_t injected_token;
+int node_inject(struct node *n, const struct fault *f, const struct target *t,
+                const struct fault_args *a, uint64_t token, struct err *err) {
+    (void)n, (void)a, (void)err, (void)f;
+    str_copy(injected[injected_n++], sizeof(injected[0]), t->name);
+    injected_token = token;
+    return 0;
+}
+int recovered_n;
+int node_recover(struct node *n, const struct fault *f, const struct target *t,
+                 const struct fault_args *a, uint64_t token, struct err *err) {
+    (void)n, (void)f, (void)t, (void)a, (void)token, (void)err;
+    recovered_n++;
+    return 0;
+}
+uint32_t observer_kind(const char *name) {
+    return 1u << rankquake_kind_of(name);
+}
+void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
+    o->kinds = kinds;
+    o->next_step = next_step;
+}
+int observer_worker_pidfd(const struct observer *o, pid_t pid) {
+    return o->dead[pid] ? -1 : o->alive_fd;
+}
+void observer_release(struct observer *o, int tag) {
+    o->released[tag]++;
+}
+bool client_is_held(const struct client *c) {
+    return c;
+}
+void client_keep(struct client *c, int tag) {
+    c->kept = tag;
+}
+struct json_writer *engine_record(struct engine *e, enum source s, const char *kind) {
+    return recorder_begin(&e->rec, clock_monotonic_ns(), s, kind);
+}
+void engine_recorded(struct engine *e) {
+    recorder_end(&e->rec, NULL);
+}
+
+/* ---- a stage ---- */
+
+const struct fault kill_worker = {.name = "kill-worker",
+                                  .targets = TARGET_WORKER,
+                                  .where = FAULT_IN_NODE,
+                                  .evidence = EVIDENCE_TARGET_EXIT};
+const struct fault hang_worker = {.name = "hang-worker",
+                                  .targets = TARGET_WORKER,
+                                  .where = FAULT_IN_NODE,
+                                  .evidence = EVIDENCE_TARGET_EXIT,
+                                  .lasting = true};
+const struct fault kill_agent = {.name = "kill-agent",
+                                 .targets = TARGET_AGENT,
+                                 .where = FAULT_IN_NODE,
+                                 .evidence = EVIDENCE_TARGET_EXIT};
+int killed_nodes;
+static int inject_node(const struct target *t, const struct fault_args *a, struct err *err) {
+    (void)t, (void)a, (void)err;
+    killed_nodes++;
+    return 0;
+}
+const struct fault kill_node = {.name = "kill-node",
+                                .targets = TARGET_NODE,
+                                .where = FAULT_IN_HARNESS,
+                                .evidence = EVIDENCE_TARGET_EXIT,
+                                .inject = inject_node};
+
+const struct fault cut = {.name = "cut",
+                          .targets = TARGET_NODE,
+                          .where = FAULT_IN_HARNESS,
+                          .evidence = EVIDENCE_LINKS_CUT,
+                          .lasting = true,
+                          .inject = inject_node,
+                          .recover = inject_node};
+
+static void on_record(void *arg, const struct record *r, struct client *from) {
+    struct stage *s = arg;
+    timeline_seen(s->engine.timeline, r, from);
+}
+
+struct stage *stage_new(void) {
+    static const char *const names[NODES] = {"n0", "n1", "n2"};
+    struct stage *s = calloc(1, sizeof(*s));
+    struct err err;
+    for (int i = 0; i < NODES; i++) {
+        s->cluster.nodes[i] = (struct node){{.name = names[i], .index = i}, true, true};
+        s->cluster.list[i] = &s->cluster.nodes[i];
+    }
+    s->observer.alive_fd = eventfd(0, EFD_CLOEXEC);
+    assert_int_equal(history_create(&s->history, NULL, &err), 0);
+    rounds_init(&s->rounds, true);
+    s->scenario.limits.total_ns = 60000000000;
+    s->plan = (struct plan){.scenario = &s->scenario, .actions = s->planned};
+    s->engine = (struct engine){.plan = &s->plan,
+                                .cluster = &s->cluster,
+                                .observer = &s->observer,
+                                .rec = {&s->history, &s->rounds, on_record, s}};
+    s->engine.loop = loop_new(&err);
+    rand_init(&s->engine.rand, 1);
+    injected_n = 0;
+    killed_nodes = recovered_n = 0;
+    return s;
+}
+
+struct action *stage_add(struct stage *s, const char *id, const struct fault *f) {
+    struct action *a = &s->actions[s->plan.actions_n];
+    *a = (struct action){.id = id, .fault = f ? f->name : NULL, .heal = -1, .times_n = 1};
+    a->when = (struct trigger){.after = -1, .hold = true};
+    a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANDOM, .count = 1};
+    s->planned[s->plan.actions_n++] = (struct plan_action){.action = a, .fault = f};
+    return a;
+}
+
+void at_step(struct action *a, int64_t step) {
+    a->when.has_step = true;
+    a->when.step = step;
+}
+
+void aim_at(struct action *a, const char *node, int local_rank) {
+    a->on = (struct target_spec){
+        .what = TARGET_WORKERS, .pick = PICK_NAMED, .node = node, .local_rank = local_rank};
+}
+
+void stage_begin(struct stage *s) {
+    s->engine.timeline = timeline_new(&s->engine);
+    timeline_start(s->engine.timeline);
+}
+
+void stage_free(struct stage *s) {
+    timeline_free(s->engine.timeline);
+    loop_free(s->engine.loop);
+    close(s->observer.alive_fd);
+    history_fini(&s->history);
+    rounds_fini(&s->rounds);
+    arena_fini(&s->engine.arena);
+    free(s);
+}
+
+/* pid = 100 * round + rank: worker `rank` of a round of three nodes with one worker each. */
+void start_round(struct stage *s, int round, int world) {
+    for (int rank = 0; rank < world; rank++) {
+        char port[16], rank_text[16], world_text[16];
+        snprintf(port, sizeof(port), "%d", 20000 + round);
+        snprintf(rank_text, sizeof(rank_text), "%d", rank);
+        snprintf(world_text, sizeof(world_text), "%d", world);
+        struct json_writer *w = engine_record(&s->engine, SOURCE_PROBE, "worker-start");
+        json_put_string(w, "node", s->cluster.nodes[rank].plan.name);
+        json_put_i64(w, "pid", 100 * round + rank);
+        json_object(w, "env");
+        json_put_string(w, "RANK", rank_text);
+        json_put_string(w, "LOCAL_RANK", "0");
+        json_put_string(w, "WORLD_SIZE", world_text);
+        json_put_string(w, "MASTER_ADDR", "n0");
+        json_put_string(w, "MASTER_PORT", port);
+        json_end_object(w);
+        engine_recorded(&s->engine);
+    }
+}
+
+int say_step(struct stage *s, int pid, int64_t number) {
+    struct client c = {0};
+    struct json_writer *w = engine_record(&s->engine, SOURCE_JOB, "step");
+    json_put_i64(w, "pid", pid);
+    json_put_i64(w, "step", number);
+    recorder_end(&s->engine.rec, &c);
+    return c.kept;
+}
+
+void end_worker(struct stage *s, int pid) {
+    s->observer.dead[pid] = true;
+    struct json_writer *w = engine_record(&s->engine, SOURCE_KERNEL, "worker-exit");
+    json_put_i64(w, "pid", pid);
+    json_put_i64(w, "signal", 9);
+    engine_recorded(&s->engine);
+}
+
+int count_records(const struct stage *s, const char *kind, const char *id) {
+    int n = 0;
+    history_each(r, &s->history) n +=
+        record_is(r, kind) && str_eq(json_get_string(r->fields, "id", NULL), id);
+    return n;
+}
+
+int say_claim(struct stage *s, const char *node, const char *what) {
+    struct client c = {0};
+    struct json_writer *w = engine_record(&s->engine, SOURCE_LAUNCHER, "launcher");
+    json_put_string(w, "node", node);
+    json_put_string(w, "what", what);
+    recorder_end(&s->engine.rec, &c);
+    return c.kept;
+}
+
+/* Frames that a cut has dropped from one node to another so far. */
+void say_dropped(struct stage *s, const char *from, const char *to, int frames) {
+    struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
+    json_put_string(w, "node", from);
+    json_object(w, "cut_to");
+    json_put_i64(w, to, frames);
+    json_end_object(w);
+    engine_recorded(&s->engine);
+}
+
+void in_phase(struct action *a, const char *phase, int round) {
+    a->when.phase = phase;
+    a->when.nth = 1;
+    a->when.has_round = round > 0;
+    a->when.round = round;
+}
+
+void aim_at_node(struct action *a, const char *node) {
+    a->on = (struct target_spec){
+        .what = TARGET_NODES, .pick = PICK_NAMED, .node = node, .local_rank = -1, .text = node};
+}

@@ -1,0 +1,75 @@
+/* stage: the timeline against a cluster and an observer of cardboard. Nothing is started here. */
+#pragma once
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/run/engine.h"
+#include "scenarios/jobs/rankquake.h"
+
+enum { NODES = 3, WORKERS_MAX = 64 };
+
+struct node {
+    struct plan_node plan;
+    bool on;
+    bool agent;
+};
+struct cluster {
+    struct node nodes[NODES];
+    struct node *list[NODES];
+};
+struct observer {
+    uint32_t kinds;
+    uint64_t next_step;
+    int released[16];
+    int alive_fd;    /* never readable */
+    bool dead[2000]; /* by pid */
+};
+struct client {
+    int kept;
+};
+
+struct stage {
+    struct engine engine;
+    struct scenario scenario;
+    struct plan plan;
+    struct history history;
+    struct rounds rounds;
+    struct cluster cluster;
+    struct observer observer;
+    struct action actions[8];
+    struct plan_action planned[8];
+};
+
+/* What the cardboard was asked for. */
+extern char injected[16][64];
+extern size_t injected_n;
+extern uint64_t injected_token;
+extern int recovered_n, counts_asked, killed_nodes;
+
+extern const struct fault kill_worker, hang_worker, kill_agent, kill_node, cut;
+
+struct stage *stage_new(void);
+struct action *stage_add(struct stage *s, const char *id, const struct fault *f);
+void at_step(struct action *a, int64_t step);
+void aim_at(struct action *a, const char *node, int local_rank);
+void stage_begin(struct stage *s);
+void stage_free(struct stage *s);
+/* pid = 100 * round + rank: worker `rank` of a round, one on each node. */
+void start_round(struct stage *s, int round, int world);
+/* A worker has done a step; returns the tag its sender is kept under, 0: it may go on. */
+int say_step(struct stage *s, int pid, int64_t number);
+void end_worker(struct stage *s, int pid);
+/* Records of a kind about one line of the timeline. */
+int count_records(const struct stage *s, const char *kind, const char *id);
+/* The agent of a node says where it is; returns likewise. */
+int say_claim(struct stage *s, const char *node, const char *what);
+/* Frames that a cut has dropped from one node to another so far. */
+void say_dropped(struct stage *s, const char *from, const char *to, int frames);
+void in_phase(struct action *a, const char *phase, int round);
+void aim_at_node(struct action *a, const char *node);

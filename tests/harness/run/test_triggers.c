@@ -1,0 +1,141 @@
+/* Rounds and phases as triggers, and what counts as evidence that a fault was felt. */
+#include "tests/harness/run/stage.h"
+
+static void test_each_round_fires_anew_in_every_round(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    at_step(a, 5);
+    a->times = TIMES_EACH_ROUND;
+    stage_begin(s);
+    for (int round = 1; round <= 3; round++) {
+        start_round(s, round, 3);
+        assert_int_equal(say_step(s, 100 * round, 5), 1);
+        timeline_answer(s->engine.timeline, injected_token, NULL);
+        assert_int_equal(say_step(s, 100 * round + 1, 5), 0); /* once is enough */
+    }
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-in-force", "k"), 3);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
+    stage_free(s);
+}
+
+static void test_each_round_that_never_came_is_noted(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    at_step(a, 500);
+    a->times = TIMES_EACH_ROUND;
+    stage_begin(s);
+    start_round(s, 1, 3);
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
+    stage_free(s);
+}
+
+static void test_a_phase_of_a_round_is_the_target_agents_own(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_node);
+    in_phase(a, "ack", 2);
+    aim_at_node(a, "n1");
+    stage_begin(s);
+    assert_int_equal(say_claim(s, "n1", "ack"), 0); /* of round 1 */
+    start_round(s, 1, 3);
+    assert_int_equal(s->observer.kinds, 1u << RANKQUAKE_LAUNCHER);
+    assert_int_equal(say_claim(s, "n1", "stop"), 0);
+    assert_int_equal(say_claim(s, "n0", "ack"), 0);
+    assert_int_equal(killed_nodes, 0);
+    assert_int_equal(say_claim(s, "n1", "ack"), 1);
+    assert_int_equal(killed_nodes, 1);
+    stage_free(s);
+}
+
+static void test_join_of_the_first_round_needs_no_worker(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_node);
+    in_phase(a, "join", 0);
+    a->when.nth = 2;
+    stage_begin(s);
+    aim_at_node(a, "n2");
+    s->cluster.nodes[2].on = false; /* what is off says nothing: anybody's will do */
+    assert_int_equal(say_claim(s, "n0", "join"), 0);
+    assert_int_equal(say_claim(s, "n1", "join"), 1);
+    stage_free(s);
+}
+
+static void test_start_is_before_the_worker_of_that_round_runs(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    in_phase(a, "start", 2);
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    assert_int_equal(injected_n, 0);
+    assert_int_equal(s->observer.kinds, 1u << RANKQUAKE_WORKER_START);
+    start_round(s, 2, 2);
+    assert_int_equal(injected_n, 0); /* nobody was there to be held */
+    stage_free(s);
+}
+
+static void test_a_cut_is_felt_when_frames_were_dropped_both_ways_since(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "c", &cut);
+    at_step(a, 5);
+    aim_at_node(a, "n2");
+    counts_asked = 0;
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 102, 5);
+    assert_int_equal(count_records(s, "fault-in-force", "c"), 1);
+    assert_int_equal(counts_asked, 1); /* before it was in force */
+    say_dropped(s, "n0", "n2", 7);
+    say_dropped(s, "n1", "n2", 0);
+    say_dropped(s, "n2", "n0", 3);
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(counts_asked, 2);
+    say_dropped(s, "n0", "n2", 7); /* of an earlier cut */
+    say_dropped(s, "n2", "n0", 9);
+    assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
+    say_dropped(s, "n1", "n2", 1);
+    assert_int_equal(count_records(s, "fault-evidence", "c"), 1);
+    stage_free(s);
+}
+
+static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
+    (void)state;
+    static const struct fault stop = {.name = "stop",
+                                      .targets = TARGET_WORKER,
+                                      .where = FAULT_IN_NODE,
+                                      .evidence = EVIDENCE_TARGET_STOPPED,
+                                      .lasting = true};
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "h", &stop);
+    at_step(a, 5);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 100, 5);
+    timeline_answer(s->engine.timeline, injected_token, NULL);
+    say_step(s, 101, 5);
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(recovered_n, 1);
+    assert_int_equal(count_records(s, "fault-evidence", "h"), 0);
+    stage_free(s);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_round_fires_anew_in_every_round),
+        cmocka_unit_test(test_each_round_that_never_came_is_noted),
+        cmocka_unit_test(test_a_phase_of_a_round_is_the_target_agents_own),
+        cmocka_unit_test(test_join_of_the_first_round_needs_no_worker),
+        cmocka_unit_test(test_start_is_before_the_worker_of_that_round_runs),
+        cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),
+        cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
