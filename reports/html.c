@@ -31,8 +31,8 @@ static void put_end(struct html *h) {
     html_raw(h, " \u00b7");
     put_link(h, "", "verdict.json", "the verdict");
     html_raw(h, " \u00b7 logs of");
-    history_each(r, h->run->history) if (r->source == SOURCE_HARNESS && record_is(r, "node-up"))
-        put_link(h, "logs/", r->node, r->node);
+    for (size_t i = 0; i < h->nodes_n; i++)
+        put_link(h, "logs/", h->nodes[i], h->nodes[i]);
     html_raw(h, "</p>\n<p>");
     html_printf(
         h, "RankQuake %s, launcher %s, seed %lld. %zu records%s", story_run_text(h->run, "version"),

@@ -29,7 +29,9 @@ struct html {
     int64_t last_step;        /* the highest that any worker made, at least 1 */
     struct html_bar *bars;    /* of all workers, by node, place on it and start */
     size_t bars_n;
-    struct arena arena; /* owns the bars */
+    const char **nodes; /* of the cluster, in order */
+    size_t nodes_n;
+    struct arena arena; /* owns bars and nodes */
 };
 
 /* ---- html_write.c: what is put on the page ---- */
@@ -60,11 +62,11 @@ void html_rounds(struct html *h);
 
 /* ---- html_bars.c ---- */
 
-/* Fills bars, end_ns and last_step from the run. */
+/* Fills all that follows incidents from the run. */
 void html_bars(struct html *h);
 /* The highest step that a worker of the round made, -1: none. */
 int64_t html_last_step(const struct round *r);
 /* When its last worker ended; the end of the axis while one had not. */
 int64_t html_round_end(const struct html *h, const struct round *r);
-/* Before which node another stands: n2 before n10. */
-int html_compare_nodes(const char *a, const char *b);
+/* The record of that number, or NULL. */
+const struct record *html_record(const struct html *h, int64_t seq);

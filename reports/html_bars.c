@@ -9,7 +9,8 @@
 enum { POINTS_ALL = 30000, POINTS_MIN = 4, POINTS_MAX = 250 };
 #define STEP_MAX (INT64_MAX / 1000) /* no step is beyond; a damaged record may say so */
 
-int html_compare_nodes(const char *a, const char *b) {
+/* n2 stands before n10. */
+static int compare_names(const char *a, const char *b) {
     size_t letters_a = strcspn(a, "0123456789"), letters_b = strcspn(b, "0123456789");
     long number_a = atol(a + letters_a), number_b = atol(b + letters_b);
     if (letters_a == letters_b && strncmp(a, b, letters_a) == 0 && number_a != number_b)
@@ -36,7 +37,7 @@ int64_t html_round_end(const struct html *h, const struct round *r) {
 static int compare_places(const void *pa, const void *pb) {
     const struct worker *a = ((const struct html_bar *)pa)->worker,
                         *b = ((const struct html_bar *)pb)->worker;
-    int nodes = html_compare_nodes(a->node, b->node);
+    int nodes = compare_names(a->node, b->node);
     if (nodes)
         return nodes;
     if (a->local_rank != b->local_rank)
@@ -121,6 +122,51 @@ static void find_end(struct html *h) {
     h->end_ns = h->end_ns < least_ns ? least_ns : h->end_ns + (h->end_ns - h->begin_ns) / 80;
 }
 
+static int compare_nodes(const void *pa, const void *pb) {
+    return compare_names(*(const char *const *)pa, *(const char *const *)pb);
+}
+
+static void add_node(struct html *h, size_t *cap, const char *node) {
+    for (size_t i = h->nodes_n; i-- > 0;)
+        if (str_eq(h->nodes[i], node))
+            return;
+    if (h->nodes_n == *cap) {
+        const char **old = h->nodes;
+        *cap = *cap ? *cap * 2 : 32;
+        h->nodes = arena_array(&h->arena, const char *, *cap);
+        if (h->nodes_n)
+            memcpy(h->nodes, old, h->nodes_n * sizeof(*old));
+    }
+    h->nodes[h->nodes_n++] = node;
+}
+
+/* Those that were switched on, and those that workers were seen on. */
+static void find_nodes(struct html *h) {
+    size_t cap = 0;
+    history_each(r, h->run->history) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "node-up"))
+            add_node(h, &cap, r->node);
+    }
+    for (size_t i = 0; i < h->bars_n; i++)
+        if (i == 0 || !str_eq(h->bars[i - 1].worker->node, h->bars[i].worker->node))
+            add_node(h, &cap, h->bars[i].worker->node);
+    if (h->nodes_n)
+        qsort(h->nodes, h->nodes_n, sizeof(*h->nodes), compare_nodes);
+}
+
+const struct record *html_record(const struct html *h, int64_t seq) {
+    const struct history *all = h->run->history;
+    size_t low = 0, high = all->n; /* numbers rise from line to line */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (all->records[middle]->seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < all->n && all->records[low]->seq == seq ? all->records[low] : NULL;
+}
+
 void html_bars(struct html *h) {
     const struct rounds *rs = h->run->rounds;
     find_end(h);
@@ -134,6 +180,7 @@ void html_bars(struct html *h) {
     for (size_t i = 0; i < h->bars_n; i++)
         by_pid[i] = &h->bars[i];
     qsort(by_pid, h->bars_n, sizeof(struct html_bar *), compare_pids);
+    find_nodes(h);
     count_steps(h, by_pid);
     read_steps(h, by_pid);
 }

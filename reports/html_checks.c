@@ -2,17 +2,8 @@
 
 enum { RECORD_SHOWN = 700 }; /* characters of a record; an environment can be long */
 
-static const struct record *record_numbered(const struct history *h, int64_t seq) {
-    if (seq >= 1 && (size_t)seq <= h->n && h->records[seq - 1]->seq == seq)
-        return h->records[seq - 1];
-    for (size_t i = 0; i < h->n; i++)
-        if (h->records[i]->seq == seq)
-            return h->records[i];
-    return NULL;
-}
-
 static void put_record(struct html *h, int64_t seq) {
-    const struct record *r = record_numbered(h->run->history, seq);
+    const struct record *r = html_record(h, seq);
     if (!r)
         return;
     struct buf line = {0};

@@ -55,6 +55,7 @@ static void put_end(struct html *h, const struct worker *w) {
         return;
     html_raw(h, "<i class=\"end %s\" style=\"left:%.2f%%\" title=\"rank %d, pid %lld: ",
              good  ? "good"
+             : hit ? "hit"
              : bad ? "bad"
                    : "soft",
              html_percent(h, w->exit_ns), w->rank, (long long)w->pid);
@@ -106,7 +107,7 @@ static void put_lane(struct html *h, const struct html_bar *bars, size_t n) {
     html_raw(h, "</div></div>\n");
 }
 
-/* ---- a node: its agent, and when it was away ---- */
+/* ---- a node: its agent or store, and when it was away ---- */
 
 /* From t on, when the node of that name is switched on again. */
 static int64_t back_again_ns(const struct html *h, const char *node, int64_t t_ns) {
@@ -140,15 +141,15 @@ static void put_aways(struct html *h, const char *node) {
     }
 }
 
-static void put_agent_line(struct html *h, const char *node) {
+static void put_service(struct html *h, const char *node) {
     int64_t since_ns = 0;
     html_raw(h, "<path class=\"agent\" d=\"");
     history_each(r, h->run->history) {
         if (r->source != SOURCE_KERNEL || !str_eq(r->node, node))
             continue;
-        if (record_is(r, "agent-start"))
+        if (record_is(r, "agent-start") || record_is(r, "store-start"))
             since_ns = r->t_ns;
-        if (!record_is(r, "agent-exit") || !since_ns)
+        if (!(record_is(r, "agent-exit") || record_is(r, "store-exit")) || !since_ns)
             continue;
         html_raw(h, "M%d 50H%d", html_x(h, since_ns), html_x(h, r->t_ns));
         since_ns = 0;
@@ -161,35 +162,38 @@ static void put_agent_line(struct html *h, const char *node) {
 static void put_node(struct html *h, const char *node) {
     html_raw(h, "<div class=\"row node\"><b>");
     html_text(h, node);
-    html_raw(h, "</b><div class=\"track\" title=\"the agent of ");
+    html_raw(h, "</b><div class=\"track\" title=\"the agent or store of ");
     html_text(h, node);
     html_raw(h, "\"><svg viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" aria-hidden=\"true\">",
              HTML_X);
-    put_agent_line(h, node);
+    put_service(h, node);
     html_raw(h, "</svg></div></div>\n");
 }
 
-void html_lanes(struct html *h) {
-    size_t lanes = 0, i = 0;
-    const char *node = NULL;
-    while (i < h->bars_n && lanes < LANES_MAX) {
-        const struct worker *w = h->bars[i].worker;
-        size_t n = 1;
-        while (i + n < h->bars_n && same_lane(w, h->bars[i + n].worker))
-            n++;
-        if (!str_eq(node, w->node)) {
-            html_raw(h, "%s<div class=\"group\"><div class=\"over\">", node ? "</div>\n" : "");
-            node = w->node;
-            put_aways(h, node);
-            html_raw(h, "</div>\n");
-            put_node(h, node);
-        }
-        put_lane(h, &h->bars[i], n);
-        lanes++;
-        i += n;
+/* The node, and of its lanes as many as may still be drawn. Returns the bars that were its. */
+static size_t put_group(struct html *h, const char *node, size_t at, size_t *lanes) {
+    size_t n = 0;
+    html_raw(h, "<div class=\"group\"><div class=\"over\">");
+    put_aways(h, node);
+    html_raw(h, "</div>\n");
+    put_node(h, node);
+    for (size_t k; at + n < h->bars_n && str_eq(h->bars[at + n].worker->node, node); n += k) {
+        const struct worker *w = h->bars[at + n].worker;
+        for (k = 1; at + n + k < h->bars_n && same_lane(w, h->bars[at + n + k].worker);)
+            k++;
+        if (*lanes < LANES_MAX)
+            put_lane(h, &h->bars[at + n], k);
+        ++*lanes;
     }
     html_raw(h, "</div>\n");
-    if (i < h->bars_n)
-        html_raw(h, "<p class=\"soft\">%zu more starts of workers are not drawn.</p>\n",
-                 h->bars_n - i);
+    return n;
+}
+
+void html_lanes(struct html *h) {
+    size_t lanes = 0;
+    for (size_t i = 0, at = 0; i < h->nodes_n; i++)
+        at += put_group(h, h->nodes[i], at, &lanes);
+    if (lanes > LANES_MAX)
+        html_raw(h, "<p class=\"soft\">%zu more lanes of workers are not drawn.</p>\n",
+                 lanes - LANES_MAX);
 }

@@ -145,15 +145,34 @@ static void put_saves(struct html *h) {
     html_raw(h, "</div></div>\n");
 }
 
+/* The moments that show what is wrong: where the eye should go. */
+static void put_moments(struct html *h) {
+    const struct finding *f = verdict_first(h->run->verdict);
+    if (!f || !f->evidence[0])
+        return;
+    html_raw(h, "<div class=\"row moments\"><b>seen here</b><div class=\"track\">");
+    for (size_t i = 0; i < sizeof(f->evidence) / sizeof(*f->evidence) && f->evidence[i]; i++) {
+        const struct record *r = html_record(h, f->evidence[i]);
+        if (!r)
+            continue;
+        html_raw(h, "<i style=\"left:%.2f%%\" title=\"record %lld, evidence of ",
+                 html_percent(h, r->t_ns), (long long)r->seq);
+        html_text(h, f->check);
+        html_raw(h, "\">\u25bc</i>");
+    }
+    html_raw(h, "</div></div>\n");
+}
+
 static void put_legend(struct html *h) {
-    html_raw(h, "<p class=\"legend\"><span><i class=\"k setup\"></i>starting, loading</span>"
-                "<span><i class=\"k train\"></i>training, as high as its step</span>"
+    html_raw(h, "<p class=\"legend\"><span><i class=\"k setup\"></i>starting</span>"
+                "<span><i class=\"k train\"></i>training (height: its step)</span>"
                 "<span><i class=\"k lost\"></i>recovering</span>"
                 "<span><i class=\"k off\"></i>node gone</span>"
                 "<span><i class=\"k save\"></i>checkpoint</span>"
                 "<span><i class=\"end good\">\u2713</i>ended well</span>"
-                "<span><i class=\"end soft\">\u25a0</i>stopped by its launcher</span>"
-                "<span><i class=\"end bad\">\u2717</i>ended badly</span></p>\n");
+                "<span><i class=\"end soft\">\u25a0</i>stopped by launcher</span>"
+                "<span><i class=\"end bad\">\u2717</i>ended badly</span>"
+                "<span><i class=\"end hit\">\u2717</i>hit by a fault</span></p>\n");
 }
 
 static int largest_world(const struct html *h) {
@@ -176,6 +195,7 @@ void html_timeline(struct html *h) {
     put_back(h);
     put_axis(h);
     put_pins(h);
+    put_moments(h);
     put_rounds(h);
     if (!many)
         html_lanes(h);

@@ -34,6 +34,7 @@ static void test_a_bad_run_begins_with_what_is_wrong(void **state) {
     assert_says(&t, "<dt>seen</dt><dd>2 on all 2 workers of round 2, after 0 in round 1</dd>");
     assert_says(&t, "<dt>look at</dt><dd><code>runs/x/history.jsonl records ");
     assert_says(&t, "<code>rankquake run scenarios/planted.yaml --seed 1</code>");
+    assert_says(&t, "evidence of restart_count\">");
     assert_before(&t, "<dt>broken</dt>", "<dt>expected</dt>");
     assert_before(&t, "<dt>expected</dt>", "<dt>seen</dt>");
     assert_before(&t, "<dt>look at</dt>", "run it again");
@@ -83,7 +84,7 @@ static void test_each_worker_has_a_lane_and_each_fault_a_pin(void **state) {
     assert_int_equal(count(page, "href=\"#fault-1\""), 1);
     assert_int_equal(count(page, "id=\"fault-1\""), 1);
     assert_int_equal(count(page, "class=\"end good\" style"), 2);
-    assert_int_equal(count(page, "class=\"end bad\" style"), 1);
+    assert_int_equal(count(page, "class=\"end hit\" style"), 1);
     assert_int_equal(count(page, "(a fault's target)"), 1);
     assert_says(&t, "Training again after <b>39");
     forget(&t);
@@ -96,6 +97,23 @@ static void test_a_node_that_is_gone_is_marked(void **state) {
     assert_int_equal(count(buf_str(&t.text), "<i class=\"away\""), 1);
     assert_before(&t, "<i class=\"away\"", "<div class=\"row node\"><b>n2</b>");
     assert_before(&t, "<div class=\"row node\"><b>n1</b>", "<i class=\"away\"");
+    forget(&t);
+}
+
+static void test_a_lasting_fault_is_drawn_until_it_is_healed(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"fault-in-force", NULL, "\"ends_node\":true", "\"ends_node\":false"},
+        {"fault-evidence", NULL, NULL,
+         "{\"t\":2600000000,\"source\":\"harness\",\"kind\":\"fault-recovered\",\"id\":\"dark\","
+         "\"n\":1}"},
+        {"fault-", NULL, "node-poweroff", "net-partition"},
+        {0}};
+    struct told t;
+    tell_page(&t, "node-powered-off", edits);
+    assert_int_equal(count(buf_str(&t.text), "<i class=\"cut\""), 1);
+    assert_int_equal(count(buf_str(&t.text), "<i class=\"lasting\""), 1);
+    assert_null(strstr(buf_str(&t.text), "<i class=\"away\""));
     forget(&t);
 }
 
@@ -254,6 +272,7 @@ int main(void) {
         cmocka_unit_test(test_every_check_shows_its_evidence),
         cmocka_unit_test(test_each_worker_has_a_lane_and_each_fault_a_pin),
         cmocka_unit_test(test_a_node_that_is_gone_is_marked),
+        cmocka_unit_test(test_a_lasting_fault_is_drawn_until_it_is_healed),
         cmocka_unit_test(test_a_run_without_workers_says_so),
         cmocka_unit_test(test_the_page_is_whole_and_asks_for_nothing),
         cmocka_unit_test(test_whatever_a_run_says_stays_text),
