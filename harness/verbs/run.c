@@ -1,6 +1,7 @@
 #include "harness/verbs.h"
 
 #include "agent/base/str.h"
+#include "harness/verbs/jobs.h"
 #include "harness/verbs/suite.h"
 #include "reports/report.h"
 
@@ -21,7 +22,7 @@ struct request {
     const char **sets; /* NULL-ended */
     bool has_seed;
     uint64_t seed_first, seed_last;
-    int64_t repeat;
+    int64_t repeat, jobs;
     struct suite_options suite;
 };
 
@@ -80,6 +81,7 @@ static const struct verb_option options[] = {
     {"--seed", "N", "the seed of all draws (default: the file's, else 1)"},
     {"--seeds", "A:B", "once for each seed from A to B"},
     {"--repeat", "N", "the same seed N times; prints how many failed"},
+    {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--out", "DIR", "where run directories are made (default: runs)"},
     {"--format", "REPORT", "what is printed at the end (default: terminal); see list reports"},
@@ -90,13 +92,15 @@ static const struct verb_option options[] = {
 
 static int take_numbers(struct request *q, const struct arguments *a) {
     const char *seed = arguments_value(a, "--seed"), *seeds = arguments_value(a, "--seeds");
-    const char *repeat = arguments_value(a, "--repeat");
+    const char *repeat = arguments_value(a, "--repeat"), *jobs = arguments_value(a, "--jobs");
     if (seed && (strchr(seed, ':') || !take_seeds(q, seed)))
         return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
     if (seeds && (!strchr(seeds, ':') || !take_seeds(q, seeds)))
         return verb_usage_error(a->verb, "--seeds %s: write FIRST:LAST, as in 1:20", seeds);
     if (repeat && !str_to_i64(repeat, 1, 1000000, &q->repeat))
         return verb_usage_error(a->verb, "--repeat %s: write a whole number from 1", repeat);
+    if (jobs && !str_to_i64(jobs, 1, 1000, &q->jobs))
+        return verb_usage_error(a->verb, "--jobs %s: write a whole number from 1", jobs);
     return 0;
 }
 
@@ -217,20 +221,86 @@ static void print_tally(const struct request *q, const struct tally *t) {
            by[EXIT_BROKEN], by[EXIT_SKIPPED]);
 }
 
+/* ---- side by side ---- */
+
+/* What each run is told besides its file and its seed. */
+static const char *const *options_of(struct request *q) {
+    size_t sets = 0, n = 0;
+    while (q->sets[sets])
+        sets++;
+    const char **v = arena_array(&q->arena, const char *, 2 * sets + 7);
+    v[n++] = "--out";
+    v[n++] = q->suite.out;
+    v[n++] = "--format";
+    v[n++] = q->suite.format;
+    if (q->suite.keep)
+        v[n++] = "--keep";
+    if (q->suite.strict)
+        v[n++] = "--strict";
+    for (size_t i = 0; i < sets; i++) {
+        v[n++] = "--set";
+        v[n++] = q->sets[i];
+    }
+    return v;
+}
+
+static size_t list_jobs(const struct request *q, const struct loaded *all, struct job *ret) {
+    size_t n = 0;
+    for (size_t i = 0; i < q->files_n; i++) {
+        uint64_t first = q->has_seed ? q->seed_first : all[i].plan->seed;
+        uint64_t last = q->has_seed ? q->seed_last : first;
+        for (uint64_t seed = first; seed <= last; seed++)
+            for (int64_t k = 0; k < q->repeat; k++, n++)
+                if (ret)
+                    ret[n] = (struct job){.file = q->files[i],
+                                          .seed = seed,
+                                          .alone = job_must_be_alone(all[i].scenario)};
+    }
+    return n;
+}
+
+static void run_side_by_side(struct request *q, const struct loaded *all, struct tally *t) {
+    struct err err = {0};
+    size_t n = list_jobs(q, all, NULL);
+    struct job *jobs = arena_array(&q->arena, struct job, n);
+    list_jobs(q, all, jobs);
+    if (jobs_run(jobs, n, (int)q->jobs, options_of(q), &err) < 0) {
+        fprintf(stderr, "rankquake run: %s\n", err.msg);
+        tally_add(t, EXIT_BROKEN);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (jobs[i].code >= 0)
+            tally_add(t, jobs[i].code);
+}
+
+static bool tally_has(const struct tally *t, int code) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->codes[i] == code)
+            return true;
+    return false;
+}
+
+static void run_one_by_one(struct request *q, const struct loaded *all, struct tally *t) {
+    for (size_t i = 0; i < q->files_n; i++) {
+        run_file(q, &all[i], t);
+        if (tally_has(t, EXIT_INTERRUPTED) || tally_has(t, EXIT_USAGE_ERROR))
+            break;
+    }
+}
+
 static int run_all(struct request *q, struct loaded *all) {
     struct tally t = {0};
     int bad = 0;
     for (size_t i = 0; i < q->files_n; i++)
         bad |= load(q, q->files[i], &all[i]);
-    for (size_t i = 0; i < q->files_n && !bad; i++) {
-        run_file(q, &all[i], &t);
-        if (t.n && (t.codes[t.n - 1] == EXIT_INTERRUPTED || t.codes[t.n - 1] == EXIT_USAGE_ERROR))
-            break;
-    }
+    if (!bad && q->jobs > 1)
+        run_side_by_side(q, all, &t);
+    else if (!bad)
+        run_one_by_one(q, all, &t);
     print_tally(q, &t);
-    int code = bad ? bad : suite_exit_code(t.codes, t.n);
-    if (!bad && t.n && t.codes[t.n - 1] == EXIT_USAGE_ERROR)
-        code = EXIT_USAGE_ERROR;
+    int code = bad                               ? bad
+               : tally_has(&t, EXIT_USAGE_ERROR) ? EXIT_USAGE_ERROR
+                                                 : suite_exit_code(t.codes, t.n);
     free(t.codes);
     return code;
 }
@@ -250,7 +320,7 @@ static int main_run(int argc, char **argv) {
     struct loaded *all = calloc(FILES_MAX, sizeof(*all));
     if (!q || !all)
         abort();
-    q->repeat = 1;
+    q->repeat = q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = own_folder(&q->arena);
     int code = parse(q, argc, argv);

@@ -1,0 +1,187 @@
+#include "harness/verbs/jobs.h"
+
+#include "agent/sys/file.h"
+#include "agent/sys/loop.h"
+#include "agent/sys/process.h"
+#include "harness/verb.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { JOB_WAITS = -1, JOB_RUNS = -2 }; /* in place of an exit code */
+
+struct jobs;
+
+struct running {
+    struct jobs *owner;
+    struct job *job; /* NULL: this place is free */
+    struct process process;
+    int output;
+    struct loop_source *on_end;
+};
+
+struct jobs {
+    struct job *v;
+    size_t n;
+    const char *const *options;
+    struct loop *loop;
+    struct running *places;
+    int places_n, running_n;
+    bool stopped;
+    struct err failure;
+};
+
+bool job_must_be_alone(const struct scenario *s) {
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (s->timeline[i].when.has_time || s->timeline[i].when.plus_ns)
+            return true;
+    return s->expect.detect_n || s->expect.recover_n;
+}
+
+/* ---- one ---- */
+
+static int start(struct jobs *j, struct running *r, struct job *job, struct err *err) {
+    struct arena a = {0};
+    size_t options = 0, n = 0;
+    while (j->options[options])
+        options++;
+    const char **argv = arena_array(&a, const char *, options + 6);
+    argv[n++] = program_invocation_name;
+    argv[n++] = "run";
+    argv[n++] = job->file;
+    argv[n++] = "--seed";
+    argv[n++] = arena_printf(&a, "%llu", (unsigned long long)job->seed);
+    for (size_t i = 0; i < options; i++)
+        argv[n++] = j->options[i];
+    int output = memfd_create("rankquake-output", MFD_CLOEXEC);
+    struct process_spawn s = {.argv = argv,
+                              .file = "/proc/self/exe",
+                              .fds = (int[]){-1, output, output},
+                              .group = true,
+                              .death_signal = SIGTERM};
+    int code = output < 0 ? err_set(err, -errno, "keep the output of %s", job->file)
+                          : process_spawn(&s, &r->process, err);
+    arena_fini(&a);
+    if (code) {
+        file_close(&output);
+        return code;
+    }
+    r->job = job;
+    r->output = output;
+    return 0;
+}
+
+static void print_output(int fd) {
+    static char part[65536];
+    ssize_t n;
+    for (off_t at = 0; (n = pread(fd, part, sizeof(part), at)) > 0; at += n)
+        fwrite(part, 1, (size_t)n, stdout);
+    fflush(stdout);
+}
+
+static void start_more(struct jobs *j);
+
+static void on_end(void *arg, int fd, int what) {
+    struct running *r = arg;
+    int status = 0;
+    (void)fd, (void)what;
+    r->on_end = loop_source_free(r->on_end);
+    process_reap(&r->process, -1, &status);
+    process_close(&r->process);
+    r->job->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BROKEN;
+    r->owner->stopped |= r->job->code == EXIT_INTERRUPTED;
+    print_output(r->output);
+    if (!WIFEXITED(status)) {
+        char text[64];
+        fprintf(stderr, "rankquake run: %s: its harness died: %s\n", r->job->file,
+                process_status_text(status, text, sizeof(text)));
+    }
+    file_close(&r->output);
+    r->job = NULL;
+    r->owner->running_n--;
+    start_more(r->owner);
+}
+
+/* ---- all ---- */
+
+static struct job *next(struct jobs *j) {
+    struct job *alone = NULL;
+    for (size_t i = 0; i < j->n; i++) {
+        if (j->v[i].code == JOB_WAITS && !j->v[i].alone)
+            return &j->v[i];
+        if (j->v[i].code == JOB_WAITS && !alone)
+            alone = &j->v[i];
+    }
+    return alone;
+}
+
+static struct running *free_place(struct jobs *j) {
+    for (int i = 0; i < j->places_n; i++)
+        if (!j->places[i].job)
+            return &j->places[i];
+    return NULL;
+}
+
+/* Whoever must be alone waits until nobody else runs, and nobody joins it: it comes last. */
+static void start_more(struct jobs *j) {
+    struct job *job;
+    struct running *place;
+    while (!j->stopped && (place = free_place(j)) && (job = next(j))) {
+        if (job->alone && j->running_n)
+            break;
+        int r = start(j, place, job, &j->failure);
+        if (r) {
+            j->stopped = true;
+            break;
+        }
+        job->code = JOB_RUNS;
+        j->running_n++;
+        place->on_end = loop_fd(j->loop, place->process.pidfd, LOOP_READ, on_end, place);
+        if (job->alone)
+            break;
+    }
+    if (!j->running_n)
+        loop_stop(j->loop);
+}
+
+static void on_signal(void *arg, int signo) {
+    struct jobs *j = arg;
+    j->stopped = true;
+    for (int i = 0; i < j->places_n; i++)
+        if (j->places[i].job)
+            process_signal(&j->places[i].process, signo);
+}
+
+int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options, struct err *err) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct loop_source *sources[3];
+    struct jobs j = {.v = jobs, .n = n, .options = options, .places_n = at_once};
+    j.loop = loop_new(err);
+    if (!j.loop)
+        return err->code;
+    j.places = calloc((size_t)at_once, sizeof(*j.places));
+    if (!j.places)
+        abort();
+    for (int i = 0; i < at_once; i++)
+        j.places[i].owner = &j;
+    for (size_t i = 0; i < n; i++)
+        jobs[i].code = JOB_WAITS;
+    for (size_t i = 0; i < 3; i++)
+        sources[i] = loop_signal(j.loop, signals[i], on_signal, &j);
+    start_more(&j);
+    int r = j.running_n ? loop_run(j.loop, err) : 0;
+    for (size_t i = 0; i < 3; i++)
+        loop_source_free(sources[i]);
+    loop_free(j.loop);
+    free(j.places);
+    if (r == 0 && j.failure.code) {
+        *err = j.failure;
+        r = j.failure.code;
+    }
+    return r;
+}
