@@ -12,9 +12,11 @@
     X(detect)                                                                                      \
     X(fired)                                                                                       \
     X(harness_health)                                                                              \
+    X(heal)                                                                                        \
     X(job_ran)                                                                                     \
     X(leftovers)                                                                                   \
     X(liveness)                                                                                    \
+    X(lost_work)                                                                                   \
     X(master)                                                                                      \
     X(model)                                                                                       \
     X(one_outcome)                                                                                 \

@@ -109,6 +109,7 @@ static const struct action planted_kill = {
     .id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 1};
 static const struct action planted_dark = {
     .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
+static const char *const planted_run[] = {"ranktrain", "--checkpoint-every=2", NULL};
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
@@ -123,6 +124,8 @@ static inline struct scenario planted_scenario(const char *name) {
                 .workers_per_node = killed ? 2 : 1,
                 .max_restarts = 3,
                 .launcher = "rankrun",
+                .run = planted_run,
+                .run_n = 2,
                 .checkpoint_dir = "{shared}/ckpt"},
         .timeline = killed ? &planted_kill : &planted_dark,
         .timeline_n = 1,

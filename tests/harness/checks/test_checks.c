@@ -1,6 +1,7 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
 #include "tests/harness/checks/meetings.h"
 #include "tests/harness/checks/prices.h"
+#include "tests/harness/checks/progress.h"
 #include "tests/harness/checks/unknown_exits.h"
 
 #include "harness/checks/check.h"
@@ -93,7 +94,8 @@ static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
         planted_load(&h, names[k], none);
         judge(&v, &h, names[k]);
         for (size_t i = 0; i < v.n; i++)
-            if (v.v[i].status != FINDING_PASS)
+            /* There is nothing to heal in them; progress.h has a run in which there is. */
+            if (v.v[i].status != FINDING_PASS && !str_eq(v.v[i].check, "heal"))
                 fail_msg("%s: %s: %s", names[k], v.v[i].check, v.v[i].seen);
         assert_int_equal(v.exit_code, 0);
         history_fini(&h);
@@ -103,8 +105,11 @@ static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
 static const struct {
     const struct wrong *v;
     size_t n;
-} tables[] = {
-    {wrongs, WRONGS}, {prices, PRICES}, {meetings, MEETINGS}, {unknown_exits, UNKNOWN_EXITS}};
+} tables[] = {{wrongs, WRONGS},
+              {prices, PRICES},
+              {meetings, MEETINGS},
+              {progress, PROGRESS},
+              {unknown_exits, UNKNOWN_EXITS}};
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 
 static int count_uncaught(const struct wrong *table, size_t rows, bool with_lies) {

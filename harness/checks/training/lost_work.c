@@ -1,0 +1,117 @@
+#include "harness/checks/training/ledger.h"
+
+#include "agent/base/str.h"
+#include "harness/checks/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char broken[] =
+    "Lost work: a failure costs no more than what lies between two checkpoints.";
+
+/* What a round had to do again: the steps behind the one it resumed from, that were made before. */
+struct loss {
+    int round;
+    int64_t from, made, ns;
+    int64_t resume_seq;
+};
+
+static int64_t resumed_from(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    return -1;
+}
+
+/* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
+static bool loss_of(const struct ledger *l, const struct round *r, struct loss *ret) {
+    int64_t from = resumed_from(r), made = 0, from_ns = 0, made_ns = 0;
+    if (from < 0)
+        return false;
+    for (size_t i = 0; i < l->n && l->v[i].worker->round < r->number; i++) {
+        const struct ledger_entry *e = &l->v[i];
+        if (e->step == from && !from_ns)
+            from_ns = e->record->t_ns;
+        if (e->step > made) {
+            made = e->step;
+            made_ns = e->record->t_ns;
+        }
+    }
+    if (!made)
+        return false;
+    *ret = (struct loss){.round = r->number, .from = from, .made = made};
+    ret->resume_seq = r->workers[0]->start_seq;
+    ret->ns = from_ns && made_ns > from_ns ? made_ns - from_ns : 0;
+    return true;
+}
+
+/* Steps between two checkpoints, as the job's own command line says; 0: not known. */
+static int64_t interval(const struct job_spec *job) {
+    static const char option[] = "--checkpoint-every";
+    int64_t steps = 0;
+    for (size_t i = 0; i < job->run_n; i++) {
+        if (!str_starts(job->run[i], option))
+            continue;
+        const char *value = job->run[i] + strlen(option);
+        if (*value == '=')
+            str_to_i64(value + 1, 1, INT64_MAX, &steps);
+        else if (!*value && i + 1 < job->run_n)
+            str_to_i64(job->run[i + 1], 1, INT64_MAX, &steps);
+    }
+    return steps;
+}
+
+static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
+    int64_t most = interval(&t->scenario->job);
+    char expected[200];
+    if (!most || l->made - l->from <= most)
+        return false;
+    snprintf(expected, sizeof(expected),
+             "at most %lld steps made again, as there is a checkpoint every %lld steps",
+             (long long)most, (long long)most);
+    finding_fail(f, broken, expected,
+                 "round %d resumed from step %lld when step %lld had been made: %lld steps, %.1f s",
+                 l->round, (long long)l->from, (long long)l->made, (long long)(l->made - l->from),
+                 (double)l->ns / 1e9);
+    finding_prove(f, l->resume_seq);
+    return true;
+}
+
+static void judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l) {
+    int64_t steps = 0, ns = 0;
+    int times = 0;
+    for (size_t i = 0; i < t->rounds->n; i++) {
+        struct loss one;
+        if (!loss_of(l, t->rounds->v[i], &one))
+            continue;
+        if (too_much(t, f, &one))
+            return;
+        times++;
+        steps += one.made > one.from ? one.made - one.from : 0;
+        ns += one.ns;
+    }
+    if (times)
+        finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work", (long long)steps,
+                     steps == 1 ? "" : "s", times, times == 1 ? "" : "s", (double)ns / 1e9);
+    else
+        finding_skip(f, "nothing was resumed, as far as the job says");
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct ledger l;
+    ledger_read(&l, t->history, t->rounds);
+    judge_ledger(t, f, &l);
+    ledger_fini(&l);
+}
+
+const struct check check_lost_work = {
+    .name = "lost_work",
+    .summary = "how much was trained again, never more than between two checkpoints",
+    .text =
+        "The steps that a round makes again because it resumes from an older checkpoint, and the "
+        "time they had taken. Where the job's command line says --checkpoint-every, a resume "
+        "that costs more is a failure: checkpoints were not written when they should have been.",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
+    .judge = judge,
+};
