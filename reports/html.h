@@ -11,7 +11,11 @@
 
 #include "reports/report.h"
 
-enum { HTML_X = 10000 }; /* units of the axis of time */
+enum {
+    HTML_X = 10000,         /* units of the axis of time */
+    HTML_FAULTS = 40,       /* drawn with a number and a recovery of their own */
+    HTML_FAULTS_SEEN = 2000 /* drawn at all */
+};
 
 struct html_bar { /* a worker's life */
     const struct worker *worker;

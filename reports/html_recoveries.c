@@ -1,8 +1,6 @@
 #include "reports/html.h"
 #include "reports/story.h"
 
-enum { DRAWN_MAX = 40 };
-
 static const char *meaning(enum phase p) {
     static const char *const until[PHASE_N] = {
         "until the rest of the job reacted",
@@ -96,7 +94,7 @@ void html_recoveries(struct html *h) {
     if (!is->n)
         return;
     html_raw(h, "<section id=\"faults\">\n<h2>Faults, and the way back</h2>\n");
-    for (size_t k = 0; k < is->n && k < DRAWN_MAX; k++) {
+    for (size_t k = 0; k < is->n && k < HTML_FAULTS; k++) {
         html_raw(h, "<article id=\"fault-%zu\">\n<h3><span class=\"pin\">%zu</span><span>", k + 1,
                  k + 1);
         put_what(h, is->v[k]);
@@ -105,7 +103,7 @@ void html_recoveries(struct html *h) {
         put_waterfall(h, is->v[k]);
         html_raw(h, "</article>\n");
     }
-    if (is->n > DRAWN_MAX)
-        html_raw(h, "<p class=\"soft\">%zu more are in report.json.</p>\n", is->n - DRAWN_MAX);
+    if (is->n > HTML_FAULTS)
+        html_raw(h, "<p class=\"soft\">%zu more are in report.json.</p>\n", is->n - HTML_FAULTS);
     html_raw(h, "</section>\n");
 }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { PINS_MAX = 120, SAVES_MAX = 2000, PIN_ROWS = 4, LANES_FEW = 24 };
+enum { SAVES_MAX = 2000, PIN_ROWS = 4, LANES_FEW = 24 };
 
 /* ---- behind everything: the grid, recoveries and the moments of the faults ---- */
 
@@ -32,12 +32,12 @@ static void put_back(struct html *h) {
     for (int i = 0; tick_ns(h, i) < h->end_ns; i++)
         html_raw(h, "M%d 0V100", html_x(h, tick_ns(h, i)));
     html_raw(h, "\"/>\n<path class=\"lost\" d=\"");
-    for (size_t i = 0; i < is->n && i < PINS_MAX; i++)
+    for (size_t i = 0; i < is->n && i < HTML_FAULTS_SEEN; i++)
         if (is->v[i]->in_force && is->v[i]->recover_ns > 0)
             html_raw(h, "M%d 0H%dV100H%dz", html_x(h, is->v[i]->t0_ns),
                      html_x(h, is->v[i]->t0_ns + is->v[i]->recover_ns), html_x(h, is->v[i]->t0_ns));
     html_raw(h, "\"/>\n<path class=\"struck\" d=\"");
-    for (size_t i = 0; i < is->n && i < PINS_MAX; i++)
+    for (size_t i = 0; i < is->n && is->n <= HTML_FAULTS; i++)
         if (is->v[i]->in_force)
             html_raw(h, "M%d 0V100", html_x(h, is->v[i]->t0_ns));
     html_raw(h, "\"/>\n</svg>\n");
@@ -80,16 +80,27 @@ static int pin_row(const struct html *h, size_t k, double *ends) {
     return row;
 }
 
+/* Of very many faults only when they were. */
+static void put_ticks(struct html *h) {
+    html_raw(
+        h,
+        "<div class=\"row ticks\"><b>faults</b><div class=\"track\"><svg viewBox=\"0 0 %d 100\" "
+        "preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"tick\" d=\"",
+        HTML_X);
+    for (size_t i = 0; i < h->incidents.n && i < HTML_FAULTS_SEEN; i++)
+        if (h->incidents.v[i]->in_force)
+            html_raw(h, "M%d 0V100", html_x(h, h->incidents.v[i]->t0_ns));
+    html_raw(h, "\"/></svg></div></div>\n");
+}
+
 static void put_pins(struct html *h) {
     double ends[PIN_ROWS] = {0};
-    size_t n = h->incidents.n < PINS_MAX ? h->incidents.n : PINS_MAX;
+    size_t n = h->incidents.n;
     int rows = 0;
     for (size_t k = 0; k < n; k++) {
         int row = pin_row(h, k, ends);
         rows = row + 1 > rows ? row + 1 : rows;
     }
-    if (!n)
-        return;
     html_raw(h, "<div class=\"row pins\" style=\"height:%dpx\"><b>faults</b><div class=\"track\">",
              rows * 22);
     for (int row = 0; row < PIN_ROWS; row++)
@@ -105,8 +116,8 @@ static void put_round(struct html *h, const struct round *r) {
     double left = html_percent(h, r->first_start_ns);
     double width = html_percent(h, html_round_end(h, r)) - left;
     int64_t from = story_resume_step(r);
-    html_raw(h, "<span class=\"round%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"round %d",
-             r->complete ? "" : " partial", left, width, r->number);
+    html_raw(h, "<span class=\"round%s%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"round %d",
+             r->complete ? "" : " partial", width > 1.5 ? "" : " thin", left, width, r->number);
     html_raw(h, ", %d of %d workers started", r->started, r->world_size);
     if (from >= 0)
         html_raw(h, ", from step %lld", (long long)from);
@@ -194,7 +205,10 @@ void html_timeline(struct html *h) {
              (double)(h->end_ns - h->begin_ns) / 1e9);
     put_back(h);
     put_axis(h);
-    put_pins(h);
+    if (h->incidents.n > HTML_FAULTS)
+        put_ticks(h);
+    else if (h->incidents.n)
+        put_pins(h);
     put_moments(h);
     put_rounds(h);
     if (!many)
