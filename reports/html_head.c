@@ -128,7 +128,10 @@ static void put_steps(struct html *h) {
     begin_fact(h);
     html_raw(h, "%lld", (long long)h->last_step);
     struct buf label = {0};
-    buf_printf(&label, "steps, %llu of them made again", (unsigned long long)again);
+    if (again)
+        buf_printf(&label, "steps, %llu of them made again", (unsigned long long)again);
+    else
+        buf_puts(&label, "steps, none made again");
     end_fact(h, buf_str(&label));
     buf_fini(&label);
 }

@@ -178,7 +178,7 @@ static void put_legend(struct html *h) {
     html_raw(h, "<p class=\"legend\"><span><i class=\"k setup\"></i>starting</span>"
                 "<span><i class=\"k train\"></i>training (height: its step)</span>"
                 "<span><i class=\"k lost\"></i>recovering</span>"
-                "<span><i class=\"k off\"></i>node gone</span>"
+                "<span><i class=\"k off\"></i>node away</span>"
                 "<span><i class=\"k save\"></i>checkpoint</span>"
                 "<span><i class=\"end good\">\u2713</i>ended well</span>"
                 "<span><i class=\"end soft\">\u25a0</i>stopped by launcher</span>"
