@@ -49,8 +49,10 @@ static void test_a_good_run_has_nothing_wrong_to_show(void **state) {
     assert_says(&t, "<header class=\"good\">");
     assert_null(strstr(buf_str(&t.text), "<dt>broken</dt>"));
     char all[80];
-    snprintf(all, sizeof(all), "<b>%zu<i>/%zu</i></b><span>checks passed</span>", t.verdict.n,
-             t.verdict.n);
+    size_t asked = 0; /* the table of checks grows, and not all of them are asked for */
+    for (size_t i = 0; i < t.verdict.n; i++)
+        asked += t.verdict.v[i].status != FINDING_SKIP;
+    snprintf(all, sizeof(all), "<b>%zu<i>/%zu</i></b><span>checks passed</span>", asked, asked);
     assert_says(&t, all);
     forget(&t);
 }
