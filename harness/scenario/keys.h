@@ -33,8 +33,9 @@ struct section {
 };
 
 /* In the order in which a scenario is written. */
-#define SECTIONS(X) X(top) X(cluster) X(job) X(checkpoint) X(action) X(when) X(expect) X(limits)
-#define X(name)     extern const struct section section_##name;
+#define SECTIONS(X)                                                                                \
+    X(top) X(cluster) X(job) X(checkpoint) X(action) X(when) X(expect) X(limits) X(suite)
+#define X(name) extern const struct section section_##name;
 SECTIONS(X)
 #undef X
 extern const struct section *const sections[]; /* NULL-ended */

@@ -2,13 +2,9 @@
 
 #include "agent/base/str.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* A run directory carries the name, so it must be one that any shell and file system takes. */
 static void read_name(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -114,42 +110,6 @@ const struct section section_top = {
     },
 };
 
-static int read_limited(int fd, struct buf *out) {
-    char chunk[65536];
-    for (;;) {
-        ssize_t n = read(fd, chunk, sizeof(chunk));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return n < 0 ? -errno : 0;
-        buf_put(out, chunk, (size_t)n);
-        if (out->len > YAML_SIZE_MAX)
-            return -EFBIG;
-    }
-}
-
-/* The text of the file into d->source; false after adding the error. */
-static bool read_source(const char *file, struct diagnostics *d) {
-    struct place whole = {0};
-    struct stat st;
-    int fd = open(file, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0) {
-        diagnostics_add(d, whole, "cannot be opened: %s", strerror(errno));
-    } else if (S_ISDIR(st.st_mode)) {
-        diagnostics_add(d, whole, "is a directory; name a file in it");
-    } else {
-        int code = S_ISREG(st.st_mode) && st.st_size > YAML_SIZE_MAX ? -EFBIG
-                                                                     : read_limited(fd, &d->source);
-        if (code == -EFBIG)
-            diagnostics_add(d, whole, "is larger than 1 MiB; a scenario is a page of text");
-        else if (code)
-            diagnostics_add(d, whole, "cannot be read: %s", strerror(-code));
-    }
-    if (fd >= 0)
-        close(fd);
-    return d->errors == 0;
-}
-
 /* "scenarios/restart/worker-killed.yaml" is worker-killed. */
 static const char *name_of_file(struct arena *a, const char *file) {
     const char *base = strrchr(file, '/');
@@ -174,6 +134,13 @@ static void load_tree(struct reader *r, struct yaml *root) {
                         yaml_type_name(root));
         return;
     }
+    const struct yaml *suite = yaml_get(root, "suite");
+    if (suite) {
+        diagnostics_add(r->d, suite->key_place,
+                        "this is a suite, which names scenarios; run, plan and lint take it, "
+                        "another suite does not");
+        return;
+    }
     for (int i = 0; r->d->set && r->d->set[i]; i++)
         override_apply(r->arena, root, r->d->set[i], i + 1, r->d);
     reader_section(r, &section_top, root, r->s);
@@ -183,7 +150,7 @@ static void load_tree(struct reader *r, struct yaml *root) {
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d) {
     d->file = file;
     d->set = set;
-    if (!read_source(file, d))
+    if (!source_read(file, d))
         return NULL;
     struct scenario *s = calloc(1, sizeof(*s));
     if (!s)

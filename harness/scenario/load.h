@@ -5,6 +5,9 @@
 
 key_read_fn load_timeline;
 
+/* The text of the file into d->source; false after adding the error. */
+bool source_read(const char *file, struct diagnostics *d);
+
 /* Applies the set'th (from 1) --set "key=value" to the tree before it is read. */
 void override_apply(struct arena *a, struct yaml *root, const char *text, int set,
                     struct diagnostics *d);

@@ -171,6 +171,19 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
 struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns NULL */
 
+/* A file that only names scenarios (`suite: [files]`), to be run one after the other. */
+struct suite {
+    const char *file, *about;
+    const char *const *files; /* as seen from where the suite was */
+    size_t n;
+    struct arena arena; /* owns everything above */
+};
+
+/* NULL when the file is none, or (d->errors) a wrong one. What is neither is for scenario_load to
+ * tell. A suite cannot name another. */
+struct suite *suite_load(const char *file, struct diagnostics *d);
+struct suite *suite_free(struct suite *u); /* NULL is allowed; returns NULL */
+
 /* Nodes that are on at some time: those of the start, and all when one can be switched on. */
 int scenario_nodes_ever_on(const struct scenario *s);
 

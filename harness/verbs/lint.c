@@ -18,6 +18,21 @@ static bool lint_file(const char *file, const char *const *set) {
     return good;
 }
 
+/* A suite is as valid as all it names. */
+static bool lint_any(const char *file, const char *const *set) {
+    struct diagnostics d = {0};
+    struct suite *u = suite_load(file, &d);
+    bool good = !d.errors;
+    fputs(buf_str(&d.out), stderr);
+    for (size_t i = 0; u && i < u->n; i++)
+        good &= lint_file(u->files[i], set);
+    if (!u && good)
+        good = lint_file(file, set);
+    suite_free(u);
+    diagnostics_fini(&d);
+    return good;
+}
+
 static int lint(int argc, char **argv) {
     struct arguments a;
     int code = arguments_read(&a, &verb_lint, argc, argv);
@@ -27,7 +42,7 @@ static int lint(int argc, char **argv) {
         code = verb_usage_error(&verb_lint, "which file?");
     const char **set = arguments_all(&a, "--set");
     for (size_t i = 0; i < a.files_n; i++)
-        if (!lint_file(a.files[i], set))
+        if (!lint_any(a.files[i], set))
             code = EXIT_USAGE_ERROR;
     free(set);
     arguments_fini(&a);

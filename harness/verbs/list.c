@@ -28,11 +28,14 @@ static void list_reports(void) {
 /* The first sentence of what it is about. */
 static void list_scenario(const char *file) {
     struct diagnostics d = {0};
-    struct scenario *s = scenario_load(file, NULL, &d);
-    const char *about = s && s->about ? s->about : "", *end = strstr(about, ". ");
-    printf("%s\n    %.*s\n", file, (int)(end ? (size_t)(end + 1 - about) : strlen(about)),
-           s ? about : "(not valid: rankquake lint says why)");
+    struct suite *u = suite_load(file, &d);
+    struct scenario *s = u ? NULL : scenario_load(file, NULL, &d);
+    const char *about = u ? u->about : s ? s->about : "(not valid: rankquake lint says why)";
+    const char *end = strstr(about ? about : "", ". ");
+    printf("%s\n    %.*s\n", file,
+           (int)(end ? (size_t)(end + 1 - about) : strlen(about ? about : "")), about ? about : "");
     scenario_free(s);
+    suite_free(u);
     diagnostics_fini(&d);
 }
 

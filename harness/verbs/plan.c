@@ -33,6 +33,22 @@ static int plan_file(const char *file, const char *const *set, const uint64_t *s
     return code;
 }
 
+static int plan_any(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+    struct diagnostics d = {0};
+    struct suite *u = suite_load(file, &d);
+    int code = d.errors ? EXIT_USAGE_ERROR : EXIT_PASS;
+    fputs(buf_str(&d.out), stderr);
+    for (size_t i = 0; u && i < u->n; i++) {
+        int r = plan_file(u->files[i], set, seed, json);
+        code = code ? code : r;
+    }
+    if (!u && !code)
+        code = plan_file(file, set, seed, json);
+    suite_free(u);
+    diagnostics_fini(&d);
+    return code;
+}
+
 static int plan_all(const struct arguments *a) {
     const char *text = arguments_value(a, "--seed"), *format = arguments_value(a, "--format");
     int64_t seed = 0;
@@ -46,7 +62,7 @@ static int plan_all(const struct arguments *a) {
     int code = EXIT_PASS;
     for (size_t i = 0; i < a->files_n; i++) {
         uint64_t given = (uint64_t)seed;
-        int r = plan_file(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
+        int r = plan_any(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
         code = code ? code : r;
     }
     free(set);

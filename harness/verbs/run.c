@@ -47,7 +47,7 @@ static bool take_seeds(struct request *q, const char *value) {
     return true;
 }
 
-static int add_path(struct request *q, const char *path);
+static int add_path(struct request *q, const char *path, bool in_folder);
 
 static int only_scenarios(const struct dirent *d) {
     return d->d_name[0] != '.' && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
@@ -60,21 +60,36 @@ static int add_folder(struct request *q, const char *path) {
         return verb_usage_error(&verb_run, "cannot read the folder %s", path);
     for (int i = 0; i < n; i++) {
         if (r == 0)
-            r = add_path(q, arena_printf(&q->arena, "%s/%s", path, names[i]->d_name));
+            r = add_path(q, arena_printf(&q->arena, "%s/%s", path, names[i]->d_name), true);
         free(names[i]);
     }
     free(names);
     return r;
 }
 
-static int add_path(struct request *q, const char *path) {
+static int add_file(struct request *q, const char *file) {
+    if (q->files_n == FILES_MAX)
+        return verb_usage_error(&verb_run, "more than %d scenario files", FILES_MAX);
+    q->files[q->files_n++] = file;
+    return 0;
+}
+
+/* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
+static int add_path(struct request *q, const char *path, bool in_folder) {
+    struct diagnostics d = {0};
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return add_folder(q, path);
-    if (q->files_n == FILES_MAX)
-        return verb_usage_error(&verb_run, "more than %d scenario files", FILES_MAX);
-    q->files[q->files_n++] = path;
-    return 0;
+    struct suite *u = suite_load(path, &d);
+    int r = d.errors ? EXIT_USAGE_ERROR : 0;
+    fputs(buf_str(&d.out), stderr);
+    for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)
+        r = add_file(q, arena_strdup(&q->arena, u->files[i]));
+    if (!u && r == 0)
+        r = add_file(q, path);
+    suite_free(u);
+    diagnostics_fini(&d);
+    return r;
 }
 
 static const struct verb_option options[] = {
@@ -130,7 +145,7 @@ static int parse(struct request *q, int argc, char **argv) {
         return r;
     r = take_options(q, &a);
     for (size_t i = 0; i < a.files_n && r == 0; i++)
-        r = add_path(q, a.files[i]);
+        r = add_path(q, a.files[i], false);
     if (r == 0 && !q->files_n)
         r = verb_usage_error(&verb_run, "name a scenario file or a folder of them");
     arguments_fini(&a);

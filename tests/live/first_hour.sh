@@ -48,7 +48,7 @@ run 'a wrong unit' 64 'is not a duration; write 250ms, 2s, 5m or 1h' $good --set
 run 'no unit' 64 'is not a duration' $good --set expect.recover_within=10
 run 'a step in words' 64 'step must be a whole number, not "halfway"' $good --set timeline.0.when.step=halfway
 run 'a node that is not there' 64 'there is no n7: the cluster has 3 nodes, n0 first' $three --set timeline.0.on=n7
-run 'a worker that is not there' 64 'there is no n0/5: a node has 2 workers' $good --set timeline.0.on=n0/5
+run 'a worker that is not there' 64 'there is no n0/5: a node has 1 worker' $good --set timeline.0.on=n0/5
 run 'a fault on what it is not for' 64 'node-kill cannot be aimed at workers' $three --set timeline.0.on=workers
 run 'an expectation that no check answers' 64 'expect has no key "speed"' $good --set expect.speed=fast
 run 'a world that cannot be' 64 'world_sizes: 7 can never be' $three --set 'expect.world_sizes=[7]'

@@ -293,7 +293,9 @@ static void test_every_scenario_that_comes_along_can_be_planned(void **state) {
     glob("scenarios/*/*.yaml", GLOB_APPEND, NULL, &g);
     for (size_t i = 0; i < g.gl_pathc; i++) {
         struct diagnostics d = {0};
-        struct scenario *s = scenario_load(g.gl_pathv[i], NULL, &d);
+        struct suite *u = suite_load(g.gl_pathv[i], &d); /* its scenarios come themselves */
+        struct scenario *s = u ? NULL : scenario_load(g.gl_pathv[i], NULL, &d);
+        suite_free(u);
         struct plan *p = s ? plan_make(s, 1, &d) : NULL;
         assert_string_equal(buf_str(&d.out), "");
         plan_free(p);

@@ -1,0 +1,135 @@
+/* A file that names scenarios. */
+#include "tests/harness/scenario/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+/* The file stays for as long as the test. */
+static struct suite *load(struct scratch *x, const char *text) {
+    scratch_load(x, text);
+    scenario_free(x->s);
+    diagnostics_fini(&x->d);
+    x->s = NULL;
+    x->d = (struct diagnostics){0};
+    return suite_load(x->path, &x->d);
+}
+
+static void test_files_are_looked_for_beside_the_suite(void **state) {
+    (void)state;
+    struct scratch x;
+    struct suite *u = load(&x, "about: Two.\nsuite: [restart/a.yaml, /b.yaml]\n");
+    assert_non_null(u);
+    assert_string_equal(u->about, "Two.");
+    assert_int_equal(u->n, 2);
+    size_t folder = (size_t)(strrchr(x.path, '/') + 1 - x.path);
+    assert_memory_equal(u->files[0], x.path, folder);
+    assert_string_equal(u->files[0] + folder, "restart/a.yaml");
+    assert_string_equal(u->files[1], "/b.yaml");
+    assert_null(u->files[2]);
+    suite_free(u);
+    scratch_drop(&x);
+}
+
+static void test_a_suite_in_this_folder_names_files_of_this_folder(void **state) {
+    (void)state;
+    struct diagnostics d = {0};
+    struct suite *u = suite_load("scenarios/smoke.yaml", &d);
+    assert_non_null(u);
+    assert_int_equal(u->n, 10);
+    for (size_t i = 0; i < u->n; i++) {
+        assert_true(str_starts(u->files[i], "scenarios/"));
+        assert_int_equal(access(u->files[i], R_OK), 0);
+    }
+    suite_free(u);
+    diagnostics_fini(&d);
+}
+
+/* One control run serves all only if they differ in nothing that it depends on. */
+static void test_the_scenarios_of_smoke_share_one_job(void **state) {
+    (void)state;
+    struct diagnostics d = {0};
+    struct suite *u = suite_load("scenarios/smoke.yaml", &d);
+    struct diagnostics of_first = {0};
+    struct scenario *first = scenario_load(u->files[0], NULL, &of_first);
+    for (size_t i = 1; i < u->n; i++) {
+        struct diagnostics one = {0};
+        struct scenario *s = scenario_load(u->files[i], NULL, &one);
+        diagnostics_fini(&one);
+        assert_non_null(s);
+        assert_int_equal(s->cluster.nodes, first->cluster.nodes);
+        assert_int_equal(s->job.min_nodes, first->job.min_nodes);
+        assert_int_equal(s->job.max_nodes, first->job.max_nodes);
+        assert_int_equal(s->job.max_restarts, first->job.max_restarts);
+        assert_int_equal(s->job.workers_per_node, first->job.workers_per_node);
+        assert_int_equal(s->job.run_n, first->job.run_n);
+        for (size_t j = 0; j < s->job.run_n; j++)
+            assert_string_equal(s->job.run[j], first->job.run[j]);
+        scenario_free(s);
+    }
+    scenario_free(first);
+    diagnostics_fini(&of_first);
+    suite_free(u);
+    diagnostics_fini(&d);
+}
+
+static void test_what_is_no_suite_is_left_to_others(void **state) {
+    (void)state;
+    static const char *const none[] = {"job: {run: [a]}\n", "", "[a, b]\n", "{"};
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+        struct scratch x;
+        assert_null(load(&x, none[i]));
+        assert_int_equal(x.d.errors, 0);
+        scratch_drop(&x);
+    }
+    struct diagnostics d = {0};
+    assert_null(suite_load("no/such/file.yaml", &d));
+    assert_int_equal(d.errors, 0);
+}
+
+static void test_a_wrong_suite_says_what_is_wrong(void **state) {
+    (void)state;
+    static const char *const wrong[][2] = {
+        {"suite: []\n", "1:8: suite names no file; it must be a list of files\n"},
+        {"suite: a.yaml\n", "1:8: suite must be a list of files, not a single value\n"},
+        {"suite: [a.yaml]\nabout: [x]\n", "2:8: about must be a text; a list here makes a sweep, "
+                                          "which is not built yet\n"},
+        {"suite: [a.yaml]\nabut: x\n", "2:1: suite has no key \"abut\"; did you mean \"about\"?\n"},
+    };
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        struct scratch x;
+        struct buf got = {0};
+        assert_null(load(&x, wrong[i][0]));
+        scratch_messages(&x, &got);
+        assert_string_equal(buf_str(&got), wrong[i][1]);
+        buf_fini(&got);
+        scratch_drop(&x);
+    }
+}
+
+static void test_a_suite_is_no_scenario(void **state) {
+    (void)state;
+    struct scratch x;
+    struct buf got = {0};
+    scratch_load(&x, "suite: [a.yaml]\n");
+    assert_null(x.s);
+    scratch_messages(&x, &got);
+    assert_string_equal(buf_str(&got), "1:1: this is a suite, which names scenarios; run, plan and "
+                                       "lint take it, another suite does not\n");
+    buf_fini(&got);
+    scratch_drop(&x);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_files_are_looked_for_beside_the_suite),
+        cmocka_unit_test(test_a_suite_in_this_folder_names_files_of_this_folder),
+        cmocka_unit_test(test_the_scenarios_of_smoke_share_one_job),
+        cmocka_unit_test(test_what_is_no_suite_is_left_to_others),
+        cmocka_unit_test(test_a_wrong_suite_says_what_is_wrong),
+        cmocka_unit_test(test_a_suite_is_no_scenario),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
