@@ -110,6 +110,7 @@ install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
 	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
+	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs
 uninstall:

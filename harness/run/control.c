@@ -165,24 +165,23 @@ static void put_control(struct buf *out, const struct control *c) {
     buf_putc(out, '\n');
 }
 
-int control_keep(const char *dir, const struct history *h, const struct rounds *rs,
-                 struct control *ret, struct err *err) {
+void control_take(const struct history *h, const struct rounds *rs, struct control *ret) {
     const struct round *last = rounds_last_complete(rs);
     const struct worker *w = last ? round_rank(last, 0) : NULL;
-    struct control c = {.step_ns = w ? median_step_ns(h, w->pid) : 0};
-    str_copy(c.model, sizeof(c.model), w ? w->model : "");
-    str_copy(c.dir, sizeof(c.dir), dir);
+    *ret = (struct control){.step_ns = w ? median_step_ns(h, w->pid) : 0};
+    str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
-        str_copy(c.label, sizeof(c.label), json_get_string(r->fields, "label", ""));
+        str_copy(ret->label, sizeof(ret->label), json_get_string(r->fields, "label", ""));
+}
+
+int control_keep(const char *dir, const struct control *c, struct err *err) {
     struct buf text = {0};
     char path[600];
-    put_control(&text, &c);
+    put_control(&text, c);
     snprintf(path, sizeof(path), "%s/control.json", dir);
     int r = file_make_dirs(dir, 0777, err);
     if (r == 0)
         r = file_write_atomic(path, text.data, text.len, err);
     buf_fini(&text);
-    if (r == 0)
-        *ret = c;
     return r;
 }

@@ -17,7 +17,7 @@ int control_dir(const char *key, char *ret, size_t size, struct err *err);
 
 /* What an earlier run left there; -ENOENT: none. */
 int control_read(const char *dir, struct control *ret, struct err *err);
-/* Takes the result out of a history that was judged good, and keeps it in dir (atomically: two
- * harnesses may do it at once). */
-int control_keep(const char *dir, const struct history *h, const struct rounds *rs,
-                 struct control *ret, struct err *err);
+/* Takes the result out of a history that was judged good. */
+void control_take(const struct history *h, const struct rounds *rs, struct control *ret);
+/* Keeps it in dir, atomically: two harnesses may do it at once. */
+int control_keep(const char *dir, const struct control *c, struct err *err);

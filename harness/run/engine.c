@@ -108,6 +108,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
     if (e->spec->seen)
         e->spec->seen(e->spec->seen_arg, r);
     e->job_speaks |= r->source == SOURCE_JOB;
+    e->steps_seen |= record_is(r, "step");
     timeline_seen(e->timeline, r, from);
     limits_seen(e->limits, r);
     master_seen(e, r);
@@ -207,7 +208,7 @@ static void on_node_down(void *arg, struct node *n) {
     observer_drain(e->observer);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-down");
     json_put_string(w, "node", node_plan(n)->name);
-    json_put_string(w, "why", e->phase >= ENGINE_ENDING ? "end" : "killed");
+    json_put_string(w, "why", e->phase == ENGINE_DOWN ? "end" : "killed");
     engine_recorded(e);
     look_for_end(e);
     not_counting(e, n);
@@ -324,6 +325,7 @@ void engine_end(struct engine *e, const char *why) {
     if (e->phase >= ENGINE_ENDING)
         return;
     e->phase = ENGINE_ENDING;
+    e->end_why = why;
     timeline_finish(e->timeline);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "job-end");
     json_put_string(w, "why", why);

@@ -29,6 +29,8 @@ struct engine {
     enum engine_phase phase;
     int nodes_awaited; /* on at start and not up yet */
     bool store_ready;
+    const char *end_why; /* as in the job-end record; NULL: not yet */
+    bool steps_seen;
     bool job_speaks;   /* a worker has sent an event: steps are to be expected */
     int64_t steady_ns; /* 0: not yet */
     const struct node *

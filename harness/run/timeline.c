@@ -225,6 +225,20 @@ bool timeline_may_start_node(const struct timeline *t) {
     return false;
 }
 
+static const char *why_not(const struct act *a) {
+    const struct trigger *w = &a->action->when;
+    const struct engine *e = a->owner->engine;
+    if (e->end_why && !str_eq(e->end_why, "ended"))
+        return str_eq(e->end_why, "interrupted") ? "the run was interrupted before its time came"
+                                                 : "the run was stopped before its time came";
+    if (a->state == ACT_WAITING)
+        return "what it waited for did not come";
+    if (w->has_step && !e->steps_seen)
+        return "the job reported no steps: a trigger on a step needs a job that tells them "
+               "(scenarios/jobs/rankquake.h or rankquake.py); else use time:";
+    return "the job ended before its trigger came true";
+}
+
 void timeline_finish(struct timeline *t) {
     if (t->finished)
         return;
@@ -236,8 +250,7 @@ void timeline_finish(struct timeline *t) {
         loop_timer_off(a->within);
         bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough)
-            act_fail(a, a->state == ACT_WAITING ? "what it waited for did not come"
-                                                : "the job ended before its trigger came true");
+            act_fail(a, why_not(a));
         act_recover(a);
     }
 }

@@ -101,6 +101,7 @@ static const struct verb_option options[] = {
     {"--out", "DIR", "where run directories are made (default: runs)"},
     {"--format", "REPORT", "what is printed at the end (default: terminal); see list reports"},
     {"--keep", NULL, "keep the cluster's scratch directories"},
+    {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {0},
 };
@@ -125,6 +126,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->suite.format = format ? format : "terminal";
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.strict = arguments_value(a, "--strict");
+    q->suite.fresh = arguments_value(a, "--fresh");
     q->sets = arguments_all(a, "--set");
     q->suite.sets = (const char *const *)q->sets;
     for (const char **s = q->sets; *s; s++)

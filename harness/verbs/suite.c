@@ -112,11 +112,17 @@ static void on_seen(void *arg, const struct record *r) {
     live_record(arg, r);
 }
 
-static int execute(struct outcome_of_run *o, const struct run_spec *given, const char *title,
-                   struct err *err) {
+/* Where the run is shown while it happens: a report that a program reads has standard output for
+ * itself. */
+static FILE *stage_of(const struct suite_options *o) {
+    return str_eq(o->format, "terminal") ? stdout : stderr;
+}
+
+static int execute(struct outcome_of_run *o, const struct run_spec *given, FILE *stage,
+                   const char *title, struct err *err) {
     struct run_spec spec = *given;
     const struct scenario *s = spec.plan->scenario;
-    struct report_style style = report_style_of(stdout);
+    struct report_style style = report_style_of(stage);
     char path[4300];
     snprintf(path, sizeof(path), "%s/history.jsonl", o->dir);
     int r = write_inputs(spec.plan, o->dir, err);
@@ -125,9 +131,9 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given, const
     if (r < 0)
         return r;
     rounds_init(&o->rounds, !s->torchrun_semantics);
-    printf("%s\n", title);
-    fflush(stdout);
-    struct live *live = live_new(stdout, &style, title, steps_of(&s->job));
+    fprintf(stage, "%s\n", title);
+    fflush(stage);
+    struct live *live = live_new(stage, &style, title, steps_of(&s->job));
     spec.dir = o->dir;
     spec.seen = on_seen;
     spec.seen_arg = live;
@@ -141,6 +147,24 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given, const
     snprintf(path, sizeof(path), "%s/verdict.json", o->dir);
     int w = verdict_write(&o->verdict, path, r < 0 ? NULL : err);
     return r < 0 ? r : w;
+}
+
+/* ---- reports ---- */
+
+static int report(struct outcome_of_run *run, const struct plan *p, const char *dir,
+                  const struct suite_options *o, struct err *err) {
+    struct recorded_run recorded = {.dir = dir,
+                                    .scenario = p->scenario,
+                                    .history = &run->history,
+                                    .rounds = &run->rounds,
+                                    .verdict = &run->verdict};
+    if (!run->history.n)
+        return 0;
+    int r = reports_write(&recorded, err);
+    if (o)
+        r = report_print(report_find(o->format), &recorded, stdout, r < 0 ? NULL : err) < 0 ? -1
+                                                                                            : r;
+    return r;
 }
 
 /* ---- the control run ---- */
@@ -170,7 +194,47 @@ static void print_logs(const struct plan *p, const char *dir) {
     }
 }
 
-/* Runs the job undisturbed. Returns the exit code; 0 fills *ret. */
+/* What was read or tried is broken without any fault: for people the job's last words, for a
+ * program the reports in the run directory, and the one it asked for. */
+static void tell_broken(struct outcome_of_run *run, const struct plan *p, const char *dir,
+                        const struct suite_options *o, struct err *err) {
+    const struct finding *f = verdict_first(&run->verdict);
+    err_say(err, -EINVAL,
+            "the job failed undisturbed, so nothing can be learnt from disturbing it: %s; see %s",
+            f ? f->seen : "", run->dir);
+    run->verdict.exit_code = EXIT_BROKEN;
+    report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
+    print_logs(p, run->dir);
+}
+
+/* A cache that cannot be written costs time, not the run. */
+static void keep(const char *cache, struct outcome_of_run *run, struct control *ret) {
+    struct err err;
+    control_take(&run->history, &run->rounds, ret);
+    str_copy(ret->dir, sizeof(ret->dir), run->dir);
+    if (control_keep(cache, ret, &err) < 0)
+        fprintf(stderr,
+                "rankquake run: the control run's result is not kept and will be made again: %s; "
+                "set XDG_CACHE_HOME to a folder that can be written\n",
+                err.msg);
+}
+
+/* The undisturbed run, judged. A question that stays open here stays open in the disturbed run too,
+ * and is told there; only what failed ends it all. */
+static int control_outcome(struct outcome_of_run *run, const struct plan *p, const char *dir,
+                           const char *cache, const struct suite_options *o, struct control *ret,
+                           struct err *err) {
+    int code = run->verdict.exit_code;
+    if (code == EXIT_INTERRUPTED)
+        return code;
+    if (code != EXIT_PASS && code != EXIT_INCONCLUSIVE) {
+        tell_broken(run, p, dir, o, err);
+        return EXIT_BROKEN;
+    }
+    keep(cache, run, ret);
+    return EXIT_PASS;
+}
+
 static int run_control(const struct plan *p, const struct suite_options *o, const char *dir,
                        const char *cache, struct control *ret, struct err *err) {
     struct scenario calm = control_scenario(p->scenario);
@@ -184,20 +248,8 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     int r = file_make_dirs(run->dir, 0777, err);
     struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
     if (r == 0)
-        r = execute(run, &spec, "control run, once: the job undisturbed", err);
-    int code = r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
-    if (code == EXIT_PASS && control_keep(cache, &run->history, &run->rounds, ret, err) < 0)
-        code = EXIT_BROKEN;
-    else if (code != EXIT_PASS && code != EXIT_INTERRUPTED) {
-        const struct finding *f = verdict_first(&run->verdict);
-        if (r == 0)
-            err_say(err, -EINVAL,
-                    "the job failed undisturbed, so nothing can be learnt from "
-                    "disturbing it: %s; see %s",
-                    f ? f->seen : "", run->dir);
-        print_logs(plan, run->dir);
-        code = EXIT_BROKEN;
-    }
+        r = execute(run, &spec, stage_of(o), "control run, once: the job undisturbed", err);
+    int code = r < 0 ? EXIT_BROKEN : control_outcome(run, plan, dir, cache, o, ret, err);
     outcome_fini(run);
     plan_free(plan);
     return code;
@@ -208,9 +260,10 @@ static int find_control(const struct plan *p, const struct suite_options *o, con
     char key[65], cache[4096];
     if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
         return EXIT_BROKEN;
-    if (control_read(cache, ret, NULL) == 0)
-        return EXIT_PASS;
-    return run_control(p, o, dir, cache, ret, err);
+    if (o->fresh || control_read(cache, ret, NULL) < 0)
+        return run_control(p, o, dir, cache, ret, err);
+    fprintf(stage_of(o), "control run: kept from an earlier time (--fresh makes it again)\n");
+    return EXIT_PASS;
 }
 
 /* ---- the whole ---- */
@@ -222,18 +275,9 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
         .plan = p, .bin = o->bin, .sets = o->sets, .keep = o->keep, .control = control};
     char title[300];
     snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name, (unsigned long long)p->seed);
-    int r = execute(run, &spec, title, err);
-    struct recorded_run recorded = {.dir = run->dir,
-                                    .scenario = p->scenario,
-                                    .history = &run->history,
-                                    .rounds = &run->rounds,
-                                    .verdict = &run->verdict};
-    struct err unwritten = {0};
-    if (run->history.n && (reports_write(&recorded, &unwritten) < 0 ||
-                           report_print(report_find(o->format), &recorded, stdout, &unwritten) < 0))
-        *err = r < 0 ? *err : unwritten;
-    if (unwritten.code && r == 0)
-        r = unwritten.code;
+    int r = execute(run, &spec, stage_of(o), title, err);
+    if (report(run, p, run->dir, o, r < 0 ? NULL : err) < 0 && r == 0)
+        r = -1;
     return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
 }
 
@@ -243,7 +287,8 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
         abort();
     struct control control = {0};
     int code = EXIT_BROKEN;
-    if (make_run_dir(p, o->out, run->dir, sizeof(run->dir), err) == 0)
+    if (make_run_dir(p, o->out, run->dir, sizeof(run->dir), err) == 0 &&
+        write_inputs(p, run->dir, err) == 0)
         code = find_control(p, o, run->dir, &control, err);
     if (code == EXIT_PASS)
         code = run_and_report(p, o, &control, run, err);

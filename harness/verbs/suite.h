@@ -10,6 +10,7 @@ struct suite_options {
     const char *bin;         /* the folder of our programs */
     const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
     bool keep, strict;
+    bool fresh; /* make the control run although its result is in the cache */
 };
 
 /* Runs one plan: control run (or its cached result), the run, verdict, reports. Prints what a

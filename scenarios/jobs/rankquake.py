@@ -1,0 +1,138 @@
+"""rankquake: lets a training script in Python tell RankQuake what it is doing. One file, nothing to install.
+
+    import rankquake
+
+    rq = rankquake.Client()                 # does nothing unless run under rankquake
+    rq.ready()
+    first = rq.resume(step, path)           # after a checkpoint was loaded; step 0, path "" otherwise
+    for step in range(step + 1, steps + 1):
+        loss = train(...)
+        rq.step(step, loss=loss, samples=len(batch))
+    rq.done(model_sha256)
+
+The protocol is that of rankquake.h, which explains it. Without RANKQUAKE_EVENTS in the environment nothing
+happens; when the harness dies the client goes silent and the job runs on. Nothing here prints or raises.
+Use one client per process, from one thread at a time; a forked child must make its own.
+
+SPDX-License-Identifier: Apache-2.0
+"""
+
+import array
+import json
+import mmap
+import os
+import socket
+import struct
+
+KINDS = ("ready", "first-collective", "step", "checkpoint-begin", "checkpoint-write", "checkpoint-commit",
+         "resume", "exit-barrier", "done", "region", "other", "worker-start", "exec-failed", "launcher")
+_PAGE = struct.Struct("=IIQQ")  # version, kinds, next_step, armed_seq
+_MESSAGE_MAX = 4096
+_OPEN_WAIT_S = 5
+
+
+class Client:
+    def __init__(self, path=None):
+        self._socket = self._page = None
+        self._pid, self._seq, self._lost = os.getpid(), 0, 0
+        path = path or os.environ.get("RANKQUAKE_EVENTS")
+        if path:
+            try:
+                self._open(path)
+            except (OSError, ValueError, struct.error):
+                self.close()
+
+    def _open(self, path):
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        self._socket.settimeout(_OPEN_WAIT_S)
+        self._socket.connect(path)
+        byte, control, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
+        fds = array.array("i")
+        for level, kind, data in control:
+            if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
+                fds.frombytes(data[:4])
+        if byte != b"P" or not fds:
+            raise ValueError("no page")
+        try:
+            self._page = mmap.mmap(fds[0], _PAGE.size, mmap.MAP_SHARED, mmap.PROT_READ)
+        finally:
+            os.close(fds[0])
+        if _PAGE.unpack_from(self._page)[0] != 1:
+            raise ValueError("another version")
+        self._socket.settimeout(None)
+
+    def close(self):
+        """Ends the connection; from here on the client is silent."""
+        if self._page:
+            self._page.close()
+        if self._socket:
+            self._socket.close()
+        self._socket = self._page = None
+
+    @property
+    def listening(self):
+        """True when an event would go somewhere."""
+        if self._socket and os.getpid() != self._pid:
+            self.close()  # the parent's: the harness takes its end for the parent's end
+        return self._socket is not None
+
+    def _armed(self, kind, step):
+        _, kinds, next_step, seq = _PAGE.unpack_from(self._page)
+        bit = KINDS.index(kind) if kind in KINDS else KINDS.index("other")
+        waits = kinds >> bit & 1 and (kind != "step" or step >= next_step)
+        return seq if waits else None
+
+    def event(self, kind, **fields):
+        """Sends an event. True: the harness held us for a while; False: just sent; None: not sent."""
+        if not self.listening:
+            return None
+        armed = self._armed(kind, fields.get("step") or 0)
+        self._seq += 1
+        message = {"v": 1, "seq": self._seq, "lost": self._lost, "kind": kind}
+        if armed is not None:
+            message["armed"] = armed
+        message.update(fields)
+        try:
+            data = json.dumps(message, default=str).encode()
+            if len(data) > _MESSAGE_MAX:
+                raise BlockingIOError
+            self._socket.send(data, 0 if armed is not None else socket.MSG_DONTWAIT)
+            if armed is not None and not self._socket.recv(1):
+                self.close()
+        except BlockingIOError:
+            self._lost += 1  # a slow harness must not hang the job; the loss is told with the next event
+            return None
+        except OSError:
+            self.close()
+            return None
+        return armed is not None
+
+    def ready(self):
+        return self.event("ready")
+
+    def first_collective(self):
+        return self.event("first-collective")
+
+    def step(self, step, loss=None, samples=None, shards=None):
+        """Update `step` (from 1) has been applied. samples and shards: what this process itself computed."""
+        told = {"loss": None if loss is None else float(loss), "samples": samples, "shards": shards}
+        return self.event("step", step=int(step), **{k: v for k, v in told.items() if v is not None})
+
+    def resume(self, step, path=""):
+        return self.event("resume", step=int(step), path=str(path))
+
+    def checkpoint_begin(self, step, path):
+        return self.event("checkpoint-begin", step=int(step), path=str(path))
+
+    def checkpoint_write(self, step, path):
+        """Its bytes are written, neither synced nor renamed."""
+        return self.event("checkpoint-write", step=int(step), path=str(path))
+
+    def checkpoint_commit(self, step, path):
+        return self.event("checkpoint-commit", step=int(step), path=str(path))
+
+    def exit_barrier(self):
+        return self.event("exit-barrier")
+
+    def done(self, model=""):
+        return self.event("done", model=str(model))

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# A script in Python that speaks through scenarios/jobs/rankquake.py is held at the step that a scenario
+# names, killed there, and goes on from its own checkpoint.
+set -u
+if ! command -v python3 >/dev/null; then
+    echo 'python3 is missing'
+    exit 77
+fi
+if [ ! -x "$BIN/rankquake" ]; then
+    echo "$BIN/rankquake is not there yet"
+    exit 77
+fi
+cat >"$TMPDIR/train.py" <<E2
+import os, sys
+sys.path.insert(0, "$PWD/scenarios/jobs")
+import rankquake
+
+state, steps = sys.argv[1], 40
+rq = rankquake.Client()
+rq.ready()
+step = int(open(state).read()) if os.path.exists(state) else 0
+rq.resume(step, state if step else "")
+for step in range(step + 1, steps + 1):
+    rq.step(step, loss=1 / step, samples=1)
+    if step % 10 == 0:
+        with open(state + ".new", "w") as f:
+            f.write(str(step))
+        os.rename(state + ".new", state)
+rq.done("0" * 64)
+E2
+cat >"$TMPDIR/python.yaml" <<E2
+scenario: python
+cluster: {nodes: 1}
+job:
+  nnodes: "1:1"
+  run: [python3, $TMPDIR/train.py, "{shared}/state"]
+timeline:
+  - {when: {step: 37}, fault: worker-kill, on: rank 0}
+expect: {restarts: 1, world_sizes: [1, 1], model: same-as-undisturbed}
+E2
+"$BIN/rankquake" run "$TMPDIR/python.yaml" --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1
+rc=$?
+[ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
+[ $rc = 0 ] || { cat "$TMPDIR/said"; exit 1; }
+history=$(echo "$TMPDIR"/out/*/history.jsonl)
+# Held at 37, so 38 was never reached in the first round; the second went on from 30.
+first=$(grep -n '"kind":"fault-in-force"' "$history" | cut -d: -f1)
+head -n "$first" "$history" | grep -q '"kind":"step".*"step":38[,}]' && { echo 'step 38 was begun before the kill'; exit 1; }
+tail -n "+$first" "$history" | grep -q '"kind":"resume".*"step":30[,}]' || { echo 'it did not resume from 30'; exit 1; }
