@@ -77,6 +77,7 @@ static bool explain_check(const char *name) {
         [CLASS_EXPECT] = "judged when the scenario asks for it",
         [CLASS_FAULTS] = "did the faults take effect",
         [CLASS_HARNESS] = "is the harness healthy",
+        [CLASS_CLEANUP] = "has the harness left something behind",
     };
     const struct check *c = check_find(name);
     if (!c)
@@ -87,7 +88,7 @@ static bool explain_check(const char *name) {
     for (int s = 0; s < SOURCE_N; s++)
         if (c->sources & 1u << s)
             printf(" %s", source_name((enum source)s));
-    putchar('\n');
+    puts(c->sources ? "" : " what the harness itself did");
     return true;
 }
 
