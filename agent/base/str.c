@@ -81,33 +81,36 @@ char **str_split(struct arena *a, const char *s, char sep, size_t *ret_n) {
     return v;
 }
 
-/* Levenshtein on short words; words over 40 characters never match. */
+enum { WORD_MAX = 40 };
+
+static size_t least_of(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
+/* How many letters were put in, left out, mistaken or swapped with their neighbour; longer words
+ * never match. */
 static size_t distance(const char *a, const char *b) {
-    enum { MAX = 40 };
-    size_t n = strlen(a), m = strlen(b), row[MAX + 1];
-    if (n > MAX || m > MAX)
-        return MAX;
+    size_t n = strlen(a), m = strlen(b), d[WORD_MAX + 1][WORD_MAX + 1];
+    if (n > WORD_MAX || m > WORD_MAX)
+        return WORD_MAX;
+    for (size_t i = 0; i <= n; i++)
+        d[i][0] = i;
     for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
+        d[0][j] = j;
+    for (size_t i = 1; i <= n; i++)
         for (size_t j = 1; j <= m; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
+            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            best = least_of(best, least_of(d[i - 1][j], d[i][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = least_of(best, d[i - 2][j - 2] + 1);
+            d[i][j] = best;
         }
-    }
-    return row[m];
+    return d[n][m];
 }
 
 const char *str_nearest(const char *s, const char *const *names) {
     const char *best = NULL;
-    size_t least = strlen(s) / 3 + 2;
+    size_t n = strlen(s), least = (n < 5 ? 1 : n < 9 ? 2 : n / 3) + 1; /* one in a short word */
     for (; *names; names++) {
         size_t d = distance(s, *names);
         if (d < least) {

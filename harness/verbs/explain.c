@@ -3,6 +3,7 @@
 #include "harness/checks/check.h"
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
+#include "reports/report.h"
 
 #include <string.h>
 
@@ -100,27 +101,56 @@ static bool explain_verb(const char *name) {
     return true;
 }
 
-/* Of all that can be explained, what resembles the name; NULL: nothing does. */
-static const char *nearest(const char *name) {
-    const char *near = verb_nearest(name);
-    for (size_t i = 0; !near && sections[i]; i++)
-        near = section_nearest(sections[i], name);
-    for (size_t i = 0; !near && faults[i]; i++)
-        near = str_nearest(name, (const char *const[]){faults[i]->name, NULL});
-    for (size_t i = 0; !near && checks[i]; i++)
-        near = str_nearest(name, (const char *const[]){checks[i]->name, NULL});
-    return near;
+static bool explain_report(const char *name) {
+    const struct report *r = report_find(name);
+    if (!r)
+        return false;
+    printf("%s: %s\n", r->name, r->summary);
+    if (r->file)
+        printf("  written into every run directory as %s\n", r->file);
+    printf("  rankquake report DIR --to %s prints it\n", r->name);
+    return true;
+}
+
+enum { NAMES_MAX = 1000 };
+
+static void add(const char **names, size_t *n, const char *name) {
+    if (*n < NAMES_MAX)
+        names[(*n)++] = name;
+}
+
+/* Of all that can be explained, what resembles the name most; NULL: nothing does. */
+static const char *nearest(struct arena *a, const char *name) {
+    const char **names = arena_array(a, const char *, NAMES_MAX + 1);
+    size_t n = 0;
+    for (size_t i = 0; faults[i]; i++)
+        add(names, &n, faults[i]->name);
+    for (size_t i = 0; sections[i]; i++)
+        for (const struct key *k = sections[i]->keys; k->name; k++) {
+            add(names, &n, k->name);
+            add(names, &n, arena_printf(a, "%s.%s", sections[i]->name, k->name));
+        }
+    for (size_t i = 0; checks[i]; i++)
+        add(names, &n, checks[i]->name);
+    for (size_t i = 0; reports[i]; i++)
+        add(names, &n, reports[i]->name);
+    for (size_t i = 0; verbs[i]; i++)
+        if (verbs[i]->summary)
+            add(names, &n, verbs[i]->name);
+    return str_nearest(name, names);
 }
 
 static int explain(int argc, char **argv) {
     if (argc != 2)
-        return verb_usage_error(&verb_explain, "which name?");
+        return verb_usage_error(&verb_explain, argc < 2 ? "which name?" : "one name at a time");
     const char *name = argv[1];
     bool found = explain_key(name);
     found |= explain_fault(name);
     found |= explain_check(name);
+    found |= explain_report(name);
     found |= explain_verb(name);
-    const char *near = found ? NULL : nearest(name);
+    struct arena arena = {0};
+    const char *near = found ? NULL : nearest(&arena, name);
     if (!found && near)
         fprintf(stderr, "rankquake explain: nothing is called \"%s\"; did you mean \"%s\"?\n", name,
                 near);
@@ -129,6 +159,7 @@ static int explain(int argc, char **argv) {
                 "rankquake explain: nothing is called \"%s\"; rankquake list shows what "
                 "there is\n",
                 name);
+    arena_fini(&arena);
     return found ? EXIT_PASS : EXIT_USAGE_ERROR;
 }
 

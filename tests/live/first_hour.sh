@@ -70,7 +70,7 @@ run 'a step that is never reached' 2 'it fired 0 times: the job ended before its
 grep -qF 'inconclusive: fired' "$dir/said" || fail 'a step that is never reached: fired does not decide'
 run 'a fault that comes when all is over' 2 'the job ended before its trigger came true' $good \
     --set 'timeline=[{id: kill, when: {time: 100s}, fault: worker-kill, on: rank 0}]'
-run 'a wrong expectation' 1 '✗ restarts 1 in round 2' $good --set expect.restarts=0
+run 'a wrong expectation' 1 'restarts 1 in round 2' $good --set expect.restarts=0
 
 # ---- where it is written ----
 echo a file >"$dir/file"

@@ -71,6 +71,10 @@ static void test_the_nearest_word_is_near(void **state) {
     assert_string_equal(str_nearest("nodekill", words), "node-kill");
     assert_string_equal(str_nearest("worker-kil", words), "worker-kill");
     assert_null(str_nearest("partition", words));
+    static const char *const shorts[] = {"for", "ranks", "start", NULL};
+    assert_null(str_nearest("tour", shorts));
+    assert_null(str_nearest("random", shorts));
+    assert_string_equal(str_nearest("strat", shorts), "start");
 }
 
 static void test_text_is_cut_at_every_separator(void **state) {
