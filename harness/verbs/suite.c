@@ -262,7 +262,7 @@ static int find_control(const struct plan *p, const struct suite_options *o, con
         return EXIT_BROKEN;
     if (o->fresh || control_read(cache, ret, NULL) < 0)
         return run_control(p, o, dir, cache, ret, err);
-    fprintf(stage_of(o), "control run: kept from an earlier time (--fresh makes it again)\n");
+    fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");
     return EXIT_PASS;
 }
 
