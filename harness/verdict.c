@@ -104,6 +104,17 @@ static void say_where(struct finding *f, const struct history *h) {
         snprintf(f->where + at, sizeof(f->where) - at, "; logs/%s", node);
 }
 
+/* Of a run that was broken off only a broken invariant is a finding: what was not seen, was not
+ * seen because nobody waited for it. */
+static void forgive(struct finding *f) {
+    bool broken =
+        f->class == CLASS_INVARIANT || f->class == CLASS_CLEANUP || f->class == CLASS_HARNESS;
+    if (f->status == FINDING_FAIL ? broken : f->status != FINDING_UNKNOWN)
+        return;
+    *f = (struct finding){.check = f->check, .class = f->class};
+    finding_skip(f, "the run was interrupted before this could be seen");
+}
+
 /* A check sees nothing of the sources that it did not name. */
 static void judge_one(struct finding *f, const struct check *c, const struct trial *whole) {
     struct history h;
@@ -126,6 +137,8 @@ void verdict_judge(struct verdict *v, const struct trial *t) {
     for (size_t i = 0; checks[i]; i++) {
         assert(v->n < sizeof(v->v) / sizeof(*v->v));
         judge_one(&v->v[v->n++], checks[i], t);
+        if (history_newest(t->history, SOURCE_HARNESS, "interrupted"))
+            forgive(&v->v[v->n - 1]);
     }
     v->exit_code = verdict_exit_code(v, t->history);
 }

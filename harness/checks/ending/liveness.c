@@ -4,6 +4,10 @@
 
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *limit = history_newest(t->history, SOURCE_HARNESS, "limit");
+    if (!limit && history_newest(t->history, SOURCE_HARNESS, "interrupted")) {
+        finding_skip(f, "the run was interrupted before it came to an end");
+        return;
+    }
     if (!limit) {
         finding_pass(f, "the job kept going and came to an end");
         return;
