@@ -100,8 +100,10 @@ int presence_read(const char *dir, struct arena *a, struct presence *ret, struct
 }
 
 void presence_remove(const char *dir) {
-    char path[4300];
+    char path[4300], beside[4320];
     path_of(dir, path);
+    snprintf(beside, sizeof(beside), "%s.tmp", path);
+    unlink(beside);
     unlink(path);
 }
 

@@ -11,43 +11,7 @@ scenario=scenarios/membership/node-powered-off.yaml
 out=$TMPDIR/out
 bad=0
 
-# Every process of a run carries the run directory or our programs' folder in its command line or is a
-# descendant in the run's session; a mark in the environment finds them all.
-export RANKQUAKE_TEST_MARK=killed-$$-$RANDOM
-marked() {
-    grep -lsa "RANKQUAKE_TEST_MARK=$RANKQUAKE_TEST_MARK" /proc/[0-9]*/environ 2>/dev/null |
-        cut -d/ -f3 | grep -vxE "$$|$BASHPID" | while read -r pid; do
-        exe=$(readlink "/proc/$pid/exe") || continue
-        case $exe in "$BIN"/* | */ranktrain | */rankprobe | */rankrun | */rankquake) echo "$pid $exe" ;; esac
-    done
-}
-# The namespaces that processes of the run live in, and whether any process still lives in one of them.
-spaces=()
-note_spaces() {
-    local own pid exe
-    own=$(readlink /proc/self/ns/net)
-    mapfile -t spaces < <(marked | while read -r pid exe; do readlink "/proc/$pid/ns/net"; done |
-        grep -vxF "$own" | sort -u)
-    [ ${#spaces[@]} -gt 0 ] || { echo 'no namespaces were seen while it ran'; return 1; }
-}
-inhabited() {
-    local space
-    for space in ${spaces[@]+"${spaces[@]}"}; do
-        for p in /proc/[0-9]*/ns/net; do [ "$(readlink "$p" 2>/dev/null)" = "$space" ] && echo "$space $p"; done
-    done
-}
-# Waits for a condition that the kernel brings about; 10 s at most.
-nothing_left() {
-    local end=$((SECONDS + 10)) left
-    while left=$(marked) && [ -n "$left" ]; do
-        [ $SECONDS -lt $end ] || { echo "still there: $left"; return 1; }
-        read -rt 0.05 <> <(:) || :
-    done
-    left=$(inhabited)
-    [ -z "$left" ] || { echo "still inhabited: $left"; return 1; }
-    ! grep -F "$out" /proc/self/mountinfo || { echo "a mount is left"; return 1; }
-    [ -z "$(ls -d /sys/fs/cgroup/unified/*rank* /dev/shm/*rank* 2>/dev/null)" ] || { echo "cgroups or shared memory left"; return 1; }
-}
+. tests/live/traces.bash
 
 # Starts a run in the background and waits until its live output shows $1.
 start_until() { # PATTERN
