@@ -13,6 +13,7 @@
     X(doctor)                                                                                      \
     X(enter)                                                                                       \
     X(explain)                                                                                     \
+    X(halt)                                                                                        \
     X(help)                                                                                        \
     X(judge)                                                                                       \
     X(lint)                                                                                        \

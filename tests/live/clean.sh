@@ -59,6 +59,7 @@ kill -KILL $harness
 cat <&7 >/dev/null
 exec 7<&-
 wait $harness 2>/dev/null
+says 0 'does not run any more' 'halt after the end' "$BIN/rankquake" halt "$run"
 says 64 'does not run any more' 'enter after the end' "$BIN/rankquake" enter "$run" n0 -- true
 says 0 "^would remove $run/scratch, left by harness $harness, which is dead$" 'clean --dry-run' \
     "$BIN/rankquake" clean "$dir/out" --dry-run
@@ -67,6 +68,21 @@ says 0 "^removed $run/scratch, left by harness $harness" 'clean' "$BIN/rankquake
 [ ! -e "$run/scratch" ] || fail 'clean left the scratch'
 [ -s "$run/history.jsonl" ] || fail 'clean took the history'
 says 0 '^nothing to clean$' 'clean again' "$BIN/rankquake" clean "$dir/out"
+
+# Ended from elsewhere: in order, with a report.
+"$BIN/rankquake" run "$dir/s.yaml" --set 'job.env.WAIT="1000"' --out "$dir/halted" >"$dir/live" 2>&1 &
+harness=$!
+exec 7<"$dir/live"
+while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
+run=$(echo "$dir"/halted/*)
+says 0 "^ended $run" 'halt' "$BIN/rankquake" halt "$run"
+cat <&7 >/dev/null
+exec 7<&-
+wait $harness
+rc=$?
+[ $rc = 130 ] || fail "halted: exit $rc, wanted 130"
+[ -n "$(find "$run" -name verdict.json)" ] || fail 'halted: no report was written'
+says 0 '^nothing to clean$' 'clean after halt' "$BIN/rankquake" clean "$dir/halted"
 
 # A process that outlived its harness is ended, one that only has its number is not.
 sleep 1000 &
