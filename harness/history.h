@@ -19,7 +19,7 @@
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
- *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}
+ *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             lag {max_ns, window_ns}   the loop was late by up to max_ns in the window_ns before t

@@ -104,6 +104,11 @@ static void tell_harness(struct live *l, const struct record *r) {
         say(l, INK_BAD, "%s did not fire: %s", record_text(r, "id"), record_text(r, "why"));
     else if (record_is(r, "limit"))
         say(l, INK_BAD, "limits.%s has passed, the job is stopped", record_text(r, "name"));
+    else if (record_is(r, "kept"))
+        say(l, INK_STRONG,
+            "the cluster stays up until you press Enter; to look into a node: "
+            "rankquake enter %s n0",
+            record_text(r, "dir"));
     else if (record_is(r, "interrupted"))
         say(l, INK_BAD, "interrupted, taking everything down");
     buf_fini(&where);

@@ -289,13 +289,18 @@ static void on_counters(void *arg, struct node *n, const struct wire_counters *c
     hang_counters(e, n, c);
 }
 
+void engine_take_down(struct engine *e) {
+    e->phase = ENGINE_DOWN;
+    cluster_down(e->cluster);
+}
+
 static void on_counted(void *arg) {
     struct engine *e = arg;
     if (e->phase != ENGINE_ENDING)
         return;
-    e->phase = ENGINE_DOWN;
     loop_timer_off(e->end_timer);
-    cluster_down(e->cluster);
+    if (!pause_begin(e))
+        engine_take_down(e);
 }
 
 static void on_down(void *arg, const char *const *left) {
@@ -348,6 +353,7 @@ static void on_signal(void *arg, int signo) {
         engine_recorded(e);
         engine_end(e, "interrupted");
     }
+    pause_end(e);
 }
 
 /* How late the loop is served: a budget is not judged in a window in which the harness was slow. */
@@ -442,6 +448,7 @@ static void engine_close(struct engine *e) {
     limits_free(e->limits);
     loop_source_free(e->end_timer);
     loop_source_free(e->lag_timer);
+    loop_source_free(e->pause);
     for (size_t i = 0; i < 3; i++)
         loop_source_free(e->signals[i]);
     loop_free(e->loop);

@@ -40,8 +40,9 @@ struct engine {
     size_t rounds_read; /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];
     int64_t lag_due_ns, lag_max_ns, lag_window_ns;
-    bool looked_at;     /* what hangs has been written down in hang/ */
-    struct err failure; /* code != 0: the harness broke */
+    struct loop_source *pause; /* the job has ended, somebody looks at the cluster; NULL: no */
+    bool looked_at;            /* what hangs has been written down in hang/ */
+    struct err failure;        /* code != 0: the harness broke */
 };
 
 struct json_writer *engine_record(struct engine *e, enum source s, const char *kind);
@@ -49,6 +50,7 @@ void engine_recorded(struct engine *e);
 /* Ends the job: why is ended | limit | interrupted | error. Safe to call again. */
 void engine_end(struct engine *e, const char *why);
 void engine_fail(struct engine *e, const struct err *err);
+void engine_take_down(struct engine *e); /* once it has ended and everything is counted */
 /* The agent of a node that has been switched on. */
 int engine_run_program(struct engine *e, struct node *n, struct err *err);
 
@@ -84,3 +86,7 @@ void hang_counters(struct engine *e, struct node *n, const struct wire_counters 
 /* presence.c: tells in the run directory who lives there, and that nobody does any more. */
 void presence_note(struct engine *e);
 void presence_end(struct engine *e);
+
+/* pause.c: true while the cluster is to stay up. Its end takes the cluster down. */
+bool pause_begin(struct engine *e);
+void pause_end(struct engine *e);
