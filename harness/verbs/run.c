@@ -246,7 +246,7 @@ static const char *const *options_of(struct request *q) {
     size_t sets = 0, n = 0;
     while (q->sets[sets])
         sets++;
-    const char **v = arena_array(&q->arena, const char *, 2 * sets + 7);
+    const char **v = arena_array(&q->arena, const char *, 2 * sets + 8);
     v[n++] = "--out";
     v[n++] = q->suite.out;
     v[n++] = "--format";
@@ -255,6 +255,8 @@ static const char *const *options_of(struct request *q) {
         v[n++] = "--keep";
     if (q->suite.strict)
         v[n++] = "--strict";
+    if (q->suite.fresh)
+        v[n++] = "--fresh";
     for (size_t i = 0; i < sets; i++) {
         v[n++] = "--set";
         v[n++] = q->sets[i];
