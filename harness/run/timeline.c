@@ -225,9 +225,16 @@ bool timeline_may_start_node(const struct timeline *t) {
     return false;
 }
 
+static int64_t last_step(const struct rounds *rs) {
+    int64_t last = 0;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        last = rs->workers[i]->last_step > last ? rs->workers[i]->last_step : last;
+    return last;
+}
+
 static const char *why_not(const struct act *a) {
     const struct trigger *w = &a->action->when;
-    const struct engine *e = a->owner->engine;
+    struct engine *e = a->owner->engine;
     if (e->end_why && !str_eq(e->end_why, "ended"))
         return str_eq(e->end_why, "interrupted") ? "the run was interrupted before its time came"
                                                  : "the run was stopped before its time came";
@@ -236,6 +243,9 @@ static const char *why_not(const struct act *a) {
     if (w->has_step && !e->steps_seen)
         return "the job reported no steps: a trigger on a step needs a job that tells them "
                "(scenarios/jobs/rankquake.h or rankquake.py); else use time:";
+    if (w->has_step && last_step(e->rec.rounds) < w->step)
+        return arena_printf(&e->arena, "the job ended after step %lld, step %lld never came",
+                            (long long)last_step(e->rec.rounds), (long long)w->step);
     return "the job ended before its trigger came true";
 }
 

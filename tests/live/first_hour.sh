@@ -66,7 +66,7 @@ run 'a program that is not there' 64 'there is no program "trian.py"' $good --se
 run 'an option that the job does not know' 3 'the job failed undisturbed' $good --set 'job.run=[ranktrain, --stepps=5]'
 
 # ---- the run ----
-run 'a step that is never reached' 2 'it fired 0 times: the job ended before its trigger came true' $good --set timeline.0.when.step=5000
+run 'a step that is never reached' 2 'step 5000 never came' $good --set timeline.0.when.step=5000
 grep -qF 'inconclusive: fired' "$dir/said" || fail 'a step that is never reached: fired does not decide'
 run 'a fault that comes when all is over' 2 'the job ended before its trigger came true' $good \
     --set 'timeline=[{id: kill, when: {time: 100s}, fault: worker-kill, on: rank 0}]'
