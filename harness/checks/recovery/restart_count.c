@@ -26,16 +26,63 @@ static bool hits_member(const struct incident *i, const struct round *r) {
     return false;
 }
 
+/* How long a node may be silent before the others give it up, by the profile of the job; 0: the
+ * scenario sets times of its own. */
+static int64_t suspect_ns(const struct job_spec *job) {
+    int64_t ns = 6000000000;
+    for (size_t k = 0; k < job->rdzv_conf_n; k++) {
+        const struct pair *c = &job->rdzv_conf[k];
+        if (str_eq(c->key, "profile") && str_eq(c->value, "fast"))
+            ns = 800000000;
+        else if (str_eq(c->key, "suspect") || str_eq(c->key, "fence") || str_eq(c->key, "hb"))
+            return 0;
+    }
+    return ns;
+}
+
+/* A cut of one node from all others, the store too. */
+static bool isolates(const struct scenario *s, const struct incident *i) {
+    if (!str_eq(i->fault, "net-partition") || i->targets_n != 1)
+        return false;
+    for (size_t k = 0; k < s->timeline_n; k++)
+        if (str_eq(s->timeline[k].id, i->id) && s->timeline[k].with_n)
+            return false; /* of some planes, or between groups: who lost the store? */
+    return true;
+}
+
+/* A member that was cut off until the next round began without it, or for longer than it may be
+ * silent, has been given up or fenced: the round lost it, as if it had died. A shorter cut may have
+ * gone unnoticed. */
+static bool cut_away(const struct trial *t, const struct incident *i, const struct round *q) {
+    if (!isolates(t->scenario, i) || !i->evidence_seq)
+        return false;
+    int64_t suspect = suspect_ns(&t->scenario->job);
+    bool healed = i->recovered && i->recovered_ns < q->first_start_ns;
+    int64_t lasted = (healed ? i->recovered_ns : q->first_start_ns) - i->t0_ns;
+    return (!healed && !round_on_node(q, i->targets[0].node)) || (suspect && lasted >= suspect);
+}
+
+/* One that was not in the round before, and is back since it was healed. */
+static bool came_back(const struct trial *t, const struct incident *i, const struct round *p,
+                      const struct round *q) {
+    return i->recovered && i->recovered_ns >= p->first_start_ns &&
+           i->recovered_ns <= q->first_start_ns && isolates(t->scenario, i) &&
+           !round_on_node(p, i->targets[0].node) && round_on_node(q, i->targets[0].node);
+}
+
 static struct causes causes_of(const struct trial *t, const struct round *p,
                                const struct round *q) {
     struct causes c = {0};
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
+        if (i->in_force && came_back(t, i, p, q))
+            keep_first(&c.join, i);
         if (!i->in_force || i->t0_ns < p->first_start_ns || i->t0_ns > q->first_start_ns)
             continue;
         const char *what = i->targets_n ? i->targets[0].what : "";
         bool member = hits_member(i, p);
-        if (i->ends_node && member && i->evidence_ns && i->evidence_ns <= q->first_start_ns)
+        bool ended = i->ends_node && i->evidence_ns && i->evidence_ns <= q->first_start_ns;
+        if (member && (ended || cut_away(t, i, q)))
             keep_first(&c.node, i);
         else if (!i->ends_node && str_eq(what, "worker") && member && i->evidence_seq)
             keep_first(&c.worker, i);
@@ -139,10 +186,13 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_restart_count = {
     .name = "restart_count",
     .summary = "the restart count rises by one for a worker's failure and not otherwise",
-    .text = "The restart count is the job's budget: TORCHELASTIC_RESTART_COUNT starts at 0, rises "
-            "by one for each round that failed by its workers, stays where a node was lost, left "
-            "or came, and never goes back. Judged by what the workers were given and what the "
-            "faults did.",
+    .text =
+        "The restart count is the job's budget: TORCHELASTIC_RESTART_COUNT starts at 0, rises "
+        "by one for each round that failed by its workers, stays where a node was lost, left "
+        "or came, and never goes back. A node that was cut off for longer than it may be silent is "
+        "lost; a shorter cut may cost one or none. Judged by what the workers were given and what "
+        "the "
+        "faults did.",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
     .judge = judge,

@@ -110,6 +110,7 @@ static const struct action planted_kill = {
 static const struct action planted_dark = {
     .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
 static const char *const planted_run[] = {"ranktrain", "--checkpoint-every=2", NULL};
+static const struct pair planted_conf[] = {{.key = "profile", .value = "fast"}};
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
@@ -124,6 +125,8 @@ static inline struct scenario planted_scenario(const char *name) {
                 .workers_per_node = killed ? 2 : 1,
                 .max_restarts = 3,
                 .launcher = "rankrun",
+                .rdzv_conf = planted_conf,
+                .rdzv_conf_n = 1,
                 .run = planted_run,
                 .run_n = 2,
                 .checkpoint_dir = "{shared}/ckpt"},
