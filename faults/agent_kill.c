@@ -8,6 +8,11 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
     return r ? r : target_wait_end(t, err);
 }
 
+static int status(const struct fault_args *a) {
+    (void)a;
+    return SIGKILL;
+}
+
 const struct fault fault_agent_kill = {
     .name = "agent-kill",
     .summary = "a node's launcher dies at once; its workers are orphans, the node lives on",
@@ -19,5 +24,6 @@ const struct fault fault_agent_kill = {
     .undo = "nothing to undo: the agent stays dead",
     .blast = "the workers of that node must end too; the other nodes go on without it",
     .example = "{when: {step: 20}, fault: agent-kill, on: n1}",
+    .status = status,
     .inject = inject,
 };

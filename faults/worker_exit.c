@@ -4,6 +4,7 @@
 #include "faults/mechanism/seize.h"
 
 #include <errno.h>
+#include <sys/wait.h>
 
 /* Returns the code, or -EINVAL. */
 static int check(const struct fault_args *a, struct err *err) {
@@ -12,6 +13,11 @@ static int check(const struct fault_args *a, struct err *err) {
     if (!str_to_i64(text, 0, 255, &code))
         return err_say(err, -EINVAL, "code: %s is none; write one from 0 to 255", text);
     return (int)code;
+}
+
+static int status(const struct fault_args *a) {
+    int code = check(a, NULL);
+    return code < 0 ? -1 : W_EXITCODE(code, 0);
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
@@ -37,5 +43,6 @@ const struct fault fault_worker_exit = {
     .blast = "every worker of the job: the launcher restarts them all, from the last checkpoint",
     .example = "{when: {step: 20}, fault: worker-exit, with: {code: 3}, on: rank 1}",
     .check = check,
+    .status = status,
     .inject = inject,
 };

@@ -14,6 +14,10 @@ static int check(const struct fault_args *a, struct err *err) {
     return signo;
 }
 
+static int status(const struct fault_args *a) {
+    return check(a, NULL) == SIGKILL ? SIGKILL : -1;
+}
+
 /* With another signal than SIGKILL the worker may go on, or clean up for as long as it likes: then
  * the fault is in force when the signal is delivered. */
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
@@ -35,5 +39,6 @@ const struct fault fault_worker_kill = {
     .blast = "every worker of the job: the launcher restarts them all, from the last checkpoint",
     .example = "{when: {step: 20}, fault: worker-kill, on: rank 1}",
     .check = check,
+    .status = status,
     .inject = inject,
 };

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 /* What shows that a fault was felt: the kernel's word about a process, or the wire's counters. */
 
@@ -165,15 +166,26 @@ void evidence_look(struct act *a) {
 
 /* ---- what the records tell ---- */
 
+/* Whether it ended as one does whom this fault has ended; nobody may know how it ended. */
+static bool ended_so(const struct plan_action *pa, const struct record *r) {
+    int status = pa->fault->status ? pa->fault->status(&pa->args) : -1;
+    if (status < 0 || json_get_bool(r->fields, "unknown", false))
+        return true;
+    if (WIFSIGNALED(status))
+        return json_get_i64(r->fields, "signal", 0) == WTERMSIG(status);
+    return json_get_i64(r->fields, "code", -1) == WEXITSTATUS(status);
+}
+
 /* The record of a process that ended, or started, as this fault on this target wants it. */
-static bool shows(const struct bound *b, const struct fault *f, const struct record *r) {
+static bool shows(const struct bound *b, const struct plan_action *pa, const struct record *r) {
+    const struct fault *f = pa->fault;
     const char *node = node_plan(b->node)->name;
     if (f->evidence == EVIDENCE_AGENT_START)
         return record_is(r, "agent-start") && str_eq(r->node, node);
     if (b->target.kind == TARGET_NODE || b->target.kind == TARGET_STORE)
         return record_is(r, "node-down") && str_eq(r->node, node);
     bool exit = record_is(r, "worker-exit") || record_is(r, "agent-exit");
-    return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid;
+    return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid && ended_so(pa, r);
 }
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
@@ -185,7 +197,7 @@ static bool learn(struct act *a, struct bound *b, const struct record *r) {
         b->dropped_out = json_get_i64(r->fields, "dropped_out", 0);
         return true;
     }
-    if (b->exit_ns || !shows(b, a->plan->fault, r))
+    if (b->exit_ns || !shows(b, a->plan, r))
         return false;
     b->exit_ns = r->t_ns;
     return true;

@@ -126,6 +126,40 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     stage_free(s);
 }
 
+static int by_signal_9(const struct fault_args *a) {
+    (void)a;
+    return 9;
+}
+
+static int by_code_3(const struct fault_args *a) {
+    (void)a;
+    return 3 << 8;
+}
+
+static void test_an_end_of_another_kind_is_no_evidence(void **state) {
+    (void)state;
+    const struct fault kill_9 = {.name = "kill",
+                                 .targets = TARGET_WORKER,
+                                 .where = FAULT_IN_NODE,
+                                 .evidence = EVIDENCE_TARGET_EXIT,
+                                 .status = by_signal_9};
+    struct fault exit_3 = kill_9;
+    exit_3.status = by_code_3;
+    for (int i = 0; i < 2; i++) {
+        struct stage *s = stage_new();
+        struct action *a = stage_add(s, "k", i ? &exit_3 : &kill_9);
+        at_step(a, 5);
+        aim_at(a, "n1", 0);
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 101, 5);
+        timeline_answer(s->engine.timeline, injected_token, NULL);
+        end_worker(s, 101); /* by signal 9 */
+        assert_int_equal(count_records(s, "fault-evidence", "k"), i ? 0 : 1);
+        stage_free(s);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_round_fires_anew_in_every_round),
@@ -135,6 +169,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_start_is_before_the_worker_of_that_round_runs),
         cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+        cmocka_unit_test(test_an_end_of_another_kind_is_no_evidence),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
