@@ -24,23 +24,28 @@ static int by_name(const void *a, const void *b) {
     return d ? d : x->local_rank - y->local_rank;
 }
 
-static const struct worker *current_rank(const struct engine *e, int rank) {
-    const struct round *r = rounds_last_complete(e->rec.rounds);
-    return r ? round_rank(r, rank) : NULL;
+/* Of the newest complete round. A worker of it that is dead is replaced by that of the round which
+ * begins, as soon as there is one; its node is still the node of that rank. */
+static const struct worker *current_rank(struct engine *e, const struct target_spec *on) {
+    const struct rounds *rs = e->rec.rounds;
+    const struct round *r = rounds_last_complete(rs);
+    const struct worker *w = r ? round_rank(r, on->rank) : NULL;
+    if (w && (on->node_of_rank || lives(e, w)))
+        return w;
+    return rs->n ? round_rank(rs->v[rs->n - 1], on->rank) : NULL;
 }
 
 /* The node a target names, NULL when it names none. */
-static const char *named_node(const struct engine *e, const struct target_spec *on) {
+static const char *named_node(struct engine *e, const struct target_spec *on) {
     if (on->pick == PICK_NAMED)
         return on->node;
-    const struct worker *w = on->pick == PICK_RANK ? current_rank(e, on->rank) : NULL;
+    const struct worker *w = on->pick == PICK_RANK ? current_rank(e, on) : NULL;
     return w ? w->node : NULL;
 }
 
-static bool worker_matches(const struct engine *e, const struct target_spec *on,
-                           const struct worker *w) {
+static bool worker_matches(struct engine *e, const struct target_spec *on, const struct worker *w) {
     if (on->pick == PICK_RANK && !on->node_of_rank)
-        return w == current_rank(e, on->rank);
+        return w == current_rank(e, on);
     if (on->pick == PICK_RANK || on->pick == PICK_NAMED) {
         const char *node = named_node(e, on);
         bool whole = on->node_of_rank || on->pick == PICK_RANK || on->local_rank < 0;

@@ -187,6 +187,7 @@ void stage_free(struct stage *s) {
 void start_round(struct stage *s, int round, int world) {
     for (int rank = 0; rank < world; rank++) {
         char port[16], rank_text[16], world_text[16];
+        struct client c = {0};
         snprintf(port, sizeof(port), "%d", 20000 + round);
         snprintf(rank_text, sizeof(rank_text), "%d", rank);
         snprintf(world_text, sizeof(world_text), "%d", world);
@@ -200,7 +201,7 @@ void start_round(struct stage *s, int round, int world) {
         json_put_string(w, "MASTER_ADDR", "n0");
         json_put_string(w, "MASTER_PORT", port);
         json_end_object(w);
-        engine_recorded(&s->engine);
+        recorder_end(&s->engine.rec, &c);
     }
 }
 

@@ -1,4 +1,5 @@
 /* Rounds and phases as triggers, and what counts as evidence that a fault was felt. */
+#include "harness/run/timeline.h"
 #include "tests/harness/run/stage.h"
 
 static void test_each_round_fires_anew_in_every_round(void **state) {
@@ -70,13 +71,16 @@ static void test_start_is_before_the_worker_of_that_round_runs(void **state) {
     struct stage *s = stage_new();
     struct action *a = stage_add(s, "k", &kill_worker);
     in_phase(a, "start", 2);
-    aim_at(a, "n1", 0);
+    a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANK, .rank = 1};
     stage_begin(s);
     start_round(s, 1, 3);
     assert_int_equal(injected_n, 0);
     assert_int_equal(s->observer.kinds, 1u << RANKQUAKE_WORKER_START);
-    start_round(s, 2, 2);
-    assert_int_equal(injected_n, 0); /* nobody was there to be held */
+    for (int rank = 0; rank < 3; rank++)
+        end_worker(s, 100 + rank);
+    start_round(s, 2, 3);
+    assert_int_equal(injected_n, 1);
+    assert_int_equal(s->engine.timeline->acts[0].bound[0].target.pid, 201);
     stage_free(s);
 }
 
