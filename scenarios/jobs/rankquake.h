@@ -286,38 +286,70 @@ static inline void rankquake_hold_(struct rankquake *q) {
         rankquake_close(q);
 }
 
-static inline int rankquake_vsend_(struct rankquake *q, const char *name, uint64_t step,
-                                   const char *fields, va_list ap)
-    __attribute__((format(printf, 4, 0)));
-static inline int rankquake_vsend_(struct rankquake *q, const char *name, uint64_t step,
-                                   const char *fields, va_list ap) {
-    char text[RANKQUAKE_MESSAGE_MAX + 1];
+/* Text put together by hand: printf would take longer than the socket does. */
+static inline char *rankquake_put_(char *p, const char *s) {
+    while (*s)
+        *p++ = *s++;
+    return p;
+}
+
+static inline char *rankquake_put_u64_(char *p, uint64_t v) {
+    char digits[20];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + v % 10);
+    while (v /= 10);
+    while (n)
+        *p++ = digits[--n];
+    return p;
+}
+
+static inline int rankquake_send_(struct rankquake *q, const char *name, uint64_t step,
+                                  const char *fields, size_t n) {
+    char text[RANKQUAKE_MESSAGE_MAX + 1], *p = text;
     uint64_t armed_seq = 0;
     if (!rankquake_usable_(q))
         return -1;
     int armed = rankquake_armed_(q, rankquake_kind_of(name), step, &armed_seq);
-    int len = snprintf(text, sizeof(text), "{\"v\":1,\"seq\":%llu,\"lost\":%llu,\"kind\":\"%s\"",
-                       (unsigned long long)++q->seq, (unsigned long long)q->lost, name);
-    if (armed && len < RANKQUAKE_MESSAGE_MAX)
-        len += snprintf(text + len, sizeof(text) - (size_t)len, ",\"armed\":%llu",
-                        (unsigned long long)armed_seq);
-    if (fields && *fields && len < RANKQUAKE_MESSAGE_MAX) {
-        text[len] = ',';
-        int n = vsnprintf(text + len + 1, sizeof(text) - (size_t)len - 1, fields, ap);
-        len += n < 0 ? RANKQUAKE_MESSAGE_MAX : n ? n + 1 : 0;
-    }
-    if (len >= RANKQUAKE_MESSAGE_MAX) {
+    q->seq++;
+    if (n + strlen(name) + 128 > RANKQUAKE_MESSAGE_MAX) {
         q->lost++;
         return -1;
     }
-    text[len++] = '}';
-    if (rankquake_deliver_(q, text, (size_t)len, armed)) {
+    p = rankquake_put_u64_(rankquake_put_(p, "{\"v\":1,\"seq\":"), q->seq);
+    p = rankquake_put_u64_(rankquake_put_(p, ",\"lost\":"), q->lost);
+    p = rankquake_put_(rankquake_put_(rankquake_put_(p, ",\"kind\":\""), name), "\"");
+    if (armed)
+        p = rankquake_put_u64_(rankquake_put_(p, ",\"armed\":"), armed_seq);
+    if (n) {
+        *p++ = ',';
+        memcpy(p, fields, n);
+        p += n;
+    }
+    *p++ = '}';
+    if (rankquake_deliver_(q, text, (size_t)(p - text), armed)) {
         q->lost++;
         return -1;
     }
     if (armed)
         rankquake_hold_(q);
     return armed;
+}
+
+static inline int rankquake_vsend_(struct rankquake *q, const char *name, const char *fields,
+                                   va_list ap) __attribute__((format(printf, 3, 0)));
+static inline int rankquake_vsend_(struct rankquake *q, const char *name, const char *fields,
+                                   va_list ap) {
+    char text[RANKQUAKE_MESSAGE_MAX];
+    if (!rankquake_usable_(q))
+        return -1;
+    int n = vsnprintf(text, sizeof(text), fields, ap);
+    if (n < 0 || n >= (int)sizeof(text)) { /* too long: half an event would be a lie */
+        q->seq++;
+        q->lost++;
+        return -1;
+    }
+    return rankquake_send_(q, name, 0, text, (size_t)n);
 }
 
 /* Sends an event of any kind. fields is a printf format that makes the inside of a JSON object,
@@ -331,7 +363,7 @@ static inline int rankquake_event_named(struct rankquake *q, const char *name, c
                                         ...) {
     va_list ap;
     va_start(ap, fields);
-    int r = rankquake_vsend_(q, name, 0, fields, ap);
+    int r = rankquake_vsend_(q, name, fields, ap);
     va_end(ap);
     return r;
 }
@@ -343,18 +375,7 @@ static inline int rankquake_event(struct rankquake *q, enum rankquake_kind kind,
                                   ...) {
     va_list ap;
     va_start(ap, fields);
-    int r = rankquake_vsend_(q, rankquake_kind_name((int)kind), 0, fields, ap);
-    va_end(ap);
-    return r;
-}
-
-static inline int rankquake_event_at_step_(struct rankquake *q, uint64_t step, const char *fields,
-                                           ...) __attribute__((format(printf, 3, 4)));
-static inline int rankquake_event_at_step_(struct rankquake *q, uint64_t step, const char *fields,
-                                           ...) {
-    va_list ap;
-    va_start(ap, fields);
-    int r = rankquake_vsend_(q, "step", step, fields, ap);
+    int r = rankquake_vsend_(q, rankquake_kind_name((int)kind), fields, ap);
     va_end(ap);
     return r;
 }
@@ -384,15 +405,28 @@ static inline char *rankquake_quote(char *dst, size_t size, const char *s) {
     return dst;
 }
 
-/* A JSON number whatever the locale's decimal point is; null for what JSON cannot say. */
-static inline void rankquake_number_(char dst[40], double v) {
+/* A JSON number whatever the locale's decimal point is; null for what JSON cannot say. Nine
+ * decimals for the common sizes, nine digits else. */
+static inline char *rankquake_put_double_(char *p, double v) {
+    double size = v < 0 ? -v : v;
     if (v != v || v - v != 0)
-        v = 0, snprintf(dst, 40, "null");
-    else
-        snprintf(dst, 40, "%.9g", v);
-    for (char *p = dst; *p; p++)
-        if (*p == ',')
-            *p = '.';
+        return rankquake_put_(p, "null");
+    if (size != 0 && (size < 1e-4 || size >= 1e9)) {
+        char *end = p + snprintf(p, 32, "%.9g", v);
+        for (; p < end; p++)
+            if (*p == ',')
+                *p = '.';
+        return end;
+    }
+    uint64_t parts = (uint64_t)(size * 1e9 + 0.5), decimals = parts % 1000000000;
+    if (v < 0)
+        *p++ = '-';
+    p = rankquake_put_u64_(p, parts / 1000000000);
+    if (decimals)
+        *p++ = '.';
+    for (uint64_t unit = 100000000; decimals; decimals %= unit, unit /= 10)
+        *p++ = (char)('0' + decimals / unit);
+    return p;
 }
 
 static inline int rankquake_ready(struct rankquake *q) {
@@ -407,23 +441,25 @@ static inline int rankquake_first_collective(struct rankquake *q) {
  * itself computed for it; shards may be NULL. */
 static inline int rankquake_step(struct rankquake *q, uint64_t step, double loss, uint64_t samples,
                                  const int *shards, size_t n_shards) {
-    char list[2048], number[40];
-    size_t n = 0;
+    char fields[RANKQUAKE_MESSAGE_MAX], *p = fields, *end = fields + sizeof(fields);
     if (!rankquake_listening(q))
         return -1;
-    list[0] = 0;
+    p = rankquake_put_u64_(rankquake_put_(p, "\"step\":"), step);
+    p = rankquake_put_double_(rankquake_put_(p, ",\"loss\":"), loss);
+    p = rankquake_put_u64_(rankquake_put_(p, ",\"samples\":"), samples);
+    p = rankquake_put_(p, ",\"shards\":[");
     for (size_t i = 0; i < n_shards; i++) {
-        if (n + 16 > sizeof(list)) { /* half a ledger would be a lie */
+        if (end - p < 16) { /* half a ledger would be a lie */
             q->seq++;
             q->lost++;
             return -1;
         }
-        n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%d", i ? "," : "", shards[i]);
+        if (i)
+            *p++ = ',';
+        p = rankquake_put_u64_(p, (uint64_t)shards[i]);
     }
-    rankquake_number_(number, loss);
-    return rankquake_event_at_step_(
-        q, step, "\"step\":%llu,\"loss\":%s,\"samples\":%llu,\"shards\":[%s]",
-        (unsigned long long)step, number, (unsigned long long)samples, list);
+    *p++ = ']';
+    return rankquake_send_(q, "step", step, fields, (size_t)(p - fields));
 }
 
 static inline int rankquake_at_path_(struct rankquake *q, enum rankquake_kind kind, uint64_t step,
