@@ -10,6 +10,7 @@ struct verb_option {
 
 struct verb {
     const char *name, *usage, *summary;
+    const char *example; /* what may be typed after "rankquake"; tried by tests/live/explain.sh */
     const struct verb_option *options;  /* ended by {0} */
     int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
 };

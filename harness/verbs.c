@@ -39,6 +39,8 @@ void verb_print_help(const struct verb *v, FILE *out) {
                  o->value ? o->value : "");
         fprintf(out, "  %-22s %s\n", left, o->text);
     }
+    if (v->example)
+        fprintf(out, "\nexample: rankquake %s\n", v->example);
 }
 
 void verbs_print_help(FILE *out) {

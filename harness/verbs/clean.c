@@ -256,6 +256,7 @@ const struct verb verb_clean = {
     .name = "clean",
     .usage = "clean [DIR...] [--dry-run] [--kept]",
     .summary = "undo what a killed harness left behind; a run that goes on is never touched",
+    .example = "clean --dry-run",
     .options =
         (const struct verb_option[]){
             {"--dry-run", NULL, "say what would be removed, and remove nothing"},

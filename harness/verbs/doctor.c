@@ -86,6 +86,7 @@ const struct verb verb_doctor = {
     .name = "doctor",
     .usage = "doctor [--etcd HOST:PORT]",
     .summary = "what this host can do and what it cannot, each with the reason and the mend",
+    .example = "doctor",
     .options =
         (const struct verb_option[]){
             {"--etcd", "HOST:PORT", "look at this store, too: does it forget its history?"}, {0}},

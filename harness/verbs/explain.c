@@ -167,5 +167,6 @@ const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
     .summary = "what a fault, a check, a key of a scenario (job, job.run) or a verb means",
+    .example = "explain worker-kill",
     .main = explain,
 };

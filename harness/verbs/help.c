@@ -16,5 +16,6 @@ const struct verb verb_help = {
     .name = "help",
     .usage = "help [VERB]",
     .summary = "what the verbs are, and how one is used",
+    .example = "help run",
     .main = help,
 };

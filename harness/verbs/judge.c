@@ -48,6 +48,7 @@ const struct verb verb_judge = {
     .name = "judge",
     .usage = "judge DIR",
     .summary = "judge a recorded run again, offline, and write its reports anew",
+    .example = "judge runs/tour-1-20260105-093000",
     .options = (const struct verb_option[]){{0}},
     .main = judge,
 };

@@ -53,6 +53,7 @@ const struct verb verb_lint = {
     .name = "lint",
     .usage = "lint FILE... [--set KEY=VALUE]",
     .summary = "validate scenarios: every error with its place, all at once",
+    .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
     .options =
         (const struct verb_option[]){
             {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"}, {0}},

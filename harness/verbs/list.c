@@ -87,5 +87,6 @@ const struct verb verb_list = {
     .name = "list",
     .usage = "list checks|faults|reports|scenarios",
     .summary = "what there is, printed from the tables",
+    .example = "list faults",
     .main = list,
 };

@@ -56,6 +56,7 @@ const struct verb verb_report = {
     .name = "report",
     .usage = "report DIR [--to REPORT]",
     .summary = "render a recorded run: for people, for programs, for a CI server",
+    .example = "report runs/tour-1-20260105-093000 --to junit",
     .options =
         (const struct verb_option[]){
             {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"}, {0}},

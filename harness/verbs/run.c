@@ -361,6 +361,7 @@ const struct verb verb_run = {
     .name = "run",
     .usage = "run FILE|DIR... [options]",
     .summary = "run scenarios: break the job as they say, judge what happened, report",
+    .example = "run scenarios/tour.yaml --seed 7",
     .options = options,
     .main = main_run,
 };

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Everything that has a name can be explained, and what explain gives as an example is accepted: faults
-# and keys by lint in a scenario, verbs by what they print of themselves.
+# by lint in a scenario, verbs by doing what they show.
+# deadline: 120 s
 set -u
 rq=$BIN/rankquake
 dir=$TMPDIR/explain
@@ -46,6 +47,35 @@ for verb in $verbs; do
     explained "$verb" "^usage: rankquake $verb"
     "$rq" "$verb" --help >"$dir/help" 2>&1
     tail -n "$(wc -l <"$dir/help")" "$dir/said" | cmp -s - "$dir/help" || fail "$verb --help says something else than explain"
+done
+
+# Every example of a verb is typed as it stands, with a run that is there in place of the one it names:
+# one that has ended, or for enter and halt one that goes on.
+rq=$(cd "$BIN" && pwd)/rankquake
+ln -s "$PWD/scenarios" "$dir/scenarios" && cd "$dir" || exit 1
+for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//' <<<"$verbs") enter halt; do
+    example=$("$rq" help "$verb" | sed -n 's/^example: rankquake //p')
+    [ -n "$example" ] || { fail "$verb has no example"; continue; }
+    if [ "$verb" = enter ]; then
+        cat >"$dir/waits.yaml" <<<'{scenario: waits, cluster: {nodes: 1, store: none}, job: {run: [sleep, "1000"]}}'
+        mkfifo "$dir/live"
+        "$rq" run "$dir/waits.yaml" --out "$dir/live-runs" >"$dir/live" 2>&1 &
+        exec 7<"$dir/live"
+        while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
+    fi
+    case $verb in
+    enter | halt) run=$(echo live-runs/*) ;;
+    *) run=$(echo runs/*) ;;
+    esac
+    read -ra words <<<"$(sed "s,runs/tour-[0-9-]*,$run," <<<"$example")"
+    "$rq" "${words[@]}" >"$dir/said" 2>&1
+    rc=$?
+    case $verb$rc in
+    *0 | doctor4) ;;
+    run4) tail -n 1 "$dir/said"; exit $((bad ? 1 : 77)) ;;
+    *) fail "rankquake $example: exit $rc: $(cat "$dir/said")" ;;
+    esac
+    [ "$verb" != halt ] || { cat <&7 >/dev/null; exec 7<&-; wait; }
 done
 
 "$rq" explain worker-kil >"$dir/said" 2>&1 && fail 'a name that nobody has was explained'
