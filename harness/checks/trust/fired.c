@@ -40,8 +40,18 @@ static bool healed(const struct trial *t, const struct action *a) {
     return false;
 }
 
+/* each-round: in every round that was complete. */
+static int times_wanted(const struct trial *t, const struct action *a) {
+    int rounds = 0;
+    if (a->times == TIMES_N)
+        return a->times_n > 0 ? a->times_n : 1;
+    for (size_t i = 0; i < t->rounds->n; i++)
+        rounds += t->rounds->v[i]->complete;
+    return rounds ? rounds : 1;
+}
+
 static bool judge_action(const struct trial *t, struct finding *f, const struct action *a) {
-    int n = 0, wanted = a->times == TIMES_N && a->times_n > 0 ? a->times_n : 1;
+    int n = 0, wanted = times_wanted(t, a);
     char expected[200];
     if (!a->fault) {
         if (healed(t, a))
@@ -59,8 +69,8 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
     }
     if (n >= wanted)
         return true;
-    snprintf(expected, sizeof(expected), "%s (%s) fires %d time%s", a->id, a->fault, wanted,
-             wanted == 1 ? "" : "s");
+    snprintf(expected, sizeof(expected), "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
+             wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
     finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",
                  why_not(t, a->id));
     return false;
@@ -86,6 +96,6 @@ const struct check check_fired = {
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
             "agent that started: never what the job or the launcher says.",
     .class = CLASS_FAULTS,
-    .sources = SOURCES(KERNEL) | SOURCES(WIRE),
+    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE),
     .judge = judge,
 };

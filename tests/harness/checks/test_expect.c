@@ -181,6 +181,19 @@ static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **s
     assert_found(ask("fired", &s, none), FINDING_PASS, "the timeline is empty");
 }
 
+static void test_a_fault_of_each_round_must_fire_in_every_complete_round(void **state) {
+    (void)state;
+    static const struct action each[] = {
+        {.id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_EACH_ROUND}};
+    static const struct edit one_round[] = {{"worker-start", "\"pid\":12", "", NULL}, {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.timeline = each;
+    struct finding f = ask("fired", &s, none);
+    assert_found(f, FINDING_FAIL, "it fired 1 time: its moment did not come");
+    assert_string_equal(f.expected, "kill (worker-kill) fires 2 times, once in each round");
+    assert_found(ask("fired", &s, one_round), FINDING_PASS, "1 of 1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
@@ -193,6 +206,7 @@ int main(void) {
         cmocka_unit_test(test_a_budget_of_time_may_be_for_one_fault),
         cmocka_unit_test(test_a_fault_that_ended_no_round_has_no_times),
         cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
+        cmocka_unit_test(test_a_fault_of_each_round_must_fire_in_every_complete_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
