@@ -1,0 +1,134 @@
+/* Who lives in a run directory, told and read again; what is not to be believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/run/presence.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char dir[300];
+
+static int make_dir(void **state) {
+    const char *tmp = getenv("TMPDIR");
+    (void)state;
+    snprintf(dir, sizeof(dir), "%s/presence-XXXXXX", tmp ? tmp : "/tmp");
+    return file_make_temp_dir(dir, NULL);
+}
+
+static int remove_dir(void **state) {
+    (void)state;
+    return file_remove_tree(dir, NULL);
+}
+
+static void test_what_is_told_is_read_again(void **state) {
+    struct arena a = {0};
+    struct presence told, read;
+    struct presence_process nodes[] = {{"n0", 17, 123456789012345}, {"store", 18, 3}};
+    (void)state;
+    presence_own(&told, true);
+    told.nodes = nodes;
+    told.nodes_n = 2;
+    assert_int_equal(presence_write(dir, &told, NULL), 0);
+    assert_int_equal(presence_read(dir, &a, &read, NULL), 0);
+    assert_string_equal(read.boot, told.boot);
+    assert_string_equal(read.space, told.space);
+    assert_true(read.keep);
+    assert_int_equal(read.harness.pid, getpid());
+    assert_int_equal(read.harness.start_ticks, told.harness.start_ticks);
+    assert_int_equal(read.nodes_n, 2);
+    assert_string_equal(read.nodes[0].name, "n0");
+    assert_int_equal(read.nodes[0].start_ticks, 123456789012345);
+    assert_string_equal(read.nodes[1].name, "store");
+    assert_int_equal(presence_state(&read), PRESENCE_LIVE);
+    arena_fini(&a);
+}
+
+static void test_nobody_lives_where_nothing_is_told(void **state) {
+    struct arena a = {0};
+    struct presence p;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(presence_read(dir, &a, &p, &err), -ENOENT);
+    presence_own(&p, false);
+    assert_int_equal(presence_write(dir, &p, NULL), 0);
+    presence_remove(dir);
+    assert_int_equal(presence_read(dir, &a, &p, &err), -ENOENT);
+    arena_fini(&a);
+}
+
+static void test_the_number_alone_is_nobody(void **state) {
+    struct presence p;
+    (void)state;
+    presence_own(&p, false);
+    assert_int_equal(presence_state(&p), PRESENCE_LIVE);
+    p.harness.start_ticks++;
+    assert_int_equal(presence_state(&p), PRESENCE_OVER);
+}
+
+static void test_nobody_survives_a_boot(void **state) {
+    struct presence p;
+    (void)state;
+    presence_own(&p, false);
+    p.boot[0] ^= 1;
+    assert_int_equal(presence_state(&p), PRESENCE_OVER);
+    assert_false(presence_lives(&p, &p.harness));
+}
+
+static void test_another_container_is_not_judged(void **state) {
+    struct presence p;
+    (void)state;
+    presence_own(&p, false);
+    str_copy(p.space, sizeof(p.space), "pid:[1]");
+    assert_int_equal(presence_state(&p), PRESENCE_ELSEWHERE);
+}
+
+/* Cut anywhere, or with any byte changed: refused with the path, or read as something whole. */
+static void test_a_damaged_note_is_refused(void **state) {
+    struct arena a = {0};
+    struct presence p;
+    struct buf good = {0};
+    char path[400];
+    (void)state;
+    presence_own(&p, false);
+    assert_int_equal(presence_write(dir, &p, NULL), 0);
+    snprintf(path, sizeof(path), "%s/presence.json", dir);
+    assert_int_equal(file_read(path, 1 << 16, &good, NULL), 0);
+    for (size_t i = 0; i + 2 < good.len; i++) {
+        struct err err = {0};
+        assert_int_equal(file_write(path, good.data, i, NULL), 0);
+        assert_int_equal(presence_read(dir, &a, &p, &err), -EBADMSG);
+        assert_non_null(strstr(err.msg, path));
+    }
+    for (size_t i = 0; i + 1 < good.len; i++) {
+        good.data[i] ^= 4;
+        assert_int_equal(file_write(path, good.data, good.len, NULL), 0);
+        if (presence_read(dir, &a, &p, NULL) == 0)
+            presence_state(&p);
+        good.data[i] ^= 4;
+    }
+    buf_fini(&good);
+    arena_fini(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_what_is_told_is_read_again, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(test_nobody_lives_where_nothing_is_told, make_dir,
+                                        remove_dir),
+        cmocka_unit_test(test_the_number_alone_is_nobody),
+        cmocka_unit_test(test_nobody_survives_a_boot),
+        cmocka_unit_test(test_another_container_is_not_judged),
+        cmocka_unit_test_setup_teardown(test_a_damaged_note_is_refused, make_dir, remove_dir),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

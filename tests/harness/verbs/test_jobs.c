@@ -1,0 +1,48 @@
+/* Which runs must be alone under --jobs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "harness/verbs/jobs.h"
+#include "tests/harness/scenario/scratch.h"
+
+static bool alone(const char *more) {
+    struct scratch x;
+    struct buf text = {0};
+    buf_printf(&text, "job: {run: [ls]}\n%s", more);
+    scratch_load(&x, buf_str(&text));
+    assert_non_null(x.s);
+    bool must = job_must_be_alone(x.s);
+    scratch_drop(&x);
+    buf_fini(&text);
+    return must;
+}
+
+static void test_where_times_are_judged_or_given_a_run_is_alone(void **state) {
+    (void)state;
+    assert_true(alone("timeline: [{when: {time: 2s}, fault: worker-kill, on: workers}]\n"));
+    assert_true(
+        alone("timeline: [{when: {step: 2, plus: 1s}, fault: worker-kill, on: workers}]\n"));
+    assert_true(alone("timeline: [{id: a, when: {step: 2}, fault: worker-kill, on: workers}]\n"
+                      "expect: {detect_within: {a: 2s}}\n"));
+    assert_true(alone("timeline: [{when: {step: 2}, fault: worker-kill, on: workers}]\n"
+                      "expect: {recover_within: 5s}\n"));
+}
+
+static void test_other_runs_go_side_by_side(void **state) {
+    (void)state;
+    assert_false(alone(""));
+    assert_false(alone("timeline: [{when: {step: 2}, fault: worker-kill, on: workers}]\n"
+                       "expect: {outcome: succeeded, restarts: 1}\n"
+                       "limits: {total: 10s}\n"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_where_times_are_judged_or_given_a_run_is_alone),
+        cmocka_unit_test(test_other_runs_go_side_by_side),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
