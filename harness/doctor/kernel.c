@@ -134,7 +134,8 @@ static void look_ptrace(const struct probe_given *given, struct probe_result *r)
 
 const struct probe probe_ptrace = {
     .name = "ptrace",
-    .gives = "worker-exit: making a worker end with a code of one's choice",
+    .gives = "making a worker end with a code of one's choice",
+    .fault = "worker-exit",
     .look = look_ptrace,
 };
 

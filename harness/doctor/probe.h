@@ -24,6 +24,7 @@ struct probe_given {
 struct probe {
     const char *name;
     const char *gives; /* what cannot be done without it */
+    const char *fault; /* that cannot be injected without it; NULL: none in particular */
     bool demo;         /* no scenario runs without it */
     void (*look)(const struct probe_given *given, struct probe_result *ret);
 };

@@ -83,7 +83,10 @@ void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     struct arena a = {0};
     int fd = connect_to(addr, port);
     if (fd < 0) {
-        buf_printf(out, "no connection: %s\n", strerror(errno));
+        if (errno == EINPROGRESS || errno == EAGAIN)
+            buf_printf(out, "no connection: no answer within %d s\n", ANSWER_S);
+        else
+            buf_printf(out, "no connection: %s\n", strerror(errno));
         return;
     }
     int r = ask(fd, &answer);
@@ -92,6 +95,8 @@ void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
         body ? json_parse(&a, body + 4, answer.len - (size_t)(body + 4 - answer.data), NULL) : NULL;
     if (j)
         put_keys(j, out);
+    else if (r == -EAGAIN)
+        buf_printf(out, "connected, but no whole answer within %d s\n", ANSWER_S);
     else if (r)
         buf_printf(out, "no whole answer: %s\n", strerror(-r));
     else

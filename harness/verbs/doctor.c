@@ -1,4 +1,5 @@
-#include "agent/base/str.h"
+#include "agent/base/buf.h"
+#include "faults/fault.h"
 #include "harness/doctor/probes.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
@@ -44,20 +45,51 @@ static void print_result(const struct probe *p, const struct probe_result *r, bo
     put_wrapped("mend:", r->mend);
 }
 
-/* Those that the demo needs, or the others. Returns how many lack what they look for. */
-static int examine(const struct probe_given *given, bool demo, bool unicode) {
-    int lacking = 0;
+struct examination {
+    const struct probe_given *given;
+    bool unicode;
+    int needed, others; /* that lack what they look for */
+    struct buf faults;  /* that cannot be injected */
+    size_t faults_n;
+};
+
+static void note_loss(struct examination *x, const struct probe *p) {
+    if (p->demo)
+        x->needed++;
+    else
+        x->others++;
+    if (p->fault) {
+        buf_printf(&x->faults, "%s%s", x->faults_n ? ", " : "", p->fault);
+        x->faults_n++;
+    }
+}
+
+/* Those that the demo needs, or the others. */
+static void examine(struct examination *x, bool demo) {
     puts(demo ? "needed by every scenario" : "\nfor some things");
     for (size_t i = 0; probes[i]; i++) {
         struct probe_result r;
         if (probes[i]->demo != demo)
             continue;
-        probe_try(probes[i], given, &r);
-        print_result(probes[i], &r, unicode);
+        probe_try(probes[i], x->given, &r);
+        print_result(probes[i], &r, x->unicode);
         fflush(stdout);
-        lacking += r.status == PROBE_LACKS;
+        if (r.status == PROBE_LACKS)
+            note_loss(x, probes[i]);
     }
-    return lacking;
+}
+
+static void print_faults(const struct examination *x) {
+    size_t all = 0;
+    while (faults[all])
+        all++;
+    if (x->needed)
+        printf("\nfaults: none of %zu can be injected here\n", all);
+    else if (x->faults_n)
+        printf("\nfaults: %zu of %zu can be injected here, not %s\n", all - x->faults_n, all,
+               buf_str(&x->faults));
+    else
+        printf("\nfaults: all %zu can be injected here\n", all);
 }
 
 static int doctor(int argc, char **argv) {
@@ -72,14 +104,17 @@ static int doctor(int argc, char **argv) {
     }
     struct probe_given given = {.etcd = arguments_value(&a, "--etcd")};
     struct report_style style = report_style_of(stdout);
-    int needed = examine(&given, true, style.unicode);
-    int others = examine(&given, false, style.unicode);
+    struct examination x = {.given = &given, .unicode = style.unicode};
+    examine(&x, true);
+    examine(&x, false);
+    print_faults(&x);
     arguments_fini(&a);
-    if (needed)
-        puts("\nno scenario can run on this host; what is marked above says why");
+    buf_fini(&x.faults);
+    if (x.needed)
+        puts("no scenario can run on this host; what is marked above says why");
     else
-        printf("\nthe demo can run here%s\n", others ? ", with what is marked above left out" : "");
-    return needed ? EXIT_SKIPPED : EXIT_PASS;
+        printf("the demo can run here%s\n", x.others ? ", with what is marked above left out" : "");
+    return x.needed ? EXIT_SKIPPED : EXIT_PASS;
 }
 
 const struct verb verb_doctor = {

@@ -30,6 +30,11 @@ if [ "$needed" = 0 ]; then
 else
     [ $rc = 4 ] && grep -q '^no scenario can run' "$dir/said" || fail "exit $rc where something is missing"
 fi
+# Every fault there is, less what is missed.
+faults=$("$BIN/rankquake" list faults | wc -l)
+if [ "$needed" = 0 ] && [ "$(answer ptrace)" = + ]; then
+    grep -q "^faults: all $faults can be injected here$" "$dir/said" || fail 'the faults are not counted'
+fi
 # It says of the namespaces what a run says of them.
 cat >"$dir/s.yaml" <<<'{cluster: {nodes: 1, store: none}, job: {run: ["true"]}}'
 "$BIN/rankquake" plan "$dir/s.yaml" >"$dir/plan" 2>&1
@@ -61,6 +66,7 @@ if unshare -Ur true 2>/dev/null; then
     for question in namespaces wire sockets; do
         [ "$(answer $question)" = x ] || fail "without network namespaces: $question works"
     done
+    grep -q "^faults: none of $faults can be injected" "$dir/said" || fail 'a fault without nodes'
     grep -q 'max_net_namespaces 0' "$dir/said" || fail 'the switch is not named'
 fi
 

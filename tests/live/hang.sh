@@ -49,6 +49,26 @@ for node in n0 n1; do
 done
 "$BIN/rankquake" judge "$dir"/out/* | grep -qE '^look at +.*/hang/$' || fail 'judged again, it does not name hang/'
 
+# A node that is cut off does not see the store, and the wire has counted what it dropped.
+cat >"$dir/cut.yaml" <<'END'
+scenario: cut-off
+cluster: {nodes: 2}
+job:
+  nnodes: "2:2"
+  rdzv_conf: {profile: fast}
+  run: [sh, -c, 'exec sleep 3']
+timeline:
+  - {when: {time: 300ms}, fault: net-partition, on: n1}
+limits: {total: 5s}
+END
+"$BIN/rankquake" run "$dir/cut.yaml" --out "$dir/cut" >"$dir/said" 2>&1
+rc=$?
+[ $rc = 1 ] || { fail "cut off: exit $rc, wanted 1"; cat "$dir/said"; }
+hang=$(echo "$dir"/cut/*/hang)
+wants "$hang/n1/store.txt" '^no connection: no answer within 2 s$'
+wants "$hang/n0/store.txt" '^/rankrun/.*/cur '
+wants "$hang/n1/wire.txt" '^from n1 .* [1-9][0-9]* dropped$'
+
 scenario 1 >"$dir/goes-on.yaml"
 "$BIN/rankquake" run "$dir/goes-on.yaml" --out "$dir/fine" >"$dir/said" 2>&1
 rc=$?
