@@ -1,0 +1,39 @@
+/* One probe, tried: spawn_probe works|lacks|dies|silent|moves. Prints its status and what was seen.
+ */
+#include "agent/base/str.h"
+#include "harness/doctor/probe.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *experiment;
+
+static void look(const struct probe_given *given, struct probe_result *r) {
+    puts("what a library prints is not for the user");
+    fflush(stdout);
+    probe_works(r, "it was given %s", given->etcd);
+    if (str_eq(experiment, "lacks"))
+        probe_lacks(r, "mend it", "it is broken");
+    if (str_eq(experiment, "dies"))
+        kill(getpid(), SIGKILL);
+    if (str_eq(experiment, "silent"))
+        _exit(0);
+    if (str_eq(experiment, "moves") && chdir("/") != 0)
+        probe_lacks(r, "", "it cannot move");
+}
+
+int main(int argc, char **argv) {
+    struct probe p = {.name = "p", .gives = "nothing", .look = look};
+    struct probe_given given = {.etcd = "here"};
+    struct probe_result r;
+    struct stat before, after;
+    experiment = argc == 2 ? argv[1] : "works";
+    int moved = stat(".", &before);
+    probe_try(&p, &given, &r);
+    moved |= stat(".", &after) || before.st_ino != after.st_ino;
+    printf("%s: %s; %s%s\n", r.status == PROBE_WORKS ? "works" : "lacks", r.seen, r.mend,
+           moved ? " (and it has moved us)" : "");
+    return 0;
+}
