@@ -99,6 +99,8 @@ static bool an_agent_runs(struct engine *e) {
 }
 
 static void look_for_end(struct engine *e) {
+    if (e->phase == ENGINE_RUNNING && e->outcome_seen)
+        timeline_heal_the_last(e->timeline);
     if (e->phase == ENGINE_RUNNING && !an_agent_runs(e) && !timeline_may_start_node(e->timeline))
         engine_end(e, "ended");
 }
@@ -190,19 +192,6 @@ static void on_node_up(void *arg, struct node *n) {
     start_job(e);
 }
 
-static void count_wire_when_all_counted(struct engine *e) {
-    if (e->phase == ENGINE_ENDING && !e->counting_n)
-        cluster_count(e->cluster);
-}
-
-/* A node is counted, or there is nothing left of it to count. */
-static void not_counting(struct engine *e, const struct node *n) {
-    for (size_t i = 0; i < e->counting_n; i++)
-        if (e->counting[i] == n)
-            e->counting[i] = e->counting[--e->counting_n];
-    count_wire_when_all_counted(e);
-}
-
 static void on_node_down(void *arg, struct node *n) {
     struct engine *e = arg;
     observer_drain(e->observer);
@@ -211,7 +200,7 @@ static void on_node_down(void *arg, struct node *n) {
     json_put_string(w, "why", e->phase == ENGINE_DOWN ? "end" : "killed");
     engine_recorded(e);
     look_for_end(e);
-    not_counting(e, n);
+    counting_done(e, n);
 }
 
 static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) {
@@ -228,6 +217,7 @@ static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) 
     record_program(e, n, "exit", pid, &status);
     if (!node_plan(n)->is_store && e->phase == ENGINE_RUNNING)
         e->counting[e->counting_n++] = n;
+    e->outcome_seen |= !node_plan(n)->is_store && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
     look_for_end(e);
 }
 
@@ -248,7 +238,7 @@ static void on_leftovers(void *arg, struct node *n, const struct json *found) {
     json_put_string(w, "node", node_plan(n)->name);
     json_each(it, found) json_put_tree(w, it->key, it);
     engine_recorded(e);
-    not_counting(e, n);
+    counting_done(e, n);
 }
 
 static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
@@ -262,45 +252,9 @@ static void on_injected(void *arg, struct node *n, uint64_t token, const char *e
     timeline_answer(e->timeline, token, error);
 }
 
-static void put_cuts(struct engine *e, struct json_writer *w, const struct wire_counters *c) {
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
-    json_object(w, "cut_to");
-    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
-        if (c->cut_to[i])
-            json_put_i64(w, node_plan(nodes[i])->name, (int64_t)c->cut_to[i]);
-    json_end_object(w);
-}
-
-static void on_counters(void *arg, struct node *n, const struct wire_counters *c) {
-    struct engine *e = arg;
-    struct json_writer *w = engine_record(e, SOURCE_WIRE, "wire");
-    json_put_string(w, "node", node_plan(n)->name);
-    json_put_i64(w, "frames_in", (int64_t)c->frames_in);
-    json_put_i64(w, "bytes_in", (int64_t)c->bytes_in);
-    json_put_i64(w, "frames_out", (int64_t)c->frames_out);
-    json_put_i64(w, "bytes_out", (int64_t)c->bytes_out);
-    json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
-    json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
-    json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
-    json_put_i64(w, "lost", (int64_t)c->lost);
-    put_cuts(e, w, c);
-    engine_recorded(e);
-    hang_counters(e, n, c);
-}
-
 void engine_take_down(struct engine *e) {
     e->phase = ENGINE_DOWN;
     cluster_down(e->cluster);
-}
-
-static void on_counted(void *arg) {
-    struct engine *e = arg;
-    if (e->phase != ENGINE_ENDING)
-        return;
-    loop_timer_off(e->end_timer);
-    if (!pause_begin(e))
-        engine_take_down(e);
 }
 
 static void on_down(void *arg, const char *const *left) {
@@ -323,7 +277,7 @@ static void on_failed(void *arg, const struct err *err) {
 
 static void on_end_timer(void *arg, int64_t now) {
     (void)now;
-    on_counted(arg); /* whoever has not answered by now will not */
+    counting_end(arg); /* whoever has not answered by now will not */
 }
 
 void engine_end(struct engine *e, const char *why) {
@@ -336,7 +290,7 @@ void engine_end(struct engine *e, const char *why) {
     json_put_string(w, "why", why);
     engine_recorded(e);
     loop_timer_at(e->end_timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
-    count_wire_when_all_counted(e);
+    counting_go_on(e);
 }
 
 void engine_fail(struct engine *e, const struct err *err) {
@@ -385,8 +339,8 @@ static const struct cluster_callbacks callbacks = {
     .leftovers = on_leftovers,
     .sockets = on_sockets,
     .injected = on_injected,
-    .counters = on_counters,
-    .counted = on_counted,
+    .counters = counting_counters,
+    .counted = counting_counted,
     .failed = on_failed,
     .down = on_down,
 };

@@ -36,6 +36,9 @@ struct engine {
     const struct node *
         *counting; /* nodes whose program has ended and whose leftovers are awaited */
     size_t counting_n;
+    bool outcome_seen;  /* an agent has ended with the job's outcome, 0 or 1 */
+    int counts;         /* of the wire, asked for and not answered */
+    bool last_count;    /* the one before the end has been asked for */
     int master_round;   /* the newest whose MASTER_PORT has been looked at */
     size_t rounds_read; /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];
@@ -62,6 +65,14 @@ void master_seen(struct engine *e, const struct record *r);
 void master_found(struct engine *e, const struct node *n, uint16_t port, int round,
                   const struct json *found);
 
+/* counting.c */
+void engine_count(struct engine *e); /* asks the wire for all its counters; they come as records */
+void counting_done(struct engine *e, const struct node *n); /* or there is nothing to count of it */
+void counting_go_on(struct engine *e);
+void counting_end(struct engine *e); /* nothing more is waited for */
+void counting_counters(void *arg, struct node *n, const struct wire_counters *c);
+void counting_counted(void *arg);
+
 /* timeline.c */
 struct timeline *timeline_new(struct engine *e);
 struct timeline *timeline_free(struct timeline *t);
@@ -70,6 +81,8 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
 void timeline_steady(struct timeline *t);
 void timeline_answer(struct timeline *t, uint64_t token, const char *error);
 bool timeline_may_start_node(const struct timeline *t); /* a node-start may still come */
+/* When all agents that still run are cut off from the store, only the end of that lets them end. */
+void timeline_heal_the_last(struct timeline *t);
 void timeline_finish(struct timeline *t); /* finally: notes what did not fire, ends what lasts */
 
 /* limits.c */

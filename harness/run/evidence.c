@@ -101,6 +101,25 @@ static int64_t fewest_frames(const struct links *l) {
     return fewest;
 }
 
+static int group_of(const struct act *a, const struct links *l, const char *node, bool store) {
+    struct node **nodes;
+    size_t n = cluster_nodes(a->owner->engine->cluster, &nodes);
+    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+        if (store ? node_plan(nodes[i])->is_store : str_eq(node_plan(nodes[i])->name, node))
+            return l->group[i];
+    return -1;
+}
+
+bool act_cuts_off(const struct act *a, const char *node) {
+    for (size_t i = 0; a->lasts && i < a->bound_n; i++) {
+        const struct links *l = a->bound[i].links;
+        int own = l ? group_of(a, l, node, false) : -1, stores = l ? group_of(a, l, "", true) : -1;
+        if (own >= 0 && stores >= 0 && own != stores)
+            return true;
+    }
+    return false;
+}
+
 /* ---- one firing ---- */
 
 static bool felt_by(const struct bound *b, const struct fault *f) {
@@ -151,7 +170,7 @@ void evidence_begin(struct act *a) {
         return;
     for (size_t i = 0; i < a->bound_n; i++)
         a->bound[i].links = links_new(a, &a->bound[i]);
-    cluster_count(a->owner->engine->cluster);
+    engine_count(a->owner->engine);
 }
 
 void evidence_look(struct act *a) {

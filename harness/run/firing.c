@@ -153,6 +153,8 @@ void act_let_go(struct act *a) {
 
 void act_fire(struct act *a) {
     struct engine *e = a->owner->engine;
+    a->round_base =
+        (int)e->rec.rounds->n; /* the next may begin before it is known to be in force */
     if (!a->plan->fault) {
         heal(a);
         return;
@@ -201,7 +203,7 @@ void act_recover(struct act *a) {
     loop_timer_off(a->until);
     evidence_look(a);
     if (a->plan->fault->evidence == EVIDENCE_LINKS_CUT)
-        cluster_count(a->owner->engine->cluster);
+        engine_count(a->owner->engine);
     struct err err = {0}, why;
     for (size_t i = 0; i < a->bound_n; i++) {
         int r = recover(a, &a->bound[i], &why);

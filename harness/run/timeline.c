@@ -104,7 +104,6 @@ static void open_gates(struct timeline *t) {
 
 void act_look_again(struct act *a) {
     bool more = a->action->times == TIMES_EACH_ROUND || a->fired < a->action->times_n;
-    a->round_base = (int)a->owner->engine->rec.rounds->n;
     set_state(a, more ? ACT_WAITING : ACT_DONE);
 }
 
@@ -247,6 +246,28 @@ static const char *why_not(const struct act *a) {
         return arena_printf(&e->arena, "the job ended after step %lld, step %lld never came",
                             (long long)last_step(e->rec.rounds), (long long)w->step);
     return "the job ended before its trigger came true";
+}
+
+static bool is_cut_off(const struct timeline *t, const struct node *n) {
+    for (size_t i = 0; i < t->n; i++)
+        if (act_cuts_off(&t->acts[i], node_plan(n)->name))
+            return true;
+    return false;
+}
+
+void timeline_heal_the_last(struct timeline *t) {
+    struct node **nodes;
+    size_t n = cluster_nodes(t->engine->cluster, &nodes), cut = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (node_plan(nodes[i])->is_store || !node_is_on(nodes[i]) || !node_program_pid(nodes[i]))
+            continue;
+        if (!is_cut_off(t, nodes[i]))
+            return;
+        cut++;
+    }
+    for (size_t i = 0; cut && i < t->n; i++)
+        if (t->acts[i].plan->fault && t->acts[i].plan->fault->evidence == EVIDENCE_LINKS_CUT)
+            act_recover(&t->acts[i]);
 }
 
 void timeline_finish(struct timeline *t) {

@@ -49,6 +49,7 @@ void act_let_go(struct act *a); /* of what it holds for its end */
 /* evidence.c */
 void evidence_begin(struct act *a); /* it is about to be brought in force */
 void evidence_look(struct act *a);  /* records that it was felt, when that can be seen now */
+bool act_cuts_off(const struct act *a, const char *node); /* from the store, as long as it lasts */
 void act_seen(struct act *a, const struct record *r);
 
 /* phases.c */

@@ -43,4 +43,7 @@ plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_sizes: [3, 3]
     '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 2200ms}'
 plays 'a hang that is over in time' '"fault-recovered","id":"h"' 'world_sizes: [3], restarts: 0' \
     '{id: h, when: {step: 17}, fault: worker-hang, on: n1, for: 500ms}'
+# What lasts to the end is felt, undone and counted, and the nodes are still searched for leftovers.
+plays 'a partition to the end' '"kind":"leftovers","node":"n0"' 'world_sizes: [3, 2], restarts: 0' \
+    '{id: p, when: {step: 17}, fault: net-partition, on: n2}'
 exit $failed

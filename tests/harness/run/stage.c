@@ -20,6 +20,9 @@ const struct plan_node *node_plan(const struct node *n) {
 bool node_is_on(const struct node *n) {
     return n->on;
 }
+pid_t node_program_pid(const struct node *n) {
+    return n->agent ? 500 + n->plan.index : 0;
+}
 void node_target(struct node *n, struct target *ret) {
     *ret = (struct target){.kind = TARGET_NODE, .pidfd = -1, .node = n};
     str_copy(ret->name, sizeof(ret->name), n->plan.name);
@@ -30,8 +33,8 @@ int node_agent_target(struct node *n, struct target *ret) {
     return n->agent ? 0 : -ESRCH;
 }
 int counts_asked;
-void cluster_count(struct cluster *c) {
-    (void)c;
+void engine_count(struct engine *e) {
+    (void)e;
     counts_asked++;
 }
 /* Whatever the text: n0 and n1 | n2. */

@@ -21,6 +21,22 @@ static void test_each_round_fires_anew_in_every_round(void **state) {
     stage_free(s);
 }
 
+static void test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_counts(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    at_step(a, 5);
+    a->times = TIMES_EACH_ROUND;
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 100, 5);
+    start_round(s, 2, 3);
+    timeline_answer(s->engine.timeline, injected_token, NULL);
+    assert_int_equal(say_step(s, 200, 5), 1);
+    assert_int_equal(injected_n, 2);
+    stage_free(s);
+}
+
 static void test_each_round_that_never_came_is_noted(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -167,6 +183,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_round_fires_anew_in_every_round),
+        cmocka_unit_test(test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_counts),
         cmocka_unit_test(test_each_round_that_never_came_is_noted),
         cmocka_unit_test(test_a_phase_of_a_round_is_the_target_agents_own),
         cmocka_unit_test(test_join_of_the_first_round_needs_no_worker),
