@@ -96,15 +96,17 @@ static void do_start(struct agent *a, const struct round_spec *r) {
 }
 
 /* The sentence of EXIT names rank, node and reason; this is what one needs to find its traces. */
-static void print_failure(const struct failure *f) {
-    char when[64] = "";
+static void print_failure(const struct failure *f, int64_t round, bool earlier) {
+    char when[64] = "", which[64] = "";
     time_t s = (time_t)(f->realtime_ns / 1000000000);
     struct tm tm;
     if (f->realtime_ns && gmtime_r(&s, &tm))
         strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
+    if (round)
+        snprintf(which, sizeof(which), " of round %lld", (long long)round);
     if (f->rank >= 0)
-        fprintf(stderr, "rankrun: first failure: node %s, rank %d, pid %lld%s\n", f->node, f->rank,
-                (long long)f->pid, when);
+        fprintf(stderr, "rankrun: first failure%s%s: node %s, rank %d, pid %lld%s\n", which,
+                earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
 }
 
 static void do_exit(struct agent *a, const struct action *act) {
@@ -116,8 +118,14 @@ static void do_exit(struct agent *a, const struct action *act) {
         fprintf(stderr, "rankrun: %s: %s\n", agent_store_place(a->store),
                 agent_store_trouble(a->store));
     if (act->exit.failure)
-        print_failure(act->exit.failure);
+        print_failure(act->exit.failure, act->exit.round, act->exit.earlier);
     loop_stop(a->loop);
+}
+
+static void print_store(const struct agent *a, const char *text, bool lost) {
+    const char *why = lost ? agent_store_trouble(a->store) : "";
+    fprintf(stderr, "rankrun: %s %s%s%s\n", agent_store_place(a->store), text, why[0] ? ": " : "",
+            why);
 }
 
 static int64_t request_timeout_ms(const struct agent *a) {
@@ -161,6 +169,9 @@ static void agent_do(struct agent *a, const struct action *act) {
         break;
     case ACTION_LOG:
         fprintf(stderr, "rankrun: %s\n", act->log);
+        break;
+    case ACTION_STORE:
+        print_store(a, act->store.text, act->store.lost);
         break;
     case ACTION_EXIT:
         do_exit(a, act);
@@ -309,18 +320,27 @@ static void catch_signals(struct agent *a) {
     signal(SIGPIPE, SIG_IGN);
 }
 
+static void tell_hosted(const struct agent *a) {
+    if (a->config.hosts_store)
+        fprintf(stderr,
+                "rankrun: serving %s for this job: the address is this host's and nothing listened "
+                "there\n",
+                agent_store_place(a->store));
+}
+
 static int set_up(struct agent *a, const struct options *o, struct err *err) {
-    int rc = agent_config_make(o, &a->arena, &a->config, err);
-    if (rc < 0)
-        return rc;
     a->loop = loop_new(err);
     if (!a->loop)
         return err->code;
+    int rc = agent_config_await(a->loop, o, &a->arena, &a->config, err);
+    if (rc < 0)
+        return rc;
     a->store = agent_store_new(a->loop, o, on_store_event, a, err);
     if (!a->store)
         return err->code;
     a->config.store_in_process = o->backend == BACKEND_IN_PROCESS;
     a->config.hosts_store = agent_store_is_hosted(a->store);
+    tell_hosted(a);
     a->core = rendezvous_new(&a->config, random_u64(), err);
     if (!a->core)
         return err->code;
@@ -342,9 +362,8 @@ static void tear_down(struct agent *a) {
         close(a->port_fd);
 }
 
-/* A name that is not known (yet), no way to it: the store cannot be reached. */
 static int exit_code_of(int rc) {
-    return rc == -EINVAL ? 64 : rc == -EHOSTUNREACH || rc == -ENETUNREACH ? 69 : 1;
+    return rc == -EINVAL ? 64 : agent_config_may_come(rc) ? 69 : 1;
 }
 
 int agent_run(const struct options *o, struct guard *g, struct err *err) {

@@ -2,9 +2,11 @@
 
 #include "agent/base/str.h"
 #include "agent/options.h"
+#include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +15,10 @@
 
 static int64_t ns_or(int64_t ms, int64_t absent_ns) {
     return ms < 0 ? absent_ns : ms * MS;
+}
+
+static int64_t join_timeout_ns(const struct options *o) {
+    return ns_or(o->rdzv.join_timeout_ms, 600 * S);
 }
 
 static int read_timing(const struct options *o, struct timing *ret, struct err *err) {
@@ -75,7 +81,7 @@ int agent_config_make(const struct options *o, struct arena *a, struct rendezvou
         .attempt = o->rdzv.attempt ? o->rdzv.attempt : "",
         .last_call_ns = ns_or(o->rdzv.last_call_timeout_ms, fast ? 2 * S : 30 * S),
         .admit_ns = ns_or(o->rdzv.admit_ms, fast ? 50 * MS : S),
-        .join_timeout_ns = ns_or(o->rdzv.join_timeout_ms, 600 * S),
+        .join_timeout_ns = join_timeout_ns(o),
         .stop_timeout_ns = ns_or(o->rdzv.stop_timeout_ms, 2 * S),
         .give_up_ns = ns_or(o->rdzv.give_up_ms, 300 * S),
         .shutdown_grace_ns = o->shutdown_timeout_ms * MS,
@@ -86,4 +92,59 @@ int agent_config_make(const struct options *o, struct arena *a, struct rendezvou
     if (rc == 0)
         *ret = c;
     return rc;
+}
+
+/* ---- an endpoint that is not there yet ---- */
+
+struct await {
+    struct loop *loop;
+    struct loop_source *timer;
+    const struct options *options;
+    struct arena *arena;
+    struct rendezvous_config config;
+    int64_t until_ns;
+    bool told;
+    int rc;
+    struct err err;
+};
+
+bool agent_config_may_come(int rc) {
+    return rc == -EHOSTUNREACH || rc == -ENETUNREACH;
+}
+
+/* Nobody tells when a name comes to be known: it is asked for again at every turn of the timer. */
+static void await_try(void *arg, int64_t now_ns) {
+    struct await *w = arg;
+    const struct options *o = w->options;
+    w->rc = agent_config_make(o, w->arena, &w->config, &w->err);
+    if (!agent_config_may_come(w->rc) || now_ns >= w->until_ns) {
+        loop_stop(w->loop);
+        return;
+    }
+    if (!w->told)
+        fprintf(stderr, "rankrun: %s; trying for up to %lld s (--rdzv-conf join_timeout=...)\n",
+                w->err.msg, (long long)(join_timeout_ns(o) / S));
+    w->told = true;
+    loop_timer_at(w->timer, now_ns + 500 * MS);
+}
+
+int agent_config_await(struct loop *l, const struct options *o, struct arena *a,
+                       struct rendezvous_config *ret, struct err *err) {
+    int rc = agent_config_make(o, a, ret, err);
+    if (!agent_config_may_come(rc))
+        return rc;
+    struct await w = {.loop = l, .options = o, .arena = a};
+    int64_t now_ns = clock_monotonic_ns();
+    w.until_ns = now_ns + join_timeout_ns(o);
+    w.timer = loop_timer(l, await_try, &w);
+    loop_timer_at(w.timer, now_ns);
+    rc = loop_run(l, err);
+    loop_source_free(w.timer);
+    if (rc < 0)
+        return rc;
+    if (w.rc < 0)
+        *err = w.err;
+    else
+        *ret = w.config, *err = (struct err){0};
+    return w.rc;
 }

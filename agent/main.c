@@ -4,6 +4,7 @@
 #include "agent/store/server.h"
 #include "agent/sys/priority.h"
 #include "agent/workers/guard.h"
+#include "agent/workers/output.h"
 
 #include <stdio.h>
 
@@ -25,6 +26,8 @@ static int run(const struct options *o) {
     struct err err = {0};
     for (const char *const *line = o->notices; *line; line++)
         fprintf(stderr, "rankrun: %s\n", *line);
+    if (output_check(o->log_dir, &err) < 0)
+        return fail(&err, OPTIONS_USAGE);
     struct worker_command command = {
         .words = o->command,
         .module = o->module,

@@ -49,8 +49,10 @@ static const struct row rows[] = {
      "address by which the others reach this node"},
     {"shutdown-timeout", 0, "SECONDS", AT(shutdown_timeout), ROW_JOB,
      "grace of the workers on a signal or a change of members [30]"},
-    {"node-rank", 0, "N", AT(node_rank), ROW_JOB, "of the static backend, which is not built yet"},
-    {"master-addr", 0, "ADDR", AT(master_addr), ROW_JOB, "the same"},
+    {"node-rank", 0, "N", AT(node_rank), ROW_JOB,
+     "not used: the rendezvous gives the ranks; see below"},
+    {"master-addr", 0, "ADDR", AT(master_addr), ROW_JOB,
+     "not used: rank 0's node gives its address and a free port"},
     {"master-port", 0, "PORT", AT(master_port), ROW_JOB, "the same"},
     {"monitor-interval", 0, "SECONDS", AT(monitor_interval), ROW_JOB,
      "accepted; ends of workers are seen at once, without polling"},
@@ -190,6 +192,25 @@ static int take_options(struct options_given *g, int verb, char **argv, int at, 
     return at;
 }
 
+static void note_variable(struct options_given *g, const char *option, const char *variable) {
+    if (g->from_environment_n < SOURCES_MAX)
+        g->from_environment[g->from_environment_n++] = (struct options_source){
+            arena_printf(g->arena, "--%s", option), arena_strdup(g->arena, variable)};
+}
+
+/* What is said of an option is said of what was typed: who set a variable, maybe in another shell
+ * or a job script, must not look for it on this command line. */
+static void blame_variable(const struct options_given *g, struct err *err) {
+    for (int i = 0; i < g->from_environment_n; i++) {
+        const struct options_source *s = &g->from_environment[i];
+        size_t n = strlen(s->option);
+        if (strncmp(err->msg, s->option, n) == 0 && (err->msg[n] == ' ' || err->msg[n] == ':')) {
+            err_wrap(err, "%s in the environment, as ", s->variable);
+            return;
+        }
+    }
+}
+
 /* PET_NPROC_PER_NODE and so on, where the command line says nothing. A flag is 0 or 1. */
 static int take_environment(struct options_given *g, struct err *err) {
     for (size_t i = 0; i < ROWS; i++) {
@@ -203,6 +224,7 @@ static int take_environment(struct options_given *g, struct err *err) {
         if (!r->value && !str_eq(value, "0") && !str_eq(value, "1"))
             return err_say(err, -EINVAL, "%s=%s in the environment: must be 0 or 1", name, value);
         *slot(g, r) = r->value || str_eq(value, "1") ? value : NULL;
+        note_variable(g, r->name, name);
     }
     return 0;
 }
@@ -241,7 +263,10 @@ static int parse_job(struct options *ret, struct options_given *g, char **argv, 
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
     ret->command = (const char *const *)(void *)(argv + at);
-    return options_settle_job(ret, g, err);
+    code = options_settle_job(ret, g, err);
+    if (code)
+        blame_variable(g, err);
+    return code;
 }
 
 int options_read(struct options *ret, int argc, char **argv, struct arena *a, struct err *err) {
@@ -281,8 +306,13 @@ void options_print_help(FILE *out) {
         "\n",
         out);
     print_rows(out, ROW_JOB);
-    fputs("\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit, stop_timeout,\n"
-          "  give_up (150ms, 2s), join_timeout, last_call_timeout (seconds or 2s), attempt=TEXT\n"
+    fputs("\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit [1s], stop_timeout "
+          "[2s],\n"
+          "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
+          "2s),\n"
+          "  attempt=TEXT\n"
+          "\nTorchrun's static rendezvous (--rdzv-backend static) is not there: several nodes need "
+          "a store,\n--rdzv-endpoint=HOST.\n"
           "\nrankrun store:\n",
           out);
     print_rows(out, ROW_STORE);

@@ -6,7 +6,7 @@
 #include "agent/base/err.h"
 #include "agent/options.h"
 
-enum { NOTICES_MAX = 24 };
+enum { NOTICES_MAX = 24, SOURCES_MAX = 32 };
 
 /* NULL: not given; a flag that was given is "1". */
 struct options_given {
@@ -18,6 +18,12 @@ struct options_given {
     const char *monitor_interval, *start_method;
     const char *host, *port; /* of rankrun store */
     const char *help, *version;
+
+    /* What the environment gave: the option ("--nnodes") and the variable it stood in. */
+    struct options_source {
+        const char *option, *variable;
+    } from_environment[SOURCES_MAX];
+    int from_environment_n;
 
     struct arena *arena;
     const char *notices[NOTICES_MAX + 1];

@@ -92,18 +92,28 @@ static int settle_shutdown(struct options *o, const struct options_given *g, str
         return 0;
     }
     if (str_to_duration_ns(s, &ns, NULL) < 0)
-        return err_say(err, -EINVAL,
-                       "--shutdown-timeout %s: must be seconds, or a duration as 500ms", s);
+        return err_say(
+            err, -EINVAL, "%s %s: must be seconds, or a duration as 500ms",
+            g->shutdown_timeout ? "--shutdown-timeout" : "TORCH_ELASTIC_SHUTDOWN_TIMEOUT", s);
     o->shutdown_timeout_ms = ns / 1000000;
     return 0;
 }
 
+static bool names_static(const struct options_given *g) {
+    return g->node_rank || g->master_addr || g->master_port;
+}
+
+static int no_static(struct err *err) {
+    return err_say(err, -EINVAL,
+                   "torchrun's static rendezvous (--rdzv-backend static, --node-rank, "
+                   "--master-addr) is not there; start `rankrun store` on one host and give every "
+                   "node --rdzv-endpoint=HOST:%d",
+                   PORT_EMBEDDED);
+}
+
 static int no_backend(const struct options *o, const struct options_given *g, struct err *err) {
-    if (g->node_rank || g->master_addr || g->master_port)
-        return err_say(err, -EINVAL,
-                       "the static backend (--node-rank, --master-addr) is not built yet; start "
-                       "`rankrun store` on one host and give every node --rdzv-endpoint=HOST:%d",
-                       PORT_EMBEDDED);
+    if (names_static(g))
+        return no_static(err);
     return err_say(err, -EINVAL,
                    "--nnodes %d:%d needs a store: start `rankrun store` on one host and give every "
                    "node --rdzv-endpoint=HOST:%d",
@@ -125,9 +135,11 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
         options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
         return 0;
     }
-    if (str_eq(name, "etcd") || str_eq(name, "etcd-v2") || str_eq(name, "static"))
+    if (str_eq(name, "static"))
+        return no_static(err);
+    if (str_eq(name, "etcd") || str_eq(name, "etcd-v2"))
         return err_say(err, -EINVAL,
-                       "--rdzv-backend %s: not built yet; use embedded (rankrun store) or etcd-v3",
+                       "--rdzv-backend %s: not there; use embedded (rankrun store) or etcd-v3",
                        name);
     const char *near = str_nearest(name, names);
     return err_say(err, -EINVAL, "--rdzv-backend %s: must be embedded, etcd-v3 or c10d%s%s%s", name,
@@ -148,6 +160,14 @@ static int settle_endpoint(struct options *o, struct options_given *g, struct er
     return 0;
 }
 
+/* Ranks and the master come of the rendezvous, whatever was asked for. */
+static void tell_static(struct options_given *g) {
+    if (names_static(g))
+        options_notice(g,
+                       "--node-rank, --master-addr and --master-port are not used: the rendezvous "
+                       "gives the ranks, and rank 0's node the address and a free port");
+}
+
 /* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one
  * node without any needs no store of its own process. */
 static int settle_store(struct options *o, struct options_given *g, struct err *err) {
@@ -162,13 +182,9 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     }
     if (!g->rdzv_backend && !endpoint && o->nodes_max > 1)
         return no_backend(o, g, err);
-    if (!g->rdzv_backend && !endpoint) {
-        if (g->master_addr || g->master_port)
-            options_notice(g,
-                           "--master-addr and --master-port are not used: the workers of one node "
-                           "get an address and a free port of their own");
+    tell_static(g);
+    if (!g->rdzv_backend && !endpoint)
         return 0;
-    }
     /* torchrun's `--nnodes=1 --rdzv-backend=c10d` or `=static`, without an endpoint: one node. */
     if (!endpoint && o->nodes_max == 1 &&
         (str_eq(g->rdzv_backend, "c10d") || str_eq(g->rdzv_backend, "static")))

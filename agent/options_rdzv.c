@@ -101,6 +101,13 @@ static int set_pair(struct options_rdzv *r, struct options_given *g, char *pair,
         return err_say(err, -EINVAL,
                        "The rendezvous configuration string must be in format "
                        "<key1>=<value1>,...,<keyN>=<valueN>.");
+    for (size_t i = 0; !value[0] && i < KEYS; i++)
+        if (str_eq(name, keys[i].name))
+            return err_say(err, -EINVAL, "--rdzv-conf %s: give it a value, as %s=%s", name, name,
+                           keys[i].seconds ? "30" : "150ms");
+    if (!value[0] && (str_eq(name, "profile") || str_eq(name, "attempt")))
+        return err_say(err, -EINVAL, "--rdzv-conf %s: give it a value, as %s=%s", name, name,
+                       str_eq(name, "profile") ? "fast" : "2");
     if (!value[0])
         return err_say(err, -EINVAL,
                        "The rendezvous configuration option '%s' must have a value specified.",

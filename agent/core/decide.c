@@ -217,13 +217,34 @@ static bool has_lasted(struct rendezvous *r, int64_t *since_ns, int64_t limit_ns
     return false;
 }
 
+/* "2 of 3:4 nodes are here". */
+static const char *here_text(struct rendezvous *r, const struct wanted *w) {
+    struct arena *a = &r->arena;
+    const char *of = r->cur.min == r->cur.max ? arena_printf(a, "%d", r->cur.max)
+                                              : arena_printf(a, "%d:%d", r->cur.min, r->cur.max);
+    return arena_printf(a, "%zu of %s nodes %s here", w->n, of, w->n == 1 ? "is" : "are");
+}
+
 static bool below_min(struct rendezvous *r, const struct wanted *w) {
     struct coordinator *c = &r->coordinator;
     if (w->n >= (size_t)r->cur.min)
         return false;
+    if (!c->below_since_ns && !goodbye_due(r))
+        action_log(r, "%s; waiting up to %lld s for more (--rdzv-conf join_timeout=...)",
+                   here_text(r, w), (long long)(r->config.join_timeout_ns / 1000000000));
     if (has_lasted(r, &c->below_since_ns, r->config.join_timeout_ns))
         close_below_min(r, w->n);
     return true;
+}
+
+static void last_call(struct rendezvous *r, const struct wanted *w) {
+    long long ms = r->config.last_call_ns / 1000000;
+    action_claim(r, CLAIM_LAST_CALL, 0);
+    if (ms >= 1000 && !goodbye_due(r))
+        action_log(r,
+                   "%s; starting with %s in %lld s unless more join (--rdzv-conf "
+                   "last_call_timeout=...)",
+                   here_text(r, w), w->n == 1 ? "it" : "them", ms / 1000);
 }
 
 static void decide_first(struct rendezvous *r, const struct wanted *w) {
@@ -231,7 +252,7 @@ static void decide_first(struct rendezvous *r, const struct wanted *w) {
     if (below_min(r, w))
         return;
     if (!c->enough_since_ns && w->n < (size_t)r->cur.max)
-        action_claim(r, CLAIM_LAST_CALL, 0);
+        last_call(r, w);
     if (w->n == (size_t)r->cur.max || has_lasted(r, &c->enough_since_ns, r->config.last_call_ns))
         form(r, w, false);
 }

@@ -17,19 +17,47 @@ static const char *how_it_ended(struct arena *a, int status) {
                  : arena_printf(a, "exited with code %d", status >> 8 & 0xff);
 }
 
-static const char *outcome_text(struct rendezvous *r) {
-    const struct head_value *h = &r->head;
-    const struct failure *f = &h->failure;
-    if (h->outcome != OUTCOME_FAILED)
-        return "";
+static const char *failure_text(struct arena *a, const struct failure *f) {
     if (!f->uid[0])
-        return arena_printf(&r->arena, "run \"%s\" failed: %s", r->config.run_id, f->error);
-    return arena_printf(&r->arena,
-                        "run \"%s\" failed: rank %d (local rank %d on node %s) %s%s%s; "
-                        "max_restarts %d is used up",
-                        r->config.run_id, f->rank, f->local_rank, f->node,
-                        how_it_ended(&r->arena, f->wait_status), f->error[0] ? ": " : "", f->error,
-                        r->cur.max_restarts);
+        return f->error;
+    return arena_printf(a, "rank %d (local rank %d on node %s) %s%s%s", f->rank, f->local_rank,
+                        f->node, how_it_ended(a, f->wait_status), f->error[0] ? ": " : "",
+                        f->error);
+}
+
+static const char *outcome_text(struct rendezvous *r) {
+    struct arena *a = &r->arena;
+    const struct failure *f = &r->head.failure;
+    const char *spent = "";
+    if (r->head.outcome != OUTCOME_FAILED)
+        return "";
+    if (f->uid[0] && r->cur.max_restarts > 0)
+        spent = arena_printf(a, "; max_restarts %d is used up", r->cur.max_restarts);
+    return arena_printf(a, "run \"%s\" failed: %s%s", r->config.run_id, failure_text(a, f), spent);
+}
+
+/* An outcome that somebody else's workers brought about, maybe those of another job of the same
+ * name: who starts this one must not take it for its own. */
+static const char *earlier_text(struct rendezvous *r) {
+    struct arena *a = &r->arena;
+    bool failed = r->head.outcome == OUTCOME_FAILED;
+    return arena_printf(a,
+                        "run \"%s\" has already ended here: it %s%s; no worker was started; give "
+                        "this job another --rdzv-id, or wait until the id is free, %lld s after "
+                        "the last agent of that run has ended",
+                        r->config.run_id, failed ? "failed: " : "succeeded",
+                        failed ? failure_text(a, &r->head.failure) : "",
+                        (long long)session_lease_ttl_s(&r->cur.timing));
+}
+
+static void exit_closed(struct rendezvous *r) {
+    const struct head_value *h = &r->head;
+    bool failed = h->outcome == OUTCOME_FAILED, earlier = !r->session.ever;
+    const struct failure *f = failed && h->failure.uid[0] ? &h->failure : NULL;
+    struct action *a =
+        action_exit(r, failed ? 1 : 0, earlier ? earlier_text(r) : outcome_text(r), f);
+    a->exit.round = r->cur.max_restarts > 0 ? h->last_round : 0;
+    a->exit.earlier = earlier;
 }
 
 static void leave_over(struct rendezvous *r) {
@@ -43,11 +71,9 @@ static void goodbye_exit(struct rendezvous *r) {
     if (r->signo) {
         leave_over(r);
     } else if (closed) {
-        bool failed = r->head.outcome == OUTCOME_FAILED;
-        const struct failure *f = failed && r->head.failure.uid[0] ? &r->head.failure : NULL;
-        action_exit(r, failed ? 1 : 0, outcome_text(r), f);
+        exit_closed(r);
     } else {
-        bool known = r->contact_ns != 0;
+        bool known = r->contact.heard_ns != 0;
         long long s = (known ? r->config.give_up_ns : r->config.join_timeout_ns) / 1000000000;
         const char *what = known ? "outcome unknown: the store has not answered"
                                  : "the store could not be reached";

@@ -69,7 +69,7 @@ static void on_changes(struct rendezvous *r, const struct event *ev) {
     enum watch_slot slot = ev->changes.slot;
     if (!r->generations[slot] || r->generations[slot] != ev->changes.generation)
         return;
-    r->contact_ns = r->now.monotonic_ns;
+    contact_made(r);
     if (slot == WATCH_ALL)
         coordinator_changes(r, ev);
     else if (slot == WATCH_HOLDER)
@@ -90,7 +90,9 @@ static void on_watch_lost(struct rendezvous *r, const struct event *ev) {
 
 static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     if (ev->snapshot.reached)
-        r->contact_ns = r->now.monotonic_ns;
+        contact_made(r);
+    else
+        contact_missed(r);
     session_snapshot(r, ev);
     watch_snapshot(r, ev);
     place_snapshot(r, ev);
@@ -100,7 +102,9 @@ static void on_snapshot(struct rendezvous *r, const struct event *ev) {
 
 static void on_done(struct rendezvous *r, const struct event *ev) {
     if (ev->done.reached)
-        r->contact_ns = r->now.monotonic_ns;
+        contact_made(r);
+    else
+        contact_missed(r);
     session_done(r, ev);
     group_done(r, ev);
     lead_done(r, ev);

@@ -26,8 +26,8 @@
  *  - After EXIT nothing is to be done but to end with that code.
  *
  * Who decides what is in the rooms' order: worker_group.c (the local workers), session.c (join,
- * beats, leave), lead.c (who coordinates), coordinator.c with membership.c, ranks.c, budget.c and
- * detector.c (what a coordinator does). */
+ * beats), goodbye.c (leave, end), contact.c (a store that is silent), lead.c (who coordinates),
+ * coordinator.c with membership.c, ranks.c, budget.c and detector.c (what a coordinator does). */
 #pragma once
 
 #include "agent/base/arena.h"
@@ -197,6 +197,7 @@ enum action_kind {
     ACTION_TIMER,     /* one timer, CLOCK_MONOTONIC; a new one replaces the last */
     ACTION_CLAIM,     /* the launcher's phase, for who watches; see CLAIM_* */
     ACTION_LOG,       /* one line for people, stderr */
+    ACTION_STORE,     /* the same, after words that say where the store is */
     ACTION_EXIT,
 };
 
@@ -260,9 +261,15 @@ struct action {
         } claim;
         const char *log;
         struct {
+            const char *text; /* "does not answer" */
+            bool lost;        /* why it did not answer is to be added */
+        } store;
+        struct {
             int code;                      /* 0, 1, 64, 69, 128 + signal */
             const char *text;              /* a sentence; "" when there is nothing to say */
             const struct failure *failure; /* what failed first, or NULL */
+            int64_t round;                 /* it failed in; 0: there could be only one */
+            bool earlier; /* all that was before this agent came: it took no part in the run */
         } exit;
     };
 };

@@ -42,12 +42,27 @@ void action_claim(struct rendezvous *r, const char *what, int64_t round) {
     a->claim.round = round;
 }
 
-void action_exit(struct rendezvous *r, int code, const char *text, const struct failure *failure) {
+void action_store(struct rendezvous *r, bool lost, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    struct action *a = action_add(r, ACTION_STORE);
+    a->store.text = arena_strdup(&r->arena, text);
+    a->store.lost = lost;
+}
+
+struct action *action_exit(struct rendezvous *r, int code, const char *text,
+                           const struct failure *failure) {
     struct action *a = action_add(r, ACTION_EXIT);
     a->exit.code = code;
     a->exit.text = text;
     a->exit.failure = failure;
+    a->exit.round = 0;
+    a->exit.earlier = false;
     r->over = true;
+    return a;
 }
 
 void action_watch(struct rendezvous *r, enum watch_slot slot, struct key key, int64_t from) {

@@ -39,6 +39,7 @@ static void session_active(struct rendezvous *r, int64_t revision) {
     struct session *s = &r->session;
     s->phase = SESSION_ACTIVE;
     s->revision = revision;
+    s->ever = true;
     action_claim(r, CLAIM_JOIN, r->head.round);
 }
 
@@ -96,12 +97,16 @@ static void cur_read(struct rendezvous *r, const struct event *ev) {
     inc_offer(r);
 }
 
+int64_t session_lease_ttl_s(const struct timing *t) {
+    int64_t ttl_s = 10 * t->suspect_ns / 1000000000;
+    return ttl_s > 60 ? ttl_s : 60;
+}
+
 static void grant(struct rendezvous *r) {
     struct action *a = action_add(r, ACTION_LEASE_GRANT);
-    int64_t ttl_s = 10 * r->config.timing.suspect_ns / 1000000000;
     r->session.request.id = a->lease.id = ++r->next_id;
     a->lease.lease = key_lease(r->session.new_inc);
-    a->lease.ttl_s = ttl_s > 60 ? ttl_s : 60;
+    a->lease.ttl_s = session_lease_ttl_s(&r->config.timing);
 }
 
 /* T0. */
@@ -239,7 +244,9 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
         return;
     s->beat_out = false;
     if (ev->beat.result != BEAT_FAILED)
-        r->contact_ns = r->now.monotonic_ns;
+        contact_made(r);
+    else
+        contact_missed(r);
     if (s->phase != SESSION_ACTIVE)
         return;
     if (ev->beat.result == BEAT_APPLIED)
@@ -313,22 +320,9 @@ static void request_next(struct rendezvous *r) {
     }
 }
 
-/* The store has not answered for too long: nobody knows how the job ends. */
-static void give_up_advance(struct rendezvous *r) {
-    bool known = r->contact_ns != 0;
-    int64_t limit_ns = known ? r->config.give_up_ns : r->config.join_timeout_ns;
-    int64_t at_ns = (known ? r->contact_ns : r->start_ns) + limit_ns;
-    if (r->giving_up)
-        return;
-    if (r->now.monotonic_ns < at_ns)
-        wake_at(r, at_ns);
-    else
-        r->giving_up = true;
-}
-
 void session_advance(struct rendezvous *r) {
     struct session *s = &r->session;
-    give_up_advance(r);
+    contact_advance(r);
     if (goodbye_due(r)) {
         goodbye_advance(r);
         if (s->phase != SESSION_ACTIVE || r->over)

@@ -38,6 +38,7 @@ struct session {
     char new_inc[INC_SIZE]; /* offered for cur */
     bool replaces;          /* cur is another attempt's */
     bool created;           /* cur is this agent's */
+    bool ever;              /* a session of this agent has existed */
     int64_t beat_seq, beat_sent_boottime_ns, beat_next_ns;
     bool beat_out;
     int64_t join_sent_boottime_ns;
@@ -82,6 +83,13 @@ struct holder {
     struct request take;
     int64_t wish_since_ns; /* 0: none */
     int rank;              /* of the wish when not in the plan */
+};
+
+/* How it stands with the store. */
+struct contact {
+    int64_t heard_ns; /* monotonic; 0: never */
+    bool missed;      /* a request since then had no answer */
+    bool told;        /* people were told so */
 };
 
 /* --- the coordinator's view --- */
@@ -157,7 +165,8 @@ struct rendezvous {
     uint64_t next_id;
 
     struct now now, last;
-    int64_t start_ns, contact_ns; /* monotonic; contact 0: never */
+    int64_t start_ns; /* monotonic */
+    struct contact contact;
     int64_t wake_ns, due_ns;
     bool stalled;
 
@@ -218,7 +227,10 @@ struct draft; /* a transaction being written, in the step's arena */
 struct action *action_add(struct rendezvous *r, enum action_kind kind);
 void action_log(struct rendezvous *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void action_claim(struct rendezvous *r, const char *what, int64_t round);
-void action_exit(struct rendezvous *r, int code, const char *text, const struct failure *failure);
+void action_store(struct rendezvous *r, bool lost, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+struct action *action_exit(struct rendezvous *r, int code, const char *text,
+                           const struct failure *failure);
 void action_watch(struct rendezvous *r, enum watch_slot slot, struct key key, int64_t from);
 void action_unwatch(struct rendezvous *r, enum watch_slot slot);
 
@@ -250,6 +262,11 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 
 /* --- the parts --- */
 
+/* contact.c */
+void contact_made(struct rendezvous *r);   /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r); /* a request was not answered */
+void contact_advance(struct rendezvous *r);
+
 void session_init(struct rendezvous *r);
 void session_advance(struct rendezvous *r);
 void session_snapshot(struct rendezvous *r, const struct event *ev);
@@ -257,6 +274,7 @@ void session_done(struct rendezvous *r, const struct event *ev);
 void session_beat(struct rendezvous *r, const struct event *ev);
 bool session_armed(const struct rendezvous *r); /* deadlines are kept at all */
 bool session_in_time(const struct rendezvous *r);
+int64_t session_lease_ttl_s(const struct timing *t);
 /* T3 or the last delete, then EXIT; called when there is a reason to end and no worker lives. */
 void goodbye_advance(struct rendezvous *r);
 void goodbye_done(struct rendezvous *r, const struct event *ev);

@@ -9,8 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ERROR_FILE_MAX = 1 << 20 };
+
+int output_check(const char *log_dir, struct err *err) {
+    if (!log_dir || str_eq(log_dir, "/dev/null"))
+        return 0;
+    int code = file_make_dirs(log_dir, 0777, err);
+    if (!code && access(log_dir, W_OK | X_OK) < 0)
+        code = err_set(err, -errno, "write into %s", log_dir);
+    return code ? err_wrap(err, "--log-dir: ") : 0;
+}
 
 int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err) {
     const char *tmp = getenv("TMPDIR");

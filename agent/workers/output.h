@@ -30,6 +30,9 @@ struct output_files {
     char out[PATH_MAX], err[PATH_MAX], error_json[PATH_MAX];
 };
 
+/* Makes log_dir, so that one that cannot be is known before anything starts: 0, or -errno with the
+ * sentence. NULL and /dev/null are always good. */
+int output_check(const char *log_dir, struct err *err);
 /* log_dir NULL: scratch. */
 int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err);
 /* Makes the directories of a round. */

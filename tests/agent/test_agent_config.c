@@ -1,5 +1,6 @@
 #include "agent/agent_config.h"
 #include "agent/options.h"
+#include "agent/sys/clock.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -103,6 +104,23 @@ static void test_an_endpoint_nobody_knows_is_named(void **state) {
     assert_non_null(strstr(err.msg, "no-such.invalid"));
 }
 
+/* No network is asked: no name has empty parts. */
+static void test_an_endpoint_that_is_not_known_is_tried_until_the_join_timeout(void **state) {
+    (void)state;
+    struct err err = {0};
+    struct rendezvous_config c;
+    struct options o = base();
+    struct loop *l = loop_new(&err);
+    o.backend = BACKEND_EMBEDDED;
+    o.endpoint_host = "a..name..that..cannot..be";
+    o.rdzv.join_timeout_ms = 100;
+    int64_t begun_ns = clock_monotonic_ns();
+    assert_int_equal(agent_config_await(l, &o, &arena, &c, &err), -EHOSTUNREACH);
+    assert_true(clock_monotonic_ns() - begun_ns >= 100 * MS);
+    assert_non_null(strstr(err.msg, "that..cannot"));
+    loop_free(l);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_alone_is_reached_on_loopback_and_needs_no_network),
@@ -110,6 +128,7 @@ int main(void) {
         cmocka_unit_test(test_timings_that_break_the_rules_are_refused),
         cmocka_unit_test(test_agents_of_one_host_are_told_apart_by_their_addresses),
         cmocka_unit_test(test_an_endpoint_nobody_knows_is_named),
+        cmocka_unit_test(test_an_endpoint_that_is_not_known_is_tried_until_the_join_timeout),
     };
     return cmocka_run_group_tests(tests, NULL, tear_down);
 }

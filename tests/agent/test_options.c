@@ -125,6 +125,14 @@ static void test_the_environment_fills_what_the_command_line_leaves_open(void **
     assert_true(o.standalone);
     setenv("PET_STANDALONE", "", 1);
     REFUSED("rankrun a.py", "PET_STANDALONE");
+    setenv("PET_STANDALONE", "0", 1);
+    setenv("PET_NPROC_PER_NODE", "x", 1);
+    REFUSED("rankrun a.py", "PET_NPROC_PER_NODE in the environment");
+    REFUSED("rankrun --nproc-per-node=y a.py", "--nproc-per-node y");
+    assert_null(strstr(err.msg, "PET_"));
+    setenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT", "soon", 1);
+    REFUSED("rankrun --nproc-per-node=1 a.py", "TORCH_ELASTIC_SHUTDOWN_TIMEOUT soon");
+    unsetenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
     unsetenv("PET_NPROC_PER_NODE");
     unsetenv("PET_MAX_RESTARTS");
     unsetenv("PET_STANDALONE");
@@ -144,8 +152,13 @@ static void test_standalone_wins_over_every_rendezvous_option(void **state) {
 
 static void test_backends_that_are_not_built_yet_say_so(void **state) {
     (void)state;
-    REFUSED("rankrun --nnodes 2 --node-rank=0 --master-addr=h a.py", "static backend");
-    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=h:1 a.py", "not built yet");
+    REFUSED("rankrun --nnodes 2 --node-rank=0 --master-addr=h a.py", "static rendezvous");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=h:1 a.py", "is not there");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --master-addr=h a.py", "`rankrun store`");
+    assert_int_equal(parse("rankrun --nnodes 2 --node-rank=1 --rdzv-endpoint=h a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "are not used: the rendezvous gives the ranks"));
+    assert_int_equal(parse("rankrun --rdzv-backend=static --node-rank=0 --master-port=1 a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "are not used"));
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd-v2 --rdzv-endpoint=h:1 a.py", "etcd-v3");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd3 --rdzv-endpoint=h:1 a.py",
             "did you mean etcd");
@@ -183,6 +196,9 @@ static void test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_tol
     REFUSED("rankrun --rdzv-conf supsect=2s a.py", "did you mean suspect");
     REFUSED("rankrun --rdzv-conf a a.py", "option 'a' must have a value specified");
     REFUSED("rankrun --rdzv-conf hb=1s, a.py", "<key1>=<value1>");
+    REFUSED("rankrun --rdzv-conf hb a.py", "hb=150ms");
+    REFUSED("rankrun --rdzv-conf join_timeout= a.py", "join_timeout=30");
+    REFUSED("rankrun --rdzv-conf profile a.py", "profile=fast");
     assert_int_equal(parse("rankrun --rdzv-conf is_host=1,timeout=900,my_plug_in=x a.py"), 0);
     assert_non_null(strstr(o.notices[0], "is_host has no effect"));
     assert_non_null(strstr(o.notices[1], "timeout has no effect"));

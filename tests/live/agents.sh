@@ -95,6 +95,19 @@ grep -q 'exited with code 1; max_restarts 1' "$TMPDIR/said" || fail "the summary
 [ $? = 69 ] || fail "a store that is not there: $(cat "$TMPDIR/said")"
 grep -q '192.0.2.1:1' "$TMPDIR/said" || fail "the endpoint is not named: $(cat "$TMPDIR/said")"
 
+grep -q 'does not answer yet; trying for up to 1 s' "$TMPDIR/said" || fail "$(cat "$TMPDIR/said")"
+
+"$BIN/rankrun" --rdzv-endpoint=nowhere.invalid:1 --rdzv-conf=join_timeout=1 --no-python true \
+    2>"$TMPDIR/said"
+[ $? = 69 ] || fail "a store whose name is not known: $(cat "$TMPDIR/said")"
+grep -q 'nowhere.invalid.*trying for up to 1 s' "$TMPDIR/said" || fail "$(cat "$TMPDIR/said")"
+
+# ---- what cannot work is said before anything starts ----
+
+"$BIN/rankrun" --log-dir=/dev/null/logs --no-python touch "$TMPDIR/started" 2>"$TMPDIR/said"
+[ $? = 64 ] || fail "a log directory that cannot be: $(cat "$TMPDIR/said")"
+[ ! -e "$TMPDIR/started" ] || fail 'a worker ran without its log directory'
+
 # ---- three nodes ----
 
 serve() { # serve PORT
@@ -142,6 +155,8 @@ ends "$d" 0 'the last agent'
 # Later, with the same run id: told the outcome.
 agent 127.0.0.6
 ends "$agent" 0 'an agent after the end'
+grep -q 'run "three" has already ended here: it succeeded; no worker was started' "$TMPDIR/said" ||
+    fail "an agent after the end says: $(tail -n 3 "$TMPDIR/said")"
 
 # ---- a store that comes back empty: the agents form the job anew ----
 
@@ -171,6 +186,20 @@ await_round 4 4
 kill -USR1 "${pids[@]}"
 ends "$a" 0 'the agent that serves the store'
 ends "$b" 0 'the agent that uses it'
+grep -q "serving the store at 127.0.0.1:$port for this job" "$TMPDIR/said" ||
+    fail "the agent that serves the store does not say so: $(tail -n 9 "$TMPDIR/said")"
+
+# ---- a store that is lost for good: said at once, not at the end ----
+
+job=gone
+serve 0
+agent 127.0.0.2 --nnodes=1 --rdzv-conf=profile=fast,give_up=1s && a=$agent
+await_round 2 2
+kill -KILL "$store"
+wait "$store"
+ends "$a" 69 'an agent whose store is gone'
+grep -q "the store at 127.0.0.1:$port has not answered for 0.* waiting up to 1 s" "$TMPDIR/said" ||
+    fail "an agent whose store is gone says: $(tail -n 9 "$TMPDIR/said")"
 
 for pid in "${seen[@]}" "${agents[@]}"; do
     running "$pid" && fail "process $pid is left"

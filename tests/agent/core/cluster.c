@@ -182,6 +182,9 @@ static void act(struct cluster *c, int node, const struct action *a) {
     case ACTION_LOG:
         cluster_say(c, node, "%s", a->log);
         break;
+    case ACTION_STORE:
+        cluster_say(c, node, "the store %s", a->store.text);
+        break;
     case ACTION_EXIT:
         cluster_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         judge_exit(c, node, a->exit.code);

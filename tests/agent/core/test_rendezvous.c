@@ -53,6 +53,8 @@ static void test_a_closed_run_is_not_joined_but_answered(void **state) {
     begin(&c);
     come_to_head("", &head);
     assert_int_equal(need(ACTION_EXIT)->exit.code, 0);
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "it succeeded; no worker was started"));
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "--rdzv-id, or wait"));
     rendezvous_free(r);
     head.head.outcome = OUTCOME_FAILED;
     head.head.failure = (struct failure){.uid = "a", .node = "n7", .rank = 3, .wait_status = 9};
@@ -61,7 +63,40 @@ static void test_a_closed_run_is_not_joined_but_answered(void **state) {
     assert_int_equal(need(ACTION_EXIT)->exit.code, 1);
     assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "rank 3"));
     assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "signal 9"));
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "already ended here: it failed"));
     assert_int_equal(need(ACTION_EXIT)->exit.failure->rank, 3);
+    assert_int_equal(need(ACTION_EXIT)->exit.round, 2);
+    assert_true(need(ACTION_EXIT)->exit.earlier);
+}
+
+/* The run closes while this agent is in it. */
+static void closed_with(int max_restarts, int64_t round) {
+    struct rendezvous_config c = config_of();
+    union value cur = cur_of(""), head = head_of(HEAD_CLOSED, round, round);
+    cur.cur.max_restarts = max_restarts;
+    begin(&c);
+    struct entry e = entry_of(KEY_CUR, 3, &cur);
+    answer(need(ACTION_SNAPSHOT), &e, 1, 10);
+    answer(need(ACTION_SNAPSHOT), NULL, 0, 10);
+    done(find_put(KEY_MEMBER, NULL)->txn.id, true, true, 11);
+    head.head.outcome = OUTCOME_FAILED;
+    head.head.failure = (struct failure){.uid = "a", .node = "n7", .rank = 3, .wait_status = 9};
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &head));
+    done(need(ACTION_TXN)->txn.id, true, true, 33);
+    assert_int_equal(need(ACTION_EXIT)->exit.code, 1);
+    assert_false(need(ACTION_EXIT)->exit.earlier);
+}
+
+static void test_a_failed_run_names_its_budget_and_round_only_where_there_are_some(void **state) {
+    (void)state;
+    closed_with(3, 4);
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "max_restarts 3 is used up"));
+    assert_int_equal(need(ACTION_EXIT)->exit.round, 4);
+    rendezvous_free(r);
+    closed_with(0, 1);
+    assert_null(strstr(need(ACTION_EXIT)->exit.text, "max_restarts"));
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "rank 3"));
+    assert_int_equal(need(ACTION_EXIT)->exit.round, 0);
 }
 
 static void test_another_attempt_is_refused_while_the_run_is_open(void **state) {
@@ -234,6 +269,78 @@ static void test_a_store_that_is_never_reached_is_given_up_after_the_join_timeou
     assert_true(now_ns <= 4500 * MS);
 }
 
+static void unanswered(const struct action *snapshot) {
+    struct event ev = {.kind = EVENT_SNAPSHOT};
+    ev.snapshot.id = snapshot->snapshot.id;
+    step(ev);
+}
+
+static void test_a_store_that_is_not_up_yet_is_told_once_and_when_it_is(void **state) {
+    (void)state;
+    struct rendezvous_config c = config_of();
+    begin(&c);
+    unanswered(need(ACTION_SNAPSHOT));
+    assert_true(need(ACTION_STORE)->store.lost);
+    assert_non_null(strstr(need(ACTION_STORE)->store.text, "up to 600 s"));
+    tick(500 * MS);
+    unanswered(need(ACTION_SNAPSHOT));
+    assert_null(find(ACTION_STORE));
+    tick(500 * MS);
+    answer(need(ACTION_SNAPSHOT), NULL, 0, 10);
+    assert_false(need(ACTION_STORE)->store.lost);
+}
+
+static void test_a_lost_store_is_told_once_at_the_fence_and_when_it_is_back(void **state) {
+    (void)state;
+    int told = 0;
+    bool killed = false;
+    work();
+    int64_t silent_ns = now_ns;
+    tick(500 * MS);
+    while (now_ns < silent_ns + 20000 * MS) {
+        const struct action *a = find(ACTION_BEAT), *said = find(ACTION_STORE);
+        if (said) {
+            assert_true(said->store.lost && now_ns >= silent_ns + 5400 * MS);
+            assert_non_null(strstr(said->store.text, "up to 300 s for it (--rdzv-conf give_up"));
+            told++;
+        }
+        killed |= find(ACTION_KILL) != NULL;
+        if (a) {
+            beat(a->beat.seq, BEAT_FAILED);
+        } else if (killed) {
+            killed = false;
+            reaped();
+        } else {
+            tick(500 * MS);
+        }
+    }
+    assert_int_equal(told, 1);
+    if (!find(ACTION_BEAT))
+        tick(500 * MS);
+    beat(need(ACTION_BEAT)->beat.seq, BEAT_APPLIED);
+    assert_false(need(ACTION_STORE)->store.lost);
+    assert_string_equal(need(ACTION_STORE)->store.text, "answers again");
+}
+
+/* A session alone, as its own coordinator, sees one of 1:2 nodes. */
+static void test_a_coordinator_that_waits_for_more_nodes_says_how_long(void **state) {
+    (void)state;
+    union value session = {0}, member = {.member = {.slots = 2}}, lead = {0};
+    join();
+    tick(20 * MS * (1 + 16));
+    done(find_put(KEY_LEAD, NULL)->txn.id, true, true, 12);
+    memcpy(lead.lead.uid, uid, sizeof(lead.lead.uid));
+    changed(WATCH_LEAD, entry_of(KEY_LEAD, 12, &lead));
+    struct entry all[] = {entry_of(KEY_SESSION, 11, &session), entry_of(KEY_MEMBER, 11, &member),
+                          entry_of(KEY_LEAD, 12, &lead)};
+    memcpy(all[0].key.uid, uid, sizeof(all[0].key.uid));
+    memcpy(all[1].key.uid, uid, sizeof(all[1].key.uid));
+    answer(need(ACTION_SNAPSHOT), all, 3, 12);
+    assert_non_null(strstr(need(ACTION_LOG)->log, "1 of 1:2 nodes is here; starting with it in 1"));
+    tick(500 * MS);
+    assert_null(find(ACTION_LOG));
+}
+
 static void test_a_store_that_is_lost_for_good_leaves_the_outcome_unknown(void **state) {
     (void)state;
     join();
@@ -265,6 +372,10 @@ int main(int argc, char **argv) {
         TEST(test_a_leaver_goes_after_its_workers_and_says_so),
         TEST(test_a_store_that_is_never_reached_is_given_up_after_the_join_timeout),
         TEST(test_a_store_that_is_lost_for_good_leaves_the_outcome_unknown),
+        TEST(test_a_failed_run_names_its_budget_and_round_only_where_there_are_some),
+        TEST(test_a_store_that_is_not_up_yet_is_told_once_and_when_it_is),
+        TEST(test_a_lost_store_is_told_once_at_the_fence_and_when_it_is_back),
+        TEST(test_a_coordinator_that_waits_for_more_nodes_says_how_long),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -233,6 +233,10 @@ static void test_a_log_directory_that_is_a_file_is_named(void **state) {
     struct err err = {0};
     assert_true(output_init(&out, "/etc/passwd", "x", &err) < 0);
     assert_non_null(strstr(err.msg, "/etc/passwd"));
+    assert_true(output_check("/etc/passwd/logs", &err) < 0);
+    assert_non_null(strstr(err.msg, "--log-dir: "));
+    assert_int_equal(output_check("/dev/null", &err), 0);
+    assert_int_equal(output_check(NULL, &err), 0);
 }
 
 int main(int argc, char **argv) {
