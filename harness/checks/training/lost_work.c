@@ -23,15 +23,25 @@ static int64_t resumed_from(const struct round *r) {
     return -1;
 }
 
+/* When the work after that step began: when it was made, or when the first round began with it. */
+static int64_t begun_ns(const struct ledger *l, const struct round *first, int64_t from) {
+    for (size_t i = 0; i < l->n; i++)
+        if (l->v[i].step == from)
+            return l->v[i].record->t_ns;
+    for (size_t i = 0; i < first->n; i++)
+        if (first->workers[i]->resume_ns && first->workers[i]->resume_step == from)
+            return first->workers[i]->resume_ns;
+    return 0;
+}
+
 /* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
-static bool loss_of(const struct ledger *l, const struct round *r, struct loss *ret) {
-    int64_t from = resumed_from(r), made = 0, from_ns = 0, made_ns = 0;
+static bool loss_of(const struct ledger *l, const struct rounds *rs, const struct round *r,
+                    struct loss *ret) {
+    int64_t from = resumed_from(r), made = 0, made_ns = 0;
     if (from < 0)
         return false;
     for (size_t i = 0; i < l->n && l->v[i].worker->round < r->number; i++) {
         const struct ledger_entry *e = &l->v[i];
-        if (e->step == from && !from_ns)
-            from_ns = e->record->t_ns;
         if (e->step > made) {
             made = e->step;
             made_ns = e->record->t_ns;
@@ -41,6 +51,7 @@ static bool loss_of(const struct ledger *l, const struct round *r, struct loss *
         return false;
     *ret = (struct loss){.round = r->number, .from = from, .made = made};
     ret->resume_seq = r->workers[0]->start_seq;
+    int64_t from_ns = begun_ns(l, rs->v[0], from);
     ret->ns = from_ns && made_ns > from_ns ? made_ns - from_ns : 0;
     return true;
 }
@@ -82,7 +93,7 @@ static void judge_ledger(const struct trial *t, struct finding *f, const struct 
     int times = 0;
     for (size_t i = 0; i < t->rounds->n; i++) {
         struct loss one;
-        if (!loss_of(l, t->rounds->v[i], &one))
+        if (!loss_of(l, t->rounds, t->rounds->v[i], &one))
             continue;
         if (too_much(t, f, &one))
             return;
