@@ -94,10 +94,10 @@ $(OUT)/.flags: FORCE
 deps:
 	$(Q)$(if $(filter 0,$(DEPS)),true,ci/deps)
 demo: deps
-	$(Q)$(ALL_CORES) all
+	+$(Q)$(ALL_CORES) all
 	$(Q)$(BIN)/rankquake run scenarios/tour.yaml
 test: deps
-	$(Q)$(ALL_CORES) all test-programs
+	+$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
 test-programs: $(TESTS) $(SPAWNEES)
 soak bench: all test-programs
