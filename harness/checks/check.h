@@ -15,6 +15,7 @@ struct check {
     const char *name;    /* as in `list checks` */
     const char *summary; /* one line */
     const char *text;    /* what it means, for explain */
+    const char *example; /* what asks for it, "expect: {..}", or a run that shows it */
     enum finding_class class;
     unsigned sources; /* SOURCES(KERNEL) | ... ; SOURCE_HARNESS is always given */
     void (*judge)(const struct trial *t, struct finding *f);

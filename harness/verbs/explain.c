@@ -90,6 +90,7 @@ static bool explain_check(const char *name) {
         if (c->sources & 1u << s)
             printf(" %s", source_name((enum source)s));
     puts(c->sources ? "" : " what the harness itself did");
+    printf("  example: %s\n", c->example);
     return true;
 }
 

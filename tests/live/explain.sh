@@ -31,7 +31,25 @@ timeline:
 END
     "$rq" lint "$dir/$fault.yaml" >"$dir/said" 2>&1 || fail "the example of $fault: $(cat "$dir/said")"
 done
-for check in $(names checks); do explained "$check" "^$check: "; done
+for check in $(names checks); do
+    explained "$check" "^$check: "
+    # A key may have the same name, and is explained before it.
+    example=$(sed -n "/^$check: /,\$ s/^ *example: //p" "$dir/said" | head -n 1)
+    case $example in
+    'expect: '*)
+        cat >"$dir/$check.yaml" <<END
+cluster: {nodes: 3}
+job: {nnodes: "2:3", workers_per_node: 2, run: [ranktrain, --steps=120]}
+timeline:
+  - {id: hit, when: {step: 50}, fault: worker-kill, on: rank 1}
+$example
+END
+        "$rq" lint "$dir/$check.yaml" >"$dir/said" 2>&1 || fail "the example of $check: $(cat "$dir/said")"
+        ;;
+    'rankquake run '*) "$rq" lint "${example#rankquake run }" >"$dir/said" 2>&1 || fail "the example of $check: $(cat "$dir/said")" ;;
+    *) fail "$check has no example" ;;
+    esac
+done
 
 sections='cluster job checkpoint when expect limits scenario'
 for section in $sections; do

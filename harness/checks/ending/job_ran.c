@@ -45,6 +45,7 @@ const struct check check_job_ran = {
     .text = "Before a job is disturbed it runs once undisturbed (the control run, cached). When "
             "that does not train, or the job's program cannot be executed, nothing is learnt about "
             "faults: the run is broken, not failed.",
+    .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),
     .judge = judge,

@@ -85,6 +85,7 @@ const struct check check_leftovers = {
         "Counted inside the node after its agent has ended, also when it was killed, and before "
         "the node is taken down. A training process that lives on holds its accelerators and "
         "writes into the next job's checkpoints.",
+    .example = "rankquake run scenarios/restart/agent-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL),
     .judge = judge,

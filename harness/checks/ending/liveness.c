@@ -34,6 +34,7 @@ const struct check check_liveness = {
     .text = "limits.start bounds the first step of all workers, limits.stall the time without a "
             "step although nothing is broken, limits.total the whole run. What passes one of them "
             "is stopped, with the stacks of its processes kept in the run directory.",
+    .example = "rankquake run scenarios/restart/worker-hangs.yaml",
     .class = CLASS_INVARIANT,
     .sources = 0,
     .judge = judge,

@@ -114,6 +114,7 @@ const struct check check_one_outcome = {
     .text = "Every agent ends 0 or every agent ends 1, but for those that a fault killed; one that "
             "was told to leave ends 143. When they end 0, every worker of the last round has ended "
             "0 as the kernel saw it.",
+    .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),
     .judge = judge,

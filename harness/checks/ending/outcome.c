@@ -94,6 +94,7 @@ const struct check check_outcome = {
     .text = "expect.outcome: succeeded (every agent ends 0 but those that a fault ended, and every "
             "worker of the last round), failed (every agent ends 1) or stopped (by a signal). "
             "Judged by the exit codes that the kernel gave, never by what was printed.",
+    .example = "expect: {outcome: succeeded}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),
     .judge = judge,

@@ -71,6 +71,7 @@ const struct check check_agreement = {
     .summary = "all workers of a round see one world size, master, run id and restart count",
     .text = "Workers that were told different things wait for each other until a timeout, or train "
             "on in two halves. Judged by the environment that each worker was started with.",
+    .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

@@ -34,6 +34,7 @@ const struct check check_bounds = {
     .summary = "every round has between min and max nodes, each with all of its workers",
     .text = "With fewer than min nodes the job must wait, with more than max the surplus must wait "
             "as spares. Judged by where the workers of a round were really started.",
+    .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE),
     .judge = judge,

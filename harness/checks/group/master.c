@@ -161,6 +161,7 @@ const struct check check_master = {
             "has formed, the sockets of its nodes are looked at: they met at MASTER_PORT of that "
             "node, not of another one. A job that never uses the port is judged by the address "
             "alone.",
+    .example = "rankquake run scenarios/membership/rank-0-node-lost.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

@@ -51,6 +51,7 @@ const struct check check_one_round = {
     .text = "Two rounds that run at once train the same model twice, write over each other's "
             "checkpoints and answer each other's connections. Judged by the starts that rankprobe "
             "reports and the ends that the kernel reports.",
+    .example = "rankquake run scenarios/membership/node-powered-off.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

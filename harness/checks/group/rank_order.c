@@ -87,6 +87,7 @@ const struct check check_rank_order = {
     .text = "Rank 0 often holds what the others need: the newest state, the checkpoint to "
             "broadcast. So it must not move to a node that has just come while one is left that "
             "was there before.",
+    .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

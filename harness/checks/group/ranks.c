@@ -169,6 +169,7 @@ const struct check check_ranks = {
             "a node; LOCAL_RANK, GROUP_RANK and ROLE_RANK number the workers of a node, the nodes "
             "and the workers of a role from 0. Judged by the environment that each worker was "
             "started with.",
+    .example = "rankquake run scenarios/membership/node-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

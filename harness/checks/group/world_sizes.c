@@ -57,6 +57,7 @@ const struct check check_world_sizes = {
     .text = "expect.world_sizes: WORLD_SIZE of the complete rounds in order, all of them; \"*\" "
             "stands for any run of rounds, {ends: [6]} looks at the last ones only. Rounds that "
             "never became complete are reported, not listed.",
+    .example = "expect: {world_sizes: [6, 4]}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
     .judge = judge,

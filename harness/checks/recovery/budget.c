@@ -66,6 +66,7 @@ const struct check check_budget = {
     .text = "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
             "no round starts with a restart count above it; and the job does not fail while "
             "restarts are left and enough agents are there to go on.",
+    .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

@@ -67,6 +67,7 @@ const struct check check_detect = {
     .text = "expect.detect_within: from the moment the fault is in force to the end of the first "
             "worker on another node (on one node: of another worker). Not judged when the harness "
             "was late itself by more than a fifth of the budget.",
+    .example = "expect: {detect_within: {hit: 500ms}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
     .judge = judge,

@@ -97,6 +97,7 @@ const struct check check_heal = {
     .summary = "the job goes on once a lasting fault has been undone",
     .text = "When the last thing that was broken is whole again while the job runs, a step must "
             "come within limits.stall. A job that ends before that is judged by its outcome.",
+    .example = "rankquake run scenarios/network/partition-and-heal.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
     .judge = judge,

@@ -193,6 +193,7 @@ const struct check check_restart_count = {
         "lost; a shorter cut may cost one or none. Judged by what the workers were given and what "
         "the "
         "faults did.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
     .judge = judge,

@@ -50,6 +50,7 @@ const struct check check_restarts = {
     .summary = "the job was restarted as often as the scenario expects",
     .text = "expect.restarts: TORCHELASTIC_RESTART_COUNT of the last complete round (with "
             "semantics: torchrun the sum over the agents). A number, or a range like 0..2.",
+    .example = "expect: {restarts: 1}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
     .judge = judge,

@@ -95,6 +95,7 @@ const struct check check_resume_step = {
     .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
             "itself and notes what is complete. What the job says about where it resumed must "
             "agree with that, on every rank.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
     .judge = judge,

@@ -122,6 +122,7 @@ const struct check check_lost_work = {
         "The steps that a round makes again because it resumes from an older checkpoint, and the "
         "time they had taken. Where the job's command line says --checkpoint-every, a resume "
         "that costs more is a failure: checkpoints were not written when they should have been.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
     .judge = judge,

@@ -57,6 +57,7 @@ const struct check check_model = {
     .text = "expect.model: same-as-undisturbed. The hash that every worker of the last round names "
             "when it is done must be the control run's, and the worker must have ended well. One "
             "sample lost or counted twice, one stale byte, and it differs.",
+    .example = "expect: {model: same-as-undisturbed}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
     .judge = judge,

@@ -194,6 +194,7 @@ const struct check check_samples = {
             "once, steps follow each other, and a later round goes on where its checkpoint stands, "
             "so that it may repeat steps but never leave one out. The final model is the outside "
             "view of the same thing.",
+    .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
     .judge = judge,

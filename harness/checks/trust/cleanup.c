@@ -27,6 +27,7 @@ const struct check check_cleanup = {
     .text = "Looked for by the harness itself after the last node is down: processes, namespaces, "
             "devices, mounts, cgroups and scratch directories of the run. What a launcher leaves "
             "behind inside its node is the check leftovers.",
+    .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_CLEANUP,
     .sources = 0,
     .judge = judge,

@@ -95,6 +95,7 @@ const struct check check_fired = {
     .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
             "agent that started: never what the job or the launcher says.",
+    .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_FAULTS,
     .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE),
     .judge = judge,

@@ -25,6 +25,7 @@ const struct check check_harness_health = {
     .text = "A verdict is only worth what was recorded. This check fails when the history is cut "
             "off or lacks its end, and shows by how much the harness's own loop was late; times "
             "that are shorter than five times that are not judged.",
+    .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = 0,
     .judge = judge,
