@@ -259,8 +259,14 @@ static void measure(struct incident *i, const struct rounds *rs) {
         stamps[7] = LATEST(i->next, first_step_ns);
         i->recover_ns = since(i->t0_ns, sends_steps(rs) ? stamps[7] : stamps[4]);
     }
-    for (int p = 0; p < PHASE_N; p++)
+    for (int p = 0; p < PHASE_INIT; p++)
         i->phase_ns[p] = since(stamps[p], stamps[p + 1]);
+    /* A job need not tell all of its own phases: one counts from the newest that is known. */
+    int64_t known = stamps[PHASE_INIT];
+    for (int p = PHASE_INIT; p < PHASE_N; p++) {
+        i->phase_ns[p] = since(known, stamps[p + 1]);
+        known = stamps[p + 1] ? stamps[p + 1] : known;
+    }
 }
 
 static void consequences(const struct incidents *is, struct incident *i, const struct rounds *rs) {

@@ -45,6 +45,21 @@ static void test_the_phases_add_up_from_the_fault_to_the_first_step(void **state
     forget(&s);
 }
 
+static void test_a_job_that_does_not_tell_what_it_resumed_still_has_a_first_step(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"\"kind\":\"resume\"", NULL, "", NULL}, {0}};
+    struct seen s;
+    see(&s, "node-powered-off", edits);
+    const struct incident *i = incidents_find(&s.is, "dark", 1);
+    assert_int_equal(i->phase_ns[PHASE_LOAD], -1);
+    int64_t sum = 1; /* of the load that is not known */
+    for (int p = 0; p < PHASE_N; p++)
+        sum += i->phase_ns[p];
+    assert_true(i->phase_ns[PHASE_FIRST_STEP] > 0);
+    assert_int_equal(sum, i->recover_ns);
+    forget(&s);
+}
+
 static void test_on_one_node_another_worker_is_the_witness(void **state) {
     (void)state;
     static const struct edit none[1];
@@ -123,6 +138,7 @@ static void test_what_did_not_come_in_force_struck_nothing(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_phases_add_up_from_the_fault_to_the_first_step),
+        cmocka_unit_test(test_a_job_that_does_not_tell_what_it_resumed_still_has_a_first_step),
         cmocka_unit_test(test_on_one_node_another_worker_is_the_witness),
         cmocka_unit_test(test_where_nobody_else_is_left_the_next_start_is_the_witness),
         cmocka_unit_test(test_without_steps_recovery_ends_with_the_last_start),
