@@ -36,7 +36,7 @@ enum { BODY_MAX = 64 << 20, SILENCE_S = 20 };
 
 #define FIELD(name) __typeof__(&(name)) name;
 static struct {
-    void *library;
+    void *handle;
     CURL_FUNCTIONS(FIELD)
 } curl;
 
@@ -65,7 +65,7 @@ struct http_call {
 
 static int library_load(struct err *err) {
     static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
-    if (curl.library)
+    if (curl.handle)
         return 0;
     void *lib = NULL;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !lib; i++)
@@ -82,7 +82,7 @@ static int library_load(struct err *err) {
     CURL_FUNCTIONS(LOAD)
     if (curl.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return err_say(err, -EIO, "libcurl did not initialise");
-    curl.library = lib;
+    curl.handle = lib;
     return 0;
 }
 

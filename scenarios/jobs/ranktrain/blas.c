@@ -33,15 +33,15 @@ int blas_open(struct blas *ret, struct err *err) {
     struct blas b = {0};
     setenv("OPENBLAS_CORETYPE", core_type(), 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
-    b.library = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
-    if (!b.library)
+    b.handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
+    if (!b.handle)
         return err_say(err, -ENOENT, "OpenBLAS cannot be loaded (%s): install libopenblas0-pthread",
                        dlerror());
-    void *sgemm = symbol(b.library, "cblas_sgemm");
-    void *core = symbol(b.library, "openblas_get_corename");
-    void *config = symbol(b.library, "openblas_get_config");
+    void *sgemm = symbol(b.handle, "cblas_sgemm");
+    void *core = symbol(b.handle, "openblas_get_corename");
+    void *config = symbol(b.handle, "openblas_get_config");
     if (!sgemm || !core || !config) {
-        dlclose(b.library);
+        dlclose(b.handle);
         return err_say(err, -ENOSYS,
                        "libopenblas.so.0 lacks cblas_sgemm or openblas_get_corename: "
                        "install libopenblas0-pthread");
@@ -57,8 +57,8 @@ int blas_open(struct blas *ret, struct err *err) {
 }
 
 void blas_close(struct blas *b) {
-    if (b && b->library)
-        dlclose(b->library);
+    if (b && b->handle)
+        dlclose(b->handle);
     if (b)
         *b = (struct blas){0};
 }

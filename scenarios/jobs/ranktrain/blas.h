@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 struct blas {
-    void *library;
+    void *handle;
     void (*sgemm)(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
                   const float *a, int lda, const float *b, int ldb, float beta, float *c, int ldc);
     char label[96]; /* "openblas 0.3.21 Haswell" */
