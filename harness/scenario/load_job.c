@@ -111,7 +111,7 @@ const struct section section_job = {
          "nothing.",
          "max_restarts: 1", reader_int, AT(max_restarts), .min = 0, .max = 1000000},
         {"rdzv_backend", "embedded", "(embedded)",
-         "The store protocol the launcher is told to use.", NULL, read_backend},
+         "The store protocol the launcher is told to use.", "rdzv_backend: embedded", read_backend},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",
          "rdzv_conf: {profile: fast}", read_conf},
         {"run", "a list: the program and its arguments", NULL,
