@@ -130,20 +130,7 @@ static void cur_put(struct rendezvous *r) {
 
 /* Head and lead as they are before the join: a closed run is not joined. */
 static void head_read(struct rendezvous *r, const struct event *ev) {
-    bool head = false, lead = false;
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        const struct entry *e = &ev->snapshot.entries[i];
-        head |= e->key.kind == KEY_HEAD;
-        lead |= e->key.kind == KEY_LEAD;
-        if (e->key.kind == KEY_HEAD)
-            watch_head_entry(r, e);
-        if (e->key.kind == KEY_LEAD)
-            watch_lead_entry(r, e);
-    }
-    if (!head)
-        watch_absent(r, KEY_HEAD, ev->snapshot.revision);
-    if (!lead)
-        watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+    watch_take(r, ev);
     bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     if (attempts_differ(r) && closed) {
         r->has_cur = r->has_head = false;

@@ -299,7 +299,8 @@ bool lead_is_own(const struct rendezvous *r);
 void watch_begin(struct rendezvous *r, int64_t revision);
 void watch_head_entry(struct rendezvous *r, const struct entry *e);
 void watch_lead_entry(struct rendezvous *r, const struct entry *e);
-void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision);
+/* Head and lead as a snapshot shows them; what is not among its entries was not there. */
+void watch_take(struct rendezvous *r, const struct event *ev);
 void watch_advance(struct rendezvous *r);
 void watch_snapshot(struct rendezvous *r, const struct event *ev);
 const struct place *place_in(const struct rendezvous *r, const char *pid); /* NULL: not known */

@@ -38,7 +38,7 @@ void watch_lead_entry(struct rendezvous *r, const struct entry *e) {
         memcpy(r->lead, e->value->lead.uid, sizeof(r->lead));
 }
 
-void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision) {
+static void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision) {
     struct entry e = {.key = key_job(r, kind), .deleted = true, .mod_revision = revision};
     if (kind == KEY_HEAD && r->has_head)
         watch_head_entry(r, &e);
@@ -55,16 +55,10 @@ void watch_advance(struct rendezvous *r) {
     request_snapshot(r, &r->reread, keys, 2);
 }
 
-/* The two keys as they were read; what is not among the entries was not there. */
-void watch_snapshot(struct rendezvous *r, const struct event *ev) {
+void watch_take(struct rendezvous *r, const struct event *ev) {
     bool head = false, lead = false;
-    if (!request_reply(r, &r->reread, ev->snapshot.id, ev->snapshot.reached) ||
-        !ev->snapshot.reached)
-        return;
     for (size_t i = 0; i < ev->snapshot.n; i++) {
         const struct entry *e = &ev->snapshot.entries[i];
-        if (strcmp(e->key.inc, r->cur.inc) != 0)
-            return; /* asked before the incarnation changed */
         head |= e->key.kind == KEY_HEAD;
         lead |= e->key.kind == KEY_LEAD;
         if (e->key.kind == KEY_HEAD)
@@ -76,6 +70,17 @@ void watch_snapshot(struct rendezvous *r, const struct event *ev) {
         watch_absent(r, KEY_HEAD, ev->snapshot.revision);
     if (!lead)
         watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+}
+
+/* Nothing is taken of a snapshot that was asked for before the incarnation changed. */
+void watch_snapshot(struct rendezvous *r, const struct event *ev) {
+    if (!request_reply(r, &r->reread, ev->snapshot.id, ev->snapshot.reached) ||
+        !ev->snapshot.reached)
+        return;
+    for (size_t i = 0; i < ev->snapshot.n; i++)
+        if (strcmp(ev->snapshot.entries[i].key.inc, r->cur.inc) != 0)
+            return;
+    watch_take(r, ev);
     watch_begin(r, ev->snapshot.revision);
 }
 

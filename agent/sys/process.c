@@ -1,6 +1,7 @@
 #include "agent/sys/process.h"
 
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/signals.h"
 
@@ -333,4 +334,17 @@ const char *process_status_text(int status, char *buf, size_t size) {
     else
         snprintf(buf, size, "exit code %d", WEXITSTATUS(status));
     return buf;
+}
+
+pid_t process_pid_of(int pidfd) {
+    char path[64];
+    struct buf info = {0};
+    long pid = 0;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (file_read(path, 4096, &info, NULL) == 0) {
+        const char *line = strstr(buf_str(&info), "\nPid:");
+        pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
+    }
+    buf_fini(&info);
+    return pid > 0 ? (pid_t)pid : 0;
 }

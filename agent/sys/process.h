@@ -62,6 +62,9 @@ void process_close_from(int low);
 
 /* A pidfd for a process that is not ours or not made here; -ESRCH when there is none. */
 int process_open(pid_t pid, struct process *ret, struct err *err);
+/* The pid, as this process sees it, behind a pidfd that came from another namespace; 0: it has
+ * ended, or cannot be seen from here. */
+pid_t process_pid_of(int pidfd);
 /* Closes the pidfd; the process goes on. NULL is allowed. Leaves PROCESS_NONE. */
 void process_close(struct process *p);
 

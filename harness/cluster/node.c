@@ -206,24 +206,10 @@ static void on_net(struct node *n, struct message *m) {
         n->cluster->cb.node_up(n->cluster->arg, n);
 }
 
-/* The pid in our eyes of the process behind a pidfd; 0: it has ended. */
-static pid_t pid_of(int pidfd) {
-    char path[64];
-    struct buf info = {0};
-    long pid = 0;
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    if (file_read(path, 4096, &info, NULL) == 0) {
-        const char *line = strstr(buf_str(&info), "\nPid:");
-        pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
-    }
-    buf_fini(&info);
-    return pid > 0 ? (pid_t)pid : 0;
-}
-
 static void on_started(struct node *n, struct message *m) {
     process_close(&n->program);
     n->program.pidfd = message_take_fd(m, 0);
-    n->program.pid = n->program.pidfd >= 0 ? pid_of(n->program.pidfd) : 0;
+    n->program.pid = n->program.pidfd >= 0 ? process_pid_of(n->program.pidfd) : 0;
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
 }

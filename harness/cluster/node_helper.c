@@ -198,20 +198,6 @@ static void on_child(void *arg, int signo) {
 
 /* ---- faults ---- */
 
-/* The target's pid in our eyes; 0: it has ended. */
-static pid_t pid_of(int pidfd) {
-    char path[64];
-    struct buf info = {0};
-    long pid = 0;
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
-    if (file_read(path, 4096, &info, NULL) == 0) {
-        const char *line = strstr(buf_str(&info), "\nPid:");
-        pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
-    }
-    buf_fini(&info);
-    return pid > 0 ? (pid_t)pid : 0;
-}
-
 static struct fault_args args_of(struct message *m) {
     const struct json *list = json_get(m->json, "args");
     struct fault_arg *v = arena_array(&m->arena, struct fault_arg, (list ? list->length : 0) + 1);
@@ -228,7 +214,7 @@ static int run_fault(struct helper *h, struct message *m, struct err *err) {
     struct target t = {.kind = (enum target_kind)json_get_i64(m->json, "kind", 0)};
     str_copy(t.name, sizeof(t.name), json_get_string(m->json, "name", ""));
     t.pidfd = t.kind == TARGET_NODE ? h->program.pidfd : m->fds[0];
-    t.pid = t.pidfd < 0 ? 0 : pid_of(t.pidfd);
+    t.pid = t.pidfd < 0 ? 0 : process_pid_of(t.pidfd);
     struct fault_args a = args_of(m);
     bool recover = json_get_bool(m->json, "recover", false);
     if (recover && !f->recover)
