@@ -9,7 +9,13 @@
 
 #include <stdint.h>
 
-enum { COMPUTE_LABEL = 128 };
+enum { COMPUTE_LABEL = 128, COMPUTE_UUID = 48 };
+
+/* The device that computes, as its driver names it. */
+struct compute_device {
+    char uuid[COMPUTE_UUID]; /* "GPU-" and the rest, as nvidia-smi shows it */
+    int index;               /* among those that the process can see */
+};
 
 struct compute {
     const char *name, *summary;
@@ -20,6 +26,8 @@ struct compute {
                        const uint8_t labels[LENET_BATCH], float ret_gradient[LENET_PARAMETERS]);
     void (*classify)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
                      uint8_t ret_classes[LENET_BATCH]);
+    /* NULL: computes on no device of its own. */
+    void (*device)(void *c, struct compute_device *ret);
     void (*close)(void *c); /* NULL is allowed */
 };
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { EXIT_USAGE = 64 };
 
@@ -34,7 +35,7 @@ static int end_by_sigterm(void) {
 
 int main(int argc, char **argv) {
     struct options o;
-    struct err err = {0};
+    struct err err = {0}, stuck = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (options_parse(argc, argv, &o, &err) < 0) {
         fprintf(stderr, "ranktrain: %s\n", err.msg);
@@ -46,10 +47,15 @@ int main(int argc, char **argv) {
         printf("ranktrain %s\n", RANKQUAKE_VERSION);
     if (o.help || o.version)
         return 0;
-    int r = train_run(&o, &err);
+    int r = train_run(&o, &stuck, &err);
     if (r == -ECANCELED)
         return end_by_sigterm();
     if (r < 0)
         fprintf(stderr, "ranktrain: rank %d: %s\n", o.rank, err.msg);
+    if (stuck.code) {
+        fprintf(stderr, "ranktrain: rank %d: %s\n", o.rank, stuck.msg);
+        fflush(NULL);
+        _exit(r < 0); /* what exit would call may wait for it */
+    }
     return r < 0;
 }

@@ -27,6 +27,8 @@ _Static_assert((int)BOOTSTRAP_MEMBERS >= (int)SHARDS, "every shard may have a ra
  * slowest worker may still be unpacking its data. */
 static const int64_t group_ns = INT64_C(30000000000);
 
+enum { COMMUNICATOR_DIGITS = 16 };
+
 /* What rank 0 decides for a round. */
 struct decision {
     struct state state;
@@ -64,6 +66,8 @@ static int open_parts(struct train *t, struct err *err) {
     int r = dataset_open(o->data_dir, &t->data, err);
     if (r == 0)
         r = t->compute->open(&t->c, t->label, err);
+    if (r == 0 && t->collective->prepare)
+        r = t->collective->prepare(err);
     if (r < 0)
         return r;
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
@@ -123,14 +127,46 @@ static int decide(struct train *t, struct err *err) {
 static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
     struct sha256 sum;
-    int n = snprintf(text, sizeof(text), "%s|%s|%lld|%.17g|%.17g|%llu|%d|%u|%d", RANKQUAKE_VERSION,
-                     t->label, (long long)t->o->seed, t->o->lr, t->o->momentum,
-                     (unsigned long long)t->last_step, t->data.generated, t->data.train.count,
-                     SHARDS_BATCH);
+    int n = snprintf(text, sizeof(text), "%s|%s|%s|%lld|%.17g|%.17g|%llu|%d|%u|%d",
+                     RANKQUAKE_VERSION, t->label, t->collective->name, (long long)t->o->seed,
+                     t->o->lr, t->o->momentum, (unsigned long long)t->last_step, t->data.generated,
+                     t->data.train.count, SHARDS_BATCH);
     sha256_init(&sum);
     sha256_update(&sum, text, (size_t)n);
     sha256_hex(&sum, hex);
     memcpy(ret, hex, DOOR_DIGEST);
+}
+
+/* Tells which device this rank computes on, and which communicator it has joined: an id must serve
+ * one round, and no other. */
+static void tell_device(struct train *t, const struct group *g) {
+    struct compute_device d = {.index = -1};
+    struct sha256 sum;
+    char hex[65];
+    if (!t->compute->device)
+        return;
+    t->compute->device(t->c, &d);
+    sha256_init(&sum);
+    sha256_update(&sum, g->token, sizeof(g->token));
+    sha256_hex(&sum, hex);
+    rankquake_event_named(&t->q, "device", "\"uuid\":\"%s\",\"index\":%d%s%.*s%s", d.uuid, d.index,
+                          t->collective->token ? ",\"communicator\":\"" : "",
+                          t->collective->token ? COMMUNICATOR_DIGITS : 0, hex,
+                          t->collective->token ? "\"" : "");
+}
+
+/* The token is drawn when all are there and know what they are to do: whoever draws one and forms
+ * no group leaves something behind. */
+static int open_collective(struct train *t, struct bootstrap *b, struct err *err) {
+    const struct collective *c = t->collective;
+    int r = c->token && leads(t) ? c->token(b->group.token, err) : 0;
+    if (r == 0 && c->token)
+        r = bootstrap_share(b, b->group.token, sizeof(b->group.token), err);
+    if (r == 0)
+        r = c->open(&t->ring, &b->group, &b->request.wait, err);
+    if (r == 0 && c->token)
+        r = bootstrap_meet(b, err);
+    return r;
 }
 
 static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
@@ -151,7 +187,9 @@ static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
     if (r == 0)
         r = bootstrap_share(b, &t->decision, sizeof(t->decision), err);
     if (r == 0)
-        r = t->collective->open(&t->ring, &b->group, &q.wait, err);
+        r = open_collective(t, b, err);
+    if (r == 0)
+        tell_device(t, &b->group);
     return r;
 }
 
@@ -299,7 +337,7 @@ static int run(struct train *t, struct err *err) {
     return r < 0 ? r : finish(t, err);
 }
 
-int train_run(const struct options *o, struct err *err) {
+int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
     struct train *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
@@ -308,8 +346,8 @@ int train_run(const struct options *o, struct err *err) {
     t->compute = &compute_cpu;
     t->collective = &collective_tcp_ring;
     int r = run(t, err);
-    t->collective->close(t->ring);
-    t->compute->close(t->c);
+    if (t->collective->close(t->ring, ret_stuck) == 0)
+        t->compute->close(t->c);
     sampler_fini(&t->sampler);
     dataset_close(&t->data);
     rankquake_close(&t->q);

@@ -48,7 +48,7 @@ static enum answer_code judge(const struct bootstrap *b, const struct door_hello
         return REFUSED_WORLD;
     if (memcmp(h->job, b->request.job, sizeof(h->job)) != 0)
         return REFUSED_JOB;
-    if (h->rank < 1 || h->rank >= h->world || b->links[h->rank] >= 0)
+    if (h->rank < 1 || h->rank >= h->world || b->group.links[h->rank] >= 0)
         return REFUSED_RANK;
     return ACCEPTED;
 }
@@ -65,7 +65,7 @@ static void missing(const struct bootstrap *b, char *ret, size_t size) {
     size_t n = 0;
     ret[0] = 0;
     for (int r = 1; r < b->request.world && n < size; r++)
-        if (b->links[r] < 0)
+        if (b->group.links[r] < 0)
             n += (size_t)snprintf(ret + n, size - n, "%s%d", n ? ", " : "", r);
 }
 
@@ -94,9 +94,9 @@ static int gather(struct bootstrap *b, struct err *err) {
         struct door_hello h;
         int watched[BOOTSTRAP_MEMBERS], ranks[BOOTSTRAP_MEMBERS] = {0}, n = 0, gone = 0;
         for (int i = 1; i < b->request.world; i++)
-            if (b->links[i] >= 0) {
+            if (b->group.links[i] >= 0) {
                 ranks[n] = i;
-                watched[n++] = b->links[i];
+                watched[n++] = b->group.links[i];
             }
         int fd = r = door_wait(&b->master, &b->request.wait, watched, n, &h, &gone);
         if (r < 0)
@@ -107,7 +107,7 @@ static int gather(struct bootstrap *b, struct err *err) {
             close(fd);
             continue;
         }
-        b->links[h.rank] = fd;
+        b->group.links[h.rank] = fd;
         link_peer(fd, &b->group.peers[h.rank]);
         link_set_port(&b->group.peers[h.rank], h.port);
         joined++;
@@ -160,7 +160,7 @@ static int call(struct bootstrap *b, const struct link_address *master, struct e
     if (r == 0)
         r = link_receive(fd, &a, sizeof(a), &q->wait);
     if (r == 0 && a.magic == DOOR_MAGIC && a.code == ACCEPTED) {
-        b->links[0] = fd;
+        b->group.links[0] = fd;
         return 0;
     }
     if (r == 0)
@@ -238,7 +238,7 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
                               .group = {.rank = request->rank, .world = request->world}};
     ret->group.door.listener = ret->master.listener = -1;
     for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
-        ret->links[i] = -1;
+        ret->group.links[i] = -1;
     if (request->world == 1)
         return 0;
     int r = request->rank == 0 ? gather(ret, err) : join(ret, err);
@@ -251,9 +251,9 @@ int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err) 
     int r = 0, rank = 0;
     if (q->rank == 0)
         for (rank = 1; r == 0 && rank < q->world; rank++)
-            r = link_send(b->links[rank], data, n, &q->wait);
+            r = link_send(b->group.links[rank], data, n, &q->wait);
     else
-        r = link_receive(b->links[0], data, n, &q->wait);
+        r = link_receive(b->group.links[0], data, n, &q->wait);
     if (r == 0 || r == -ECANCELED)
         return r;
     rank = q->rank == 0 ? rank - 1 : 0;
@@ -261,9 +261,25 @@ int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err) 
                    link_name(&b->group.peers[rank], name));
 }
 
+int bootstrap_meet(struct bootstrap *b, struct err *err) {
+    const struct bootstrap_request *q = &b->request;
+    char here = 1, name[LINK_NAME];
+    if (q->rank != 0) /* what becomes of it shows when rank 0 answers */
+        (void)link_send(b->group.links[0], &here, 1, &q->wait);
+    for (int rank = 1; q->rank == 0 && rank < q->world; rank++) {
+        int r = link_receive(b->group.links[rank], &here, 1, &q->wait);
+        if (r == -ECANCELED)
+            return r;
+        if (r < 0)
+            return err_set(err, r, "rank %d at %s, while the group was forming", rank,
+                           link_name(&b->group.peers[rank], name));
+    }
+    return bootstrap_share(b, &here, 1, err);
+}
+
 void bootstrap_end(struct bootstrap *b) {
     for (int i = 0; i < BOOTSTRAP_MEMBERS; i++)
-        link_close(&b->links[i]);
+        link_close(&b->group.links[i]);
     door_close(&b->group.door);
     door_close(&b->master);
 }

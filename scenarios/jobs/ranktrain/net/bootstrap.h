@@ -14,7 +14,7 @@
 
 #include "agent/base/err.h"
 
-enum { BOOTSTRAP_MEMBERS = 12 };
+enum { BOOTSTRAP_MEMBERS = 12, GROUP_TOKEN = 128 };
 
 /* Who takes part, and where their doors are. */
 struct group {
@@ -22,6 +22,10 @@ struct group {
     unsigned char session[DOOR_SESSION];
     struct link_address peers[BOOTSTRAP_MEMBERS]; /* not one's own */
     struct door door;                             /* one's own */
+    unsigned char token[GROUP_TOKEN];             /* of collectives that have one */
+    int links[BOOTSTRAP_MEMBERS]; /* open until bootstrap_end: rank 0's to each member, the others'
+                                     [0] to rank 0; else -1. A link at its end, with nothing to
+                                     read before it: that rank has left. */
 };
 
 struct bootstrap_request {
@@ -39,8 +43,6 @@ struct bootstrap {
     struct group group;
     struct door master; /* rank 0's, on MASTER_PORT; the ring has doors of its own, so that the port
                            carries the forming of groups and nothing else */
-    int links[BOOTSTRAP_MEMBERS]; /* rank 0: to each member; the others: links[0] to rank 0; else -1
-                                   */
 };
 
 /* Forms the group. Returns 0; -ECANCELED when woken; else an error whose sentence names the peer.
@@ -49,6 +51,9 @@ int bootstrap_join(struct bootstrap *ret, const struct bootstrap_request *reques
 
 /* Copies n bytes from rank 0 to all. */
 int bootstrap_share(struct bootstrap *b, void *data, size_t n, struct err *err);
+
+/* Returns when all ranks have called it. */
+int bootstrap_meet(struct bootstrap *b, struct err *err);
 
 /* Closes what is still open, the doors too. */
 void bootstrap_end(struct bootstrap *b);

@@ -12,8 +12,17 @@
 struct collective {
     const char *name, *summary;
 
+    /* What can be known before anybody is met: libraries, devices, variables. NULL: nothing. */
+    int (*prepare)(struct err *err);
+
+    /* Draws what the ranks of one group, and of no other, know one another by. Called by rank 0
+     * alone, once per process, when all ranks have joined; the others get it as group.token. NULL:
+     * the session id of the group is enough. */
+    int (*token)(unsigned char ret[GROUP_TOKEN], struct err *err);
+
     /* Connects the ranks of a group, all of which call it. Returns 0 or an error whose sentence
-     * names the peer. */
+     * names the peer. What has a token may watch group.links meanwhile, and all ranks wait for
+     * all others before they go on: it may have no other way to notice that one has left. */
     int (*open)(void **ret, struct group *g, const struct link_wait *w, struct err *err);
 
     /* Begins to replace data[0..n) on every rank by the sum over the ranks. data is in use until
@@ -26,7 +35,10 @@ struct collective {
 
     /* Gives up at once: the peers notice. Nothing but close may follow. */
     void (*abort)(void *c);
-    void (*close)(void *c); /* NULL is allowed */
+
+    /* NULL is allowed. Returns 0, or -ETIMEDOUT when something does not end: then neither what is
+     * left of it nor its device may be touched any more, and the process must leave by _exit. */
+    int (*close)(void *c, struct err *err);
 };
 
 #define COLLECTIVES(X) X(tcp_ring)

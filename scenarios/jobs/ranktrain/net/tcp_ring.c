@@ -232,13 +232,15 @@ static void ring_abort(void *c) {
     link_close(&r->prev);
 }
 
-static void ring_close(void *c) {
+static int ring_close(void *c, struct err *err) {
     struct ring *r = c;
+    (void)err;
     if (!r)
-        return;
+        return 0;
     ring_abort(r);
     free(r->staging);
     free(r);
+    return 0;
 }
 
 /* Waits for the rank before; whoever else calls is sent away. */
@@ -293,7 +295,7 @@ static int ring_open(void **ret, struct group *g, const struct link_wait *w, str
     r->phase = phases(r);
     int e = g->world == 1 ? 0 : ring_connect(r, g, w, err);
     if (e < 0) {
-        ring_close(r);
+        ring_close(r, NULL);
         return e;
     }
     *ret = r;

@@ -83,7 +83,7 @@ static void *member_run(void *arg) {
         collective_tcp_ring.abort(ring);
     if (m->finish && !m->vanishes)
         pthread_barrier_wait(m->finish);
-    collective_tcp_ring.close(ring);
+    assert_int_equal(collective_tcp_ring.close(ring, NULL), 0);
     link_close(&stale);
     return NULL;
 }
@@ -157,6 +157,61 @@ static void test_a_peer_that_goes_is_named_at_once(void **state) {
     /* It may have gone before rank 0 was through with connecting. */
     assert_int_equal(m[0].joined ? m[0].joined : m[0].summed, -ECONNRESET);
     assert_non_null(strstr(m[0].err.msg, "rank 1 at 127.0.0.1:"));
+}
+
+struct caller {
+    pthread_t thread;
+    struct bootstrap_request request;
+    bool leaves;
+    int *met; /* how many have called bootstrap_meet */
+    int seen, r;
+    struct err err;
+};
+
+static void *caller_run(void *arg) {
+    struct caller *c = arg;
+    struct bootstrap b;
+    c->r = bootstrap_join(&b, &c->request, &c->err);
+    if (c->r == 0 && !c->leaves) {
+        __atomic_add_fetch(c->met, 1, __ATOMIC_SEQ_CST);
+        c->r = bootstrap_meet(&b, &c->err);
+        c->seen = __atomic_load_n(c->met, __ATOMIC_SEQ_CST);
+    }
+    bootstrap_end(&b);
+    return NULL;
+}
+
+static void callers_run(struct caller *c, int n, int *met) {
+    static struct member m[BOOTSTRAP_MEMBERS];
+    members_init(m, n);
+    for (int i = 0; i < n; i++) {
+        c[i].request = m[i].request;
+        c[i].met = met;
+        assert_int_equal(pthread_create(&c[i].thread, NULL, caller_run, &c[i]), 0);
+    }
+    for (int i = 0; i < n; i++)
+        pthread_join(c[i].thread, NULL);
+}
+
+static void test_a_meeting_ends_when_all_have_come(void **state) {
+    (void)state;
+    struct caller c[5] = {{0}};
+    int met = 0;
+    callers_run(c, 5, &met);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(c[i].r, 0);
+        assert_int_equal(c[i].seen, 5);
+    }
+}
+
+static void test_who_leaves_before_the_meeting_is_named(void **state) {
+    (void)state;
+    struct caller c[3] = {{0}, {.leaves = true}, {0}};
+    int met = 0;
+    callers_run(c, 3, &met);
+    assert_int_equal(c[0].r, -ECONNRESET);
+    assert_non_null(strstr(c[0].err.msg, "rank 1 at 127.0.0.1:"));
+    assert_int_equal(c[2].r, -ECONNRESET); /* rank 0 has given up */
 }
 
 static void test_a_connection_of_another_round_does_not_get_into_the_ring(void **state) {
@@ -256,6 +311,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_every_rank_gets_the_sum_at_every_world_size),
         cmocka_unit_test(test_a_peer_that_says_nothing_is_named_at_the_deadline),
         cmocka_unit_test(test_a_peer_that_goes_is_named_at_once),
+        cmocka_unit_test(test_a_meeting_ends_when_all_have_come),
+        cmocka_unit_test(test_who_leaves_before_the_meeting_is_named),
         cmocka_unit_test(test_a_connection_of_another_round_does_not_get_into_the_ring),
         cmocka_unit_test(test_a_worker_of_an_older_round_is_told_so),
         cmocka_unit_test(test_a_worker_with_other_options_is_refused),
