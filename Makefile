@@ -10,7 +10,7 @@
 #   make clean      remove build/
 #
 #   BUILD=release|debug|asan|tsan|cov   another kind of build, in build/$(BUILD)
-#   V=1 shows the commands      DEPS=0 never installs anything
+#   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs
 BUILD ?= release
 PREFIX ?= /usr/local
 $(if $(filter $(BUILD),release debug asan tsan cov),,$(error BUILD=$(BUILD): release, debug, asan, tsan or cov))
@@ -41,12 +41,30 @@ OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan cluster run doctor observe checks verbs) \
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports)
-OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net))
+OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
+  $(OUT)/scenarios/jobs/ranktrain/gpu/backend.o
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 LDLIBS.rankrun := -levent_core -levent_extra -ldl
 LDLIBS.rankquake := -lfyaml -levent_core
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
+
+# ranktrain_cuda.so, which ranktrain loads: C by the C compiler against the toolkit's headers, kernels
+# by nvcc, the CUDA runtime inside, one symbol outside. Without nvcc (make NVCC= does without) there
+# is none. The tests have one whose headers, kernels and runtime are those of tests/fakes/cudart.
+NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc /usr/local/cuda-*/bin/nvcc))
+CUDA := $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))..))
+GPU := $(if $(NVCC),$(BIN)/ranktrain_cuda.so)
+GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
+  $(addprefix scenarios/jobs/ranktrain/net/,link.c) agent/base/err.c agent/base/sha256.c
+GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
+GPU_CFLAGS := -fPIC -fvisibility=hidden
+GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
+# -fmad=false: the bits are those that the source says (kernels.h). PTX of 7.5 for devices to come.
+NVCC_FLAGS := -O3 -fmad=false -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. \
+  -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+FAKES := $(OUT)/tests/fakes
+FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/ranktrain_cuda.so
 
 has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
 PROGRAMS := $(call has,agent,rankrun) $(call has,harness,rankquake) \
@@ -57,7 +75,7 @@ Q := $(if $(V),,@)
 # Whoever types make demo or make test gets all cores, unless -j was given.
 ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: $(PROGRAMS)
+all: $(PROGRAMS) $(GPU)
 
 $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base)
 $(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults base)
@@ -66,6 +84,30 @@ $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base
 $(PROGRAMS):
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
+
+$(OUT)/gpu/%.o: %.c $(OUT)/.flags
+	@mkdir -p $(@D); echo "  CC   $< (CUDA)"
+	$(Q)$(CC) $(ALL_CFLAGS) $(GPU_CFLAGS) -isystem $(CUDA)/include $(CPPFLAGS) -MMD -MP -c -o $@ $<
+$(OUT)/gpu/%.o: %.cu $(OUT)/.flags
+	@mkdir -p $(@D); echo "  NVCC $<"
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+$(BIN)/ranktrain_cuda.so: $(patsubst %.c,$(OUT)/gpu/%.o,$(GPU_SRC)) $(OUT)/gpu/$(GPU_KERNELS).o
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -o $@ $^ $(CUDA)/lib64/libcudart_static.a -lrt -ldl
+
+$(FAKES)/gpu/%.o: %.c $(OUT)/.flags
+	@mkdir -p $(@D); echo "  CC   $< (fake CUDA)"
+	$(Q)$(CC) $(ALL_CFLAGS) $(GPU_CFLAGS) -isystem tests/fakes/cudart $(CPPFLAGS) -MMD -MP -c -o $@ $<
+$(FAKES)/gpu/%.o: %.cu $(OUT)/.flags
+	@mkdir -p $(@D); echo "  CC   $< (fake CUDA)"
+	$(Q)$(CC) $(ALL_CFLAGS) -O3 $(GPU_CFLAGS) -isystem tests/fakes/cudart $(CPPFLAGS) -MMD -MP -x c -c -o $@ $<
+$(FAKES)/gpu/tests/%.o: GPU_CFLAGS := -fPIC
+$(FAKES)/libcudart-fake.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(wildcard tests/fakes/cudart/*.c))
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -o $@ $^
+$(FAKES)/ranktrain_cuda.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(GPU_SRC)) $(FAKES)/gpu/$(GPU_KERNELS).o $(FAKES)/libcudart-fake.so
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $^
 
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent base)
 	@mkdir -p $(@D); echo "  LD   $@"
@@ -99,7 +141,7 @@ demo: deps
 test: deps
 	+$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
-test-programs: $(TESTS) $(SPAWNEES)
+test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 tidy:
@@ -108,13 +150,13 @@ format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
-	install $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install $(PROGRAMS) $(GPU) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS))) $(DESTDIR)$(PREFIX)/include/rankquake.h
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
 clean:
 	rm -rf build

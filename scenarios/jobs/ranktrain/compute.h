@@ -1,6 +1,7 @@
 /* compute: what computes gradients. One file per way ends in one const struct and has one line in
- * COMPUTES, in alphabetical order. Whatever it is, the same parameters and samples must give the
- * same bits every time and at every world size. */
+ * COMPUTES, in alphabetical order; the way of a GPU is in a shared object (gpu/backend.h). Whatever
+ * it is, the same parameters and samples must give the same bits every time and at every world
+ * size. */
 #pragma once
 
 #include "scenarios/jobs/ranktrain/lenet.h"
@@ -17,18 +18,48 @@ struct compute_device {
     int index;               /* among those that the process can see */
 };
 
+/* What a computation is told about the rank that it is for. */
+struct compute_place {
+    int local_rank;   /* among those of its node: chooses the device */
+    int wake_fd;      /* readable: asked to end; -1: none */
+    int64_t limit_ns; /* a device that takes longer for one call has failed */
+};
+
+struct compute_batch {
+    int shard; /* for messages */
+    const uint8_t *images[LENET_BATCH];
+    uint8_t labels[LENET_BATCH];
+};
+
 struct compute {
     const char *name, *summary;
-    /* ret_label says what the bits depend on; it is printed beside the model's hash. */
-    int (*open)(void **ret, char ret_label[COMPUTE_LABEL], struct err *err);
-    /* As lenet_gradient and lenet_classify. */
+
+    /* ret_label says what the bits depend on; it is printed beside the model's hash. -ENODEV: there
+     * is nothing here that it could compute on, and the sentence says what is missing. */
+    int (*open)(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
+                struct err *err);
+
+    /* As lenet_gradient; NULL where there is sum. */
     double (*gradient)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
                        const uint8_t labels[LENET_BATCH], float ret_gradient[LENET_PARAMETERS]);
-    void (*classify)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
-                     uint8_t ret_classes[LENET_BATCH]);
+
+    /* NULL, or all batches of a rank at once: ret_sums becomes the sums of their gradients and,
+     * behind them, of their losses, in fixed point (fixed_point.h). Returns 0; -ERANGE when a
+     * number is beyond the limit, and *ret_shard is the first batch with one; -ECANCELED: woken; or
+     * an error after which nothing but close may follow. */
+    int (*sum)(void *c, const float *parameters, const struct compute_batch *batches, int n,
+               int64_t ret_sums[LENET_PARAMETERS + 1], int *ret_shard, struct err *err);
+
+    /* As lenet_classify. Returns 0 or an error as sum does. */
+    int (*classify)(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
+                    uint8_t ret_classes[LENET_BATCH], struct err *err);
+
     /* NULL: computes on no device of its own. */
     void (*device)(void *c, struct compute_device *ret);
-    void (*close)(void *c); /* NULL is allowed */
+
+    /* NULL is allowed. Returns 0, or -ETIMEDOUT when a device does not end: the process must leave
+     * by _exit then. */
+    int (*close)(void *c, struct err *err);
 };
 
 #define COMPUTES(X) X(cpu)

@@ -8,22 +8,26 @@ struct cpu {
     struct lenet *lenet;
 };
 
-static void cpu_close(void *c) {
+static int cpu_close(void *c, struct err *err) {
     struct cpu *cpu = c;
+    (void)err;
     if (!cpu)
-        return;
+        return 0;
     blas_close(&cpu->blas);
     lenet_free(cpu->lenet);
     free(cpu);
+    return 0;
 }
 
-static int cpu_open(void **ret, char ret_label[COMPUTE_LABEL], struct err *err) {
+static int cpu_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
+                    struct err *err) {
+    (void)at;
     struct cpu *cpu = calloc(1, sizeof(*cpu));
     if (!cpu)
         abort();
     int r = blas_open(&cpu->blas, err);
     if (r < 0) {
-        cpu_close(cpu);
+        cpu_close(cpu, NULL);
         return r;
     }
     cpu->lenet = lenet_new();
@@ -40,10 +44,12 @@ static double cpu_gradient(void *c, const float *parameters,
     return lenet_gradient(cpu->lenet, &cpu->blas, parameters, images, labels, ret_gradient);
 }
 
-static void cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
-                         uint8_t ret_classes[LENET_BATCH]) {
+static int cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
+                        uint8_t ret_classes[LENET_BATCH], struct err *err) {
+    (void)err;
     struct cpu *cpu = c;
     lenet_classify(cpu->lenet, &cpu->blas, parameters, images, ret_classes);
+    return 0;
 }
 
 const struct compute compute_cpu = {

@@ -37,8 +37,11 @@ static const struct option table[] = {
      AT(collective_ns), 0.001, 86400},
     {"log-every", "N", "steps between two lines of progress; 0: none", WHOLE, AT(log_every), 0,
      99999999},
-    {"device", "auto|cpu|cuda", "what computes", TEXT, AT(device), 0, 0},
-    {"dist-backend", "tcp", "what the ranks sum over", TEXT, AT(dist_backend), 0, 0},
+    {"device", "auto|cpu|cuda", "what computes; auto: a GPU where there is one, else the CPU", TEXT,
+     AT(device), 0, 0},
+    {"device-timeout", "SECONDS", "a GPU that takes longer for one computation has failed", SPAN_S,
+     AT(device_ns), 0.001, 86400},
+    {"dist-backend", "tcp|nccl", "what the ranks sum over", TEXT, AT(dist_backend), 0, 0},
     {"help", NULL, "print this", SWITCH, AT(help), 0, 0},
     {"version", NULL, "print the version", SWITCH, AT(version), 0, 0},
 };
@@ -127,10 +130,11 @@ static int variable(const char *name, int64_t min, int64_t max, int64_t *at, str
 }
 
 static int read_environment(struct options *o, struct err *err) {
-    int64_t rank = -1, world = -1, port = 0;
+    int64_t rank = -1, world = -1, local_rank = 0, port = 0;
     const char *run_id = getenv("TORCHELASTIC_RUN_ID");
     if (variable("RANK", 0, INT32_MAX, &rank, err) < 0 ||
         variable("WORLD_SIZE", 1, INT32_MAX, &world, err) < 0 ||
+        variable("LOCAL_RANK", 0, INT32_MAX, &local_rank, err) < 0 ||
         variable("MASTER_PORT", 1, 65535, &port, err) < 0 ||
         variable("RANKRUN_ROUND", 0, INT64_MAX, &o->round, err) < 0 ||
         variable("TORCHELASTIC_RESTART_COUNT", 0, INT64_MAX, &o->restart_count, err) < 0)
@@ -140,6 +144,7 @@ static int read_environment(struct options *o, struct err *err) {
                        rank < 0 ? "WORLD_SIZE" : "RANK", rank < 0 ? "RANK" : "WORLD_SIZE");
     o->rank = rank < 0 ? 0 : (int)rank;
     o->world = world < 0 ? 1 : (int)world;
+    o->local_rank = (int)local_rank;
     if (o->rank >= o->world)
         return err_say(err, -EINVAL, "RANK=%d is not below WORLD_SIZE=%d", o->rank, o->world);
     if (o->world > SHARDS)
@@ -157,16 +162,23 @@ static int read_environment(struct options *o, struct err *err) {
     return 0;
 }
 
+static bool is_one_of(const char *value, const char *const *names) {
+    while (*names && strcmp(*names, value) != 0)
+        names++;
+    return *names != NULL;
+}
+
 static int check(const struct options *o, struct err *err) {
-    if (strcmp(o->device, "cuda") == 0)
-        return err_say(err, -EINVAL,
-                       "--device=cuda: this build computes on the CPU only; use "
-                       "--device=cpu");
-    if (strcmp(o->device, "auto") != 0 && strcmp(o->device, "cpu") != 0)
+    static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
+    static const char *const backends[] = {"tcp", "nccl", NULL};
+    if (!is_one_of(o->device, devices))
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
-    if (strcmp(o->dist_backend, "tcp") != 0)
-        return err_say(err, -EINVAL, "--dist-backend=%s: this build sums over tcp only",
-                       o->dist_backend);
+    if (!is_one_of(o->dist_backend, backends))
+        return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
+    if (strcmp(o->dist_backend, "nccl") == 0 && strcmp(o->device, "cpu") == 0)
+        return err_say(err, -EINVAL,
+                       "--dist-backend=nccl sums on GPUs: add --device=cuda, or use "
+                       "--dist-backend=tcp");
     return 0;
 }
 
@@ -178,11 +190,12 @@ int options_parse(int argc, char **argv, struct options *ret, struct err *err) {
         .log_every = 25,
         .seed = 1,
         .data_dir = "/usr/share/datasets/fashion-mnist",
-        .device = "auto",
+        .device = "cpu",
         .dist_backend = "tcp",
         .lr = 0.05,
         .momentum = 0.9,
         .collective_ns = INT64_C(10000000000),
+        .device_ns = INT64_C(60000000000),
     };
     for (int i = 1; i < argc; i++) {
         int r = take(argc, argv, &i, &o, err);

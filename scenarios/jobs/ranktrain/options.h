@@ -13,14 +13,18 @@ struct options {
     int64_t steps; /* 0: as many as the epochs have */
     int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
-    const char *data_dir, *device, *dist_backend;
+    const char *data_dir;
+    const char *device;       /* "auto", "cpu" or "cuda" */
+    const char *dist_backend; /* "tcp" or "nccl" */
     double lr, momentum;
     int64_t compute_ns;    /* each step's computation takes at least this long */
     int64_t collective_ns; /* a collective that takes longer has failed */
+    int64_t device_ns;     /* a device that takes longer for one computation has failed */
     bool help, version;
 
     /* Of the environment; alone, without RANK and WORLD_SIZE: rank 0 of 1. */
     int rank, world;
+    int local_rank;          /* LOCAL_RANK; 0: not told */
     const char *master_addr; /* NULL only when alone */
     int master_port;
     int64_t round; /* RANKRUN_ROUND; 0: not told */

@@ -18,25 +18,45 @@ int shards_of(int rank, int world, int ret_shards[SHARDS]) {
     return n;
 }
 
-int shards_sum(const struct compute *compute, void *c, const float *parameters,
-               const struct idx *data, const uint32_t *samples, const int *shards, int n,
-               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err) {
+static int diverged(int shard, struct err *err) {
+    return err_say(err, -ERANGE,
+                   "training has diverged: a gradient of shard %d is not a number or too large; "
+                   "use a smaller --lr",
+                   shard);
+}
+
+/* One after another. */
+static int sum_batches(const struct compute *compute, void *c, const float *parameters,
+                       const struct compute_batch *batches, int n, float *scratch,
+                       int64_t *ret_sums, int *ret_shard) {
     memset(ret_sums, 0, SHARDS_SUMS * sizeof(*ret_sums));
-    for (int s = 0; s < n; s++) {
-        const uint32_t *index = samples + shards[s] * LENET_BATCH;
-        const uint8_t *images[LENET_BATCH];
-        uint8_t labels[LENET_BATCH];
-        for (int i = 0; i < LENET_BATCH; i++) {
-            images[i] = idx_image(data, index[i]);
-            labels[i] = idx_label(data, index[i]);
+    for (const struct compute_batch *b = batches; b < batches + n; b++) {
+        double loss = compute->gradient(c, parameters, b->images, b->labels, scratch);
+        if (!(loss < FIXED_POINT_LIMIT) || !fixed_point_add(ret_sums, scratch, LENET_PARAMETERS)) {
+            *ret_shard = b->shard;
+            return -ERANGE;
         }
-        double loss = compute->gradient(c, parameters, images, labels, scratch);
-        if (!(loss < FIXED_POINT_LIMIT) || !fixed_point_add(ret_sums, scratch, LENET_PARAMETERS))
-            return err_say(err, -ERANGE,
-                           "training has diverged: a gradient of shard %d is not a number or too "
-                           "large; use a smaller --lr",
-                           shards[s]);
         ret_sums[SHARDS_LOSS] += fixed_point_of(loss);
     }
     return 0;
+}
+
+int shards_sum(const struct compute *compute, void *c, const float *parameters,
+               const struct idx *data, const uint32_t *samples, const int *shards, int n,
+               float scratch[LENET_PARAMETERS], int64_t ret_sums[SHARDS_SUMS], struct err *err) {
+    struct compute_batch batches[SHARDS];
+    int shard = 0;
+    assert(n <= SHARDS);
+    for (int s = 0; s < n; s++) {
+        const uint32_t *index = samples + shards[s] * LENET_BATCH;
+        batches[s].shard = shards[s];
+        for (int i = 0; i < LENET_BATCH; i++) {
+            batches[s].images[i] = idx_image(data, index[i]);
+            batches[s].labels[i] = idx_label(data, index[i]);
+        }
+    }
+    int r = compute->sum
+                ? compute->sum(c, parameters, batches, n, ret_sums, &shard, err)
+                : sum_batches(compute, c, parameters, batches, n, scratch, ret_sums, &shard);
+    return r == -ERANGE ? diverged(shard, err) : r;
 }

@@ -6,6 +6,7 @@
 #include "scenarios/jobs/ranktrain/compute.h"
 #include "scenarios/jobs/ranktrain/data/dataset.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
+#include "scenarios/jobs/ranktrain/gpu/backend.h"
 #include "scenarios/jobs/ranktrain/fixed_point.h"
 #include "scenarios/jobs/ranktrain/optimizer.h"
 #include "scenarios/jobs/ranktrain/data/sampler.h"
@@ -42,6 +43,7 @@ struct train {
     const struct compute *compute;
     void *c;
     char label[COMPUTE_LABEL];
+    const struct gpu_backend *gpu; /* NULL: not opened */
     const struct collective *collective;
     void *ring;
     bool reduced; /* the first collective has been announced */
@@ -61,13 +63,9 @@ static bool leads(const struct train *t) {
     return t->o->rank == 0;
 }
 
-static int open_parts(struct train *t, struct err *err) {
+static int open_data(struct train *t, struct err *err) {
     const struct options *o = t->o;
     int r = dataset_open(o->data_dir, &t->data, err);
-    if (r == 0)
-        r = t->compute->open(&t->c, t->label, err);
-    if (r == 0 && t->collective->prepare)
-        r = t->collective->prepare(err);
     if (r < 0)
         return r;
     sampler_init(&t->sampler, (uint64_t)o->seed, t->data.train.count, SHARDS_BATCH);
@@ -107,6 +105,46 @@ static bool asked_to_end(const struct train *t) {
 static void say_ignored(void *arg, const char *sentence) {
     (void)arg;
     fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
+}
+
+static int open_gpu(struct train *t, const struct compute_place *at, struct err *err) {
+    int r = backend_open(&t->gpu, err);
+    if (r < 0)
+        return r;
+    t->compute = t->gpu->compute;
+    return t->compute->open(at, &t->c, t->label, err);
+}
+
+/* What computes. With --device=auto a machine without a GPU is no error; one with a GPU that cannot
+ * be used is. A driver starts threads, so SIGTERM must have been caught before. */
+static int open_compute(struct train *t, struct err *err) {
+    const struct options *o = t->o;
+    const struct compute_place at = {
+        .local_rank = o->local_rank, .wake_fd = t->wake_fd, .limit_ns = o->device_ns};
+    if (strcmp(o->device, "cpu") != 0) {
+        int r = open_gpu(t, &at, err);
+        bool may_go_on = r == -ENOENT || r == -ENODEV;
+        if (r == 0 || !may_go_on || strcmp(o->device, "auto") != 0)
+            return r;
+        if (leads(t))
+            fprintf(stderr, "ranktrain: %s; computing on the CPU\n", err->msg);
+        *err = (struct err){0};
+    }
+    t->compute = &compute_cpu;
+    return t->compute->open(&at, &t->c, t->label, err);
+}
+
+static int choose_collective(struct train *t, struct err *err) {
+    if (strcmp(t->o->dist_backend, "nccl") != 0)
+        return 0;
+    if (t->compute == &compute_cpu)
+        return err_say(err, -EINVAL,
+                       "--dist-backend=nccl sums on GPUs and this rank computes on the CPU: use "
+                       "--dist-backend=tcp");
+    if (!t->gpu->collective)
+        return err_say(err, -ENOSYS, "this GPU library has no NCCL: use --dist-backend=tcp");
+    t->collective = t->gpu->collective;
+    return t->collective->prepare ? t->collective->prepare(err) : 0;
 }
 
 /* Rank 0 chooses, once per round, where to go on. */
@@ -285,16 +323,18 @@ static int test(struct train *t, double *ret_accuracy, struct err *err) {
     uint32_t batches = d->count / LENET_BATCH, world = (uint32_t)t->o->world;
     uint32_t rank = (uint32_t)t->o->rank;
     int64_t right = 0;
-    for (uint32_t b = batches * rank / world; b < batches * (rank + 1) / world; b++) {
+    int r = 0;
+    for (uint32_t b = batches * rank / world; r == 0 && b < batches * (rank + 1) / world; b++) {
         const uint8_t *images[LENET_BATCH];
         uint8_t classes[LENET_BATCH];
         for (uint32_t i = 0; i < LENET_BATCH; i++)
             images[i] = idx_image(d, b * LENET_BATCH + i);
-        t->compute->classify(t->c, t->decision.state.weights, images, classes);
-        for (uint32_t i = 0; i < LENET_BATCH; i++)
+        r = t->compute->classify(t->c, t->decision.state.weights, images, classes, err);
+        for (uint32_t i = 0; i < LENET_BATCH && r == 0; i++)
             right += classes[i] == idx_label(d, b * LENET_BATCH + i);
     }
-    int r = reduce(t, &right, 1, err);
+    if (r == 0)
+        r = reduce(t, &right, 1, err);
     *ret_accuracy = (double)right / (double)(batches * LENET_BATCH);
     return r;
 }
@@ -325,9 +365,13 @@ static int run(struct train *t, struct err *err) {
     if (r < 0)
         fprintf(stderr, "ranktrain: rank %d: no events: RANKQUAKE_EVENTS: %s\n", t->o->rank,
                 strerror(-r));
-    r = open_parts(t, err);
+    r = open_data(t, err);
     if (r == 0)
         r = catch_sigterm(t, err);
+    if (r == 0)
+        r = open_compute(t, err);
+    if (r == 0)
+        r = choose_collective(t, err);
     if (r < 0)
         return r;
     rankquake_ready(&t->q);
@@ -347,7 +391,7 @@ int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
     t->collective = &collective_tcp_ring;
     int r = run(t, err);
     if (t->collective->close(t->ring, ret_stuck) == 0)
-        t->compute->close(t->c);
+        t->compute->close(t->c, ret_stuck);
     sampler_fini(&t->sampler);
     dataset_close(&t->data);
     rankquake_close(&t->q);

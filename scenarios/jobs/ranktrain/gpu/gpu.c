@@ -1,0 +1,8 @@
+#include "scenarios/jobs/ranktrain/gpu/gpu.h"
+#include "scenarios/jobs/ranktrain/gpu/cuda.h"
+
+const struct gpu_backend *ranktrain_gpu(void) {
+    static const struct gpu_backend backend = {
+        .version = GPU_VERSION, .compute = &compute_cuda, .inspect = cuda_inspect};
+    return &backend;
+}
