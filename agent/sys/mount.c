@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 int mount_make_private(struct err *err) {
@@ -34,8 +36,7 @@ int mount_bind(const char *source, const char *path, struct err *err) {
     return 0;
 }
 
-/* Makes the place in the fresh tmpfs on which something is bound: a directory, or a file. */
-static int make_place(const char *path, bool directory, struct err *err) {
+int mount_place(const char *path, bool directory, struct err *err) {
     char parent[PATH_MAX];
     if (!str_copy(parent, sizeof(parent), path))
         return err_set(err, -ENAMETOOLONG, "%s", path);
@@ -54,7 +55,7 @@ static int bring_back(int old, const char *root, const char *path, struct err *e
         return 0;
     if (snprintf(source, sizeof(source), "/proc/self/fd/%d/%s", old, below) >= (int)sizeof(source))
         return err_set(err, -ENAMETOOLONG, "%s", path);
-    int r = make_place(path, S_ISDIR(st.st_mode), err);
+    int r = mount_place(path, S_ISDIR(st.st_mode), err);
     return r ? r : mount_bind(source, path, err);
 }
 
@@ -91,5 +92,60 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
         if (r)
             return r;
     }
+    return 0;
+}
+
+static int refused_layer(int code, const char *dir, struct err *err) {
+    if (code == -ENODEV)
+        return err_say(err, -ENOTSUP,
+                       "%s cannot be the root of a node: this kernel has no overlayfs; modprobe "
+                       "overlay",
+                       dir);
+    if (code == -EPERM)
+        return err_say(err, -ENOTSUP,
+                       "%s cannot be the root of a node: this kernel mounts no overlayfs for "
+                       "ordinary users (Linux 5.11 does); run as root",
+                       dir);
+    return err_set(err, code, "mount an overlay on %s", dir);
+}
+
+int mount_layer(const char *dir, struct err *err) {
+    char options[200], work[40];
+    /* Both stay reachable through their descriptors when dir has been covered. */
+    FILE_CLOSE int lower = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (lower < 0)
+        return err_set(err, -errno, "open %s", dir);
+    if (mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") != 0)
+        return err_set(err, -errno, "mount a tmpfs on %s", dir);
+    FILE_CLOSE int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (top < 0 || mkdirat(top, "changed", 0755) != 0 || mkdirat(top, "work", 0755) != 0)
+        return err_set(err, -errno, "make a place for what is changed in %s", dir);
+    /* What the kernel notes of a changed file is a trusted attribute; without root, a user's. */
+    snprintf(work, sizeof(work), "/proc/self/fd/%d/work", top);
+    bool trusted = setxattr(work, "trusted.rankquake", "", 0, 0) == 0;
+    snprintf(options, sizeof(options),
+             "%slowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/changed,workdir=%s",
+             trusted ? "" : "userxattr,", lower, top, work);
+    if (mount("overlay", dir, "overlay", 0, options) != 0)
+        return refused_layer(errno == EINVAL && !trusted ? -EPERM : -errno, dir, err);
+    return 0;
+}
+
+int mount_pivot(const char *dir, const char *old, struct err *err) {
+    char below[PATH_MAX];
+    if (snprintf(below, sizeof(below), "%s%s", dir, old) >= (int)sizeof(below))
+        return err_set(err, -ENAMETOOLONG, "%s", dir);
+    int r = file_make_dirs(below, 0700, err);
+    if (r)
+        return r;
+    if (syscall(SYS_pivot_root, dir, below) != 0)
+        return err_set(err, -errno, "make %s the root", dir);
+    return chdir("/") == 0 ? 0 : err_set(err, -errno, "go to /");
+}
+
+int mount_forget(const char *path, struct err *err) {
+    if (umount2(path, MNT_DETACH) != 0)
+        return err_set(err, -errno, "take %s out of sight", path);
+    rmdir(path);
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "agent/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -18,3 +19,15 @@ int mount_bind(const char *source, const char *path, struct err *err);
  * below path, absolute, without links, that exist. Others are passed over. */
 int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t keep_n,
                 struct err *err);
+
+/* Makes the place that something is bound on: a directory, or an empty file, with all above it. */
+int mount_place(const char *path, bool directory, struct err *err);
+
+/* Over the directory comes itself as a layer: what is changed in it from here on is kept in memory,
+ * with this namespace, and dir stays as it is. Mounts below dir are not in it. -ENOTSUP where the
+ * kernel cannot, with the mend. */
+int mount_layer(const char *dir, struct err *err);
+/* dir, a mount, becomes the root; the old one is seen at `old` below it (an absolute path), which
+ * is made, until mount_forget takes it away, also from sight. */
+int mount_pivot(const char *dir, const char *old, struct err *err);
+int mount_forget(const char *path, struct err *err);

@@ -97,6 +97,16 @@ static int make_scratch(struct cluster *c, struct err *err) {
     return r ? r : write_hosts(c, err);
 }
 
+/* What nodes with a root file system of their own are given of ours and of the caller's. */
+static int pack(struct cluster *c, struct err *err) {
+    char *bin = visible_program_dir(), *to = path_in(c->scratch, "bin");
+    int r = baggage_pack(&c->baggage, bin ? bin : ".", to, err);
+    c->show = visible_shown(c->dir);
+    free(bin);
+    free(to);
+    return r;
+}
+
 struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
     struct cluster *c = calloc(1, sizeof(*c));
@@ -111,6 +121,8 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     if (namespace_enter(err) != 0 || make_scratch(c, err) != 0)
         return cluster_free(c);
     c->keep = visible_paths(p, c->dir);
+    if (p->rootfs && pack(c, err) != 0)
+        return cluster_free(c);
     for (size_t i = 0; i < p->nodes_n; i++)
         c->nodes[c->nodes_n++] = node_new(c, &p->nodes[i], (int)i);
     return c;
@@ -225,6 +237,8 @@ struct cluster *cluster_free(struct cluster *c) {
     partitions_free(c);
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
+    visible_free(c->show);
+    baggage_fini(&c->baggage);
     free(c->nodes);
     free(c->hosts);
     free(c->shared);
@@ -242,6 +256,10 @@ void cluster_keep(struct cluster *c) {
 
 const char *cluster_shared_dir(const struct cluster *c) {
     return c->shared;
+}
+
+const char *cluster_programs(const struct cluster *c, const char *bin) {
+    return c->baggage.programs ? c->baggage.programs : bin;
 }
 
 size_t cluster_nodes(const struct cluster *c, struct node ***ret) {

@@ -81,6 +81,9 @@ void cluster_keep(struct cluster *c); /* leave dir/scratch where it is */
 
 const char *
 cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in each node */
+/* Which files nodes execute when they start our programs: bin, or copies of them in dir/scratch
+ * where nodes have a root file system of their own (baggage.h). */
+const char *cluster_programs(const struct cluster *c, const char *bin);
 size_t cluster_nodes(const struct cluster *c, struct node ***ret);
 struct node *cluster_node(const struct cluster *c, const char *name);
 void cluster_count(struct cluster *c); /* asks for all counters */
@@ -93,6 +96,8 @@ void cluster_bootstrap_port(struct cluster *c, uint16_t port);
 
 const struct plan_node *node_plan(const struct node *n);
 const char *node_disk_dir(const struct node *n); /* as the host sees it */
+/* Where the node sees our programs, which lie in the host's folder bin. */
+const char *node_programs(const struct node *n, const char *bin);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n);                     /* 0: not running */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */

@@ -88,16 +88,39 @@ static void put_strings(struct json_writer *w, const char *key, const char *cons
     json_end_array(w);
 }
 
+static void put_root(struct json_writer *w, const struct node *n) {
+    char *name_servers = realpath("/etc/resolv.conf", NULL);
+    json_object(w, "root");
+    json_put_string(w, "dir", n->plan->rootfs);
+    put_strings(w, "show", (const char *const *)n->cluster->show);
+    json_put_string(w, "programs", n->cluster->baggage.programs);
+    put_strings(w, "libraries", (const char *const *)n->cluster->baggage.libraries);
+    json_put_string(w, "name_servers", name_servers ? name_servers : "");
+    json_end_object(w);
+    free(name_servers);
+}
+
+/* Folders that the caller's environment names; a tree has nobody's home. */
+static void put_dirs(struct json_writer *w, const struct node *n) {
+    const char *temporary = getenv("TMPDIR"), *home = n->plan->rootfs ? getenv("HOME") : NULL;
+    const char *dirs[3] = {0};
+    size_t i = 0;
+    if (temporary && str_starts(temporary, "/tmp/"))
+        dirs[i++] = temporary;
+    if (home && *home == '/')
+        dirs[i++] = home;
+    put_strings(w, "dirs", dirs);
+}
+
 static int say_setup(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
-    const char *temporary = getenv("TMPDIR");
     json_put_string(&w, "name", n->plan->name);
     json_put_string(&w, "hosts", n->cluster->hosts);
-    put_strings(&w, "keep", (const char *const *)n->cluster->keep);
-    put_strings(
-        &w, "dirs",
-        (const char *[]){temporary && str_starts(temporary, "/tmp/") ? temporary : NULL, NULL});
+    put_strings(&w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
+    if (n->plan->rootfs)
+        put_root(&w, n);
+    put_dirs(&w, n);
     return say_send(n, &text, &w, NULL, 0, err);
 }
 
@@ -433,6 +456,10 @@ const struct plan_node *node_plan(const struct node *n) {
 
 const char *node_disk_dir(const struct node *n) {
     return n->disk;
+}
+
+const char *node_programs(const struct node *n, const char *bin) {
+    return n->plan->rootfs ? BAGGAGE_PROGRAMS : bin;
 }
 
 bool node_is_on(const struct node *n) {

@@ -4,7 +4,8 @@
  * its socket to the harness closes, and the node with it.
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
- *   harness  setup {name, hosts, keep:[path..], dirs:[path..]}
+ *   harness  setup {name, hosts, keep:[path..], dirs:[path..],
+ *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers}}
  *   helper   ready, with the listener of RANKQUAKE_EVENTS, a sock_diag socket and the network
  *            namespace
  *   harness  net {addr, prefix}    when eth0 is there        helper  net {}
@@ -24,6 +25,10 @@ int node_helper_run(int control, struct err *err);
 
 /* What `setup` asks for. All of it ends with the node's namespaces. Returns 0 or -errno. */
 int node_setup(const struct json *setup, struct err *err);
+/* A root file system of the node's own (`root` of setup): entered before, furnished after it has
+ * its own /tmp and /run. What is shown is of the host's paths, and at the same place. */
+int node_root_enter(const struct json *root, struct err *err);
+int node_root_furnish(const struct json *root, struct err *err);
 /* Brings up eth0 with the address. */
 int node_setup_network(const struct json *net, struct err *err);
 

@@ -81,9 +81,12 @@ static int bring_up_loopback(struct err *err) {
 static int setup_all(const struct json *setup, const struct names *keep, const struct names *dirs,
                      struct err *err) {
     const char *name = json_get_string(setup, "name", "node");
+    const struct json *root = json_get(setup, "root");
     int r;
-    if ((r = mount_make_private(err)) || (r = mount_proc(err)) || (r = cover_all(keep, err)) ||
-        (r = make_dirs(dirs, err)) || (r = cover_hosts(json_get_string(setup, "hosts", ""), err)))
+    if ((r = mount_make_private(err)) ||
+        (r = root ? node_root_enter(root, err) : mount_proc(err)) || (r = cover_all(keep, err)) ||
+        (r = root ? node_root_furnish(root, err) : 0) || (r = make_dirs(dirs, err)) ||
+        (r = cover_hosts(json_get_string(setup, "hosts", ""), err)))
         return r;
     if (sethostname(name, strlen(name)) != 0)
         return err_set(err, -errno, "set the host name %s", name);

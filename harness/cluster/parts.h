@@ -3,6 +3,7 @@
 
 #include "agent/base/list.h"
 #include "agent/sys/process.h"
+#include "harness/cluster/baggage.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
 
@@ -44,7 +45,9 @@ struct cluster {
     struct cluster_callbacks cb;
     void *arg;
     char *dir, *scratch, *shared, *hosts;
-    char **keep; /* paths of the host that must be seen in nodes; NULL-ended */
+    char **keep;            /* paths of the host that must be seen in nodes; NULL-ended */
+    char **show;            /* the same for nodes that have a root file system of their own */
+    struct baggage baggage; /* what goes along into those */
     bool keep_scratch;
     struct node **nodes;
     size_t nodes_n;
@@ -64,6 +67,9 @@ void cluster_settle(struct cluster *c);
 
 /* The host's paths that a node must see although they may lie in a directory it has for itself. */
 char **visible_paths(const struct plan *p, const char *dir);
+/* Those that a node with a root file system of its own sees, its own folders left out. */
+char **visible_shown(const char *dir);
+char *visible_program_dir(void); /* where our own programs lie; NULL: unknown */
 char **visible_free(char **paths);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);

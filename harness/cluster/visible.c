@@ -14,20 +14,22 @@ struct paths {
     size_t n;
 };
 
+static void keep(struct paths *p, char *real) {
+    p->v = realloc(p->v, (p->n + 2) * sizeof(*p->v));
+    if (!p->v)
+        abort();
+    p->v[p->n++] = real;
+    p->v[p->n] = NULL;
+}
+
 /* Follows links; what does not exist cannot be shown. The directories themselves are the node's. */
 static void add(struct paths *p, const char *path) {
     char *real = path && *path ? realpath(path, NULL) : NULL;
-    if (!real)
-        return;
-    if (str_starts(real, "/tmp/") || str_starts(real, "/run/") || str_starts(real, "/dev/shm/")) {
-        p->v = realloc(p->v, (p->n + 2) * sizeof(*p->v));
-        if (!p->v)
-            abort();
-        p->v[p->n++] = real;
-        p->v[p->n] = NULL;
-    } else {
+    if (real &&
+        (str_starts(real, "/tmp/") || str_starts(real, "/run/") || str_starts(real, "/dev/shm/")))
+        keep(p, real);
+    else
         free(real);
-    }
 }
 
 /* The members of a list with colons. */
@@ -57,14 +59,12 @@ static void add_environment(struct paths *p) {
         add_list(p, getenv(lists[i]));
 }
 
-static void add_program_dir(struct paths *p) {
+char *visible_program_dir(void) {
     char *self = realpath("/proc/self/exe", NULL);
     char *slash = self ? strrchr(self, '/') : NULL;
-    if (slash && slash != self) {
+    if (slash && slash != self)
         *slash = 0;
-        add(p, self);
-    }
-    free(self);
+    return self;
 }
 
 char **visible_paths(const struct plan *plan, const char *dir) {
@@ -75,13 +75,38 @@ char **visible_paths(const struct plan *plan, const char *dir) {
     add(&p, cwd);
     free(cwd);
     add(&p, dir);
-    add_program_dir(&p);
+    char *programs = visible_program_dir();
+    add(&p, programs);
+    free(programs);
     add_environment(&p);
     const struct scenario *s = plan->scenario;
     for (size_t i = 0; s && i < s->job.run_n; i++)
         add_word(&p, s->job.run[i]);
     for (size_t i = 0; s && i < s->job.env_n; i++)
         add_list(&p, s->job.env[i].value);
+    return p.v;
+}
+
+/* One below another comes with it. */
+static void add_shown(struct paths *p, char *real) {
+    for (size_t i = 0; i < p->n; i++)
+        if (plan_is_below(real, p->v[i])) {
+            free(real);
+            return;
+        }
+    keep(p, real);
+}
+
+char **visible_shown(const char *dir) {
+    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+    char *cwd = getcwd(NULL, 0), *run = realpath(dir, NULL);
+    if (!p.v)
+        abort();
+    if (cwd && plan_is_shown(cwd))
+        add_shown(&p, realpath(cwd, NULL));
+    if (run)
+        add_shown(&p, run);
+    free(cwd);
     return p.v;
 }
 

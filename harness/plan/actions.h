@@ -3,6 +3,8 @@
 
 #include "harness/plan/plan.h"
 
+/* The root file system of the nodes, absolute. */
+void rootfs_make(struct plan *p);
 /* Addresses, names and what is on; the store's node comes last. */
 void topology_make(struct plan *p);
 

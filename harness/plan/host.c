@@ -1,21 +1,11 @@
 #include "agent/base/str.h"
 #include "agent/sys/namespace.h"
-#include "harness/plan/plan.h"
+#include "harness/plan/rootfs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum found { FOUND, NOT_EXECUTABLE, NOT_THERE };
-
-static enum found look_at(const char *path) {
-    struct stat st;
-    if (stat(path, &st) < 0 || S_ISDIR(st.st_mode))
-        return NOT_THERE;
-    return access(path, X_OK) ? NOT_EXECUTABLE : FOUND;
-}
 
 /* The folder this program lies in; our own programs lie beside it. */
 static char *own_folder(struct arena *a) {
@@ -28,14 +18,14 @@ static char *own_folder(struct arena *a) {
     return arena_strdup(a, path);
 }
 
-/* As the worker's exec will look for it: our folder, then the PATH. */
-static enum found look_in_path(struct arena *a, const char *name, const char *folder,
+/* As the worker's exec will look for it: our folder, then the PATH. p NULL: on the host. */
+static enum found look_in_path(const struct plan *p, struct arena *a, const char *name,
                                const char *path, const char **ret_near) {
-    enum found found = look_at(arena_printf(a, "%s/%s", folder, name));
+    enum found found = rootfs_look(NULL, arena_printf(a, "%s/%s", own_folder(a), name));
     char **dirs = str_split(a, path, ':', NULL);
     for (size_t i = 0; found != FOUND && dirs[i]; i++) {
         const char *candidate = arena_printf(a, "%s/%s", *dirs[i] ? dirs[i] : ".", name);
-        enum found here = look_at(candidate);
+        enum found here = rootfs_look(p, candidate);
         if (here < found) {
             found = here;
             *ret_near = candidate;
@@ -58,7 +48,7 @@ static int check_job(const struct plan *p, struct arena *a, struct err *err) {
     if (strchr(name, '{'))
         return 0; /* a directory that does not exist yet */
     enum found found =
-        strchr(name, '/') ? look_at(name) : look_in_path(a, name, own_folder(a), path, &near);
+        strchr(name, '/') ? rootfs_look(p, name) : look_in_path(p, a, name, path, &near);
     if (found == FOUND)
         return 0;
     if (found == NOT_EXECUTABLE)
@@ -66,18 +56,20 @@ static int check_job(const struct plan *p, struct arena *a, struct err *err) {
                        "job.run: %s is not executable; chmod +x it, or put its "
                        "interpreter in front",
                        near);
+    const char *where = p->rootfs ? arena_printf(a, " of the nodes, %s", p->rootfs) : "";
     if (strchr(name, '/'))
-        return err_say(err, -ENOENT, "job.run: there is no program %s", name);
+        return err_say(err, -ENOENT, "job.run: there is no program %s%s%s", name,
+                       *where ? " in the root file system" : "", where);
     return err_say(err, -ENOENT,
-                   "job.run: there is no program \"%s\" beside rankquake or in PATH (%s)", name,
-                   path);
+                   "job.run: there is no program \"%s\" beside rankquake or in PATH (%s)%s%s", name,
+                   path, *where ? " in the root file system" : "", where);
 }
 
 static int check_own_programs(struct arena *a, struct err *err) {
     static const char *const own[] = {"rankrun", "rankprobe", NULL};
     for (size_t i = 0; own[i]; i++) {
         const char *path = arena_printf(a, "%s/%s", own_folder(a), own[i]);
-        if (look_at(path) != FOUND)
+        if (rootfs_look(NULL, path) != FOUND)
             return err_say(err, -ENOENT, "there is no program %s; `make` builds it", path);
     }
     return 0;
@@ -85,7 +77,9 @@ static int check_own_programs(struct arena *a, struct err *err) {
 
 int plan_check_host(const struct plan *p, struct err *err) {
     struct arena a = {0};
-    int r = check_job(p, &a, err);
+    int r = rootfs_check(p, err);
+    if (r == 0)
+        r = check_job(p, &a, err);
     if (r == 0)
         r = check_own_programs(&a, err);
     if (r == 0)

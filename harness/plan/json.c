@@ -59,6 +59,7 @@ void plan_json(const struct plan *p, struct buf *out) {
     json_put_i64(&w, "seed", (int64_t)p->seed);
     json_put_string(&w, "launcher", s->job.launcher);
     json_put_string(&w, "endpoint", p->endpoint);
+    json_put_string(&w, "rootfs", p->rootfs);
     json_array(&w, "run");
     for (size_t i = 0; i < s->job.run_n; i++)
         json_put_string(&w, NULL, s->job.run[i]);

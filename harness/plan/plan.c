@@ -12,6 +12,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
     int before = d->errors;
     p->scenario = s;
     p->seed = seed;
+    rootfs_make(p);
     topology_make(p);
     actions_make(p, d);
     return d->errors > before ? plan_free(p) : p;

@@ -14,7 +14,8 @@ struct plan_node {
     unsigned char mac[6];
     bool on_at_start;
     bool is_store;
-    int index; /* n2: 2; store: -1 */
+    const char *rootfs; /* its own root file system, absolute; NULL: it sees the host's files */
+    int index;          /* n2: 2; store: -1 */
 };
 
 struct plan_action {
@@ -30,6 +31,7 @@ struct plan {
     size_t nodes_n;
     struct plan_action *actions; /* as in the timeline */
     size_t actions_n;
+    const char *rootfs;   /* of every node but the store's; NULL: none */
     const char *endpoint; /* "store:29400"; NULL: standalone, no store node */
     struct arena arena;
 };
@@ -42,6 +44,15 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 /* A program of the job, a fault's need or a capability that this host lacks: 0, or -ENOENT (the
  * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. */
 int plan_check_host(const struct plan *p, struct err *err);
+
+/* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path
+ * begins in the caller's directory. Returns a descriptor, the caller's, or -errno. */
+int plan_open(const struct plan *p, const char *path);
+/* path is dir, or below it. */
+bool plan_is_below(const char *path, const char *dir);
+/* Whether a node with a root file system of its own sees the host's directory dir, because it is
+ * the caller's: not when it holds what every system has one of, /usr or /etc. */
+bool plan_is_shown(const char *dir);
 
 void plan_print(const struct plan *p, struct buf *out); /* for people */
 void plan_json(const struct plan *p, struct buf *out);  /* plan.json */

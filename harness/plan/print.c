@@ -61,6 +61,8 @@ static void put_topology(const struct plan *p, struct buf *out) {
             buf_printf(out, "%-4s an agent, %d worker%s\n", n->on_at_start ? "on" : "off",
                        j->workers_per_node, plural(j->workers_per_node));
     }
+    if (p->rootfs)
+        buf_printf(out, "  their root file system is %s, which stays as it is\n", p->rootfs);
 }
 
 static void put_job(const struct plan *p, struct buf *out) {

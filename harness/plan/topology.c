@@ -28,6 +28,7 @@ void topology_make(struct plan *p) {
         n->name = arena_printf(&p->arena, "n%d", i);
         n->index = i;
         n->on_at_start = i < s->cluster.start;
+        n->rootfs = p->rootfs;
         place_node(n, (unsigned char)(HOST_FIRST_NODE + i));
     }
     if (!store)

@@ -35,37 +35,60 @@ static int hash_file(struct sha256 *sum, const char *path, struct err *err) {
     return r;
 }
 
-static bool is_file(const char *path) {
+/* What the nodes see there, when it is a file. */
+static bool hash_theirs(struct sha256 *sum, const struct plan *p, const char *path) {
+    struct buf content = {0};
     struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX;
+    FILE_CLOSE int fd = plan_open(p, path);
+    bool file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
+                file_read_fd(fd, FILE_MAX, &content, NULL) == 0;
+    if (file) {
+        sha256_update(sum, path, strlen(path) + 1);
+        sha256_update(sum, content.data, content.len);
+    }
+    buf_fini(&content);
+    return file;
 }
 
-/* The program as the job will find it: our folder first, then PATH. Falls back to the name. */
-static const char *find_program(struct arena *a, const char *name, const char *bin) {
+static bool is_file(const struct plan *p, const char *path) {
+    struct stat st;
+    FILE_CLOSE int fd = plan_open(p, path);
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
+}
+
+/* The program as the job will find it in PATH. Falls back to the name. */
+static const char *find_program(const struct plan *p, struct arena *a, const char *name) {
     if (strchr(name, '/'))
         return name;
     const char *path = getenv("PATH");
-    char **dirs =
-        str_split(a, arena_printf(a, "%s:%s", bin, path ? path : "/usr/bin:/bin"), ':', NULL);
+    char **dirs = str_split(a, path ? path : "/usr/bin:/bin", ':', NULL);
     for (; *dirs; dirs++) {
         const char *file = arena_printf(a, "%s/%s", *dirs, name);
-        if (access(file, X_OK) == 0 && is_file(file))
+        if (is_file(p, file))
             return file;
     }
     return name;
 }
 
-static int hash_files(struct sha256 *sum, struct arena *a, const struct job_spec *job,
-                      const char *bin, struct err *err) {
+/* A tree of Debian's says here which packages it holds, in which versions. */
+static const char packages[] = "/var/lib/dpkg/status";
+
+static int hash_files(struct sha256 *sum, struct arena *a, const struct plan *p, const char *bin,
+                      struct err *err) {
+    const struct job_spec *job = &p->scenario->job;
     static const char *const ours[] = {"rankrun", "rankprobe"};
     int r = 0;
     for (size_t i = 0; r == 0 && i < 2; i++)
         r = hash_file(sum, arena_printf(a, "%s/%s", bin, ours[i]), err);
-    for (size_t i = 0; r == 0 && i < job->run_n; i++) {
-        const char *path = i ? job->run[i] : find_program(a, job->run[i], bin);
-        if (is_file(path))
-            r = hash_file(sum, path, err);
-    }
+    const char *own = arena_printf(a, "%s/%s", bin, job->run[0]);
+    if (r == 0 && !strchr(job->run[0], '/') && access(own, X_OK) == 0)
+        r = hash_file(sum, own, err);
+    else
+        hash_theirs(sum, p, find_program(p, a, job->run[0]));
+    for (size_t i = 1; i < job->run_n; i++)
+        hash_theirs(sum, p, job->run[i]);
+    if (p->rootfs)
+        hash_theirs(sum, p, packages);
     return r;
 }
 
@@ -92,7 +115,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
     sha256_init(&sum);
     sha256_update(&sum, text.data, text.len);
-    int r = hash_files(&sum, &a, &s.job, bin, err);
+    int r = hash_files(&sum, &a, p, bin, err);
     if (r == 0)
         sha256_hex(&sum, ret);
     buf_fini(&text);

@@ -139,18 +139,19 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     const struct launcher *l = &launcher_rankrun;
+    const char *bin = node_programs(n, e->spec->bin);
     char cwd[4096];
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
-    prog.env = programs_env(&e->arena, job, e->spec->bin, &places);
+    prog.env = programs_env(&e->arena, job, bin, &places);
     const char *logs = arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, p->name);
     prog.log = arena_printf(&e->arena, "%s/%s.log", logs, p->is_store ? "store" : "agent");
     int made = file_make_dirs(logs, 0777, err);
     if (made < 0)
         return made;
     if (p->is_store)
-        prog.argv = l->store_argv(&e->arena, e->plan, p, e->spec->bin);
+        prog.argv = l->store_argv(&e->arena, e->plan, p, bin);
     else
-        prog.argv = l->agent_argv(&e->arena, e->plan, p, e->spec->bin,
+        prog.argv = l->agent_argv(&e->arena, e->plan, p, bin,
                                   placeholders_fill_all(&e->arena, job->run, job->run_n, &places));
     return node_run(n, &prog, err);
 }
@@ -367,13 +368,14 @@ static void open_checkpoints(struct engine *e) {
 
 static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    const char *probe = arena_printf(&e->arena, "%s/rankprobe", e->spec->bin);
-    e->observer = observer_new(e->loop, &e->rec, probe, err);
-    if (!e->observer)
-        return err->code;
     presence_note(e);
     e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
     if (!e->cluster)
+        return err->code;
+    const char *probe =
+        arena_printf(&e->arena, "%s/rankprobe", cluster_programs(e->cluster, e->spec->bin));
+    e->observer = observer_new(e->loop, &e->rec, probe, err);
+    if (!e->observer)
         return err->code;
     for (size_t i = 0; i < 3; i++)
         e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);

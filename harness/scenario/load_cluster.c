@@ -46,7 +46,11 @@ const struct section section_cluster = {
          "(with one node and nnodes 1 in the agent itself). none: the launcher brings its own.",
          "store: embedded", read_store},
         {"racks", "a list of lists of nodes", NULL, "Groups of nodes that fail together.", NULL},
-        {"rootfs", "a directory", NULL, "The root file system of every node.", NULL},
+        {"rootfs", "a directory", NULL,
+         "The root file system of every node but the store's, such as a debootstrap tree: another "
+         "distribution, a newer torchrun. It is never written to. Of the host a node sees your "
+         "directory and the run directory; programs are looked for in the tree.",
+         "rootfs: /srv/trees/sid", reader_text, AT(rootfs)},
         {"isolation", "auto, namespaces or processes", NULL, "How nodes are kept apart.", NULL},
         {0},
     },

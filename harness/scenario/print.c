@@ -186,8 +186,13 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         put_list(out, "tags", s->tags, s->tags_n);
     if (s->has_seed)
         buf_printf(out, "seed: %" PRIu64 "\n", s->seed);
-    buf_printf(out, "cluster: {nodes: %d, start: %d, store: %s}\n", s->cluster.nodes,
-               s->cluster.start, stores[s->cluster.store]);
+    buf_printf(out, "cluster: {nodes: %d, start: %d, store: %s", s->cluster.nodes, s->cluster.start,
+               stores[s->cluster.store]);
+    if (s->cluster.rootfs) {
+        buf_puts(out, ", rootfs: ");
+        put_text(out, s->cluster.rootfs);
+    }
+    buf_puts(out, "}\n");
     put_field(out, "launcher", s->job.launcher);
     put_job(out, &s->job);
     if (s->timeline_n)

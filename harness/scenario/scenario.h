@@ -32,6 +32,7 @@ struct cluster_spec {
     int start;             /* the first `start` are switched on at the beginning */
     enum store_kind store; /* in a node of its own, named "store", unless store_on */
     const char *store_on;  /* NULL, or a node's name */
+    const char *rootfs;    /* of every node but the store's; NULL: the host's */
     struct place place, nodes_place, start_place;
 };
 

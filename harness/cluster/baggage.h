@@ -1,0 +1,36 @@
+/* baggage: what of ours goes along into a node that has a root file system of its own.
+ *
+ * Such a tree may hold another C library, another libevent, or none. Our programs therefore bring
+ * the loader and the libraries that they run with on this host, at places of their own below /run,
+ * where nothing of the tree looks: the programs are copies whose interpreter is BAGGAGE_LOADER, and
+ * the run path that they are linked with names BAGGAGE_LIBRARIES. What they start, the job, knows
+ * nothing of it and uses the tree's. See docs/decisions/0017. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "agent/base/err.h"
+
+#include <stddef.h>
+
+#define BAGGAGE_PROGRAMS  "/run/rankquake/bin"
+#define BAGGAGE_LIBRARIES "/run/rankquake/lib" /* the Makefile says it too */
+#define BAGGAGE_LOADER    BAGGAGE_LIBRARIES "/ld.so"
+
+struct baggage {
+    char *programs;   /* a folder with the copies */
+    char **libraries; /* "libz.so.1=/usr/lib/.../libz.so.1.2.13"; NULL-ended */
+    size_t libraries_n;
+};
+
+/* Copies our programs from the folder bin to the folder to, which is made, and finds what they
+ * load, also later: libcurl, OpenBLAS. Returns 0 or a -errno; *ret is to be freed either way. */
+int baggage_pack(struct baggage *ret, const char *bin, const char *to, struct err *err);
+void baggage_fini(struct baggage *b);
+
+/* The loader that a program (an ELF file of this machine's width) asks the kernel for, "" when it
+ * needs none: points into image. NULL: not such a file. */
+const char *baggage_interpreter(const struct buf *image);
+/* Writes another one in its place; -ENAMETOOLONG when there is no room. */
+int baggage_set_interpreter(struct buf *image, const char *path, struct err *err);
+/* The lines of a loader's trace ("libz.so.1 => /lib/libz.so.1 (0x..)") as entries of libraries. */
+void baggage_add_trace(struct baggage *b, const char *trace);

@@ -1,0 +1,113 @@
+/* node_root: a node's own root file system. The tree is the lower layer of an overlay whose changes
+ * live in memory and end with the node; so nothing is ever written to the tree, and a program in it
+ * may write wherever it would on a machine of its own. What a node sees of the host is bound into
+ * it: devices, the caller's directory, the run directory, our programs with their libraries. */
+#include "harness/cluster/node_helper.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "agent/sys/mount.h"
+#include "harness/cluster/baggage.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Where the host's root is seen until the node is arranged. */
+#define HOST "/.rankquake-host"
+
+static int from_host(char *ret, const char *path, struct err *err) {
+    if (snprintf(ret, PATH_MAX, HOST "%s", path) >= PATH_MAX)
+        return err_set(err, -ENAMETOOLONG, "%s", path);
+    return 0;
+}
+
+/* path of the host, at `at` in the node. What is not on the host is passed over. */
+static int show(const char *path, const char *at, struct err *err) {
+    char source[PATH_MAX];
+    struct stat st;
+    int r = from_host(source, path, err);
+    if (r)
+        return r;
+    if (stat(source, &st) != 0)
+        return 0;
+    r = mount_place(at, S_ISDIR(st.st_mode), err);
+    return r ? r : mount_bind(source, at, err);
+}
+
+static int show_all(const struct json *list, struct err *err) {
+    json_each(it, list) {
+        int r = show(json_string(it, ""), json_string(it, ""), err);
+        if (r)
+            return r;
+    }
+    return 0;
+}
+
+static int show_programs(const struct json *root, struct err *err) {
+    char name[NAME_MAX], at[PATH_MAX];
+    int r = show(json_get_string(root, "programs", ""), BAGGAGE_PROGRAMS, err);
+    json_each(it, json_get(root, "libraries")) {
+        const char *entry = json_string(it, ""), *equals = strchr(entry, '=');
+        if (r || !equals || (size_t)(equals - entry) >= sizeof(name))
+            continue;
+        snprintf(name, sizeof(name), "%.*s", (int)(equals - entry), entry);
+        snprintf(at, sizeof(at), BAGGAGE_LIBRARIES "/%s", name);
+        r = show(equals + 1, at, err);
+    }
+    return r;
+}
+
+static int make_own(struct err *err) {
+    static const char *const own[] = {"/proc", "/sys", "/dev", "/tmp", "/run"};
+    int r = 0;
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own) && r == 0; i++)
+        r = file_make_dirs(own[i], 0755, err);
+    if (r == 0)
+        r = mount_proc(err);
+    if (r == 0)
+        r = show("/dev", "/dev", err);
+    if (r == 0)
+        r = show("/sys", "/sys", err);
+    return r;
+}
+
+/* A link of the tree may lead to a place that only a running system has: a file is put instead.
+ * Whoever does not own the tree may not change its folders, not even in memory. */
+static bool own_file(const char *path) {
+    struct stat st;
+    if (stat(path, &st) == 0)
+        return true;
+    unlink(path);
+    return mount_place(path, false, NULL) == 0;
+}
+
+/* Nodes know each other by /etc/hosts; there is nobody else to be asked, so this is a wish. */
+static void name_servers(const char *host_file) {
+    if (*host_file && own_file("/etc/resolv.conf"))
+        show(host_file, "/etc/resolv.conf", NULL);
+}
+
+int node_root_enter(const struct json *root, struct err *err) {
+    const char *dir = json_get_string(root, "dir", "");
+    int r;
+    if ((r = mount_layer(dir, err)) || (r = mount_pivot(dir, HOST, err)) || (r = make_own(err)))
+        return r;
+    if (!own_file("/etc/hosts"))
+        return err_say(err, -EACCES,
+                       "there is no /etc/hosts in %s, and only its owner can put one there: touch "
+                       "%s/etc/hosts",
+                       dir, dir);
+    return 0;
+}
+
+int node_root_furnish(const struct json *root, struct err *err) {
+    int r = show_all(json_get(root, "show"), err);
+    if (r == 0)
+        r = show_programs(root, err);
+    name_servers(json_get_string(root, "name_servers", ""));
+    return r ? r : mount_forget(HOST, err);
+}

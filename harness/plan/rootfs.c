@@ -1,0 +1,159 @@
+#include "harness/plan/rootfs.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/mount.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/root.h"
+#include "harness/plan/actions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void rootfs_make(struct plan *p) {
+    const char *dir = p->scenario->cluster.rootfs;
+    char *real = dir ? realpath(dir, NULL) : NULL;
+    p->rootfs = real ? arena_strdup(&p->arena, real) : dir; /* rootfs_check refuses that one */
+    free(real);
+}
+
+/* ---- what is whose ---- */
+
+bool plan_is_below(const char *path, const char *dir) {
+    size_t n = strlen(dir);
+    while (n && dir[n - 1] == '/')
+        n--;
+    return strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0');
+}
+
+bool plan_is_shown(const char *dir) {
+    static const char *const systems[] = {"/usr", "/etc", "/bin",  "/sbin", "/lib", "/lib64",
+                                          "/dev", "/sys", "/proc", "/var",  "/boot"};
+    static const char *const whole[] = {"/", "/tmp", "/run", "/opt", "/home", "/srv", "/mnt"};
+    for (size_t i = 0; i < sizeof(systems) / sizeof(*systems); i++)
+        if (plan_is_below(dir, systems[i]))
+            return false;
+    for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+        if (str_eq(dir, whole[i]))
+            return false;
+    return true;
+}
+
+/* Of an absolute path, as a node sees it. */
+static bool is_hosts(const char *path) {
+    static const char *const kernels[] = {"/dev", "/sys", "/proc"};
+    char *cwd = getcwd(NULL, 0);
+    bool hosts = cwd && plan_is_shown(cwd) && plan_is_below(path, cwd);
+    for (size_t i = 0; i < sizeof(kernels) / sizeof(*kernels) && !hosts; i++)
+        hosts = plan_is_below(path, kernels[i]);
+    free(cwd);
+    return hosts;
+}
+
+int rootfs_open(const struct plan *p, const char *path, int flags) {
+    struct arena a = {0};
+    flags = flags ? flags : O_PATH;
+    if (p && p->rootfs && *path != '/') {
+        char *cwd = getcwd(NULL, 0);
+        path = arena_printf(&a, "%s/%s", cwd ? cwd : "", path);
+        free(cwd);
+    }
+    int fd;
+    if (p && p->rootfs && !is_hosts(path)) {
+        fd = root_open(p->rootfs, path, flags);
+    } else {
+        fd = open(path, flags | O_CLOEXEC);
+        fd = fd < 0 ? -errno : fd;
+    }
+    arena_fini(&a);
+    return fd;
+}
+
+int plan_open(const struct plan *p, const char *path) {
+    return rootfs_open(p, path, O_RDONLY | O_NONBLOCK);
+}
+
+enum found rootfs_look(const struct plan *p, const char *path) {
+    char through[32];
+    struct stat st;
+    enum found found = NOT_THERE;
+    int fd = rootfs_open(p, path, 0);
+    if (fd < 0)
+        return NOT_THERE;
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        snprintf(through, sizeof(through), "/proc/self/fd/%d", fd);
+        found = access(through, X_OK) ? NOT_EXECUTABLE : FOUND;
+    }
+    close(fd);
+    return found;
+}
+
+int rootfs_enter(void *dir) {
+    int r = namespace_enter(NULL);
+    if (r == 0 && unshare(CLONE_NEWNS) != 0)
+        return -errno;
+    if (r == 0)
+        r = mount_make_private(NULL);
+    if (r == 0)
+        r = mount_layer(dir, NULL);
+    if (r == 0 && (chroot(dir) != 0 || chdir("/") != 0))
+        return -errno;
+    return r;
+}
+
+/* ---- checks ---- */
+
+static int check_directory(const struct plan *p, struct err *err) {
+    struct stat st;
+    if (stat(p->rootfs, &st) != 0)
+        return err_say(err, -ENOENT, "cluster.rootfs: %s: %s", p->rootfs, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return err_say(err, -ENOENT, "cluster.rootfs: %s is no directory", p->rootfs);
+    if (str_eq(p->rootfs, "/"))
+        return err_say(err, -ENOENT,
+                       "cluster.rootfs: / is this host's own; leave rootfs out to use it");
+    if (access(p->rootfs, R_OK | X_OK) != 0)
+        return err_say(err, -ENOENT, "cluster.rootfs: %s cannot be read: %s", p->rootfs,
+                       strerror(errno));
+    return 0;
+}
+
+static bool host_has(const char *path) {
+    return access(path, F_OK) == 0;
+}
+
+/* The part of a word that is an absolute path: "/x", "--data=/x". */
+static const char *path_in(const char *word) {
+    const char *equals = strchr(word, '=');
+    if (*word == '/')
+        return word;
+    return equals && equals[1] == '/' ? equals + 1 : NULL;
+}
+
+/* What is to be made by the job exists nowhere yet; /tmp and /run are each node's own. */
+static int check_word(const struct plan *p, const char *word, struct err *err) {
+    const char *path = path_in(word);
+    if (!path || plan_is_below(path, "/tmp") || plan_is_below(path, "/run") || !host_has(path))
+        return 0;
+    int fd = rootfs_open(p, path, 0);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    return err_say(err, -ENOENT,
+                   "job.run: %s exists on this host, but not in the nodes, whose root file system "
+                   "is %s; put it there, or start rankquake in a directory above it",
+                   path, p->rootfs);
+}
+
+int rootfs_check(const struct plan *p, struct err *err) {
+    int r = p->rootfs ? check_directory(p, err) : 0;
+    for (size_t i = 0; p->rootfs && i < p->scenario->job.run_n && r == 0; i++)
+        r = check_word(p, p->scenario->job.run[i], err);
+    return r;
+}
