@@ -68,6 +68,7 @@ NVCC_FLAGS := -O3 -fmad=false -gencode arch=compute_75,code=compute_75 -gencode 
   -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 FAKES := $(OUT)/tests/fakes
 FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/ranktrain_cuda.so
+FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 
 has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
 PROGRAMS := $(call has,agent,rankrun) $(call has,harness,rankquake) \
@@ -117,6 +118,10 @@ $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
 	  -lcmocka -lfyaml -levent_core -levent_extra -lz -lm -ldl
 
+$(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
+	@mkdir -p $(@D); echo "  FAKE $@"
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -shared -fvisibility=hidden $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $<
+
 # What several tests of a folder share.
 SIMULATION := $(addprefix $(OUT)/tests/agent/core/,cluster.o invariants.o machine.o wire.o)
 $(addprefix $(OUT)/tests/agent/core/,test_schedules test_mutations): $(SIMULATION)
@@ -144,7 +149,7 @@ demo: deps
 test: deps
 	+$(Q)$(ALL_CORES) all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/test
-test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU)
+test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 tidy:
