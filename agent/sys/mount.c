@@ -36,6 +36,28 @@ int mount_bind(const char *source, const char *path, struct err *err) {
     return 0;
 }
 
+/* A sysfs shows the network it was mounted in, for ever. */
+int mount_sys_network(const char *at, struct err *err) {
+    static const char *const parts[] = {"devices/virtual/net", "class/net"};
+    char from[PATH_MAX], to[64];
+    int r = file_make_dirs(at, 0700, err);
+    if (r)
+        return r;
+    if (mount("sysfs", at, "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_RDONLY, NULL) != 0) {
+        r = err_set(err, -errno, "mount a sysfs at %s", at);
+        rmdir(at);
+        return r;
+    }
+    for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && r == 0; i++) {
+        snprintf(from, sizeof(from), "%s/%s", at, parts[i]);
+        snprintf(to, sizeof(to), "/sys/%s", parts[i]);
+        r = mount_bind(from, to, err);
+    }
+    umount2(at, MNT_DETACH);
+    rmdir(at);
+    return r;
+}
+
 int mount_place(const char *path, bool directory, struct err *err) {
     char parent[PATH_MAX];
     if (!str_copy(parent, sizeof(parent), path))

@@ -15,6 +15,10 @@ int mount_proc(struct err *err);
 /* source (a directory with all below it, or a file) is seen at path as well, which exists. */
 int mount_bind(const char *source, const char *path, struct err *err);
 
+/* What /sys tells of network cards becomes that of the caller's network namespace, for which `at`,
+ * a directory that it makes, serves in between; the rest of /sys stays as it is. */
+int mount_sys_network(const char *at, struct err *err);
+
 /* Puts an empty tmpfs over path, in which only the paths of `keep` are still what they were: those
  * below path, absolute, without links, that exist. Others are passed over. */
 int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t keep_n,

@@ -17,6 +17,9 @@
 /* RANKQUAKE_EVENTS of whatever runs in a node. */
 #define CLUSTER_EVENTS_PATH "/run/rankquake/events"
 
+/* The network card of every node. */
+#define CLUSTER_CARD "eth0"
+
 struct cluster;
 struct node;
 

@@ -3,6 +3,7 @@
 #include "agent/sys/file.h"
 #include "agent/sys/mount.h"
 #include "agent/sys/netlink.h"
+#include "harness/cluster/cluster.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,9 +62,11 @@ static int cover_hosts(const char *hosts, struct err *err) {
 
 /* IPv6 stays off on the card: nodes have IPv4 addresses, and its announcements would be counted as
  * traffic. A socket that died with unsent data gives up after a second, not after minutes: should
- * the harness be killed, the node's network must not outlive it. Both are wishes. */
+ * the harness be killed, the node's network must not outlive it. NCCL looks up speed and place of
+ * a card in /sys by name, and there is a card of the same name on many hosts. All are wishes. */
 static void tune_network(void) {
     netlink_refuse_ipv6();
+    mount_sys_network("/run/.rankquake-sys", NULL);
     file_write("/proc/sys/net/ipv4/tcp_orphan_retries", "1", 1, NULL);
 }
 
@@ -108,7 +111,7 @@ int node_setup_network(const struct json *net, struct err *err) {
     int eth0, nl = netlink_open_route(err);
     if (nl < 0)
         return nl;
-    int r = netlink_link_index(nl, "eth0", &eth0, err);
+    int r = netlink_link_index(nl, CLUSTER_CARD, &eth0, err);
     if (r == 0)
         r = netlink_add_address(nl, eth0, json_get_string(net, "addr", ""),
                                 (int)json_get_i64(net, "prefix", 24), err);
