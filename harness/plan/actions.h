@@ -8,6 +8,9 @@ void rootfs_make(struct plan *p);
 /* Addresses, names and what is on; the store's node comes last. */
 void topology_make(struct plan *p);
 
+/* Which devices this host has, and which node gets which; asks the driver. */
+void devices_deal(struct plan *p);
+
 /* Binds every line of the timeline to its fault and refuses what can never happen. */
 void actions_make(struct plan *p, struct diagnostics *d);
 

@@ -75,11 +75,45 @@ static int check_own_programs(struct arena *a, struct err *err) {
     return 0;
 }
 
+/* What the scenario asks for by name; without a word there is nothing to miss. */
+static int check_devices(const struct plan *p, struct err *err) {
+    const struct cluster_spec *c = &p->scenario->cluster;
+    if (!c->has_gpus || (size_t)c->gpus_per_node <= p->devices_n)
+        return 0;
+    if (p->devices_n)
+        return err_say(err, -ENOTSUP,
+                       "cluster.gpus_per_node: %d: every node wants %d, this host has %zu (%s)%s%s",
+                       c->gpus_per_node, c->gpus_per_node, p->devices_n, p->devices[0].name,
+                       p->no_devices ? "; " : "", p->no_devices ? p->no_devices : "");
+    return err_say(
+        err, -ENOTSUP,
+        "cluster.gpus_per_node: %d: this host has no GPU that can be used: %s; leave the "
+        "key out to run without",
+        c->gpus_per_node, p->no_devices);
+}
+
+/* Several processes compute on a device that nodes share. */
+static int check_modes(const struct plan *p, struct err *err) {
+    for (size_t i = 0; p->scenario->cluster.has_gpus && i < p->devices_n; i++)
+        if (p->devices[i].nodes > 1 && !p->devices[i].shareable)
+            return err_say(err, -ENOTSUP,
+                           "GPU %d (%s) is to be shared by %d nodes, but its compute mode lets one "
+                           "process in: nvidia-smi -i %d -c DEFAULT (as root), or "
+                           "cluster: {gpus_per_node: 0}",
+                           p->devices[i].index, p->devices[i].name, p->devices[i].nodes,
+                           p->devices[i].index);
+    return 0;
+}
+
 int plan_check_host(const struct plan *p, struct err *err) {
     struct arena a = {0};
     int r = rootfs_check(p, err);
     if (r == 0)
         r = check_job(p, &a, err);
+    if (r == 0)
+        r = check_devices(p, err);
+    if (r == 0)
+        r = check_modes(p, err);
     if (r == 0)
         r = check_own_programs(&a, err);
     if (r == 0)

@@ -16,6 +16,25 @@ static void put_nodes(const struct plan *p, struct json_writer *w) {
         json_put_string(w, "mac", mac);
         json_put_bool(w, "store", n->is_store);
         json_put_bool(w, "on_at_start", n->on_at_start);
+        json_array(w, "devices");
+        for (size_t k = 0; k < n->devices_n; k++)
+            json_put_string(w, NULL, n->devices[k]->uuid);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void put_devices(const struct plan *p, struct json_writer *w) {
+    json_array(w, "devices");
+    for (size_t i = 0; i < p->devices_n; i++) {
+        const struct plan_device *d = &p->devices[i];
+        json_object(w, NULL);
+        json_put_i64(w, "index", d->index);
+        json_put_string(w, "uuid", d->uuid);
+        json_put_string(w, "name", d->name);
+        json_put_i64(w, "memory", d->memory);
+        json_put_i64(w, "nodes", d->nodes);
         json_end_object(w);
     }
     json_end_array(w);
@@ -65,6 +84,7 @@ void plan_json(const struct plan *p, struct buf *out) {
         json_put_string(&w, NULL, s->job.run[i]);
     json_end_array(&w);
     put_nodes(p, &w);
+    put_devices(p, &w);
     json_array(&w, "timeline");
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], &w);

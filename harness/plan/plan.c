@@ -14,6 +14,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
     p->seed = seed;
     rootfs_make(p);
     topology_make(p);
+    devices_deal(p);
     actions_make(p, d);
     return d->errors > before ? plan_free(p) : p;
 }

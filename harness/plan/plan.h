@@ -8,6 +8,15 @@
 
 enum { PLAN_STORE_PORT = 29400 };
 
+struct plan_device {  /* an accelerator of this host */
+    const char *uuid; /* "GPU-..." */
+    const char *name;
+    int index;      /* as nvidia-smi counts them */
+    int64_t memory; /* bytes, -1: not told */
+    bool shareable; /* several processes at once */
+    int nodes;      /* that it was given to */
+};
+
 struct plan_node {
     const char *name; /* "n0", "store"; also its host name */
     char addr[16];    /* "198.18.0.10": a range set aside for tests, never routed */
@@ -16,6 +25,8 @@ struct plan_node {
     bool is_store;
     const char *rootfs; /* its own root file system, absolute; NULL: it sees the host's files */
     int index;          /* n2: 2; store: -1 */
+    const struct plan_device *const *devices; /* of plan->devices; two nodes may share one */
+    size_t devices_n;
 };
 
 struct plan_action {
@@ -31,8 +42,12 @@ struct plan {
     size_t nodes_n;
     struct plan_action *actions; /* as in the timeline */
     size_t actions_n;
-    const char *rootfs;   /* of every node but the store's; NULL: none */
-    const char *endpoint; /* "store:29400"; NULL: standalone, no store node */
+    const char *rootfs;          /* of every node but the store's; NULL: none */
+    const char *endpoint;        /* "store:29400"; NULL: standalone, no store node */
+    struct plan_device *devices; /* those of this host that the caller may use */
+    size_t devices_n;
+    const char *driver;     /* of the devices, NULL: none was asked */
+    const char *no_devices; /* why there are none, or one is missing; NULL */
     struct arena arena;
 };
 

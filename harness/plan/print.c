@@ -49,6 +49,25 @@ void trigger_describe(const struct action *a, struct buf *out) {
         buf_puts(out, " (held there until the fault is in force)");
 }
 
+static void put_devices_of(const struct plan_node *n, struct buf *out) {
+    for (size_t i = 0; i < n->devices_n; i++)
+        buf_printf(out, "%s%d", i ? ", " : ", GPU ", n->devices[i]->index);
+    buf_putc(out, '\n');
+}
+
+static void put_devices(const struct plan *p, struct buf *out) {
+    for (size_t i = 0; i < p->devices_n; i++) {
+        const struct plan_device *d = &p->devices[i];
+        buf_printf(out, "  GPU %-2d %s, %s, ", d->index, d->uuid, d->name);
+        if (d->memory >= 0)
+            buf_printf(out, "%" PRId64 " GiB, ", d->memory >> 30);
+        if (d->nodes)
+            buf_printf(out, d->nodes > 1 ? "shared by %d nodes\n" : "of %d node\n", d->nodes);
+        else
+            buf_puts(out, "not used\n");
+    }
+}
+
 static void put_topology(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
     buf_puts(out, "topology\n");
@@ -56,13 +75,15 @@ static void put_topology(const struct plan *p, struct buf *out) {
         const struct plan_node *n = &p->nodes[i];
         buf_printf(out, "  %-6s %-14s ", n->name, n->addr);
         if (n->is_store)
-            buf_printf(out, "on   the store, port %d\n", PLAN_STORE_PORT);
+            buf_printf(out, "on   the store, port %d", PLAN_STORE_PORT);
         else
-            buf_printf(out, "%-4s an agent, %d worker%s\n", n->on_at_start ? "on" : "off",
+            buf_printf(out, "%-4s an agent, %d worker%s", n->on_at_start ? "on" : "off",
                        j->workers_per_node, plural(j->workers_per_node));
+        put_devices_of(n, out);
     }
     if (p->rootfs)
         buf_printf(out, "  their root file system is %s, which stays as it is\n", p->rootfs);
+    put_devices(p, out);
 }
 
 static void put_job(const struct plan *p, struct buf *out) {

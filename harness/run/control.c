@@ -102,6 +102,15 @@ static bool uses_seed(const struct job_spec *job) {
     return false;
 }
 
+/* A result of one kind of device says nothing of another, nor of the processor. */
+static void put_devices(const struct plan *p, struct buf *text) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        for (size_t k = 0; k < p->nodes[i].devices_n; k++)
+            buf_printf(text, "device %s %s\n", p->nodes[i].name, p->nodes[i].devices[k]->name);
+    if (p->devices_n)
+        buf_printf(text, "driver %s\n", p->driver);
+}
+
 int control_key(const struct plan *p, const char *bin, char ret[65], struct err *err) {
     struct scenario s = control_scenario(p->scenario);
     s.name = s.about = s.source = s.file = "";
@@ -113,6 +122,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     struct sha256 sum;
     scenario_print(&s, &text);
     buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
+    put_devices(p, &text);
     sha256_init(&sum);
     sha256_update(&sum, text.data, text.len);
     int r = hash_files(&sum, &a, p, bin, err);

@@ -17,3 +17,8 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
  * the event socket and the job's own variables. Later entries win. NULL-ended. */
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
                                 const struct places *p);
+
+/* device_env.c: env (NULL-ended) with what the job on this node is told about its accelerators,
+ * where env does not say it already; env itself when the node has none. logs: the node's folder. */
+const char *const *device_env(struct arena *a, const struct plan *p, const struct plan_node *node,
+                              const char *logs, const char *const *env);

@@ -25,6 +25,11 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
         ((struct cluster_spec *)out)->store = kinds[i];
 }
 
+static void read_gpus(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    ((struct cluster_spec *)out)->has_gpus = true;
+    reader_int(r, k, n, out);
+}
+
 #define AT(member) .offset = offsetof(struct cluster_spec, member)
 
 /* The wire's addresses are 198.18.0.10 .. .249: NODES_MAX of them. */
@@ -45,6 +50,12 @@ const struct section section_cluster = {
          "What the agents meet at. embedded: rankrun's own, in a node of its own named \"store\" "
          "(with one node and nnodes 1 in the agent itself). none: the launcher brings its own.",
          "store: embedded", read_store},
+        {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
+         "How many of this host's GPUs each node sees. When there are fewer than the nodes want "
+         "they share them, each node as a host of its own for NCCL. Without the key all GPUs are "
+         "dealt out, and a host without one is no mistake; with it the scenario is skipped where "
+         "there are not that many. 0: nodes see none.",
+         "gpus_per_node: 1", read_gpus, AT(gpus_per_node), .min = 0, .max = 64},
         {"racks", "a list of lists of nodes", NULL, "Groups of nodes that fail together.", NULL},
         {"rootfs", "a directory", NULL,
          "The root file system of every node but the store's, such as a debootstrap tree: another "

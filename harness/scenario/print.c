@@ -192,6 +192,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         buf_puts(out, ", rootfs: ");
         put_text(out, s->cluster.rootfs);
     }
+    if (s->cluster.has_gpus)
+        buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
     buf_puts(out, "}\n");
     put_field(out, "launcher", s->job.launcher);
     put_job(out, &s->job);

@@ -33,6 +33,8 @@ struct cluster_spec {
     enum store_kind store; /* in a node of its own, named "store", unless store_on */
     const char *store_on;  /* NULL, or a node's name */
     const char *rootfs;    /* of every node but the store's; NULL: the host's */
+    bool has_gpus;         /* gpus_per_node was said; else all of the host are dealt out */
+    int gpus_per_node;     /* 0: none */
     struct place place, nodes_place, start_place;
 };
 
