@@ -97,6 +97,8 @@ int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
  * forked meanwhile is missed, so call again when a child of the caller has died, until none is
  * left. */
 int process_signal_descendants(pid_t root, int signo);
+/* Those that live, root itself not, as one walk over /proc finds them; at most max. */
+size_t process_descendants(pid_t root, pid_t *ret, size_t max);
 
 /* "exit code 3", "SIGKILL", "SIGSEGV (core dumped)"; returns buf. */
 const char *process_status_text(int status, char *buf, size_t size);

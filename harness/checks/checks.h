@@ -9,7 +9,9 @@
     X(bounds)                                                                                      \
     X(budget)                                                                                      \
     X(cleanup)                                                                                     \
+    X(communicator)                                                                                \
     X(detect)                                                                                      \
+    X(device_memory)                                                                               \
     X(fired)                                                                                       \
     X(harness_health)                                                                              \
     X(heal)                                                                                        \
@@ -19,6 +21,7 @@
     X(lost_work)                                                                                   \
     X(master)                                                                                      \
     X(model)                                                                                       \
+    X(one_device)                                                                                  \
     X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \

@@ -9,7 +9,12 @@
 
 extern char **environ;
 
-enum { VALUE_MAX = 200, FIELDS_MAX = 3500, EXIT_NOT_EXECUTABLE = 126, EXIT_NOT_FOUND = 127 };
+enum {
+    VALUE_MAX = 700,
+    /* the UUIDs of 16 devices */ FIELDS_MAX = 3500,
+    EXIT_NOT_EXECUTABLE = 126,
+    EXIT_NOT_FOUND = 127
+};
 
 /* What a launcher gives its workers; the rest of the environment is nobody's business. */
 static int is_reported(const char *entry) {

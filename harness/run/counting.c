@@ -54,6 +54,7 @@ void counting_end(struct engine *e) {
     if (e->phase != ENGINE_ENDING)
         return;
     loop_timer_off(e->end_timer);
+    looks_take(e, "job-end", 0);
     if (!pause_begin(e))
         engine_take_down(e);
 }

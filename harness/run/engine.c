@@ -85,8 +85,11 @@ static bool round_over(const struct round *r) {
 
 static void look_for_ended_rounds(struct engine *e) {
     const struct rounds *rs = e->rec.rounds;
-    while (e->rounds_read < rs->n && round_over(rs->v[e->rounds_read]))
-        read_checkpoints(e, rs->v[e->rounds_read++]->number);
+    while (e->rounds_read < rs->n && round_over(rs->v[e->rounds_read])) {
+        int round = rs->v[e->rounds_read++]->number;
+        looks_take(e, "round-end", round);
+        read_checkpoints(e, round);
+    }
 }
 
 static bool an_agent_runs(struct engine *e) {
@@ -114,6 +117,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
     timeline_seen(e->timeline, r, from);
     limits_seen(e->limits, r);
     master_seen(e, r);
+    looks_seen(e, r);
     if (record_is(r, "step") || record_is(r, "worker-start"))
         look_for_steady(e);
     if (record_is(r, "checkpoint-commit") && e->checkpoints)
@@ -142,8 +146,8 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
     const char *bin = node_programs(n, e->spec->bin);
     char cwd[4096];
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
-    prog.env = programs_env(&e->arena, job, bin, &places);
     const char *logs = arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, p->name);
+    prog.env = device_env(&e->arena, e->plan, p, logs, programs_env(&e->arena, job, bin, &places));
     prog.log = arena_printf(&e->arena, "%s/%s.log", logs, p->is_store ? "store" : "agent");
     int made = file_make_dirs(logs, 0777, err);
     if (made < 0)
@@ -167,6 +171,7 @@ static void start_job(struct engine *e) {
     if (e->phase != ENGINE_STARTING || e->nodes_awaited || !e->store_ready)
         return;
     e->phase = ENGINE_RUNNING;
+    looks_take(e, "start", 0);
     read_checkpoints(e, 0);
     timeline_start(e->timeline);
     limits_start(e->limits);
@@ -400,6 +405,7 @@ static void engine_close(struct engine *e) {
     presence_end(e);
     observer_free(e->observer);
     checkpoints_free(e->checkpoints);
+    devices_free(e->devices);
     timeline_free(e->timeline);
     limits_free(e->limits);
     loop_source_free(e->end_timer);
@@ -413,6 +419,7 @@ static void engine_close(struct engine *e) {
 
 static int engine_play(struct engine *e, struct err *err) {
     opening_record(e);
+    looks_open(e);
     e->nodes_awaited = count_awaited(e->plan);
     e->store_ready = !e->plan->endpoint;
     if (cluster_up(e->cluster, err) < 0) {

@@ -6,6 +6,7 @@
 #include "agent/base/rand.h"
 #include "harness/cluster/cluster.h"
 #include "harness/observe/checkpoints.h"
+#include "harness/observe/devices.h"
 #include "harness/observe/observe.h"
 #include "harness/run/run.h"
 
@@ -22,6 +23,8 @@ struct engine {
     struct cluster *cluster;
     struct observer *observer;
     struct checkpoints *checkpoints; /* NULL: the job's directory is not known */
+    struct devices *devices;         /* NULL: no node has any */
+    int look_begun, look_running;    /* the newest rounds whose devices were looked at */
     struct timeline *timeline;
     struct limits_watch *limits;
     struct rand rand;
@@ -64,6 +67,12 @@ void opening_record(struct engine *e);
 void master_seen(struct engine *e, const struct record *r);
 void master_found(struct engine *e, const struct node *n, uint16_t port, int round,
                   const struct json *found);
+
+/* looks.c: who is on the devices, at the moments that matter. at: start | round-start | round |
+ * round-end | job-end. */
+void looks_open(struct engine *e);
+void looks_seen(struct engine *e, const struct record *r);
+void looks_take(struct engine *e, const char *at, int round);
 
 /* counting.c */
 void engine_count(struct engine *e); /* asks the wire for all its counters; they come as records */

@@ -115,7 +115,7 @@ static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
 static inline struct scenario planted_scenario(const char *name) {
-    bool killed = str_eq(name, "worker-killed");
+    bool killed = !str_eq(name, "node-powered-off");
     return (struct scenario){
         .file = "scenarios/planted.yaml",
         .name = name,

@@ -51,8 +51,8 @@ static void judge_and_tell(const char *name, const char *text, size_t len, struc
 
 static void test_a_history_may_end_anywhere(void **state) {
     (void)state;
-    static const char *const names[] = {"worker-killed", "node-powered-off"};
-    for (size_t n = 0; n < 2; n++) {
+    static const char *const names[] = {"worker-killed", "node-powered-off", "gpu-worker-killed"};
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
         struct buf text = {0};
         struct verdict v;
         read_text(&text, names[n]);
@@ -91,7 +91,7 @@ static void test_any_number_may_be_absurd(void **state) {
     struct buf text = {0};
     struct verdict v;
     size_t turn = 0;
-    read_text(&text, "worker-killed");
+    read_text(&text, "gpu-worker-killed");
     const char *all = buf_str(&text);
     for (const char *at = strchr(all, '\n'); *at;) {
         size_t digits = strspn(at, "0123456789");
@@ -103,7 +103,7 @@ static void test_any_number_may_be_absurd(void **state) {
         buf_put(&changed, all, (size_t)(at - all));
         buf_puts(&changed, absurd[turn++ % (sizeof(absurd) / sizeof(*absurd))]);
         buf_puts(&changed, at + digits);
-        judge_and_tell("worker-killed", buf_str(&changed), changed.len, &v);
+        judge_and_tell("gpu-worker-killed", buf_str(&changed), changed.len, &v);
         buf_fini(&changed);
         at += digits;
     }

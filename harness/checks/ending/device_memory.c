@@ -1,0 +1,244 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char broken[] =
+    "Device memory: what a worker had on a device is gone with it, before the next round begins.";
+
+/* What a driver may keep for itself once somebody has computed: a context is some hundred MB. */
+static const int64_t SLACK = 128 << 20;
+/* No device has more; what a damaged history says beyond that is not known. */
+static const int64_t BYTES_MAX = INT64_C(1) << 50;
+
+struct tally {
+    const struct record *first, *last; /* looks before the job and after its end */
+    int workers;                       /* that ended and were on a device */
+    int64_t gone_ns;                   /* the longest until such a one was seen to be gone */
+};
+
+static bool is_look(const struct record *r) {
+    return r->source == SOURCE_KERNEL && record_is(r, "devices");
+}
+
+static bool is_at(const struct record *r, const char *at) {
+    return str_eq(record_text(r, "at"), at);
+}
+
+static bool lists(const struct json *processes, int64_t pid) {
+    json_each(p, processes) if (json_get_i64(p, "pid", 0) == pid) return true;
+    return false;
+}
+
+/* The process is on a device, or has the driver open. */
+static bool shows(const struct record *look, int64_t pid) {
+    json_each(d, record_get(look, "devices")) if (lists(json_get(d, "processes"), pid)) return true;
+    return lists(record_get(look, "open"), pid);
+}
+
+/* "300 MB on GPU 1", "the driver open". */
+static void describe(const struct record *look, int64_t pid, char *out, size_t size) {
+    json_each(d, record_get(look, "devices")) {
+        long long index = json_get_i64(d, "index", -1);
+        json_each(p, json_get(d, "processes")) {
+            int64_t bytes = json_get_i64(p, "bytes", -1);
+            if (json_get_i64(p, "pid", 0) != pid)
+                continue;
+            if (bytes >= 0)
+                snprintf(out, size, "%lld MB on GPU %lld", (long long)bytes >> 20, index);
+            else
+                snprintf(out, size, "memory on GPU %lld", index);
+            return;
+        }
+    }
+    snprintf(out, size, "the driver open");
+}
+
+/* ---- between rounds ---- */
+
+static bool judge_process(const struct trial *t, struct finding *f, const struct record *look,
+                          int64_t pid) {
+    const struct worker *w = rounds_worker(t->rounds, pid);
+    int64_t round = record_i64(look, "round", 0);
+    char what[64], since[80] = "had not ended";
+    if (!w || w->round >= round)
+        return true;
+    describe(look, pid, what, sizeof(what));
+    if (w->exit_ns && w->exit_ns <= look->t_ns)
+        snprintf(since, sizeof(since), "had ended %.1f ms before",
+                 (double)(look->t_ns - w->exit_ns) / 1e6);
+    finding_fail(f, broken, "no worker of an earlier round has anything on a device",
+                 "rank %d of round %d on %s had %s when round %lld began; it %s", w->rank, w->round,
+                 w->node, what, (long long)round, since);
+    finding_prove(f, w->start_seq);
+    finding_prove(f, look->seq);
+    return false;
+}
+
+static bool judge_beginning(const struct trial *t, struct finding *f, const struct record *look) {
+    json_each(d, record_get(look, "devices")) {
+        json_each(p, json_get(d, "processes")) {
+            if (!judge_process(t, f, look, json_get_i64(p, "pid", 0)))
+                return false;
+        }
+    }
+    json_each(p, record_get(look, "open")) {
+        if (!judge_process(t, f, look, json_get_i64(p, "pid", 0)))
+            return false;
+    }
+    return true;
+}
+
+/* How long after its end a worker that had been on a device was first seen not to be. */
+static void measure_worker(const struct trial *t, const struct worker *w, struct tally *tally) {
+    bool was_there = false;
+    if (!w->exit_ns)
+        return;
+    history_each(r, t->history) {
+        if (!is_look(r) || record_get(r, "error"))
+            continue;
+        bool there = shows(r, w->pid);
+        was_there |= there && r->t_ns >= w->start_ns;
+        if (!was_there || there || r->t_ns < w->exit_ns)
+            continue;
+        tally->workers++;
+        if (r->t_ns - w->exit_ns > tally->gone_ns)
+            tally->gone_ns = r->t_ns - w->exit_ns;
+        return;
+    }
+}
+
+/* ---- at the end ---- */
+
+static bool judge_left(struct finding *f, const struct record *look, const struct json *p) {
+    int64_t pid = json_get_i64(p, "pid", 0);
+    const char *node = json_get_string(p, "node", "");
+    char what[64];
+    if (!*node)
+        return true; /* somebody else's */
+    describe(look, pid, what, sizeof(what));
+    finding_fail(f, broken, "no process of a node has anything on a device when the job has ended",
+                 "process %lld on %s still had %s", (long long)pid, node, what);
+    finding_prove(f, look->seq);
+    return false;
+}
+
+static bool judge_processes_left(struct finding *f, const struct record *look) {
+    json_each(d, record_get(look, "devices")) {
+        json_each(p, json_get(d, "processes")) {
+            if (!judge_left(f, look, p))
+                return false;
+        }
+    }
+    json_each(p, record_get(look, "open")) {
+        if (!judge_left(f, look, p))
+            return false;
+    }
+    return true;
+}
+
+static const struct json *device_of(const struct record *look, const char *uuid) {
+    json_each(d, record_get(look, "devices")) {
+        if (str_eq(json_get_string(d, "uuid", ""), uuid))
+            return d;
+    }
+    return NULL;
+}
+
+static int64_t bytes_of(const struct json *device, bool *ret_known) {
+    int64_t sum = 0;
+    json_each(p, json_get(device, "processes")) {
+        int64_t bytes = json_get_i64(p, "bytes", -1);
+        bool known = bytes >= 0 && bytes <= BYTES_MAX;
+        *ret_known &= known;
+        sum += known ? bytes : 0;
+    }
+    *ret_known &= json_get_i64(device, "hidden", 0) == 0;
+    return sum;
+}
+
+/* More memory in use than before the job, less what the processes of others account for. */
+static bool judge_memory_left(struct finding *f, const struct tally *t, const struct json *after) {
+    const struct json *before = device_of(t->first, json_get_string(after, "uuid", ""));
+    int64_t used_before = json_get_i64(before, "used", -1), used = json_get_i64(after, "used", -1);
+    bool known = true;
+    if (used_before < 0 || used_before > BYTES_MAX || used < 0 || used > BYTES_MAX)
+        return true;
+    int64_t more = used - used_before - (bytes_of(after, &known) - bytes_of(before, &known));
+    long long index = json_get_i64(after, "index", -1);
+    if (more <= SLACK)
+        return true;
+    if (known)
+        finding_fail(f, broken, "as much memory in use on each device as before the job",
+                     "%lld MB more in use on GPU %lld, and no process to show for it",
+                     (long long)more >> 20, index);
+    else
+        finding_unknown(f, broken,
+                        "%lld MB more in use on GPU %lld, but not all who use it can be told",
+                        (long long)more >> 20, index);
+    finding_prove(f, t->first->seq);
+    finding_prove(f, t->last->seq);
+    return false;
+}
+
+static bool judge_end(struct finding *f, const struct tally *t) {
+    if (!t->last || record_get(t->last, "error")) {
+        finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
+                        t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
+        return false;
+    }
+    if (!judge_processes_left(f, t->last))
+        return false;
+    json_each(d, record_get(t->last, "devices")) {
+        if (!judge_memory_left(f, t, d))
+            return false;
+    }
+    return true;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct tally tally = {0};
+    history_each(r, t->history) {
+        if (!is_look(r))
+            continue;
+        tally.first = tally.first ? tally.first : r;
+        if (is_at(r, "job-end"))
+            tally.last = r;
+        if (is_at(r, "round-start") && !judge_beginning(t, f, r))
+            return;
+    }
+    if (!tally.first) {
+        finding_skip(f, "no node was given a GPU");
+        return;
+    }
+    for (size_t i = 0; i < t->rounds->workers_n; i++)
+        measure_worker(t, t->rounds->workers[i], &tally);
+    if (!judge_end(f, &tally))
+        return;
+    const struct json *devices = record_get(tally.last, "devices");
+    size_t n = devices ? devices->length : 0;
+    if (tally.workers)
+        finding_pass(f, "nothing left on %zu GPU%s; %d ended worker%s gone from them after %.1f ms",
+                     n, n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
+                     (double)tally.gone_ns / 1e6);
+    else
+        finding_pass(f, "nothing left on %zu GPU%s, and no worker was seen on any", n,
+                     n == 1 ? "" : "s");
+}
+
+const struct check check_device_memory = {
+    .name = "device_memory",
+    .summary = "no process and no memory of the job is left on a GPU, nor when a round begins",
+    .text = "The driver's list of processes and the memory in use are read when a round begins, "
+            "runs and has ended, and when the job has. Nothing of an earlier round's workers may "
+            "be on a device when the next one begins: two sets of workers do not fit. At the end "
+            "no process of a node may be on one or have the driver open. The time is that until a "
+            "look no longer shows an ended worker. Where the driver hides who computes, it is "
+            "unknown.",
+    .example = "rankquake run scenarios/gpu/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(KERNEL) | SOURCES(PROBE),
+    .judge = judge,
+};

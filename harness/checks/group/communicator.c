@@ -1,0 +1,101 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+static const char broken[] =
+    "Communicator: the workers of a round share one id, and no later round uses it again.";
+
+/* What a worker has said of its communicator, "" when nothing. */
+static const char *id_of(const struct record *r) {
+    bool device = record_is(r, "device") || str_eq(record_text(r, "said"), "device");
+    return r->source == SOURCE_JOB && device ? record_text(r, "communicator") : "";
+}
+
+static bool judge_pair(struct finding *f, const struct record *a, const struct worker *wa,
+                       const struct record *b, const struct worker *wb) {
+    bool same = str_eq(id_of(a), id_of(b));
+    if (same == (wa->round == wb->round))
+        return true;
+    if (same)
+        finding_fail(f, broken, "a new id in every round",
+                     "rank %d of round %d joined communicator %.16s, which was round %d's",
+                     wb->rank, wb->round, id_of(b), wa->round);
+    else
+        finding_fail(f, broken, "one id for all workers of a round",
+                     "in round %d rank %d joined communicator %.16s, rank %d %.16s", wa->round,
+                     wa->rank, id_of(a), wb->rank, id_of(b));
+    finding_prove(f, a->seq);
+    finding_prove(f, b->seq);
+    return false;
+}
+
+/* Against everything that was said before. */
+static bool judge_record(const struct trial *t, struct finding *f, const struct record *r,
+                         const struct worker *w) {
+    history_each(before, t->history) {
+        if (before == r)
+            return true;
+        const struct worker *other = *id_of(before) ? rounds_worker(t->rounds, before->pid) : NULL;
+        if (other && !judge_pair(f, before, other, r, w))
+            return false;
+    }
+    return true;
+}
+
+static bool has_named(const struct history *h, const struct worker *w) {
+    history_each(r, h) {
+        if (r->pid == w->pid && *id_of(r))
+            return true;
+    }
+    return false;
+}
+
+/* A worker that has made a step has joined its group. */
+static bool judge_silent(const struct trial *t, struct finding *f) {
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        const struct worker *w = t->rounds->workers[i];
+        if (!w->first_step_ns || has_named(t->history, w))
+            continue;
+        if (w->lost_events)
+            finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                            (long long)w->lost_events, w->rank, w->node);
+        else
+            finding_unknown(f, broken, "rank %d on %s of round %d did not name its communicator",
+                            w->rank, w->node, w->round);
+        finding_prove(f, w->start_seq);
+        return false;
+    }
+    return true;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    int named = 0, rounds = 0, newest = 0;
+    history_each(r, t->history) {
+        const struct worker *w = *id_of(r) ? rounds_worker(t->rounds, r->pid) : NULL;
+        if (!w)
+            continue;
+        named++;
+        rounds += w->round > newest;
+        newest = w->round > newest ? w->round : newest;
+        if (!judge_record(t, f, r, w))
+            return;
+    }
+    if (!named)
+        finding_skip(f, "no worker named a communicator");
+    else if (judge_silent(t, f))
+        finding_pass(f, "a new one in each of %d round%s, the same for all of its workers", rounds,
+                     rounds == 1 ? "" : "s");
+}
+
+const struct check check_communicator = {
+    .name = "communicator",
+    .summary = "the workers of a round share one communicator id, and no other round has it",
+    .text = "A communicator that was formed for one set of workers cannot serve another: whoever "
+            "brings an old id waits for peers that are gone, or is refused. Judged by the job's "
+            "`device` events, {uuid, index, communicator}; the rounds are those seen from outside. "
+            "Skipped for jobs that name none.",
+    .example = "rankquake run scenarios/gpu/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
+    .judge = judge,
+};

@@ -1,0 +1,203 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <string.h>
+
+static const char broken[] =
+    "One device: each rank computes on one GPU, and no other rank of its node on the same.";
+
+/* What is known of one worker. Devices are named by UUID. */
+struct seat {
+    const struct worker *worker;
+    const char *seen, *seen_too; /* where the driver lists it; seen_too: on a second one */
+    const char *said;            /* by the job itself, NULL */
+    int64_t seen_seq, said_seq;
+    int devices; /* of its node */
+};
+
+struct tally {
+    int seen, crowded;
+    const struct worker *unseen; /* it says where it computes, and no look shows it */
+    const struct worker *crowd;  /* of a node with fewer devices than workers */
+};
+
+static bool is_look(const struct record *r) {
+    return r->source == SOURCE_KERNEL && record_is(r, "devices");
+}
+
+static bool is_device_event(const struct record *r) {
+    return r->source == SOURCE_JOB &&
+           (record_is(r, "device") || str_eq(record_text(r, "said"), "device"));
+}
+
+static int devices_of(const struct history *h, const char *node) {
+    history_each(r, h) {
+        const struct json *given = is_look(r) ? json_get(record_get(r, "nodes"), node) : NULL;
+        if (given)
+            return (int)given->length;
+    }
+    return 0;
+}
+
+static void note_look(struct seat *s, const struct record *look) {
+    json_each(d, record_get(look, "devices")) {
+        const char *uuid = json_get_string(d, "uuid", "");
+        json_each(p, json_get(d, "processes")) {
+            if (json_get_i64(p, "pid", 0) != s->worker->pid)
+                continue;
+            if (!s->seen) {
+                s->seen = uuid;
+                s->seen_seq = look->seq;
+            } else if (!str_eq(s->seen, uuid)) {
+                s->seen_too = uuid;
+                s->seen_seq = look->seq;
+            }
+        }
+    }
+}
+
+static bool says_another(struct finding *f, const struct seat *s, const struct record *r) {
+    if (!s->said || str_eq(s->said, record_text(r, "uuid")))
+        return false;
+    finding_fail(f, broken, "one device for each rank", "rank %d on %s says that it uses %s and %s",
+                 s->worker->rank, s->worker->node, s->said, record_text(r, "uuid"));
+    finding_prove(f, s->said_seq);
+    finding_prove(f, r->seq);
+    return true;
+}
+
+/* Returns false when what is known of this worker alone is wrong already. */
+static bool take_seat(const struct trial *t, struct finding *f, const struct worker *w,
+                      struct seat *ret) {
+    struct seat s = {.worker = w, .devices = devices_of(t->history, w->node)};
+    history_each(r, t->history) {
+        if (is_look(r) && r->t_ns >= w->start_ns)
+            note_look(&s, r);
+        if (!is_device_event(r) || r->pid != w->pid || !*record_text(r, "uuid"))
+            continue;
+        if (says_another(f, &s, r))
+            return false;
+        s.said = record_text(r, "uuid");
+        s.said_seq = r->seq;
+    }
+    *ret = s;
+    return true;
+}
+
+/* The list of names that a worker was given holds this one, or none that is a UUID. */
+static bool was_given(const struct worker *w, const char *uuid) {
+    const char *given = json_get_string(w->env, "CUDA_VISIBLE_DEVICES", "");
+    return !str_starts(given, "GPU-") || strstr(given, uuid);
+}
+
+static bool judge_alone(struct finding *f, const struct seat *s, struct tally *tally) {
+    const struct worker *w = s->worker;
+    tally->seen += s->seen != NULL;
+    if (s->said && !s->seen)
+        tally->unseen = w;
+    /* A rank may be meant to use several where each of them can. */
+    if (s->seen_too && s->devices / 2 < w->local_world_size)
+        finding_fail(f, broken, "one device for each rank", "rank %d on %s was on %s and on %s",
+                     w->rank, w->node, s->seen, s->seen_too);
+    else if (s->said && s->seen && !str_eq(s->said, s->seen) && !str_eq(s->said, s->seen_too))
+        finding_fail(f, broken, "each rank on the device that it names",
+                     "rank %d on %s says %s, and the driver lists it on %s", w->rank, w->node,
+                     s->said, s->seen);
+    else if ((s->said && !was_given(w, s->said)) || (s->seen && !was_given(w, s->seen)))
+        finding_fail(f, broken, "each rank on a device that its node was given",
+                     "rank %d on %s was on %s, its CUDA_VISIBLE_DEVICES is %.100s", w->rank,
+                     w->node, s->said ? s->said : s->seen,
+                     json_get_string(w->env, "CUDA_VISIBLE_DEVICES", ""));
+    else
+        return true;
+    finding_prove(f, s->seen_seq ? s->seen_seq : s->said_seq);
+    return false;
+}
+
+/* "GPU-a" of a worker that was given that one and no other, "" else. */
+static const char *only(const struct worker *w) {
+    const char *given = json_get_string(w->env, "CUDA_VISIBLE_DEVICES", "");
+    return strchr(given, ',') ? "" : given;
+}
+
+static bool judge_pair(struct finding *f, const struct seat *a, const struct seat *b,
+                       struct tally *tally) {
+    const struct worker *x = a->worker, *y = b->worker;
+    const char *both = a->seen && str_eq(a->seen, b->seen)    ? a->seen
+                       : a->said && str_eq(a->said, b->said)  ? a->said
+                       : *only(x) && str_eq(only(x), only(y)) ? only(x)
+                                                              : NULL;
+    if (!both || x->round != y->round || !str_eq(x->node, y->node))
+        return true;
+    if (a->devices < x->local_world_size) {
+        tally->crowd = x;
+        tally->crowded = a->devices;
+        return true;
+    }
+    finding_fail(f, broken, "a device for each rank of a node",
+                 "ranks %d and %d of round %d are both on %s of %s, which has %d", x->rank, y->rank,
+                 x->round, both, x->node, a->devices);
+    finding_prove(f, x->start_seq);
+    finding_prove(f, y->start_seq);
+    finding_prove(f, a->seen_seq ? a->seen_seq : a->said_seq);
+    return false;
+}
+
+static bool judge_all(const struct trial *t, struct finding *f, struct tally *tally) {
+    const struct rounds *rs = t->rounds;
+    struct seat a, b;
+    for (size_t i = 0; i < rs->workers_n; i++) {
+        if (!take_seat(t, f, rs->workers[i], &a) || !judge_alone(f, &a, tally))
+            return false;
+        for (size_t k = 0; k < i; k++) {
+            if (rs->workers[k]->round != rs->workers[i]->round ||
+                !str_eq(rs->workers[k]->node, rs->workers[i]->node))
+                continue;
+            if (!take_seat(t, f, rs->workers[k], &b) || !judge_pair(f, &b, &a, tally))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool was_looked(const struct history *h) {
+    history_each(r, h) if (is_look(r)) return true;
+    return false;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct tally tally = {0};
+    if (!was_looked(t->history)) {
+        finding_skip(f, "no node was given a GPU");
+        return;
+    }
+    if (!judge_all(t, f, &tally))
+        return;
+    if (tally.unseen)
+        finding_unknown(f, broken, "rank %d on %s says that it uses a GPU, and no look shows it",
+                        tally.unseen->rank, tally.unseen->node);
+    else if (!tally.seen)
+        finding_skip(f, "no worker was seen on a GPU");
+    else if (tally.crowd)
+        finding_pass(f, "%d workers on one GPU each; those of %s have to share its %d", tally.seen,
+                     tally.crowd->node, tally.crowded);
+    else
+        finding_pass(f, "%d worker%s on one GPU each, none with another of its node", tally.seen,
+                     tally.seen == 1 ? "" : "s");
+}
+
+const struct check check_one_device = {
+    .name = "one_device",
+    .summary = "each rank computes on one GPU, and no other rank of its node on the same",
+    .text =
+        "A rank that also opens a context on its neighbour's GPU takes memory there that nobody "
+        "planned for; two ranks on one halve each other's speed. Judged by the driver's list of "
+        "processes, by CUDA_VISIBLE_DEVICES as each worker was given it, and by what the job "
+        "says of itself, which must agree with both. Where a node has fewer GPUs than workers "
+        "they have to share, and where it has two for each worker a rank may use several.",
+    .example = "rankquake run scenarios/gpu/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(JOB),
+    .judge = judge,
+};
