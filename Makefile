@@ -67,7 +67,7 @@ GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
 NVCC_FLAGS := -O3 -fmad=false -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. \
   -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 FAKES := $(OUT)/tests/fakes
-FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/ranktrain_cuda.so
+FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
 FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 
 has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
@@ -109,6 +109,9 @@ $(FAKES)/gpu/tests/%.o: GPU_CFLAGS := -fPIC
 $(FAKES)/libcudart-fake.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(wildcard tests/fakes/cudart/*.c))
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -o $@ $^
+$(FAKES)/driver/libcuda.so.1: $(FAKES)/gpu/tests/fakes/driver/libcuda.o
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -shared -o $@ $^
 $(FAKES)/ranktrain_cuda.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(GPU_SRC)) $(FAKES)/gpu/$(GPU_KERNELS).o $(FAKES)/libcudart-fake.so
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $^
@@ -123,6 +126,7 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -shared -fvisibility=hidden $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $<
 
 # What several tests of a folder share.
+$(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)): | $(FAKE_GPU)
 SIMULATION := $(addprefix $(OUT)/tests/agent/core/,cluster.o invariants.o machine.o wire.o)
 $(addprefix $(OUT)/tests/agent/core/,test_schedules test_mutations): $(SIMULATION)
 $(addprefix $(OUT)/tests/agent/core/,test_rendezvous test_rounds): $(OUT)/tests/agent/core/script.o

@@ -11,7 +11,7 @@ enum { DEVICES_MAX = 16, RUNTIME = 13000 };
 
 static struct fake_plan plan;
 static pthread_once_t planned = PTHREAD_ONCE_INIT;
-static _Atomic int spoilt, context_made;
+static _Atomic int spoilt, context_made, last_set;
 static __thread int device, last_error;
 
 static bool number(const char *word, const char *key, long *ret) {
@@ -62,7 +62,7 @@ static void report(void) {
     fake_memory_left(&left);
     fake_stream_left(&left);
     fprintf(f, "rank %s device %d bytes %zu pinned %zu streams %d events %d launches %d\n",
-            rank ? rank : "0", device, left.bytes, left.pinned, left.streams, left.events,
+            rank ? rank : "0", last_set, left.bytes, left.pinned, left.streams, left.events,
             left.launches);
     fclose(f);
 }
@@ -221,7 +221,7 @@ cudaError_t cudaInitDevice(int index, unsigned device_flags, unsigned flags) {
 cudaError_t cudaSetDevice(int index) {
     if (physical(index) < 0)
         return fake_answer(cudaErrorInvalidDevice);
-    device = index;
+    device = last_set = index;
     return fake_answer(fake_context());
 }
 

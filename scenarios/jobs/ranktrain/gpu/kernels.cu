@@ -195,11 +195,14 @@ KERNEL void kernel_d_pooled2(struct network *n) {
                s->d_pooled2);
 }
 
-/* Of the four pixels of a square only the largest had an effect: (y, x) lies within the reach of
- * that of square q, as tap k of the kernel, or not at all (-1). */
-INLINE int tap(int q, int choice, int y, int x) {
-    int ky = y - (q / 5 * 2 + choice / 2), kx = x - (q % 5 * 2 + choice % 2);
-    return ky >= 0 && ky < 5 && kx >= 0 && kx < 5 ? ky * 5 + kx : -1;
+/* Of the four pixels of a square only the largest had an effect. (dy, dx) is how far a pixel of the
+ * input lies from the square's corner: it was one of the 25 that are multiplied for that largest
+ * one, or it had no effect, and then the weight is 0. Without branches: neighbours would part. */
+INLINE float weight_at(const float *weights, int choice, int dy, int dx) {
+    int ky = dy - (choice >> 1), kx = dx - (choice & 1);
+    int within = ((unsigned)ky < 5) & ((unsigned)kx < 5);
+    float w = weights[within ? ky * 5 + kx : 0];
+    return within ? w : 0;
 }
 
 KERNEL void kernel_d_pooled1(struct network *n) {
@@ -214,10 +217,9 @@ KERNEL void kernel_d_pooled1(struct network *n) {
     for (int o = 0; o < 16; o++, weights += 150)
         for (int qy = top; qy <= bottom; qy++)
             for (int qx = left; qx <= right; qx++) {
-                int q = qy * 5 + qx, at = sample * 400 + o * 25 + q;
-                int k = tap(q, s->choice2[at], y, x);
-                if (k >= 0)
-                    sum += s->d_pooled2[at] * weights[k];
+                int at = sample * 400 + o * 25 + qy * 5 + qx;
+                sum +=
+                    s->d_pooled2[at] * weight_at(weights, s->choice2[at], y - 2 * qy, x - 2 * qx);
             }
     s->d_pooled1[t] = s->pooled1[t] > 0 ? sum : 0;
 }
