@@ -41,7 +41,7 @@ LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
 OBJ.agent := $(call objects,agent agent/core agent/store agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
-OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan cluster run doctor observe checks verbs) \
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan cluster run doctor observe checks sim verbs) \
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
@@ -82,7 +82,7 @@ ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS
 all: $(PROGRAMS) $(GPU)
 
 $(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base)
-$(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults base)
+$(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults agent base)
 $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
 $(PROGRAMS):
@@ -127,8 +127,6 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 
 # What several tests of a folder share.
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)): | $(FAKE_GPU)
-SIMULATION := $(addprefix $(OUT)/tests/agent/core/,cluster.o invariants.o machine.o wire.o)
-$(addprefix $(OUT)/tests/agent/core/,test_schedules test_mutations): $(SIMULATION)
 $(addprefix $(OUT)/tests/agent/core/,test_rendezvous test_rounds): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_timeline test_triggers): $(OUT)/tests/harness/run/stage.o
 

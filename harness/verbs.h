@@ -22,6 +22,7 @@
     X(plan)                                                                                        \
     X(report)                                                                                      \
     X(run)                                                                                         \
+    X(sim)                                                                                         \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

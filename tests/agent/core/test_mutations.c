@@ -27,15 +27,17 @@ enum { SEEDS = 5000 };
 #include "agent/core/watch.c"
 #include "agent/core/worker_group.c"
 
-#include "tests/agent/core/cluster.h"
+#include "harness/sim/sim.h"
 
 static void seen(enum mutation mutation, const char *as) {
     rendezvous_mutation = mutation;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct cluster_config config = {.seed = seed};
+        struct sim_config config;
+        sim_config_default(&config);
+        config.seed = seed;
         config.frozen = mutation == MUTATION_COUNT_FROM_REPLY;
-        struct cluster_result r;
-        cluster_run(&config, &r);
+        struct sim_result r;
+        sim_run(&config, &r);
         if (!r.violated || strncmp(r.text, as, strlen(as)) != 0)
             continue; /* or seen as something else first: this one is waited for */
         print_message("seen with seed %llu: %s\n", (unsigned long long)seed, r.text);

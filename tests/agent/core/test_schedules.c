@@ -1,4 +1,4 @@
-#include "tests/agent/core/cluster.h"
+#include "harness/sim/sim.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,13 @@ static uint64_t number_of(const char *name, uint64_t absent) {
     return text ? strtoull(text, NULL, 10) : absent;
 }
 
-static void run(uint64_t seed, bool calm, struct cluster_result *ret) {
-    struct cluster_config config = {
-        .seed = seed, .calm = calm, .trace = getenv("RANKQUAKE_SEED") != NULL};
-    cluster_run(&config, ret);
+static void run(uint64_t seed, bool calm, struct sim_result *ret) {
+    struct sim_config config;
+    sim_config_default(&config);
+    config.seed = seed;
+    config.calm = calm;
+    config.trace = getenv("RANKQUAKE_SEED") != NULL;
+    sim_run(&config, ret);
     if (ret->violated)
         fail_msg("seed %llu at %.3f ms: %s (RANKQUAKE_SEED=%llu shows the run)",
                  (unsigned long long)seed, (double)ret->ended_ns / 1e6, ret->text,
@@ -32,29 +35,36 @@ static void run(uint64_t seed, bool calm, struct cluster_result *ret) {
 static void test_a_job_in_calm_ends_well_and_soon(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 200; seed++) {
-        struct cluster_result r;
+        struct sim_result r;
         run(seed, true, &r);
-        assert_int_equal(r.outcome, OUTCOME_SUCCEEDED);
+        assert_int_equal(r.outcome, SIM_SUCCEEDED);
     }
 }
 
 /* A plan of more than one batch, and everybody in it. */
 static void test_two_hundred_nodes_form_one_round(void **state) {
     (void)state;
-    struct cluster_config config = {.seed = 1, .nodes = 200, .calm = true};
-    struct cluster_result r;
-    cluster_run(&config, &r);
+    struct sim_config config;
+    sim_config_default(&config);
+    config.seed = 1;
+    config.agents = 200;
+    config.calm = true;
+    struct sim_result r;
+    sim_run(&config, &r);
     assert_string_equal(r.text, "");
     assert_int_equal(r.rounds, 1);
-    assert_int_equal(r.outcome, OUTCOME_SUCCEEDED);
+    assert_int_equal(r.outcome, SIM_SUCCEEDED);
 }
 
 static void test_a_hundred_nodes_in_trouble_break_nothing(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct cluster_config config = {.seed = seed, .nodes = 100};
-        struct cluster_result r;
-        cluster_run(&config, &r);
+        struct sim_config config;
+        sim_config_default(&config);
+        config.seed = seed;
+        config.agents = 100;
+        struct sim_result r;
+        sim_run(&config, &r);
         assert_string_equal(r.text, "");
     }
 }
@@ -64,11 +74,11 @@ static void test_no_schedule_breaks_an_invariant(void **state) {
     uint64_t one = number_of("RANKQUAKE_SEED", 0), n = number_of("RANKQUAKE_SEEDS", SEEDS_DEFAULT);
     int64_t steps = 0, rounds = 0, succeeded = 0;
     for (uint64_t seed = one ? one : 1; seed <= (one ? one : n); seed++) {
-        struct cluster_result r;
+        struct sim_result r;
         run(seed, false, &r);
         steps += r.steps;
         rounds += r.rounds;
-        succeeded += r.outcome == OUTCOME_SUCCEEDED;
+        succeeded += r.outcome == SIM_SUCCEEDED;
     }
     print_message("%llu seeds: %lld steps, %lld rounds, %lld jobs succeeded\n",
                   (unsigned long long)(one ? 1 : n), (long long)steps, (long long)rounds,
@@ -80,7 +90,7 @@ static void test_no_schedule_breaks_an_invariant(void **state) {
 static void test_the_same_seed_is_the_same_run(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct cluster_result a, b;
+        struct sim_result a, b;
         run(seed, false, &a);
         run(seed, false, &b);
         assert_int_equal(a.steps, b.steps);

@@ -1,4 +1,4 @@
-#include "tests/agent/core/cluster.h"
+#include "harness/sim/simulation.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,18 +32,25 @@ static void wire_drop(void *payload) {
     free(w);
 }
 
-bool node_is_cut(const struct cluster *c, int node) {
+bool sim_node_is_cut(const struct sim *c, int node) {
     return c->nodes[node].cut_until_ns > c->now_ns;
 }
 
-static bool is_lost(struct cluster *c, int node) {
-    return node_is_cut(c, node) || (!c->calm_now && chance(c, c->loss));
+static bool is_deaf(const struct sim *c, int node) {
+    return c->nodes[node].deaf_until_ns > c->now_ns;
 }
 
-static int64_t delay(struct cluster *c) {
-    if (!c->calm_now && chance(c, c->late))
-        return chance_ns(c, 50 * MS, 4000 * MS);
-    return chance_ns(c, MS / 5, chance(c, 50) ? 60 * MS : c->calm_now ? 3 * MS : c->slow_ns);
+static bool is_lost(struct sim *c, int node) {
+    return sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(c, c->loss));
+}
+
+static int64_t delay(struct sim *c) {
+    if (!c->calm_now && sim_chance(c, c->late))
+        return sim_chance_ns(c, 50 * SIM_MS, 4000 * SIM_MS);
+    return sim_chance_ns(c, SIM_MS / 5,
+                         sim_chance(c, 50) ? 60 * SIM_MS
+                         : c->calm_now     ? 3 * SIM_MS
+                                           : c->slow_ns);
 }
 
 static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
@@ -118,7 +125,7 @@ static bool entry_read(struct arena *a, const struct kv_pair *p, bool deleted, s
 
 /* --- replies --- */
 
-static bool pending_take(struct node *n, uint64_t id) {
+static bool pending_take(struct sim_node *n, uint64_t id) {
     for (size_t i = 0; i < sizeof(n->pending) / sizeof(*n->pending); i++) {
         if (n->pending[i] == id) {
             n->pending[i] = 0;
@@ -128,18 +135,18 @@ static bool pending_take(struct node *n, uint64_t id) {
     return false;
 }
 
-static void pending_add(struct cluster *c, struct node *n, uint64_t id) {
+static void pending_add(struct sim *c, struct sim_node *n, uint64_t id) {
     for (size_t i = 0; i < sizeof(n->pending) / sizeof(*n->pending); i++) {
         if (!n->pending[i]) {
             n->pending[i] = id;
             return;
         }
     }
-    violation(c, "the core asks for more than 64 things at once");
+    sim_violation(c, "the core asks for more than 64 things at once");
 }
 
-static void reply_event(struct cluster *c, int node, const struct wire *w, bool reached) {
-    struct node *n = &c->nodes[node];
+static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
+    struct sim_node *n = &c->nodes[node];
     struct event ev = {.kind = EVENT_DONE};
     if (w->kind == WIRE_BEAT) {
         if (n->beat_pending != (int64_t)w->id)
@@ -163,15 +170,15 @@ static void reply_event(struct cluster *c, int node, const struct wire *w, bool 
         ev.done.applied = w->applied;
         ev.done.revision = w->revision;
     }
-    agent_event(c, node, &ev);
+    sim_agent_event(c, node, &ev);
 }
 
-static void on_reply(struct cluster *c, struct occurrence *o) {
-    if (!node_is_cut(c, o->node))
+static void on_reply(struct sim *c, struct occurrence *o) {
+    if (!sim_node_is_cut(c, o->node) && !is_deaf(c, o->node))
         reply_event(c, o->node, o->payload, true);
 }
 
-static void on_timeout(struct cluster *c, struct occurrence *o) {
+static void on_timeout(struct sim *c, struct occurrence *o) {
     struct wire w = {.kind = (enum wire_kind)o->a, .id = (uint64_t)o->b};
     reply_event(c, o->node, &w, false);
 }
@@ -193,38 +200,39 @@ static void delivery_drop(void *payload) {
     free(d);
 }
 
-static void on_lost(struct cluster *c, struct occurrence *o) {
+static void on_lost(struct sim *c, struct occurrence *o) {
     struct event ev = {.kind = EVENT_WATCH_LOST};
     ev.watch_lost.slot = (enum watch_slot)o->a;
     ev.watch_lost.generation = (uint64_t)o->b;
-    agent_event(c, o->node, &ev);
+    sim_agent_event(c, o->node, &ev);
 }
 
 /* The stream says nothing more; the agent notices later. */
-void stream_break(struct cluster *c, int node, enum watch_slot slot) {
+void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
     struct stream *s = &c->nodes[node].streams[slot];
     if (!s->generation || s->broken)
         return;
     s->broken = true;
     s->watch = kv_watch_free(s->watch);
     struct occurrence *o =
-        plan_agent(c, c->now_ns + chance_ns(c, MS, 2 * c->timing.hb_ns), node, on_lost);
+        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, SIM_MS, 2 * c->timing.hb_ns), node, on_lost);
     o->a = slot;
     o->b = (int64_t)s->generation;
 }
 
-static void stream_close(struct node *n, enum watch_slot slot) {
+static void stream_close(struct sim_node *n, enum watch_slot slot) {
     n->streams[slot].watch = kv_watch_free(n->streams[slot].watch);
     n->streams[slot] = (struct stream){0};
 }
 
-static void on_delivery(struct cluster *c, struct occurrence *o) {
+static void on_delivery(struct sim *c, struct occurrence *o) {
     struct delivery *d = o->payload;
     struct stream *s = &c->nodes[o->node].streams[d->slot];
     if (s->generation != d->generation || s->broken)
         return;
-    if (node_is_cut(c, o->node)) {
-        stream_break(c, o->node, d->slot);
+    if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node)) {
+        sim_mark(c, SIM_MARK_WATCH_LOST);
+        sim_stream_break(c, o->node, d->slot);
         return;
     }
     struct event ev = {.kind = EVENT_CHANGES};
@@ -233,17 +241,17 @@ static void on_delivery(struct cluster *c, struct occurrence *o) {
     ev.changes.revision = d->revision;
     ev.changes.entries = d->entries;
     ev.changes.n = d->n;
-    agent_event(c, o->node, &ev);
+    sim_agent_event(c, o->node, &ev);
 }
 
-static void stream_deliver(struct cluster *c, int node, enum watch_slot slot) {
+static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct stream *s = &c->nodes[node].streams[slot];
     struct kv_event *events;
     size_t n = 0;
     struct delivery *d = calloc(1, sizeof(*d));
     if (kv_watch_take(s->watch, 0, &d->arena, &events, &n) || is_lost(c, node)) {
         delivery_drop(d);
-        stream_break(c, node, slot);
+        sim_stream_break(c, node, slot);
         return;
     }
     d->slot = slot;
@@ -253,12 +261,12 @@ static void stream_deliver(struct cluster *c, int node, enum watch_slot slot) {
         d->n += entry_read(&d->arena, &events[i].pair, events[i].deleted, &d->entries[d->n]);
     int64_t at_ns = c->now_ns + delay(c);
     s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
-    struct occurrence *o = plan_agent(c, s->last_ns, node, on_delivery);
+    struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
     o->payload = d;
     o->drop = delivery_drop;
 }
 
-static void fan_out(struct cluster *c) {
+static void fan_out(struct sim *c) {
     struct kv_watch *w;
     while ((w = kv_watch_ready(c->kv))) {
         for (int i = 0; i < c->n_nodes; i++)
@@ -273,7 +281,7 @@ static void fan_out(struct cluster *c) {
 
 /* --- the store --- */
 
-static void store_read(struct cluster *c, struct wire *w) {
+static void store_read(struct sim *c, struct wire *w) {
     size_t n = 0, at = 0;
     kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL);
     for (size_t i = 0; i < w->reply.n_results; i++)
@@ -285,28 +293,42 @@ static void store_read(struct cluster *c, struct wire *w) {
     w->n_entries = at;
 }
 
-static void store_lease(struct cluster *c, struct wire *w) {
+static void store_lease(struct sim *c, struct wire *w) {
     int64_t id, ttl;
     int rc = w->kind == WIRE_GRANT ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
                                    : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
     w->applied = !rc || rc == KV_LEASE_EXISTS;
 }
 
-static void store_watch(struct cluster *c, int node, const struct wire *w) {
+static void store_watch(struct sim *c, int node, const struct wire *w) {
     struct stream *s = &c->nodes[node].streams[w->slot];
     if (s->generation == w->id && !s->broken && !s->watch)
         s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
 }
 
+static bool is_ack(const struct wire *w) {
+    return w->n_ops && w->ops[0].put && w->ops[0].key.kind == KEY_ACK;
+}
+
+static void applied(struct sim *c, const struct occurrence *o, const struct wire *w) {
+    const struct sim_node *n = &c->nodes[o->node];
+    c->result->transactions++;
+    if (w->kind == WIRE_TXN && (!n->core || o->a != (int64_t)n->life))
+        sim_mark(c, SIM_MARK_APPLIED_LATE);
+    sim_judge_txn(c, w->uid, w->ops, w->n_ops);
+}
+
 /* A request comes to the store; its sender may be long gone. */
-static void on_arrival(struct cluster *c, struct occurrence *o) {
+static void on_arrival(struct sim *c, struct occurrence *o) {
     struct wire *w = o->payload;
-    struct node *n = &c->nodes[o->node];
+    struct sim_node *n = &c->nodes[o->node];
     kv_lease_expire(c->kv, c->now_ns);
     if (w->kind == WIRE_TXN || w->kind == WIRE_BEAT) {
         w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)
-            judge_txn(c, w->uid, w->ops, w->n_ops);
+            applied(c, o, w);
+        else if (is_ack(w) && !sim_judge_has_session(c, &w->ops[0].key, w->uid))
+            sim_mark(c, SIM_MARK_ACK_REFUSED);
     } else if (w->kind == WIRE_SNAPSHOT) {
         store_read(c, w);
     } else if (w->kind == WIRE_WATCH) {
@@ -317,22 +339,27 @@ static void on_arrival(struct cluster *c, struct occurrence *o) {
     }
     w->revision = kv_revision(c->kv);
     fan_out(c);
-    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life || is_lost(c, o->node))
+    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
         return;
-    struct occurrence *reply =
-        plan_agent(c, c->now_ns + delay(c) + chance_ns(c, 0, c->slow_reply_ns), o->node, on_reply);
+    if (is_lost(c, o->node) || is_deaf(c, o->node)) {
+        if (w->kind == WIRE_TXN && w->applied)
+            sim_mark(c, SIM_MARK_ANSWER_LOST);
+        return;
+    }
+    struct occurrence *reply = sim_plan_agent(
+        c, c->now_ns + delay(c) + sim_chance_ns(c, 0, c->slow_reply_ns), o->node, on_reply);
     reply->payload = w;
     reply->drop = wire_drop;
     o->drop = NULL;
 }
 
 /* The client's own patience: hb for a beat, a little more for the rest. */
-static void wire_send(struct cluster *c, int node, struct wire *w) {
-    struct node *n = &c->nodes[node];
+static void wire_send(struct sim *c, int node, struct wire *w) {
+    struct sim_node *n = &c->nodes[node];
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
     if (w->kind != WIRE_WATCH) {
         int64_t patience_ns = w->kind == WIRE_BEAT ? c->timing.hb_ns : 2 * c->timing.hb_ns;
-        struct occurrence *t = plan_agent(c, c->now_ns + patience_ns, node, on_timeout);
+        struct occurrence *t = sim_plan_agent(c, c->now_ns + patience_ns, node, on_timeout);
         t->a = w->kind;
         t->b = (int64_t)w->id;
         if (w->kind == WIRE_BEAT)
@@ -342,11 +369,11 @@ static void wire_send(struct cluster *c, int node, struct wire *w) {
     }
     if (is_lost(c, node)) {
         if (w->kind == WIRE_WATCH)
-            stream_break(c, node, w->slot);
+            sim_stream_break(c, node, w->slot);
         wire_drop(w);
         return;
     }
-    struct occurrence *o = plan(c, c->now_ns + delay(c), node, on_arrival);
+    struct occurrence *o = sim_plan(c, c->now_ns + delay(c), node, on_arrival);
     o->a = (int64_t)n->life;
     o->payload = w;
     o->drop = wire_drop;
@@ -361,7 +388,7 @@ static struct wire *wire_new(enum wire_kind kind, uint64_t id) {
     return w;
 }
 
-static void send_txn(struct cluster *c, int node, enum wire_kind kind, uint64_t id,
+static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
                      const struct txn *txn) {
     struct wire *w = wire_new(kind, id);
     wire_compares(w, txn);
@@ -369,8 +396,8 @@ static void send_txn(struct cluster *c, int node, enum wire_kind kind, uint64_t 
     wire_send(c, node, w);
 }
 
-static void send_watch(struct cluster *c, int node, const struct action *a) {
-    struct node *n = &c->nodes[node];
+static void send_watch(struct sim *c, int node, const struct action *a) {
+    struct sim_node *n = &c->nodes[node];
     struct wire *w = wire_new(WIRE_WATCH, a->watch.generation);
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
@@ -380,7 +407,7 @@ static void send_watch(struct cluster *c, int node, const struct action *a) {
     wire_send(c, node, w);
 }
 
-static void send_lease(struct cluster *c, int node, const struct action *a) {
+static void send_lease(struct sim *c, int node, const struct action *a) {
     bool grant = a->kind == ACTION_LEASE_GRANT;
     struct wire *w = wire_new(grant ? WIRE_GRANT : WIRE_KEEPALIVE, a->lease.id);
     w->lease = a->lease.lease;
@@ -388,13 +415,13 @@ static void send_lease(struct cluster *c, int node, const struct action *a) {
     wire_send(c, node, w);
 }
 
-static void send_snapshot(struct cluster *c, int node, const struct action *a) {
+static void send_snapshot(struct sim *c, int node, const struct action *a) {
     struct wire *w = wire_new(WIRE_SNAPSHOT, a->snapshot.id);
     wire_keys(w, a->snapshot.keys, a->snapshot.n);
     wire_send(c, node, w);
 }
 
-void wire_act(struct cluster *c, int node, const struct action *a) {
+void sim_wire_act(struct sim *c, int node, const struct action *a) {
     if (a->kind == ACTION_SNAPSHOT)
         send_snapshot(c, node, a);
     else if (a->kind == ACTION_WATCH)
@@ -409,7 +436,7 @@ void wire_act(struct cluster *c, int node, const struct action *a) {
         send_lease(c, node, a);
 }
 
-void wire_close(struct cluster *c, int node) {
+void sim_wire_close(struct sim *c, int node) {
     for (int i = 0; i < WATCH_SLOTS; i++)
         stream_close(&c->nodes[node], (enum watch_slot)i);
 }

@@ -1,0 +1,308 @@
+#include "harness/sim/simulation.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Guards and workers. A guard serves its agent even while that is stopped; a stopped guard serves
+ * nobody, but its kernel timer (hard) kills it, and with it the workers, all the same. */
+
+static const int64_t kill_max_ns = TIMING_KILL_NS;
+
+static struct group_model *group_of(struct sim *c, int node) {
+    return &c->nodes[node].group;
+}
+
+static void on_exited(struct sim *c, struct occurrence *o) {
+    struct event ev = {.kind = EVENT_WORKER_EXITED};
+    ev.exited.wait_status = (int)o->a;
+    ev.exited.local_rank = (int)o->b;
+    ev.exited.error = "";
+    sim_agent_event(c, o->node, &ev);
+}
+
+static void on_reaped(struct sim *c, struct occurrence *o) {
+    struct event ev = {.kind = EVENT_GROUP_REAPED};
+    ev.reaped.fenced = o->a;
+    sim_agent_event(c, o->node, &ev);
+}
+
+static void on_started(struct sim *c, struct occurrence *o) {
+    sim_agent_event(c, o->node, &(struct event){.kind = EVENT_WORKERS_STARTED});
+}
+
+static void on_guard_dead(struct sim *c, struct occurrence *o) {
+    sim_agent_event(c, o->node, &(struct event){.kind = EVENT_GUARD_DEAD});
+}
+
+static bool is_same(struct sim *c, const struct occurrence *o) {
+    return group_of(c, o->node)->number == (uint64_t)o->a && group_of(c, o->node)->alive;
+}
+
+/* --- ends --- */
+
+static void peer_fails(struct sim *c, struct occurrence *o) {
+    if (is_same(c, o) && !group_of(c, o->node)->stopping)
+        sim_machine_fail_worker(c, o->node);
+}
+
+/* The peers of a group that ended without success see a reset, or hang until they are stopped. */
+static void disturb_peers(struct sim *c, int node, int64_t round) {
+    for (int i = 0; i < c->n_nodes; i++) {
+        struct group_model *g = group_of(c, i);
+        if (i == node || !g->alive || g->round != round || !sim_chance(c, 600))
+            continue;
+        struct occurrence *o =
+            sim_plan(c, c->now_ns + sim_chance_ns(c, SIM_MS, 50 * SIM_MS), i, peer_fails);
+        o->a = (int64_t)g->number;
+    }
+}
+
+/* All workers of the node are dead; statuses: of each worker in turn. */
+static void group_ends(struct sim *c, int node, int status, bool guard_died) {
+    struct group_model *g = group_of(c, node);
+    bool fenced = g->by_guard;
+    sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
+    g->alive = false;
+    if (status)
+        disturb_peers(c, node, g->round);
+    if (!c->nodes[node].core)
+        return;
+    if (guard_died) {
+        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, SIM_MS), node, on_guard_dead);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        struct occurrence *o = sim_plan_agent(c, c->now_ns + i, node, on_exited);
+        o->a = status;
+        o->b = i;
+    }
+    sim_plan_agent(c, c->now_ns + 2, node, on_reaped)->a = fenced;
+}
+
+static void killed(struct sim *c, struct occurrence *o) {
+    if (is_same(c, o))
+        group_ends(c, o->node, 9, o->b);
+}
+
+/* SIGKILL, by whomever: dead within the budget of the timing rules. */
+static void kill_now(struct sim *c, int node, bool guard_died) {
+    struct group_model *g = group_of(c, node);
+    if (!g->alive || (g->dying && !guard_died))
+        return;
+    g->dying = g->stopping = true;
+    int64_t takes_ns =
+        sim_chance(c, 100) ? sim_chance_ns(c, 0, kill_max_ns) : sim_chance_ns(c, 0, SIM_MS);
+    struct occurrence *o = sim_plan(c, c->now_ns + takes_ns, node, killed);
+    o->a = (int64_t)g->number;
+    o->b = guard_died;
+}
+
+static bool guard_runs(const struct sim *c, int node) {
+    return c->nodes[node].guard_stopped_until_ns <= c->now_ns;
+}
+
+static void kill_later(struct sim *c, struct occurrence *o) {
+    if (!is_same(c, o))
+        return;
+    if (guard_runs(c, o->node))
+        kill_now(c, o->node, false);
+    else
+        sim_plan(c, c->nodes[o->node].guard_stopped_until_ns, o->node, kill_later)->a = o->a;
+}
+
+static void on_kill(struct sim *c, struct occurrence *o) {
+    if (guard_runs(c, o->node))
+        kill_now(c, o->node, false);
+    else
+        sim_postpone(c, o, c->nodes[o->node].guard_stopped_until_ns);
+}
+
+void sim_machine_kill(struct sim *c, int node) {
+    sim_plan(c, c->now_ns, node, on_kill);
+}
+
+static void ended_by_term(struct sim *c, struct occurrence *o) {
+    if (is_same(c, o) && !group_of(c, o->node)->dying)
+        group_ends(c, o->node, 15, false);
+}
+
+/* A stopped guard reads its commands later, in their order. */
+static bool is_deferred(struct sim *c, struct occurrence *o) {
+    if (guard_runs(c, o->node))
+        return false;
+    sim_postpone(c, o, c->nodes[o->node].guard_stopped_until_ns);
+    return true;
+}
+
+static void on_stop(struct sim *c, struct occurrence *o) {
+    struct group_model *g = group_of(c, o->node);
+    int64_t grace_ns = o->a, delay_ns = sim_chance_ns(c, 0, 100 * SIM_MS);
+    if (is_deferred(c, o) || !g->alive)
+        return;
+    if (!g->stubborn && delay_ns < grace_ns && !g->stopping)
+        sim_plan(c, c->now_ns + delay_ns, o->node, ended_by_term)->a = (int64_t)g->number;
+    g->stopping = true;
+    sim_plan(c, c->now_ns + grace_ns, o->node, kill_later)->a = (int64_t)g->number;
+}
+
+void sim_machine_stop(struct sim *c, int node, int64_t grace_ns) {
+    sim_plan(c, c->now_ns, node, on_stop)->a = grace_ns;
+}
+
+void sim_machine_fail_worker(struct sim *c, int node) {
+    struct group_model *g = group_of(c, node);
+    if (!g->alive || g->stopping)
+        return;
+    sim_say(c, node, "a worker of round %lld fails", (long long)g->round);
+    struct occurrence *o =
+        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, SIM_MS), node, on_exited);
+    o->a = 1 << 8;
+    disturb_peers(c, node, g->round);
+}
+
+static void orphan_killed(struct sim *c, struct occurrence *o) {
+    if (is_same(c, o))
+        group_ends(c, o->node, 9, true);
+}
+
+/* Its guard sees the socket end; a stopped one dies by its own deadline, whatever a new agent's
+ * guard is told. */
+void sim_machine_agent_gone(struct sim *c, int node) {
+    struct sim_node *n = &c->nodes[node];
+    sim_machine_kill(c, node);
+    int64_t hard_ns = sim_node_to_real(n, n->hard_ns);
+    struct occurrence *o =
+        sim_plan(c, hard_ns > c->now_ns ? hard_ns : c->now_ns, node, orphan_killed);
+    o->a = (int64_t)n->group.number;
+}
+
+void sim_machine_power_off(struct sim *c, int node) {
+    struct group_model *g = group_of(c, node);
+    if (g->alive)
+        group_ends(c, node, 9, false);
+}
+
+/* --- deadlines --- */
+
+static void on_hard(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    if (n->hard_ns > sim_node_now(c, n).boottime_ns || !n->group.alive)
+        return;
+    sim_say(c, o->node, "the kernel ends the guard");
+    sim_mark(c, SIM_MARK_GUARD_TIMER);
+    n->guard_stopped_until_ns = 0;
+    kill_now(c, o->node, true);
+}
+
+static void on_fence(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    n->fence_planned = false;
+    if (n->fence_ns > sim_node_now(c, n).boottime_ns) {
+        n->fence_planned = true;
+        sim_plan(c, sim_node_to_real(n, n->fence_ns), o->node, on_fence);
+        return;
+    }
+    if (n->group.alive && guard_runs(c, o->node)) {
+        n->group.by_guard = !n->group.stopping;
+        sim_mark(c, SIM_MARK_FENCED);
+        kill_now(c, o->node, false);
+    }
+    sim_plan(c, sim_node_to_real(n, n->hard_ns), o->node, on_hard);
+}
+
+void sim_machine_deadline(struct sim *c, int node, int64_t fence_ns, int64_t hard_ns) {
+    struct sim_node *n = &c->nodes[node];
+    n->fence_ns = fence_ns;
+    n->hard_ns = hard_ns;
+    if (n->fence_planned)
+        return;
+    n->fence_planned = true;
+    sim_plan(c, sim_node_to_real(n, fence_ns), node, on_fence);
+}
+
+/* --- start and success --- */
+
+/* A group can only finish together with all of its round. */
+static bool round_is_whole(const struct sim *c, int64_t round, int group_world) {
+    int n = 0;
+    for (int i = 0; i < c->n_nodes; i++) {
+        const struct group_model *g = &c->nodes[i].group;
+        n += g->alive && !g->stopping && g->round == round;
+    }
+    return n == group_world;
+}
+
+static void finish(struct sim *c, struct occurrence *o) {
+    struct group_model *g = group_of(c, o->node);
+    if (!is_same(c, o) || g->stopping)
+        return;
+    g->stopping = true;
+    g->alive = false;
+    sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);
+    sim_judge_success(c, g->uid, g->round);
+    for (int i = 0; i < 2 && c->nodes[o->node].core; i++)
+        sim_plan_agent(c, c->now_ns + i, o->node, on_exited)->b = i;
+    if (c->nodes[o->node].core)
+        sim_plan_agent(c, c->now_ns + 2, o->node, on_reaped);
+}
+
+static void round_finish(struct sim *c, struct occurrence *o) {
+    if (!round_is_whole(c, o->a, (int)o->b))
+        return;
+    for (int i = 0; i < c->n_nodes; i++) {
+        struct group_model *g = group_of(c, i);
+        if (g->alive && g->round == o->a)
+            sim_plan(c, c->now_ns + sim_chance_ns(c, 0, 200 * SIM_MS), i, finish)->a =
+                (int64_t)g->number;
+    }
+}
+
+static void born(struct sim *c, int node, const struct round_spec *s) {
+    struct sim_node *n = &c->nodes[node];
+    uint64_t number = n->group.number + 1;
+    sim_judge_start(c, node, s);
+    n->group = (struct group_model){.alive = true, .round = s->round, .number = number};
+    memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
+    n->group.stubborn = sim_chance(c, 100);
+    sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, 20 * SIM_MS), node, on_started);
+    int64_t work_ns = c->calm_now ? 2500 * SIM_MS : c->work_ns;
+    struct occurrence *o =
+        sim_plan(c, c->now_ns + sim_chance_ns(c, 100 * SIM_MS, work_ns), node, round_finish);
+    o->a = s->round;
+    o->b = s->group_world;
+    if (!c->calm_now && sim_chance(c, 150)) {
+        o = sim_plan(c, c->now_ns + sim_chance_ns(c, 0, 1000 * SIM_MS), node, peer_fails);
+        o->a = (int64_t)number;
+    }
+}
+
+struct birth {
+    struct round_spec spec;
+    char master_addr[NAME_SIZE], token[TOKEN_SIZE];
+};
+
+/* The guard looks at the deadline when it forks. */
+static void on_start(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    struct birth *b = o->payload;
+    if (is_deferred(c, o))
+        return;
+    if (b->spec.deadline_required && n->fence_ns <= sim_node_now(c, n).boottime_ns)
+        sim_plan_agent(c, c->now_ns, o->node, on_reaped)->a = 1;
+    else
+        born(c, o->node, &b->spec);
+}
+
+void sim_machine_start(struct sim *c, int node, const struct round_spec *spec) {
+    struct birth *b = calloc(1, sizeof(*b));
+    b->spec = *spec;
+    snprintf(b->master_addr, sizeof(b->master_addr), "%s", spec->master_addr);
+    snprintf(b->token, sizeof(b->token), "%s", spec->token);
+    b->spec.master_addr = b->master_addr;
+    b->spec.token = b->token;
+    struct occurrence *o = sim_plan_agent(c, c->now_ns, node, on_start);
+    o->process = false;
+    o->payload = b;
+    o->drop = free;
+}

@@ -1,0 +1,59 @@
+#include "harness/sim/simulation.h"
+
+#include <string.h>
+
+#define X(name, text) [SIM_MARK_##name] = text,
+static const char *const texts[] = {SIM_MARKS(X)};
+#undef X
+
+const char *sim_mark_text(enum sim_mark m) {
+    return texts[m];
+}
+
+void sim_mark(struct sim *c, enum sim_mark m) {
+    c->result->marks[m] = true;
+}
+
+/* What an agent says of itself serves to know what schedules reach, never to judge. */
+void sim_mark_claim(struct sim *c, int node, const char *what) {
+    struct sim_node *n = &c->nodes[node];
+    if (strcmp(what, CLAIM_LOST) == 0)
+        n->leads = false;
+    if (strcmp(what, CLAIM_LEAD) != 0)
+        return;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (i != node && c->nodes[i].core && c->nodes[i].leads)
+            sim_mark(c, SIM_MARK_TWO_LEADERS);
+    n->leads = true;
+}
+
+static int node_of(const struct sim *c, const char *uid) {
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].core && strcmp(rendezvous_uid(c->nodes[i].core), uid) == 0)
+            return i;
+    return -1;
+}
+
+static bool is_in(const struct last_member *m, int n, const char *uid) {
+    for (int i = 0; i < n; i++)
+        if (strcmp(m[i].uid, uid) == 0)
+            return true;
+    return false;
+}
+
+void sim_mark_round(struct sim *c) {
+    const struct judge *j = &c->judge;
+    for (int i = 0; i < j->n_last; i++)
+        if (j->last[i].succeeded)
+            sim_mark(c, SIM_MARK_DONE_TWICE_FORMED);
+    if (!j->n_last)
+        return;
+    if (j->n_form > j->n_last)
+        sim_mark(c, SIM_MARK_LATE_JOINER);
+    for (int i = 0; i < j->n_form; i++) {
+        int node = node_of(c, j->form[i].uid);
+        if (node >= 0 && !is_in(j->last, j->n_last, j->form[i].uid) && j->n_last == c->max &&
+            c->nodes[node].booted_ns < j->run_ns)
+            sim_mark(c, SIM_MARK_SPARE_PROMOTED);
+    }
+}

@@ -1,0 +1,383 @@
+#include "harness/sim/simulation.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- the order of things --- */
+
+int64_t sim_chance_ns(struct sim *c, int64_t from_ns, int64_t to_ns) {
+    return from_ns + (int64_t)rand_below(&c->rand, (uint64_t)(to_ns - from_ns) + 1);
+}
+
+bool sim_chance(struct sim *c, int per_thousand) {
+    return rand_below(&c->rand, 1000) < (uint64_t)per_thousand;
+}
+
+void sim_say(struct sim *c, int node, const char *fmt, ...) {
+    va_list ap;
+    if (!c->config.trace)
+        return;
+    printf("%10.3f n%d ", (double)c->now_ns / 1e6, node);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+}
+
+static bool is_before(const struct occurrence *a, const struct occurrence *b) {
+    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
+}
+
+static void heap_push(struct sim *c, struct occurrence *o) {
+    if (c->n_heap == c->cap_heap) {
+        c->cap_heap = c->cap_heap ? c->cap_heap * 2 : 256;
+        c->heap = realloc(c->heap, c->cap_heap * sizeof(*c->heap));
+    }
+    size_t i = c->n_heap++;
+    for (; i && is_before(o, c->heap[(i - 1) / 2]); i = (i - 1) / 2)
+        c->heap[i] = c->heap[(i - 1) / 2];
+    c->heap[i] = o;
+}
+
+static struct occurrence *heap_pop(struct sim *c) {
+    struct occurrence *top = c->heap[0], *last = c->heap[--c->n_heap];
+    size_t i = 0;
+    for (size_t k; (k = 2 * i + 1) < c->n_heap; i = k) {
+        if (k + 1 < c->n_heap && is_before(c->heap[k + 1], c->heap[k]))
+            k++;
+        if (!is_before(c->heap[k], last))
+            break;
+        c->heap[i] = c->heap[k];
+    }
+    c->heap[i] = last;
+    return top;
+}
+
+struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
+                            void (*run)(struct sim *, struct occurrence *)) {
+    struct occurrence *o = calloc(1, sizeof(*o));
+    *o = (struct occurrence){
+        .at_ns = at_ns < c->now_ns ? c->now_ns : at_ns, .seq = ++c->seq, .run = run, .node = node};
+    heap_push(c, o);
+    return o;
+}
+
+struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
+                                  void (*run)(struct sim *, struct occurrence *)) {
+    struct occurrence *o = sim_plan(c, at_ns, node, run);
+    o->process = true;
+    o->life = c->nodes[node].life;
+    return o;
+}
+
+void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns) {
+    struct occurrence *again = calloc(1, sizeof(*again));
+    *again = *o;
+    again->at_ns = at_ns;
+    o->drop = NULL;
+    heap_push(c, again);
+}
+
+static void occurrence_free(struct occurrence *o) {
+    if (o->drop)
+        o->drop(o->payload);
+    free(o);
+}
+
+/* What is for a stopped process waits for it; what is for an earlier one is nothing. */
+static void occurrence_run(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    if (o->life && (o->life != n->life || !n->core)) {
+        occurrence_free(o);
+    } else if (o->process && n->stopped_until_ns > c->now_ns) {
+        o->at_ns = n->stopped_until_ns;
+        heap_push(c, o); /* with its old number: what waits keeps its order */
+    } else {
+        o->run(c, o);
+        occurrence_free(o);
+    }
+}
+
+struct now sim_node_now(const struct sim *c, const struct sim_node *n) {
+    int64_t local_ns = n->clock_offset_ns + (int64_t)((double)c->now_ns * n->rate);
+    return (struct now){local_ns, local_ns + 7777 * SIM_MS};
+}
+
+int64_t sim_node_to_real(const struct sim_node *n, int64_t boottime_ns) {
+    double local_ns = (double)(boottime_ns - 7777 * SIM_MS - n->clock_offset_ns);
+    return (int64_t)(local_ns / n->rate) + 1000;
+}
+
+/* --- agents --- */
+
+static void on_timer(struct sim *c, struct occurrence *o) {
+    if ((uint64_t)o->a == c->nodes[o->node].timer)
+        sim_agent_event(c, o->node, &(struct event){.kind = EVENT_TIMER});
+}
+
+static void on_port(struct sim *c, struct occurrence *o) {
+    struct event ev = {.kind = EVENT_PORT};
+    ev.port.addr = c->nodes[o->node].name;
+    ev.port.port = (int)sim_chance_ns(c, 20000, 30000);
+    sim_agent_event(c, o->node, &ev);
+}
+
+void sim_agent_gone(struct sim *c, int node) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return;
+    n->core = rendezvous_free(n->core);
+    sim_wire_close(c, node);
+    sim_machine_agent_gone(c, node);
+}
+
+static void on_boot(struct sim *c, struct occurrence *o);
+
+static void on_exit_done(struct sim *c, struct occurrence *o) {
+    sim_agent_gone(c, o->node);
+    if (c->calm_now && c->result->outcome == SIM_NONE)
+        sim_plan(c, c->now_ns + 100 * SIM_MS, o->node,
+                 on_boot); /* a leaver, while the job goes on */
+}
+
+static void set_timer(struct sim *c, int node, int64_t at_ns) {
+    struct sim_node *n = &c->nodes[node];
+    int64_t real_ns = sim_node_to_real(n, at_ns + 7777 * SIM_MS);
+    sim_plan_agent(c, real_ns, node, on_timer)->a = (int64_t)++n->timer;
+}
+
+static void act(struct sim *c, int node, const struct action *a) {
+    switch (a->kind) {
+    case ACTION_SNAPSHOT:
+    case ACTION_WATCH:
+    case ACTION_UNWATCH:
+    case ACTION_TXN:
+    case ACTION_LEASE_GRANT:
+    case ACTION_LEASE_KEEPALIVE:
+    case ACTION_BEAT:
+        sim_wire_act(c, node, a);
+        break;
+    case ACTION_DEADLINE:
+        sim_machine_deadline(c, node, a->deadline.fence_ns, a->deadline.hard_ns);
+        break;
+    case ACTION_START:
+        sim_machine_start(c, node, a->start);
+        break;
+    case ACTION_STOP:
+        sim_machine_stop(c, node, a->stop.grace_ms * SIM_MS);
+        break;
+    case ACTION_KILL:
+        sim_machine_kill(c, node);
+        break;
+    case ACTION_NEED_PORT:
+        sim_plan_agent(c, c->now_ns + SIM_MS / 10, node, on_port);
+        break;
+    case ACTION_TIMER:
+        set_timer(c, node, a->timer.at_ns);
+        break;
+    case ACTION_CLAIM:
+        sim_say(c, node, "%s %lld", a->claim.what, (long long)a->claim.round);
+        sim_mark_claim(c, node, a->claim.what);
+        break;
+    case ACTION_LOG:
+        sim_say(c, node, "%s", a->log);
+        break;
+    case ACTION_STORE:
+        sim_say(c, node, "the store %s", a->store.text);
+        break;
+    case ACTION_EXIT:
+        sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
+        sim_judge_exit(c, node, a->exit.code);
+        sim_plan_agent(c, c->now_ns, node, on_exit_done);
+        break;
+    }
+}
+
+void sim_agent_event(struct sim *c, int node, const struct event *ev) {
+    struct sim_node *n = &c->nodes[node];
+    size_t count = 0;
+    c->result->steps++;
+    const struct action *a = rendezvous_step(n->core, ev, sim_node_now(c, n), &count);
+    for (size_t i = 0; i < count; i++)
+        act(c, node, &a[i]);
+}
+
+static void on_boot(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    struct err err = {0};
+    if (n->core || (!n->wanted && !c->calm_now))
+        return;
+    struct rendezvous_config config = {
+        .run_id = "job",
+        .node = n->name,
+        .addr = n->name,
+        .role = "default",
+        .slots = 2,
+        .min = c->min,
+        .max = c->max,
+        .max_restarts = c->max_restarts,
+        .attempt = "",
+        .timing = c->timing,
+        .last_call_ns = 300 * SIM_MS,
+        .admit_ns = 50 * SIM_MS,
+        .join_timeout_ns = 20000 * SIM_MS,
+        .stop_timeout_ns = 200 * SIM_MS,
+        .shutdown_grace_ns = 500 * SIM_MS,
+        .give_up_ns = 300000 * SIM_MS,
+    };
+    n->life++;
+    n->signaled = false;
+    n->beat_pending = 0;
+    memset(n->pending, 0, sizeof(n->pending));
+    n->stopped_until_ns = 0;
+    n->leads = false;
+    n->booted_ns = c->now_ns;
+    n->core = rendezvous_new(&config, rand_u64(&c->rand), &err);
+    if (!n->core) {
+        sim_violation(c, "config: %s", err.msg);
+        return;
+    }
+    sim_say(c, o->node, "the agent starts");
+    sim_agent_event(c, o->node, &(struct event){.kind = EVENT_START});
+}
+
+/* --- faults --- */
+
+void sim_boot(struct sim *c, int node, int64_t after_ns) {
+    sim_plan(c, c->now_ns + after_ns, node, on_boot);
+}
+
+static void on_cut(struct sim *c, struct occurrence *o) {
+    int64_t until_ns = c->now_ns + o->a;
+    if (!c->calm_now && until_ns > c->nodes[o->node].cut_until_ns)
+        c->nodes[o->node].cut_until_ns = until_ns;
+}
+
+void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
+    sim_plan(c, c->now_ns + after_ns, node, on_cut)->a = span_ns;
+}
+
+static void on_fault(struct sim *c, struct occurrence *o) {
+    if (!c->calm_now)
+        sim_fault_strike(c, o->node);
+}
+
+/* Everything heals (who is stopped wakes within 2.5 s); agents that are not there come back, so
+ * that min can be reached. */
+static void on_calm(struct sim *c, struct occurrence *o) {
+    sim_say(c, o->node, "CALM");
+    c->calm_now = true;
+    for (int i = 0; i < c->n_nodes; i++) {
+        struct sim_node *n = &c->nodes[i];
+        n->cut_until_ns = n->deaf_until_ns = 0;
+        if (!n->core)
+            sim_boot(c, i, sim_chance_ns(c, SIM_MS, 500 * SIM_MS));
+    }
+}
+
+/* --- a run --- */
+
+void sim_config_default(struct sim_config *ret) {
+    *ret = (struct sim_config){.faults_mean = 5};
+    for (int i = 0; i < SIM_FAULTS_N; i++)
+        ret->weights[i] = sim_faults()[i].weight;
+}
+
+static void draw_size(struct sim *c) {
+    int given = c->config.agents;
+    c->n_nodes = given ? given : (int)sim_chance_ns(c, 1, SIM_AGENTS_USUAL);
+    c->max = given ? given : (int)sim_chance_ns(c, 1, c->n_nodes);
+    c->min = given ? (c->config.calm ? given : (given + 1) / 2) : (int)sim_chance_ns(c, 1, c->max);
+}
+
+static void draw_network(struct sim *c) {
+    c->loss = sim_chance(c, 500) ? (int)sim_chance_ns(c, 0, 50) : 0;
+    c->late = sim_chance(c, 500) ? (int)sim_chance_ns(c, 0, 30) : 0;
+    c->slow_ns = sim_chance(c, 200) ? 120 * SIM_MS : 3 * SIM_MS;
+    c->frozen = c->config.frozen || sim_chance(c, 50);
+    c->slow_reply_ns = c->frozen || sim_chance(c, 50) ? 140 * SIM_MS : 1;
+}
+
+/* Work lasts beyond the faults where their time was asked for, so that they meet a job. */
+static void draw_times(struct sim *c) {
+    int64_t asked_ns = c->config.trouble_ns;
+    c->trouble_ends_ns =
+        c->now_ns + (asked_ns ? asked_ns : sim_chance_ns(c, 500 * SIM_MS, 4000 * SIM_MS));
+    c->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
+    c->max_restarts = (int)sim_chance_ns(c, 0, asked_ns ? c->config.faults_mean + 3 : 3);
+}
+
+static void sim_init(struct sim *c) {
+    c->now_ns = 1000 * SIM_MS;
+    rand_init(&c->rand, c->config.seed);
+    c->kv = kv_new(c->config.seed, 0);
+    timing_profile("fast", &c->timing);
+    draw_size(c);
+    draw_network(c);
+    draw_times(c);
+    sim_faults_draw(c);
+    for (int i = 0; i < c->n_nodes; i++) {
+        struct sim_node *n = &c->nodes[i];
+        snprintf(n->name, sizeof(n->name), "n%d", i);
+        n->wanted = true;
+        n->rate = 0.991 + (double)sim_chance_ns(c, 0, 1800) / 100000.0;
+        n->clock_offset_ns = sim_chance_ns(c, 0, 100000 * SIM_MS);
+        sim_boot(c, i, sim_chance_ns(c, 0, sim_chance(c, 250) ? 3000 * SIM_MS : 100 * SIM_MS));
+    }
+}
+
+static void plan_faults(struct sim *c) {
+    if (c->config.calm) {
+        c->calm_now = true;
+        return;
+    }
+    int n = (int)sim_chance_ns(c, 0, 2 * c->config.faults_mean);
+    for (int i = 0; i < n; i++)
+        sim_plan(c, sim_chance_ns(c, c->now_ns + 100 * SIM_MS, c->trouble_ends_ns),
+                 (int)rand_below(&c->rand, (uint64_t)c->n_nodes), on_fault);
+    sim_plan(c, c->trouble_ends_ns, 0, on_calm);
+}
+
+static bool is_over(const struct sim *c) {
+    if (c->result->outcome == SIM_NONE || !c->calm_now)
+        return false;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].core || c->nodes[i].group.alive)
+            return false;
+    return true;
+}
+
+static void sim_fini(struct sim *c) {
+    while (c->n_heap)
+        occurrence_free(heap_pop(c));
+    free(c->heap);
+    for (int i = 0; i < c->n_nodes; i++) {
+        rendezvous_free(c->nodes[i].core);
+        sim_wire_close(c, i);
+    }
+    kv_free(c->kv);
+}
+
+/* I5: after the trouble and the work that was begun in it, an end within a minute. */
+void sim_run(const struct sim_config *config, struct sim_result *ret) {
+    struct sim *c = calloc(1, sizeof(*c));
+    *ret = (struct sim_result){0};
+    c->config = *config;
+    c->result = ret;
+    sim_init(c);
+    plan_faults(c);
+    while (c->n_heap && !ret->violated && !is_over(c)) {
+        struct occurrence *o = heap_pop(c);
+        c->now_ns = o->at_ns;
+        occurrence_run(c, o);
+        if (c->now_ns > c->trouble_ends_ns + c->work_ns + 60000 * SIM_MS)
+            sim_violation(c, "I5: no end %d s after the last fault and its round", 60);
+    }
+    if (!ret->violated && !is_over(c))
+        sim_violation(c, "I5: nothing is left to happen, and the job has not ended");
+    ret->ended_ns = c->now_ns;
+    sim_fini(c);
+    free(c);
+}

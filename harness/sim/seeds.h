@@ -1,0 +1,33 @@
+/* seeds: many seeds, in several processes side by side. What comes of a seed does not depend on how
+ * many there are. */
+#pragma once
+
+#include "agent/base/err.h"
+#include "harness/sim/sim.h"
+
+enum { SEEDS_FAILED_MAX = 8 };
+
+struct seeds_tally {
+    uint64_t seeds, steps, rounds, faults, transactions, succeeded, failed_jobs, violated;
+    int64_t virtual_ns;
+    uint64_t marks[SIM_MARKS_N]; /* seeds that reached it */
+    struct {
+        uint64_t seed;
+        int64_t at_ns; /* virtual */
+        char text[256];
+    } failed[SEEDS_FAILED_MAX]; /* the lowest seeds first */
+    int failed_n;
+};
+
+struct seeds_spec {
+    struct sim_config config; /* its seed is not used */
+    uint64_t first, last;
+    int jobs; /* processes */
+    /* Told several times a second of all that is done; return false to stop. May be NULL. */
+    bool (*seen)(void *arg, const struct seeds_tally *t);
+    void *arg;
+};
+
+/* Returns 0, -ECANCELED when it was stopped, or an error: a process died. *ret holds what was done.
+ */
+int seeds_run(const struct seeds_spec *s, struct seeds_tally *ret, struct err *err);

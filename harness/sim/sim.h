@@ -1,0 +1,83 @@
+/* sim: the agents' real core (agent/core) in virtual time. A few rendezvous cores run against one
+ * real store (agent/core/kv.c) under a seeded schedule of faults. Same seed, same run, everywhere.
+ *
+ * What is simulated: a network that delays, loses, delivers late and loses only the answers;
+ * watches that break; clocks that differ in rate by up to 1 %; agents that crash, are stopped, cut
+ * off, sent a signal, come back; guards with their two deadlines, also stopped ones; workers that
+ * fail, hang, ignore SIGTERM or finish; a store that nobody reaches, or that restarts.
+ *
+ * A seed has two phases. In the first the faults of the schedule strike; what is judged after every
+ * change are the invariants of safety: I1 to I4, I6, I7, and the contract that a certified session
+ * has no worker. Then everything heals, and within a minute of virtual time the job must have ended
+ * as its workers decided (I5). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SIM_AGENTS_USUAL = 5, SIM_AGENTS_MAX = 200 };
+
+/* What can happen to the agents and their store; the table is in faults.c. */
+struct sim_fault {
+    const char *name, *text;
+    int weight; /* how often it is drawn, against the others */
+};
+enum { SIM_FAULTS_N = 13 };
+const struct sim_fault *sim_faults(void); /* SIM_FAULTS_N of them, in alphabetical order */
+int sim_fault_find(const char *name);     /* its place in the table, -1: none */
+
+/* What a schedule should sometimes reach: where nobody thought of looking. */
+#define SIM_MARKS(X)                                                                               \
+    X(ACK_REFUSED, "an ack arrives after its sender was certified dead, and is refused")           \
+    X(ANSWER_LOST, "a transaction is applied and its answer lost")                                 \
+    X(APPLIED_LATE, "a transaction is applied whose sender is gone")                               \
+    X(BUDGET_SPENT, "a failure finds no restart left")                                             \
+    X(COORDINATOR_GONE, "the coordinator goes while a round is being formed")                      \
+    X(DONE_TWICE_FORMED, "a round is formed again after its workers had begun to succeed")         \
+    X(FENCED, "a guard ends workers because the fence has passed")                                 \
+    X(GUARD_TIMER, "the kernel's timer ends a stopped guard and its workers")                      \
+    X(LATE_JOINER, "a round grows by a node that came later")                                      \
+    X(LEAVER_IN_FORM, "an agent is told to leave while a round is being formed")                   \
+    X(LOST_AND_FAILED, "a round loses a node and has a failed worker: no restart is charged")      \
+    X(SPARE_PROMOTED, "a waiting spare takes the place of a lost node")                            \
+    X(STOPPED_RETURNS, "a stopped agent wakes after its round was over")                           \
+    X(STORE_AWAY_LONG, "the store is away for longer than the fence")                              \
+    X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \
+    X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
+    X(WATCH_LOST, "a watch is lost with changes under way")
+
+#define X(name, text) SIM_MARK_##name,
+enum sim_mark { SIM_MARKS(X) SIM_MARKS_N };
+#undef X
+const char *sim_mark_text(enum sim_mark m);
+
+struct sim_config {
+    uint64_t seed;
+    int agents;         /* so many, in calm all in one round; 0: chance decides, 1 to 5 */
+    int64_t trouble_ns; /* how long faults strike, virtual; 0: chance, half a second to four */
+    int faults_mean;    /* faults in that time, on average */
+    int weights[SIM_FAULTS_N];
+    bool swarm;  /* every seed leaves some kinds of faults out */
+    bool calm;   /* no fault at all, and a network without loss */
+    bool frozen; /* nothing but agents that are stopped, with answers that take nearly hb */
+    bool trace;  /* print every event */
+};
+/* Chance decides, five faults, with the weights of the table. */
+void sim_config_default(struct sim_config *ret);
+
+enum sim_outcome { SIM_NONE, SIM_SUCCEEDED, SIM_FAILED };
+
+struct sim_result {
+    bool violated;
+    char text[512];   /* which invariant, and how */
+    int64_t ended_ns; /* virtual */
+    int64_t steps;    /* of all cores together */
+    int64_t rounds;   /* that were completed */
+    int64_t faults;   /* that struck */
+    int64_t transactions;
+    enum sim_outcome outcome;
+    bool marks[SIM_MARKS_N];
+};
+
+void sim_run(const struct sim_config *config, struct sim_result *ret);

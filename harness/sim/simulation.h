@@ -1,0 +1,155 @@
+/* simulation: the inside of sim, for the files of this room. */
+#pragma once
+
+#include "agent/base/rand.h"
+#include "agent/core/kv.h"
+#include "agent/core/rendezvous.h"
+#include "harness/sim/sim.h"
+
+enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX };
+
+#define SIM_MS 1000000LL
+
+struct sim;
+
+struct occurrence {
+    int64_t at_ns;
+    uint64_t seq;
+    void (*run)(struct sim *c, struct occurrence *o);
+    void (*drop)(void *payload); /* NULL: payload is not owned */
+    int node;
+    bool process;  /* for the agent's process: waits while it is stopped */
+    uint64_t life; /* of the agent it is for; one for another life is dropped */
+    int64_t a, b;
+    void *payload;
+};
+
+struct group_model {
+    bool alive, stopping, dying, by_guard;
+    int64_t round;
+    char uid[UID_SIZE];
+    uint64_t number; /* so that what was planned for an earlier group is ignored */
+    bool stubborn;
+};
+
+struct stream {
+    uint64_t generation;
+    struct kv_watch *watch;
+    bool broken;
+    int64_t last_ns;
+};
+
+struct sim_node {
+    struct rendezvous *core; /* NULL: no agent runs */
+    uint64_t life;
+    char name[16];
+    bool wanted;   /* is to run an agent in the end */
+    bool signaled; /* this life */
+    int64_t clock_offset_ns;
+    double rate;
+    int64_t booted_ns; /* this life */
+    bool leads;        /* as it has said itself */
+    int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
+    int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
+    uint64_t timer;
+    struct stream streams[WATCH_SLOTS];
+    uint64_t pending[64]; /* ids of requests without a reply */
+    int64_t beat_pending;
+    struct group_model group;
+    int64_t fence_ns, hard_ns; /* of the guard, on this node's clock */
+    bool fence_planned;
+};
+
+struct last_member {
+    char uid[UID_SIZE];
+    int rank;
+    bool said, gone_first, fenced, succeeded;
+};
+
+struct judge {
+    char inc[INC_SIZE]; /* of the job: a store that has forgotten one takes another of that name */
+    bool has_head;
+    struct head_value head;
+    int restarts;   /* counted here */
+    bool failed;    /* the last round was ended by a failure */
+    int64_t run_ns; /* when the last one was completed */
+    struct last_member last[SIM_AGENTS_MAX], form[SIM_AGENTS_MAX];
+    int n_last, n_form;
+    struct round_spec facts; /* of the round that started last */
+    bool ranks[SIM_WORLD_MAX];
+    char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
+};
+
+struct sim {
+    struct sim_config config;
+    struct rand rand;
+    int64_t now_ns;
+    uint64_t seq;
+    struct occurrence **heap;
+    size_t n_heap, cap_heap;
+    struct kv *kv;
+    struct sim_node nodes[SIM_AGENTS_MAX];
+    int n_nodes, min, max, max_restarts;
+    struct timing timing;
+    bool calm_now;                    /* the troubled time is over */
+    int64_t trouble_ends_ns, work_ns; /* a round's work takes up to this */
+    int weights[SIM_FAULTS_N], weights_sum;
+    int loss, late; /* per thousand */
+    bool frozen;
+    int64_t slow_ns, slow_reply_ns; /* every message, every reply takes up to this */
+    struct judge judge;
+    struct sim_result *result;
+};
+
+int64_t sim_chance_ns(struct sim *c, int64_t from_ns, int64_t to_ns);
+bool sim_chance(struct sim *c, int per_thousand);
+struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
+                            void (*run)(struct sim *, struct occurrence *));
+/* For the agent's process that runs now on the node. */
+struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
+                                  void (*run)(struct sim *, struct occurrence *));
+/* What runs now runs again then, in the order it had. */
+void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns);
+struct now sim_node_now(const struct sim *c, const struct sim_node *n);
+int64_t sim_node_to_real(const struct sim_node *n, int64_t local_ns);
+void sim_agent_event(struct sim *c, int node, const struct event *ev);
+void sim_agent_gone(struct sim *c, int node);
+void sim_say(struct sim *c, int node, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Starts the node's agent, unless one runs then. */
+void sim_boot(struct sim *c, int node, int64_t after_ns);
+void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
+
+/* faults.c */
+void sim_faults_draw(struct sim *c);
+void sim_fault_strike(struct sim *c, int node);
+
+/* marks.c */
+void sim_mark(struct sim *c, enum sim_mark m);
+void sim_mark_claim(struct sim *c, int node, const char *what);
+/* A round has been completed; the judge still has the one before it. */
+void sim_mark_round(struct sim *c);
+
+/* wire.c: requests, replies, watches and the store */
+void sim_wire_act(struct sim *c, int node, const struct action *a);
+void sim_wire_close(struct sim *c, int node); /* the agent is gone, its streams with it */
+void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
+bool sim_node_is_cut(const struct sim *c, int node);
+
+/* machine.c: guards and workers */
+void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);
+void sim_machine_stop(struct sim *c, int node, int64_t grace_ns);
+void sim_machine_kill(struct sim *c, int node);
+void sim_machine_deadline(struct sim *c, int node, int64_t fence_ns, int64_t hard_ns);
+void sim_machine_fail_worker(struct sim *c, int node);
+void sim_machine_agent_gone(struct sim *c, int node);
+void sim_machine_power_off(struct sim *c, int node);
+
+/* invariants.c */
+void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* After a transaction was applied: who sent it, and what it put. */
+void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
+void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);
+void sim_judge_success(struct sim *c, const char *uid, int64_t round);
+/* Whether the store knows this session now, in the job that `like` is of. */
+bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);
+void sim_judge_exit(struct sim *c, int node, int code);

@@ -1,0 +1,269 @@
+#include "harness/verbs.h"
+
+#include "agent/base/arena.h"
+#include "agent/base/str.h"
+#include "harness/sim/seeds.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SEEDS_USUAL = 10000 };
+
+/* A mark that so many seeds never reach is one that the schedules cannot reach. */
+static const uint64_t marks_from_seeds = 100000;
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signo) {
+    (void)signo;
+    interrupted = 1;
+}
+
+static int64_t now_ns(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* ---- options ---- */
+
+static const struct verb_option options[] = {
+    {"--seeds", "A:B", "the seeds from A to B (default: 1:10000)"},
+    {"--seed", "N", "one seed, every event of it printed"},
+    {"--agents", "N", "so many agents, 200 at most (default: 1 to 5, as the seed has it)"},
+    {"--time", "T", "how long faults strike, in virtual time (default: 0.5 to 4 s)"},
+    {"--rate", "N", "faults in that time, on average (default: 5)"},
+    {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},
+    {"--swarm", NULL, "every seed leaves some kinds of faults out"},
+    {"--calm", NULL, "no faults at all"},
+    {"--jobs", "N", "processes (default: one for each processor)"},
+    {0},
+};
+
+static int take_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
+                       int64_t *ret) {
+    const char *value = arguments_value(a, name);
+    if (!value || str_to_i64(value, least, most, ret))
+        return 0;
+    return verb_usage_error(a->verb, "%s %s: write a whole number from %lld to %lld", name, value,
+                            (long long)least, (long long)most);
+}
+
+static int take_seeds(const struct arguments *a, struct seeds_spec *s) {
+    const char *range = arguments_value(a, "--seeds"), *one = arguments_value(a, "--seed");
+    const char *colon = range ? strchr(range, ':') : NULL;
+    char first[32] = "";
+    int64_t from = 1, to = SEEDS_USUAL;
+    if (one && range)
+        return verb_usage_error(a->verb, "--seed and --seeds: one of the two");
+    if (one) {
+        int r = take_number(a, "--seed", 0, INT64_MAX - 1, &from);
+        to = from;
+        if (r)
+            return r;
+    }
+    if (colon && (size_t)(colon - range) < sizeof(first))
+        memcpy(first, range, (size_t)(colon - range));
+    if (range && (!str_to_i64(first, 0, INT64_MAX - 1, &from) ||
+                  !str_to_i64(colon + 1, from, INT64_MAX - 1, &to)))
+        return verb_usage_error(a->verb, "--seeds %s: write FIRST:LAST, as in 1:20000", range);
+    s->first = (uint64_t)from;
+    s->last = (uint64_t)to;
+    s->config.trace = one != NULL;
+    return 0;
+}
+
+static int take_weight(const struct arguments *a, struct sim_config *c, const char *word) {
+    const char *equals = strchr(word, '=');
+    char name[32] = "";
+    int64_t weight = 1;
+    size_t n = equals ? (size_t)(equals - word) : strlen(word);
+    if (n < sizeof(name))
+        memcpy(name, word, n);
+    int at = sim_fault_find(name);
+    if (at < 0)
+        return verb_usage_error(
+            a->verb, "--faults: there is no kind \"%s\"; --faults list prints them", word);
+    if (equals && !str_to_i64(equals + 1, 0, 1000, &weight))
+        return verb_usage_error(a->verb, "--faults %s: a weight is a whole number from 0 to 1000",
+                                word);
+    c->weights[at] = (int)weight;
+    return 0;
+}
+
+static int take_faults(const struct arguments *a, struct sim_config *c) {
+    const char *list = arguments_value(a, "--faults");
+    struct arena arena = {0};
+    int r = 0, sum = 0;
+    if (!list)
+        return 0;
+    memset(c->weights, 0, sizeof(c->weights));
+    for (char **w = str_split(&arena, list, ',', NULL); *w && r == 0; w++)
+        r = take_weight(a, c, *w);
+    for (int i = 0; i < SIM_FAULTS_N; i++)
+        sum += c->weights[i];
+    if (r == 0 && !sum)
+        r = verb_usage_error(a->verb, "--faults %s: all weights are 0; --calm has no faults", list);
+    arena_fini(&arena);
+    return r;
+}
+
+static int take_time(const struct arguments *a, struct sim_config *c) {
+    const char *value = arguments_value(a, "--time");
+    if (!value || (str_to_duration_ns(value, &c->trouble_ns, NULL) == 0 && c->trouble_ns > 0))
+        return 0;
+    return verb_usage_error(a->verb, "--time %s: write a duration, as in 60s", value);
+}
+
+static int take_options(const struct arguments *a, struct seeds_spec *s) {
+    int64_t agents = 0, rate = 5, jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    int r = a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0])
+                       : take_seeds(a, s);
+    if (r == 0)
+        r = take_number(a, "--agents", 1, SIM_AGENTS_MAX, &agents);
+    if (r == 0)
+        r = take_number(a, "--rate", 1, 1000, &rate);
+    if (r == 0)
+        r = take_number(a, "--jobs", 1, 64, &jobs);
+    if (r == 0)
+        r = take_time(a, &s->config);
+    if (r == 0)
+        r = take_faults(a, &s->config);
+    s->config.agents = (int)agents;
+    s->config.faults_mean = (int)rate;
+    s->config.swarm = arguments_value(a, "--swarm");
+    s->config.calm = arguments_value(a, "--calm");
+    s->jobs = s->config.trace ? 1 : (int)jobs;
+    return r;
+}
+
+/* ---- telling ---- */
+
+struct show {
+    uint64_t total;
+    int64_t begun_ns;
+    bool bar;
+};
+
+static void print_bar(const struct show *s, const struct seeds_tally *t) {
+    double seconds = (double)(now_ns() - s->begun_ns) / 1e9;
+    int marks = 0;
+    for (int i = 0; i < SIM_MARKS_N; i++)
+        marks += t->marks[i] > 0;
+    printf("\r\033[K%3.0f %%  %" PRIu64 " seeds  %.0f an hour  marks %d of %d  violations %" PRIu64,
+           100.0 * (double)t->seeds / (double)s->total, t->seeds, (double)t->seeds / seconds * 3600,
+           marks, SIM_MARKS_N, t->violated);
+    fflush(stdout);
+}
+
+static bool on_seen(void *arg, const struct seeds_tally *t) {
+    const struct show *s = arg;
+    if (s->bar)
+        print_bar(s, t);
+    return !interrupted;
+}
+
+static void print_failed(const struct seeds_spec *s, const struct seeds_tally *t) {
+    for (int i = 0; i < t->failed_n; i++)
+        printf("seed %" PRIu64 " at %.3f s: %s\n", t->failed[i].seed,
+               (double)t->failed[i].at_ns / 1e9, t->failed[i].text);
+    if (t->violated > (uint64_t)t->failed_n)
+        printf("... and %" PRIu64 " seeds more\n", t->violated - (uint64_t)t->failed_n);
+    if (t->failed_n && !s->config.trace)
+        printf("again      rankquake sim --seed %" PRIu64 ", with the same options otherwise\n",
+               t->failed[0].seed);
+}
+
+/* Returns how many were never reached. */
+static int print_marks(const struct seeds_tally *t) {
+    int missed = 0;
+    printf("marks\n");
+    for (int i = 0; i < SIM_MARKS_N; i++) {
+        missed += !t->marks[i];
+        printf("  %8" PRIu64 "  %s\n", t->marks[i], sim_mark_text((enum sim_mark)i));
+    }
+    return missed;
+}
+
+static void print_totals(const struct seeds_tally *t, double seconds) {
+    double n = t->seeds ? (double)t->seeds : 1;
+    printf("seeds      %" PRIu64 " in %.1f s, %.0f an hour; %.0f x real time\n", t->seeds, seconds,
+           n / seconds * 3600, (double)t->virtual_ns / 1e9 / seconds);
+    printf("a seed     %.1f s of virtual time, %.1f rounds, %.1f faults, %.0f transactions, "
+           "%.0f steps of the core\n",
+           (double)t->virtual_ns / 1e9 / n, (double)t->rounds / n, (double)t->faults / n,
+           (double)t->transactions / n, (double)t->steps / n);
+    printf("outcomes   %" PRIu64 " jobs succeeded, %" PRIu64 " failed, %" PRIu64
+           " seeds violate an invariant\n",
+           t->succeeded, t->failed_jobs, t->violated);
+}
+
+static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double seconds) {
+    int missed = 0;
+    print_totals(t, seconds);
+    if (!s->config.trace && !s->config.calm)
+        missed = print_marks(t);
+    print_failed(s, t);
+    bool fails = t->violated || (missed && t->seeds >= marks_from_seeds);
+    return fails ? EXIT_FAIL : EXIT_PASS;
+}
+
+static int simulate(const struct seeds_spec *given) {
+    struct seeds_spec s = *given;
+    struct err err = {0};
+    static struct seeds_tally t;
+    struct show show = {.total = s.last - s.first + 1, .begun_ns = now_ns()};
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    show.bar = isatty(STDOUT_FILENO) && !s.config.trace;
+    s.seen = on_seen;
+    s.arg = &show;
+    printf("sim, seeds %" PRIu64 ":%" PRIu64 ", rankquake %s\n", s.first, s.last,
+           RANKQUAKE_VERSION);
+    fflush(stdout);
+    int r = seeds_run(&s, &t, &err);
+    if (show.bar)
+        printf("\r\033[K");
+    if (r < 0 && r != -ECANCELED) {
+        fprintf(stderr, "rankquake sim: %s\n", err.msg);
+        return EXIT_BROKEN;
+    }
+    int code = tell(&s, &t, (double)(now_ns() - show.begun_ns) / 1e9);
+    return r == -ECANCELED ? EXIT_INTERRUPTED : code;
+}
+
+static int print_faults(void) {
+    for (int i = 0; i < SIM_FAULTS_N; i++)
+        printf("%-14s =%d  %s\n", sim_faults()[i].name, sim_faults()[i].weight,
+               sim_faults()[i].text);
+    return EXIT_PASS;
+}
+
+static int main_sim(int argc, char **argv) {
+    struct arguments a;
+    struct seeds_spec s = {0};
+    int r = arguments_read(&a, &verb_sim, argc, argv);
+    if (r)
+        return r;
+    const char *kinds = arguments_value(&a, "--faults");
+    bool list = kinds && str_eq(kinds, "list");
+    sim_config_default(&s.config);
+    r = list ? 0 : take_options(&a, &s);
+    arguments_fini(&a);
+    return r ? r : list ? print_faults() : simulate(&s);
+}
+
+const struct verb verb_sim = {
+    .name = "sim",
+    .usage = "sim [options]",
+    .summary = "drive the agents' real core in virtual time through seeded faults",
+    .example = "sim --seeds 1:2000 --agents 5",
+    .options = options,
+    .main = main_sim,
+};

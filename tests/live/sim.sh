@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# The verb sim: the same seed prints the same run to the byte, whatever is typed wrongly is refused
+# with a sentence, and many seeds end with a table and exit code 0.
+# deadline: 120 s
+set -u
+rq=$BIN/rankquake
+dir=$TMPDIR/sim
+mkdir "$dir"
+failed=0
+
+fail() {
+    echo "$*"
+    failed=1
+}
+
+refused() { # refused TEXT ARGUMENT...
+    local text=$1
+    shift
+    "$rq" sim "$@" >"$dir/out" 2>"$dir/err"
+    local code=$?
+    [ $code = 64 ] || fail "sim $*: exit code $code, not 64"
+    grep -qF -- "$text" "$dir/err" || fail "sim $*: does not say \"$text\" but: $(cat "$dir/err")"
+    [ -s "$dir/out" ] && fail "sim $*: began although it was refused"
+}
+
+refused '--seeds 5:1: write FIRST:LAST' --seeds 5:1
+refused '--seeds 7: write FIRST:LAST' --seeds 7
+refused '--seed x: write a whole number' --seed x
+refused '--seed and --seeds: one of the two' --seed 1 --seeds 1:2
+refused '--agents 0: write a whole number from 1 to 200' --agents 0
+refused '--time soon: write a duration' --time soon
+refused 'there is no kind "meteor"' --faults meteor
+refused 'all weights are 0' --faults node-cut=0
+refused 'it takes no files' tour.yaml
+
+"$rq" sim --faults list | grep -q '^node-poweroff .*gone' || fail '--faults list does not print them'
+
+# The times at the end are of this machine.
+trace() { "$rq" sim --seed 42 --agents 5 --time 20s | grep -v '^seeds '; }
+trace >"$dir/one"
+trace >"$dir/two"
+cmp -s "$dir/one" "$dir/two" || fail 'seed 42 is not the same run twice'
+[ "$(wc -l <"$dir/one")" -gt 50 ] || fail 'seed 42 prints no events'
+
+"$rq" sim --seeds 1:300 --agents 3 --swarm >"$dir/out" || fail "sim ends with $?"
+head -n 1 "$dir/out" | grep -q '^sim, seeds 1:300' || fail 'the seeds do not stand first'
+grep -q ' 0 seeds violate an invariant' "$dir/out" || fail 'no verdict'
+exit $failed
