@@ -1,3 +1,4 @@
+#include "agent/base/json.h"
 #include "agent/base/str.h"
 #include "harness/verbs.h"
 
@@ -90,5 +91,25 @@ const char **arguments_all(const struct arguments *a, const char *name) {
     for (size_t i = 0; i < a->options_n; i++)
         if (str_eq(a->names[i], name))
             v[n++] = a->values[i];
+    return v;
+}
+
+const char **arguments_sets(const struct arguments *a, struct arena *arena) {
+    const char *launcher = arguments_value(a, "--launcher");
+    const char *rootfs = arguments_value(a, "--rootfs");
+    const char **v = arena_array(arena, const char *, a->options_n + 3);
+    size_t n = 0;
+    for (size_t i = 0; i < a->options_n; i++)
+        if (str_eq(a->names[i], "--set"))
+            v[n++] = a->values[i];
+    if (launcher) {
+        struct buf text = {0};
+        struct json_writer w = {.out = &text};
+        json_put_string(&w, NULL, launcher);
+        v[n++] = arena_printf(arena, "launcher=%s", buf_str(&text));
+        buf_fini(&text);
+    }
+    if (rootfs)
+        v[n++] = arena_printf(arena, "cluster.rootfs=%s", rootfs);
     return v;
 }

@@ -83,7 +83,7 @@ static void put_word(struct buf *out, const char *word) {
 }
 
 void story_command(const struct recorded_run *run, struct buf *out) {
-    const char *file = story_run_text(run, "file"), *launcher = story_run_text(run, "launcher");
+    const char *file = story_run_text(run, "file");
     int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;
     const char *program = story_run_text(run, "program"); /* as it was typed */
     put_word(out, *program ? program : "rankquake");
@@ -93,9 +93,5 @@ void story_command(const struct recorded_run *run, struct buf *out) {
     json_each(set, run->history->n ? record_get(run->history->records[0], "set") : NULL) {
         buf_puts(out, " --set ");
         put_word(out, json_string(set, ""));
-    }
-    if (*launcher && !str_eq(launcher, "rankrun")) {
-        buf_puts(out, " --launcher ");
-        put_word(out, launcher);
     }
 }

@@ -3,6 +3,7 @@
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -43,10 +44,25 @@ static const char *path_of_job(const struct plan *p) {
     return path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
+/* A script is given to Python as it stands, so it must be there, and need not be executable. */
+static int check_script(const struct plan *p, const char *name, struct err *err) {
+    int fd = rootfs_open(p, name, O_RDONLY);
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    return err_say(err, -ENOENT,
+                   "job.run: there is no script %s (looked for from the directory "
+                   "you are in)",
+                   name);
+}
+
 static int check_job(const struct plan *p, struct arena *a, struct err *err) {
     const char *name = p->scenario->job.run[0], *near = name, *path = path_of_job(p);
-    if (strchr(name, '{'))
-        return 0; /* a directory that does not exist yet */
+    if (strchr(name, '{') || str_eq(name, "-m"))
+        return 0; /* a directory that does not exist yet; a module that Python looks for */
+    if (str_ends(name, ".py"))
+        return check_script(p, name, err);
     enum found found =
         strchr(name, '/') ? rootfs_look(p, name) : look_in_path(p, a, name, path, &near);
     if (found == FOUND)
@@ -105,7 +121,18 @@ static int check_modes(const struct plan *p, struct err *err) {
     return 0;
 }
 
-int plan_check_host(const struct plan *p, struct err *err) {
+static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
+    const char *near = NULL;
+    bool etcd =
+        p->scenario->cluster.store == STORE_ETCD || p->scenario->cluster.store == STORE_ETCD_3;
+    if (!etcd || look_in_path(NULL, a, "etcd", path_of_job(p), &near) == FOUND)
+        return 0;
+    return err_say(err, -ENOTSUP,
+                   "cluster.store: etcd is not installed here; apt install etcd-server, or use "
+                   "store: embedded");
+}
+
+int plan_check_host(struct plan *p, struct err *err) {
     struct arena a = {0};
     int r = rootfs_check(p, err);
     if (r == 0)
@@ -114,6 +141,10 @@ int plan_check_host(const struct plan *p, struct err *err) {
         r = check_devices(p, err);
     if (r == 0)
         r = check_modes(p, err);
+    if (r == 0)
+        r = plan_find_launcher(p, err);
+    if (r == 0)
+        r = check_etcd(p, &a, err);
     if (r == 0)
         r = check_own_programs(&a, err);
     if (r == 0)

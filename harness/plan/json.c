@@ -77,8 +77,13 @@ void plan_json(const struct plan *p, struct buf *out) {
     json_put_string(&w, "file", s->file);
     json_put_i64(&w, "seed", (int64_t)p->seed);
     json_put_string(&w, "launcher", s->job.launcher);
+    json_array(&w, "launcher_argv");
+    for (const char *const *l = p->launcher ? p->launcher : s->job.launcher_argv; l && *l; l++)
+        json_put_string(&w, NULL, *l);
+    json_end_array(&w);
     json_put_string(&w, "endpoint", p->endpoint);
     json_put_string(&w, "rootfs", p->rootfs);
+    json_put_string(&w, "backend", p->backend);
     json_array(&w, "run");
     for (size_t i = 0; i < s->job.run_n; i++)
         json_put_string(&w, NULL, s->job.run[i]);

@@ -6,6 +6,7 @@
 #include "faults/fault.h"
 #include "harness/scenario/scenario.h"
 
+/* Where the store is met, whichever it is; etcd's members speak with each other at the next one. */
 enum { PLAN_STORE_PORT = 29400 };
 
 struct plan_device {  /* an accelerator of this host */
@@ -15,6 +16,12 @@ struct plan_device {  /* an accelerator of this host */
     int64_t memory; /* bytes, -1: not told */
     bool shareable; /* several processes at once */
     int nodes;      /* that it was given to */
+};
+
+/* The Python that scripts of the job, and a launcher of torchrun's kind, run on. */
+struct python {
+    const char *path;            /* as it is started: "/venv/bin/python3", "python3" */
+    char version[16], torch[48]; /* "3.11", "1.13.1"; "" when it could not be asked or has none */
 };
 
 struct plan_node {
@@ -42,9 +49,15 @@ struct plan {
     size_t nodes_n;
     struct plan_action *actions; /* as in the timeline */
     size_t actions_n;
-    const char *rootfs;          /* of every node but the store's; NULL: none */
-    const char *endpoint;        /* "store:29400"; NULL: standalone, no store node */
-    struct plan_device *devices; /* those of this host that the caller may use */
+    const char *rootfs;   /* of every node but the store's; NULL: none */
+    const char *endpoint; /* "store:29400", "n0:29400"; NULL: standalone, no store node */
+    const char *backend;  /* as --rdzv-backend says it; NULL: standalone, or a template */
+    /* Filled by plan_find_launcher. */
+    const char *const *launcher;        /* the words that start it; NULL-ended; NULL: as written */
+    const char *const *launcher_quirks; /* options that this version cannot do without, or NULL */
+    const char *launcher_note;          /* what people must know of it, a sentence; NULL: nothing */
+    struct python python;               /* path NULL: not looked for */
+    struct plan_device *devices;        /* those of this host that the caller may use */
     size_t devices_n;
     const char *driver;     /* of the devices, NULL: none was asked */
     const char *no_devices; /* why there are none, or one is missing; NULL */
@@ -56,9 +69,14 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
 struct plan *plan_free(struct plan *p);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 
+/* Finds out which launcher of torchrun's kind this host has: the words that start it, its Python,
+ * that one's version and its torch's (it is asked, some 50 ms), and what follows from them. At most
+ * once, and nothing under rankrun. Returns 0, or -ENOENT with the sentence. */
+int plan_find_launcher(struct plan *p, struct err *err);
+
 /* A program of the job, a fault's need or a capability that this host lacks: 0, or -ENOENT (the
  * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. */
-int plan_check_host(const struct plan *p, struct err *err);
+int plan_check_host(struct plan *p, struct err *err);
 
 /* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path
  * begins in the caller's directory. Returns a descriptor, the caller's, or -errno. */

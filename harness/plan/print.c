@@ -88,12 +88,21 @@ static void put_topology(const struct plan *p, struct buf *out) {
 
 static void put_job(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
-    buf_printf(out, "\njob\n  %s, %d", j->launcher, j->min_nodes);
+    buf_puts(out, "\njob\n ");
+    for (const char *const *w = p->launcher ? p->launcher : j->launcher_argv; w && *w; w++)
+        buf_printf(out, " %s", *w);
+    if (*p->python.torch)
+        buf_printf(out, " (torch %s, Python %s)", p->python.torch, p->python.version);
+    buf_printf(out, ", %d", j->min_nodes);
     if (j->max_nodes > j->min_nodes)
         buf_printf(out, " to %d", j->max_nodes);
     buf_printf(out, " node%s, %d restart%s, ", plural(j->max_nodes), j->max_restarts,
                plural(j->max_restarts));
-    buf_printf(out, p->endpoint ? "store at %s\n " : "standalone\n ", p->endpoint);
+    buf_printf(out, p->endpoint ? "store at %s" : "standalone", p->endpoint);
+    buf_printf(out, p->backend ? ", backend %s\n" : "\n", p->backend);
+    if (p->launcher_note)
+        buf_printf(out, "  %s\n", p->launcher_note);
+    buf_putc(out, ' ');
     for (size_t i = 0; i < j->run_n; i++)
         buf_printf(out, " %s", j->run[i]);
     buf_puts(out, "\n  first once without the timeline (control run), unless that is in the cache"

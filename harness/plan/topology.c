@@ -1,3 +1,4 @@
+#include "agent/base/str.h"
 #include "harness/plan/actions.h"
 
 #include <stdio.h>
@@ -13,15 +14,60 @@ static void place_node(struct plan_node *n, unsigned char host) {
     memcpy(n->mac, mac, sizeof(mac));
 }
 
-/* One node that the job can only be alone on keeps its store in the agent. */
-static bool is_standalone(const struct scenario *s) {
-    return s->cluster.store == STORE_NONE || (s->cluster.nodes == 1 && s->job.max_nodes == 1);
+/* Nodes that are there for the store alone. */
+static int count_stores(const struct scenario *s) {
+    bool rankrun = str_eq(s->job.launcher, "rankrun");
+    switch (s->cluster.store) {
+    case STORE_ETCD_3:
+        return 3;
+    case STORE_ETCD:
+        return 1;
+    case STORE_NONE:
+        return 0;
+    case STORE_EMBEDDED:
+    default: /* one node that the job can only be alone on keeps rankrun's store in the agent */
+        return rankrun && !s->cluster.store_on && !(s->cluster.nodes == 1 && s->job.max_nodes == 1);
+    }
+}
+
+static void put_stores(struct plan *p, int n) {
+    for (int i = 0; i < n; i++) {
+        struct plan_node *node = &p->nodes[p->scenario->cluster.nodes + i];
+        node->name = n == 1 ? "store" : arena_printf(&p->arena, "store-%d", i);
+        node->index = -1;
+        node->is_store = true;
+        node->on_at_start = true;
+        place_node(node, (unsigned char)(HOST_STORE + i));
+    }
+}
+
+/* Members of one etcd: rankrun tries the next when one does not answer, the others know one. */
+static const char *endpoint_of(const struct plan *p, struct arena *a, int stores) {
+    const struct scenario *s = p->scenario;
+    bool rankrun = str_eq(s->job.launcher, "rankrun"), template = !rankrun && !p->backend;
+    if (stores)
+        return arena_printf(a, "%s:%d", p->nodes[s->cluster.nodes].name, PLAN_STORE_PORT);
+    if (template || s->cluster.store_on || (!rankrun && s->cluster.store != STORE_NONE))
+        return arena_printf(a, "%s:%d", s->cluster.store_on ? s->cluster.store_on : "n0",
+                            PLAN_STORE_PORT);
+    return NULL;
+}
+
+static const char *backend_of(const struct scenario *s) {
+    bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
+    if (str_eq(s->job.launcher, "template"))
+        return NULL;
+    if (s->job.rdzv_backend)
+        return s->job.rdzv_backend;
+    if (str_eq(s->job.launcher, "torchrun"))
+        return etcd ? "etcd-v2" : "c10d";
+    return etcd ? "etcd-v3" : "embedded";
 }
 
 void topology_make(struct plan *p) {
     const struct scenario *s = p->scenario;
-    bool store = !is_standalone(s);
-    p->nodes_n = (size_t)s->cluster.nodes + store;
+    int stores = count_stores(s);
+    p->nodes_n = (size_t)(s->cluster.nodes + stores);
     p->nodes = arena_array(&p->arena, struct plan_node, p->nodes_n);
     for (int i = 0; i < s->cluster.nodes; i++) {
         struct plan_node *n = &p->nodes[i];
@@ -31,13 +77,9 @@ void topology_make(struct plan *p) {
         n->rootfs = p->rootfs;
         place_node(n, (unsigned char)(HOST_FIRST_NODE + i));
     }
-    if (!store)
-        return;
-    struct plan_node *n = &p->nodes[s->cluster.nodes];
-    n->name = "store";
-    n->index = -1;
-    n->is_store = true;
-    n->on_at_start = true;
-    place_node(n, HOST_STORE);
-    p->endpoint = arena_printf(&p->arena, "store:%d", PLAN_STORE_PORT);
+    put_stores(p, stores);
+    p->backend = backend_of(s);
+    p->endpoint = endpoint_of(p, &p->arena, stores);
+    if (!p->endpoint)
+        p->backend = NULL;
 }

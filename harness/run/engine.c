@@ -3,7 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
-#include "harness/cluster/launcher.h"
+#include "harness/launch/launcher.h"
 #include "harness/run/programs.h"
 
 #include <errno.h>
@@ -142,21 +142,30 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
                             .node = p->name,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
-    const struct launcher *l = &launcher_rankrun;
-    const char *bin = node_programs(n, e->spec->bin);
     char cwd[4096];
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
+    const char *bin = node_programs(n, e->spec->bin);
     const char *logs = arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, p->name);
-    prog.env = device_env(&e->arena, e->plan, p, logs, programs_env(&e->arena, job, bin, &places));
     prog.log = arena_printf(&e->arena, "%s/%s.log", logs, p->is_store ? "store" : "agent");
     int made = file_make_dirs(logs, 0777, err);
     if (made < 0)
         return made;
+    struct launch launch = {
+        .plan = e->plan,
+        .node = p,
+        .bin = bin,
+        .disk = places.disk,
+        .run = placeholders_fill_all(&e->arena, job->run, job->run_n, &places),
+        .args = placeholders_fill_all(&e->arena, job->launcher_args, job->launcher_args_n, &places),
+    };
+    const struct launcher *launcher = launcher_of(e->plan);
     if (p->is_store)
-        prog.argv = l->store_argv(&e->arena, e->plan, p, bin);
+        prog.argv = store_argv(&e->arena, &launch);
     else
-        prog.argv = l->agent_argv(&e->arena, e->plan, p, bin,
-                                  placeholders_fill_all(&e->arena, job->run, job->run_n, &places));
+        prog.argv = launcher->agent_argv(&e->arena, &launch);
+    const char *const *more = p->is_store ? NULL : launcher->agent_env(&e->arena, &launch);
+    prog.env =
+        device_env(&e->arena, e->plan, p, logs, programs_env(&e->arena, job, bin, &places, more));
     return node_run(n, &prog, err);
 }
 
@@ -166,9 +175,8 @@ static void run_or_fail(struct engine *e, struct node *n) {
         engine_fail(e, &err);
 }
 
-/* All agents at once, when every node is up and the store has been started. */
-static void start_job(struct engine *e) {
-    if (e->phase != ENGINE_STARTING || e->nodes_awaited || !e->store_ready)
+void engine_start_job(struct engine *e) {
+    if (e->phase != ENGINE_STARTING || e->nodes_awaited || !stores_ready(e->stores))
         return;
     e->phase = ENGINE_RUNNING;
     looks_take(e, "start", 0);
@@ -195,7 +203,7 @@ static void on_node_up(void *arg, struct node *n) {
         run_or_fail(e, n);
     if (!node_plan(n)->is_store && e->nodes_awaited)
         e->nodes_awaited--;
-    start_job(e);
+    engine_start_job(e);
 }
 
 static void on_node_down(void *arg, struct node *n) {
@@ -213,14 +221,17 @@ static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) 
     (void)pidfd;
     struct engine *e = arg;
     record_program(e, n, "start", pid, NULL);
-    e->store_ready |= node_plan(n)->is_store;
-    start_job(e);
+    if (node_plan(n)->is_store)
+        stores_started(e->stores, n);
+    engine_start_job(e);
 }
 
 static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) {
     struct engine *e = arg;
     observer_drain(e->observer);
     record_program(e, n, "exit", pid, &status);
+    if (node_plan(n)->is_store)
+        stores_ended(e->stores, n);
     if (!node_plan(n)->is_store && e->phase == ENGINE_RUNNING)
         e->counting[e->counting_n++] = n;
     e->outcome_seen |= !node_plan(n)->is_store && WIFEXITED(status) && WEXITSTATUS(status) <= 1;
@@ -393,6 +404,7 @@ static int engine_open(struct engine *e, struct err *err) {
         arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->actions_n + 1));
     e->timeline = timeline_new(e);
     e->limits = limits_new(e);
+    e->stores = stores_new(e);
     open_checkpoints(e);
     e->rec.fn = on_record;
     e->rec.arg = e;
@@ -408,6 +420,7 @@ static void engine_close(struct engine *e) {
     devices_free(e->devices);
     timeline_free(e->timeline);
     limits_free(e->limits);
+    stores_free(e->stores);
     loop_source_free(e->end_timer);
     loop_source_free(e->lag_timer);
     loop_source_free(e->pause);
@@ -421,7 +434,6 @@ static int engine_play(struct engine *e, struct err *err) {
     opening_record(e);
     looks_open(e);
     e->nodes_awaited = count_awaited(e->plan);
-    e->store_ready = !e->plan->endpoint;
     if (cluster_up(e->cluster, err) < 0) {
         engine_fail(e, err);
     } else {

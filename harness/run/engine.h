@@ -12,6 +12,7 @@
 
 struct timeline;
 struct limits_watch;
+struct stores_watch;
 
 enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
 
@@ -31,7 +32,7 @@ struct engine {
     struct arena arena;
     enum engine_phase phase;
     int nodes_awaited; /* on at start and not up yet */
-    bool store_ready;
+    struct stores_watch *stores;
     const char *end_why; /* as in the job-end record; NULL: not yet */
     bool steps_seen;
     bool job_speaks;   /* a worker has sent an event: steps are to be expected */
@@ -59,6 +60,16 @@ void engine_fail(struct engine *e, const struct err *err);
 void engine_take_down(struct engine *e); /* once it has ended and everything is counted */
 /* The agent of a node that has been switched on. */
 int engine_run_program(struct engine *e, struct node *n, struct err *err);
+
+/* All agents at once, when every node is up and every store answers. */
+void engine_start_job(struct engine *e);
+
+/* stores.c: whether the nodes that are there for the store answer. */
+struct stores_watch *stores_new(struct engine *e);
+struct stores_watch *stores_free(struct stores_watch *s);
+bool stores_ready(const struct stores_watch *s);
+void stores_started(struct stores_watch *s, const struct node *n);
+void stores_ended(struct stores_watch *s, const struct node *n);
 
 /* opening.c: the first lines of a history: what is run, by what, on what. */
 void opening_record(struct engine *e);

@@ -65,11 +65,13 @@ static bool is_passed_on(const char *entry) {
 }
 
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
-                                const struct places *p) {
-    size_t n = 0, inherited = 0;
+                                const struct places *p, const char *const *more) {
+    size_t n = 0, inherited = 0, more_n = 0;
     while (environ[inherited])
         inherited++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + 4);
+    while (more && more[more_n])
+        more_n++;
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 4);
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e))
             env[n++] = *e;
@@ -80,5 +82,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     for (size_t i = 0; i < job->env_n; i++)
         env[n++] =
             arena_printf(a, "%s=%s", job->env[i].key, placeholders_fill(a, job->env[i].value, p));
+    for (size_t i = 0; i < more_n; i++)
+        env[n++] = more[i];
     return env;
 }

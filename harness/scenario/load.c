@@ -1,6 +1,7 @@
 #include "harness/scenario/load.h"
 
 #include "agent/base/str.h"
+#include "harness/scenario/launcher.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -34,9 +35,11 @@ static void read_seed(struct reader *r, const struct key *k, const struct yaml *
 }
 
 static void read_semantics(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"strict", NULL}, *const later[] = {"torchrun", NULL};
-    (void)out;
-    reader_choice(r, k, n, choices, later);
+    static const char *const choices[] = {"strict", "torchrun", NULL};
+    struct scenario *s = out;
+    int i = reader_choice(r, k, n, choices, NULL);
+    s->has_semantics = i >= 0;
+    s->torchrun_semantics = i == 1;
 }
 
 static void read_cluster(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -46,15 +49,22 @@ static void read_cluster(struct reader *r, const struct key *k, const struct yam
 }
 
 static void read_launcher(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct scenario *s = out;
-    if (!reader_is_scalar(r, k, n))
+    struct job_spec *j = &((struct scenario *)out)->job;
+    const char *const *words = NULL;
+    size_t words_n = 0;
+    if (n->type == YAML_LIST) {
+        if (!reader_words(r, k, n, &words, &words_n))
+            return;
+    } else if (reader_is_scalar(r, k, n)) {
+        words = launcher_words(r->arena, n->text, &words_n);
+    } else {
         return;
-    if (str_eq(n->text, "rankrun"))
-        s->job.launcher = n->text;
-    else if (str_eq(n->text, "torchrun") || strchr(n->text, '{'))
-        diagnostics_add(r->d, n->place, "launcher: %s is not built yet", n->text);
-    else
-        diagnostics_add(r->d, n->place, "launcher must be %s, not \"%s\"", k->type, n->text);
+    }
+    const char *wrong = !words     ? "launcher: a quotation does not end"
+                        : !words_n ? "launcher is empty; write rankrun or torchrun"
+                                   : launcher_take(r->arena, words, j);
+    if (wrong)
+        diagnostics_add(r->d, n->place, "%s", wrong);
 }
 
 static void read_job(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -91,11 +101,16 @@ const struct section section_top = {
         {"tags", "a list of words", NULL, "For choosing scenarios.", "tags: [smoke]", read_tags},
         {"seed", "a whole number", "1", "Decides every draw; --seed goes before it.", "seed: 7",
          read_seed, .min = 0, .max = INT64_MAX},
-        {"semantics", "strict or torchrun", "strict", "The dialect in which rounds are judged.",
+        {"semantics", "strict or torchrun", "(torchrun under torchrun, else strict)",
+         "By whose promises the job is judged: rankrun's, or the fewer of torchrun.",
          "semantics: strict", read_semantics},
         {"cluster", "a map", "", "The machines.", "cluster: {nodes: 3}", read_cluster},
-        {"launcher", "rankrun, torchrun or a template", "rankrun", "What starts the job's workers.",
-         "launcher: rankrun", read_launcher},
+        {"launcher", "rankrun, torchrun, a command that takes torchrun's options, or a template",
+         "rankrun",
+         "What starts the job's workers. A template is any command that names {worker}, which is "
+         "the worker's command, and as needed {nodes}, their number, {node}, this node's number, "
+         "and {endpoint}, a host and port where they can meet.",
+         "launcher: python3 -m torch.distributed.run", read_launcher},
         {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}", read_job,
          .required = true},
         {"timeline", "a list of faults", NULL, "What is broken, and when.",

@@ -13,16 +13,20 @@ static void read_start(struct reader *r, const struct key *k, const struct yaml 
 }
 
 static void read_store(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"embedded", "none", NULL};
-    static const char *const later[] = {"etcd", "etcd-3", NULL};
-    static const enum store_kind kinds[] = {STORE_EMBEDDED, STORE_NONE};
-    if (yaml_get(n, "on")) {
-        diagnostics_add(r->d, n->place, "store: {on: ...} is not built yet");
+    static const char *const choices[] = {"embedded", "etcd", "etcd-3", "none", NULL};
+    static const enum store_kind kinds[] = {STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE};
+    struct cluster_spec *c = out;
+    const struct yaml *on = n->type == YAML_MAP ? yaml_get(n, "on") : NULL;
+    c->store_place = n->place;
+    if (on && n->length == 1) {
+        struct key item = {.name = "store: {on}", .type = "a node, such as n0"};
+        if (reader_is_scalar(r, &item, on))
+            c->store_on = on->text;
         return;
     }
-    int i = reader_choice(r, k, n, choices, later);
+    int i = reader_choice(r, k, n, choices, NULL);
     if (i >= 0)
-        ((struct cluster_spec *)out)->store = kinds[i];
+        c->store = kinds[i];
 }
 
 static void read_gpus(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -46,9 +50,11 @@ const struct section section_cluster = {
          "until "
          "a node-start.",
          "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX},
-        {"store", "embedded or none", "embedded",
-         "What the agents meet at. embedded: rankrun's own, in a node of its own named \"store\" "
-         "(with one node and nnodes 1 in the agent itself). none: the launcher brings its own.",
+        {"store", "embedded, etcd, etcd-3, none or {on: NODE}", "embedded",
+         "What the agents meet at. embedded: the launcher's own; rankrun's in a node of its own "
+         "named \"store\" (with one node and nnodes 1 in the agent itself), torchrun's c10d in the "
+         "agent of n0. etcd: a real etcd in a node of its own; etcd-3: one of three members, "
+         "store-0 to store-2. {on: n1}: the launcher's own, in the agent of n1. none: no store.",
          "store: embedded", read_store},
         {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
          "How many of this host's GPUs each node sees. When there are fewer than the nodes want "

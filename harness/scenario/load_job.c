@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "harness/scenario/launcher.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
@@ -35,11 +36,28 @@ static void read_workers(struct reader *r, const struct key *k, const struct yam
 }
 
 static void read_backend(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"embedded", NULL};
-    static const char *const later[] = {"etcd-v3", "etcd-v2", "etcd", "c10d", "static", NULL};
+    static const char *const choices[] = {"embedded", "etcd-v3", "c10d", "etcd-v2", "etcd", NULL};
+    static const char *const later[] = {"static", NULL};
+    struct job_spec *j = out;
     int i = reader_choice(r, k, n, choices, later);
+    j->backend_place = n->place;
     if (i >= 0)
-        ((struct job_spec *)out)->rdzv_backend = choices[i];
+        j->rdzv_backend = choices[i];
+}
+
+/* What the harness says to the launcher itself would only be contradicted. */
+static void read_launcher_args(struct reader *r, const struct key *k, const struct yaml *n,
+                               void *out) {
+    struct job_spec *j = out;
+    if (!reader_words(r, k, n, &j->launcher_args, &j->launcher_args_n))
+        return;
+    yaml_each(it, n) {
+        const char *key = launcher_key_of(it->text);
+        if (key)
+            diagnostics_add(r->d, it->place, "launcher_args: %s is said by %s", it->text, key);
+        else
+            reader_check_placeholders(r, it->text, it->place);
+    }
 }
 
 static void read_conf(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -110,8 +128,13 @@ const struct section section_job = {
          "How often the whole job may be restarted because a worker failed; losing a node costs "
          "nothing.",
          "max_restarts: 1", reader_int, AT(max_restarts), .min = 0, .max = 1000000},
-        {"rdzv_backend", "embedded", "(embedded)",
-         "The store protocol the launcher is told to use.", "rdzv_backend: embedded", read_backend},
+        {"launcher_args", "a list of options", NULL,
+         "Further options of the launcher, put before the worker's command as they stand.",
+         "launcher_args: [--role, trainer]", read_launcher_args},
+        {"rdzv_backend", "embedded, etcd-v3, c10d, etcd-v2 or etcd", "(as the store wants it)",
+         "The store protocol the launcher is told to use: under rankrun embedded or, with an etcd "
+         "store, etcd-v3; under torchrun c10d or etcd-v2, or etcd, the legacy protocol.",
+         "rdzv_backend: embedded", read_backend},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",
          "rdzv_conf: {profile: fast}", read_conf},
         {"run", "a list: the program and its arguments", NULL,

@@ -62,6 +62,8 @@ static void put_job(struct buf *b, const struct job_spec *j) {
         put_map(b, j->rdzv_conf, j->rdzv_conf_n);
         buf_putc(b, '\n');
     }
+    if (j->launcher_args_n)
+        put_list(b, "  launcher_args", j->launcher_args, j->launcher_args_n);
     put_list(b, "  run", j->run, j->run_n);
     if (j->env_n) {
         buf_puts(b, "  env: ");
@@ -177,6 +179,16 @@ static void put_limits(struct buf *b, const struct limits *l) {
     buf_puts(b, "}\n");
 }
 
+static void put_launcher(struct buf *b, const struct job_spec *j) {
+    size_t n = 0;
+    while (j->launcher_argv && j->launcher_argv[n])
+        n++;
+    if (n == 1)
+        put_field(b, "launcher", j->launcher_argv[0]);
+    else if (n)
+        put_list(b, "launcher", j->launcher_argv, n);
+}
+
 void scenario_print(const struct scenario *s, struct buf *out) {
     static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
     put_field(out, "scenario", s->name);
@@ -186,8 +198,10 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         put_list(out, "tags", s->tags, s->tags_n);
     if (s->has_seed)
         buf_printf(out, "seed: %" PRIu64 "\n", s->seed);
-    buf_printf(out, "cluster: {nodes: %d, start: %d, store: %s", s->cluster.nodes, s->cluster.start,
-               stores[s->cluster.store]);
+    put_field(out, "semantics", s->torchrun_semantics ? "torchrun" : "strict");
+    buf_printf(out, "cluster: {nodes: %d, start: %d, store: ", s->cluster.nodes, s->cluster.start);
+    buf_printf(out, s->cluster.store_on ? "{on: %s}" : "%s",
+               s->cluster.store_on ? s->cluster.store_on : stores[s->cluster.store]);
     if (s->cluster.rootfs) {
         buf_puts(out, ", rootfs: ");
         put_text(out, s->cluster.rootfs);
@@ -195,7 +209,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     if (s->cluster.has_gpus)
         buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
     buf_puts(out, "}\n");
-    put_field(out, "launcher", s->job.launcher);
+    put_launcher(out, &s->job);
     put_job(out, &s->job);
     if (s->timeline_n)
         buf_puts(out, "timeline:\n");

@@ -28,22 +28,28 @@ struct pair {
 enum store_kind { STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE };
 
 struct cluster_spec {
-    int nodes;             /* n0 .. n(nodes-1) exist */
-    int start;             /* the first `start` are switched on at the beginning */
-    enum store_kind store; /* in a node of its own, named "store", unless store_on */
-    const char *store_on;  /* NULL, or a node's name */
-    const char *rootfs;    /* of every node but the store's; NULL: the host's */
-    bool has_gpus;         /* gpus_per_node was said; else all of the host are dealt out */
-    int gpus_per_node;     /* 0: none */
-    struct place place, nodes_place, start_place;
+    int nodes; /* n0 .. n(nodes-1) exist */
+    int start; /* the first `start` are switched on at the beginning */
+    /* In nodes of its own, "store" or "store-0".., unless store_on. STORE_EMBEDDED is the
+     * launcher's own: rankrun's in a node of its own, torchrun's c10d in the agent of n0. */
+    enum store_kind store;
+    const char *store_on; /* NULL, or the node whose agent serves the store */
+    const char *rootfs;   /* of every node but the store's; NULL: the host's */
+    bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
+    int gpus_per_node;    /* 0: none */
+    struct place place, nodes_place, start_place, store_place;
 };
 
 struct job_spec {
     int min_nodes, max_nodes; /* nnodes: "MIN:MAX" */
     int workers_per_node;
     int max_restarts;
-    const char *launcher; /* "rankrun" | "torchrun" | a template */
-    const char *rdzv_backend;
+    const char *launcher; /* "rankrun" | "torchrun" (whatever takes its options) | "template" */
+    const char *const *launcher_argv; /* the words that start it, or the template's; NULL-ended */
+    const char *const *launcher_args; /* further options of it, placeholders unresolved; NULL-ended
+                                         or NULL */
+    size_t launcher_args_n;
+    const char *rdzv_backend; /* NULL: as the launcher and the store want it */
     const struct pair *rdzv_conf;
     size_t rdzv_conf_n;
     const char *const *run; /* argv as written, placeholders unresolved; NULL-ended */
@@ -53,7 +59,7 @@ struct job_spec {
     const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */
     const char
         *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */
-    struct place place, nnodes_place, run_place, workers_place;
+    struct place place, nnodes_place, run_place, workers_place, backend_place;
 };
 
 /* A trigger: all that is set must have come true, in any order. */
@@ -138,7 +144,8 @@ struct scenario {
     size_t tags_n;
     uint64_t seed;
     bool has_seed;
-    bool torchrun_semantics; /* semantics: torchrun */
+    bool torchrun_semantics; /* judged by torchrun's promises, not by rankrun's */
+    bool has_semantics;
     struct cluster_spec cluster;
     struct job_spec job;
     const struct action *timeline;

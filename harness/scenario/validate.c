@@ -10,6 +10,48 @@ static void fill_defaults(struct scenario *s) {
         s->job.min_nodes = 1;
         s->job.max_nodes = s->cluster.nodes;
     }
+    if (!s->has_semantics)
+        s->torchrun_semantics = str_eq(s->job.launcher, "torchrun");
+}
+
+/* What the launcher and the store between them can speak. */
+static void check_backend(const struct scenario *s, struct diagnostics *d) {
+    static const struct {
+        const char *launcher, *own, *etcd;
+    } spoken[] = {{"rankrun", "embedded c10d", "etcd-v3"}, {"torchrun", "c10d", "etcd-v2 etcd"}};
+    const struct job_spec *j = &s->job;
+    bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
+    for (size_t i = 0; j->rdzv_backend && i < 2; i++) {
+        struct arena a = {0};
+        const char *words = etcd ? spoken[i].etcd : spoken[i].own;
+        char **w = str_split(&a, words, ' ', NULL);
+        while (*w && !str_eq(*w, j->rdzv_backend))
+            w++;
+        if (str_eq(j->launcher, spoken[i].launcher) && !*w)
+            diagnostics_add(d, j->backend_place,
+                            "rdzv_backend: %s with %s as the store speaks %s, not %s", j->launcher,
+                            etcd ? "etcd" : "its own", words, j->rdzv_backend);
+        arena_fini(&a);
+    }
+    if (str_eq(j->launcher, "template") && (j->rdzv_backend || j->launcher_args_n))
+        diagnostics_add(d, j->rdzv_backend ? j->backend_place : j->place,
+                        "a template says all to the launcher itself: write %s into it",
+                        j->rdzv_backend ? "the backend" : "launcher_args");
+}
+
+static void check_store(const struct scenario *s, struct diagnostics *d) {
+    const struct cluster_spec *c = &s->cluster;
+    int64_t on;
+    if (c->store == STORE_NONE && !str_eq(s->job.launcher, "template") &&
+        (c->nodes > 1 || s->job.max_nodes > 1))
+        diagnostics_add(d, c->place, "store: none: %s's agents need a store to meet at; write %s",
+                        s->job.launcher, "embedded");
+    if (c->store_on && (*c->store_on != 'n' || !str_to_i64(c->store_on + 1, 0, c->start - 1, &on)))
+        diagnostics_add(d, c->store_place,
+                        "store: {on: %s}: the store's node must be on from the beginning, n0 to "
+                        "n%d",
+                        c->store_on, c->start - 1);
+    check_backend(s, d);
 }
 
 static void check_cluster(const struct scenario *s, struct diagnostics *d) {
@@ -21,9 +63,6 @@ static void check_cluster(const struct scenario *s, struct diagnostics *d) {
     if (j->min_nodes > c->nodes)
         diagnostics_add(d, j->nnodes_place, "nnodes needs at least %d nodes, the cluster has %d",
                         j->min_nodes, c->nodes);
-    if (c->store == STORE_NONE && (c->nodes > 1 || j->max_nodes > 1))
-        diagnostics_add(d, c->place,
-                        "store: none: rankrun's agents need a store to meet at; write embedded");
     if (j->checkpoint_complete && !j->checkpoint_dir)
         diagnostics_add(d, j->place, "checkpoint: complete needs a dir to look at");
 }
@@ -67,9 +106,12 @@ static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
 
 static void check_expect(const struct scenario *s, struct diagnostics *d) {
     const struct expect *e = &s->expect;
-    if (e->has_restarts && e->restarts_min > s->job.max_restarts)
-        diagnostics_add(d, e->restarts_place, "restarts: %d can never be: job.max_restarts is %d",
-                        e->restarts_min, s->job.max_restarts);
+    /* torchrun's agents have a budget each. */
+    int most = s->job.max_restarts * (s->torchrun_semantics ? s->cluster.nodes : 1);
+    if (e->has_restarts && e->restarts_min > most)
+        diagnostics_add(d, e->restarts_place, "restarts: %d can never be: job.max_restarts is %d%s",
+                        e->restarts_min, s->job.max_restarts,
+                        s->torchrun_semantics ? " on each node" : "");
     if (e->has_world_sizes)
         check_world_sizes(s, d);
 }
@@ -79,6 +121,7 @@ void validate(struct reader *r) {
         return; /* what is missing or wrong already would only be said twice */
     fill_defaults(r->s);
     check_cluster(r->s, r->d);
+    check_store(r->s, r->d);
     check_timeline(r->s, r->d);
     if (!r->d->errors)
         check_expect(r->s, r->d);

@@ -1,8 +1,6 @@
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
 
-#include <stdlib.h>
-
 /* Prints every error; true when there is none. */
 static bool lint_file(const char *file, const char *const *set) {
     struct diagnostics d = {0};
@@ -40,11 +38,12 @@ static int lint(int argc, char **argv) {
         return code;
     if (!a.files_n)
         code = verb_usage_error(&verb_lint, "which file?");
-    const char **set = arguments_all(&a, "--set");
+    struct arena arena = {0};
+    const char **set = arguments_sets(&a, &arena);
     for (size_t i = 0; i < a.files_n; i++)
         if (!lint_any(a.files[i], set))
             code = EXIT_USAGE_ERROR;
-    free(set);
+    arena_fini(&arena);
     arguments_fini(&a);
     return code;
 }
@@ -56,6 +55,8 @@ const struct verb verb_lint = {
     .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
     .options =
         (const struct verb_option[]){
-            {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"}, {0}},
+            {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"},
+            {"--launcher", "LAUNCHER", "the same for launcher: torchrun, a command or a template"},
+            {0}},
     .main = lint,
 };

@@ -3,19 +3,18 @@
 #include "harness/verbs.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* The plan is printed even where it cannot be carried out: it may be meant for another host. */
-static int print_plan(const struct plan *p, bool json) {
+static int print_plan(struct plan *p, bool json) {
     struct buf out = {0};
     struct err err = {0};
+    int r = plan_check_host(p, &err);
     if (json)
         plan_json(p, &out);
     else
         plan_print(p, &out);
     fputs(buf_str(&out), stdout);
     buf_fini(&out);
-    int r = plan_check_host(p, &err);
     if (r)
         fprintf(stderr, "%s: %s\n", p->scenario->file, err.msg);
     return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
@@ -58,14 +57,15 @@ static int plan_all(const struct arguments *a) {
         return verb_usage_error(a->verb, "--seed %s is no whole number", text);
     if (format && !str_eq(format, "json") && !str_eq(format, "text"))
         return verb_usage_error(a->verb, "--format %s is neither text nor json", format);
-    const char **set = arguments_all(a, "--set");
+    struct arena arena = {0};
+    const char **set = arguments_sets(a, &arena);
     int code = EXIT_PASS;
     for (size_t i = 0; i < a->files_n; i++) {
         uint64_t given = (uint64_t)seed;
         int r = plan_any(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
         code = code ? code : r;
     }
-    free(set);
+    arena_fini(&arena);
     return code;
 }
 
@@ -88,6 +88,7 @@ const struct verb verb_plan = {
         (const struct verb_option[]){
             {"--seed", "N", "draw with this seed instead of the scenario's"},
             {"--set", "KEY=VALUE", "plan as if the file said so, e.g. job.max_restarts=2"},
+            {"--launcher", "LAUNCHER", "plan for this one: torchrun, a command or a template"},
             {"--format", "FORMAT", "text (for people) or json (plan.json of a run)"},
             {0}},
     .main = plan,

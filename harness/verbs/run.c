@@ -98,6 +98,8 @@ static const struct verb_option options[] = {
     {"--repeat", "N", "the same seed N times; prints how many failed"},
     {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
+    {"--launcher", "LAUNCHER",
+     "rankrun, torchrun, a command that takes torchrun's options, or a template with {worker}"},
     {"--rootfs", "DIR", "the root file system of the nodes; the same as --set cluster.rootfs=DIR"},
     {"--out", "DIR", "where run directories are made (default: runs)"},
     {"--format", "REPORT", "what is printed at the end (default: terminal); see list reports"},
@@ -122,28 +124,14 @@ static int take_numbers(struct request *q, const struct arguments *a) {
     return 0;
 }
 
-static void add_set(struct request *q, const char *set) {
-    size_t n = 0;
-    while (q->sets[n])
-        n++;
-    q->sets = realloc(q->sets, (n + 2) * sizeof(*q->sets));
-    if (!q->sets)
-        abort();
-    q->sets[n] = set;
-    q->sets[n + 1] = NULL;
-}
-
 static int take_options(struct request *q, const struct arguments *a) {
     const char *out = arguments_value(a, "--out"), *format = arguments_value(a, "--format");
-    const char *rootfs = arguments_value(a, "--rootfs");
     q->suite.out = out ? out : "runs";
     q->suite.format = format ? format : "terminal";
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.strict = arguments_value(a, "--strict");
     q->suite.fresh = arguments_value(a, "--fresh");
-    q->sets = arguments_all(a, "--set");
-    if (rootfs)
-        add_set(q, arena_printf(&q->arena, "cluster.rootfs=%s", rootfs));
+    q->sets = arguments_sets(a, &q->arena);
     q->suite.sets = (const char *const *)q->sets;
     for (const char **s = q->sets; *s; s++)
         if (!strchr(*s, '='))
@@ -193,6 +181,8 @@ static int load(struct request *q, const char *file, struct loaded *ret) {
 static int check_host(const struct loaded *l) {
     struct err err = {0};
     int r = plan_check_host(l->plan, &err);
+    if (r == 0 && l->plan->launcher_note)
+        fprintf(stderr, "rankquake run: %s\n", l->plan->launcher_note);
     if (r == 0)
         return EXIT_PASS;
     fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
@@ -366,7 +356,6 @@ static int main_run(int argc, char **argv) {
         scenario_free(all[i].scenario);
     }
     arena_fini(&q->arena);
-    free(q->sets);
     free(all);
     free(q);
     return code;

@@ -248,6 +248,8 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     int r = file_make_dirs(run->dir, 0777, err);
     struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
     if (r == 0)
+        r = plan_find_launcher(plan, err);
+    if (r == 0)
         r = execute(run, &spec, stage_of(o), "control run, once: the job undisturbed", err);
     int code = r < 0 ? EXIT_BROKEN : control_outcome(run, plan, dir, cache, o, ret, err);
     outcome_fini(run);

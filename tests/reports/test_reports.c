@@ -149,7 +149,7 @@ static void test_words_of_the_command_are_quoted_for_the_shell(void **state) {
     struct told t;
     tell(&t, "worker-killed", edits, "terminal", (struct report_style){0});
     assert_says(&t, "rankquake run 'my runs/it'\\''s.yaml' --seed 1 --set job.max_restarts=0 --set "
-                    "'about=it is' --launcher 'srun {worker}'\n");
+                    "'about=it is'\n");
     forget(&t);
 }
 

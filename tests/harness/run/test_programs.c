@@ -42,7 +42,7 @@ static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state
     setenv("PET_NNODES", "9", 1);
     setenv("RANKQUAKE_EVENTS", "/nowhere", 1);
     setenv("KEPT", "yes", 1);
-    const char *const *env = programs_env(&a, &job, "/bin-of-ours", &places);
+    const char *const *env = programs_env(&a, &job, "/bin-of-ours", &places, NULL);
     assert_null(value_of(env, "RANK"));
     assert_null(value_of(env, "TORCHELASTIC_RESTART_COUNT"));
     assert_null(value_of(env, "PET_NNODES"));

@@ -1,0 +1,42 @@
+#include "agent/base/str.h"
+#include "harness/launch/launchers.h"
+#include "harness/launch/words.h"
+
+/* torchrun's times are whole seconds; a duration of the scenario is rounded up to them. What it
+ * does not know (rankrun's profile) it ignores. */
+static void put_conf(struct words *w, const struct job_spec *job) {
+    struct buf conf = {0};
+    for (size_t i = 0; i < job->rdzv_conf_n; i++) {
+        const struct pair *c = &job->rdzv_conf[i];
+        int64_t ns;
+        buf_printf(&conf, "%s%s=", i ? "," : "", c->key);
+        if (str_to_duration_ns(c->value, &ns, NULL) == 0)
+            buf_printf(&conf, "%lld", (long long)((ns + 999999999) / 1000000000));
+        else
+            buf_puts(&conf, c->value);
+    }
+    if (conf.len) {
+        words_add(w, "--rdzv_conf");
+        words_put(w, "%s", buf_str(&conf));
+    }
+    buf_fini(&conf);
+}
+
+static const char *const *agent_argv(struct arena *a, const struct launch *l) {
+    const struct plan *p = l->plan;
+    struct words w = {.arena = a};
+    words_add_all(&w, p->launcher ? p->launcher : p->scenario->job.launcher_argv);
+    words_put_job(&w, l);
+    put_conf(&w, &p->scenario->job);
+    words_add_all(&w, p->launcher_quirks);
+    words_add_all(&w, l->args);
+    words_put_worker(&w, l);
+    return w.v;
+}
+
+const struct launcher launcher_torchrun = {
+    .name = "torchrun",
+    .text = "PyTorch's, or whatever takes its options",
+    .agent_argv = agent_argv,
+    .agent_env = words_worker_env,
+};

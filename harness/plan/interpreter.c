@@ -1,0 +1,230 @@
+/* The launcher as this host has it, and the Python it runs on. */
+#include "harness/plan/interpreter.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/process.h"
+#include "harness/plan/rootfs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const int64_t ASK_WAIT_NS = 30000000000; /* a Python on a network disk takes its time */
+
+/* Does not import torch, which takes seconds: its version lies in a file. */
+static const char question[] =
+    "import re,sys\n"
+    "from importlib.util import find_spec\n"
+    "s=find_spec('torch'); v='-'\n"
+    "try: v=re.search(\"__version__[^'\\\"]*['\\\"]([^'\\\"]+)\","
+    "open(s.submodule_search_locations[0]+'/version.py').read()).group(1)\n"
+    "except Exception: v='?' if s else '-'\n"
+    "print('python %d.%d torch %s'%(sys.version_info[0],sys.version_info[1],v))\n";
+
+static const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static bool is_python(const char *word) {
+    return str_starts(base_name(word), "python") || str_starts(base_name(word), "pypy");
+}
+
+char *interpreter_find(struct plan *p, const char *name, const char *path) {
+    struct arena *a = &p->arena;
+    if (strchr(name, '/'))
+        return rootfs_look(p, name) == FOUND ? arena_strdup(a, name) : NULL;
+    for (char **dir = str_split(a, path, ':', NULL); *dir; dir++) {
+        char *file = arena_printf(a, "%s/%s", **dir ? *dir : ".", name);
+        if (rootfs_look(p, file) == FOUND)
+            return file;
+    }
+    return NULL;
+}
+
+/* "#!/venv/bin/python3 -s", "#!/usr/bin/env python3", and what pip writes where the path is too
+ * long for the kernel: "#!/bin/sh", then '''exec' "/long/python3" "$0" "$@". */
+const char *interpreter_of_head(struct arena *a, const char *head) {
+    if (!str_starts(head, "#!"))
+        return NULL;
+    size_t line = strcspn(head, "\n");
+    const char *exec = head[line] ? head + line + 1 : "";
+    if (str_starts(exec, "'''exec' ")) {
+        exec += strlen("'''exec' ");
+        exec += *exec == '"';
+        return arena_strndup(a, exec, strcspn(exec, "\" \n"));
+    }
+    char **words = str_split(a, arena_strndup(a, head + 2, line - 2), ' ', NULL);
+    while (*words && !is_python(*words))
+        words++;
+    return *words;
+}
+
+static const char *python_of_file(struct plan *p, const char *file) {
+    char head[4096];
+    int fd = rootfs_open(p, file, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : 0;
+    if (fd >= 0)
+        close(fd);
+    head[n > 0 ? n : 0] = '\0';
+    return interpreter_of_head(&p->arena, head);
+}
+
+/* ---- asking it ---- */
+
+static size_t read_answer(int fd, char *ret, size_t size) {
+    int64_t deadline = clock_monotonic_ns() + ASK_WAIT_NS;
+    size_t n = 0;
+    for (;;) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        int64_t left_ms = (deadline - clock_monotonic_ns()) / 1000000;
+        if (left_ms <= 0 || poll(&p, 1, (int)left_ms) <= 0)
+            break;
+        ssize_t got = read(fd, ret + n, size - 1 - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+    }
+    ret[n] = '\0';
+    return n;
+}
+
+static bool ask(const struct plan *p, const char *path, char *ret, size_t size) {
+    const char *const argv[] = {path, "-c", question, NULL};
+    int fds[2];
+    struct process child = PROCESS_NONE;
+    if (process_report_pipe(fds) < 0)
+        return false;
+    struct process_spawn s = {.argv = argv,
+                              .fds = (const int[]){-1, fds[1], -1},
+                              .death_signal = SIGKILL,
+                              .in_child = p->rootfs ? rootfs_enter : NULL,
+                              .in_child_arg = (void *)(uintptr_t)p->rootfs};
+    int r = process_spawn(&s, &child, NULL);
+    close(fds[1]);
+    *ret = '\0';
+    if (r == 0) {
+        read_answer(fds[0], ret, size);
+        process_signal(&child, SIGKILL);
+        process_reap(&child, ASK_WAIT_NS, NULL);
+        process_close(&child);
+    }
+    close(fds[0]);
+    return *ret;
+}
+
+void interpreter_ask(const struct plan *p, const char *path, struct python *ret) {
+    char answer[256], version[16], torch[48];
+    *ret = (struct python){.path = path};
+    if (!ask(p, path, answer, sizeof(answer)) ||
+        sscanf(answer, "python %15s torch %47s", version, torch) != 2)
+        return;
+    str_copy(ret->version, sizeof(ret->version), version);
+    if (!str_eq(torch, "-"))
+        str_copy(ret->torch, sizeof(ret->torch), torch);
+}
+
+/* ---- what follows from it ---- */
+
+static bool says(const char *const *args, const char *letter, const char *word) {
+    for (; args && *args; args++)
+        if (str_starts(*args, letter) || str_starts(*args, word))
+            return true;
+    return false;
+}
+
+/* Python 3.11 iterates flags otherwise than torch 1.x expects: its defaults, 0, and 3 end in an
+ * AttributeError, 1 and 2 work. */
+static void find_quirks(struct plan *p) {
+    const struct job_spec *job = &p->scenario->job;
+    int minor = 0;
+    if (!str_starts(p->python.torch, "1.") || sscanf(p->python.version, "3.%d", &minor) != 1 ||
+        minor < 11)
+        return;
+    const char **v = arena_array(&p->arena, const char *, 5);
+    size_t n = 0;
+    if (!says(job->launcher_args, "-r", "--redirects")) {
+        v[n++] = "--redirects";
+        v[n++] = "1";
+    }
+    if (!says(job->launcher_args, "-t", "--tee")) {
+        v[n++] = "--tee";
+        v[n++] = "1";
+    }
+    p->launcher_quirks = v;
+    if (n)
+        p->launcher_note = arena_printf(
+            &p->arena,
+            "torch %s does not parse its own defaults on Python %s, so torchrun is given %s %s%s%s",
+            p->python.torch, p->python.version, v[0], v[1], n > 2 ? " " : "",
+            n > 2 ? "--tee 1" : "");
+}
+
+static int lacks_torch(const struct plan *p, struct err *err) {
+    return err_say(err, -ENOENT,
+                   "launcher: %s (Python %s), which %s runs on, has no module torch; install "
+                   "it there (apt install python3-torch, or pip install torch), or name another "
+                   "launcher, for example --launcher '/usr/bin/python3 -m torch.distributed.run'",
+                   p->python.path, p->python.version, p->launcher[0]);
+}
+
+static const char *path_of_job(const struct job_spec *j) {
+    const char *path = getenv("PATH");
+    for (size_t i = 0; i < j->env_n; i++)
+        if (str_eq(j->env[i].key, "PATH"))
+            path = j->env[i].value;
+    return path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* torchrun is a small script around a module that may be there without it. */
+static int find_words(struct plan *p, const char *path, struct err *err) {
+    static const char *const module[] = {"python3", "-m", "torch.distributed.run", NULL};
+    const struct job_spec *j = &p->scenario->job;
+    p->launcher = j->launcher_argv;
+    if (interpreter_find(p, p->launcher[0], path))
+        return 0;
+    if (str_eq(p->launcher[0], "torchrun") && !p->launcher[1] &&
+        interpreter_find(p, "python3", path)) {
+        p->launcher = module;
+        return 0;
+    }
+    return err_say(err, -ENOENT,
+                   strchr(p->launcher[0], '/')
+                       ? "launcher: there is no program %s that could be executed%s%s"
+                       : "launcher: there is no program \"%s\" in PATH%s%s; install it, or name it "
+                         "by its path",
+                   p->launcher[0], p->rootfs ? " in the root file system of the nodes, " : "",
+                   p->rootfs ? p->rootfs : "");
+}
+
+static const char *find_python(struct plan *p, const char *path) {
+    for (const char *const *w = p->launcher; *w; w++)
+        if (is_python(*w))
+            return *w;
+    const char *file = interpreter_find(p, p->launcher[0], path);
+    return file ? python_of_file(p, file) : NULL;
+}
+
+int plan_find_launcher(struct plan *p, struct err *err) {
+    const struct job_spec *j = &p->scenario->job;
+    const char *path = path_of_job(j), *python;
+    if (p->launcher || !j->launcher_argv || str_eq(j->launcher_argv[0], "rankrun"))
+        return 0;
+    int r = find_words(p, path, err);
+    if (r < 0 || !str_eq(j->launcher, "torchrun"))
+        return r;
+    python = find_python(p, path);
+    if (!python)
+        return 0; /* no Python: whatever it is, it takes torchrun's options */
+    interpreter_ask(p, python, &p->python);
+    if (*p->python.version && !*p->python.torch)
+        return lacks_torch(p, err);
+    find_quirks(p);
+    return 0;
+}
