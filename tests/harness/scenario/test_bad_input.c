@@ -85,7 +85,7 @@ static const struct bad {
     {"an open quotation in a launcher", "job: {run: [a]}\nlauncher: sh -c \"a\n",
      "2:11: launcher: a quotation does not end\n"},
     {"a launcher's option that has a key", "job: {run: [a], launcher_args: [--nproc_per_node=2]}\n",
-     "1:32: launcher_args: --nproc_per_node=2 is said by job.workers_per_node\n"},
+     "1:33: launcher_args: --nproc_per_node=2 is said by job.workers_per_node\n"},
     {"a bare number as a duration", "job: {run: [a]}\nlimits: {total: 30}\n",
      "2:17: total: \"30\" is not a duration; write 250ms, 2s, 5m or 1h\n"},
     {"a duration of nothing", "job: {run: [a]}\nlimits: {total: 0s}\n",
