@@ -22,8 +22,12 @@
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
  *             job-end {why: ended|limit|interrupted|error, error?}
- *             lag {max_ns, window_ns}   the loop was late by up to max_ns in the window_ns before t
- *             health {left:[text..], complete}   after the last node is down; on the host
+ *             unwatched {node, pid?, why}   nobody reads what it prints
+ *             observed {lines, late_lines, cut_lines, skipped_bytes, patterns:[{event, pattern,
+ * own, matched, unread?, closest?}]}   what came of observe, at the end; late: of workers that had
+ * ended, cut: too long, own: not of the preset, unread: took no number lag {max_ns, window_ns} the
+ * loop was late by up to max_ns in the window_ns before t health {left:[text..], complete}   after
+ * the last node is down; on the host
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line
@@ -47,16 +51,20 @@
  *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that node)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
- *             why}]}   read when the last worker of `round` has ended (round 0: before the first)
+ *             why}], error?}   read when the last worker of `round` has ended (round 0: before the
+ *             first); error: job.checkpoint.complete gave no answer
  *
  *   probe     worker-start {node, pid, argv0, env:{NAME:value}}   worker-exec {node, pid}
  *             exec-failed {node, pid, error}
  *
  *   job       ready | first-collective | step {step, loss, samples, shards:[..]} |
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |
- *             done {model} | other: with node, pid, job_seq, lost
+ *             done {model} | other: with node, pid, job_seq, lost; from: "output" and neither of
+ *             the last two when it was read from what the worker printed
+ *             log {node, pid, from, id, line}   a line that id waited for
  *
  *   launcher  launcher {node, pid, what, round}
+ *             log {node, from, id, line}   likewise, of what the node's own program printed
  *
  * A record in memory is the parse of the line that was written, so a check sees live exactly what
  * it sees when the run is judged again. */

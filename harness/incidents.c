@@ -198,12 +198,17 @@ static bool alone(const struct incident *i) {
     return true;
 }
 
+static int64_t stamp_of(const struct worker *w, size_t offset) {
+    int64_t one;
+    memcpy(&one, (const char *)w + offset, sizeof(one));
+    return one;
+}
+
 /* The latest of one stamp over all workers of a round; 0 when one of them lacks it. */
 static int64_t latest(const struct round *r, size_t stamp_offset) {
     int64_t last = 0;
     for (size_t i = 0; i < r->n; i++) {
-        int64_t one;
-        memcpy(&one, (const char *)r->workers[i] + stamp_offset, sizeof(one));
+        int64_t one = stamp_of(r->workers[i], stamp_offset);
         if (!one)
             return 0;
         last = one > last ? one : last;
@@ -211,7 +216,24 @@ static int64_t latest(const struct round *r, size_t stamp_offset) {
     return last;
 }
 
-#define LATEST(round, field) latest((round), offsetof(struct worker, field))
+/* The same of what the job tells. Where it is read from the job's output, often one worker prints
+ * for all: of ranks that never do nothing is waited for. */
+static int64_t latest_told(const struct rounds *rs, const struct round *r, size_t offset) {
+    int64_t last = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        int64_t one = stamp_of(r->workers[i], offset);
+        bool ever = !rs->printed;
+        for (size_t k = 0; k < rs->workers_n && !one && !ever; k++)
+            ever = rs->workers[k]->rank == r->workers[i]->rank && stamp_of(rs->workers[k], offset);
+        if (!one && ever)
+            return 0;
+        last = one > last ? one : last;
+    }
+    return last;
+}
+
+#define TOLD(rs, round, field) latest_told((rs), (round), offsetof(struct worker, field))
+#define LATEST(round, field)   latest((round), offsetof(struct worker, field))
 
 static bool sends_steps(const struct rounds *rs) {
     for (size_t i = 0; i < rs->workers_n; i++)
@@ -228,7 +250,7 @@ static const struct round *next_round(const struct rounds *rs, int number) {
             continue;
         if (!next)
             next = rs->v[i];
-        if (LATEST(rs->v[i], first_step_ns))
+        if (TOLD(rs, rs->v[i], first_step_ns))
             return rs->v[i];
     }
     return next;
@@ -254,9 +276,9 @@ static void measure(struct incident *i, const struct rounds *rs) {
     if (i->next) {
         stamps[3] = i->next->first_start_ns;
         stamps[4] = i->next->last_start_ns;
-        stamps[5] = LATEST(i->next, ready_ns);
-        stamps[6] = LATEST(i->next, resume_ns);
-        stamps[7] = LATEST(i->next, first_step_ns);
+        stamps[5] = TOLD(rs, i->next, ready_ns);
+        stamps[6] = TOLD(rs, i->next, resume_ns);
+        stamps[7] = TOLD(rs, i->next, first_step_ns);
         i->recover_ns = since(i->t0_ns, sends_steps(rs) ? stamps[7] : stamps[4]);
     }
     for (int p = 0; p < PHASE_INIT; p++)

@@ -47,6 +47,7 @@ static struct worker *worker_new(struct rounds *rs, const struct record *r) {
         .start_ns = r->t_ns,
         .start_seq = r->seq,
         .resume_step = -1,
+        .first_step = -1,
         .last_step = -1,
         .model = "",
     };
@@ -148,8 +149,10 @@ static void hear(struct worker *w, const struct record *r) {
         w->lost_events = lost;
     if (record_is(r, "step")) {
         int64_t step = record_i64(r, "step", -1);
-        if (!w->first_step_ns)
+        if (!w->first_step_ns) {
             w->first_step_ns = r->t_ns;
+            w->first_step = step;
+        }
         w->last_step_ns = r->t_ns;
         if (step > w->last_step)
             w->last_step = step;
@@ -179,6 +182,7 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
     struct worker *w = rounds_worker(rs, r->pid);
     if (!w)
         return;
+    rs->printed |= r->source == SOURCE_JOB && *record_text(r, "from");
     if (r->source == SOURCE_JOB)
         hear(w, r);
     else if (r->source == SOURCE_KERNEL && record_is(r, "worker-exit"))

@@ -22,9 +22,9 @@ struct worker {
     bool exit_known; /* code or signal is known */
     int exit_code, exit_signal;
     int64_t ready_ns, resume_ns, first_step_ns, last_step_ns, done_ns;
-    int64_t resume_step; /* -1: none seen */
-    int64_t last_step;   /* -1: none */
-    const char *model;   /* of its done event, "" */
+    int64_t resume_step;           /* -1: none seen */
+    int64_t first_step, last_step; /* the first that it told, the highest; -1: none */
+    const char *model;             /* of its done event, "" */
     int64_t lost_events;
     int64_t start_seq, exit_seq; /* records that prove it */
 };
@@ -39,6 +39,8 @@ struct round {
 
 struct rounds {
     struct arena arena;
+    bool
+        printed; /* something the job said was read from its output: not every worker need say it */
     bool strict; /* the restart count is part of a round's identity */
     struct round **v;
     size_t n, cap;

@@ -193,6 +193,13 @@ const struct finding *verdict_first(const struct verdict *v) {
     return NULL;
 }
 
+const struct finding *verdict_find(const struct verdict *v, const char *check) {
+    for (size_t i = 0; i < v->n; i++)
+        if (str_eq(v->v[i].check, check))
+            return &v->v[i];
+    return NULL;
+}
+
 /* ---- verdict.json ---- */
 
 static void put_text(struct json_writer *w, const char *key, const char *text) {

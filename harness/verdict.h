@@ -60,6 +60,9 @@ const char *finding_status_name(enum finding_status s); /* "pass" ... */
  * that was interrupted only a broken invariant is worth showing. */
 const struct finding *verdict_first(const struct verdict *v);
 
+/* What that check found, or NULL. */
+const struct finding *verdict_find(const struct verdict *v, const char *check);
+
 /* Runs every check of the table over the trial. */
 void verdict_judge(struct verdict *v, const struct trial *t);
 /* verdict.json. It is never read back: the verdict of a recorded run is judged again. */

@@ -21,6 +21,7 @@
     X(lost_work)                                                                                   \
     X(master)                                                                                      \
     X(model)                                                                                       \
+    X(observed)                                                                                    \
     X(one_device)                                                                                  \
     X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \

@@ -42,6 +42,8 @@ struct observer {
     int page_fd;                 /* read-only */
     dev_t probe_dev;
     ino_t probe_ino;
+    void (*on_end)(void *arg, pid_t pid);
+    void *on_end_arg;
 };
 
 /* ---- the page ---- */
@@ -139,8 +141,8 @@ static int peer_pidfd(int fd, pid_t pid) {
 
 /* ---- messages ---- */
 
-static const char *const own_fields[] = {"v", "seq",    "lost", "kind", "armed",
-                                         "t", "source", "node", "pid",  NULL};
+static const char *const own_fields[] = {"v",      "seq",  "lost", "kind", "armed", "t",
+                                         "source", "node", "pid",  "from", NULL};
 
 static bool is_own(const char *key) {
     for (const char *const *p = own_fields; *p; p++)
@@ -282,6 +284,13 @@ static void on_worker_ended(void *arg, pid_t pid) {
         while (c->worker == pid && read_one(c))
             ;
     }
+    if (o->on_end)
+        o->on_end(o->on_end_arg, pid);
+}
+
+void observer_on_end(struct observer *o, void (*fn)(void *arg, pid_t pid), void *arg) {
+    o->on_end = fn;
+    o->on_end_arg = arg;
 }
 
 struct observer *observer_new(struct loop *l, struct recorder *rec, const char *probe,

@@ -50,6 +50,9 @@ uint32_t observer_kind(const char *name);
 /* Which events make their sender wait: a bit per kind, and for steps the first one. */
 void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step);
 
+/* fn is called when a worker has ended and what it had sent is recorded, before its end is. */
+void observer_on_end(struct observer *o, void (*fn)(void *arg, pid_t pid), void *arg);
+
 /* The pidfd of a worker that lives, -1 otherwise; it stays the observer's. */
 int observer_worker_pidfd(const struct observer *o, pid_t pid);
 /* How the exit status of a worker is seen on this host, see pidfds_way. */

@@ -33,7 +33,11 @@ void trigger_describe(const struct action *a, struct buf *out) {
     else if (t->phase)
         buf_printf(out, t->nth > 1 ? "%swhen %s comes to %s, number %d" : "%swhen %s comes to %s",
                    sep, who, t->phase, t->nth);
-    if (t->has_step || t->has_event || t->phase)
+    else if (t->log && t->nth > 1)
+        buf_printf(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
+    else if (t->log)
+        buf_printf(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
+    if (t->has_step || t->has_event || t->phase || t->log)
         sep = ", ";
     if (t->has_time) {
         buf_puts(out, sep);
@@ -86,6 +90,14 @@ static void put_topology(const struct plan *p, struct buf *out) {
     put_devices(p, out);
 }
 
+static void put_observed(const struct scenario *s, struct buf *out) {
+    if (s->observe.n)
+        buf_printf(out, "\n  read from the output of workers, in logs/NODE/rank-R.log%s%s:",
+                   s->observe.preset ? ", as of " : "", s->observe.preset ? s->observe.preset : "");
+    for (size_t i = 0; i < s->observe.n; i++)
+        buf_printf(out, "\n    %-17s /%s/", s->observe.v[i].kind, s->observe.v[i].pattern);
+}
+
 static void put_job(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
     buf_puts(out, "\njob\n ");
@@ -105,6 +117,7 @@ static void put_job(const struct plan *p, struct buf *out) {
     buf_putc(out, ' ');
     for (size_t i = 0; i < j->run_n; i++)
         buf_printf(out, " %s", j->run[i]);
+    put_observed(p->scenario, out);
     buf_puts(out, "\n  first once without the timeline (control run), unless that is in the cache"
                   "\n");
 }

@@ -201,6 +201,9 @@ static void put_control(struct buf *out, const struct control *c) {
 void control_take(const struct history *h, const struct rounds *rs, struct control *ret) {
     const struct round *last = rounds_last_complete(rs);
     const struct worker *w = last ? round_rank(last, 0) : NULL;
+    for (size_t i = 0; w && !*w->model && i < last->n; i++) /* another may print for all */
+        if (*last->workers[i]->model)
+            w = last->workers[i];
     *ret = (struct control){.step_ns = w ? median_step_ns(h, w->pid) : 0};
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))

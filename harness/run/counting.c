@@ -9,7 +9,8 @@ void engine_count(struct engine *e) {
 }
 
 void counting_go_on(struct engine *e) {
-    if (e->phase != ENGINE_ENDING || e->counting_n || e->last_count)
+    if (e->phase != ENGINE_ENDING || e->counting_n || e->last_count ||
+        directory_is_listed(e->directory))
         return;
     e->last_count = true;
     engine_count(e);

@@ -8,11 +8,13 @@
 #include "harness/observe/checkpoints.h"
 #include "harness/observe/devices.h"
 #include "harness/observe/observe.h"
+#include "harness/observe/output.h"
 #include "harness/run/run.h"
 
 struct timeline;
 struct limits_watch;
 struct stores_watch;
+struct directory;
 
 enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
 
@@ -23,9 +25,10 @@ struct engine {
     struct recorder rec;
     struct cluster *cluster;
     struct observer *observer;
-    struct checkpoints *checkpoints; /* NULL: the job's directory is not known */
-    struct devices *devices;         /* NULL: no node has any */
-    int look_begun, look_running;    /* the newest rounds whose devices were looked at */
+    struct devices *devices;      /* NULL: no node has any */
+    int look_begun, look_running; /* the newest rounds whose devices were looked at */
+    struct output *output;        /* NULL: nobody reads what is printed */
+    struct directory *directory;  /* of the job's checkpoints; NULL: not known */
     struct timeline *timeline;
     struct limits_watch *limits;
     struct rand rand;
@@ -74,6 +77,20 @@ void stores_ended(struct stores_watch *s, const struct node *n);
 /* opening.c: the first lines of a history: what is run, by what, on what. */
 void opening_record(struct engine *e);
 
+/* directory.c: what lies in the job's directory of checkpoints, as evidence. */
+struct directory *directory_new(struct engine *e); /* NULL: it is not known, or not one */
+struct directory *directory_free(struct directory *d);
+void directory_read(struct engine *e, int round); /* round has ended; 0: none has begun */
+void directory_seen(struct engine *e, const struct record *r, struct client *from);
+bool directory_is_listed(const struct directory *d); /* a command is still listing it */
+
+/* outputs.c: what is printed, where the scenario wants to know. */
+int outputs_open(struct engine *e, struct err *err);
+/* The folder for the files of a node's workers; NULL: they write where their agent does. */
+const char *outputs_dir(struct engine *e, const struct node *n);
+void outputs_program(struct engine *e, const struct node *n, const char *log);
+void outputs_seen(struct engine *e, const struct record *r);
+
 /* master.c: once a group has formed, what its nodes have at MASTER_PORT is noted. */
 void master_seen(struct engine *e, const struct record *r);
 void master_found(struct engine *e, const struct node *n, uint16_t port, int round,
@@ -97,7 +114,10 @@ void counting_counted(void *arg);
 struct timeline *timeline_new(struct engine *e);
 struct timeline *timeline_free(struct timeline *t);
 void timeline_start(struct timeline *t); /* the job's agents are about to start */
+void timeline_arm(struct timeline *t);   /* anew: who has to wait at what */
 void timeline_seen(struct timeline *t, const struct record *r, struct client *from);
+/* A line that a worker has printed, or (pid 0) the program of a node. */
+void timeline_heard(struct timeline *t, const char *node, pid_t pid, const char *line);
 void timeline_steady(struct timeline *t);
 void timeline_answer(struct timeline *t, uint64_t token, const char *error);
 bool timeline_may_start_node(const struct timeline *t); /* a node-start may still come */

@@ -17,6 +17,16 @@ static struct json_writer *record_act(struct act *a, enum source s, const char *
     return w;
 }
 
+/* Nobody was held at the step that was asked for: how far the job had come. */
+static int64_t steps_done(const struct act *a) {
+    const struct rounds *rs = a->owner->engine->rec.rounds;
+    int64_t most = -1;
+    for (size_t i = 0; rs->n && i < rs->v[rs->n - 1]->n; i++)
+        if (rs->v[rs->n - 1]->workers[i]->last_step > most)
+            most = rs->v[rs->n - 1]->workers[i]->last_step;
+    return most;
+}
+
 static void record_fired(struct act *a) {
     const struct trigger *when = &a->action->when;
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-fired");
@@ -29,6 +39,8 @@ static void record_fired(struct act *a) {
         json_put_i64(w, "step", when->step);
     json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - when->plus_ns);
     json_put_bool(w, "held", when->hold && (when->has_step || when->has_event));
+    if (when->has_step && !when->hold)
+        json_put_i64(w, "done", steps_done(a));
     engine_recorded(a->owner->engine);
 }
 

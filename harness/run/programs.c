@@ -56,6 +56,7 @@ static bool is_passed_on(const char *entry) {
                                           "TORCHELASTIC_",
                                           "PET_",
                                           "RANKQUAKE_EVENTS=",
+                                          "RANKQUAKE_OUTPUT=",
                                           "PATH=",
                                           NULL};
     for (const char *const *d = dropped; *d; d++)
@@ -71,7 +72,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 4);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 5);
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e))
             env[n++] = *e;
@@ -79,6 +80,8 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
     env[n++] = "RANKQUAKE_EVENTS=" CLUSTER_EVENTS_PATH;
     env[n++] = "PYTHONUNBUFFERED=1";
+    if (p->output)
+        env[n++] = arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output);
     for (size_t i = 0; i < job->env_n; i++)
         env[n++] =
             arena_printf(a, "%s=%s", job->env[i].key, placeholders_fill(a, job->env[i].value, p));

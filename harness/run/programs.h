@@ -6,6 +6,7 @@
 
 struct places { /* what the placeholders stand for on one node */
     const char *shared, *disk, *out, *seed, *node;
+    const char *output; /* where rankprobe makes files for what workers print; NULL: nowhere */
 };
 
 /* Text with {shared} {disk} {tmp} {out} {seed} {node} filled in; other braces stay as they are. */

@@ -2,11 +2,15 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "harness/scenario/pattern.h"
+
+#include <string.h>
 
 /* ---- arming: which senders have to wait ---- */
 
-static void arm(struct timeline *t) {
-    uint32_t kinds = 0;
+void timeline_arm(struct timeline *t) {
+    bool listed = directory_is_listed(t->engine->directory);
+    uint32_t kinds = listed ? observer_kind("worker-start") : 0;
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < t->n; i++) {
         const struct act *a = &t->acts[i];
@@ -29,7 +33,7 @@ static void arm(struct timeline *t) {
 
 static void set_state(struct act *a, enum act_state s) {
     a->state = s;
-    arm(a->owner);
+    timeline_arm(a->owner);
 }
 
 void act_fail(struct act *a, const char *why) {
@@ -45,7 +49,7 @@ void act_fail(struct act *a, const char *why) {
 static bool all_met(const struct act *a) {
     const struct trigger *w = &a->action->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
-           (!w->phase || a->phase_met) && (!w->has_time || a->time_met);
+           (!w->phase || a->phase_met) && (!w->log || a->log_met) && (!w->has_time || a->time_met);
 }
 
 static void conclude(struct act *a, int64_t now) {
@@ -84,7 +88,7 @@ static void set_time(struct act *a) {
 static void begin_looking(struct act *a) {
     const struct trigger *w = &a->action->when;
     int64_t now = clock_monotonic_ns();
-    a->step_met = a->event_met = a->phase_met = a->time_met = false;
+    a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
     a->events = 0;
     set_state(a, ACT_LOOKING);
     loop_timer_at(
@@ -111,13 +115,18 @@ static const struct fault *listening_fault(const struct act *a) {
     return a->plan->fault;
 }
 
+/* A step read from the output may be told late, or among others not at all. */
+static bool tells_step(const struct record *r, int64_t wanted) {
+    int64_t step = json_get_i64(r->fields, "step", -1);
+    return *record_text(r, "from") ? step >= wanted : step == wanted;
+}
+
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
 static void hear(struct act *a, const struct record *r, struct client *from) {
     const struct trigger *w = &a->action->when;
     struct engine *e = a->owner->engine;
     const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
-    bool step = w->has_step && !a->step_met && record_is(r, "step") &&
-                json_get_i64(r->fields, "step", -1) == w->step;
+    bool step = w->has_step && !a->step_met && record_is(r, "step") && tells_step(r, w->step);
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
     bool phase = w->phase && !a->phase_met && act_reaches_phase(a, r);
     if (!phase &&
@@ -126,9 +135,9 @@ static void hear(struct act *a, const struct record *r, struct client *from) {
     a->step_met |= step;
     a->event_met |= event && ++a->events == w->nth;
     a->phase_met |= phase && ++a->events == w->nth;
-    if ((!step && !a->event_met && !a->phase_met) || !from)
+    if (!step && !a->event_met && !a->phase_met)
         return;
-    if (w->hold && client_is_held(from))
+    if (w->hold && from && client_is_held(from))
         client_keep(from, a->tag);
     conclude(a, r->t_ns);
 }
@@ -145,6 +154,60 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
         open_gates(t);
+}
+
+/* Whether what this act is aimed at may have printed it. */
+static bool listens_to_line(const struct act *a, const char *node, pid_t pid) {
+    const struct target_spec *on = &a->action->on;
+    struct engine *e = a->owner->engine;
+    if (pid)
+        return targets_listens_to(e, on, listening_fault(a), rounds_worker(e->rec.rounds, pid));
+    bool store = plan_find_node(e->plan, node) && plan_find_node(e->plan, node)->is_store;
+    return store ? on->what == TARGET_STORES
+                 : on->what != TARGET_WORKERS && targets_listens_to_agent(e, on, node);
+}
+
+static void record_line(struct act *a, const char *node, pid_t pid, const char *line) {
+    enum { LINE_SHOWN = 300 };
+    struct engine *e = a->owner->engine;
+    struct json_writer *w = engine_record(e, pid ? SOURCE_JOB : SOURCE_LAUNCHER, "log");
+    json_put_string(w, "node", node);
+    if (pid)
+        json_put_i64(w, "pid", pid);
+    json_put_string(w, "from", "output");
+    json_put_string(w, "id", a->action->id);
+    json_put_stringn(w, "line", line, strnlen(line, LINE_SHOWN));
+    engine_recorded(e);
+}
+
+static void note_closest(struct act *a, const char *line) {
+    enum { LINES_MAX = 20000 }; /* who prints more has been seen enough */
+    size_t near = a->lines++ < LINES_MAX ? pattern_nearness(a->log, line) : 0;
+    if (near <= a->nearness)
+        return;
+    a->nearness = near;
+    snprintf(a->closest, sizeof(a->closest), "%s", line);
+}
+
+static void hear_line(struct act *a, const char *node, pid_t pid, const char *line) {
+    bool matches = pattern_match(a->log, line, NULL);
+    if ((!matches && a->events) || !listens_to_line(a, node, pid))
+        return;
+    if (!matches) {
+        note_closest(a, line);
+        return;
+    }
+    a->log_met = ++a->events == a->action->when.nth;
+    if (!a->log_met)
+        return;
+    record_line(a, node, pid, line);
+    conclude(a, clock_monotonic_ns());
+}
+
+void timeline_heard(struct timeline *t, const char *node, pid_t pid, const char *line) {
+    for (size_t i = 0; i < t->n; i++)
+        if (t->acts[i].state == ACT_LOOKING && t->acts[i].log && !t->acts[i].log_met)
+            hear_line(&t->acts[i], node, pid, line);
 }
 
 /* ---- timers ---- */
@@ -187,6 +250,8 @@ struct timeline *timeline_new(struct engine *e) {
         a->plus = loop_timer(e->loop, on_plus, a);
         a->within = loop_timer(e->loop, on_within, a);
         a->until = loop_timer(e->loop, on_until, a);
+        if (a->action->when.log) /* the loader has refused all that are wrong */
+            a->log = pattern_new(a->action->when.log, NULL);
     }
     return t;
 }
@@ -198,6 +263,7 @@ struct timeline *timeline_free(struct timeline *t) {
         loop_source_free(a->plus);
         loop_source_free(a->within);
         loop_source_free(a->until);
+        pattern_free(a->log);
         act_let_go(a);
     }
     return NULL;
@@ -231,6 +297,17 @@ static int64_t last_step(const struct rounds *rs) {
     return last;
 }
 
+static const char *why_no_line(const struct act *a) {
+    struct arena *m = &a->owner->engine->arena;
+    if (a->events)
+        return arena_printf(m, "only %d of %d lines came that match /%.60s/", a->events,
+                            a->action->when.nth, a->action->when.log);
+    if (!a->lines)
+        return "the target printed nothing while the line was waited for";
+    return arena_printf(m, "none of %zu lines matched /%.60s/%s%s", a->lines, a->action->when.log,
+                        *a->closest ? "; the closest: " : ", and none is like it", a->closest);
+}
+
 static const char *why_not(const struct act *a) {
     const struct trigger *w = &a->action->when;
     struct engine *e = a->owner->engine;
@@ -239,6 +316,10 @@ static const char *why_not(const struct act *a) {
                                                  : "the run was stopped before its time came";
     if (a->state == ACT_WAITING)
         return "what it waited for did not come";
+    if (w->log)
+        return why_no_line(a);
+    if (w->has_step && !e->steps_seen && scenario_observes(e->plan->scenario, "step"))
+        return "no line of the job's output told a step (observe.step)";
     if (w->has_step && !e->steps_seen)
         return "the job reported no steps: a trigger on a step needs a job that tells them "
                "(scenarios/jobs/rankquake.h or rankquake.py); else use time:";

@@ -19,8 +19,11 @@ struct act {
     const struct action *action;
     int tag; /* of the senders it holds */
     enum act_state state;
-    bool step_met, event_met, phase_met, time_met;
-    int events;           /* of its kind, or of its phase, since it began looking */
+    bool step_met, event_met, phase_met, time_met, log_met;
+    struct pattern *log;    /* NULL: it waits for no line */
+    size_t lines, nearness; /* heard of its target; of the closest that did not match */
+    char closest[120];
+    int events;           /* of its kind, its phase or its lines, since it began looking */
     int fired, in_force;  /* how often */
     int round_base;       /* rounds there were when times: each-round last fired */
     int64_t condition_ns; /* when the last condition came true */

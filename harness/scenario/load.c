@@ -73,6 +73,11 @@ static void read_job(struct reader *r, const struct key *k, const struct yaml *n
     reader_section(r, &section_job, n, &((struct scenario *)out)->job);
 }
 
+static void read_observe(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)k;
+    reader_section(r, &section_observe, n, &((struct scenario *)out)->observe);
+}
+
 static void read_expect(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     (void)k;
     ((struct scenario *)out)->expect.place = n->place;
@@ -113,13 +118,15 @@ const struct section section_top = {
          "launcher: python3 -m torch.distributed.run", read_launcher},
         {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}", read_job,
          .required = true},
+        {"observe", "a map", NULL,
+         "What to read from the output of a job that sends no events; `rankquake explain observe`.",
+         "observe: {step: 'step ([0-9]+)'}", read_observe},
         {"timeline", "a list of faults", NULL, "What is broken, and when.",
          "timeline: [{when: {time: 20s}, fault: worker-kill, on: random of workers}]",
          load_timeline},
         {"expect", "a map", "", "What must come of it.", "expect: {outcome: succeeded}",
          read_expect},
         {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits},
-        {"observe", "a map", NULL, "What to read from a job's output.", NULL},
         {"probe", "a map", NULL, "What to try from outside while the job runs.", NULL},
         {"sweep", "a map", NULL, "Values to run the scenario with, one after the other.", NULL},
         {0},

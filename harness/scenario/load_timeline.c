@@ -23,6 +23,20 @@ static void read_id(struct reader *r, const struct key *k, const struct yaml *n,
     a->id = n->text;
 }
 
+/* By the time a line is read, the job has gone on. */
+static void never_hold_output(struct reader *r, const struct yaml *n, struct trigger *t) {
+    const char *kind = t->has_step ? "step" : t->has_event ? t->event : t->phase;
+    const struct yaml *hold = yaml_get(n, "hold");
+    if (!t->hold || !kind || !scenario_observes(r->s, kind))
+        return;
+    if (hold)
+        diagnostics_add(r->d, hold->place,
+                        "hold: %s is read from the job's output (observe), where nothing can be "
+                        "held; leave hold out, or let the job send events",
+                        kind);
+    t->hold = false;
+}
+
 static void read_when(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     (void)k;
     struct trigger *t = &((struct action *)out)->when;
@@ -34,12 +48,19 @@ static void read_when(struct reader *r, const struct key *k, const struct yaml *
     if (r->d->errors > before)
         return;
     int senders = t->has_step + t->has_event + (t->phase != NULL);
-    if (!senders && !t->has_round && !t->has_time && !t->after_id)
+    if (!senders && !t->has_round && !t->has_time && !t->after_id && !t->log)
         diagnostics_add(
             r->d, n->place,
-            "when names nothing to wait for; give step, round, phase, time, event or after");
-    else if (yaml_get(n, "nth") && !t->has_event && !t->phase)
+            "when names nothing to wait for; give step, round, phase, time, event, log or after");
+    else if (yaml_get(n, "nth") && !t->has_event && !t->phase && !t->log)
         diagnostics_add(r->d, yaml_get(n, "nth")->place, "nth needs an event to count");
+    else if (t->log && senders)
+        diagnostics_add(r->d, n->place,
+                        "when has a line of the log and %s; give one, and the other a line of its "
+                        "own with after",
+                        t->has_step    ? "a step"
+                        : t->has_event ? "an event"
+                                       : "a phase");
     else if (senders > 1)
         diagnostics_add(r->d, n->place, "when has %s; only one of them can be held, so give one",
                         !t->phase       ? "a step and an event"
@@ -49,6 +70,8 @@ static void read_when(struct reader *r, const struct key *k, const struct yaml *
         diagnostics_add(r->d, yaml_get(n, "hold")->place,
                         "hold needs a step, an event or a phase: nothing else has a sender to "
                         "stop");
+    else
+        never_hold_output(r, n, t);
 }
 
 static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {

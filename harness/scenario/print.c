@@ -77,6 +77,20 @@ static void put_job(struct buf *b, const struct job_spec *j) {
     }
 }
 
+static void put_observe(struct buf *b, const struct observe_spec *o) {
+    if (!o->n)
+        return;
+    buf_puts(b, "observe:\n");
+    put_field(b, "  preset", o->preset);
+    for (size_t i = 0; i < o->n; i++) {
+        if (!o->v[i].own)
+            continue;
+        buf_printf(b, "  %s: ", o->v[i].kind);
+        put_text(b, o->v[i].pattern);
+        buf_putc(b, '\n');
+    }
+}
+
 static void put_when(struct buf *b, const struct trigger *t) {
     buf_puts(b, "    when: {");
     if (t->has_step)
@@ -87,6 +101,14 @@ static void put_when(struct buf *b, const struct trigger *t) {
         buf_printf(b, "event: %s, nth: %d, ", t->event, t->nth);
     if (t->phase)
         buf_printf(b, "phase: %s, nth: %d, ", t->phase, t->nth);
+    if (t->log) {
+        struct buf text = {0};
+        buf_printf(&text, "/%s/", t->log);
+        buf_puts(b, "log: ");
+        put_text(b, buf_str(&text));
+        buf_printf(b, ", nth: %d, ", t->nth);
+        buf_fini(&text);
+    }
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
     const struct {
@@ -211,6 +233,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     buf_puts(out, "}\n");
     put_launcher(out, &s->job);
     put_job(out, &s->job);
+    put_observe(out, &s->observe);
     if (s->timeline_n)
         buf_puts(out, "timeline:\n");
     for (size_t i = 0; i < s->timeline_n; i++)

@@ -71,13 +71,28 @@ struct trigger {
     int64_t plus_ns;   /* after the condition */
     int64_t within_ns; /* 0: limits.total */
     const char *event; /* kind of a job's event */
-    int nth;           /* of that kind, from 1 */
+    int nth;           /* of that kind, or of such lines, from 1 */
     int after;         /* index of an earlier action that must be in force, -1: none */
     const char *after_id;
     const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
-    const char *log;   /* extended regular expression on the target's output */
-    bool hold;         /* stop the sender until the fault is in force; default: step and event */
+    const char *log;   /* a pattern on the target's output */
+    bool hold;         /* stop the sender until the fault is in force; default: step and event,
+                          unless they are read from its output */
     struct place place;
+};
+
+/* What is read from a job's output: where a line tells an event of that kind. */
+struct observed {
+    const char *kind;    /* "step", "loss", "checkpoint-commit" ... */
+    const char *pattern; /* see pattern.h; the first group is the value */
+    bool own;            /* of the file, not of the preset */
+    struct place place;
+};
+
+struct observe_spec {
+    const char *preset; /* NULL: none */
+    const struct observed *v;
+    size_t n;
 };
 
 enum target_what { TARGET_NODES, TARGET_AGENTS, TARGET_WORKERS, TARGET_STORES };
@@ -148,6 +163,7 @@ struct scenario {
     bool has_semantics;
     struct cluster_spec cluster;
     struct job_spec job;
+    struct observe_spec observe;
     const struct action *timeline;
     size_t timeline_n;
     struct expect expect;
@@ -196,6 +212,20 @@ struct suite *suite_free(struct suite *u); /* NULL is allowed; returns NULL */
 
 /* Nodes that are on at some time: those of the start, and all when one can be switched on. */
 int scenario_nodes_ever_on(const struct scenario *s);
+
+/* What is read from the job's output about that kind of event, or NULL. */
+const struct observed *scenario_observes(const struct scenario *s, const char *kind);
+/* Whether workers write into files of their own, because somebody reads their output. */
+bool scenario_reads_output(const struct scenario *s);
+
+/* A shape of output that a tool gives to every job that uses it. */
+struct preset {
+    const char *name;
+    const char *summary; /* of which tool, and which of its versions was looked at */
+    const struct observed *v;
+    size_t n;
+};
+extern const struct preset presets[]; /* in alphabetical order, ended by {0} */
 
 /* The resolved scenario as YAML that loads again to the same. */
 void scenario_print(const struct scenario *s, struct buf *out);

@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "harness/scenario/pattern.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
@@ -76,6 +77,25 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
                     n->text, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
 }
 
+/* /what stands between slashes/ */
+static void read_log(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct trigger *t = out;
+    struct err err = {0};
+    if (!reader_is_scalar(r, k, n))
+        return;
+    size_t len = strlen(n->text);
+    if (len < 3 || n->text[0] != '/' || n->text[len - 1] != '/') {
+        diagnostics_add(r->d, n->place, "log must be %s between slashes, such as %s, not \"%s\"",
+                        k->type, "'/loss is nan/'", n->text);
+        return;
+    }
+    t->log = arena_strndup(r->arena, n->text + 1, len - 2);
+    struct pattern *p = pattern_new(t->log, &err);
+    if (!p)
+        diagnostics_add(r->d, n->place, "log: %s", err.msg);
+    pattern_free(p);
+}
+
 #define AT(member) .offset = offsetof(struct trigger, member)
 enum { STEPS_MAX = 1000000000, ROUNDS_MAX = 1000000 };
 
@@ -96,7 +116,8 @@ const struct section section_when = {
          "checkpoint-begin, checkpoint-write, checkpoint-commit, resume, exit-barrier, done or "
          "other.",
          "when: {event: checkpoint-write, nth: 2}", read_event},
-        {"nth", "a whole number", "1", "Which of the events, or of those that come to the phase.",
+        {"nth", "a whole number", "1",
+         "Which of the events, of the lines, or of those that come to the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
         {"after", "the id of a line above", NULL, "Starts looking once that fault is in force.",
@@ -108,7 +129,7 @@ const struct section section_when = {
          reader_duration, AT(within_ns), .min = 1},
         {"hold", "true or false", "(true for step, event and phase)",
          "Stops the thread that sent the event until the fault is in force, so that the target has "
-         "done exactly that much.",
+         "done exactly that much. What is read from the job's output (observe) is never held.",
          "hold: false", reader_bool, AT(hold)},
         {"phase", "a place in a round", NULL,
          "The target is there: join, last-call, ack (an agent says so), start (a worker is about "
@@ -116,7 +137,11 @@ const struct section section_when = {
          "be executed), first-collective or exit-barrier. With round: r, in that round; the first "
          "four lie before its first worker.",
          "when: {round: 2, phase: ack}", read_phase},
-        {"log", "/a regular expression/", NULL, "A line of the target's output.", NULL},
+        {"log", "a regular expression", NULL,
+         "The nth line that the target has written: a worker, an agent, or what runs on a node, on "
+         "standard output or standard error. It is read some milliseconds later, so nothing can be "
+         "held there.",
+         "when: {log: '/saving checkpoint/', nth: 2}", read_log},
         {0},
     },
 };

@@ -76,7 +76,7 @@ static bool explain_check(const char *name) {
     static const char *const kinds[] = {
         [CLASS_INVARIANT] = "always judged",
         [CLASS_EXPECT] = "judged when the scenario asks for it",
-        [CLASS_FAULTS] = "did the faults take effect",
+        [CLASS_FAULTS] = "does the run show anything",
         [CLASS_HARNESS] = "is the harness healthy",
         [CLASS_CLEANUP] = "has the harness left something behind",
     };

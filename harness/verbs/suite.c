@@ -207,6 +207,20 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
     print_logs(p, run->dir);
 }
 
+/* What is read from the job's output is not there: a disturbed run would show no more, so it is not
+ * made. */
+static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const char *dir,
+                         const struct suite_options *o, struct err *err) {
+    const struct finding *f = verdict_find(&run->verdict, "observed");
+    if (!f || f->status == FINDING_PASS || f->status == FINDING_SKIP)
+        return false;
+    err_say(err, -EINVAL, "%s%s%s; what was printed is in %s/logs. Nothing was disturbed yet",
+            f->expected, *f->expected ? ": " : "", f->seen, run->dir);
+    run->verdict.exit_code = EXIT_INCONCLUSIVE;
+    report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
+    return true;
+}
+
 /* A cache that cannot be written costs time, not the run. */
 static void keep(const char *cache, struct outcome_of_run *run, struct control *ret) {
     struct err err;
@@ -231,6 +245,8 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p, con
         tell_broken(run, p, dir, o, err);
         return EXIT_BROKEN;
     }
+    if (nothing_read(run, p, dir, o, err))
+        return EXIT_INCONCLUSIVE;
     keep(cache, run, ret);
     return EXIT_PASS;
 }

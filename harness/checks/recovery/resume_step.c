@@ -1,5 +1,7 @@
 #include "harness/checks/check.h"
 
+#include "agent/base/str.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +30,64 @@ static int64_t newest_complete(const struct record *disk) {
     return newest;
 }
 
+static bool job_says(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->resume_ns)
+            return true;
+    return false;
+}
+
+/* Something the job printed was not read. */
+static bool has_gaps(const struct history *h) {
+    const struct record *o = history_newest(h, SOURCE_HARNESS, "observed");
+    return !o || record_i64(o, "skipped_bytes", 0);
+}
+
+/* A worker whose output says nothing of a resume began from nothing, unless the first step that it
+ * told lies behind the newest checkpoint. It is accused only when the expression for a resume has
+ * shown that it can match. */
+static bool judge_silent(const struct trial *t, struct finding *f, const struct worker *w,
+                         const struct record *disk) {
+    int64_t newest = newest_complete(disk);
+    char expected[200];
+    if (!newest || w->first_step > newest)
+        return true;
+    snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
+             (long long)newest, record_text(disk, "dir"));
+    if (job_says(t->rounds) && !has_gaps(t->history))
+        finding_fail(f, broken, expected,
+                     "rank %d on %s of round %d said nothing of resuming and began with step %lld",
+                     w->rank, w->node, w->round, (long long)w->first_step);
+    else
+        finding_unknown(f, broken,
+                        "rank %d on %s of round %d began with step %lld although step %lld was "
+                        "complete: either it began anew, or observe.resume does not match what it "
+                        "says",
+                        w->rank, w->node, w->round, (long long)w->first_step, (long long)newest);
+    finding_prove(f, disk->seq);
+    finding_prove(f, w->start_seq);
+    return false;
+}
+
+static bool tell_unlisted(const struct trial *t, struct finding *f, const struct record *disk) {
+    finding_unknown(f, broken, "job.checkpoint.complete (%.80s) did not say what is complete: %s",
+                    t->scenario->job.checkpoint_complete ? t->scenario->job.checkpoint_complete
+                                                         : "",
+                    record_text(disk, "error"));
+    str_copy(f->where, sizeof(f->where), "logs/checkpoints.log");
+    finding_prove(f, disk->seq);
+    return false;
+}
+
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w) {
     const struct record *disk = disk_before(t->history, w->round);
     char expected[200];
     if (!w->resume_ns && !w->first_step_ns)
         return true; /* it ended before it came to that */
+    if (disk && *record_text(disk, "error"))
+        return tell_unlisted(t, f, disk);
+    if (!w->resume_ns && disk && t->rounds->printed)
+        return judge_silent(t, f, w, disk);
     if (!w->resume_ns || !disk) {
         finding_unknown(f, broken,
                         disk ? "rank %d on %s of round %d did not say where it resumed"
@@ -55,11 +110,12 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
-static bool job_says(const struct rounds *rs) {
-    for (size_t i = 0; i < rs->workers_n; i++)
-        if (rs->workers[i]->resume_ns)
-            return true;
-    return false;
+/* What its workers say, else what the first of them must have. */
+static int64_t resumed(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    return r->workers[0]->first_step > 0 ? r->workers[0]->first_step - 1 : 0;
 }
 
 /* A directory that each node has for itself is many, and nobody reads them from outside. */
@@ -76,7 +132,7 @@ static void judge(const struct trial *t, struct finding *f) {
     }
     if (!check_sees_rounds(t, f))
         return;
-    if (!job_says(rs)) {
+    if (!job_says(rs) && !scenario_observes(t->scenario, "resume")) {
         finding_skip(f, "the job does not say where it resumes");
         return;
     }
@@ -86,7 +142,7 @@ static void judge(const struct trial *t, struct finding *f) {
     finding_pass(f,
                  "all rounds went on from the newest complete checkpoint (round %d from step "
                  "%lld)",
-                 rs->v[rs->n - 1]->number, (long long)rs->v[rs->n - 1]->workers[0]->resume_step);
+                 rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
 }
 
 const struct check check_resume_step = {

@@ -29,6 +29,17 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
+/* Of what is printed, one worker may print it for all: whoever never names a model has none to
+ * name. */
+static bool is_silent(const struct rounds *rs, const struct worker *w) {
+    if (!rs->printed || *w->model)
+        return false;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->rank == w->rank && *rs->workers[i]->model)
+            return false;
+    return true;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
@@ -45,10 +56,21 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_unknown(f, broken, "there is no complete last round to take a model from");
         return;
     }
-    for (size_t i = 0; i < last->n; i++)
+    size_t named = 0;
+    for (size_t i = 0; i < last->n; i++) {
+        if (is_silent(t->rounds, last->workers[i]))
+            continue;
         if (!judge_worker(t, f, last->workers[i], model))
             return;
-    finding_pass(f, "%.16s... on all %zu workers, as undisturbed", model, last->n);
+        named++;
+    }
+    if (!named)
+        judge_worker(t, f, last->workers[0], model);
+    else if (named == last->n)
+        finding_pass(f, "%.16s... on all %zu workers, as undisturbed", model, last->n);
+    else
+        finding_pass(f, "%.16s... on the %zu of %zu workers that print it, as undisturbed", model,
+                     named, last->n);
 }
 
 const struct check check_model = {

@@ -114,8 +114,14 @@ static const struct pair planted_conf[] = {{.key = "profile", .value = "fast"}};
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
+static const struct observed planted_observed[] = {
+    {.kind = "step", .pattern = "^step (\\d+)/8", .own = true},
+    {.kind = "resume", .pattern = "^resuming from step (\\d+)", .own = true},
+    {.kind = "done", .pattern = "^finished, model (\\w+)", .own = true},
+};
+
 static inline struct scenario planted_scenario(const char *name) {
-    bool killed = !str_eq(name, "node-powered-off");
+    bool printed = str_eq(name, "printed-steps"), killed = !str_eq(name, "node-powered-off");
     return (struct scenario){
         .file = "scenarios/planted.yaml",
         .name = name,
@@ -128,8 +134,10 @@ static inline struct scenario planted_scenario(const char *name) {
                 .rdzv_conf = planted_conf,
                 .rdzv_conf_n = 1,
                 .run = planted_run,
-                .run_n = 2,
-                .checkpoint_dir = "{shared}/ckpt"},
+                .run_n = printed ? 1 : 2,
+                .checkpoint_dir = "{shared}/ckpt",
+                .checkpoint_complete = printed ? "ls" : NULL},
+        .observe = {.v = planted_observed, .n = printed ? 3 : 0},
         .timeline = killed ? &planted_kill : &planted_dark,
         .timeline_n = 1,
         .expect = {.outcome = OUTCOME_SUCCEEDED,

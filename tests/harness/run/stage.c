@@ -75,6 +75,9 @@ int observer_worker_pidfd(const struct observer *o, pid_t pid) {
 void observer_release(struct observer *o, int tag) {
     o->released[tag]++;
 }
+bool directory_is_listed(const struct directory *d) {
+    return d;
+}
 bool client_is_held(const struct client *c) {
     return c;
 }

@@ -50,6 +50,7 @@ static const char *const places[][2] = {
     {"when", "timeline.1.when."},
     {"expect", "expect."},
     {"limits", "limits."},
+    {"observe", "observe."},
 };
 
 static void load_example(const char *prefix, const char *example) {

@@ -1,0 +1,85 @@
+#include "harness/run/engine.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What the programs of a run print, where somebody wants to know: workers write into files that
+ * rankprobe opens for them, agents and the store into those they always have. */
+
+static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
+    struct engine *e = arg;
+    timeline_heard(e->timeline, node, pid, line);
+}
+
+/* What cannot be read makes no run worthless, but what depends on it is unknown. */
+static void record_unwatched(struct engine *e, const char *node, pid_t pid, const char *why) {
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "unwatched");
+    json_put_string(w, "node", node);
+    if (pid)
+        json_put_i64(w, "pid", pid);
+    json_put_string(w, "why", why);
+    engine_recorded(e);
+}
+
+static void on_worker_ended(void *arg, pid_t pid) {
+    output_last_words(((struct engine *)arg)->output, pid);
+}
+
+int outputs_open(struct engine *e, struct err *err) {
+    if (!scenario_reads_output(e->plan->scenario))
+        return 0;
+    e->output = output_new(e->loop, &e->rec, e->plan->scenario, on_line, e, err);
+    if (!e->output)
+        return err->code;
+    observer_on_end(e->observer, on_worker_ended, e);
+    return 0;
+}
+
+const char *outputs_dir(struct engine *e, const struct node *n) {
+    return e->output ? arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, node_plan(n)->name)
+                     : NULL;
+}
+
+static bool waits_for_lines(const struct scenario *s) {
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (s->timeline[i].when.log)
+            return true;
+    return false;
+}
+
+/* The file is made here: it must be there to be followed before the program can write to it. */
+void outputs_program(struct engine *e, const struct node *n, const char *log) {
+    struct err err = {0};
+    if (!e->output || !waits_for_lines(e->plan->scenario))
+        return;
+    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd >= 0)
+        close(fd);
+    if (output_follow(e->output, log, node_plan(n)->name, 0, &err) < 0)
+        record_unwatched(e, node_plan(n)->name, 0, err.msg);
+}
+
+/* rankprobe says what it has called the file; the folder is ours. */
+static void follow_worker(struct engine *e, const struct record *r) {
+    const char *name = record_text(r, "output"), *why = record_text(r, "output_error");
+    struct err err = {0};
+    if (!*why && (!*name || strchr(name, '/'))) {
+        why = "rankprobe did not say where its output goes";
+    } else if (!*why) {
+        const char *path = arena_printf(&e->arena, "%s/logs/%s/%s", e->spec->dir, r->node, name);
+        if (output_follow(e->output, path, r->node, (pid_t)r->pid, &err) < 0)
+            why = err.msg;
+    }
+    if (*why)
+        record_unwatched(e, r->node, (pid_t)r->pid, why);
+}
+
+void outputs_seen(struct engine *e, const struct record *r) {
+    if (!e->output)
+        return;
+    if (r->source == SOURCE_PROBE && record_is(r, "worker-start"))
+        follow_worker(e, r);
+    else if (r->source == SOURCE_JOB)
+        output_overruled(e->output, r);
+}

@@ -1,0 +1,238 @@
+/* Expressions as people write them: what they match, what they take out, and which are refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "harness/scenario/pattern.h"
+#include "harness/scenario/scenario.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* values: those that took part, with a blank between; NULL: no match. */
+static const struct {
+    const char *pattern, *line, *values;
+} cases[] = {
+    {"step ([0-9]+)", "step 12 of 20", "12"},
+    {"step ([0-9]+)", "stop 12", NULL},
+    {"step (\\d+)", "step 7", "7"},
+    {"step (\\d+)", "step d", NULL},
+    {"^\\s*(\\w+):\\S", " loss:1", "loss"},
+    {"(?:train|eval) step (\\d+)", "eval step 3", "3"},
+    {"(?P<what>train|eval) step (?<n>\\d+)", "eval step 3", "eval 3"},
+    {"(?i)STEP (\\d+)", "Step 9", "9"},
+    {"loss[=:] *([-+0-9.e]+|nan|inf)", "loss=-1.5e-3,", "-1.5e-3"},
+    {"loss[=:] *([-+0-9.e]+|nan|inf)", "loss: nan", "nan"},
+    {"{'loss': ([\\d.]+)", "{'loss': 0.25, 'epoch': 1}", "0.25"},
+    {"a{2}b{1,}(c{0,2})", "aabcc", "cc"},
+    {"x{y} (\\d)", "x{y} 1", "1"},
+    {"[\\]\\-\\^\\\\](\\d)", "]1", "1"},
+    {"[\\]\\-\\^\\\\](\\d)", "-2", "2"},
+    {"[\\]\\-\\^\\\\](\\d)", "^3", "3"},
+    {"[\\]\\-\\^\\\\](\\d)", "\\4", "4"},
+    {"[^\\]x](\\d)", "]5", NULL},
+    {"[[:upper:]](\\d)", "E6", "6"},
+    {"\\bstep\\b (\\d+)", "onestep 5", NULL},
+    {"\\(a\\.b\\) (.*)$", "(a.b) rest of it", "rest of it"},
+    {"(a)|b", "b", ""},
+    {"loss \xff(\\d)",
+     "loss \xff"
+     "1",
+     "1"},
+    {"done", "all done", ""},
+    {"Schritt \xc3\xbc(\\d+)",
+     "Schritt \xc3\xbc"
+     "12",
+     "12"},
+};
+
+static void test_what_is_written_by_habit_matches_what_is_meant(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct err err = {0};
+        struct pattern_value v[PATTERN_VALUES_MAX];
+        char got[100] = "";
+        struct pattern *p = pattern_new(cases[i].pattern, &err);
+        if (!p)
+            fail_msg("%s: %s", cases[i].pattern, err.msg);
+        bool matched = pattern_match(p, cases[i].line, v);
+        for (size_t k = 0; matched && k < PATTERN_VALUES_MAX; k++)
+            if (v[k].at)
+                snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%.*s", *got ? " " : "",
+                         (int)v[k].len, v[k].at);
+        if (matched != !!cases[i].values || (matched && strcmp(got, cases[i].values) != 0))
+            fail_msg("/%s/ on \"%s\": %s \"%s\"", cases[i].pattern, cases[i].line,
+                     matched ? "matched" : "no match", got);
+        pattern_free(p);
+    }
+}
+
+static const struct {
+    const char *pattern, *why;
+} refused[] = {
+    {"", "is empty"},
+    {"step (.+?) ", "as little as possible"},
+    {"a*+", "repetition of a repetition"},
+    {"(a)\\1", "cannot be referred to again"},
+    {"step(?=s)", "groups that begin with ?"},
+    {"step(?!s)", "groups that begin with ?"},
+    {"(?<=a)b", "groups that begin with ?"},
+    {"(?P<name", "groups that begin with ?"},
+    {"\\Astep", "have a meaning"},
+    {"step\\n", "without its end"},
+    {"[\\D]", "in brackets only"},
+    {"step [0-9", "there is no ] to this ["},
+    {"step (", "no regular expression: Unmatched ( or \\("},
+    {"step )", "there is no ( to this )"},
+    {"*a", "nothing stands before it"},
+    {"(|*a)", "no regular expression"},
+    {"[b-a]", "Invalid range end"},
+    {"[[:number:]]", "Invalid character class name"},
+    {"a{1,5000}", "repeated too often"},
+    {"((a{1,40}){1,40}){1,40}", "repeated too often"},
+    {"step\\", "nothing follows the backslash"},
+};
+
+static void test_what_would_be_taken_for_something_else_is_refused(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+        struct err err = {0};
+        struct pattern *p = pattern_new(refused[i].pattern, &err);
+        if (p || !strstr(err.msg, refused[i].why))
+            fail_msg("/%s/: %s", refused[i].pattern, p ? "accepted" : err.msg);
+    }
+    char longest[PATTERN_TEXT_MAX + 2];
+    memset(longest, 'a', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    struct err err = {0};
+    assert_null(pattern_new(longest, &err));
+    longest[PATTERN_TEXT_MAX] = '\0';
+    pattern_free(pattern_new(longest, &err));
+}
+
+/* The nearest line is the one that was meant. */
+static void test_the_closest_line_is_the_one_that_was_meant(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "loading data set",          "Epoch 1 begins",     "step: 12 loss 0.5",
+        "saving checkpoint for 12",  "GPU 0: 80 GB",       "trained for 10 minutes",
+        "Resumed from snapshot 120", "12/20 [00:01<00:02]"};
+    static const struct {
+        const char *pattern, *meant;
+    } near[] = {{"step ([0-9]+)", "step: 12 loss 0.5"},
+                {"Step: (\\d+)", "step: 12 loss 0.5"},
+                {"checkpoint saved for step (\\d+)", "saving checkpoint for 12"},
+                {"resumed at (\\d+)", "Resumed from snapshot 120"},
+                {"epoch=(\\d+)", "Epoch 1 begins"}};
+    for (size_t i = 0; i < sizeof(near) / sizeof(*near); i++) {
+        struct pattern *p = pattern_new(near[i].pattern, NULL);
+        size_t best = 0, at = 0;
+        for (size_t k = 0; k < sizeof(lines) / sizeof(*lines); k++) {
+            assert_false(pattern_match(p, lines[k], NULL));
+            if (pattern_nearness(p, lines[k]) > best) {
+                best = pattern_nearness(p, lines[k]);
+                at = k;
+            }
+        }
+        assert_string_equal(lines[at], near[i].meant);
+        pattern_free(p);
+    }
+}
+
+/* What the tools print, and what of it is an event: kind and values. */
+static const struct {
+    const char *preset, *line, *kind, *values;
+} shapes[] = {
+    {"tqdm", "  0%|          | 0/1000 [00:00<?, ?it/s]", "step", NULL},
+    {"tqdm",
+     "Train:  22%|\xe2\x96\x88\xe2\x96\x88\xe2\x96\x8f       | 4/18 [00:17<01:02,  4.47s/it, "
+     "loss=9.947]",
+     "step", "4"},
+    {"tqdm", "Train:  22%|##2       | 4/18 [00:17<01:02,  4.47s/it, loss=9.947]", "loss", "9.947"},
+    {"tqdm", "12it [00:01, 10.2it/s]", "step", "12"},
+    {"tqdm", "epoch 3: 12it [00:01, 10.2it/s]", "step", "12"},
+    {"hf-trainer", "  5%|5         | 50/1000 [00:10<03:10,  5.00it/s]", "step", "50 1000"},
+    {"hf-trainer", "Map: 100%|##########| 25000/25000 [00:01<00:00, 19000 examples/s]", "step",
+     NULL},
+    {"hf-trainer", "{'loss': 0.4321, 'grad_norm': 1.25, 'learning_rate': 1e-05, 'epoch': 0.5}",
+     "loss", "0.4321"},
+    {"hf-trainer",
+     "{'loss': '0.4321', 'grad_norm': '1.25', 'learning_rate': '1e-05', 'epoch': '0.5'}", "loss",
+     "0.4321"},
+    {"hf-trainer", "  Continuing training from global step 50", "resume", "50"},
+    {"hf-trainer", "Saving model checkpoint to out/checkpoint-500", "checkpoint-begin", "500"},
+    {"hf-trainer", "{'train_runtime': 246.2454, 'train_samples_per_second': 7.2, 'epoch': 3.0}",
+     "done", ""},
+    {"lightning", "Epoch 2:  22%|##2       | 4/18 [00:17<01:02,  4.47s/it, loss=9.947, v_num=1]",
+     "step", "2 4 18"},
+    {"lightning", "Epoch 2:   0%|          | 0/18 [00:00<?, ?it/s, v_num=1]", "step", NULL},
+    {"lightning", "Validation DataLoader 0:  46%|####6     | 73/157 [00:02<00:02, 37.48it/s]",
+     "step", NULL},
+    {"lightning", "Epoch 2:  22%|##2 | 4/18 [00:17<01:02, 4.47s/it, v_num=1, train_loss_step=1.25]",
+     "loss", "1.25"},
+    {"lightning", "Restored all states from the checkpoint at /x/epoch=9-step=16000-v1.ckpt",
+     "resume", "16000"},
+    {"lightning", "Restored all states from the checkpoint file at x/epoch=1-step=40.ckpt",
+     "resume", "40"},
+    {"lightning",
+     "Epoch 9, global step 16000: 'dev_loss' reached 0.28 (best 0.28), saving model to '/x/y.ckpt' "
+     "as top 1",
+     "checkpoint-begin", "16000"},
+    {"lightning", "`Trainer.fit` stopped: `max_epochs=3` reached.", "done", ""},
+};
+
+static const char *pattern_of(const char *preset, const char *kind) {
+    for (const struct preset *p = presets; p->name; p++)
+        for (size_t i = 0; strcmp(p->name, preset) == 0 && i < p->n; i++)
+            if (strcmp(p->v[i].kind, kind) == 0)
+                return p->v[i].pattern;
+    fail_msg("%s has no %s", preset, kind);
+    return NULL;
+}
+
+static void test_presets_know_the_shapes_of_their_tools(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+        struct pattern_value v[PATTERN_VALUES_MAX];
+        char got[100] = "";
+        struct pattern *p = pattern_new(pattern_of(shapes[i].preset, shapes[i].kind), NULL);
+        assert_non_null(p);
+        bool matched = pattern_match(p, shapes[i].line, v);
+        for (size_t k = 0; matched && k < PATTERN_VALUES_MAX; k++)
+            if (v[k].at)
+                snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%.*s", *got ? " " : "",
+                         (int)v[k].len, v[k].at);
+        if (matched != !!shapes[i].values || (matched && strcmp(got, shapes[i].values) != 0))
+            fail_msg("%s: %s of \"%s\": %s \"%s\"", shapes[i].preset, shapes[i].kind,
+                     shapes[i].line, matched ? "matched" : "no match", got);
+        pattern_free(p);
+    }
+}
+
+static void test_every_expression_of_a_preset_can_be_used(void **state) {
+    (void)state;
+    for (const struct preset *p = presets; p->name; p++) {
+        assert_true(p == presets || strcmp(p[-1].name, p->name) < 0);
+        for (size_t i = 0; i < p->n; i++) {
+            struct err err = {0};
+            struct pattern *x = pattern_new(p->v[i].pattern, &err);
+            if (!x || pattern_values(x) > PATTERN_VALUES_MAX)
+                fail_msg("%s: %s: %s", p->name, p->v[i].kind, err.msg);
+            pattern_free(x);
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_written_by_habit_matches_what_is_meant),
+        cmocka_unit_test(test_what_would_be_taken_for_something_else_is_refused),
+        cmocka_unit_test(test_the_closest_line_is_the_one_that_was_meant),
+        cmocka_unit_test(test_presets_know_the_shapes_of_their_tools),
+        cmocka_unit_test(test_every_expression_of_a_preset_can_be_used),
+    };
+    cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

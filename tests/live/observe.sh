@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Jobs that send no events, watched through what they print: steps, resumes and lines that faults wait for;
+# a script that resumes wrongly; expressions that match nothing; and output of every ugly kind.
+# deadline: 120 s
+set -u
+for needed in "$BIN"/{rankquake,rankrun,rankprobe}; do
+    [ -e "$needed" ] || { echo "$needed is not there yet"; exit 77; }
+done
+cd "$(dirname "$0")/../.." || exit 1
+export XDG_CACHE_HOME=$TMPDIR/cache
+dir=$TMPDIR/observe
+mkdir "$dir"
+failed=0
+
+fail() {
+    echo "$*"
+    cat "$dir/said"
+    failed=1
+}
+
+# What is planted into the script, and the rest of the scenario, from standard input.
+write() { # write FILE NODES RUN-AS-SHELL
+    {
+        printf 'cluster: {nodes: %d}\njob:\n  rdzv_conf: {profile: fast}\n  workers_per_node: %d\n' "$2" $((3 - $2))
+        printf '  run:\n    - bash\n    - -c\n    - |\n'
+        sed 's/^/      /' <<<"$3"
+        cat
+        echo 'limits: {total: 60s}'
+    } >"$dir/$1.yaml"
+}
+
+try() { # try WHAT CODE PATTERN FILE [ARGUMENT...]
+    local what=$1 code=$2 pattern=$3 file=$4
+    shift 4
+    rm -rf "$dir/out"
+    timeout 60 "$BIN/rankquake" run "$file" --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
+    local rc=$?
+    [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+    [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
+    tr -s '\n ' '  ' <"$dir/said" | grep -qE -- "$pattern" || fail "$what: did not say: $pattern"
+}
+recorded() { # recorded WHAT PATTERN
+    grep -qE -- "$2" "$dir"/out/*/history.jsonl || fail "$1: its history has no $2"
+}
+
+# ---- a job that resumes as it should ----
+good=scenarios/restart/printed-steps.yaml
+try 'a script that prints its steps' 0 'observed loss [0-9]+, resume 2, checkpoint-commit [0-9]+, done 2, step' $good
+recorded 'steps from the output' '"source":"job","kind":"step","node":"n0","pid":[0-9]+,"from":"output","step":17,"loss":23.5'
+recorded 'a fault that is not held' '"fault-fired".*"step":17,.*"held":false,"done":1[789]'
+[ -s "$(ls "$dir"/out/*/logs/n0/rank-1.2.log)" ] || fail 'no file of its own for the second start of rank 1'grep -q 'resume_step .*round 2 from step 15' "$dir/said" || fail 'a script that prints its steps: resume_step does not say from where'
+
+# ---- jobs that do not ----
+resumes() { sed "s/from=.*/$1/" $good >"$dir/wrong.yaml"; }
+resumes 'from=$(ls "$1" | sed -n "s,^saved-,,p" | sort -n | head -n 1)'
+try 'a script that takes the oldest checkpoint' 1 'failed: resume_step .* resumed from step 5' "$dir/wrong.yaml"
+resumes 'from='
+try 'a script that begins anew' 2 'began with step 1 although step 15 was complete: either it began anew, or observe.resume' "$dir/wrong.yaml"
+try 'a command that lists no checkpoints' 2 'job.checkpoint.complete .exit 3. did not say what is complete: it ended with exit code 3' \
+    $good --set 'job.checkpoint.complete=exit 3'
+
+# ---- expressions that match nothing: said before anything is broken ----
+try 'an expression that never matches' 2 'observe.step matched none of [0-9]+ lines; the closest: step 1/40, loss 39.5' \
+    $good --set "observe.step='^Step: (\\d+)'"
+grep -q 'Nothing was disturbed yet' "$dir/said" || fail 'an expression that never matches: not said in the control run'
+[ ! -e "$(ls -d "$dir"/out/*)/history.jsonl" ] || fail 'an expression that never matches: the disturbed run was made'
+try 'a number that is none' 2 'is no number' $good --set "observe.step='(loss)'"
+try 'a wrong expression' 64 'there is no \] to this \[' $good --set "observe.step='([0-9'"
+
+# ---- lines that faults wait for ----
+count='for i in 1 2 3 4 5 6 7 8; do sleep 0.05; echo "did $i"; done'
+write lines 2 "$count" <<'END'
+timeline:
+  - {id: fourth, when: {log: '/did ([0-9]+)/', nth: 4}, fault: worker-kill, on: rank 0}
+  - {id: said, when: {log: '/local rank 0, pid [0-9]+: SIGKILL/'}, fault: agent-kill, on: node of rank 0}
+END
+try 'the fourth line of a worker, and one of its agent' 0 'said: agent-kill on agent of n[01]' "$dir/lines.yaml"
+recorded 'the fourth line' '"kind":"log".*"id":"fourth","line":"did 4"'
+recorded 'a line of an agent' '"source":"launcher","kind":"log","node":"n[01]","from":"output","id":"said"'
+try 'a line that never comes' 2 'none of [0-9]+ lines matched /did nine/; the closest: did 1' "$dir/lines.yaml" \
+    --set 'timeline=[{when: {log: "/did nine/"}, fault: worker-kill, on: rank 0}]'
+
+# ---- output of every ugly kind ----
+write ugly 1 'echo step 1
+head -c 10000000 /dev/zero | tr "\0" x
+printf "\nstep 2 \377\376 \0 \033[1mstep\033[0m 3\rstep 4\r"
+head -c 300000 /dev/urandom
+echo; for i in $(seq 40); do head -c 1000000 /dev/zero | tr "\0" "\n"; done
+echo step 5
+if [ "$RANK" = 1 ]; then
+    (sleep 0.2; echo step 99) &
+    exec >&- 2>&-
+    exit
+fi
+exec >/dev/stdout
+sleep 0.3; echo step 6
+sleep 0.1; echo step 7' <<'END'
+observe: {step: '^step ([0-9]+)'}
+END
+try 'output of every ugly kind' 0 'observed step [0-9]+, in [0-9]+ lines; [0-9]+ kB more came faster' "$dir/ugly.yaml"
+recorded 'the last step after a flood' '"from":"output","step":7'
+recorded 'a child that goes on when its worker has ended' '"late_lines":1'
+! grep -q '"step":99' "$dir"/out/*/history.jsonl || fail 'a line of a child was taken for its worker'"'"'s'
+exit $failed
