@@ -45,7 +45,7 @@ OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch 
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
-  $(OUT)/scenarios/jobs/ranktrain/gpu/backend.o
+  $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 LDLIBS.rankrun := -levent_core -levent_extra -ldl
 LDLIBS.rankquake := -lfyaml -levent_core
@@ -67,7 +67,7 @@ GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
 NVCC_FLAGS := -O3 -fmad=false -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. \
   -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 FAKES := $(OUT)/tests/fakes
-FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
+FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/libnccl.so.2 $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
 FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 
 has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
@@ -112,6 +112,10 @@ $(FAKES)/libcudart-fake.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(wildcard tests/fak
 $(FAKES)/driver/libcuda.so.1: $(FAKES)/gpu/tests/fakes/driver/libcuda.o
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -shared -o $@ $^
+$(FAKES)/gpu/tests/fakes/nccl/%.o: GPU_CFLAGS := -fPIC -fvisibility=hidden
+$(FAKES)/libnccl.so.2: $(patsubst %.c,$(FAKES)/gpu/%.o,$(wildcard tests/fakes/nccl/*.c)) $(FAKES)/libcudart-fake.so
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -shared -pthread -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^
 $(FAKES)/ranktrain_cuda.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(GPU_SRC)) $(FAKES)/gpu/$(GPU_KERNELS).o $(FAKES)/libcudart-fake.so
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -Wl,-rpath,'$$ORIGIN' -o $@ $^

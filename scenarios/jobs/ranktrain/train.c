@@ -260,8 +260,6 @@ static int reduce(struct train *t, int64_t *data, size_t n, struct err *err) {
     int r = t->collective->start(t->ring, data, n, deadline_in_ns(t->o->collective_ns), err);
     while (r == 0)
         r = t->collective->poll(t->ring, -1, err);
-    if (r < 0)
-        t->collective->abort(t->ring);
     return r < 0 ? r : 0;
 }
 
@@ -390,6 +388,8 @@ int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
     t->compute = &compute_cpu;
     t->collective = &collective_tcp_ring;
     int r = run(t, err);
+    if (r < 0 && t->ring) /* who waits for this rank should know */
+        t->collective->abort(t->ring);
     if (t->collective->close(t->ring, ret_stuck) == 0)
         t->compute->close(t->c, ret_stuck);
     sampler_fini(&t->sampler);

@@ -86,8 +86,8 @@ static void *serve(void *arg) {
 
 /* Waits until the call is back. Returns 0, -ETIMEDOUT or -ECANCELED. Who is asked to end gives the
  * device a moment more: an ordinary call takes much less, and then all is in order. */
-static int await(struct device_thread *t) {
-    int64_t deadline_ns = deadline_in_ns(t->request.limit_ns);
+static int await(struct device_thread *t, int64_t limit_ns) {
+    int64_t deadline_ns = deadline_in_ns(limit_ns);
     bool woken = false;
     for (;;) {
         struct pollfd fds[2] = {{.fd = t->done_fd, .events = POLLIN},
@@ -105,16 +105,17 @@ static int await(struct device_thread *t) {
     }
 }
 
-static int say_left(const struct device *d, int r, struct err *err) {
+static int say_left(const struct device *d, int r, int64_t limit_ns, struct err *err) {
     char who[DEVICE_NAME + 16];
     name_of(d, who, sizeof(who));
     if (r == -ECANCELED)
         return err_say(err, r, "%s: asked to end while the GPU did not answer", who);
     return err_say(err, r, "%s: has not answered within %.10g s; the GPU is given up", who,
-                   (double)d->t->request.limit_ns / 1e9);
+                   (double)limit_ns / 1e9);
 }
 
-int device_do(struct device *d, device_call *call, void *arg, struct err *err) {
+int device_do_within(struct device *d, int64_t limit_ns, device_call *call, void *arg,
+                     struct err *err) {
     struct device_thread *t = d->t;
     eventfd_t count;
     if (t->left)
@@ -127,10 +128,10 @@ int device_do(struct device *d, device_call *call, void *arg, struct err *err) {
     t->arg = arg;
     pthread_cond_signal(&t->posted);
     pthread_mutex_unlock(&t->lock);
-    int r = await(t);
+    int r = await(t, limit_ns);
     if (r < 0) {
         t->left = true;
-        return say_left(d, r, err);
+        return say_left(d, r, limit_ns, err);
     }
     eventfd_read(t->done_fd, &count);
     pthread_mutex_lock(&t->lock);
@@ -139,6 +140,10 @@ int device_do(struct device *d, device_call *call, void *arg, struct err *err) {
         *err = t->err;
     pthread_mutex_unlock(&t->lock);
     return r;
+}
+
+int device_do(struct device *d, device_call *call, void *arg, struct err *err) {
+    return device_do_within(d, d->t->request.limit_ns, call, arg, err);
 }
 
 static void describe(struct device *d) {

@@ -45,6 +45,10 @@ int device_open(const struct device_request *q, struct device **ret, struct err 
 typedef int device_call(struct device *d, void *arg, struct err *err);
 int device_do(struct device *d, device_call *call, void *arg, struct err *err);
 
+/* The same with a limit of its own. */
+int device_do_within(struct device *d, int64_t limit_ns, device_call *call, void *arg,
+                     struct err *err);
+
 /* Nothing may be asked of the device any more, not even to free memory. */
 bool device_lost(const struct device *d);
 

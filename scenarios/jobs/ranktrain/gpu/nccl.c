@@ -1,0 +1,386 @@
+/* The collective over NCCL, by a communicator that never blocks its caller.
+ *
+ * NCCL offers no descriptor to wait on, neither for the end of a collective nor for its failure,
+ * and knows no deadline of its own. So its state is looked at in turns: an eighth of the time that
+ * has passed goes by between two looks, 20 us at least and 2 ms at most, in a wait that a request
+ * to end cuts short. An end is so seen late by an eighth of what it took, at little cost.
+ *
+ * Everything that calls NCCL or CUDA is done by the device's thread (device.h): ncclCommAbort joins
+ * threads and waits for a kernel, and does not always return. */
+#include "scenarios/jobs/ranktrain/gpu/nccl.h"
+#include "scenarios/jobs/ranktrain/gpu/device.h"
+#include "scenarios/jobs/ranktrain/gpu/nccl_api.h"
+#include "scenarios/jobs/ranktrain/gpu/nccl_failure.h"
+#include "scenarios/jobs/ranktrain/gpu/nccl_interface.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const int64_t shortest_ns = 20000, longest_ns = 2000000;
+static const int64_t ending_ns = INT64_C(3000000000);
+
+_Static_assert((int)GROUP_TOKEN == (int)NCCL_ID, "the token is NCCL's unique id");
+
+static struct nccl_api api; /* of the process */
+
+struct nccl {
+    struct device *device;
+    struct nccl_comm *comm;
+    struct nccl_peers peers;
+    struct nccl_id id;
+    int wake_fd;
+    char doing[48];
+    bool aborted, stuck;
+
+    int64_t *data; /* the caller's */
+    size_t n, room;
+    int64_t *staging, *buffer; /* room each, in pinned memory of the host and on the device */
+    cudaEvent_t done;
+    bool queued; /* all that follows the collective is in the stream, too */
+    int64_t started_ns, deadline_ns;
+    uint64_t calls;
+};
+
+/* In the device's thread: what NCCL's answer means. Returns 1 for success, 0 for not yet, or an
+ * error with its sentence. */
+static int answer(struct nccl *n, int result, struct err *err) {
+    if (result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS)
+        return result == NCCL_SUCCESS;
+    cudaError_t e = result == NCCL_CUDA_ERROR ? cudaStreamQuery(n->device->stream) : cudaSuccess;
+    if (e != cudaSuccess && e != cudaErrorNotReady)
+        return device_fail(n->device, e, n->doing, err);
+    return nccl_fail(&n->peers, result, api.GetLastError(n->comm), n->doing, err);
+}
+
+static int ask(struct device *d, void *arg, struct err *err) {
+    (void)d;
+    struct nccl *n = arg;
+    int state = NCCL_SUCCESS, r = api.CommGetAsyncError(n->comm, &state);
+    return answer(n, r == NCCL_SUCCESS ? state : r, err);
+}
+
+/* Lets a share of the time pass that has passed since. Returns -ECANCELED when woken. */
+static int pass_time(const struct nccl *n, int64_t since_ns, const int *watched, int n_watched) {
+    struct pollfd p[1 + BOOTSTRAP_MEMBERS] = {{.fd = n->wake_fd, .events = POLLIN}};
+    int64_t ns = (deadline_now_ns() - since_ns) / 8;
+    ns = ns < shortest_ns ? shortest_ns : ns > longest_ns ? longest_ns : ns;
+    struct timespec t = {.tv_nsec = ns};
+    for (int i = 0; i < n_watched; i++)
+        p[1 + i] = (struct pollfd){.fd = watched[i], .events = POLLIN};
+    ppoll(p, (nfds_t)(1 + n_watched), &t, NULL);
+    return p[0].revents ? -ECANCELED : 0;
+}
+
+/* While the communicator forms nobody but the job's own links tells that a rank has left. One that
+ * has spoken waits for us already and is watched no more. */
+static int look_at_links(const struct nccl *n, int links[BOOTSTRAP_MEMBERS], struct err *err) {
+    for (int i = 0; i < BOOTSTRAP_MEMBERS; i++) {
+        char byte, name[LINK_NAME + 16];
+        ssize_t got = links[i] < 0 ? -1 : recv(links[i], &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (links[i] < 0 || (got < 0 && (errno == EAGAIN || errno == EINTR)))
+            continue;
+        if (got <= 0)
+            return err_say(err, -ECONNRESET, "%s left while the communicator was forming",
+                           nccl_peer_name(&n->peers, i, name));
+        links[i] = -1;
+    }
+    return 0;
+}
+
+static int form(struct device *d, void *arg, struct err *err) {
+    (void)d;
+    struct nccl *n = arg;
+    struct nccl_config config = nccl_config_unblocking();
+    cudaError_t e = cudaEventCreateWithFlags(&n->done, cudaEventDisableTiming);
+    if (e != cudaSuccess)
+        return device_fail(d, e, n->doing, err);
+    return answer(
+        n, api.CommInitRankConfig(&n->comm, n->peers.world, n->id, n->peers.rank, &config), err);
+}
+
+static int form_communicator(struct nccl *n, const struct group *g, const struct link_wait *w,
+                             struct err *err) {
+    int links[BOOTSTRAP_MEMBERS];
+    int64_t begun_ns = deadline_now_ns();
+    memcpy(links, g->links, sizeof(links));
+    snprintf(n->doing, sizeof(n->doing), "forming the communicator");
+    int r = device_do(n->device, form, n, err);
+    while (r == 0) {
+        r = pass_time(n, begun_ns, links, BOOTSTRAP_MEMBERS);
+        if (r == 0)
+            r = look_at_links(n, links, err);
+        if (r == 0 && deadline_now_ns() >= w->deadline_ns)
+            r = nccl_late(&n->peers, (double)(w->deadline_ns - begun_ns) / 1e9, n->doing, err);
+        if (r == 0)
+            r = device_do(n->device, ask, n, err);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int reserve(struct nccl *n, struct err *err) {
+    if (n->n <= n->room)
+        return 0;
+    cudaFree(n->buffer);
+    cudaFreeHost(n->staging);
+    n->buffer = n->staging = NULL;
+    n->room = 0;
+    cudaError_t e = cudaMalloc((void **)&n->buffer, n->n * sizeof(*n->buffer));
+    if (e == cudaSuccess) /* a copy to or from other memory would wait for the stream */
+        e = cudaMallocHost((void **)&n->staging, n->n * sizeof(*n->staging));
+    if (e != cudaSuccess)
+        return device_fail(n->device, e, "memory for the sums", err);
+    n->room = n->n;
+    return 0;
+}
+
+/* What follows the collective may be put into the stream only when that is in it. */
+static int queue_rest(struct nccl *n, struct err *err) {
+    cudaStream_t s = n->device->stream;
+    cudaError_t e =
+        cudaMemcpyAsync(n->staging, n->buffer, n->n * sizeof(*n->data), cudaMemcpyDeviceToHost, s);
+    if (e == cudaSuccess)
+        e = cudaEventRecord(n->done, s);
+    if (e != cudaSuccess)
+        return device_fail(n->device, e, n->doing, err);
+    n->queued = true;
+    return 0;
+}
+
+static int put(struct device *d, void *arg, struct err *err) {
+    struct nccl *n = arg;
+    int r = reserve(n, err);
+    if (r < 0)
+        return r;
+    memcpy(n->staging, n->data, n->n * sizeof(*n->data));
+    cudaError_t e = cudaMemcpyAsync(n->buffer, n->staging, n->n * sizeof(*n->data),
+                                    cudaMemcpyHostToDevice, d->stream);
+    if (e != cudaSuccess)
+        return device_fail(d, e, n->doing, err);
+    r = answer(n,
+               api.AllReduce(n->buffer, n->buffer, n->n, NCCL_INT64, NCCL_SUM, n->comm, d->stream),
+               err);
+    return r == 1 ? queue_rest(n, err) : r;
+}
+
+/* Returns 1 when the sums are there. What has reached the event is right, even if a peer that has
+ * all it needs has gone meanwhile. */
+static int look(struct device *d, void *arg, struct err *err) {
+    struct nccl *n = arg;
+    cudaError_t e = n->queued ? cudaEventQuery(n->done) : cudaErrorNotReady;
+    if (e == cudaSuccess)
+        return 1;
+    if (e != cudaErrorNotReady)
+        return device_fail(d, e, n->doing, err);
+    int r = ask(d, n, err);
+    if (r == 1 && !n->queued)
+        r = queue_rest(n, err);
+    return r < 0 ? r : 0;
+}
+
+static int nccl_start(void *c, int64_t *data, size_t count, int64_t deadline_ns, struct err *err) {
+    struct nccl *n = c;
+    if (n->aborted)
+        return err_say(err, -EPIPE, "the collective was aborted");
+    n->data = data;
+    n->n = count;
+    n->queued = false;
+    n->started_ns = deadline_now_ns();
+    n->deadline_ns = deadline_ns;
+    snprintf(n->doing, sizeof(n->doing), "all-reduce %llu", (unsigned long long)++n->calls);
+    return device_do(n->device, put, n, err);
+}
+
+static int nccl_poll(void *c, int timeout_ms, struct err *err) {
+    struct nccl *n = c;
+    int64_t until = timeout_ms < 0 ? INT64_MAX : deadline_in_ns((int64_t)timeout_ms * 1000000);
+    for (;;) {
+        int r = device_do(n->device, look, n, err);
+        if (r == 1)
+            memcpy(n->data, n->staging, n->n * sizeof(*n->data));
+        if (r != 0)
+            return r;
+        int64_t now = deadline_now_ns();
+        if (now >= n->deadline_ns)
+            return nccl_late(&n->peers, (double)(n->deadline_ns - n->started_ns) / 1e9, n->doing,
+                             err);
+        if (now >= until)
+            return 0;
+        if (pass_time(n, n->started_ns, NULL, 0) < 0)
+            return -ECANCELED;
+    }
+}
+
+/* The device's thread has not come back and uses its argument for ever. */
+static bool left_behind(int r) {
+    return r == -ETIMEDOUT || r == -ECANCELED;
+}
+
+static int give_up(struct device *d, void *arg, struct err *err) {
+    (void)d;
+    (void)err;
+    struct nccl *n = arg;
+    api.CommAbort(n->comm); /* what it answers changes nothing: the communicator is gone */
+    n->comm = NULL;
+    return 0;
+}
+
+static void nccl_abort(void *c) {
+    struct nccl *n = c;
+    struct err ignored;
+    if (n->aborted)
+        return;
+    n->aborted = true;
+    if (n->comm && left_behind(device_do_within(n->device, ending_ns, give_up, n, &ignored)))
+        n->stuck = true;
+}
+
+static int finalize(struct device *d, void *arg, struct err *err) {
+    (void)d;
+    struct nccl *n = arg;
+    return answer(n, api.CommFinalize(n->comm), err);
+}
+
+/* In good order: what peers have not yet been sent goes out first. */
+static int say_goodbye(struct nccl *n, struct err *err) {
+    int64_t begun_ns = deadline_now_ns();
+    snprintf(n->doing, sizeof(n->doing), "leaving the communicator");
+    int r = device_do(n->device, finalize, n, err);
+    while (r == 0) {
+        r = pass_time(n, begun_ns, NULL, 0);
+        if (r == 0 && deadline_now_ns() >= begun_ns + ending_ns)
+            r = nccl_late(&n->peers, (double)ending_ns / 1e9, n->doing, err);
+        if (r == 0)
+            r = device_do(n->device, ask, n, err);
+    }
+    return r < 0 ? r : 0;
+}
+
+static int give_back(struct device *d, void *arg, struct err *err) {
+    struct nccl *n = arg;
+    int r = n->comm ? api.CommDestroy(n->comm) : NCCL_SUCCESS;
+    n->comm = NULL;
+    cudaError_t e = cudaStreamSynchronize(d->stream); /* the buffers are out of use after it */
+    if (n->done)
+        cudaEventDestroy(n->done);
+    cudaFree(n->buffer);
+    cudaFreeHost(n->staging);
+    if (e != cudaSuccess)
+        return device_fail(d, e, "leaving the communicator", err);
+    return r == NCCL_SUCCESS ? 0 : answer(n, r, err);
+}
+
+static int nccl_close(void *c, struct err *err) {
+    struct nccl *n = c;
+    struct err ignored;
+    if (!n)
+        return 0;
+    if (!n->aborted && n->comm && say_goodbye(n, &ignored) < 0)
+        nccl_abort(n);
+    int r = n->stuck ? -ETIMEDOUT : device_do_within(n->device, ending_ns, give_back, n, &ignored);
+    if (left_behind(r))
+        return err_say(err, -ETIMEDOUT,
+                       "NCCL did not let go of the communicator within the time "
+                       "that the GPU has for a call: leaving without it");
+    free(n);
+    return 0;
+}
+
+static int count_devices(struct device *d, void *arg, struct err *err) {
+    cudaError_t e = cudaGetDeviceCount(arg);
+    return e == cudaSuccess ? 0 : device_fail(d, e, "counting the GPUs", err);
+}
+
+static int number_of(const char *variable, int absent) {
+    const char *value = getenv(variable);
+    return value && *value ? atoi(value) : absent;
+}
+
+/* NCCL finds that out, too, when the communicator has formed to the half. Since 2.30 it can be told
+ * to put up with it. */
+static int check_devices(struct device *d, struct err *err) {
+    static int count; /* the device's thread may write it late */
+    int workers = number_of("LOCAL_WORLD_SIZE", number_of("LOCAL_RANK", 0) + 1);
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    int r = device_do(d, count_devices, &count, err);
+    if (r < 0 || workers <= count || number_of("NCCL_MULTI_RANK_GPU_ENABLE", 0))
+        return r;
+    return err_say(
+        err, -EINVAL,
+        "more ranks than devices: %d workers on this node and %d GPU%s%s%s, and NCCL wants "
+        "one for each: start at most %d per node (--nproc-per-node), or use "
+        "--dist-backend=tcp",
+        workers, count, count == 1 ? "" : "s", visible ? " of CUDA_VISIBLE_DEVICES=" : "",
+        visible ? visible : "", count);
+}
+
+static int nccl_prepare(struct err *err) {
+    struct device *d = device_in_use();
+    if (!d)
+        return err_say(
+            err, -EINVAL,
+            "--dist-backend=nccl sums on GPUs: it needs --device=cuda and a GPU; without "
+            "one use --dist-backend=tcp");
+    int r = nccl_interface_check(getenv("NCCL_SOCKET_IFNAME"), err);
+    if (r == 0)
+        r = check_devices(d, err);
+    return r < 0 ? r : nccl_api_load(&api, err);
+}
+
+static int draw(struct device *d, void *arg, struct err *err) {
+    struct nccl_peers nobody = {.world = 1};
+    (void)d;
+    int r = api.GetUniqueId(arg);
+    return r == NCCL_SUCCESS ? 0
+                             : nccl_fail(&nobody, r, api.GetLastError(NULL),
+                                         "an id for the communicator (ncclGetUniqueId)", err);
+}
+
+/* Every id that is drawn starts a thread and opens a port, which end only when all ranks have
+ * called there. So it is drawn once, when all are known to be there, and never again. */
+static int nccl_token(unsigned char ret[GROUP_TOKEN], struct err *err) {
+    static struct nccl_id id;
+    static bool drawn;
+    assert(!drawn);
+    drawn = true;
+    int r = device_do(device_in_use(), draw, &id, err);
+    if (r == 0)
+        memcpy(ret, id.bytes, sizeof(id.bytes));
+    return r;
+}
+
+static int nccl_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
+    struct nccl *n = calloc(1, sizeof(*n));
+    struct err ignored;
+    if (!n)
+        abort();
+    n->device = device_in_use();
+    n->peers = nccl_peers_of(g);
+    n->wake_fd = w->wake_fd;
+    memcpy(n->id.bytes, g->token, sizeof(n->id.bytes));
+    int r = form_communicator(n, g, w, err);
+    if (r < 0) {
+        nccl_abort(n);
+        nccl_close(n, &ignored);
+        return r;
+    }
+    *ret = n;
+    return 0;
+}
+
+const struct collective collective_nccl = {
+    .name = "nccl",
+    .summary = "NCCL, on GPUs",
+    .prepare = nccl_prepare,
+    .token = nccl_token,
+    .open = nccl_open,
+    .start = nccl_start,
+    .poll = nccl_poll,
+    .abort = nccl_abort,
+    .close = nccl_close,
+};
