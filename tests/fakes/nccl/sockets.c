@@ -16,6 +16,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char complaint[1024];
+enum { NAMED = 256 };
+static char peers[NAMED][ENDPOINT_NAME];
 
 ncclResult_t complain(ncclResult_t result, const char *fmt, ...) {
     va_list ap;
@@ -39,6 +41,13 @@ const char *endpoint_name(const struct endpoint *e, char ret[ENDPOINT_NAME]) {
     else
         snprintf(ret, ENDPOINT_NAME, "%s<%s>", host, port);
     return ret;
+}
+
+/* Who was at the other end: a connection that was reset does not tell any more. */
+static void remember(int fd) {
+    struct endpoint e = {.length = sizeof(e.addr)};
+    if (fd < NAMED && getpeername(fd, &e.addr.any, &e.length) == 0)
+        endpoint_name(&e, peers[fd]);
 }
 
 /* One list of prefixes, or of names after '='; everything else after '^'. */
@@ -135,9 +144,10 @@ static ncclResult_t connect_once(const struct endpoint *to, int abort_fd, int *r
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length);
     }
     *ret_error = error;
-    if (r == ncclSuccess && !error)
+    if (r == ncclSuccess && !error) {
+        remember(fd);
         *ret = fd;
-    else
+    } else
         close(fd);
     return r;
 }
@@ -175,6 +185,7 @@ ncclResult_t socket_accept(int listener, int abort_fd, int *ret) {
         int yes = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd >= 0) {
             setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
+            remember(fd);
             *ret = fd;
             return ncclSuccess;
         }
@@ -187,11 +198,9 @@ ncclResult_t socket_accept(int listener, int abort_fd, int *ret) {
 }
 
 static ncclResult_t lost(int fd, ssize_t n) {
-    struct endpoint e = {.length = sizeof(e.addr)};
-    char name[ENDPOINT_NAME] = "?";
+    char name[ENDPOINT_NAME];
     int error = errno;
-    if (getpeername(fd, &e.addr.any, &e.length) == 0)
-        endpoint_name(&e, name);
+    snprintf(name, sizeof(name), "%s", fd < NAMED ? peers[fd] : "?");
     if (n == 0)
         return complain(ncclRemoteError, "socketProgress: Connection closed by remote peer %s",
                         name);
