@@ -3,7 +3,6 @@
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,7 +45,7 @@ static const char *path_of_job(const struct plan *p) {
 
 /* A script is given to Python as it stands, so it must be there, and need not be executable. */
 static int check_script(const struct plan *p, const char *name, struct err *err) {
-    int fd = rootfs_open(p, name, O_RDONLY);
+    int fd = plan_open(p, name);
     if (fd >= 0) {
         close(fd);
         return 0;

@@ -7,7 +7,6 @@
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -68,7 +67,7 @@ const char *interpreter_of_head(struct arena *a, const char *head) {
 
 static const char *python_of_file(struct plan *p, const char *file) {
     char head[4096];
-    int fd = rootfs_open(p, file, O_RDONLY);
+    int fd = plan_open(p, file);
     ssize_t n = fd >= 0 ? read(fd, head, sizeof(head) - 1) : 0;
     if (fd >= 0)
         close(fd);
