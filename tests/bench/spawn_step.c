@@ -1,0 +1,92 @@
+/* How long one step of ranktrain's network takes: 96 samples, from the weights to the new weights.
+ *
+ *     spawn_step cpu|cuda [STEPS]
+ *
+ * Prints "label ..." and "step_us P50 P10 P90". cuda opens the library that $RANKTRAIN_CUDA names.
+ * Exit: 0, 1 when a step failed, 3 when there is nothing to compute on. */
+#include "scenarios/jobs/ranktrain/data/draw.h"
+#include "scenarios/jobs/ranktrain/gpu/backend.h"
+#include "scenarios/jobs/ranktrain/net/deadline.h"
+#include "scenarios/jobs/ranktrain/optimizer.h"
+#include "scenarios/jobs/ranktrain/shards.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WARM = 20, STEPS_MAX = 100000 };
+
+static struct {
+    float weights[LENET_PARAMETERS], velocity[LENET_PARAMETERS], gradient[LENET_PARAMETERS];
+    int64_t sums[SHARDS_SUMS];
+    uint8_t file[SHARDS_BATCH * LENET_PIXELS], labels[SHARDS_BATCH];
+} s;
+
+static int by_time(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int step(const struct compute *compute, void *c, const struct idx *data, struct err *err) {
+    static const int shards[SHARDS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    static const struct optimizer optimizer = {.lr = 0.05f, .momentum = 0.9f};
+    static uint32_t samples[SHARDS_BATCH];
+    for (uint32_t i = 0; i < SHARDS_BATCH; i++)
+        samples[i] = i;
+    int r =
+        shards_sum(compute, c, s.weights, data, samples, shards, SHARDS, s.gradient, s.sums, err);
+    if (r == 0)
+        optimizer_step(&optimizer, s.sums, LENET_PARAMETERS, SHARDS_BATCH, s.weights, s.velocity);
+    return r;
+}
+
+static int measure(const struct compute *compute, void *c, int steps, struct err *err) {
+    static double us[STEPS_MAX];
+    struct idx data = {.images = s.file, .labels = s.labels, .count = SHARDS_BATCH};
+    uint64_t seed = 7;
+    lenet_init(s.weights, 1);
+    for (size_t i = 0; i < sizeof(s.file); i++)
+        s.file[i] = (uint8_t)draw_below(&seed, 256);
+    for (size_t i = 0; i < sizeof(s.labels); i++)
+        s.labels[i] = (uint8_t)draw_below(&seed, LENET_CLASSES);
+    int r = 0;
+    for (int i = -WARM; i < steps && r == 0; i++) {
+        int64_t begin = deadline_now_ns();
+        r = step(compute, c, &data, err);
+        if (i >= 0)
+            us[i] = (double)(deadline_now_ns() - begin) / 1e3;
+    }
+    if (r < 0)
+        return r;
+    qsort(us, (size_t)steps, sizeof(*us), by_time);
+    printf("step_us %.1f %.1f %.1f\n", us[steps / 2], us[steps / 10], us[steps * 9 / 10]);
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    const struct compute_place place = {.wake_fd = -1, .limit_ns = INT64_C(60000000000)};
+    const struct gpu_backend *gpu;
+    const struct compute *compute = &compute_cpu;
+    struct err err = {0};
+    char label[COMPUTE_LABEL];
+    void *c = NULL;
+    int steps = argc > 2 ? atoi(argv[2]) : 300, r = 0;
+    if (argc < 2 || steps < 1 || steps > STEPS_MAX)
+        return 64;
+    if (strcmp(argv[1], "cuda") == 0) {
+        r = backend_open(&gpu, &err);
+        compute = r == 0 ? gpu->compute : NULL;
+    }
+    if (r == 0)
+        r = compute->open(&place, &c, label, &err);
+    if (r < 0) {
+        fprintf(stderr, "spawn_step: %s\n", err.msg);
+        return 3;
+    }
+    printf("label %s\n", label);
+    r = measure(compute, c, steps, &err);
+    compute->close(c, NULL);
+    if (r < 0)
+        fprintf(stderr, "spawn_step: %s\n", err.msg);
+    return r < 0;
+}
