@@ -17,6 +17,9 @@ static void print_help(void) {
     printf("usage: ranktrain [OPTION...]\n\n"
            "Trains LeNet-5 on Fashion-MNIST, alone or as one rank of a job under torchrun or "
            "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
+           "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
+           "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
+           "not the CPU's.\n\n"
            "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
            "to.\n",
            text);

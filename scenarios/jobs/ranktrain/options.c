@@ -37,7 +37,7 @@ static const struct option table[] = {
      AT(collective_ns), 0.001, 86400},
     {"log-every", "N", "steps between two lines of progress; 0: none", WHOLE, AT(log_every), 0,
      99999999},
-    {"device", "auto|cpu|cuda", "what computes; auto: a GPU where there is one, else the CPU", TEXT,
+    {"device", "auto|cpu|cuda", "what computes, cpu unless said; auto: a GPU if there is one", TEXT,
      AT(device), 0, 0},
     {"device-timeout", "SECONDS", "a GPU that takes longer for one computation has failed", SPAN_S,
      AT(device_ns), 0.001, 86400},
