@@ -53,18 +53,19 @@ LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 
 # ranktrain_cuda.so, which ranktrain loads: C by the C compiler against the toolkit's headers, kernels
-# by nvcc, the CUDA runtime inside, one symbol outside. Without nvcc (make NVCC= does without) there
-# is none. The tests have one whose headers, kernels and runtime are those of tests/fakes/cudart.
+# by nvcc, the CUDA runtime inside, one symbol outside. Without a toolkit (make NVCC= does without)
+# there is none. The tests have one whose headers, kernels and runtime are those of tests/fakes/cudart.
 NVCC ?= $(firstword $(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc /usr/local/cuda-*/bin/nvcc))
 CUDA := $(if $(NVCC),$(abspath $(dir $(realpath $(NVCC)))..))
-GPU := $(if $(NVCC),$(BIN)/ranktrain_cuda.so)
+CUDART := $(if $(CUDA),$(firstword $(wildcard $(addsuffix /libcudart_static.a,$(CUDA)/lib64 $(CUDA)/lib $(CUDA)/targets/*/lib /usr/lib/*-linux-gnu))))
+GPU := $(if $(CUDART),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
   $(addprefix scenarios/jobs/ranktrain/net/,link.c) agent/base/err.c agent/base/sha256.c
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
 # -fmad=false: the bits are those that the source says (kernels.h). PTX of 7.5 for devices to come.
-NVCC_FLAGS := -O3 -fmad=false -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. \
+NVCC_FLAGS := -O3 -fmad=false -allow-unsupported-compiler -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=sm_90 -I. \
   -Xcompiler -fPIC,-fvisibility=hidden,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 FAKES := $(OUT)/tests/fakes
 FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/libnccl.so.2 $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
@@ -92,12 +93,13 @@ $(PROGRAMS):
 $(OUT)/gpu/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (CUDA)"
 	$(Q)$(CC) $(ALL_CFLAGS) $(GPU_CFLAGS) -isystem $(CUDA)/include $(CPPFLAGS) -MMD -MP -c -o $@ $<
-$(OUT)/gpu/%.o: %.cu $(OUT)/.flags
+$(OUT)/gpu/%.o: %.cu $(OUT)/gpu/.flags
 	@mkdir -p $(@D); echo "  NVCC $<"
-	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
+	$(Q)$(NVCC) $(NVCC_FLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $< || \
+	  { echo "$(NVCC) failed: make NVCC= builds everything but the GPU library" >&2; exit 1; }
 $(BIN)/ranktrain_cuda.so: $(patsubst %.c,$(OUT)/gpu/%.o,$(GPU_SRC)) $(OUT)/gpu/$(GPU_KERNELS).o
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -o $@ $^ $(CUDA)/lib64/libcudart_static.a -lrt -ldl
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(GPU_LDFLAGS) -o $@ $^ $(CUDART) -lrt -ldl
 
 $(FAKES)/gpu/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (fake CUDA)"
@@ -146,6 +148,9 @@ $(OUT)/%.o: %.c $(OUT)/.flags
 # Rewritten only when the flags differ, so that a changed flag rebuilds everything and nothing else does.
 $(OUT)/.flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' > $@
+
+$(OUT)/gpu/.flags: FORCE
+	@mkdir -p $(@D); echo '$(NVCC) $(NVCC_FLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVCC_FLAGS)' > $@
 
 deps:
 	$(Q)$(if $(filter 0,$(DEPS)),true,ci/deps)

@@ -64,7 +64,6 @@ enum cudaComputeMode {
 };
 
 #define cudaDeviceScheduleBlockingSync 0x04
-#define cudaInitDeviceFlagsAreValid    0x01
 #define cudaStreamNonBlocking          0x01
 #define cudaEventBlockingSync          0x01
 #define cudaEventDisableTiming         0x02
@@ -99,7 +98,7 @@ cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *prop, int device);
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device);
 cudaError_t cudaDeviceGetPCIBusId(char *id, int length, int device);
-cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags);
+cudaError_t cudaSetDeviceFlags(unsigned flags);
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaDeviceSynchronize(void);

@@ -212,10 +212,9 @@ cudaError_t fake_context(void) {
     return cudaSuccess;
 }
 
-cudaError_t cudaInitDevice(int index, unsigned device_flags, unsigned flags) {
-    (void)device_flags;
+cudaError_t cudaSetDeviceFlags(unsigned flags) {
     (void)flags;
-    return fake_answer(physical(index) < 0 ? cudaErrorInvalidDevice : fake_context());
+    return fake_answer(fake_context());
 }
 
 cudaError_t cudaSetDevice(int index) {

@@ -183,11 +183,9 @@ static int take(struct device *d, void *arg, struct err *err) {
     int mode = -1;
     name_of(d, who, sizeof(who));
     cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, d->index);
-    /* The thread that waits sleeps instead of spinning on one of the job's cores. */
-    cudaError_t e =
-        cudaInitDevice(d->index, cudaDeviceScheduleBlockingSync, cudaInitDeviceFlagsAreValid);
-    if (e == cudaSuccess)
-        e = cudaSetDevice(d->index);
+    cudaError_t e = cudaSetDevice(d->index);
+    if (e == cudaSuccess) /* who waits sleeps, and does not spin on one of the job's cores */
+        e = cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync);
     if (e == cudaSuccess)
         e = cudaFree(NULL); /* the context is there from here on */
     if (e == cudaSuccess)
