@@ -24,6 +24,13 @@ enum fault_evidence {
     EVIDENCE_AGENT_START,    /* the node's agent has exec'ed (kernel) */
 };
 
+/* What must be possible besides starting and signalling processes. Nodes in namespaces have both by
+ * themselves; nodes that are processes of the host have what the host allows (need.h). */
+enum fault_need {
+    FAULT_NEEDS_SILENCE = 1, /* that what is sent to and from a node is dropped */
+    FAULT_NEEDS_TRACE = 2,   /* that a process is made to do something (ptrace) */
+};
+
 struct fault_param {
     /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a target); absent:
      * default */
@@ -39,6 +46,7 @@ struct fault_args { /* `with:` of the scenario; strings as written, validated ag
 struct fault {
     const char *name, *summary;
     unsigned targets; /* TARGET_* it may be aimed at */
+    unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
     enum fault_evidence evidence;
     bool lasting;   /* ends with recover; else there is nothing to undo */

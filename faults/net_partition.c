@@ -66,6 +66,7 @@ const struct fault fault_net_partition = {
     .name = "net-partition",
     .summary = "groups of nodes, or one node and all others, cannot reach each other any more",
     .targets = TARGET_NODE,
+    .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_LINKS_CUT,
     .lasting = true,

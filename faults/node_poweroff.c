@@ -17,6 +17,7 @@ const struct fault fault_node_poweroff = {
     .name = "node-poweroff",
     .summary = "the power goes: from one frame to the next a node says nothing, then it is dead",
     .targets = TARGET_NODE,
+    .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_FRAMES_DROPPED,
     .ends_node = true,

@@ -36,6 +36,7 @@ const struct fault fault_worker_exit = {
     .name = "worker-exit",
     .summary = "a worker ends by itself with an exit code, whatever program it is",
     .targets = TARGET_WORKER,
+    .needs = FAULT_NEEDS_TRACE,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_EXIT,
     .params = (const struct fault_param[]){{"code", "int", "1", "its exit code, 0 to 255"}, {0}},

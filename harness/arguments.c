@@ -97,7 +97,8 @@ const char **arguments_all(const struct arguments *a, const char *name) {
 const char **arguments_sets(const struct arguments *a, struct arena *arena) {
     const char *launcher = arguments_value(a, "--launcher");
     const char *rootfs = arguments_value(a, "--rootfs");
-    const char **v = arena_array(arena, const char *, a->options_n + 3);
+    const char *isolation = arguments_value(a, "--isolation");
+    const char **v = arena_array(arena, const char *, a->options_n + 4);
     size_t n = 0;
     for (size_t i = 0; i < a->options_n; i++)
         if (str_eq(a->names[i], "--set"))
@@ -109,6 +110,8 @@ const char **arguments_sets(const struct arguments *a, struct arena *arena) {
         v[n++] = arena_printf(arena, "launcher=%s", buf_str(&text));
         buf_fini(&text);
     }
+    if (isolation)
+        v[n++] = arena_printf(arena, "cluster.isolation=%s", isolation);
     if (rootfs)
         v[n++] = arena_printf(arena, "cluster.rootfs=%s", rootfs);
     return v;

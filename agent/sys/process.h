@@ -100,5 +100,17 @@ int process_signal_descendants(pid_t root, int signo);
 /* Those that live, root itself not, as one walk over /proc finds them; at most max. */
 size_t process_descendants(pid_t root, pid_t *ret, size_t max);
 
+/* The living processes that descend from root (root itself not), as one look at /proc finds them:
+ * how many, and a list for free(). */
+size_t process_list_descendants(pid_t root, pid_t **ret);
+
+/* From now on what loses its parent below the calling process becomes its child, not init's: a
+ * descendant cannot leave. Returns 0 or a -errno. */
+int process_adopt_orphans(void);
+/* Kills and reaps all that descends from the calling process, which adopts orphans and has no other
+ * thread: those that keep forking too, until there is no child left and so nothing below. 0, or
+ * -ETIME: something hangs in the kernel. */
+int process_end_descendants(int64_t timeout_ns);
+
 /* "exit code 3", "SIGKILL", "SIGSEGV (core dumped)"; returns buf. */
 const char *process_status_text(int status, char *buf, size_t size);

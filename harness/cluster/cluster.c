@@ -25,10 +25,11 @@ enum { CONTROL_FD = 3 };
 #endif
 
 /* In the child. What was open in the harness must not be held open in a node. */
-static void become(const char *verb, int control) __attribute__((noreturn));
-static void become(const char *verb, int control) {
+static void become(const char *verb, int control, bool dies) __attribute__((noreturn));
+static void become(const char *verb, int control, bool dies) {
     char *argv[] = {"rankquake", (char *)(uintptr_t)verb, "3", NULL};
-    namespace_die_with_parent();
+    if (dies)
+        namespace_die_with_parent();
     setsid(); /* Ctrl-C is the harness's to handle */
     int null = open("/dev/null", O_RDONLY);
     if (null >= 0 && null != CONTROL_FD)
@@ -51,7 +52,7 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
         return r;
     pid_t pid = namespace_fork(clone_flags, &pidfd, err);
     if (pid == 0)
-        become(verb, ends[1]);
+        become(verb, ends[1], clone_flags != 0);
     close(ends[1]);
     if (pid < 0) {
         close(ends[0]);
@@ -118,7 +119,9 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     c->nodes = calloc(p->nodes_n + 1, sizeof(struct node *));
     if (!c->dir || !c->nodes)
         abort();
-    if (namespace_enter(err) != 0 || make_scratch(c, err) != 0)
+    c->isolation =
+        p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
+    if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return cluster_free(c);
     c->keep = visible_paths(p, c->dir);
     if (p->rootfs && pack(c, err) != 0)
@@ -129,7 +132,7 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
 }
 
 int cluster_up(struct cluster *c, struct err *err) {
-    int r = wire_link_start(c, err);
+    int r = c->isolation->begin(c, err);
     for (size_t i = 0; i < c->nodes_n && r == 0; i++)
         if (c->nodes[i]->plan->on_at_start)
             r = node_start(c->nodes[i], false, err);
@@ -151,8 +154,7 @@ struct left {
     size_t n;
 };
 
-static void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void leave(struct left *l, const char *fmt, ...) {
+void leave(struct left *l, const char *fmt, ...) {
     struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
@@ -172,11 +174,8 @@ static void look_for_left(struct cluster *c, struct left *l) {
         struct node *n = c->nodes[i];
         if (n->init.pid)
             leave(l, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
-        if (n->wired)
-            leave(l, "the network namespace of %s and its card", n->plan->name);
     }
-    if (c->wire.process.pid)
-        leave(l, "process %d, the wire", (int)c->wire.process.pid);
+    c->isolation->look(c, l);
     if (!c->keep_scratch && file_remove_tree(c->scratch, &err) != 0)
         leave(l, "%s (%s)", c->scratch, err.msg);
 }
@@ -198,8 +197,8 @@ static void on_deadline(void *arg, int64_t now_ns) {
     finish(arg);
 }
 
-/* First the nodes' processes, then the sockets they left, then, told by the wire, their network
- * namespaces, at last the wire. */
+/* First the nodes' processes, then the sockets they left, then what else their isolation is made
+ * of. */
 void cluster_settle(struct cluster *c) {
     if (!c->going_down || c->is_down)
         return;
@@ -207,12 +206,8 @@ void cluster_settle(struct cluster *c) {
         if (c->nodes[i]->init.pid)
             return;
     for (size_t i = 0; i < c->nodes_n; i++)
-        node_forget_sockets(c->nodes[i]);
-    for (size_t i = 0; i < c->nodes_n; i++)
-        if (c->nodes[i]->wired)
-            return;
-    wire_link_end(c);
-    if (!c->wire.process.pid)
+        c->isolation->forget(c->nodes[i]);
+    if (c->isolation->settled(c))
         loop_timer_at(c->on_deadline, 0);
 }
 
@@ -233,7 +228,7 @@ struct cluster *cluster_free(struct cluster *c) {
     c->going_down = true;
     for (size_t i = 0; i < c->nodes_n; i++)
         node_free(c->nodes[i]);
-    wire_link_fini(&c->wire);
+    c->isolation->free(c);
     partitions_free(c);
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
@@ -275,9 +270,10 @@ struct node *cluster_node(const struct cluster *c, const char *name) {
 }
 
 void cluster_count(struct cluster *c) {
-    wire_link_count(c);
+    c->isolation->count(c);
 }
 
 void cluster_bootstrap_port(struct cluster *c, uint16_t port) {
-    wire_link_bootstrap(c, port);
+    if (c->isolation->bootstrap)
+        c->isolation->bootstrap(c, port);
 }

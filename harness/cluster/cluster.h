@@ -29,7 +29,8 @@ struct wire_counters { /* of one node's port; in: towards the node */
     uint64_t frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out;
     uint64_t data_bytes_out; /* TCP payload of ports that are neither the store's nor listening on a
                                 MASTER_PORT told by wire_bootstrap_port; retransmissions included */
-    uint64_t lost;           /* by the wire itself, because it was too slow: a sick harness */
+    bool at_sockets; /* counted by the kernel at the nodes' own sockets: only what was dropped */
+    uint64_t lost;   /* by the wire itself, because it was too slow: a sick harness */
     uint64_t cut_to[CLUSTER_NODES_MAX]; /* frames from this node, dropped by a partition; by the
                                            receiver's place in cluster_nodes */
 };
@@ -101,6 +102,10 @@ const struct plan_node *node_plan(const struct node *n);
 const char *node_disk_dir(const struct node *n); /* as the host sees it */
 /* Where the node sees our programs, which lie in the host's folder bin. */
 const char *node_programs(const struct node *n, const char *bin);
+/* As the node sees them, once it is on: its directory for what is temporary, and RANKQUAKE_EVENTS.
+ */
+const char *node_tmp_dir(const struct node *n);
+const char *node_events_path(const struct node *n);
 bool node_is_on(const struct node *n);
 pid_t node_program_pid(const struct node *n);                     /* 0: not running */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */

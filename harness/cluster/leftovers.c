@@ -4,6 +4,7 @@
 #include "harness/cluster/sockets.h"
 
 #include <dirent.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,85 +13,123 @@
 
 enum { TABLE_MAX = 16 << 20, PORTS = 65536 };
 
-static void count_process(struct json_writer *w, const char *pid) {
-    char path[300];
+static void put_process(struct json_writer *w, pid_t pid) {
+    char path[64];
     struct buf name = {0};
-    snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     if (file_read(path, 4096, &name, NULL) == 0) { /* else it has just gone */
         json_object(w, NULL);
-        json_put_i64(w, "pid", atoi(pid));
+        json_put_i64(w, "pid", pid);
         json_put_stringn(w, "name", buf_str(&name), name.len ? name.len - 1 : 0);
         json_end_object(w);
     }
     buf_fini(&name);
 }
 
-static void count_processes(struct json_writer *w) {
-    DIR *d = opendir("/proc");
-    json_array(w, "processes");
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != getpid())
-            count_process(w, e->d_name);
-    json_end_array(w);
-    if (d)
-        closedir(d);
-}
+struct marks {
+    const struct leftovers *l;
+    unsigned char ports[PORTS];
+};
 
 static void mark_listener(void *arg, const struct socket_line *s) {
-    unsigned char *ports = arg;
-    if (s->state == SOCKET_LISTENS)
-        ports[s->local_port] = 1;
+    struct marks *m = arg;
+    if (s->state == SOCKET_LISTENS && (!m->l->is_ours || m->l->is_ours(m->l->arg, s)))
+        m->ports[s->local_port] = 1;
 }
 
-static void count_ports(struct json_writer *w) {
-    static unsigned char ports[PORTS];
-    memset(ports, 0, sizeof(ports));
-    sockets_each(mark_listener, ports);
+static void put_ports(struct json_writer *w, const struct leftovers *l) {
+    static struct marks m;
+    m = (struct marks){.l = l};
+    sockets_each(mark_listener, &m);
     json_array(w, "ports");
     for (int i = 0; i < PORTS; i++)
-        if (ports[i])
+        if (m.ports[i])
             json_put_i64(w, NULL, i);
     json_end_array(w);
 }
 
-static void count_system_v(struct json_writer *w) {
+void leftovers_put(struct json_writer *w, const struct leftovers *l) {
+    json_object(w, "found");
+    json_array(w, "processes");
+    for (size_t i = 0; i < l->pids_n; i++)
+        put_process(w, l->pids[i]);
+    json_end_array(w);
+    put_ports(w, l);
+    json_array(w, "shm");
+    for (char **path = l->shm; path && *path; path++)
+        json_put_string(w, NULL, *path);
+    json_end_array(w);
+    json_array(w, "cgroups"); /* none is made for a node yet */
+    json_end_array(w);
+    json_end_object(w);
+}
+
+/* ---- all of the node's namespaces ---- */
+
+struct found {
+    pid_t *pids;
+    char **shm;
+    size_t pids_n, shm_n;
+};
+
+static void find_processes(struct found *f) {
+    DIR *d = opendir("/proc");
+    for (struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == getpid())
+            continue;
+        f->pids = realloc(f->pids, (f->pids_n + 1) * sizeof(*f->pids));
+        if (!f->pids)
+            abort();
+        f->pids[f->pids_n++] = (pid_t)atoi(e->d_name);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void add_shm(struct found *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_shm(struct found *f, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    f->shm = realloc(f->shm, (f->shm_n + 2) * sizeof(*f->shm));
+    if (!f->shm)
+        abort();
+    f->shm[f->shm_n++] = text.data;
+    f->shm[f->shm_n] = NULL;
+}
+
+static void find_system_v(struct found *f) {
     struct buf table = {0};
     if (file_read("/proc/sysvipc/shm", TABLE_MAX, &table, NULL) == 0) {
         char *save = NULL, *line = strtok_r(table.data, "\n", &save);
         while ((line = strtok_r(NULL, "\n", &save))) {
-            char text[64];
             int key, id;
-            if (sscanf(line, "%d %d", &key, &id) != 2)
-                continue;
-            snprintf(text, sizeof(text), "System V segment %d", id);
-            json_put_string(w, NULL, text);
+            if (sscanf(line, "%d %d", &key, &id) == 2)
+                add_shm(f, "System V segment %d", id);
         }
     }
     buf_fini(&table);
 }
 
-static void count_shared_memory(struct json_writer *w) {
+static void find_shared_memory(struct found *f) {
     DIR *d = opendir("/dev/shm");
-    json_array(w, "shm");
-    for (struct dirent *e; d && (e = readdir(d));) {
-        char path[300];
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
-            continue;
-        snprintf(path, sizeof(path), "/dev/shm/%s", e->d_name);
-        json_put_string(w, NULL, path);
-    }
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            add_shm(f, "/dev/shm/%s", e->d_name);
     if (d)
         closedir(d);
-    count_system_v(w);
-    json_end_array(w);
+    find_system_v(f);
 }
 
-void leftovers_count(struct json_writer *w) {
-    json_object(w, "found");
-    count_processes(w);
-    count_ports(w);
-    count_shared_memory(w);
-    json_array(w, "cgroups"); /* none is made for a node yet */
-    json_end_array(w);
-    json_end_object(w);
+void leftovers_of_namespaces(struct json_writer *w) {
+    struct found f = {0};
+    find_processes(&f);
+    find_shared_memory(&f);
+    leftovers_put(w, &(struct leftovers){.pids = f.pids, .pids_n = f.pids_n, .shm = f.shm});
+    for (size_t i = 0; i < f.shm_n; i++)
+        free(f.shm[i]);
+    free(f.shm);
+    free(f.pids);
 }

@@ -16,7 +16,6 @@
 
 /* From the start of the helper to an address on its card; some tens of milliseconds as a rule. */
 static const int64_t start_wait_ns = 20000000000;
-static const int ADDRESS_PREFIX = 24;
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port) {
     struct node *n = calloc(1, sizeof(*n));
@@ -50,13 +49,15 @@ struct node *node_free(struct node *n) {
     if (!n)
         return NULL;
     if (n->init.pid) {
-        process_signal(&n->init, SIGKILL);
+        n->cluster->isolation->kill(n);
         process_reap(&n->init, start_wait_ns, NULL);
         process_close(&n->init);
     }
-    node_forget_sockets(n);
+    n->cluster->isolation->forget(n);
     close_all(n);
     free(n->disk);
+    free(n->tmp);
+    free(n->events);
     free(n);
     return NULL;
 }
@@ -88,43 +89,15 @@ static void put_strings(struct json_writer *w, const char *key, const char *cons
     json_end_array(w);
 }
 
-static void put_root(struct json_writer *w, const struct node *n) {
-    char *name_servers = realpath("/etc/resolv.conf", NULL);
-    json_object(w, "root");
-    json_put_string(w, "dir", n->plan->rootfs);
-    put_strings(w, "show", (const char *const *)n->cluster->show);
-    json_put_string(w, "programs", n->cluster->baggage.programs);
-    put_strings(w, "libraries", (const char *const *)n->cluster->baggage.libraries);
-    json_put_string(w, "name_servers", name_servers ? name_servers : "");
-    json_end_object(w);
-    free(name_servers);
-}
-
-/* Folders that the caller's environment names; a tree has nobody's home. */
-static void put_dirs(struct json_writer *w, const struct node *n) {
-    const char *temporary = getenv("TMPDIR"), *home = n->plan->rootfs ? getenv("HOME") : NULL;
-    const char *dirs[3] = {0};
-    size_t i = 0;
-    if (temporary && str_starts(temporary, "/tmp/"))
-        dirs[i++] = temporary;
-    if (home && *home == '/')
-        dirs[i++] = home;
-    put_strings(w, "dirs", dirs);
-}
-
 static int say_setup(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
-    json_put_string(&w, "hosts", n->cluster->hosts);
-    put_strings(&w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
-    if (n->plan->rootfs)
-        put_root(&w, n);
-    put_dirs(&w, n);
+    n->cluster->isolation->put_setup(n, &w);
     return say_send(n, &text, &w, NULL, 0, err);
 }
 
-static int say_net(struct node *n, struct err *err) {
+int node_say_net(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "net");
     json_put_string(&w, "addr", n->plan->addr);
@@ -179,7 +152,7 @@ int node_recover(struct node *n, const struct fault *f, const struct target *t,
 
 /* ---- what comes from the node ---- */
 
-static void failed(struct node *n, struct err *err) {
+void node_failed(struct node *n, struct err *err) {
     err_wrap(err, "%s: ", n->plan->name);
     cluster_failed(n->cluster, err);
 }
@@ -200,39 +173,30 @@ static void on_client(void *arg, int fd, int what) {
 
 static void on_ready(struct node *n, struct message *m) {
     struct err err;
-    FILE_CLOSE int netns = message_take_fd(m, 2);
     n->listener = message_take_fd(m, 0);
-    n->diag = message_take_fd(m, 1);
     n->on_listener = loop_fd(n->cluster->loop, n->listener, LOOP_READ, on_client, n);
-    n->state = NODE_WIRING;
-    if (wire_link_add_port(n->cluster, n, netns, &err) != 0)
-        failed(n, &err);
+    if (n->cluster->isolation->ready(n, m, &err) != 0)
+        node_failed(n, &err);
 }
 
-void node_wired(struct node *n, const char *error) {
-    struct err err;
-    if (error) {
-        err_say(&err, -EIO, "the wire: %s", error);
-        failed(n, &err);
-        return;
-    }
-    n->wired = true;
-    if (n->state == NODE_WIRING && say_net(n, &err) != 0)
-        failed(n, &err);
-}
-
-static void on_net(struct node *n, struct message *m) {
-    (void)m;
+void node_up(struct node *n) {
     n->state = NODE_ON;
     loop_timer_off(n->on_late);
     if (n->cluster->cb.node_up)
         n->cluster->cb.node_up(n->cluster->arg, n);
 }
 
+static void on_net(struct node *n, struct message *m) {
+    (void)m;
+    node_up(n);
+}
+
 static void on_started(struct node *n, struct message *m) {
     process_close(&n->program);
     n->program.pidfd = message_take_fd(m, 0);
     n->program.pid = n->program.pidfd >= 0 ? process_pid_of(n->program.pidfd) : 0;
+    if (n->cluster->isolation->started)
+        n->cluster->isolation->started(n, m);
     if (n->cluster->cb.program_started)
         n->cluster->cb.program_started(n->cluster->arg, n, n->program.pid, n->program.pidfd);
 }
@@ -274,7 +238,7 @@ static void on_injected(struct node *n, struct message *m) {
 static void on_broken(struct node *n, struct message *m) {
     struct err err;
     err_say(&err, -EIO, "%s", json_get_string(m->json, "error", "it broke"));
-    failed(n, &err);
+    node_failed(n, &err);
 }
 
 static void handle(struct node *n, struct message *m) {
@@ -305,12 +269,6 @@ static void on_control(void *arg, int fd, int what) {
 
 /* ---- its end ---- */
 
-void node_forget_sockets(struct node *n) {
-    if (n->diag >= 0)
-        netlink_destroy_sockets(n->diag, NULL);
-    file_close(&n->diag);
-}
-
 /* A node that ends takes its program along: the kernel kills what lives in its pid namespace before
  * the first process is reported dead. The helper, which would tell how it ended, is gone: before
  * Linux 6.15 it is taken for killed. */
@@ -336,12 +294,11 @@ static void on_end(void *arg, int fd, int what) {
     n->state = NODE_OFF;
     program_taken_along(n);
     close_all(n);
-    if (n->silent)
-        node_forget_sockets(n);
+    c->isolation->ended(n);
     if (!n->killed && !c->going_down) {
         err_say(&err, -ECHILD, "its first process ended by itself: %s",
                 process_status_text(status, text, sizeof(text)));
-        failed(n, &err);
+        node_failed(n, &err);
     }
     if (c->cb.node_down)
         c->cb.node_down(c->arg, n);
@@ -351,7 +308,7 @@ static void on_end(void *arg, int fd, int what) {
 void node_kill(struct node *n) {
     n->killed = true;
     if (n->init.pid)
-        process_signal(&n->init, SIGKILL);
+        n->cluster->isolation->kill(n);
 }
 
 /* ---- its beginning ---- */
@@ -362,7 +319,7 @@ static void on_late(void *arg, int64_t now_ns) {
     (void)now_ns;
     err_say(&err, -ETIME, "not up after %d s: this host is out of breath",
             (int)(start_wait_ns / 1000000000));
-    failed(n, &err);
+    node_failed(n, &err);
 }
 
 static int prepare_disk(struct node *n, bool fresh, struct err *err) {
@@ -376,12 +333,10 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
         return err_say(err, -EBUSY, "%s is on already", n->plan->name);
     if (c->going_down)
         return err_say(err, -ECANCELED, "%s: the run is ending", n->plan->name);
-    node_forget_sockets(n); /* of its last life */
+    c->isolation->forget(n); /* of its last life */
     int r = prepare_disk(n, fresh_disk, err);
     if (r == 0)
-        r = cluster_spawn("node",
-                          CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
-                          &n->init, &n->control, err);
+        r = c->isolation->spawn(n, err);
     if (r)
         return err_wrap(err, "%s: ", n->plan->name);
     n->killed = n->silent = false;
@@ -395,7 +350,7 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
 
 /* ---- as a target ---- */
 
-static int op_kill(void *node, struct err *err) {
+int node_op_kill(void *node, struct err *err) {
     struct node *n = node;
     if (!n->init.pid)
         return err_say(err, -ESRCH, "%s is off", n->plan->name);
@@ -403,39 +358,16 @@ static int op_kill(void *node, struct err *err) {
     return 0;
 }
 
-static int op_silence(void *node, bool on, struct err *err) {
-    struct node *n = node;
-    int r = wire_link_silence(n->cluster, n, on, err);
-    if (r == 0)
-        n->silent = on;
-    return r;
-}
-
-static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
-    return partition_set(((struct node *)node)->cluster, groups, planes, on, err);
-}
-
-static int op_destroy_sockets(void *node, struct err *err) {
-    struct node *n = node;
-    int r = n->diag < 0 ? 0 : netlink_destroy_sockets(n->diag, err);
-    return r < 0 ? r : 0;
-}
-
-static int op_start(void *node, bool fresh_disk, struct err *err) {
+int node_op_start(void *node, bool fresh_disk, struct err *err) {
     return node_start(node, fresh_disk, err);
 }
 
-static const struct node_ops ops = {
-    .kill = op_kill,
-    .silence = op_silence,
-    .part = op_part,
-    .destroy_sockets = op_destroy_sockets,
-    .start = op_start,
-};
-
 void node_target(struct node *n, struct target *ret) {
-    *ret = (struct target){
-        .kind = TARGET_NODE, .pid = n->init.pid, .pidfd = n->init.pidfd, .ops = &ops, .node = n};
+    *ret = (struct target){.kind = TARGET_NODE,
+                           .pid = n->init.pid,
+                           .pidfd = n->init.pidfd,
+                           .ops = n->cluster->isolation->ops,
+                           .node = n};
     str_copy(ret->name, sizeof(ret->name), n->plan->name);
 }
 
@@ -452,6 +384,14 @@ int node_agent_target(struct node *n, struct target *ret) {
 
 const struct plan_node *node_plan(const struct node *n) {
     return n->plan;
+}
+
+const char *node_tmp_dir(const struct node *n) {
+    return n->tmp;
+}
+
+const char *node_events_path(const struct node *n) {
+    return n->events;
 }
 
 const char *node_disk_dir(const struct node *n) {

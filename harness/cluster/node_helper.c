@@ -7,9 +7,7 @@
 #include "agent/sys/netlink.h"
 #include "agent/sys/process.h"
 #include "faults/fault.h"
-#include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
-#include "harness/cluster/sockets.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +29,8 @@ struct helper {
     int control;
     struct process program;
     bool settling; /* the program has ended, its leftovers are not counted yet */
-    struct loop_source *on_settle;
+    struct loop_source *on_settle, *on_notice;
+    const struct habitat *habitat;
     struct buf out;
     struct json_writer w;
 };
@@ -60,51 +59,67 @@ static void broken(struct helper *h, const struct err *why) {
 
 /* ---- setup ---- */
 
-/* Of any uid: a worker may have dropped its own. */
-static int listen_for_events(struct err *err) {
-    struct sockaddr_un addr = {.sun_family = AF_UNIX, .sun_path = CLUSTER_EVENTS_PATH};
-    char dir[] = CLUSTER_EVENTS_PATH;
-    *strrchr(dir, '/') = 0;
-    int r = file_make_dirs(dir, 0755, err);
+int node_listen(const char *path, struct err *err) {
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    char dir[sizeof(addr.sun_path)], *slash;
+    if (strlen(path) >= sizeof(addr.sun_path))
+        return err_say(err, -ENAMETOOLONG, "%s is too long for a socket", path);
+    str_copy(addr.sun_path, sizeof(addr.sun_path), path);
+    str_copy(dir, sizeof(dir), path);
+    if ((slash = strrchr(dir, '/')))
+        *slash = 0;
+    int r = slash ? file_make_dirs(dir, 0755, err) : 0;
     if (r)
         return r;
     int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set(err, -errno, "make the socket of events");
-    if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(CLUSTER_EVENTS_PATH, 0666) == 0 &&
+    /* Of any uid: a worker may have dropped its own. */
+    if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(path, 0666) == 0 &&
         listen(fd, 1024) == 0)
         return fd;
-    r = err_set(err, -errno, "listen at %s", CLUSTER_EVENTS_PATH);
+    r = err_set(err, -errno, "listen at %s", path);
     close(fd);
     return r;
 }
 
+static const struct habitat *habitat_of(const char *isolation) {
+    return str_eq(isolation, habitat_processes.name) ? &habitat_processes : &habitat_namespaces;
+}
+
+static void on_noticed(void *arg, int fd, int what) {
+    struct helper *h = arg;
+    (void)fd, (void)what;
+    h->habitat->noticed();
+}
+
 static int send_ready(struct helper *h, struct err *err) {
-    FILE_CLOSE int listener = listen_for_events(err);
-    if (listener < 0)
-        return listener;
-    FILE_CLOSE int diag = netlink_open_diag(err);
-    if (diag < 0)
-        return diag;
-    FILE_CLOSE int netns = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (netns < 0)
-        return err_set(err, -errno, "open /proc/self/ns/net");
-    answer(h, "ready");
-    answer_send(h, (int[]){listener, diag, netns}, 3);
-    return 0;
+    int fds[CHANNEL_FDS_MAX];
+    size_t n = 0;
+    int r = h->habitat->ready(fds, &n, err), notice = -1;
+    if (r == 0 && h->habitat->notice && (notice = h->habitat->notice()) >= 0)
+        h->on_notice = loop_fd(h->loop, notice, LOOP_READ, on_noticed, h);
+    if (r == 0) {
+        answer(h, "ready");
+        answer_send(h, fds, n);
+    }
+    for (size_t i = 0; i < n; i++)
+        close(fds[i]);
+    return r;
 }
 
 static void on_setup(struct helper *h, struct message *m) {
     struct err err;
     mode_t callers = umask(022); /* what is made here is for every user of the node */
-    if (node_setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
+    h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
+    if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     umask(callers);
 }
 
 static void on_net(struct helper *h, struct message *m) {
     struct err err;
-    if (node_setup_network(m->json, &err) != 0) {
+    if (h->habitat->net(m->json, &err) != 0) {
         broken(h, &err);
         return;
     }
@@ -145,6 +160,8 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
         .session = true,
     };
     take_path(s.envp);
+    if (h->habitat->starting)
+        h->habitat->starting(&s);
     return process_spawn(&s, &h->program, err);
 }
 
@@ -155,8 +172,9 @@ static void on_run(struct helper *h, struct message *m) {
     } else if (start_program(h, m, &err) == 0) {
         h->settling = false;
         loop_timer_off(h->on_settle);
+        FILE_CLOSE int more = h->habitat->started ? h->habitat->started() : -1;
         answer(h, "started");
-        answer_send(h, &h->program.pidfd, 1);
+        answer_send(h, (int[]){h->program.pidfd, more}, more >= 0 ? 2 : 1);
         return;
     }
     json_put_string(answer(h, "failed"), "why", err.msg);
@@ -166,7 +184,7 @@ static void on_run(struct helper *h, struct message *m) {
 static void send_leftovers(struct helper *h) {
     h->settling = false;
     loop_timer_off(h->on_settle);
-    leftovers_count(answer(h, "leftovers"));
+    h->habitat->put_leftovers(answer(h, "leftovers"));
     answer_send(h, NULL, 0);
 }
 
@@ -236,7 +254,7 @@ static void on_sockets(struct helper *h, struct message *m) {
     answer(h, "sockets");
     json_put_i64(&h->w, "port", port);
     json_put_i64(&h->w, "round", json_get_i64(m->json, "round", 0));
-    sockets_put(&h->w, (uint16_t)port);
+    h->habitat->put_sockets(&h->w, (uint16_t)port);
     answer_send(h, NULL, 0);
 }
 
@@ -279,7 +297,10 @@ int node_helper_run(int control, struct err *err) {
     struct loop_source *on_sigchld = loop_signal(h.loop, SIGCHLD, on_child, &h);
     h.on_settle = loop_timer(h.loop, on_settled, &h);
     int r = loop_run(h.loop, err);
+    if (h.habitat && h.habitat->end)
+        h.habitat->end();
     loop_source_free(h.on_settle);
+    loop_source_free(h.on_notice);
     loop_source_free(on_sigchld);
     loop_source_free(on_control);
     process_close(&h.program);

@@ -1,17 +1,20 @@
-/* node_helper: the first process of a node (`rankquake node`), pid 1 of its namespaces. It arranges
- * the node, starts the program the node is there for (the agent, or the store), runs faults on
- * processes, reaps whatever loses its parent, and counts what the program left behind. It ends when
- * its socket to the harness closes, and the node with it.
+/* node_helper: the first process of a node (`rankquake node`): pid 1 of its namespaces, or where
+ * nodes are processes the root of their tree. It arranges the node, starts the program the node is
+ * there for (the agent, or the store), runs faults on processes, reaps whatever loses its parent,
+ * and counts what the program left behind. It ends when its socket to the harness closes, and the
+ * node with it.
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
- *   harness  setup {name, hosts, keep:[path..], dirs:[path..],
+ *   harness  setup {name, isolation, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers}}
- *   helper   ready, with the listener of RANKQUAKE_EVENTS, a sock_diag socket and the network
- *            namespace
- *   harness  net {addr, prefix}    when eth0 is there        helper  net {}
+ *            or, for processes, setup {name, isolation, dir, addr, watch}
+ *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
+ *            and the network namespace
+ *   harness  net {addr, prefix}    when eth0 is there        helper  net {}    in namespaces only
  *   harness  run {argv, env, cwd, log}
- *   helper   started {} with a pidfd | failed {why}; then exited {status}; then, when nothing lives
- *            any more but after a second at the latest, leftovers {found}
+ *   helper   started {} with a pidfd and, for `watch`, a connect_watch | failed {why}; then exited
+ *            {status}; then, when nothing lives any more but after a second at the latest,
+ *            leftovers {found}
  *   harness  fault {token, fault, recover, kind, name, args:{..}, seed} with the target's pidfd
  *   helper   injected {token, error|null}
  *   harness  sockets {port, round}    helper  sockets {port, round, found}: see sockets.h
@@ -19,20 +22,54 @@
 #pragma once
 
 #include "agent/base/json.h"
+#include "agent/sys/process.h"
+#include "harness/cluster/channel.h"
+#include "harness/cluster/sockets.h"
 
 /* Serves the socket until it closes. Returns 0, or a -errno when it could not even begin. */
 int node_helper_run(int control, struct err *err);
 
-/* What `setup` asks for. All of it ends with the node's namespaces. Returns 0 or -errno. */
-int node_setup(const struct json *setup, struct err *err);
 /* A root file system of the node's own (`root` of setup): entered before, furnished after it has
  * its own /tmp and /run. What is shown is of the host's paths, and at the same place. */
 int node_root_enter(const struct json *root, struct err *err);
 int node_root_furnish(const struct json *root, struct err *err);
-/* Brings up eth0 with the address. */
-int node_setup_network(const struct json *net, struct err *err);
 
-/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[]} as the member `found` of
- * w: every process but the caller, every listening TCP port, everything in /dev/shm and every
- * System V segment. */
-void leftovers_count(struct json_writer *w);
+/* What differs in a node by how it is kept apart: one const struct each, in node_setup.c and
+ * node_tree.c. What may be NULL has nothing to do there. */
+struct habitat {
+    const char *name; /* of the isolation */
+    /* What `setup` asks for. All of it ends with the node. Returns 0 or -errno. */
+    int (*setup)(const struct json *setup, struct err *err);
+    /* The descriptors that go with `ready`, the listener of RANKQUAKE_EVENTS first; they are the
+     * caller's, also those made before an error. */
+    int (*ready)(int ret_fds[CHANNEL_FDS_MAX], size_t *ret_n, struct err *err);
+    int (*net)(const struct json *net, struct err *err); /* NULL: it needs none */
+    /* A descriptor to be told of by `noticed` when it can be read; -1: none. May be NULL. */
+    int (*notice)(void);
+    void (*noticed)(void);
+    /* The program is about to start, and has: -1, or a descriptor that goes with `started`. May be
+     * NULL. */
+    void (*starting)(struct process_spawn *s);
+    int (*started)(void);
+    void (*put_sockets)(struct json_writer *w, uint16_t port);
+    void (*put_leftovers)(struct json_writer *w);
+    void (*end)(void); /* the socket has closed: what the kernel does not take along. May be NULL */
+};
+extern const struct habitat habitat_namespaces, habitat_processes;
+
+/* Listens at the path, for processes of any user. Returns the descriptor or a -errno. */
+int node_listen(const char *path, struct err *err);
+
+/* What is found of a node once its program has ended. */
+struct leftovers {
+    const pid_t *pids;
+    size_t pids_n;
+    bool (*is_ours)(void *arg, const struct socket_line *s); /* NULL: every socket is */
+    void *arg;
+    char **shm; /* paths and names, NULL-ended */
+};
+/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[]} as the member `found`
+ * of w; ports are those of listening TCP sockets. */
+void leftovers_put(struct json_writer *w, const struct leftovers *l);
+/* Everything that can be seen from here but the caller: all of the node's namespaces. */
+void leftovers_of_namespaces(struct json_writer *w);

@@ -99,7 +99,7 @@ static int setup_all(const struct json *setup, const struct names *keep, const s
     return bring_up_loopback(err);
 }
 
-int node_setup(const struct json *setup, struct err *err) {
+static int setup_node(const struct json *setup, struct err *err) {
     struct names keep = names_of(json_get(setup, "keep")), dirs = names_of(json_get(setup, "dirs"));
     int r = setup_all(setup, &keep, &dirs, err);
     free(keep.v);
@@ -107,7 +107,7 @@ int node_setup(const struct json *setup, struct err *err) {
     return r;
 }
 
-int node_setup_network(const struct json *net, struct err *err) {
+static int setup_network(const struct json *net, struct err *err) {
     int eth0, nl = netlink_open_route(err);
     if (nl < 0)
         return nl;
@@ -120,3 +120,35 @@ int node_setup_network(const struct json *net, struct err *err) {
     close(nl);
     return r;
 }
+
+static int ready(int ret_fds[CHANNEL_FDS_MAX], size_t *ret_n, struct err *err) {
+    size_t n = 0;
+    int fd = node_listen(CLUSTER_EVENTS_PATH, err);
+    if (fd >= 0) {
+        ret_fds[n++] = fd;
+        fd = netlink_open_diag(err);
+    }
+    if (fd >= 0) {
+        ret_fds[n++] = fd;
+        fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            fd = err_set(err, -errno, "open /proc/self/ns/net");
+    }
+    if (fd >= 0)
+        ret_fds[n++] = fd;
+    *ret_n = n;
+    return fd < 0 ? fd : 0;
+}
+
+static void put_sockets(struct json_writer *w, uint16_t port) {
+    sockets_put(w, port, NULL, NULL);
+}
+
+const struct habitat habitat_namespaces = {
+    .name = "namespaces",
+    .setup = setup_node,
+    .ready = ready,
+    .net = setup_network,
+    .put_sockets = put_sockets,
+    .put_leftovers = leftovers_of_namespaces,
+};

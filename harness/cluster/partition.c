@@ -66,7 +66,7 @@ static void drop(struct partition *p) {
 }
 
 int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on,
-                  struct err *err) {
+                  int (*apply)(struct cluster *c, struct err *err), struct err *err) {
     struct partition *p = calloc(1, sizeof(*p));
     if (!p)
         abort();
@@ -77,10 +77,10 @@ int partition_set(struct cluster *c, const char *groups, unsigned planes, bool o
         free(p);
         if (old)
             drop(old);
-        return old ? wire_link_partitions(c, err) : r;
+        return old ? apply(c, err) : r;
     }
     list_append(&c->partitions, &p->link);
-    r = wire_link_partitions(c, err);
+    r = apply(c, err);
     if (r)
         drop(p);
     return r;

@@ -14,11 +14,47 @@ enum node_state {
     NODE_ON,
 };
 
+struct left; /* what a cluster could not take away: cluster.c */
+struct cut;  /* of nodes that are processes: cut.c */
+
+/* How nodes are made and kept apart: one const struct each, in namespaces.c and processes.c. What
+ * may be NULL has nothing to do there. */
+struct isolation_ops {
+    /* First thing of a cluster; then, before its first node. */
+    int (*enter)(struct cluster *c, struct err *err);
+    int (*begin)(struct cluster *c, struct err *err);
+    /* Starts the helper: init and control of the node. */
+    int (*spawn)(struct node *n, struct err *err);
+    void (*put_setup)(const struct node *n, struct json_writer *w);
+    /* The helper has arranged the node: what is missing is brought on its way, or the node is on.
+     */
+    int (*ready)(struct node *n, struct message *m, struct err *err);
+    void (*started)(struct node *n, struct message *m); /* its program; may be NULL */
+    void (*kill)(struct node *n);   /* every process at once; the helper's end follows */
+    void (*ended)(struct node *n);  /* its helper has */
+    void (*forget)(struct node *n); /* its sockets: what holds on to a life that is over */
+    /* All helpers have ended: true when there is nothing else to wait for. */
+    bool (*settled)(struct cluster *c);
+    /* What is left of it at last, told to `leave`. */
+    void (*look)(struct cluster *c, struct left *l);
+    void (*free)(struct cluster *c);
+    void (*count)(struct cluster *c);
+    void (*bootstrap)(struct cluster *c, uint16_t port); /* may be NULL */
+    const struct node_ops *ops;
+};
+extern const struct isolation_ops isolation_namespaces, isolation_processes;
+
+/* What a node that is processes has in the scratch directory, behind its name. */
+#define PROCESSES_TMP    ".tmp"
+#define PROCESSES_EVENTS ".events"
+
+enum { ADDRESS_PREFIX = 24 };
+
 struct node {
     struct cluster *cluster;
     const struct plan_node *plan;
-    int port; /* of the wire: the node's place in the plan */
-    char *disk;
+    int port;                  /* of the wire: the node's place in the plan */
+    char *disk, *tmp, *events; /* tmp and events: as the node sees them */
     enum node_state state;
     bool killed; /* by us: its end is no surprise */
     bool silent; /* it has lost its power */
@@ -41,6 +77,7 @@ struct wire_link {
 
 struct cluster {
     const struct plan *plan;
+    const struct isolation_ops *isolation;
     struct loop *loop;
     struct cluster_callbacks cb;
     void *arg;
@@ -52,16 +89,20 @@ struct cluster {
     struct node **nodes;
     size_t nodes_n;
     struct wire_link wire;
+    struct cut *cut;
     struct list partitions; /* that are in force */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
 
-/* Starts our own program as `VERB FD` in new namespaces, with one end of a channel; the other end,
- * non-blocking, is *ret_control. */
+/* Starts our own program as `VERB FD`, with one end of a channel; the other end, non-blocking, is
+ * *ret_control. In new namespaces it dies with the harness; without (clone_flags 0) it lives on, to
+ * clear up, until it sees that the channel is closed. */
 int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
                   struct err *err);
 void cluster_failed(struct cluster *c, const struct err *err);
+/* Adds a line to what is left. */
+void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Something has ended: goes on with cluster_down as far as it can. */
 void cluster_settle(struct cluster *c);
 
@@ -75,7 +116,12 @@ char **visible_free(char **paths);
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);
 struct node *node_free(struct node *n);
 void node_kill(struct node *n);
-void node_forget_sockets(struct node *n); /* destroys what it left and lets go of its network */
+void node_failed(struct node *n, struct err *err);
+/* Of node_ops, alike for every isolation. */
+int node_op_kill(void *node, struct err *err);
+int node_op_start(void *node, bool fresh_disk, struct err *err);
+int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
+void node_up(struct node *n);                       /* it is on: told to whom it concerns */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
 
 struct partition {
@@ -84,8 +130,9 @@ struct partition {
     int group[CLUSTER_NODES_MAX];
 };
 
-/* Adds a partition of the nodes, or takes one like it away. */
-int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on, struct err *err);
+/* Adds a partition of the nodes, or takes one like it away; apply brings all of them in force. */
+int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on,
+                  int (*apply)(struct cluster *c, struct err *err), struct err *err);
 void partitions_free(struct cluster *c);
 
 int wire_link_start(struct cluster *c, struct err *err);

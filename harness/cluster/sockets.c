@@ -4,8 +4,11 @@
 #include "agent/sys/file.h"
 
 #include <arpa/inet.h>
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { TABLE_MAX = 16 << 20, FOUND_MAX = 64 };
 
@@ -28,15 +31,19 @@ static void read_address(const char *hex, char *out, size_t size) {
         inet_ntop(AF_INET6, &v6, out, (socklen_t)size);
 }
 
-/* "  0: 0100007F:1F90 00000000:0000 0A ...": number, local end, remote end, state. */
+/* "  0: 0100007F:1F90 00000000:0000 0A ...": number, local end, remote end, state, and behind six
+ * more words the inode. */
 static bool read_line(const char *line, struct socket_line *ret) {
     char local[36], remote[36];
     unsigned from, to, state;
-    if (sscanf(line, " %*[^:]: %35[0-9A-F]:%4x %35[0-9A-F]:%4x %2x", local, &from, remote, &to,
-               &state) != 5)
+    unsigned long long inode = 0;
+    if (sscanf(line, " %*[^:]: %35[0-9A-F]:%4x %35[0-9A-F]:%4x %2x %*s %*s %*s %*s %*s %llu", local,
+               &from, remote, &to, &state, &inode) < 5)
         return false;
-    *ret = (struct socket_line){
-        .local_port = (uint16_t)from, .remote_port = (uint16_t)to, .state = (int)state};
+    *ret = (struct socket_line){.local_port = (uint16_t)from,
+                                .remote_port = (uint16_t)to,
+                                .state = (int)state,
+                                .inode = inode};
     read_address(local, ret->local, sizeof(ret->local));
     read_address(remote, ret->remote, sizeof(ret->remote));
     return true;
@@ -58,10 +65,28 @@ void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg)
     }
 }
 
+void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t inode), void *arg) {
+    char path[64], name[320], link[64];
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        unsigned long long inode;
+        snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
+        ssize_t n = readlink(name, link, sizeof(link) - 1);
+        link[n > 0 ? n : 0] = '\0';
+        if (sscanf(link, "socket:[%llu]", &inode) == 1)
+            fn(arg, pid, atoi(e->d_name), inode);
+    }
+    if (d)
+        closedir(d);
+}
+
 struct search {
     struct json_writer *w;
     uint16_t port;
     int found;
+    bool (*is_ours)(void *arg, const struct socket_line *s);
+    void *arg;
 };
 
 static void put_end(struct json_writer *w, const char *key, const char *address, uint16_t port) {
@@ -74,7 +99,7 @@ static void put_line(void *arg, const struct socket_line *s) {
     struct search *q = arg;
     bool listens = s->state == SOCKET_LISTENS;
     if ((s->local_port != q->port && s->remote_port != q->port) || s->state == SOCKET_SYN_SENT ||
-        q->found == FOUND_MAX)
+        q->found == FOUND_MAX || (q->is_ours && !q->is_ours(q->arg, s)))
         return;
     q->found++;
     json_object(q->w, NULL);
@@ -85,8 +110,9 @@ static void put_line(void *arg, const struct socket_line *s) {
     json_end_object(q->w);
 }
 
-void sockets_put(struct json_writer *w, uint16_t port) {
-    struct search q = {.w = w, .port = port};
+void sockets_put(struct json_writer *w, uint16_t port,
+                 bool (*is_ours)(void *arg, const struct socket_line *s), void *arg) {
+    struct search q = {.w = w, .port = port, .is_ours = is_ours, .arg = arg};
     json_array(w, "found");
     sockets_each(put_line, &q);
     json_end_array(w);

@@ -28,7 +28,7 @@ static const char *const *agent_argv(struct arena *a, const struct launch *l) {
     words_put_job(&w, l);
     if (l->plan->endpoint) {
         words_add(&w, "--local_addr");
-        words_add(&w, l->node->name);
+        words_add(&w, plan_node_host(l->node));
     }
     put_conf(&w, &l->plan->scenario->job);
     words_add_all(&w, l->args);

@@ -16,14 +16,14 @@ static void put_members(struct words *w, const struct plan *p) {
     for (size_t i = 0; i < p->nodes_n; i++)
         if (p->nodes[i].is_store)
             buf_printf(&members, "%s%s=http://%s:%d", members.len ? "," : "", p->nodes[i].name,
-                       p->nodes[i].name, PLAN_STORE_PORT + 1);
+                       plan_node_host(&p->nodes[i]), PLAN_STORE_PORT + 1);
     words_add(w, "--initial-cluster");
     words_put(w, "%s", buf_str(&members));
     buf_fini(&members);
 }
 
 static void put_etcd(struct words *w, const struct launch *l) {
-    const char *name = l->node->name, *addr = l->node->addr;
+    const char *name = l->node->name, *addr = l->node->addr, *host = plan_node_host(l->node);
     words_add(w, "etcd");
     words_add(w, "--name");
     words_add(w, name);
@@ -31,10 +31,13 @@ static void put_etcd(struct words *w, const struct launch *l) {
     words_put(w, "%s/etcd", l->disk);
     /* etcd listens to addresses, not to names. */
     words_add(w, "--listen-client-urls");
-    words_put(w, "http://%s:%d,http://127.0.0.1:%d", addr, PLAN_STORE_PORT, PLAN_STORE_PORT);
-    put_url(w, "--advertise-client-urls", name, PLAN_STORE_PORT);
+    if (l->node->by_address)
+        words_put(w, "http://%s:%d", addr, PLAN_STORE_PORT);
+    else
+        words_put(w, "http://%s:%d,http://127.0.0.1:%d", addr, PLAN_STORE_PORT, PLAN_STORE_PORT);
+    put_url(w, "--advertise-client-urls", host, PLAN_STORE_PORT);
     put_url(w, "--listen-peer-urls", addr, PLAN_STORE_PORT + 1);
-    put_url(w, "--initial-advertise-peer-urls", name, PLAN_STORE_PORT + 1);
+    put_url(w, "--initial-advertise-peer-urls", host, PLAN_STORE_PORT + 1);
     put_members(w, l->plan);
     words_add(w, "--logger");
     words_add(w, "zap");
@@ -51,7 +54,7 @@ const char *const *store_argv(struct arena *a, const struct launch *l) {
     words_put(&w, "%s/rankrun", l->bin);
     words_add(&w, "store");
     words_add(&w, "--host");
-    words_add(&w, "0.0.0.0");
+    words_add(&w, plan_node_listen(l->node));
     words_add(&w, "--port");
     words_put(&w, "%d", PLAN_STORE_PORT);
     return w.v;

@@ -7,6 +7,9 @@
 void rootfs_make(struct plan *p);
 /* Addresses, names and what is on; the store's node comes last. */
 void topology_make(struct plan *p);
+/* Gives the nodes addresses below this prefix ("127.64.3"), which is also what they are called by.
+ */
+void topology_move(struct plan *p, const char *prefix);
 
 /* Which devices this host has, and which node gets which; asks the driver. */
 void devices_deal(struct plan *p);

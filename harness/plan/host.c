@@ -1,5 +1,5 @@
 #include "agent/base/str.h"
-#include "agent/sys/namespace.h"
+#include "harness/plan/plan.h"
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
@@ -147,7 +147,7 @@ int plan_check_host(struct plan *p, struct err *err) {
     if (r == 0)
         r = check_own_programs(&a, err);
     if (r == 0)
-        r = namespace_check(err);
+        r = plan_settle(p, err);
     arena_fini(&a);
     return r;
 }

@@ -84,6 +84,8 @@ void plan_json(const struct plan *p, struct buf *out) {
     json_put_string(&w, "endpoint", p->endpoint);
     json_put_string(&w, "rootfs", p->rootfs);
     json_put_string(&w, "backend", p->backend);
+    json_put_string(&w, "isolation", isolation_names[p->isolation]);
+    json_put_string(&w, "isolation_why", p->isolation_why);
     json_array(&w, "run");
     for (size_t i = 0; i < s->job.run_n; i++)
         json_put_string(&w, NULL, s->job.run[i]);

@@ -1,6 +1,7 @@
 #include "harness/plan/plan.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "harness/plan/actions.h"
 
 #include <stdlib.h>
@@ -12,6 +13,8 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
     int before = d->errors;
     p->scenario = s;
     p->seed = seed;
+    p->addresses = -1;
+    p->isolation = ISOLATION_AUTO;
     rootfs_make(p);
     topology_make(p);
     devices_deal(p);
@@ -22,6 +25,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
 struct plan *plan_free(struct plan *p) {
     if (p) {
         struct arena a = p->arena;
+        file_close(&p->addresses);
         arena_fini(&a);
         free(p);
     }
@@ -33,4 +37,12 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name) {
         if (str_eq(p->nodes[i].name, name))
             return &p->nodes[i];
     return NULL;
+}
+
+const char *plan_node_host(const struct plan_node *n) {
+    return n->by_address ? n->addr : n->name;
+}
+
+const char *plan_node_listen(const struct plan_node *n) {
+    return n->by_address ? n->addr : "0.0.0.0";
 }

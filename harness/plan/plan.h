@@ -26,7 +26,9 @@ struct python {
 
 struct plan_node {
     const char *name; /* "n0", "store"; also its host name */
-    char addr[16];    /* "198.18.0.10": a range set aside for tests, never routed */
+    char addr[16];    /* "198.18.0.10": a range set aside for tests, never routed; a node that is
+                         processes has one of the loopback, "127.64.3.10" */
+    bool by_address;  /* it has no name and no network of its own; see plan_node_host */
     unsigned char mac[6];
     bool on_at_start;
     bool is_store;
@@ -59,14 +61,21 @@ struct plan {
     struct python python;               /* path NULL: not looked for */
     struct plan_device *devices;        /* those of this host that the caller may use */
     size_t devices_n;
-    const char *driver;     /* of the devices, NULL: none was asked */
-    const char *no_devices; /* why there are none, or one is missing; NULL */
+    const char *driver;        /* of the devices, NULL: none was asked */
+    const char *no_devices;    /* why there are none, or one is missing; NULL */
+    enum isolation isolation;  /* auto: not settled yet, see plan_settle */
+    const char *isolation_why; /* processes that nobody asked for: why; else NULL */
+    int addresses;             /* holds the range of addresses of this run; -1: none is held */
     struct arena arena;
 };
 
 /* Adds what is wrong to d and returns NULL then. s must outlive the plan. */
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d);
 struct plan *plan_free(struct plan *p);
+/* What others reach it by, its name or its address; and what a server in it listens on, all
+ * addresses or its own. */
+const char *plan_node_host(const struct plan_node *n);
+const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 
 /* Finds out which launcher of torchrun's kind this host has: the words that start it, its Python,
@@ -74,8 +83,15 @@ const struct plan_node *plan_find_node(const struct plan *p, const char *name);
  * once, and nothing under rankrun. Returns 0, or -ENOENT with the sentence. */
 int plan_find_launcher(struct plan *p, struct err *err);
 
+/* Decides how nodes are kept apart where that is open, by trying; for processes it takes a range of
+ * addresses of the loopback, 127.x.y.0/24, which no other run on this host has until the plan is
+ * freed. Safe to call again. Returns 0, or -ENOTSUP: what is asked for cannot be had here, or a
+ * fault of the timeline cannot. */
+int plan_settle(struct plan *p, struct err *err);
+
 /* A program of the job, a fault's need or a capability that this host lacks: 0, or -ENOENT (the
- * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. */
+ * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. Settles
+ * the plan. */
 int plan_check_host(struct plan *p, struct err *err);
 
 /* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path

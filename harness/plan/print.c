@@ -1,7 +1,9 @@
 #include "agent/base/str.h"
+#include "faults/need.h"
 #include "harness/plan/actions.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static const char *plural(long n) {
     return n == 1 ? "" : "s";
@@ -122,7 +124,24 @@ static void put_job(const struct plan *p, struct buf *out) {
                   "\n");
 }
 
+static void put_processes(const struct plan *p, struct buf *out) {
+    const char *first = p->nodes[0].addr;
+    buf_printf(out,
+               "\nisolation\n  processes: every node is a tree of processes of this host, on an "
+               "address of %.*s.0/24\n",
+               (int)(strrchr(first, '.') - first), first);
+    if (p->isolation_why)
+        buf_printf(out, "  because namespaces cannot be had: %s\n", p->isolation_why);
+}
+
 static void put_objects(const struct plan *p, struct buf *out) {
+    if (p->isolation == ISOLATION_PROCESSES) {
+        put_processes(p, out);
+        return;
+    }
+    buf_puts(out, p->isolation == ISOLATION_AUTO
+                      ? "\nisolation\n  auto: namespaces where they can be had, else processes\n"
+                      : "\nisolation\n  namespaces\n");
     buf_printf(out,
                "\nkernel objects, none with a name outside, all gone when the harness ends\n"
                "  %zu node%s: a network, pid, mount, uts and ipc namespace each\n"
@@ -150,6 +169,8 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
     if (!pa->fault)
         return;
     buf_printf(out, "      does    %s\n", pa->fault->summary);
+    if (pa->fault->needs)
+        buf_printf(out, "      needs   %s\n", fault_needs_text(pa->fault->needs));
     buf_printf(out, "      undo    %s", pa->fault->undo ? pa->fault->undo : "nothing to undo");
     if (a->for_ns) {
         buf_puts(out, ", after ");

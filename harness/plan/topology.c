@@ -83,3 +83,20 @@ void topology_make(struct plan *p) {
     if (!p->endpoint)
         p->backend = NULL;
 }
+
+void topology_move(struct plan *p, const char *prefix) {
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        struct plan_node *n = &p->nodes[i];
+        const char *last = strrchr(n->addr, '.');
+        snprintf(n->addr, sizeof(n->addr), "%s",
+                 arena_printf(&p->arena, "%s%s", prefix, last ? last : ".0"));
+        n->by_address = true;
+    }
+    const char *colon = p->endpoint ? strrchr(p->endpoint, ':') : NULL;
+    if (!colon)
+        return;
+    const char *name = arena_printf(&p->arena, "%.*s", (int)(colon - p->endpoint), p->endpoint);
+    const struct plan_node *at = plan_find_node(p, name);
+    if (at)
+        p->endpoint = arena_printf(&p->arena, "%s%s", at->addr, colon);
+}

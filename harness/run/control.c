@@ -116,6 +116,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     s.name = s.about = s.source = s.file = "";
     s.tags_n = 0;
     s.has_seed = false;
+    s.cluster.isolation = p->isolation;
     s.seed = uses_seed(&s.job) ? p->seed : 0;
     struct buf text = {0};
     struct arena a = {0};

@@ -34,8 +34,22 @@ static void put_cuts(struct engine *e, struct json_writer *w, const struct wire_
     json_end_object(w);
 }
 
+/* Where nodes have no wire the kernel counts at their sockets, and only what it dropped. */
+static void record_drops(struct engine *e, struct node *n, const struct wire_counters *c) {
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "socket-drops");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
+    json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
+    put_cuts(e, w, c);
+    engine_recorded(e);
+}
+
 void counting_counters(void *arg, struct node *n, const struct wire_counters *c) {
     struct engine *e = arg;
+    if (c->at_sockets) {
+        record_drops(e, n, c);
+        return;
+    }
     struct json_writer *w = engine_record(e, SOURCE_WIRE, "wire");
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "frames_in", (int64_t)c->frames_in);

@@ -146,6 +146,8 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
                             .disk = node_disk_dir(n),
                             .out = e->spec->dir,
                             .node = p->name,
+                            .tmp = node_tmp_dir(n),
+                            .events = node_events_path(n),
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     char cwd[4096];

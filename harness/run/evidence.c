@@ -150,12 +150,15 @@ static const char *words(enum fault_evidence e) {
 
 static void record_felt(struct act *a) {
     enum fault_evidence e = a->plan->fault->evidence;
-    bool wire = e == EVIDENCE_FRAMES_DROPPED || e == EVIDENCE_LINKS_CUT;
+    bool drops = e == EVIDENCE_FRAMES_DROPPED || e == EVIDENCE_LINKS_CUT;
+    bool wire = drops && a->owner->engine->plan->isolation != ISOLATION_PROCESSES;
     struct json_writer *w =
         engine_record(a->owner->engine, wire ? SOURCE_WIRE : SOURCE_KERNEL, "fault-evidence");
     json_put_string(w, "id", a->action->id);
     json_put_i64(w, "n", a->fired);
-    json_put_string(w, "what", words(e));
+    json_put_string(w, "what",
+                    drops && !wire ? "the kernel dropped what came to its sockets and its peers'"
+                                   : words(e));
     if (e == EVIDENCE_FRAMES_DROPPED) {
         json_put_i64(w, "dropped_in", a->bound[0].dropped_in);
         json_put_i64(w, "dropped_out", a->bound[0].dropped_out);
@@ -208,7 +211,8 @@ static bool shows(const struct bound *b, const struct plan_action *pa, const str
 }
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
-    bool wire = r->source == SOURCE_WIRE && record_is(r, "wire");
+    bool wire = (r->source == SOURCE_WIRE && record_is(r, "wire")) ||
+                (r->source == SOURCE_KERNEL && record_is(r, "socket-drops"));
     if (wire && b->links)
         return links_learn(a, b->links, r);
     if (wire && str_eq(r->node, node_plan(b->node)->name)) {

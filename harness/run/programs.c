@@ -13,8 +13,9 @@ const char *placeholders_fill(struct arena *a, const char *text, const struct pl
     while (*text) {
         const struct {
             const char *name, *value;
-        } known[] = {{"{shared}", p->shared}, {"{disk}", p->disk}, {"{tmp}", "/tmp"},
-                     {"{out}", p->out},       {"{seed}", p->seed}, {"{node}", p->node}};
+        } known[] = {
+            {"{shared}", p->shared}, {"{disk}", p->disk}, {"{tmp}", p->tmp ? p->tmp : "/tmp"},
+            {"{out}", p->out},       {"{seed}", p->seed}, {"{node}", p->node}};
         size_t i = 0, n = sizeof(known) / sizeof(*known);
         while (i < n && !str_starts(text, known[i].name))
             i++;
@@ -78,7 +79,9 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
             env[n++] = *e;
     const char *path = getenv("PATH");
     env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
-    env[n++] = "RANKQUAKE_EVENTS=" CLUSTER_EVENTS_PATH;
+    env[n++] = arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH);
+    if (p->tmp && !str_eq(p->tmp, "/tmp"))
+        env[n++] = arena_printf(a, "TMPDIR=%s", p->tmp);
     env[n++] = "PYTHONUNBUFFERED=1";
     if (p->output)
         env[n++] = arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output);

@@ -7,6 +7,8 @@
 struct places { /* what the placeholders stand for on one node */
     const char *shared, *disk, *out, *seed, *node;
     const char *output; /* where rankprobe makes files for what workers print; NULL: nowhere */
+    const char *tmp;    /* NULL: /tmp */
+    const char *events; /* RANKQUAKE_EVENTS; NULL: as in namespaces */
 };
 
 /* Text with {shared} {disk} {tmp} {out} {seed} {node} filled in; other braces stay as they are. */

@@ -34,6 +34,14 @@ static void read_gpus(struct reader *r, const struct key *k, const struct yaml *
     reader_int(r, k, n, out);
 }
 
+const char *const isolation_names[] = {"auto", "namespaces", "processes", NULL};
+
+static void read_isolation(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    int i = reader_choice(r, k, n, isolation_names, NULL);
+    if (i >= 0)
+        ((struct cluster_spec *)out)->isolation = (enum isolation)i;
+}
+
 #define AT(member) .offset = offsetof(struct cluster_spec, member)
 
 /* The wire's addresses are 198.18.0.10 .. .249: NODES_MAX of them. */
@@ -68,7 +76,12 @@ const struct section section_cluster = {
          "distribution, a newer torchrun. It is never written to. Of the host a node sees your "
          "directory and the run directory; programs are looked for in the tree.",
          "rootfs: /srv/trees/sid", reader_text, AT(rootfs)},
-        {"isolation", "auto, namespaces or processes", NULL, "How nodes are kept apart.", NULL},
+        {"isolation", "auto, namespaces or processes", "auto",
+         "How nodes are kept apart. namespaces: each has a network, processes, mounts and a host "
+         "name of its own. processes: each is a tree of processes with an address of the loopback, "
+         "which works where namespaces are refused; faults on processes work as ever, a network "
+         "is cut at the job's own sockets. auto: namespaces where they can be had, else processes.",
+         "isolation: processes", read_isolation},
         {0},
     },
 };

@@ -230,6 +230,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     }
     if (s->cluster.has_gpus)
         buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
+    if (s->cluster.isolation != ISOLATION_AUTO)
+        buf_printf(out, ", isolation: %s", isolation_names[s->cluster.isolation]);
     buf_puts(out, "}\n");
     put_launcher(out, &s->job);
     put_job(out, &s->job);

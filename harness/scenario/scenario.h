@@ -27,6 +27,10 @@ struct pair {
 
 enum store_kind { STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE };
 
+/* How nodes are kept apart. auto: namespaces where this host lets them be made, else processes. */
+enum isolation { ISOLATION_AUTO, ISOLATION_NAMESPACES, ISOLATION_PROCESSES, ISOLATION_N };
+extern const char *const isolation_names[ISOLATION_N + 1]; /* NULL-ended */
+
 struct cluster_spec {
     int nodes; /* n0 .. n(nodes-1) exist */
     int start; /* the first `start` are switched on at the beginning */
@@ -37,6 +41,7 @@ struct cluster_spec {
     const char *rootfs;   /* of every node but the store's; NULL: the host's */
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
     int gpus_per_node;    /* 0: none */
+    enum isolation isolation;
     struct place place, nodes_place, start_place, store_place;
 };
 

@@ -1,5 +1,5 @@
 #include "agent/base/str.h"
-#include "faults/fault.h"
+#include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
@@ -65,6 +65,8 @@ static bool explain_fault(const char *name) {
     for (const struct fault_param *p = f->params; p && p->name; p++)
         printf("  with %s (%s, else %s): %s\n", p->name, p->type, p->absent ? p->absent : "nothing",
                p->text);
+    if (f->needs)
+        printf("  needs: %s\n", fault_needs_text(f->needs));
     printf("  undo: %s\n  touches: %s\n", f->undo ? f->undo : "nothing to undo",
            f->blast ? f->blast : "its target only");
     if (f->example)

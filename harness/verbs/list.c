@@ -1,5 +1,5 @@
 #include "agent/base/str.h"
-#include "faults/fault.h"
+#include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verbs.h"
@@ -16,8 +16,11 @@ static void list_checks(void) {
 }
 
 static void list_faults(void) {
-    for (size_t i = 0; faults[i]; i++)
+    for (size_t i = 0; faults[i]; i++) {
         printf("%-16s %s\n", faults[i]->name, faults[i]->summary);
+        if (faults[i]->needs)
+            printf("%-16s   needs %s\n", "", fault_needs_text(faults[i]->needs));
+    }
 }
 
 static void list_reports(void) {

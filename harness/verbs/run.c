@@ -101,6 +101,8 @@ static const struct verb_option options[] = {
     {"--launcher", "LAUNCHER",
      "rankrun, torchrun, a command that takes torchrun's options, or a template with {worker}"},
     {"--rootfs", "DIR", "the root file system of the nodes; the same as --set cluster.rootfs=DIR"},
+    {"--isolation", "KIND",
+     "how nodes are kept apart: auto, namespaces or processes; as --set cluster.isolation=KIND"},
     {"--out", "DIR", "where run directories are made (default: runs)"},
     {"--format", "REPORT", "what is printed at the end (default: terminal); see list reports"},
     {"--keep", NULL,

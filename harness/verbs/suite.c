@@ -255,13 +255,16 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
                        const char *cache, struct control *ret, struct err *err) {
     struct scenario calm = control_scenario(p->scenario);
     struct diagnostics d = {.file = calm.file};
+    calm.cluster.isolation = p->isolation;
     struct plan *plan = plan_make(&calm, p->seed, &d);
     diagnostics_fini(&d);
     struct outcome_of_run *run = calloc(1, sizeof(*run));
     if (!plan || !run)
         abort(); /* the same plan with its timeline has been made already */
     snprintf(run->dir, sizeof(run->dir), "%.4096s/control", dir);
-    int r = file_make_dirs(run->dir, 0777, err);
+    int r = plan_settle(plan, err);
+    if (r == 0)
+        r = file_make_dirs(run->dir, 0777, err);
     struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
     if (r == 0)
         r = plan_find_launcher(plan, err);
@@ -305,6 +308,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
         abort();
     struct control control = {0};
     int code = EXIT_BROKEN;
+    if (p->isolation == ISOLATION_PROCESSES)
+        fprintf(stage_of(o), "isolation processes: %s\n",
+                p->isolation_why ? p->isolation_why : "as asked for");
     if (make_run_dir(p, o->out, run->dir, sizeof(run->dir), err) == 0 &&
         write_inputs(p, run->dir, err) == 0)
         code = find_control(p, o, run->dir, &control, err);

@@ -66,7 +66,8 @@ static const char *end_node(const struct history *h, const char *end, const char
         return "";
     memcpy(address, end, (size_t)(colon - end));
     address[colon - end] = 0;
-    return is_loopback(address) ? seen_from : node_at(h, address);
+    const char *node = node_at(h, address); /* which may be one of the loopback */
+    return !*node && is_loopback(address) ? seen_from : node;
 }
 
 /* Where the workers met, as one look tells: somebody listened there, or had accepted a connection.

@@ -44,7 +44,7 @@ static size_t look(uint16_t port, struct buf *ret_text) {
     struct err err = {0};
     struct json_writer w = {.out = ret_text};
     json_object(&w, NULL);
-    sockets_put(&w, port);
+    sockets_put(&w, port, NULL, NULL);
     json_end_object(&w);
     const struct json *all = json_parse(&a, buf_str(ret_text), ret_text->len, &err);
     if (!all)

@@ -1,0 +1,173 @@
+#include "faults/mechanism/connect_watch.h"
+
+#include "agent/sys/file.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+#ifndef SECCOMP_USER_NOTIF_FLAG_CONTINUE
+#define SECCOMP_USER_NOTIF_FLAG_CONTINUE (1UL << 0)
+#endif
+
+#if defined(__x86_64__)
+#define OWN_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define OWN_ARCH AUDIT_ARCH_AARCH64
+#else
+#define OWN_ARCH 0
+#endif
+
+/* ---- in the child ---- */
+
+/* A signal with a handler must not break the call off, where the kernel knows how (5.19). */
+static int install(void) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN_ARCH, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_connect, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = sizeof(code) / sizeof(*code), .filter = code};
+    unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return -errno;
+    int fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
+                          flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, &program);
+    if (fd < 0 && errno == EINVAL)
+        fd = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+    return fd < 0 ? -errno : fd;
+}
+
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_fd(int to, int fd) {
+    union control control = {0};
+    char byte = 'W';
+    struct iovec iov = {&byte, 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(c), &fd, sizeof(int));
+    return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
+}
+
+int connect_watch_install(int to) {
+    int fd = install();
+    if (fd < 0)
+        return fd;
+    int r = send_fd(to, fd);
+    close(fd);
+    return r;
+}
+
+/* ---- the watcher ---- */
+
+int connect_watch_take(int from) {
+    union control control;
+    char byte;
+    struct iovec iov = {&byte, 1};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = sizeof(control.bytes)};
+    int fd;
+    if (recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
+        return -errno;
+    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    if (!c || c->cmsg_type != SCM_RIGHTS)
+        return -EBADMSG;
+    memcpy(&fd, CMSG_DATA(c), sizeof(int));
+    return fd;
+}
+
+/* The call names the thread. */
+static pid_t process_of(pid_t thread) {
+    char path[64];
+    struct buf status = {0};
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
+    const char *line =
+        file_read(path, 1 << 16, &status, NULL) == 0 ? strstr(status.data, "\nTgid:") : NULL;
+    pid_t pid = line ? (pid_t)atoi(line + strlen("\nTgid:")) : thread;
+    buf_fini(&status);
+    return pid;
+}
+
+static void read_address(pid_t pid, const struct seccomp_data *d, struct sockaddr_storage *ret) {
+    size_t len = d->args[2] < sizeof(*ret) ? (size_t)d->args[2] : sizeof(*ret);
+    struct iovec own = {ret, len}, its = {(void *)(uintptr_t)d->args[1], len};
+    if (process_vm_readv(pid, &own, 1, &its, 1, 0) != (ssize_t)len)
+        *ret = (struct sockaddr_storage){0};
+}
+
+int connect_watch_next(int watch, struct connect_call *ret) {
+    struct seccomp_notif_sizes sizes = {0};
+    union {
+        struct seccomp_notif notif;
+        char room[1024]; /* of a newer kernel */
+    } n = {0};
+    if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0 ||
+        sizes.seccomp_notif > sizeof(n))
+        return -EOPNOTSUPP;
+    if (ioctl(watch, SECCOMP_IOCTL_NOTIF_RECV, &n) != 0)
+        return errno == ENOENT || errno == EINTR ? 0 : -errno;
+    *ret = (struct connect_call){
+        .id = n.notif.id, .pid = process_of((pid_t)n.notif.pid), .fd = (int)n.notif.data.args[0]};
+    read_address((pid_t)n.notif.pid, &n.notif.data, &ret->to);
+    return 1;
+}
+
+void connect_watch_pass(int watch, uint64_t id) {
+    union {
+        struct seccomp_notif_resp answer;
+        char room[1024];
+    } r = {0};
+    r.answer.id = id;
+    r.answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ioctl(watch, SECCOMP_IOCTL_NOTIF_SEND, &r);
+}
+
+int connect_watch_check(struct err *err) {
+    int ends[2], status = 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+        return err_set(err, -errno, "make a socket pair");
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(-connect_watch_install(ends[1]) & 255);
+    if (pid > 0)
+        waitpid(pid, &status, 0);
+    int code = pid < 0 ? errno : WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+    close(ends[0]);
+    close(ends[1]);
+    if (code == 0)
+        return 0;
+    return err_say(err, -ENOTSUP,
+                   "connections cannot be watched here (seccomp with a listener: %s): in a "
+                   "container, start it with --security-opt seccomp=unconfined",
+                   strerror(code));
+}

@@ -1,0 +1,59 @@
+#include "faults/need.h"
+
+#include "agent/sys/file.h"
+#include "faults/mechanism/connect_watch.h"
+#include "faults/mechanism/seize.h"
+#include "faults/mechanism/socket_cut.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Whoever injects is an ancestor of the process it makes exit, here as in a node. */
+static int try_seize(struct err *err) {
+    struct err why = {0};
+    pid_t parent = getpid(), pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        while (getppid() == parent)
+            pause();
+        _exit(0);
+    }
+    if (pid < 0)
+        return err_set(err, -errno, "fork");
+    int r = seize_exit(pid, 0, &why);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    if (r == 0)
+        return 0;
+    struct buf scope = {0};
+    int yama = file_read("/proc/sys/kernel/yama/ptrace_scope", 64, &scope, NULL) == 0
+                   ? atoi(buf_str(&scope))
+                   : 0;
+    buf_fini(&scope);
+    return err_say(err, -ENOTSUP,
+                   "processes cannot be traced here (%s; kernel.yama.ptrace_scope is %d): set that "
+                   "to 1 or less, or run as root; in a container, start it with --cap-add "
+                   "SYS_PTRACE or --security-opt seccomp=unconfined",
+                   why.msg, yama);
+}
+
+int fault_needs_check(unsigned needs, struct err *err) {
+    int r = needs & FAULT_NEEDS_SILENCE ? socket_cut_check(err) : 0;
+    if (r == 0 && needs & FAULT_NEEDS_SILENCE)
+        r = connect_watch_check(err);
+    return r == 0 && needs & FAULT_NEEDS_TRACE ? try_seize(err) : r;
+}
+
+const char *fault_needs_text(unsigned needs) {
+    static const char *const text[] = {
+        "",
+        "the wire of namespaces; without, that sockets may be taken (pidfd_getfd)",
+        "ptrace",
+        "ptrace, and the wire of namespaces; without, that sockets may be taken (pidfd_getfd)",
+    };
+    return text[needs & (FAULT_NEEDS_SILENCE | FAULT_NEEDS_TRACE)];
+}

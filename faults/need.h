@@ -1,0 +1,10 @@
+/* need: what faults need of a host on which nodes are processes (enum fault_need). */
+#pragma once
+
+#include "faults/fault.h"
+
+/* Tries each of them. 0, or -ENOTSUP with the reason and what would mend it. */
+int fault_needs_check(unsigned needs, struct err *err);
+
+/* A phrase for lists and plans, "" when nothing is needed. */
+const char *fault_needs_text(unsigned needs);

@@ -1,0 +1,309 @@
+#include "harness/cluster/cut.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "faults/mechanism/connect_watch.h"
+#include "faults/mechanism/socket_cut.h"
+#include "faults/mechanism/wire_rules.h"
+#include "harness/cluster/census.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* A copy of one silent socket. It is kept for what the kernel counts at it, and so that a dead
+ * node's sockets do not answer. */
+struct held {
+    struct list link;
+    int fd, from, to; /* of node `to`, which hears nothing from node `from`; -1: from anybody */
+    unsigned plane;
+    uint64_t inode;
+    uint32_t before; /* dropped when it was taken */
+};
+
+/* Counters as they were when somebody asked for them. */
+struct answer {
+    struct list link;
+    struct wire_counters v[];
+};
+
+struct watcher {
+    struct cut *cut;
+    struct node *node;
+    int fd;
+    struct loop_source *source;
+};
+
+struct cut {
+    struct cluster *cluster;
+    struct list held, answers;
+    struct loop_source *on_answer;
+    unsigned char bootstrap[65536 / 8];
+    uint64_t closed[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX]; /* counted at sockets that are let go */
+    struct watcher *watchers;
+};
+
+/* ---- who hears whom ---- */
+
+static bool is_silent(const struct cut *k, int i) {
+    return i >= 0 && k->cluster->nodes[i]->silent;
+}
+
+static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
+    if (from == to)
+        return false;
+    if (is_silent(k, from) || is_silent(k, to))
+        return true;
+    if (from < 0 || to < 0 || from >= CLUSTER_NODES_MAX || to >= CLUSTER_NODES_MAX)
+        return false;
+    list_each(it, &k->cluster->partitions) {
+        const struct partition *p = list_entry(it, struct partition, link);
+        if (p->planes & plane && p->group[from] >= 0 && p->group[to] >= 0 &&
+            p->group[from] != p->group[to])
+            return true;
+    }
+    return false;
+}
+
+static bool is_cutting(const struct cut *k) {
+    for (size_t i = 0; i < k->cluster->nodes_n; i++)
+        if (is_silent(k, (int)i))
+            return true;
+    return !list_empty(&k->cluster->partitions);
+}
+
+static unsigned plane_of_port(const struct cut *k, uint16_t port) {
+    enum { SSH = 22 };
+    if (port == PLAN_STORE_PORT)
+        return PLANE_STORE;
+    if (k->bootstrap[port / 8] & 1 << port % 8)
+        return PLANE_BOOTSTRAP;
+    return port == SSH ? PLANE_SSH : PLANE_DATA;
+}
+
+static unsigned plane_of(const struct cut *k, uint16_t a, uint16_t b) {
+    unsigned plane = plane_of_port(k, a);
+    return plane != PLANE_DATA ? plane : plane_of_port(k, b);
+}
+
+void cut_bootstrap(struct cluster *c, uint16_t port) {
+    if (c->cut)
+        c->cut->bootstrap[port / 8] |= (unsigned char)(1 << port % 8);
+}
+
+/* ---- what is held ---- */
+
+static void add_up(struct cut *k, const struct held *h) {
+    if (h->from >= 0 && h->from < CLUSTER_NODES_MAX && h->to < CLUSTER_NODES_MAX)
+        k->closed[h->from][h->to] += socket_drops(h->fd) - h->before;
+}
+
+static void let_go(struct cut *k, struct held *h, bool heal) {
+    add_up(k, h);
+    if (heal)
+        socket_silence(h->fd, false);
+    close(h->fd);
+    list_remove(&h->link);
+    free(h);
+}
+
+static bool is_held(const struct cut *k, uint64_t inode) {
+    list_each(it, &k->held) if (list_entry(it, struct held, link)->inode == inode) return true;
+    return false;
+}
+
+static int hold(struct cut *k, pid_t pid, int number, const struct held *like) {
+    struct process p;
+    int r = process_open(pid, &p, NULL);
+    int fd = r ? r : socket_take(p.pidfd, number);
+    if (r == 0)
+        process_close(&p);
+    if (fd < 0)
+        return fd;
+    struct held *h = malloc(sizeof(*h));
+    if (!h)
+        abort();
+    *h = *like;
+    h->fd = fd;
+    h->before = socket_drops(fd);
+    list_append(&k->held, &h->link);
+    return socket_silence(fd, true);
+}
+
+/* A socket that was closed meanwhile needs no cut. */
+static int hold_socket(struct cut *k, const struct census_socket *s, int from, unsigned plane,
+                       struct err *err) {
+    struct held like = {.from = from, .to = s->node, .plane = plane, .inode = s->line.inode};
+    if (is_held(k, like.inode))
+        return 0;
+    int r = hold(k, s->pid, s->fd, &like);
+    return r == 0 || r == -ESRCH || r == -EBADF
+               ? 0
+               : err_set(err, r, "silence a connection of %s (process %d)",
+                         k->cluster->nodes[s->node]->plan->name, (int)s->pid);
+}
+
+static int look_at(struct cut *k, const struct census *all, const struct census_socket *s,
+                   struct err *err) {
+    if (s->node < 0 || !s->pid)
+        return 0;
+    if (s->line.state == SOCKET_LISTENS)
+        return is_silent(k, s->node) ? hold_socket(k, s, -1, PLANE_ALL, err) : 0;
+    int from = census_peer(all, s);
+    unsigned plane = plane_of(k, s->line.local_port, s->line.remote_port);
+    return from >= 0 && is_closed(k, from, s->node, plane) ? hold_socket(k, s, from, plane, err)
+                                                           : 0;
+}
+
+int cut_apply(struct cluster *c, struct err *err) {
+    struct cut *k = c->cut;
+    int r = 0;
+    list_each_safe(it, next, &k->held) {
+        struct held *h = list_entry(it, struct held, link);
+        if (!is_closed(k, h->from, h->to, h->plane))
+            let_go(k, h, true);
+    }
+    if (!is_cutting(k))
+        return 0;
+    struct census all;
+    census_take(&all, c);
+    for (size_t i = 0; i < all.n && r == 0; i++)
+        r = look_at(k, &all, &all.v[i], err);
+    census_fini(&all);
+    return r;
+}
+
+void cut_let_die(struct cut *k, struct node *n) {
+    list_each(it, &k->held) {
+        struct held *h = list_entry(it, struct held, link);
+        if (h->to == n->port && h->from >= 0)
+            shutdown(h->fd, SHUT_WR);
+    }
+}
+
+void cut_forget(struct cut *k, struct node *n) {
+    list_each_safe(it, next, &k->held) {
+        struct held *h = list_entry(it, struct held, link);
+        if (h->to == n->port || h->from == n->port)
+            let_go(k, h, h->to != n->port);
+    }
+    struct watcher *w = &k->watchers[n->port];
+    w->source = loop_source_free(w->source);
+    file_close(&w->fd);
+}
+
+/* ---- connections to come ---- */
+
+static void on_call(struct cut *k, struct node *n, const struct connect_call *call) {
+    struct held like = {.to = n->port};
+    uint16_t port;
+    if (!is_cutting(k) || !census_destination(k->cluster, &call->to, &like.from, &port))
+        return;
+    like.plane = plane_of_port(k, port);
+    if (is_closed(k, like.from, like.to, like.plane) ||
+        is_closed(k, like.to, like.from, like.plane))
+        hold(k, call->pid, call->fd, &like);
+}
+
+static void on_watch(void *arg, int fd, int what) {
+    struct watcher *w = arg;
+    struct connect_call call;
+    (void)what;
+    int r = connect_watch_next(fd, &call);
+    if (r > 0) {
+        on_call(w->cut, w->node, &call);
+        connect_watch_pass(fd, call.id);
+    } else if (r < 0) {
+        w->source = loop_source_free(w->source);
+        file_close(&w->fd);
+    }
+}
+
+void cut_watch(struct cut *k, struct node *n, int fd) {
+    struct watcher *w = &k->watchers[n->port];
+    loop_source_free(w->source);
+    file_close(&w->fd);
+    *w = (struct watcher){.cut = k, .node = n, .fd = fd};
+    w->source = loop_fd(k->cluster->loop, fd, LOOP_READ, on_watch, w);
+}
+
+/* ---- counting ---- */
+
+static void count_pair(struct wire_counters *v, size_t from, size_t to, uint64_t packets) {
+    v[from].cut_to[to] += packets;
+    v[from].dropped_out += packets;
+    v[to].dropped_in += packets;
+}
+
+void cut_count(struct cut *k) {
+    size_t n = k->cluster->nodes_n;
+    struct answer *a = calloc(1, sizeof(*a) + n * sizeof(a->v[0]));
+    if (!a)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        a->v[i].at_sockets = true;
+    for (size_t from = 0; from < n && from < CLUSTER_NODES_MAX; from++)
+        for (size_t to = 0; to < n && to < CLUSTER_NODES_MAX; to++)
+            count_pair(a->v, from, to, k->closed[from][to]);
+    list_each(it, &k->held) {
+        const struct held *h = list_entry(it, struct held, link);
+        if (h->from >= 0 && h->from < CLUSTER_NODES_MAX && h->to < CLUSTER_NODES_MAX)
+            count_pair(a->v, (size_t)h->from, (size_t)h->to, socket_drops(h->fd) - h->before);
+    }
+    list_append(&k->answers, &a->link);
+    loop_timer_at(k->on_answer, 0);
+}
+
+bool cut_is_planned(const struct cluster *c) {
+    for (size_t i = 0; i < c->plan->actions_n; i++)
+        if (c->plan->actions[i].fault && c->plan->actions[i].fault->needs & FAULT_NEEDS_SILENCE)
+            return true;
+    return false;
+}
+
+static void on_answer(void *arg, int64_t now_ns) {
+    struct cut *k = arg;
+    struct cluster *c = k->cluster;
+    (void)now_ns;
+    while (!list_empty(&k->answers)) {
+        struct answer *a = list_entry(k->answers.next, struct answer, link);
+        list_remove(&a->link);
+        for (size_t i = 0; i < c->nodes_n && c->cb.counters && cut_is_planned(c); i++)
+            c->cb.counters(c->arg, c->nodes[i], &a->v[i]);
+        free(a);
+        if (c->cb.counted)
+            c->cb.counted(c->arg);
+    }
+}
+
+/* ---- its life ---- */
+
+struct cut *cut_new(struct cluster *c) {
+    struct cut *k = calloc(1, sizeof(*k));
+    if (!k || !(k->watchers = calloc(c->nodes_n + 1, sizeof(*k->watchers))))
+        abort();
+    k->cluster = c;
+    for (size_t i = 0; i < c->nodes_n; i++)
+        k->watchers[i].fd = -1;
+    list_init(&k->held);
+    list_init(&k->answers);
+    k->on_answer = loop_timer(c->loop, on_answer, k);
+    return k;
+}
+
+struct cut *cut_free(struct cut *k) {
+    if (!k)
+        return NULL;
+    for (size_t i = 0; i < k->cluster->nodes_n; i++)
+        cut_forget(k, k->cluster->nodes[i]);
+    list_each_safe(it, next, &k->answers) {
+        list_remove(it);
+        free(list_entry(it, struct answer, link));
+    }
+    loop_source_free(k->on_answer);
+    free(k->watchers);
+    free(k);
+    return NULL;
+}

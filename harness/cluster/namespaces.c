@@ -1,0 +1,172 @@
+/* Nodes as sets of namespaces, and the wire between their cards. */
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "agent/sys/namespace.h"
+#include "agent/sys/netlink.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int enter(struct cluster *c, struct err *err) {
+    (void)c;
+    return namespace_enter(err);
+}
+
+/* ---- a node ---- */
+
+static int spawn(struct node *n, struct err *err) {
+    if (!n->events && (!(n->events = strdup(CLUSTER_EVENTS_PATH)) || !(n->tmp = strdup("/tmp"))))
+        abort();
+    return cluster_spawn("node",
+                         CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
+                         &n->init, &n->control, err);
+}
+
+static void put_strings(struct json_writer *w, const char *key, const char *const *v) {
+    json_array(w, key);
+    for (; v && *v; v++)
+        json_put_string(w, NULL, *v);
+    json_end_array(w);
+}
+
+static void put_root(struct json_writer *w, const struct node *n) {
+    char *name_servers = realpath("/etc/resolv.conf", NULL);
+    json_object(w, "root");
+    json_put_string(w, "dir", n->plan->rootfs);
+    put_strings(w, "show", (const char *const *)n->cluster->show);
+    json_put_string(w, "programs", n->cluster->baggage.programs);
+    put_strings(w, "libraries", (const char *const *)n->cluster->baggage.libraries);
+    json_put_string(w, "name_servers", name_servers ? name_servers : "");
+    json_end_object(w);
+    free(name_servers);
+}
+
+/* Folders that the caller's environment names; a tree has nobody's home. */
+static void put_dirs(struct json_writer *w, const struct node *n) {
+    const char *temporary = getenv("TMPDIR"), *home = n->plan->rootfs ? getenv("HOME") : NULL;
+    const char *dirs[3] = {0};
+    size_t i = 0;
+    if (temporary && str_starts(temporary, "/tmp/"))
+        dirs[i++] = temporary;
+    if (home && *home == '/')
+        dirs[i++] = home;
+    put_strings(w, "dirs", dirs);
+}
+
+static void put_setup(const struct node *n, struct json_writer *w) {
+    json_put_string(w, "isolation", "namespaces");
+    json_put_string(w, "hosts", n->cluster->hosts);
+    put_strings(w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
+    if (n->plan->rootfs)
+        put_root(w, n);
+    put_dirs(w, n);
+}
+
+static int ready(struct node *n, struct message *m, struct err *err) {
+    FILE_CLOSE int netns = message_take_fd(m, 2);
+    n->diag = message_take_fd(m, 1);
+    n->state = NODE_WIRING;
+    return wire_link_add_port(n->cluster, n, netns, err);
+}
+
+void node_wired(struct node *n, const char *error) {
+    struct err err;
+    if (error) {
+        err_say(&err, -EIO, "the wire: %s", error);
+        node_failed(n, &err);
+        return;
+    }
+    n->wired = true;
+    if (n->state == NODE_WIRING && node_say_net(n, &err) != 0)
+        node_failed(n, &err);
+}
+
+/* All that lives in a pid namespace dies with its first process. */
+static void kill_node(struct node *n) {
+    process_signal(&n->init, SIGKILL);
+}
+
+static void forget(struct node *n) {
+    if (n->diag >= 0)
+        netlink_destroy_sockets(n->diag, NULL);
+    file_close(&n->diag);
+}
+
+static void ended(struct node *n) {
+    if (n->silent)
+        forget(n);
+}
+
+/* ---- the cluster ---- */
+
+/* The network namespaces of the nodes, as the wire tells, then the wire itself. */
+static bool settled(struct cluster *c) {
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i]->wired)
+            return false;
+    wire_link_end(c);
+    return !c->wire.process.pid;
+}
+
+static void look(struct cluster *c, struct left *l) {
+    for (size_t i = 0; i < c->nodes_n; i++)
+        if (c->nodes[i]->wired)
+            leave(l, "the network namespace of %s and its card", c->nodes[i]->plan->name);
+    if (c->wire.process.pid)
+        leave(l, "process %d, the wire", (int)c->wire.process.pid);
+}
+
+static void free_all(struct cluster *c) {
+    wire_link_fini(&c->wire);
+}
+
+/* ---- a node as a target ---- */
+
+static int op_silence(void *node, bool on, struct err *err) {
+    struct node *n = node;
+    int r = wire_link_silence(n->cluster, n, on, err);
+    if (r == 0)
+        n->silent = on;
+    return r;
+}
+
+static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+    return partition_set(((struct node *)node)->cluster, groups, planes, on, wire_link_partitions,
+                         err);
+}
+
+static int op_destroy_sockets(void *node, struct err *err) {
+    struct node *n = node;
+    int r = n->diag < 0 ? 0 : netlink_destroy_sockets(n->diag, err);
+    return r < 0 ? r : 0;
+}
+
+static const struct node_ops ops = {
+    .kill = node_op_kill,
+    .silence = op_silence,
+    .part = op_part,
+    .destroy_sockets = op_destroy_sockets,
+    .start = node_op_start,
+};
+
+const struct isolation_ops isolation_namespaces = {
+    .enter = enter,
+    .begin = wire_link_start,
+    .spawn = spawn,
+    .put_setup = put_setup,
+    .ready = ready,
+    .kill = kill_node,
+    .ended = ended,
+    .forget = forget,
+    .settled = settled,
+    .look = look,
+    .free = free_all,
+    .count = wire_link_count,
+    .bootstrap = wire_link_bootstrap,
+    .ops = &ops,
+};

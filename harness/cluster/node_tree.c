@@ -1,0 +1,160 @@
+/* A node that is a tree of processes, from its root: nothing of the host is moved or covered, and
+ * only what descends from here is looked at, counted and ended. */
+#include "harness/cluster/node_helper.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "faults/mechanism/connect_watch.h"
+#include "harness/cluster/parts.h"
+#include "harness/cluster/shm_watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* After SIGKILL only a process that hangs in the kernel takes longer. */
+static const int64_t end_wait_ns = 5000000000;
+
+/* There is one node in a process. */
+static struct {
+    char name[64], addr[64];
+    int shm;
+    bool watch;
+    int watch_ends[2]; /* the program sends its watch through one to the other */
+} self = {.shm = -1, .watch_ends = {-1, -1}};
+
+/* ---- what is its own ---- */
+
+struct inodes {
+    uint64_t *v;
+    size_t n;
+};
+
+static void add_inode(void *arg, pid_t pid, int fd, uint64_t inode) {
+    struct inodes *all = arg;
+    (void)pid, (void)fd;
+    all->v = realloc(all->v, (all->n + 1) * sizeof(*all->v));
+    if (!all->v)
+        abort();
+    all->v[all->n++] = inode;
+}
+
+/* A socket without a descriptor, one that waits for its end, is known by the address at either end:
+ * who called has none of its own. */
+static bool is_ours(void *arg, const struct socket_line *s) {
+    const struct inodes *all = arg;
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i] == s->inode)
+            return true;
+    return !s->inode && (str_eq(s->local, self.addr) || str_eq(s->remote, self.addr));
+}
+
+static struct inodes inodes_of(const pid_t *pids, size_t n) {
+    struct inodes all = {0};
+    for (size_t i = 0; i < n; i++)
+        sockets_held(pids[i], add_inode, &all);
+    return all;
+}
+
+static void put_sockets(struct json_writer *w, uint16_t port) {
+    pid_t *pids;
+    size_t n = process_list_descendants(getpid(), &pids);
+    struct inodes all = inodes_of(pids, n);
+    sockets_put(w, port, is_ours, &all);
+    free(all.v);
+    free(pids);
+}
+
+static void put_leftovers(struct json_writer *w) {
+    pid_t *pids;
+    size_t n = process_list_descendants(getpid(), &pids);
+    struct inodes all = inodes_of(pids, n);
+    shm_watch_read(self.shm);
+    char **shm = shm_watch_left();
+    leftovers_put(w, &(struct leftovers){
+                         .pids = pids, .pids_n = n, .is_ours = is_ours, .arg = &all, .shm = shm});
+    free(shm);
+    free(all.v);
+    free(pids);
+}
+
+/* ---- its life ---- */
+
+/* The scratch directory is made the working directory, so that the socket in it can be named
+ * however long its path is. */
+static int setup(const struct json *json, struct err *err) {
+    const char *dir = json_get_string(json, "dir", "/");
+    str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
+    str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
+    self.watch = json_get_bool(json, "watch", false);
+    if (chdir(dir) != 0)
+        return err_set(err, -errno, "go to %s", dir);
+    int r = process_adopt_orphans();
+    if (r)
+        return err_set(err, r, "become the one whom orphans come to");
+    self.shm = shm_watch_open();
+    return 0;
+}
+
+static int ready(int ret_fds[CHANNEL_FDS_MAX], size_t *ret_n, struct err *err) {
+    char path[sizeof(self.name) + sizeof(PROCESSES_EVENTS)];
+    snprintf(path, sizeof(path), "%s" PROCESSES_EVENTS, self.name);
+    unlink(path); /* of an earlier life */
+    ret_fds[0] = node_listen(path, err);
+    *ret_n = ret_fds[0] >= 0;
+    return ret_fds[0] < 0 ? ret_fds[0] : 0;
+}
+
+static int notice(void) {
+    return self.shm;
+}
+
+static void noticed(void) {
+    shm_watch_read(self.shm);
+}
+
+/* ---- its program ---- */
+
+static int watch_me(void *arg) {
+    (void)arg;
+    int r = connect_watch_install(self.watch_ends[1]);
+    close(self.watch_ends[1]);
+    return r;
+}
+
+static void starting(struct process_spawn *s) {
+    file_close(&self.watch_ends[0]);
+    file_close(&self.watch_ends[1]);
+    if (!self.watch || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, self.watch_ends) != 0)
+        return;
+    s->keep = &self.watch_ends[1];
+    s->keep_n = 1;
+    s->in_child = watch_me;
+}
+
+static int started(void) {
+    return self.watch ? connect_watch_take(self.watch_ends[0]) : -1;
+}
+
+static void end(void) {
+    process_end_descendants(end_wait_ns);
+    shm_watch_read(self.shm);
+    shm_watch_remove();
+    file_close(&self.shm);
+}
+
+const struct habitat habitat_processes = {
+    .name = "processes",
+    .setup = setup,
+    .ready = ready,
+    .notice = notice,
+    .noticed = noticed,
+    .starting = starting,
+    .started = started,
+    .put_sockets = put_sockets,
+    .put_leftovers = put_leftovers,
+    .end = end,
+};

@@ -1,0 +1,166 @@
+/* Nodes as trees of processes of this host, each on an address of the loopback, for hosts that
+ * refuse namespaces. The node helper adopts every orphan below it, so that whatever the node's
+ * program starts stays its descendant, and ends them all when its channel closes: also when the
+ * harness was killed. No right is needed that an ordinary user has not. */
+#include "harness/cluster/parts.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/cluster/cut.h"
+#include "harness/cluster/strays.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+static int enter(struct cluster *c, struct err *err) {
+    (void)c, (void)err;
+    return 0;
+}
+
+static int begin(struct cluster *c, struct err *err) {
+    (void)err;
+    c->cut = cut_new(c);
+    return 0;
+}
+
+/* ---- a node ---- */
+
+static char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static char *text_of(const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    return text.data;
+}
+
+/* The name of a socket has little room; where the run directory's is too long, the socket is named
+ * by way of the helper, whose working directory is the scratch directory. */
+static void name_paths(struct node *n) {
+    enum { ROOM = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
+    const char *scratch = n->cluster->scratch;
+    free(n->events);
+    free(n->tmp);
+    n->tmp = text_of("%s/%s" PROCESSES_TMP, scratch, n->plan->name);
+    n->events = text_of("%s/%s" PROCESSES_EVENTS, scratch, n->plan->name);
+    if (strlen(n->events) <= ROOM)
+        return;
+    free(n->events);
+    n->events = text_of("/proc/%d/cwd/%s" PROCESSES_EVENTS, (int)n->init.pid, n->plan->name);
+}
+
+static int spawn(struct node *n, struct err *err) {
+    int r = cluster_spawn("node", 0, &n->init, &n->control, err);
+    if (r)
+        return r;
+    name_paths(n);
+    r = file_remove_tree(n->tmp, err);
+    return r ? r : file_make_dirs(n->tmp, 0777, err);
+}
+
+static void put_setup(const struct node *n, struct json_writer *w) {
+    json_put_string(w, "isolation", "processes");
+    json_put_string(w, "dir", n->cluster->scratch);
+    json_put_string(w, "addr", n->plan->addr);
+    json_put_bool(w, "watch", cut_is_planned(n->cluster));
+}
+
+static void started(struct node *n, struct message *m) {
+    int watch = message_take_fd(m, 1);
+    if (watch >= 0)
+        cut_watch(n->cluster->cut, n, watch);
+}
+
+static int ready(struct node *n, struct message *m, struct err *err) {
+    (void)m, (void)err;
+    node_up(n);
+    return 0;
+}
+
+/* The helper sees the end of its channel; what it still has to say can be read. */
+static void kill_node(struct node *n) {
+    shutdown(n->control, SHUT_WR);
+}
+
+static void forget(struct node *n) {
+    if (n->cluster->cut)
+        cut_forget(n->cluster->cut, n);
+}
+
+static void ended(struct node *n) {
+    (void)n;
+}
+
+/* ---- the cluster ---- */
+
+static bool settled(struct cluster *c) {
+    (void)c;
+    return true;
+}
+
+static void look(struct cluster *c, struct left *l) {
+    pid_t *pids;
+    size_t n = strays_of(c->scratch, &pids);
+    for (size_t i = 0; i < n; i++)
+        leave(l, "process %d, of a node whose helper was killed", (int)pids[i]);
+    strays_end(pids, n);
+    free(pids);
+}
+
+static void free_all(struct cluster *c) {
+    c->cut = cut_free(c->cut);
+}
+
+static void count(struct cluster *c) {
+    cut_count(c->cut);
+}
+
+/* ---- a node as a target ---- */
+
+static int op_silence(void *node, bool on, struct err *err) {
+    struct node *n = node;
+    n->silent = on;
+    return cut_apply(n->cluster, err);
+}
+
+static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+    return partition_set(((struct node *)node)->cluster, groups, planes, on, cut_apply, err);
+}
+
+/* Closed by their last holder, the node's connections say goodbye to peers that do not hear it. */
+static int op_destroy_sockets(void *node, struct err *err) {
+    struct node *n = node;
+    (void)err;
+    cut_let_die(n->cluster->cut, n);
+    return 0;
+}
+
+static const struct node_ops ops = {
+    .kill = node_op_kill,
+    .silence = op_silence,
+    .part = op_part,
+    .destroy_sockets = op_destroy_sockets,
+    .start = node_op_start,
+};
+
+const struct isolation_ops isolation_processes = {
+    .enter = enter,
+    .begin = begin,
+    .spawn = spawn,
+    .put_setup = put_setup,
+    .ready = ready,
+    .started = started,
+    .kill = kill_node,
+    .ended = ended,
+    .forget = forget,
+    .settled = settled,
+    .look = look,
+    .free = free_all,
+    .count = count,
+    .bootstrap = cut_bootstrap,
+    .ops = &ops,
+};

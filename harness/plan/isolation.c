@@ -1,0 +1,69 @@
+/* How the nodes of a plan are kept apart, decided by trying. */
+#include "agent/base/str.h"
+#include "agent/sys/loopback.h"
+#include "agent/sys/namespace.h"
+#include "faults/need.h"
+#include "harness/plan/actions.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What namespaces have by themselves, processes have only where the host allows it. */
+static int check_faults(const struct plan *p, struct err *err) {
+    struct err why;
+    for (size_t i = 0; i < p->actions_n; i++) {
+        const struct fault *f = p->actions[i].fault;
+        if (f && fault_needs_check(f->needs, &why) != 0)
+            return err_say(err, -ENOTSUP, "%s (%s), with nodes that are processes: %s",
+                           p->actions[i].action->id, f->name, why.msg);
+    }
+    return 0;
+}
+
+static int use_processes(struct plan *p, struct err *err) {
+    char prefix[LOOPBACK_PREFIX_MAX];
+    if (p->rootfs)
+        return err_say(err, -ENOTSUP,
+                       "cluster.rootfs needs namespaces: nodes that are processes of this host see "
+                       "its files%s%s",
+                       p->isolation_why ? "; " : "", p->isolation_why ? p->isolation_why : "");
+    int r = check_faults(p, err);
+    if (r)
+        return r;
+    r = p->addresses = loopback_claim(PLAN_STORE_PORT, prefix, err);
+    if (r < 0) {
+        p->addresses = -1;
+        struct err why = *err;
+        return err_say(err, -ENOTSUP, "%s", why.msg);
+    }
+    p->isolation = ISOLATION_PROCESSES;
+    topology_move(p, prefix);
+    return 0;
+}
+
+/* The sentence has said before that it is about nodes. */
+static const char *reason_of(const struct err *err) {
+    const char *colon = strstr(err->msg, "on this host: ");
+    return colon ? colon + strlen("on this host: ") : err->msg;
+}
+
+int plan_settle(struct plan *p, struct err *err) {
+    struct err why;
+    if (p->isolation == ISOLATION_NAMESPACES || p->addresses >= 0)
+        return 0;
+    enum isolation wanted = p->scenario->cluster.isolation;
+    int r = wanted == ISOLATION_PROCESSES ? -ENOTSUP : namespace_check(&why);
+    if (r == 0) {
+        p->isolation = ISOLATION_NAMESPACES;
+        return 0;
+    }
+    if (wanted == ISOLATION_NAMESPACES) {
+        if (err)
+            *err = why;
+        return r;
+    }
+    if (wanted == ISOLATION_AUTO)
+        p->isolation_why = arena_strdup(&p->arena, reason_of(&why));
+    return use_processes(p, err);
+}
