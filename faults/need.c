@@ -51,9 +51,9 @@ int fault_needs_check(unsigned needs, struct err *err) {
 const char *fault_needs_text(unsigned needs) {
     static const char *const text[] = {
         "",
-        "the wire of namespaces; without, that sockets may be taken (pidfd_getfd)",
+        "the wire, or without namespaces a cut at the sockets",
         "ptrace",
-        "ptrace, and the wire of namespaces; without, that sockets may be taken (pidfd_getfd)",
+        "ptrace, and the wire or a cut at the sockets",
     };
     return text[needs & (FAULT_NEEDS_SILENCE | FAULT_NEEDS_TRACE)];
 }

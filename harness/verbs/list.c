@@ -17,9 +17,9 @@ static void list_checks(void) {
 
 static void list_faults(void) {
     for (size_t i = 0; faults[i]; i++) {
-        printf("%-16s %s\n", faults[i]->name, faults[i]->summary);
-        if (faults[i]->needs)
-            printf("%-16s   needs %s\n", "", fault_needs_text(faults[i]->needs));
+        bool needs = faults[i]->needs;
+        printf("%-16s %s%s%s%s\n", faults[i]->name, faults[i]->summary, needs ? " (needs " : "",
+               fault_needs_text(faults[i]->needs), needs ? ")" : "");
     }
 }
 
