@@ -73,7 +73,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 5);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 6);
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e))
             env[n++] = *e;
