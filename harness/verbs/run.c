@@ -1,24 +1,20 @@
 #include "harness/verbs.h"
 
 #include "agent/base/str.h"
+#include "harness/verbs/files.h"
 #include "harness/verbs/jobs.h"
 #include "harness/verbs/suite.h"
 #include "reports/report.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-enum { FILES_MAX = 1000 };
 
 struct request {
     struct arena arena;
-    const char *files[FILES_MAX];
-    size_t files_n;
+    struct scenario_files files;
     const char **sets; /* NULL-ended */
     bool has_seed;
     uint64_t seed_first, seed_last;
@@ -45,51 +41,6 @@ static bool take_seeds(struct request *q, const char *value) {
     q->seed_last = (uint64_t)b;
     q->has_seed = true;
     return true;
-}
-
-static int add_path(struct request *q, const char *path, bool in_folder);
-
-static int only_scenarios(const struct dirent *d) {
-    return d->d_name[0] != '.' && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
-}
-
-static int add_folder(struct request *q, const char *path) {
-    struct dirent **names;
-    int n = scandir(path, &names, only_scenarios, alphasort), r = 0;
-    if (n < 0)
-        return verb_usage_error(&verb_run, "cannot read the folder %s", path);
-    for (int i = 0; i < n; i++) {
-        if (r == 0)
-            r = add_path(q, arena_printf(&q->arena, "%s/%s", path, names[i]->d_name), true);
-        free(names[i]);
-    }
-    free(names);
-    return r;
-}
-
-static int add_file(struct request *q, const char *file) {
-    if (q->files_n == FILES_MAX)
-        return verb_usage_error(&verb_run, "more than %d scenario files", FILES_MAX);
-    q->files[q->files_n++] = file;
-    return 0;
-}
-
-/* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
-static int add_path(struct request *q, const char *path, bool in_folder) {
-    struct diagnostics d = {0};
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return add_folder(q, path);
-    struct suite *u = suite_load(path, &d);
-    int r = d.errors ? EXIT_USAGE_ERROR : 0;
-    fputs(buf_str(&d.out), stderr);
-    for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)
-        r = add_file(q, arena_strdup(&q->arena, u->files[i]));
-    if (!u && r == 0)
-        r = add_file(q, path);
-    suite_free(u);
-    diagnostics_fini(&d);
-    return r;
 }
 
 static const struct verb_option options[] = {
@@ -153,8 +104,8 @@ static int parse(struct request *q, int argc, char **argv) {
         return r;
     r = take_options(q, &a);
     for (size_t i = 0; i < a.files_n && r == 0; i++)
-        r = add_path(q, a.files[i], false);
-    if (r == 0 && !q->files_n)
+        r = files_add(&q->files, &verb_run, a.files[i]);
+    if (r == 0 && !q->files.n)
         r = verb_usage_error(&verb_run, "name a scenario file or a folder of them");
     arguments_fini(&a);
     return r;
@@ -273,13 +224,13 @@ static const char *const *options_of(struct request *q) {
 
 static size_t list_jobs(const struct request *q, const struct loaded *all, struct job *ret) {
     size_t n = 0;
-    for (size_t i = 0; i < q->files_n; i++) {
+    for (size_t i = 0; i < q->files.n; i++) {
         uint64_t first = q->has_seed ? q->seed_first : all[i].plan->seed;
         uint64_t last = q->has_seed ? q->seed_last : first;
         for (uint64_t seed = first; seed <= last; seed++)
             for (int64_t k = 0; k < q->repeat; k++, n++)
                 if (ret)
-                    ret[n] = (struct job){.file = q->files[i],
+                    ret[n] = (struct job){.file = q->files.v[i],
                                           .seed = seed,
                                           .alone = job_must_be_alone(all[i].scenario)};
     }
@@ -308,7 +259,7 @@ static bool tally_has(const struct tally *t, int code) {
 }
 
 static void run_one_by_one(struct request *q, const struct loaded *all, struct tally *t) {
-    for (size_t i = 0; i < q->files_n; i++) {
+    for (size_t i = 0; i < q->files.n; i++) {
         run_file(q, &all[i], t);
         if (tally_has(t, EXIT_INTERRUPTED) || tally_has(t, EXIT_USAGE_ERROR))
             break;
@@ -318,8 +269,8 @@ static void run_one_by_one(struct request *q, const struct loaded *all, struct t
 static int run_all(struct request *q, struct loaded *all) {
     struct tally t = {0};
     int bad = 0;
-    for (size_t i = 0; i < q->files_n; i++)
-        bad |= load(q, q->files[i], &all[i]);
+    for (size_t i = 0; i < q->files.n; i++)
+        bad |= load(q, q->files.v[i], &all[i]);
     if (!bad && q->jobs > 1)
         run_side_by_side(q, all, &t);
     else if (!bad)
@@ -344,20 +295,24 @@ static const char *own_folder(struct arena *a) {
 
 static int main_run(int argc, char **argv) {
     struct request *q = calloc(1, sizeof(*q));
-    struct loaded *all = calloc(FILES_MAX, sizeof(*all));
-    if (!q || !all)
+    struct loaded *all;
+    if (!q)
         abort();
     q->repeat = q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = own_folder(&q->arena);
     int code = parse(q, argc, argv);
+    all = calloc(q->files.n + 1, sizeof(*all));
+    if (!all)
+        abort();
     if (code == 0)
         code = run_all(q, all);
-    for (size_t i = 0; i < q->files_n; i++) {
+    for (size_t i = 0; i < q->files.n; i++) {
         plan_free(all[i].plan);
         scenario_free(all[i].scenario);
     }
     arena_fini(&q->arena);
+    files_fini(&q->files);
     free(all);
     free(q);
     return code;

@@ -1,0 +1,63 @@
+#include "harness/verbs/files.h"
+
+#include "agent/base/str.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verbs.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder);
+
+static int only_scenarios(const struct dirent *d) {
+    return d->d_name[0] != '.' && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
+}
+
+static int add_folder(struct scenario_files *f, const struct verb *verb, const char *path) {
+    struct dirent **names;
+    int n = scandir(path, &names, only_scenarios, alphasort), r = 0;
+    if (n < 0)
+        return verb_usage_error(verb, "cannot read the folder %s", path);
+    for (int i = 0; i < n; i++) {
+        if (r == 0)
+            r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name), true);
+        free(names[i]);
+    }
+    free(names);
+    return r;
+}
+
+static int add_file(struct scenario_files *f, const struct verb *verb, const char *file) {
+    if (f->n == FILES_MAX)
+        return verb_usage_error(verb, "more than %d scenario files", FILES_MAX);
+    f->v[f->n++] = file;
+    return 0;
+}
+
+/* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
+static int add(struct scenario_files *f, const struct verb *verb, const char *path,
+               bool in_folder) {
+    struct diagnostics d = {0};
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return add_folder(f, verb, path);
+    struct suite *u = suite_load(path, &d);
+    int r = d.errors ? EXIT_USAGE_ERROR : 0;
+    fputs(buf_str(&d.out), stderr);
+    for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)
+        r = add_file(f, verb, arena_strdup(&f->arena, u->files[i]));
+    if (!u && r == 0)
+        r = add_file(f, verb, path);
+    suite_free(u);
+    diagnostics_fini(&d);
+    return r;
+}
+
+int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
+    return add(f, verb, path, false);
+}
+
+void files_fini(struct scenario_files *f) {
+    arena_fini(&f->arena);
+}
