@@ -43,7 +43,7 @@ OBJ.agent := $(call objects,agent agent/core agent/store agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch cluster run doctor observe checks sim verbs) \
   $(addprefix harness/checks/,ending group recovery training trust))
-OBJ.reports := $(call objects,reports)
+OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))

@@ -11,6 +11,7 @@
 
 #define VERBS(X)                                                                                   \
     X(clean)                                                                                       \
+    X(compare)                                                                                     \
     X(doctor)                                                                                      \
     X(enter)                                                                                       \
     X(explain)                                                                                     \

@@ -8,7 +8,7 @@
     for step in range(step + 1, steps + 1):
         loss = train(...)
         rq.step(step, loss=loss, samples=len(batch))
-    rq.done(model_sha256)
+    rq.done(rankquake.digest(model.state_dict()))
 
 The protocol is that of rankquake.h, which explains it. Without RANKQUAKE_EVENTS in the environment nothing
 happens; when the harness dies the client goes silent and the job runs on. Nothing here prints or raises.
@@ -18,6 +18,7 @@ SPDX-License-Identifier: Apache-2.0
 """
 
 import array
+import hashlib
 import json
 import mmap
 import os
@@ -31,7 +32,22 @@ _MESSAGE_MAX = 4096
 _OPEN_WAIT_S = 5
 
 
+def digest(state):
+    """The SHA-256 of a model, for done(): a map of names to tensors or arrays, such as model.state_dict()."""
+    total = hashlib.sha256()
+    for name in sorted(state):
+        value = state[name]
+        if hasattr(value, "detach"):  # of PyTorch; copied from the device, which waits for it
+            value = value.detach().cpu().contiguous()
+            value = (value.float() if "bfloat16" in str(value.dtype) else value).numpy()
+        total.update(name.encode() + b"\0")
+        total.update(value.tobytes() if hasattr(value, "tobytes") else repr(value).encode())
+    return total.hexdigest()
+
+
 class Client:
+    """Also a context manager: `with rankquake.Client() as rq`."""
+
     def __init__(self, path=None):
         self._socket = self._page = None
         self._pid, self._seq, self._lost = os.getpid(), 0, 0
@@ -60,6 +76,12 @@ class Client:
         if _PAGE.unpack_from(self._page)[0] != 1:
             raise ValueError("another version")
         self._socket.settimeout(None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def close(self):
         """Ends the connection; from here on the client is silent."""

@@ -1,0 +1,126 @@
+#include "reports/comparison/comparison.h"
+#include "reports/escape.h"
+
+/* One page that needs nothing but itself; its links lead to the reports of the runs below it. */
+static const char head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "'unsafe-inline'; img-src data:\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<link rel=\"icon\" href=\"data:,\">\n<title>Launchers compared</title>\n<style>\n"
+    ":root{color-scheme:light dark}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem}\n"
+    "table{border-collapse:collapse}\n"
+    "th,td{text-align:left;padding:.4rem 1.2rem .4rem 0;border-bottom:1px solid #8884;"
+    "vertical-align:top}\n"
+    "dt{font-weight:600}dd{margin:0 0 .6rem 1rem}\n"
+    ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.soft{opacity:.7}\n"
+    "</style>\n</head>\n<body>\n<h1>Launchers compared</h1>\n";
+
+static const char *tone(int code) {
+    return code == 0 ? "good" : code == 1 ? "bad" : code == 4 ? "soft" : "doubt";
+}
+
+static void put_cell(struct buf *out, const struct comparison_cell *cell) {
+    struct buf text = {0};
+    comparison_put_cell(cell, &text);
+    buf_printf(out, "<td class=\"%s\">", tone(cell->exit_code));
+    if (cell->dir) {
+        buf_puts(out, "<a href=\"");
+        escape_put(out, cell->dir);
+        buf_puts(out, "/report.html\">");
+    }
+    escape_put(out, buf_str(&text));
+    buf_puts(out, cell->dir ? "</a></td>" : "</td>");
+    buf_fini(&text);
+}
+
+static void put_table(struct buf *out, const struct comparison *c) {
+    buf_puts(out, "<table>\n<tr><th>scenario</th>");
+    for (size_t i = 0; i < c->launchers_n; i++) {
+        buf_puts(out, "<th>");
+        escape_put(out, c->launchers[i].name);
+        buf_puts(out, "<br><small>");
+        escape_put(out, c->launchers[i].version);
+        buf_puts(out, "</small></th>");
+    }
+    buf_puts(out, "</tr>\n");
+    for (size_t i = 0; i < c->rows_n; i++) {
+        buf_puts(out, "<tr><td>");
+        escape_put(out, c->rows[i].scenario);
+        buf_puts(out, "</td>");
+        for (size_t k = 0; k < c->launchers_n; k++)
+            put_cell(out, &c->rows[i].cells[k]);
+        buf_puts(out, "</tr>\n");
+    }
+    buf_puts(out, "</table>\n");
+}
+
+static void put_part(struct buf *out, const char *label, const char *text) {
+    if (!*text)
+        return;
+    buf_printf(out, "<br><small>%s: ", label);
+    escape_put(out, text);
+    buf_puts(out, "</small>");
+}
+
+static void put_finding(struct buf *out, const char *launcher, const struct finding *f) {
+    static const char *const tones[] = {"good", "bad", "doubt", "soft"};
+    buf_printf(out, "<dd class=\"%s\">%s ", tones[f->status], finding_status_name(f->status));
+    escape_put(out, launcher);
+    buf_puts(out, ": ");
+    escape_put(out, f->seen);
+    if (f->status == FINDING_FAIL || f->status == FINDING_UNKNOWN) {
+        put_part(out, "expected", f->expected);
+        put_part(out, "look at", f->where);
+    }
+    buf_puts(out, "</dd>\n");
+}
+
+static void put_row(struct buf *out, const struct comparison *c, const struct comparison_row *row) {
+    const char *checks[COMPARISON_CHECKS_MAX];
+    size_t n = comparison_differences(row, c->launchers_n, checks);
+    buf_puts(out, "<h2>");
+    escape_put(out, row->scenario);
+    buf_puts(out, "</h2>\n<p>");
+    escape_put(out, row->about ? row->about : "");
+    buf_puts(out, "</p>\n<dl>\n");
+    for (size_t i = 0; i < c->launchers_n; i++) {
+        if (row->cells[i].judged)
+            continue;
+        buf_puts(out, "<dt>");
+        escape_put(out, c->launchers[i].name);
+        buf_printf(out, "</dt><dd>%s: ", report_outcome(row->cells[i].exit_code));
+        escape_put(out, row->cells[i].why);
+        buf_puts(out, "</dd>\n");
+    }
+    for (size_t k = 0; k < n; k++) {
+        buf_puts(out, "<dt>");
+        escape_put(out, checks[k]);
+        buf_puts(out, "</dt>\n");
+        for (size_t i = 0; i < c->launchers_n; i++) {
+            const struct finding *f = comparison_finding(&row->cells[i], checks[k]);
+            if (f)
+                put_finding(out, c->launchers[i].name, f);
+        }
+    }
+    buf_puts(out, n ? "</dl>\n" : "</dl>\n<p class=\"soft\">No check tells them apart.</p>\n");
+}
+
+static void render(const struct comparison *c, const struct report_style *style, struct buf *out) {
+    (void)style;
+    buf_puts(out, head);
+    put_table(out, c);
+    for (size_t i = 0; i < c->rows_n; i++)
+        put_row(out, c, &c->rows[i]);
+    buf_puts(out, "<p><small>Again: <code>");
+    escape_put(out, c->command);
+    buf_puts(out, "</code></small></p>\n</body>\n</html>\n");
+}
+
+const struct comparison_report comparison_html = {
+    .name = "html",
+    .summary = "one page with the table, the differences and links to the runs",
+    .file = "comparison.html",
+    .render = render,
+};
