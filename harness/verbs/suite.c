@@ -233,6 +233,14 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
                 err.msg);
 }
 
+/* A job that failed before it could be seen leaves questions open, too. */
+static bool it_failed(const struct verdict *v) {
+    for (size_t i = 0; i < v->n; i++)
+        if (str_eq(v->v[i].check, "outcome") && v->v[i].status == FINDING_FAIL)
+            return true;
+    return false;
+}
+
 /* The undisturbed run, judged. A question that stays open here stays open in the disturbed run too,
  * and is told there; only what failed ends it all. */
 static int control_outcome(struct outcome_of_run *run, const struct plan *p, const char *dir,
@@ -241,7 +249,7 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p, con
     int code = run->verdict.exit_code;
     if (code == EXIT_INTERRUPTED)
         return code;
-    if (code != EXIT_PASS && code != EXIT_INCONCLUSIVE) {
+    if ((code != EXIT_PASS && code != EXIT_INCONCLUSIVE) || it_failed(&run->verdict)) {
         tell_broken(run, p, dir, o, err);
         return EXIT_BROKEN;
     }
