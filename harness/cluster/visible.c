@@ -82,6 +82,8 @@ char **visible_paths(const struct plan *plan, const char *dir) {
     const struct scenario *s = plan->scenario;
     for (size_t i = 0; s && i < s->job.run_n; i++)
         add_word(&p, s->job.run[i]);
+    for (const char *const *w = s ? s->job.launcher_argv : NULL; w && *w; w++)
+        add_word(&p, *w);
     for (size_t i = 0; s && i < s->job.env_n; i++)
         add_list(&p, s->job.env[i].value);
     return p.v;
