@@ -5,6 +5,7 @@
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: repeats, noise, figures
 #   make bench      the promises in numbers
+#   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
@@ -163,6 +164,12 @@ test: deps
 test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
+# Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
+LAUNCHERS ?= rankrun torchrun@bookworm torchrun@trixie torchrun@sid
+SCENARIOS ?= scenarios/pytorch
+compare: all
+	$(Q)$(if $(findstring @,$(LAUNCHERS)),ci/peers $(sort $(foreach l,$(LAUNCHERS),$(word 2,$(subst @, ,$(l))))))
+	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy
 format:
@@ -182,6 +189,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak bench tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak bench compare tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -362,7 +362,8 @@ const struct verb verb_compare = {
     .usage = "compare --launcher X --launcher Y ... FILE|DIR... [options]",
     .summary =
         "run scenarios under several launchers, one after the other, and show where they differ",
-    .example = "compare --launcher rankrun --launcher torchrun scenarios/pytorch",
+    .example =
+        "compare --launcher rankrun --launcher torchrun scenarios/restart/worker-killed.yaml",
     .options = options,
     .main = main_compare,
 };

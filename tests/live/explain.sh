@@ -83,9 +83,10 @@ for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//' <<<"$verbs") en
     fi
     case $verb in
     enter | halt) run=$(echo live-runs/*) ;;
-    *) run=$(echo runs/*) ;;
+    *) run=$(echo runs/tour-*) ;;
     esac
-    read -ra words <<<"$(sed "s,runs/tour-[0-9-]*,$run," <<<"$example")"
+    # torchrun is not everywhere.
+    read -ra words <<<"$(sed "s,runs/tour-[0-9-]*,$run,; s/--launcher torchrun/--launcher rankrun/" <<<"$example")"
     "$rq" "${words[@]}" >"$dir/said" 2>&1
     rc=$?
     case $verb$rc in
