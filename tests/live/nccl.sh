@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# ranktrain over NCCL, as far as that goes without a GPU: the library of kernels on a CUDA runtime that
+# is made up, and a NCCL that is made up but sums for real, over TCP through the wire. In one run a
+# worker is killed, the network of the sums is cut and a worker hangs (NCCL says nothing, and the
+# deadline ends it), a node is cut off and comes back, one loses power, one joins, one is killed. The
+# model is that of an undisturbed run, and every round has a communicator of its own.
+# deadline: 240 s
+set -u
+rq=$BIN/rankquake
+dir=$TMPDIR/nccl
+fakes=$(realpath "$OUT/tests/fakes")
+mkdir -p "$dir"
+export RANKTRAIN_CUDA=$fakes/ranktrain_cuda.so NCCL_LIB=$fakes/libnccl.so.2
+export XDG_CACHE_HOME=$dir/cache NO_COLOR=1
+unset CUDA_VISIBLE_DEVICES RANKTRAIN_FAKE_CUDA RANKTRAIN_FAKE_NCCL NCCL_SOCKET_IFNAME NCCL_HOSTID
+[ -e "$NCCL_LIB" ] || { echo "$NCCL_LIB is not built: make test-programs"; exit 1; }
+bad=0
+fail() {
+    echo "$*"
+    bad=1
+}
+cat >"$dir/nccl.yaml" <<END
+cluster: {nodes: 4, start: 3}
+job:
+  nnodes: "2:3"
+  max_restarts: 5
+  rdzv_conf: {profile: fast}
+  run: [ranktrain, --device=cuda, --dist-backend=nccl, --data-dir=/nonexistent, --steps=30, --compute-ms=50,
+        --checkpoint-every=2, --collective-timeout=2, "--checkpoint-dir={shared}/ckpt"]
+timeline:
+  - {id: kill,  when: {step: 3},                           fault: worker-kill,   on: rank 1}
+  - {id: split, when: {after: kill, round: 2, step: 6},    fault: net-partition, on: n2, with: {planes: data}}
+  - {id: whole, when: {after: split, round: 3},            heal: split}
+  - {id: hang,  when: {after: whole, round: 3, step: 9},   fault: worker-hang,   on: rank 2}
+  - {id: cut,   when: {after: hang, round: 4, step: 12},   fault: net-partition, on: n2}
+  - {id: mend,  when: {after: cut, round: 5, step: 15},    heal: cut}
+  - {id: dark,  when: {after: mend, round: 6, step: 19},   fault: node-poweroff, on: n2}
+  - {id: join,  when: {after: dark, round: 7, step: 22},   fault: node-start,    on: n3}
+  - {id: dead,  when: {after: join, round: 8, step: 26},   fault: node-kill,     on: n3}
+expect:
+  outcome: succeeded
+  world_sizes: [3, 3, 3, 3, 2, 3, 2, 3, 2]
+  restarts: 3                    # kill, split, hang; what happens to nodes costs none
+  model: same-as-undisturbed
+END
+"$rq" run "$dir/nccl.yaml" --out "$dir/runs" >"$dir/said" 2>&1
+rc=$?
+[ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
+[ $rc = 0 ] || { cat "$dir/said"; exit 1; }
+grep -q 'communicator *a new one in each of 9 rounds' "$dir/said" || fail "communicators: $(cat "$dir/said")"
+grep -q 'model .*as undisturbed' "$dir/said" || fail "model: $(cat "$dir/said")"
+run=$(echo "$dir"/runs/*/)
+said() { # said TEXT WHAT
+    grep -rqF -- "$1" "$run/logs" || fail "$2: no worker said '$1'"
+}
+said 'ncclRemoteError' 'a peer was killed'
+said 'has not ended within 2 s, and NCCL names nobody' 'the network of the sums was cut'
+
+# One rank's NCCL is bound to a card that its node has not: refused with a sentence, nothing left.
+sed -e '/^timeline:/,$d' -e 's/^job:/&\n  env: {NCCL_SOCKET_IFNAME: =chaos9}/' -e 's/max_restarts: 5/max_restarts: 0/' \
+    "$dir/nccl.yaml" >"$dir/card.yaml"
+"$rq" run "$dir/card.yaml" --out "$dir/card" >"$dir/said" 2>&1
+rc=$?
+[ $rc != 0 ] || fail "a card that is not there: exit $rc: $(cat "$dir/said")"
+grep -rqF 'NCCL_SOCKET_IFNAME==chaos9 names no network interface' "$dir/said" "$dir"/card/*/logs ||
+    fail "no sentence about the card: $(cat "$dir/said")"
+exit $bad
