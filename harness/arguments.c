@@ -94,6 +94,25 @@ const char **arguments_all(const struct arguments *a, const char *name) {
     return v;
 }
 
+/* key="value", with the value quoted as YAML takes it. */
+static const char *quoted_set(struct arena *arena, const char *key, const char *value) {
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_put_string(&w, NULL, value);
+    const char *set = arena_printf(arena, "%s=%s", key, buf_str(&text));
+    buf_fini(&text);
+    return set;
+}
+
+/* step='step ([0-9]+)', or the name of a preset. */
+static const char *observe_set(struct arena *arena, const char *value) {
+    const char *equals = strchr(value, '=');
+    if (!equals)
+        return quoted_set(arena, "observe.preset", value);
+    const char *key = arena_printf(arena, "observe.%.*s", (int)(equals - value), value);
+    return quoted_set(arena, key, equals + 1);
+}
+
 const char **arguments_sets(const struct arguments *a, struct arena *arena) {
     const char *launcher = arguments_value(a, "--launcher");
     const char *rootfs = arguments_value(a, "--rootfs");
@@ -103,13 +122,10 @@ const char **arguments_sets(const struct arguments *a, struct arena *arena) {
     for (size_t i = 0; i < a->options_n; i++)
         if (str_eq(a->names[i], "--set"))
             v[n++] = a->values[i];
-    if (launcher) {
-        struct buf text = {0};
-        struct json_writer w = {.out = &text};
-        json_put_string(&w, NULL, launcher);
-        v[n++] = arena_printf(arena, "launcher=%s", buf_str(&text));
-        buf_fini(&text);
-    }
+        else if (str_eq(a->names[i], "--observe"))
+            v[n++] = observe_set(arena, a->values[i]);
+    if (launcher)
+        v[n++] = quoted_set(arena, "launcher", launcher);
     if (isolation)
         v[n++] = arena_printf(arena, "cluster.isolation=%s", isolation);
     if (rootfs)

@@ -57,6 +57,7 @@ static void read_fired(struct incident *i, const struct record *r) {
     i->fired_seq = r->seq;
     i->fault = record_text(r, "fault");
     i->step = record_i64(r, "step", -1);
+    i->done = record_i64(r, "done", -1);
     i->lag_ns = record_i64(r, "lag_ns", 0);
     i->held = json_get_bool(r->fields, "held", false);
 }

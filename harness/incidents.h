@@ -47,6 +47,7 @@ struct incident {
     const char *failed; /* why it could not be brought in force, NULL */
     int64_t fired_ns, t0_ns, recovered_ns, lag_ns;
     int64_t step; /* of the event it fired at, -1 */
+    int64_t done; /* steps its round had done by then, where nobody was held at that one; -1 */
     bool held;
     bool ends_node;
     int64_t fired_seq, force_seq, evidence_seq, evidence_ns; /* evidence_seq 0: none */

@@ -56,9 +56,8 @@ void arguments_fini(struct arguments *a);
 const char *arguments_value(const struct arguments *a, const char *name);
 /* All values of it in order, NULL-ended, to be freed with free(). */
 const char **arguments_all(const struct arguments *a, const char *name);
-/* What overrides the file: every --set, then --launcher and --rootfs as such; NULL-ended, in the
- * arena.
- */
+/* What overrides the file: every --set and --observe, then --launcher and --rootfs as such;
+ * NULL-ended, in the arena. */
 const char **arguments_sets(const struct arguments *a, struct arena *arena);
 /* Says what is wrong with the arguments on stderr; returns EXIT_USAGE_ERROR. */
 int verb_usage_error(const struct verb *v, const char *fmt, ...)

@@ -125,7 +125,11 @@ static void judge_one(struct finding *f, const struct check *c, const struct tri
     incidents_load(&is, &h, &rs);
     struct trial t = {.scenario = whole->scenario, .history = &h, .rounds = &rs, .incidents = &is};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
-    c->judge(&t, f);
+    const char *idle = c->idle ? c->idle(whole->scenario) : NULL;
+    if (idle)
+        finding_skip(f, "%s", idle);
+    else
+        c->judge(&t, f);
     say_where(f, whole->history);
     incidents_fini(&is);
     rounds_fini(&rs);

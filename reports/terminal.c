@@ -187,6 +187,8 @@ static void put_fault(struct page *p, const struct recorded_run *run, const stru
     story_targets(i, &text);
     if (i->step >= 0)
         buf_printf(&text, " at step %lld", (long long)i->step);
+    if (i->done > i->step && i->step >= 0)
+        buf_printf(&text, " (%lld were done)", (long long)i->done);
     if (i->in_force)
         buf_printf(&text, ", in force at %.3f s", story_seconds(run, i->t0_ns));
     else

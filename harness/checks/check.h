@@ -11,6 +11,9 @@
 
 #define SOURCES(s) (1u << SOURCE_##s)
 
+/* What only the job can tell, by events or (all but the shards) by what it prints. */
+enum { TELLS_STEPS = 1, TELLS_RESUME = 2, TELLS_MODEL = 4, TELLS_SHARDS = 8 };
+
 struct check {
     const char *name;    /* as in `list checks` */
     const char *summary; /* one line */
@@ -18,6 +21,10 @@ struct check {
     const char *example; /* what asks for it, "expect: {..}", or a run that shows it */
     enum finding_class class;
     unsigned sources; /* SOURCES(KERNEL) | ... ; SOURCE_HARNESS is always given */
+    unsigned tells;   /* what the job must tell to be judged so: TELLS_STEPS | ...; 0: nothing */
+    /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
+     * May be NULL: there is always something. */
+    const char *(*idle)(const struct scenario *s);
     void (*judge)(const struct trial *t, struct finding *f);
 };
 
@@ -45,6 +52,12 @@ struct agent_end {
 /* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL). */
 size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
 enum { CHECK_AGENTS_MAX = 1024 };
+
+/* Which checks will have something to judge in a run of this scenario, and why others will not. */
+void checks_forecast(const struct scenario *s, struct buf *out);
+/* The same of any job that tells nothing: what is left of the checks, and what would bring back the
+ * others. */
+void checks_without_events(struct buf *out);
 
 extern const struct check *const checks[]; /* alphabetical, NULL-ended */
 const struct check *check_find(const char *name);

@@ -22,6 +22,18 @@ static void print_text(const char *text) {
     printf("  %s\n", text);
 }
 
+/* "name: what it is", folded. */
+static void print_titled(const char *name, const char *text) {
+    enum { COLUMNS = 90 };
+    size_t n = strlen(text), room = COLUMNS - strlen(name);
+    if (n > room)
+        for (n = room; n > 0 && text[n] != ' '; n--)
+            ;
+    printf("%s: %.*s\n", name, (int)n, text);
+    if (text[n])
+        print_text(text + n + 1);
+}
+
 static void print_key(const struct section *s, const struct key *k) {
     printf("%s.%s: %s\n", s->name, k->name, k->type);
     print_text(k->text);
@@ -36,7 +48,7 @@ static void print_key(const struct section *s, const struct key *k) {
 }
 
 static void print_section(const struct section *s) {
-    printf("%s: %s\n", s->name, s->text);
+    print_titled(s->name, s->text);
     for (const struct key *k = s->keys; k->name; k++)
         printf("  %-18s %s%s\n", k->name, k->type, k->read ? "" : " (not built yet)");
 }
@@ -104,6 +116,35 @@ static bool explain_verb(const char *name) {
     return true;
 }
 
+/* What to expect of a job as it is. */
+static bool explain_events(const char *name) {
+    if (!str_eq(name, "events"))
+        return false;
+    struct buf out = {0};
+    checks_without_events(&out);
+    printf("events: what a job tells while it runs\n");
+    print_text("A job needs to tell nothing. What its workers were given, how they ended, what the "
+               "wire carried and what is left behind is seen from outside, so of a job that tells "
+               "nothing these are judged:");
+    printf("%s", buf_str(&out));
+    print_text("Without steps a trigger waits for a time, a round or a line (when.log), times are "
+               "measured to the start of the last worker, and limits.stall is not watched.");
+    buf_fini(&out);
+    return true;
+}
+
+static bool explain_preset(const char *name) {
+    const struct preset *p = presets;
+    while (p->name && !str_eq(p->name, name))
+        p++;
+    if (!p->name)
+        return false;
+    printf("%s: a preset of observe: %s\n", p->name, p->summary);
+    for (size_t i = 0; i < p->n; i++)
+        printf("  %s: '%s'\n", p->v[i].kind, p->v[i].pattern);
+    return true;
+}
+
 static bool explain_report(const char *name) {
     const struct report *r = report_find(name);
     if (!r)
@@ -137,6 +178,9 @@ static const char *nearest(struct arena *a, const char *name) {
         add(names, &n, checks[i]->name);
     for (size_t i = 0; reports[i]; i++)
         add(names, &n, reports[i]->name);
+    for (const struct preset *p = presets; p->name; p++)
+        add(names, &n, p->name);
+    add(names, &n, "events");
     for (size_t i = 0; verbs[i]; i++)
         if (verbs[i]->summary)
             add(names, &n, verbs[i]->name);
@@ -151,6 +195,8 @@ static int explain(int argc, char **argv) {
     found |= explain_fault(name);
     found |= explain_check(name);
     found |= explain_report(name);
+    found |= explain_events(name);
+    found |= explain_preset(name);
     found |= explain_verb(name);
     struct arena arena = {0};
     const char *near = found ? NULL : nearest(&arena, name);

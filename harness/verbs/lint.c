@@ -56,6 +56,7 @@ const struct verb verb_lint = {
     .options =
         (const struct verb_option[]){
             {"--set", "KEY=VALUE", "lint as if the file said so, e.g. job.max_restarts=2"},
+            {"--observe", "KIND=REGEX", "the same for observe: step=REGEX, or a preset"},
             {"--launcher", "LAUNCHER", "the same for launcher: torchrun, a command or a template"},
             {0}},
     .main = lint,

@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
 
@@ -13,6 +14,8 @@ static int print_plan(struct plan *p, bool json) {
         plan_json(p, &out);
     else
         plan_print(p, &out);
+    if (!json)
+        checks_forecast(p->scenario, &out);
     fputs(buf_str(&out), stdout);
     buf_fini(&out);
     if (r)
@@ -88,6 +91,7 @@ const struct verb verb_plan = {
         (const struct verb_option[]){
             {"--seed", "N", "draw with this seed instead of the scenario's"},
             {"--set", "KEY=VALUE", "plan as if the file said so, e.g. job.max_restarts=2"},
+            {"--observe", "KIND=REGEX", "plan for this being read from what workers print"},
             {"--launcher", "LAUNCHER", "plan for this one: torchrun, a command or a template"},
             {"--format", "FORMAT", "text (for people) or json (plan.json of a run)"},
             {0}},

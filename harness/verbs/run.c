@@ -51,6 +51,8 @@ static const struct verb_option options[] = {
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--launcher", "LAUNCHER",
      "rankrun, torchrun, a command that takes torchrun's options, or a template with {worker}"},
+    {"--observe", "KIND=REGEX",
+     "reads events from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
     {"--rootfs", "DIR", "the root file system of the nodes; the same as --set cluster.rootfs=DIR"},
     {"--isolation", "KIND",
      "how nodes are kept apart: auto, namespaces or processes; as --set cluster.isolation=KIND"},

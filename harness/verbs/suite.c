@@ -4,6 +4,7 @@
 #include "agent/sys/file.h"
 #include "harness/run/control.h"
 #include "harness/verb.h"
+#include "harness/verbs/last_words.h"
 #include "reports/live.h"
 #include "reports/report.h"
 
@@ -15,7 +16,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LAST_LINES = 15, LOG_MAX = 16 << 20 };
 enum { SPACE_WANTED = 16 << 20 };
 
 /* ---- the run directory ---- */
@@ -169,31 +169,6 @@ static int report(struct outcome_of_run *run, const struct plan *p, const char *
 
 /* ---- the control run ---- */
 
-static void print_last_lines(const char *path, const char *name) {
-    struct buf text = {0};
-    if (file_read(path, LOG_MAX, &text, NULL) < 0 || !text.len) {
-        buf_fini(&text);
-        return;
-    }
-    const char *p = text.data + text.len - 1;
-    for (int lines = 0; p > text.data; p--)
-        if (p[-1] == '\n' && ++lines == LAST_LINES)
-            break;
-    fprintf(stderr, "--- last lines of %s\n%s%s", name, p,
-            text.data[text.len - 1] == '\n' ? "" : "\n");
-    buf_fini(&text);
-}
-
-static void print_logs(const struct plan *p, const char *dir) {
-    char path[4400];
-    for (size_t i = 0; i < p->nodes_n; i++) {
-        const char *node = p->nodes[i].name;
-        snprintf(path, sizeof(path), "%s/logs/%s/%s.log", dir, node,
-                 p->nodes[i].is_store ? "store" : "agent");
-        print_last_lines(path, node);
-    }
-}
-
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
 static void tell_broken(struct outcome_of_run *run, const struct plan *p, const char *dir,
@@ -204,7 +179,7 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
             f ? f->seen : "", run->dir);
     run->verdict.exit_code = EXIT_BROKEN;
     report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
-    print_logs(p, run->dir);
+    last_words_print(p, run->dir, stderr);
 }
 
 /* What is read from the job's output is not there: a disturbed run would show no more, so it is not

@@ -60,13 +60,13 @@ static bool judge_first(const struct trial *t, struct finding *f, const struct r
     return true;
 }
 
+static const char *idle(const struct scenario *s) {
+    return s->torchrun_semantics ? "torchrun gives no order of the nodes" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     int pairs = 0;
-    if (t->scenario->torchrun_semantics) {
-        finding_skip(f, "torchrun gives no order of the nodes");
-        return;
-    }
     if (!check_sees_rounds(t, f))
         return;
     for (size_t i = 1; i < rs->n; i++) {
@@ -90,5 +90,6 @@ const struct check check_rank_order = {
     .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .idle = idle,
     .judge = judge,
 };

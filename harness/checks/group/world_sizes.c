@@ -23,16 +23,16 @@ static void print(char *out, size_t size, const int *v, size_t n) {
         snprintf(out + at, size - at, "]");
 }
 
+static const char *idle(const struct scenario *s) {
+    return !s->expect.has_world_sizes ? "the scenario does not ask for world sizes" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     enum { ROUNDS_MAX = 512 };
     const struct expect *e = &t->scenario->expect;
     int sizes[ROUNDS_MAX];
     char wanted[150], seen[200], expected[200];
     size_t n = 0;
-    if (!e->has_world_sizes) {
-        finding_skip(f, "the scenario does not ask for world sizes");
-        return;
-    }
     for (size_t i = 0; i < t->rounds->n && n < ROUNDS_MAX; i++)
         if (t->rounds->v[i]->complete) {
             sizes[n++] = t->rounds->v[i]->world_size;
@@ -60,5 +60,6 @@ const struct check check_world_sizes = {
     .example = "expect: {world_sizes: [6, 4]}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
+    .idle = idle,
     .judge = judge,
 };

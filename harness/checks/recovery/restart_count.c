@@ -159,12 +159,14 @@ static bool judge_first(struct finding *f, const struct round *r) {
     return false;
 }
 
+static const char *idle(const struct scenario *s) {
+    return s->torchrun_semantics
+               ? "torchrun counts by agent; restarts of one agent are not comparable"
+               : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct round *before = NULL;
-    if (t->scenario->torchrun_semantics) {
-        finding_skip(f, "torchrun counts by agent; restarts of one agent are not comparable");
-        return;
-    }
     if (!check_sees_rounds(t, f))
         return;
     for (size_t i = 0; i < t->rounds->n; i++) {
@@ -196,5 +198,6 @@ const struct check check_restart_count = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
+    .idle = idle,
     .judge = judge,
 };

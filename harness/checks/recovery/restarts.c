@@ -19,14 +19,14 @@ static int count_of(const struct trial *t, const struct round *r) {
     return sum;
 }
 
+static const char *idle(const struct scenario *s) {
+    return !s->expect.has_restarts ? "the scenario does not ask for a number of restarts" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     const struct round *last = rounds_last_complete(t->rounds);
     char expected[200];
-    if (!e->has_restarts) {
-        finding_skip(f, "the scenario does not ask for a number of restarts");
-        return;
-    }
     if (!last) {
         finding_unknown(f, "Restarts: as many as the scenario expects.", "no round was complete");
         return;
@@ -53,5 +53,6 @@ const struct check check_restarts = {
     .example = "expect: {restarts: 1}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
+    .idle = idle,
     .judge = judge,
 };

@@ -123,13 +123,14 @@ static bool is_local(const char *dir) {
     return strstr(dir, "{disk}") || strstr(dir, "{tmp}") || strstr(dir, "{node}");
 }
 
+static const char *idle(const struct scenario *s) {
+    return !s->job.checkpoint_dir || is_local(s->job.checkpoint_dir)
+               ? "the scenario names no directory of checkpoints that all nodes share"
+               : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
-    const char *dir = t->scenario->job.checkpoint_dir;
-    if (!dir || is_local(dir)) {
-        finding_skip(f, "the scenario names no directory of checkpoints that all nodes share");
-        return;
-    }
     if (!check_sees_rounds(t, f))
         return;
     if (!job_says(rs) && !scenario_observes(t->scenario, "resume")) {
@@ -154,5 +155,7 @@ const struct check check_resume_step = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
+    .tells = TELLS_RESUME,
+    .idle = idle,
     .judge = judge,
 };

@@ -125,5 +125,6 @@ const struct check check_lost_work = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
+    .tells = TELLS_STEPS | TELLS_RESUME,
     .judge = judge,
 };

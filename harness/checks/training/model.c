@@ -40,14 +40,14 @@ static bool is_silent(const struct rounds *rs, const struct worker *w) {
     return true;
 }
 
+static const char *idle(const struct scenario *s) {
+    return !s->expect.model_same ? "the scenario does not compare models" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
     const char *model = control ? record_text(control, "model") : "";
-    if (!t->scenario->expect.model_same) {
-        finding_skip(f, "the scenario does not compare models");
-        return;
-    }
     if (!*model) {
         finding_unknown(f, broken, "the undisturbed run gave no model to compare with");
         return;
@@ -82,5 +82,7 @@ const struct check check_model = {
     .example = "expect: {model: same-as-undisturbed}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
+    .tells = TELLS_MODEL,
+    .idle = idle,
     .judge = judge,
 };

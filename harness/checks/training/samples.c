@@ -197,5 +197,6 @@ const struct check check_samples = {
     .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
+    .tells = TELLS_STEPS | TELLS_SHARDS,
     .judge = judge,
 };

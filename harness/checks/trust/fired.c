@@ -14,7 +14,18 @@ static const char *why_not(const struct trial *t, const char *id) {
     return "its moment did not come";
 }
 
-static bool judge_incident(struct finding *f, const struct incident *i) {
+static const int64_t LATE_NS = 1000000000;
+
+static bool is_at_a_point(const struct trial *t, const struct incident *i) {
+    for (size_t k = 0; k < t->scenario->timeline_n; k++) {
+        const struct trigger *w = &t->scenario->timeline[k].when;
+        if (str_eq(t->scenario->timeline[k].id, i->id))
+            return w->has_step || w->has_event || w->log;
+    }
+    return false;
+}
+
+static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
     char expected[200];
     finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
     if (i->failed || !i->in_force) {
@@ -27,6 +38,12 @@ static bool judge_incident(struct finding *f, const struct incident *i) {
         finding_unknown(f, broken,
                         "%s (%s) was in force, but nothing outside shows that it was felt", i->id,
                         i->fault);
+        return false;
+    }
+    /* Whoever is held waits; a step, an event or a line that is not held goes by. */
+    if (!i->held && i->lag_ns > LATE_NS && is_at_a_point(t, i)) {
+        finding_unknown(f, broken, "%s (%s) fired %.1f s after its moment: the harness was late",
+                        i->id, i->fault, (double)i->lag_ns / 1e9);
         return false;
     }
     return true;
@@ -63,7 +80,7 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!str_eq(t->incidents->v[i]->id, a->id))
             continue;
-        if (!judge_incident(f, t->incidents->v[i]))
+        if (!judge_incident(t, f, t->incidents->v[i]))
             return false;
         n++;
     }

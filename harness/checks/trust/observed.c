@@ -103,13 +103,13 @@ static void tell_counts(struct finding *f, const struct record *observed) {
                      (long long)record_i64(observed, "lines", 0));
 }
 
+static const char *idle(const struct scenario *s) {
+    return !scenario_reads_output(s) ? "the scenario reads nothing from the job's output" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *observed = history_newest(t->history, SOURCE_HARNESS, "observed");
     const struct record *unwatched = history_newest(t->history, SOURCE_HARNESS, "unwatched");
-    if (!scenario_reads_output(t->scenario)) {
-        finding_skip(f, "the scenario reads nothing from the job's output");
-        return;
-    }
     if (unwatched || !observed) {
         finding_unknown(f, broken,
                         unwatched ? "what a program on %s printed was not read: %s"
@@ -133,5 +133,6 @@ const struct check check_observed = {
     .example = "rankquake run scenarios/restart/printed-steps.yaml",
     .class = CLASS_FAULTS,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(DISK),
+    .idle = idle,
     .judge = judge,
 };

@@ -107,6 +107,12 @@ static inline void planted_load(struct history *h, const char *name, const struc
 /* The scenarios that the histories were recorded from. */
 static const struct action planted_kill = {
     .id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 1};
+static const struct action planted_step = {.id = "kill",
+                                           .fault = "worker-kill",
+                                           .heal = -1,
+                                           .when = {.has_step = true, .step = 6},
+                                           .times = TIMES_N,
+                                           .times_n = 1};
 static const struct action planted_dark = {
     .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
 static const char *const planted_run[] = {"ranktrain", "--checkpoint-every=2", NULL};
@@ -138,7 +144,9 @@ static inline struct scenario planted_scenario(const char *name) {
                 .checkpoint_dir = "{shared}/ckpt",
                 .checkpoint_complete = printed ? "ls" : NULL},
         .observe = {.v = planted_observed, .n = printed ? 3 : 0},
-        .timeline = killed ? &planted_kill : &planted_dark,
+        .timeline = printed  ? &planted_step
+                    : killed ? &planted_kill
+                             : &planted_dark,
         .timeline_n = 1,
         .expect = {.outcome = OUTCOME_SUCCEEDED,
                    .has_world_sizes = true,

@@ -66,6 +66,11 @@ static const struct wrong printed[] = {
        "{\"t\":12684477114226,\"source\":\"harness\",\"kind\":\"unwatched\",\"node\":\"n0\","
        "\"pid\":110,\"why\":\"No space left\"}"}}},
     {"observed", UNKNOWN, "nobody counted", PRINTED, {{"\"observed\"", NULL, "", NULL}}},
+    {"fired",
+     UNKNOWN,
+     "kill (worker-kill) fired 1.2 s after its moment: the harness was late",
+     PRINTED,
+     {{"fault-fired", NULL, "\"lag_ns\":41466", "\"lag_ns\":1200000000"}}},
     {"resume_step",
      FAIL,
      "rank 0 on n0 of round 2 resumed from step 0",

@@ -1,0 +1,65 @@
+#include "harness/verbs/last_words.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LINES = 15, TAIL = 32 << 10, WORKERS_SHOWN = 8 };
+
+/* The end of the file, however long it is; what would disturb a terminal becomes a blank. */
+static size_t read_tail(const char *path, char tail[TAIL]) {
+    struct stat st;
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    ssize_t n = pread(fd, tail, TAIL, st.st_size > TAIL ? st.st_size - TAIL : 0);
+    for (ssize_t i = 0; i < n; i++)
+        if ((unsigned char)tail[i] < ' ' && tail[i] != '\n' && tail[i] != '\t')
+            tail[i] = tail[i] == '\r' ? '\n' : ' ';
+    return n > 0 ? (size_t)n : 0;
+}
+
+static void print_tail(const char *path, const char *name, FILE *out) {
+    char tail[TAIL];
+    size_t n = read_tail(path, tail), at = n ? n - 1 : 0;
+    if (!n)
+        return;
+    for (int lines = 0; at > 0; at--)
+        if (tail[at - 1] == '\n' && ++lines == LINES)
+            break;
+    fprintf(out, "--- last lines of %s\n%.*s%s", name, (int)(n - at), tail + at,
+            tail[n - 1] == '\n' ? "" : "\n");
+}
+
+static int only_workers(const struct dirent *d) {
+    return (str_starts(d->d_name, "rank-") || str_starts(d->d_name, "pid-")) &&
+           str_ends(d->d_name, ".log");
+}
+
+void last_words_print(const struct plan *p, const char *dir, FILE *out) {
+    char folder[4300], path[4600], name[320];
+    int shown = 0;
+    for (size_t i = 0; i < p->nodes_n; i++) {
+        const char *node = p->nodes[i].name;
+        struct dirent **files;
+        snprintf(folder, sizeof(folder), "%s/logs/%s", dir, node);
+        snprintf(path, sizeof(path), "%s/%s.log", folder, p->nodes[i].is_store ? "store" : "agent");
+        print_tail(path, node, out);
+        int n = scandir(folder, &files, only_workers, alphasort);
+        for (int k = 0; k < n; k++) {
+            snprintf(path, sizeof(path), "%s/%s", folder, files[k]->d_name);
+            snprintf(name, sizeof(name), "%s, %s", node, files[k]->d_name);
+            if (shown++ < WORKERS_SHOWN)
+                print_tail(path, name, out);
+            free(files[k]);
+        }
+        if (n >= 0)
+            free(files);
+    }
+}

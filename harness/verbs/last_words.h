@@ -1,0 +1,9 @@
+/* last_words: the ends of what the programs of a run printed, for people. */
+#pragma once
+
+#include "harness/plan/plan.h"
+
+#include <stdio.h>
+
+/* Of every node its program's, and its workers' where they have files of their own (observe). */
+void last_words_print(const struct plan *p, const char *dir, FILE *out);
