@@ -65,6 +65,7 @@ static void look_namespaces(const struct probe_given *given, struct probe_result
 
 const struct probe probe_namespaces = {
     .name = "namespaces",
+    .part = PROBE_FOR_NAMESPACES,
     .gives = "nodes: processes, networks, mounts and host names of their own",
     .demo = true,
     .look = look_namespaces,
@@ -111,6 +112,7 @@ static void look_wire(const struct probe_given *given, struct probe_result *r) {
 
 const struct probe probe_wire = {
     .name = "wire",
+    .part = PROBE_FOR_NAMESPACES,
     .gives = "the network between nodes (veth, AF_PACKET with virtio_net_hdr)",
     .demo = true,
     .look = look_wire,
@@ -139,6 +141,7 @@ static void look_sockets(const struct probe_given *given, struct probe_result *r
 
 const struct probe probe_sockets = {
     .name = "sockets",
+    .part = PROBE_FOR_NAMESPACES,
     .gives = "node-poweroff without traces: without it its sockets linger for seconds",
     .look = look_sockets,
 };

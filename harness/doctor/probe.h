@@ -21,11 +21,16 @@ struct probe_given {
     const char *etcd; /* HOST:PORT of a store that jobs will use; NULL: none named */
 };
 
+/* Nodes need the probes of one of the two parts; the rest is for all. */
+enum probe_part { PROBE_FOR_ALL, PROBE_FOR_NAMESPACES, PROBE_FOR_PROCESSES, PROBE_PARTS };
+
 struct probe {
     const char *name;
     const char *gives; /* what cannot be done without it */
-    const char *fault; /* that cannot be injected without it; NULL: none in particular */
-    bool demo;         /* no scenario runs without it */
+    const char *fault; /* those that cannot be injected without it, "a, b"; NULL: none in
+                          particular */
+    enum probe_part part;
+    bool demo; /* no scenario runs without it; of a part: not with nodes of that kind */
     void (*look)(const struct probe_given *given, struct probe_result *ret);
 };
 
@@ -39,3 +44,6 @@ void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void probe_unasked(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* The one command or flag that would most likely give this host namespaces. */
+const char *probe_flag_for_namespaces(void);

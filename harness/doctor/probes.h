@@ -8,6 +8,7 @@
     X(cgroup)                                                                                      \
     X(cores)                                                                                       \
     X(curl)                                                                                        \
+    X(cut)                                                                                         \
     X(dataset)                                                                                     \
     X(etcd)                                                                                        \
     X(exit_status)                                                                                 \
@@ -17,6 +18,7 @@
     X(kernel_stack)                                                                                \
     X(namespaces)                                                                                  \
     X(priority)                                                                                    \
+    X(processes)                                                                                   \
     X(programs)                                                                                    \
     X(ptrace)                                                                                      \
     X(seccomp)                                                                                     \

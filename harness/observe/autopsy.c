@@ -36,6 +36,14 @@ static bool same_space(const char *pid, const char *space) {
     return strcmp(here, space) == 0;
 }
 
+static bool same_space_as_ours(pid_t pid) {
+    char number[16], space[64];
+    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
+    space[n > 0 ? n : 0] = '\0';
+    snprintf(number, sizeof(number), "%d", (int)pid);
+    return same_space(number, space);
+}
+
 static void name_of(pid_t pid, char *ret, size_t size) {
     char path[64];
     struct buf name = {0};
@@ -70,10 +78,24 @@ static void write_process(const char *dir, pid_t pid, const struct autopsy_node 
     buf_fini(&text);
 }
 
+/* Nodes that are processes of this host: all that descends from the first. */
+static void write_tree(const char *dir, const struct autopsy_node *node, const struct rounds *rs) {
+    pid_t *pids;
+    size_t n = process_list_descendants(node->first, &pids);
+    write_process(dir, node->first, node, rs);
+    for (size_t i = 0; i < n; i++)
+        write_process(dir, pids[i], node, rs);
+    free(pids);
+}
+
 /* The node's processes are those of the pid namespace of its first one. */
 static void write_processes(const char *dir, const struct autopsy_node *node,
                             const struct rounds *rs) {
     char path[64], space[64];
+    if (same_space_as_ours(node->first)) {
+        write_tree(dir, node, rs);
+        return;
+    }
     snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)node->first);
     ssize_t n = readlink(path, space, sizeof(space) - 1);
     DIR *d = n > 0 ? opendir("/proc") : NULL;
@@ -109,7 +131,7 @@ static void write_store(const char *dir, const struct autopsy_node *node) {
         return;
     buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,
                node->name);
-    if (setns(first.pidfd, CLONE_NEWNET) != 0)
+    if (!same_space_as_ours(node->first) && setns(first.pidfd, CLONE_NEWNET) != 0)
         buf_printf(&text, "cannot look from the node's network: %s\n", strerror(errno));
     else
         autopsy_store(node->store, node->store_port, &text);

@@ -3,12 +3,14 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
+#include "harness/cluster/strays.h"
 #include "harness/run/control.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,6 +125,20 @@ static void end_strays(struct cleaning *c) {
 
 /* ---- run directories ---- */
 
+/* Where nodes were processes of this host, a helper that was killed itself has left its own. */
+static void end_left_behind(struct cleaning *c, const char *dir) {
+    char scratch[PATH_MAX], *real;
+    snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
+    if (!(real = realpath(scratch, NULL)))
+        return;
+    pid_t *pids;
+    size_t n = strays_of(real, &pids);
+    for (size_t i = 0; i < n; i++)
+        end_process(c, pids[i], 0, "left by a node");
+    free(pids);
+    free(real);
+}
+
 static void clean_scratch(struct cleaning *c, const char *dir, const struct presence *p) {
     char scratch[4300], why[100];
     snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
@@ -154,6 +170,7 @@ static void clean_run(struct cleaning *c, const char *dir) {
         for (size_t i = 0; i < p.nodes_n; i++)
             if (presence_lives(&p, &p.nodes[i]))
                 end_process(c, p.nodes[i].pid, p.nodes[i].start_ticks, p.nodes[i].name);
+        end_left_behind(c, dir);
         clean_scratch(c, dir, &p);
     }
     arena_fini(&a);

@@ -48,28 +48,31 @@ static void print_result(const struct probe *p, const struct probe_result *r, bo
 struct examination {
     const struct probe_given *given;
     bool unicode;
-    int needed, others; /* that lack what they look for */
-    struct buf faults;  /* that cannot be injected */
-    size_t faults_n;
+    int missing[PROBE_PARTS];       /* that are needed and lack what they look for */
+    int others;                     /* and those that are not */
+    struct buf faults[PROBE_PARTS]; /* that cannot be injected, "a, b" */
 };
 
 static void note_loss(struct examination *x, const struct probe *p) {
+    struct buf *lost = &x->faults[p->part];
     if (p->demo)
-        x->needed++;
+        x->missing[p->part]++;
     else
         x->others++;
-    if (p->fault) {
-        buf_printf(&x->faults, "%s%s", x->faults_n ? ", " : "", p->fault);
-        x->faults_n++;
-    }
+    if (p->fault)
+        buf_printf(lost, "%s%s", lost->len ? ", " : "", p->fault);
 }
 
-/* Those that the demo needs, or the others. */
-static void examine(struct examination *x, bool demo) {
-    puts(demo ? "needed by every scenario" : "\nfor some things");
+static bool is_asked(const struct probe *p, bool parts, bool demo) {
+    return parts ? p->part != PROBE_FOR_ALL : p->part == PROBE_FOR_ALL && p->demo == demo;
+}
+
+/* Those that every scenario needs, those of which nodes are made, or the others. */
+static void examine(struct examination *x, const char *heading, bool parts, bool demo) {
+    puts(heading);
     for (size_t i = 0; probes[i]; i++) {
         struct probe_result r;
-        if (probes[i]->demo != demo)
+        if (!is_asked(probes[i], parts, demo))
             continue;
         probe_try(probes[i], x->given, &r);
         print_result(probes[i], &r, x->unicode);
@@ -79,17 +82,59 @@ static void examine(struct examination *x, bool demo) {
     }
 }
 
+/* The kind of nodes that `auto` would choose; PROBE_FOR_ALL: none can be made. */
+static enum probe_part chosen(const struct examination *x) {
+    return !x->missing[PROBE_FOR_NAMESPACES]  ? PROBE_FOR_NAMESPACES
+           : !x->missing[PROBE_FOR_PROCESSES] ? PROBE_FOR_PROCESSES
+                                              : PROBE_FOR_ALL;
+}
+
+static size_t count_names(const char *list) {
+    size_t n = *list != 0;
+    for (; *list; list++)
+        n += *list == ',';
+    return n;
+}
+
+/* What each way of making nodes would allow: every fault less what is lost. */
+static void print_allowed(const struct examination *x, const char *name, enum probe_part part) {
+    const char *all = buf_str(&x->faults[PROBE_FOR_ALL]), *own = buf_str(&x->faults[part]);
+    if (x->missing[part])
+        printf("  %-11s cannot be had\n", name);
+    else if (!*all && !*own)
+        printf("  %-11s allow every fault\n", name);
+    else
+        printf("  %-11s allow every fault but %s%s%s\n", name, all, *all && *own ? ", " : "", own);
+}
+
+static void print_isolation(const struct examination *x) {
+    enum probe_part part = chosen(x);
+    printf("\nisolation: %s\n", part == PROBE_FOR_NAMESPACES  ? "namespaces would be used"
+                                : part == PROBE_FOR_PROCESSES ? "processes would be used"
+                                                              : "no nodes can be made here");
+    print_allowed(x, "namespaces", PROBE_FOR_NAMESPACES);
+    print_allowed(x, "processes", PROBE_FOR_PROCESSES);
+    if (part != PROBE_FOR_NAMESPACES)
+        printf("  to have namespaces: %s\n", probe_flag_for_namespaces());
+}
+
 static void print_faults(const struct examination *x) {
+    enum probe_part part = chosen(x);
+    struct buf lost = {0};
     size_t all = 0;
     while (faults[all])
         all++;
-    if (x->needed)
+    buf_puts(&lost, buf_str(&x->faults[PROBE_FOR_ALL]));
+    if (part != PROBE_FOR_ALL && x->faults[part].len)
+        buf_printf(&lost, "%s%s", lost.len ? ", " : "", buf_str(&x->faults[part]));
+    size_t n = count_names(buf_str(&lost));
+    if (x->missing[PROBE_FOR_ALL] || part == PROBE_FOR_ALL)
         printf("\nfaults: none of %zu can be injected here\n", all);
-    else if (x->faults_n)
-        printf("\nfaults: %zu of %zu can be injected here, not %s\n", all - x->faults_n, all,
-               buf_str(&x->faults));
+    else if (n)
+        printf("\nfaults: %zu of %zu can be injected here, not %s\n", all - n, all, buf_str(&lost));
     else
         printf("\nfaults: all %zu can be injected here\n", all);
+    buf_fini(&lost);
 }
 
 static int doctor(int argc, char **argv) {
@@ -105,16 +150,20 @@ static int doctor(int argc, char **argv) {
     struct probe_given given = {.etcd = arguments_value(&a, "--etcd")};
     struct report_style style = report_style_of(stdout);
     struct examination x = {.given = &given, .unicode = style.unicode};
-    examine(&x, true);
-    examine(&x, false);
+    examine(&x, "needed by every scenario", false, true);
+    examine(&x, "\nhow nodes are kept apart: namespaces, else processes", true, false);
+    examine(&x, "\nfor some things", false, false);
+    print_isolation(&x);
     print_faults(&x);
     arguments_fini(&a);
-    buf_fini(&x.faults);
-    if (x.needed)
+    for (size_t i = 0; i < PROBE_PARTS; i++)
+        buf_fini(&x.faults[i]);
+    bool runs = !x.missing[PROBE_FOR_ALL] && chosen(&x) != PROBE_FOR_ALL;
+    if (!runs)
         puts("no scenario can run on this host; what is marked above says why");
     else
         printf("the demo can run here%s\n", x.others ? ", with what is marked above left out" : "");
-    return x.needed ? EXIT_SKIPPED : EXIT_PASS;
+    return runs ? EXIT_PASS : EXIT_SKIPPED;
 }
 
 const struct verb verb_doctor = {

@@ -66,6 +66,15 @@ static bool same_user_space(pid_t pid) {
            own.st_ino == its.st_ino && own.st_dev == its.st_dev;
 }
 
+/* A node that is processes of this host is not gone into: what is started is its neighbour. */
+static bool is_here(pid_t pid) {
+    char path[64];
+    struct stat own, its;
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
+    return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &its) == 0 &&
+           own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+}
+
 static int go(const struct presence_process *node, struct err *err) {
     struct process p;
     uint64_t ticks;
@@ -78,7 +87,7 @@ static int go(const struct presence_process *node, struct err *err) {
     /* Without root a run lives in a user namespace of its own. */
     if (!same_user_space(node->pid))
         flags |= CLONE_NEWUSER;
-    if (r == 0 && setns(p.pidfd, flags) != 0)
+    if (r == 0 && !is_here(node->pid) && setns(p.pidfd, flags) != 0)
         r = err_set(err, -errno, "go into %s (only who started the run may, and root)", node->name);
     process_close(&p);
     return r;
@@ -140,7 +149,12 @@ static int enter_node(const char *run, const char *node, char **command) {
         fprintf(stderr, "rankquake enter: %s\n", err.msg);
         code = EXIT_BROKEN;
     } else {
-        if (!command)
+        if (!command && is_here(where->pid))
+            fprintf(stderr,
+                    "%s is processes of this host, below process %d: the shell sees what they see, "
+                    "and is none of them\n",
+                    node, (int)where->pid);
+        else if (!command)
             fprintf(stderr,
                     "in %s now, until exit or the node's end; what stays in there when its agent "
                     "ends counts as left behind\n",

@@ -1,0 +1,100 @@
+/* What nodes that are processes of this host are made of, and what would make them namespaces. */
+#include "harness/doctor/probe.h"
+
+#include "agent/base/buf.h"
+#include "agent/sys/file.h"
+#include "agent/sys/loopback.h"
+#include "agent/sys/process.h"
+#include "faults/need.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void look_processes(const struct probe_given *given, struct probe_result *r) {
+    enum { STORE_PORT = 29400 };
+    char prefix[LOOPBACK_PREFIX_MAX];
+    struct err err = {0};
+    (void)given;
+    int fd = loopback_claim(STORE_PORT, prefix, &err), adopts = process_adopt_orphans();
+    if (fd < 0)
+        probe_lacks(r, "let this network have all of 127.0.0.0/8, as every Linux does by itself",
+                    "%.200s", err.msg);
+    else if (adopts < 0)
+        probe_lacks(r, "in a container, start it with --security-opt seccomp=unconfined",
+                    "orphans cannot be adopted: %s", strerror(-adopts));
+    else
+        probe_works(r, "nodes could have addresses of %s.0/24, and adopt their orphans", prefix);
+    file_close(&fd);
+}
+
+const struct probe probe_processes = {
+    .name = "processes",
+    .gives = "nodes where namespaces are refused: trees of processes on the loopback",
+    .part = PROBE_FOR_PROCESSES,
+    .demo = true,
+    .look = look_processes,
+};
+
+static void look_cut(const struct probe_given *given, struct probe_result *r) {
+    struct err err = {0};
+    (void)given;
+    if (fault_needs_check(FAULT_NEEDS_SILENCE, &err) == 0)
+        probe_works(r, "a connection was cut at its socket and mended; new ones are seen");
+    else
+        probe_lacks(r,
+                    "allow ptrace and seccomp: in a container, start it with --cap-add "
+                    "SYS_PTRACE --security-opt seccomp=unconfined",
+                    "%.200s", err.msg);
+}
+
+const struct probe probe_cut = {
+    .name = "cut",
+    .gives = "network faults between nodes that are processes",
+    .fault = "net-partition, node-poweroff",
+    .part = PROBE_FOR_PROCESSES,
+    .look = look_cut,
+};
+
+/* ---- the one thing that would give namespaces ---- */
+
+static long switch_of(const char *name) {
+    char path[200];
+    struct buf text = {0};
+    snprintf(path, sizeof(path), "/proc/sys/%s", name);
+    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
+    buf_fini(&text);
+    return value;
+}
+
+static bool in_container(void) {
+    struct buf status = {0};
+    bool filtered = file_read("/proc/self/status", 1 << 16, &status, NULL) == 0 &&
+                    strstr(buf_str(&status), "\nSeccomp:\t2");
+    buf_fini(&status);
+    return filtered || getenv("container") || file_exists("/.dockerenv") ||
+           file_exists("/run/.containerenv");
+}
+
+const char *probe_flag_for_namespaces(void) {
+    static const struct {
+        const char *name, *flag;
+        long bad;
+    } switches[] = {
+        {"user/max_user_namespaces", "sudo sysctl user.max_user_namespaces=10000", 0},
+        {"user/max_net_namespaces", "sudo sysctl user.max_net_namespaces=10000", 0},
+        {"kernel/unprivileged_userns_clone", "sudo sysctl kernel.unprivileged_userns_clone=1", 0},
+        {"kernel/apparmor_restrict_unprivileged_userns",
+         "sudo sysctl kernel.apparmor_restrict_unprivileged_userns=0", 1},
+    };
+    bool container = in_container();
+    for (size_t i = 0; !container && i < sizeof(switches) / sizeof(*switches); i++)
+        if (switch_of(switches[i].name) == switches[i].bad)
+            return switches[i].flag;
+    if (container)
+        return "docker run --cap-add SYS_ADMIN --device /dev/fuse --security-opt "
+               "seccomp=unconfined --cap-add NET_ADMIN (and where AppArmor is on, --security-opt "
+               "apparmor=unconfined)";
+    return "sudo rankquake ... (as root)";
+}
