@@ -133,6 +133,7 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -shared -fvisibility=hidden $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $<
 
 # What several tests of a folder share.
+$(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o memory.o stream.o)
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)): | $(FAKE_GPU)
 $(addprefix $(OUT)/tests/agent/core/,test_rendezvous test_rounds): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_timeline test_triggers): $(OUT)/tests/harness/run/stage.o

@@ -33,11 +33,11 @@ KERNEL void kernel_load(struct network *n) {
 
 /* Takes the largest of four (the first of equals), adds the bias, cuts it off below zero. */
 INLINE void pool(const float v[4], float bias, float *ret, int32_t *ret_choice) {
-    int top = v[1] > v[0] ? 1 : 0, low = v[3] > v[2] ? 3 : 2;
-    int best = v[low] > v[top] ? low : top;
-    float x = v[best] + bias;
+    float top = v[1] > v[0] ? v[1] : v[0], low = v[3] > v[2] ? v[3] : v[2];
+    int at_top = v[1] > v[0] ? 1 : 0, at_low = v[3] > v[2] ? 3 : 2;
+    float x = (low > top ? low : top) + bias;
     *ret = x > 0 ? x : 0;
-    *ret_choice = best;
+    *ret_choice = low > top ? at_low : at_top;
 }
 
 /* The four pixels of one square of a convolution: in is the square's corner in the first channel.

@@ -125,7 +125,7 @@ static int refused(const struct bootstrap *b, const struct answer *a, const char
     case REFUSED_JOB:
         return err_say(err, -EINVAL,
                        "rank 0 at %s refused rank %d: it has other options, another build or "
-                       "another OpenBLAS kernel; all ranks must compute alike",
+                       "another device or OpenBLAS kernel; all ranks must compute alike",
                        name, mine);
     case REFUSED_RANK:
         return err_say(err, -EEXIST, "rank 0 at %s refused rank %d: it has that rank already", name,
