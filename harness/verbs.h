@@ -17,6 +17,7 @@
     X(explain)                                                                                     \
     X(halt)                                                                                        \
     X(help)                                                                                        \
+    X(init)                                                                                        \
     X(judge)                                                                                       \
     X(lint)                                                                                        \
     X(list)                                                                                        \
@@ -25,6 +26,7 @@
     X(report)                                                                                      \
     X(run)                                                                                         \
     X(sim)                                                                                         \
+    X(try)                                                                                         \
     X(wire)
 
 #define X(name) extern const struct verb verb_##name;

@@ -15,7 +15,7 @@ struct live {
     int64_t total_steps, step;
     int64_t begin_ns, now_ns, drawn_ns;
     int told; /* the newest round whose completion has been printed */
-    bool drawn;
+    bool drawn, brief;
     struct rounds rounds;
 };
 
@@ -27,6 +27,10 @@ struct live *live_new(FILE *out, const struct report_style *style, const char *t
     *l = (struct live){.out = out, .style = *style, .title = title, .total_steps = total_steps};
     rounds_init(&l->rounds, true);
     return l;
+}
+
+void live_be_brief(struct live *l) {
+    l->brief = true;
 }
 
 static double seconds(const struct live *l, int64_t t_ns) {
@@ -69,6 +73,8 @@ static void say(struct live *l, enum ink ink, const char *fmt, ...) {
     struct buf out = {0}, text = {0};
     struct page p = {.out = &out, .style = l->style};
     va_list ap;
+    if (l->brief)
+        return;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);

@@ -12,6 +12,8 @@ struct live;
  * progress bar; 0 when it is not known. */
 struct live *live_new(FILE *out, const struct report_style *style, const char *title,
                       int64_t total_steps);
+/* From now on nothing is printed but the line at the bottom. */
+void live_be_brief(struct live *l);
 void live_record(struct live *l, const struct record *r);
 /* Takes the status line away and frees; NULL is allowed; returns NULL. */
 struct live *live_end(struct live *l);

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 2 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -115,6 +115,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     struct scenario s = control_scenario(p->scenario);
     s.name = s.about = s.source = s.file = "";
     s.tags_n = 0;
+    s.limits = (struct limits){0}; /* how long it was waited for changes nothing of what came */
     s.has_seed = false;
     s.cluster.isolation = p->isolation;
     s.seed = uses_seed(&s.job) ? p->seed : 0;
@@ -151,8 +152,15 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
     snprintf(path, sizeof(path), "%s/control.json", dir);
     int r = file_read(path, 1 << 16, &text, err);
     const struct json *j = r == 0 ? json_parse(&a, buf_str(&text), text.len, err) : NULL;
-    if (j && json_get_i64(j, "v", 0) == 1) {
-        *ret = (struct control){.cached = true, .step_ns = json_get_i64(j, "step_ns", 0)};
+    if (j && json_get_i64(j, "v", 0) == CONTROL_VERSION) {
+        *ret = (struct control){.cached = true,
+                                .step_ns = json_get_i64(j, "step_ns", 0),
+                                .first_step = json_get_i64(j, "first_step", -1),
+                                .last_step = json_get_i64(j, "last_step", -1),
+                                .told = json_get_bool(j, "told", false),
+                                .start_ns = json_get_i64(j, "start_ns", 0),
+                                .train_ns = json_get_i64(j, "train_ns", 0)};
+        str_copy(ret->made, sizeof(ret->made), json_get_string(j, "dir", ""));
         str_copy(ret->model, sizeof(ret->model), json_get_string(j, "model", ""));
         str_copy(ret->label, sizeof(ret->label), json_get_string(j, "label", ""));
         str_copy(ret->dir, sizeof(ret->dir), dir);
@@ -191,12 +199,40 @@ static int64_t median_step_ns(const struct history *h, int64_t pid) {
 static void put_control(struct buf *out, const struct control *c) {
     struct json_writer w = {.out = out};
     json_object(&w, NULL);
-    json_put_i64(&w, "v", 1);
+    json_put_i64(&w, "v", CONTROL_VERSION);
     json_put_string(&w, "model", c->model);
     json_put_string(&w, "label", c->label);
     json_put_i64(&w, "step_ns", c->step_ns);
+    json_put_i64(&w, "first_step", c->first_step);
+    json_put_i64(&w, "last_step", c->last_step);
+    json_put_bool(&w, "told", c->told);
+    json_put_i64(&w, "start_ns", c->start_ns);
+    json_put_i64(&w, "train_ns", c->train_ns);
+    json_put_string(&w, "dir", c->dir);
     json_end_object(&w);
     buf_putc(out, '\n');
+}
+
+/* How long it took to begin and to train, and which steps its workers told. What came from their
+ * output rather than from themselves cannot be held. */
+static void take_times(const struct history *h, const struct rounds *rs, struct control *ret) {
+    const struct record *steady = history_newest(h, SOURCE_HARNESS, "steady");
+    int64_t begin = h->n ? h->records[0]->t_ns : 0, end = 0;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        end = rs->workers[i]->exit_ns > end ? rs->workers[i]->exit_ns : end;
+    if (steady) {
+        ret->start_ns = steady->t_ns - begin;
+        ret->train_ns = end > steady->t_ns ? end - steady->t_ns : 0;
+    }
+    ret->first_step = ret->last_step = -1;
+    history_each(r, h) {
+        if (r->source != SOURCE_JOB || !record_is(r, "step"))
+            continue;
+        int64_t step = record_i64(r, "step", -1);
+        ret->first_step = ret->first_step < 0 || step < ret->first_step ? step : ret->first_step;
+        ret->last_step = step > ret->last_step ? step : ret->last_step;
+        ret->told = !*record_text(r, "from");
+    }
 }
 
 void control_take(const struct history *h, const struct rounds *rs, struct control *ret) {
@@ -205,8 +241,10 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
     for (size_t i = 0; w && !*w->model && i < last->n; i++) /* another may print for all */
         if (*last->workers[i]->model)
             w = last->workers[i];
-    *ret = (struct control){.step_ns = w ? median_step_ns(h, w->pid) : 0};
+    *ret = (struct control){
+        .step_ns = w ? median_step_ns(h, w->pid) : 0, .first_step = -1, .last_step = -1};
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
+    take_times(h, rs, ret);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
         str_copy(ret->label, sizeof(ret->label), json_get_string(r->fields, "label", ""));
 }

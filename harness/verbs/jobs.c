@@ -29,6 +29,8 @@ struct jobs {
     struct job *v;
     size_t n;
     const char *const *options;
+    void (*ended)(void *arg, struct job *j);
+    void *arg;
     struct loop *loop;
     struct running *places;
     int places_n, running_n;
@@ -95,13 +97,16 @@ static void on_end(void *arg, int fd, int what) {
     process_close(&r->process);
     r->job->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BROKEN;
     r->owner->stopped |= r->job->code == EXIT_INTERRUPTED;
-    print_output(r->output);
+    if (!r->owner->ended)
+        print_output(r->output);
     if (!WIFEXITED(status)) {
         char text[64];
         fprintf(stderr, "rankquake run: %s: its harness died: %s\n", r->job->file,
                 process_status_text(status, text, sizeof(text)));
     }
     file_close(&r->output);
+    if (r->owner->ended)
+        r->owner->ended(r->owner->arg, r->job);
     r->job = NULL;
     r->owner->running_n--;
     start_more(r->owner);
@@ -157,10 +162,12 @@ static void on_signal(void *arg, int signo) {
             process_signal(&j->places[i].process, signo);
 }
 
-int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options, struct err *err) {
+int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options,
+             void (*ended)(void *arg, struct job *j), void *arg, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct loop_source *sources[3];
-    struct jobs j = {.v = jobs, .n = n, .options = options, .places_n = at_once};
+    struct jobs j = {
+        .v = jobs, .n = n, .options = options, .ended = ended, .arg = arg, .places_n = at_once};
     j.loop = loop_new(err);
     if (!j.loop)
         return err->code;
@@ -170,7 +177,7 @@ int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options
     for (int i = 0; i < at_once; i++)
         j.places[i].owner = &j;
     for (size_t i = 0; i < n; i++)
-        jobs[i].code = JOB_WAITS;
+        jobs[i].code = jobs[i].code >= 0 ? jobs[i].code : JOB_WAITS;
     for (size_t i = 0; i < 3; i++)
         sources[i] = loop_signal(j.loop, signals[i], on_signal, &j);
     start_more(&j);

@@ -16,6 +16,8 @@ struct job {
 /* A scenario with a time in its timeline or a bound on one in what it expects. */
 bool job_must_be_alone(const struct scenario *s);
 
-/* Runs all, at most at_once at a time. options: what each is given besides, NULL-ended. When
- * interrupted it passes the signal on, waits, and starts no more. Returns 0 or a -errno. */
-int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options, struct err *err);
+/* Runs those whose code is below 0, at most at_once at a time. options: what each is given besides,
+ * NULL-ended. ended: told of each in place of printing its output; NULL: print it. When interrupted
+ * it passes the signal on, waits, and starts no more. Returns 0 or a -errno. */
+int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options,
+             void (*ended)(void *arg, struct job *j), void *arg, struct err *err);

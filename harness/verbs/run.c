@@ -234,6 +234,7 @@ static size_t list_jobs(const struct request *q, const struct loaded *all, struc
                 if (ret)
                     ret[n] = (struct job){.file = q->files.v[i],
                                           .seed = seed,
+                                          .code = -1,
                                           .alone = job_must_be_alone(all[i].scenario)};
     }
     return n;
@@ -244,7 +245,7 @@ static void run_side_by_side(struct request *q, const struct loaded *all, struct
     size_t n = list_jobs(q, all, NULL);
     struct job *jobs = arena_array(&q->arena, struct job, n);
     list_jobs(q, all, jobs);
-    if (jobs_run(jobs, n, (int)q->jobs, options_of(q), &err) < 0) {
+    if (jobs_run(jobs, n, (int)q->jobs, options_of(q), NULL, NULL, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN);
     }

@@ -2,7 +2,6 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
-#include "harness/run/control.h"
 #include "harness/verb.h"
 #include "harness/verbs/last_words.h"
 #include "reports/live.h"
@@ -45,11 +44,11 @@ static int check_space(const char *dir, struct err *err) {
 }
 
 /* runs/<scenario>-<seed>-<time>; a second one in the same second gets a number. */
-static int make_run_dir(const struct plan *p, const char *out, char *ret, size_t size,
-                        struct err *err) {
+int suite_make_dir(const char *out, const char *title, uint64_t seed, char *ret, size_t size,
+                   struct err *err) {
     char name[128], when[32], absolute[4096];
     time_t now = time(NULL);
-    file_name_of(p->scenario->name, name, sizeof(name));
+    file_name_of(title, name, sizeof(name));
     strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime(&now));
     int r = file_make_dirs(out, 0777, err);
     if (r < 0)
@@ -58,7 +57,7 @@ static int make_run_dir(const struct plan *p, const char *out, char *ret, size_t
         return err_set(err, -errno, "find %s", out);
     for (int i = 0; i < 1000; i++) {
         snprintf(ret, size, i ? "%s/%s-%llu-%s-%d" : "%s/%s-%llu-%s", absolute, name,
-                 (unsigned long long)p->seed, when, i + 1);
+                 (unsigned long long)seed, when, i + 1);
         if (mkdir(ret, 0777) == 0)
             return check_space(ret, err);
         if (errno != EEXIST)
@@ -118,8 +117,9 @@ static FILE *stage_of(const struct suite_options *o) {
     return str_eq(o->format, "terminal") ? stdout : stderr;
 }
 
-static int execute(struct outcome_of_run *o, const struct run_spec *given, FILE *stage,
-                   const char *title, struct err *err) {
+static int execute(struct outcome_of_run *o, const struct run_spec *given,
+                   const struct suite_options *options, const char *title, struct err *err) {
+    FILE *stage = stage_of(options);
     struct run_spec spec = *given;
     const struct scenario *s = spec.plan->scenario;
     struct report_style style = report_style_of(stage);
@@ -131,9 +131,12 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given, FILE 
     if (r < 0)
         return r;
     rounds_init(&o->rounds, !s->torchrun_semantics);
-    fprintf(stage, "%s\n", title);
+    if (!options->brief)
+        fprintf(stage, "%s\n", title);
     fflush(stage);
     struct live *live = live_new(stage, &style, title, steps_of(&s->job));
+    if (options->brief)
+        live_be_brief(live);
     spec.dir = o->dir;
     spec.seen = on_seen;
     spec.seen_arg = live;
@@ -201,6 +204,7 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
     struct err err;
     control_take(&run->history, &run->rounds, ret);
     str_copy(ret->dir, sizeof(ret->dir), run->dir);
+    str_copy(ret->made, sizeof(ret->made), run->dir);
     if (control_keep(cache, ret, &err) < 0)
         fprintf(stderr,
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
@@ -252,21 +256,23 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     if (r == 0)
         r = plan_find_launcher(plan, err);
     if (r == 0)
-        r = execute(run, &spec, stage_of(o), "control run, once: the job undisturbed", err);
+        r = execute(run, &spec, o,
+                    o->brief ? "undisturbed" : "control run, once: the job undisturbed", err);
     int code = r < 0 ? EXIT_BROKEN : control_outcome(run, plan, dir, cache, o, ret, err);
     outcome_fini(run);
     plan_free(plan);
     return code;
 }
 
-static int find_control(const struct plan *p, const struct suite_options *o, const char *dir,
-                        struct control *ret, struct err *err) {
+int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
+                  struct control *ret, struct err *err) {
     char key[65], cache[4096];
     if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
         return EXIT_BROKEN;
     if (o->fresh || control_read(cache, ret, NULL) < 0)
         return run_control(p, o, dir, cache, ret, err);
-    fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");
+    if (!o->brief)
+        fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");
     return EXIT_PASS;
 }
 
@@ -278,9 +284,13 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
     struct run_spec spec = {
         .plan = p, .bin = o->bin, .sets = o->sets, .keep = o->keep, .control = control};
     char title[300];
-    snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name, (unsigned long long)p->seed);
-    int r = execute(run, &spec, stage_of(o), title, err);
-    if (report(run, p, run->dir, o, r < 0 ? NULL : err) < 0 && r == 0)
+    if (o->brief)
+        str_copy(title, sizeof(title), p->scenario->name);
+    else
+        snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name,
+                 (unsigned long long)p->seed);
+    int r = execute(run, &spec, o, title, err);
+    if (report(run, p, run->dir, o->brief ? NULL : o, r < 0 ? NULL : err) < 0 && r == 0)
         r = -1;
     return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
 }
@@ -291,12 +301,12 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
         abort();
     struct control control = {0};
     int code = EXIT_BROKEN;
-    if (p->isolation == ISOLATION_PROCESSES)
+    if (p->isolation == ISOLATION_PROCESSES && !o->brief)
         fprintf(stage_of(o), "isolation processes: %s\n",
                 p->isolation_why ? p->isolation_why : "as asked for");
-    if (make_run_dir(p, o->out, run->dir, sizeof(run->dir), err) == 0 &&
+    if (suite_make_dir(o->out, p->scenario->name, p->seed, run->dir, sizeof(run->dir), err) == 0 &&
         write_inputs(p, run->dir, err) == 0)
-        code = find_control(p, o, run->dir, &control, err);
+        code = suite_control(p, o, run->dir, &control, err);
     if (code == EXIT_PASS)
         code = run_and_report(p, o, &control, run, err);
     outcome_fini(run);

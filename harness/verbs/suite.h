@@ -1,7 +1,7 @@
 /* suite: scenarios run one after another, each with its control run, judged and reported. */
 #pragma once
 
-#include "harness/run/run.h"
+#include "harness/run/control.h"
 #include "harness/verdict.h"
 
 struct suite_options {
@@ -10,6 +10,7 @@ struct suite_options {
     const char *bin;         /* the folder of our programs */
     const char *const *sets; /* key=value as given with --set, NULL-ended; NULL: none */
     bool keep, strict;
+    bool brief; /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh; /* make the control run although its result is in the cache */
 };
 
@@ -17,6 +18,15 @@ struct suite_options {
  * person wants to see; returns the exit code of one scenario. err is set for 3 when nothing could
  * be judged. */
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err);
+
+/* The control run alone, or its cached result (ret->cached), into dir/control. Returns EXIT_PASS,
+ * or the exit code with err set, and the job's last lines printed. */
+int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
+                  struct control *ret, struct err *err);
+
+/* Makes out/NAME-SEED-TIME, and says in err how another place is named. */
+int suite_make_dir(const char *out, const char *name, uint64_t seed, char *ret, size_t size,
+                   struct err *err);
 
 /* The exit code of many: the first of 130, 1, 5, 3, 2 that any of them gave; 4 only when all were
  * skipped; else 0. */

@@ -71,7 +71,8 @@ done
 # one that has ended, or for enter and halt one that goes on.
 rq=$(cd "$BIN" && pwd)/rankquake
 ln -s "$PWD/scenarios" "$dir/scenarios" && cd "$dir" || exit 1
-for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//' <<<"$verbs") enter halt; do
+# That of try takes its time, and is typed by try.sh.
+for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//' <<<"$verbs") enter halt; do
     example=$("$rq" help "$verb" | sed -n 's/^example: rankquake //p')
     [ -n "$example" ] || { fail "$verb has no example"; continue; }
     if [ "$verb" = enter ]; then

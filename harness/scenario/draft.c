@@ -1,0 +1,162 @@
+#include "harness/scenario/draft.h"
+
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { NOTES_MAX = 8, NODES_WANTED = 3 };
+
+/* ---- from the command to a cluster ---- */
+
+struct notes {
+    struct arena *arena;
+    const char **v;
+    size_t n;
+};
+
+static void note(struct notes *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void note(struct notes *l, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    l->v[l->n++] = arena_strdup(l->arena, buf_str(&text));
+    buf_fini(&text);
+}
+
+/* As many as the command names; of a range so many that one can be lost and one can join. */
+static int choose_nodes(const struct command *c, const struct draft_wishes *w, struct draft *d,
+                        struct notes *notes, struct err *err) {
+    bool one = !c->has_nnodes || c->standalone || c->max_nodes == 1, fixed = !one;
+    fixed = fixed && c->min_nodes == c->max_nodes;
+    int most = w->nodes ? w->nodes : one ? 2 : fixed ? c->max_nodes : NODES_WANTED;
+    d->min_nodes = one ? 1 : fixed ? most : c->min_nodes;
+    if (!one && !fixed && !w->nodes) {
+        most = most < c->min_nodes + 1 ? c->min_nodes + 1 : most;
+        most = most > c->max_nodes ? c->max_nodes : most;
+    }
+    if (!fixed && d->min_nodes >= most)
+        return err_say(err, -EINVAL,
+                       "--nodes %d: the command's --nnodes %d:%d needs %d, and one more to be lost",
+                       most, c->min_nodes, c->max_nodes, c->min_nodes);
+    d->nodes = most;
+    d->spare = fixed;
+    if (one && !w->nodes)
+        note(notes, "%s: two emulated nodes with nnodes 1:2, so that one can be lost and one join",
+             c->standalone ? "--standalone" : "the command is for one node");
+    else if (fixed)
+        note(notes, "nnodes is fixed at %d: a spare node, n%d, is switched on when one is lost",
+             most, most);
+    else if (!one && most != c->max_nodes)
+        note(notes, "--nnodes %d:%d: %d emulated nodes (--nodes N for another number)",
+             c->min_nodes, c->max_nodes, most);
+    return 0;
+}
+
+int draft_make(struct arena *a, const struct command *c, const struct draft_wishes *w,
+               struct draft *ret, struct err *err) {
+    struct notes notes = {.arena = a, .v = arena_array(a, const char *, NOTES_MAX)};
+    struct draft d = {.command = c, .launcher = w->launcher, .notes = notes.v};
+    int r = choose_nodes(c, w, &d, &notes, err);
+    if (r)
+        return r;
+    d.workers = w->workers ? w->workers : c->workers ? c->workers : 1;
+    d.max_restarts = c->max_restarts;
+    if (c->max_restarts < 0) {
+        d.max_restarts = 3;
+        note(&notes, "max_restarts 3, as the command does not say (--max-restarts is 0 by itself: "
+                     "the first worker that dies ends the job)");
+    } else if (c->max_restarts == 0) {
+        note(&notes, "--max-restarts 0: the first worker that fails ends the job");
+    }
+    *ret = d;
+    return 0;
+}
+
+/* ---- as a file ---- */
+
+static void put_text(struct buf *out, const char *s) {
+    struct json_writer w = {out, false};
+    json_put_string(&w, NULL, s);
+}
+
+/* As a person would write it: quotes only where they are needed. */
+static void put_word(struct buf *out, const char *s) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+@%";
+    static const char *const meant[] = {"true", "false", "null", "yes", "no",
+                                        "on",   "off",   "~",    NULL};
+    bool quote = !*s || s[strspn(s, plain)] ||
+                 !strchr("abcdefghijklmnopqrstuvwxyz"
+                         "ABCDEFGHIJKLMNOPQRSTUVWXYZ./-",
+                         *s);
+    for (size_t i = 0; meant[i]; i++)
+        quote |= str_eq(s, meant[i]);
+    quote |= str_eq(s, "-") || str_eq(s, "---") || str_eq(s, "...");
+    if (quote)
+        put_text(out, s);
+    else
+        buf_puts(out, s);
+}
+
+static void put_list(struct buf *out, const char *key, const char *const *v) {
+    buf_printf(out, "%s: [", key);
+    for (size_t i = 0; v[i]; i++) {
+        buf_puts(out, i ? ", " : "");
+        put_word(out, v[i]);
+    }
+    buf_puts(out, "]\n");
+}
+
+static void put_map(struct buf *out, const char *key, const struct pair *v, size_t n) {
+    if (!n)
+        return;
+    buf_printf(out, "%s: {", key);
+    for (size_t i = 0; i < n; i++) {
+        buf_puts(out, i ? ", " : "");
+        put_word(out, v[i].key);
+        buf_puts(out, ": ");
+        put_word(out, v[i].value);
+    }
+    buf_puts(out, "}\n");
+}
+
+static void put_launcher(const struct draft *d, struct buf *out) {
+    const char *const *v = d->command->launcher;
+    if (d->launcher) {
+        buf_puts(out, "launcher: ");
+        put_word(out, d->launcher);
+        buf_putc(out, '\n');
+    } else if (v && v[1]) {
+        put_list(out, "launcher", v);
+    } else if (v && !str_eq(v[0], "rankrun")) {
+        buf_puts(out, "launcher: ");
+        put_word(out, v[0]);
+        buf_putc(out, '\n');
+    }
+}
+
+void draft_put(const struct draft *d, struct buf *out) {
+    const struct command *c = d->command;
+    buf_printf(out, "cluster: {nodes: %d%s%s}\n", d->nodes + d->spare,
+               c->etcd ? ", store: etcd" : "", "");
+    put_launcher(d, out);
+    buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n", d->min_nodes, d->nodes);
+    if (d->workers != 1)
+        buf_printf(out, "  workers_per_node: %d\n", d->workers);
+    if (d->max_restarts != 3)
+        buf_printf(out, "  max_restarts: %d\n", d->max_restarts);
+    if (c->backend) {
+        buf_puts(out, "  rdzv_backend: ");
+        put_word(out, c->backend);
+        buf_putc(out, '\n');
+    }
+    put_map(out, "  rdzv_conf", c->conf, c->conf_n);
+    if (c->args[0])
+        put_list(out, "  launcher_args", c->args);
+    put_list(out, "  run", c->run);
+    put_map(out, "  env", c->env, c->env_n);
+}

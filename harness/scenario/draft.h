@@ -1,0 +1,69 @@
+/* draft: a scenario written from a typed command, as text that can be edited, and the five built-in
+ * disturbances that `rankquake try` puts it through. */
+#pragma once
+
+#include "agent/base/buf.h"
+#include "harness/scenario/command.h"
+
+/* What is wanted otherwise than the command says; 0 and NULL: nothing. */
+struct draft_wishes {
+    int nodes, workers;
+    const char *launcher; /* as `launcher:` takes it */
+};
+
+/* The cluster that a command is tried on. */
+struct draft {
+    const struct command *command;
+    const char *launcher; /* the wish; NULL: the command's */
+    int nodes;            /* that the job has */
+    int min_nodes;        /* nodes, when the job cannot shrink */
+    int workers, max_restarts;
+    bool spare;               /* one more node stands by for the one that is lost */
+    const char *const *notes; /* what differs from the command, sentences; NULL-ended */
+};
+
+/* Returns 0, or -EINVAL with the sentence that helps. Everything lives in the arena or in c. */
+int draft_make(struct arena *a, const struct command *c, const struct draft_wishes *w,
+               struct draft *ret, struct err *err);
+
+/* The job and its cluster, undisturbed. */
+void draft_put(const struct draft *d, struct buf *out);
+
+/* ---- the five ---- */
+
+/* What is known of the job from its undisturbed run. */
+struct draft_run {
+    int64_t first_step, last_step; /* -1: it reports no steps */
+    bool told;                     /* steps can be held: the job itself sends them */
+    int64_t start_ns;              /* until steady state */
+    int64_t train_ns;              /* from there to the end */
+};
+
+/* When it is disturbed: at a step, else a time since the steady state. */
+struct draft_moment {
+    bool by_step, hold;
+    int64_t step, time_ns;
+};
+
+/* False, with a sentence, when the job is too short to be hit surely. */
+bool draft_moment(const struct draft_run *r, struct draft_moment *ret, struct err *err);
+/* "step 40 of 100", "4.8 s of 12 s" */
+void draft_put_moment(const struct draft_run *r, const struct draft_moment *m, struct buf *out);
+
+enum { DRAFT_FAULTS = 5 };
+
+struct draft_fault {
+    const char *name, *about, *words; /* words: for a list in a sentence */
+};
+extern const struct draft_fault draft_faults[DRAFT_FAULTS];
+
+/* The lines of the timeline, as text; `indent` stands in front of each. */
+void draft_put_timeline(int fault, const struct draft *d, const struct draft_moment *m,
+                        const char *indent, struct buf *out);
+/* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that
+ * must come to; its limits follow from the undisturbed run where base has 0. */
+void draft_put_scenario(int fault, const struct draft *d, const struct scenario *base,
+                        const struct draft_run *r, const struct draft_moment *m, struct buf *out);
+/* NULL, or in the arena why nothing could be learnt from this fault. */
+const char *draft_why_not(struct arena *a, int fault, const struct draft *d,
+                          const struct scenario *base, const struct draft_run *r);

@@ -1,0 +1,186 @@
+#include "harness/scenario/draft.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a share of the job is that must have passed before it is disturbed: late enough for a
+ * checkpoint to be there, early enough that a run which is quicker than the undisturbed one is not
+ * over. */
+enum { SHARE = 2, OF = 5 };
+enum { STEPS_MIN = 5 };
+
+static const int64_t second = 1000000000;
+
+enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
+
+const struct draft_fault draft_faults[DRAFT_FAULTS] = {
+    {"worker-killed", "One worker is killed.", "a worker is killed"},
+    {"worker-hangs", "One worker stands still for ten seconds, and goes on.",
+     "a worker hangs for 10 s"},
+    {"node-killed", "Every process of one node dies at once; its peers are told so.",
+     "a node is killed"},
+    {"node-powered-off", "One node loses its power; its peers hear nothing more.",
+     "a node loses power"},
+    {"node-joins", "A node is switched on while the others train.", "a node joins"},
+};
+
+/* ---- when ---- */
+
+bool draft_moment(const struct draft_run *r, struct draft_moment *ret, struct err *err) {
+    int64_t steps = r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
+    bool long_enough = r->train_ns >= 2 * second;
+    if (steps >= STEPS_MIN && (r->told || long_enough)) {
+        *ret = (struct draft_moment){
+            .by_step = true, .hold = r->told, .step = r->first_step + steps * SHARE / OF};
+        return true;
+    }
+    if (long_enough) {
+        *ret = (struct draft_moment){.time_ns = r->train_ns / 1000000 * SHARE / OF * 1000000};
+        return true;
+    }
+    err_say(err, -ERANGE,
+            "undisturbed, its workers lived for %.1f s%s: too short to be hit surely. Give it more "
+            "to do, at least 2 s and better 20%s; should it have found a finished checkpoint of an "
+            "earlier run, take that away",
+            (double)r->train_ns / 1e9, steps ? " and made fewer than 5 steps" : "",
+            steps ? "" : " (or let it report its steps: then a few are enough)");
+    return false;
+}
+
+void draft_put_moment(const struct draft_run *r, const struct draft_moment *m, struct buf *out) {
+    if (m->by_step)
+        buf_printf(out, "step %" PRId64 " of %" PRId64, m->step, r->last_step);
+    else
+        buf_printf(out, "%.1f s of %.1f s", (double)m->time_ns / 1e9, (double)r->train_ns / 1e9);
+}
+
+/* ---- the lines of the timeline ---- */
+
+static void put_when(const struct draft_moment *m, struct buf *out) {
+    if (m->by_step)
+        buf_printf(out, "{step: %" PRId64 "%s}", m->step, m->hold ? "" : ", hold: false");
+    else if (m->time_ns % second == 0)
+        buf_printf(out, "{time: %" PRId64 "s}", m->time_ns / second);
+    else
+        buf_printf(out, "{time: %" PRId64 "ms}", m->time_ns / 1000000);
+}
+
+void draft_put_timeline(int fault, const struct draft *d, const struct draft_moment *m,
+                        const char *indent, struct buf *out) {
+    static const char *const lines[DRAFT_FAULTS] = {
+        "fault: worker-kill, on: random of workers",
+        "fault: worker-hang, on: random of workers, for: 10s",
+        "fault: node-kill, on: n%d",
+        "fault: node-poweroff, on: n%d",
+        "fault: node-start, on: n%d",
+    };
+    static const char *const ids[DRAFT_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
+    bool node = fault == NODE_KILLED || fault == POWERED_OFF;
+    /* The last one: with torchrun the store is on n0. */
+    int target = fault == JOINS && d->spare ? d->nodes : d->nodes - 1;
+    buf_printf(out, "%s- {id: %s, when: ", indent, ids[fault]);
+    put_when(m, out);
+    buf_puts(out, ", ");
+    for (const char *p = lines[fault]; *p; p++)
+        if (*p == '%')
+            buf_printf(out, "%d", target), p++;
+        else
+            buf_putc(out, *p);
+    buf_puts(out, "}\n");
+    if (node && d->spare)
+        buf_printf(out, "%s- {id: spare, when: {after: %s}, fault: node-start, on: n%d}\n", indent,
+                   ids[fault], d->nodes);
+}
+
+/* ---- what must come of it ---- */
+
+static void add_world(struct expect *e, int *sizes, int n, bool ends) {
+    e->has_world_sizes = true;
+    e->world_sizes_ends = ends;
+    e->world_sizes = sizes;
+    e->world_sizes_n = (size_t)n;
+}
+
+/* What rankrun promises. Of torchrun only what it does promise: that workers which fail are started
+ * again, and that a node which joins is taken in. */
+static void expect_of(int fault, const struct draft *d, bool torchrun, int max_restarts, int *sizes,
+                      struct expect *e) {
+    int whole = d->nodes * d->workers, less = whole - d->workers;
+    sizes[0] = sizes[1] = whole;
+    if (fault == KILLED && !max_restarts) {
+        e->outcome = OUTCOME_FAILED;
+    } else if (fault == KILLED) {
+        add_world(e, sizes, torchrun ? 1 : 2, torchrun);
+    } else if (fault == JOINS) {
+        sizes[0] = d->spare || torchrun ? whole : less;
+        add_world(e, sizes, d->spare || torchrun ? 1 : 2, torchrun);
+    } else if (fault != HANGS && !torchrun) {
+        sizes[0] = d->spare ? whole : less;
+        add_world(e, sizes, 1, true);
+    }
+}
+
+/* Up to a whole second. */
+static int64_t at_least(int64_t ns, int64_t least_ns) {
+    ns = (ns + second - 1) / second * second;
+    return ns > least_ns ? ns : least_ns;
+}
+
+/* Generous: a job that recovers at all comes back within them, and one that stands still is ended
+ * before anybody loses patience. */
+static void limits_of(const struct draft_run *r, struct limits *l) {
+    int64_t whole = r->start_ns + r->train_ns;
+    if (!l->start_ns)
+        l->start_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
+    if (!l->stall_ns)
+        l->stall_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
+    if (!l->total_ns)
+        l->total_ns = at_least(120 * second + 4 * whole, 180 * second);
+    if (!l->grace_ns)
+        l->grace_ns = 30 * second;
+}
+
+void draft_put_scenario(int fault, const struct draft *d, const struct scenario *base,
+                        const struct draft_run *r, const struct draft_moment *m, struct buf *out) {
+    struct scenario s = *base;
+    int sizes[2];
+    s.name = draft_faults[fault].name;
+    s.about = draft_faults[fault].about;
+    s.timeline_n = 0;
+    s.cluster.start = fault == JOINS && !d->spare ? d->nodes - 1 : d->nodes;
+    if (!s.expect.has_world_sizes)
+        expect_of(fault, d, s.torchrun_semantics, s.job.max_restarts, sizes, &s.expect);
+    limits_of(r, &s.limits);
+    scenario_print(&s, out);
+    buf_puts(out, "timeline:\n");
+    draft_put_timeline(fault, d, m, "  ", out);
+}
+
+/* ---- what cannot be learnt ---- */
+
+/* How often torchrun's agents look for nodes that wait: 5 s before version 2.4, 0.1 s since. */
+static double monitor_s(const struct draft *d) {
+    for (size_t i = 0; d->command->args[i]; i++) {
+        const char *s = d->command->args[i];
+        if (!str_starts(s, "--monitor-interval") && !str_starts(s, "--monitor_interval"))
+            continue;
+        const char *value = strchr(s, '=') ? strchr(s, '=') + 1 : d->command->args[i + 1];
+        return value ? atof(value) : 5;
+    }
+    return 5;
+}
+
+const char *draft_why_not(struct arena *a, int fault, const struct draft *d,
+                          const struct scenario *base, const struct draft_run *r) {
+    double left_s = (double)r->train_ns / 1e9 * (OF - SHARE) / OF, every_s = monitor_s(d);
+    if (fault != JOINS || !base->torchrun_semantics || left_s > 2 * every_s)
+        return NULL;
+    return arena_printf(a,
+                        "torchrun looks for new nodes every %g s, and the job would end %.1f s "
+                        "later: make it longer, or give --monitor-interval",
+                        every_s, left_s);
+}

@@ -1,0 +1,115 @@
+#include "harness/verbs/typed.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A scenario is judged by what the job shows; here is what it could show, and what could be done to
+ * it, ready to be uncommented. */
+static const char rest[] =
+    "\n"
+    "# What must come of it. Rounds, ranks, restarts, resuming and leftovers are judged anyway.\n"
+    "# expect:\n"
+    "#   world_sizes: [%d, %d]         # workers in each round\n"
+    "#   restarts: 1\n"
+    "#   recover_within: 30s\n"
+    "\n"
+    "# How long things may take; a limit that passes is a failed check, with stacks collected.\n"
+    "# limits: {start: 60s, stall: 30s, total: 10m}\n"
+    "\n"
+    "# A job that reports its steps (scenarios/jobs/rankquake.py, rankquake.h) can be hit at a "
+    "step:\n"
+    "#   {when: {step: 100}, ...}    and has its checkpoints judged, where it says where they "
+    "are:\n"
+    "#   job: {checkpoint: {dir: ckpt, complete: COMMAND}}     COMMAND prints the complete steps\n"
+    "# `rankquake explain NAME` tells of every word; `rankquake list faults` what else can be "
+    "done.\n";
+
+static void put_timeline(const struct draft *d, struct buf *out) {
+    static const struct draft_moment when = {.time_ns = 20000000000};
+    buf_puts(out, "timeline:                          # time: since all workers have started\n");
+    draft_put_timeline(0, d, &when, "  ", out);
+    buf_puts(out, "# Others, instead or besides (`after: ID` puts one behind another):\n");
+    for (int i = 1; i < DRAFT_FAULTS; i++)
+        draft_put_timeline(i, d, &when, "#  ", out);
+    if (!d->spare)
+        buf_printf(out,
+                   "#    (a node that joins must be off before: cluster: {nodes: %d, start: %d})\n",
+                   d->nodes, d->nodes - 1);
+}
+
+static void put_notes(const struct typed *t, struct buf *out) {
+    for (size_t i = 0; t->command.notes[i]; i++)
+        buf_printf(out, "# %s\n", t->command.notes[i]);
+    for (size_t i = 0; t->draft.notes[i]; i++)
+        buf_printf(out, "# %s\n", t->draft.notes[i]);
+}
+
+static void put_file(const struct arguments *a, const struct typed *t, struct buf *out) {
+    int world = t->draft.nodes * t->draft.workers;
+    buf_puts(out, "# Made by: rankquake init -- ");
+    typed_print(a->rest, out);
+    buf_puts(out, "\n# rankquake run FILE does it, rankquake plan FILE tells first what it would "
+                  "do.\n");
+    put_notes(t, out);
+    buf_printf(out, "scenario: %s\n", t->command.name);
+    draft_put(&t->draft, out);
+    put_timeline(&t->draft, out);
+    buf_printf(out, rest, world, world);
+}
+
+static int write_file(const struct arguments *a, const struct buf *text) {
+    const char *path = arguments_value(a, "--out");
+    struct err err = {0};
+    if (!path) {
+        fputs(buf_str(text), stdout);
+        return EXIT_PASS;
+    }
+    if (file_exists(path) && !arguments_value(a, "--force"))
+        return verb_usage_error(a->verb, "%s is there already; --force overwrites it", path);
+    if (file_write(path, text->data, text->len, &err) != 0) {
+        fprintf(stderr, "rankquake init: %s\n", err.msg);
+        return EXIT_BROKEN;
+    }
+    printf("%s\nrankquake lint %s checks it, rankquake run %s does it\n", path, path, path);
+    return EXIT_PASS;
+}
+
+static int init(int argc, char **argv) {
+    struct arguments a;
+    struct arena arena = {0};
+    struct typed t = {0};
+    struct buf text = {0};
+    int code = arguments_read(&a, &verb_init, argc, argv);
+    if (code)
+        return code;
+    code = typed_read(&arena, &a, &t);
+    if (code == 0) {
+        put_file(&a, &t, &text);
+        code = write_file(&a, &text);
+        free(t.sets);
+    }
+    buf_fini(&text);
+    arena_fini(&arena);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_init = {
+    .name = "init",
+    .usage = "init [options] -- CMD...",
+    .summary = "write a scenario for the command that you type today, to be edited",
+    .example = "init -- rankrun --nproc-per-node 2 ranktrain --steps=200",
+    .options =
+        (const struct verb_option[]){
+            {"--out", "FILE", "write this file (default: print it)"},
+            {"--force", NULL, "overwrite the file"},
+            {"--launcher", "X",
+             "start it with rankrun, torchrun, a command of yours or a template"},
+            {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
+            {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
+            {0}},
+    .main = init,
+};

@@ -1,0 +1,486 @@
+#include "harness/verbs/typed.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/recording.h"
+#include "harness/verbs/jobs.h"
+#include "harness/verbs/suite.h"
+#include "reports/overview.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct trying {
+    struct arena arena;
+    struct typed typed;
+    const char **sets; /* what the undisturbed run is loaded with */
+    struct suite_options suite;
+    uint64_t seed;
+    int64_t jobs;
+    char dir[4200];
+    struct scenario *base;
+    struct plan *plan;
+    struct control control;
+    struct draft_run run;
+    struct draft_moment moment;
+    struct job files[DRAFT_FAULTS];
+    struct overview overview;
+    struct overview_row rows[1 + DRAFT_FAULTS];
+};
+
+/* ---- saying ---- */
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void say(const char *fmt, ...) {
+    struct buf out = {0}, text = {0};
+    struct page p = {.out = &out, .style = report_style_of(stdout)};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    page_wrap(&p, 2, INK_PLAIN, buf_str(&text));
+    fputs(buf_str(&out), stdout);
+    fflush(stdout);
+    buf_fini(&out);
+    buf_fini(&text);
+}
+
+/* One line of what has ended, laid out as the table is. */
+static void say_ended(const char *name, int code, const char *what) {
+    enum { WHAT = 20 };
+    struct buf out = {0};
+    struct page p = {.out = &out, .style = report_style_of(stdout)};
+    enum finding_status s = code == 0                ? FINDING_PASS
+                            : code == 1 || code == 3 ? FINDING_FAIL
+                            : code == 4              ? FINDING_SKIP
+                                                     : FINDING_UNKNOWN;
+    page_put(&p, page_ink(s), page_mark(&p, s));
+    page_printf(&p, INK_PLAIN, " %s", name);
+    page_tab(&p, WHAT);
+    page_wrap(&p, WHAT, INK_PLAIN, what);
+    fputs(buf_str(&out), stdout);
+    fflush(stdout);
+    buf_fini(&out);
+}
+
+static int broken(const struct err *err) {
+    fprintf(stderr, "rankquake try: %s\n", err->msg);
+    return EXIT_BROKEN;
+}
+
+/* The plan, in three lines, and what differs from the command. */
+static void say_plan(const struct trying *t) {
+    const struct draft *d = &t->typed.draft;
+    struct buf words = {0};
+    for (int i = 0; i < DRAFT_FAULTS; i++)
+        buf_printf(&words, "%s%s", i ? "; " : "", draft_faults[i].words);
+    say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
+        t->typed.command.name, t->base->job.launcher, d->nodes, d->workers,
+        d->workers == 1 ? "" : "s");
+    say("first undisturbed, then five times disturbed: %s", buf_str(&words));
+    say("every run is kept in %s", t->dir);
+    for (size_t i = 0; t->typed.command.notes[i]; i++)
+        say("- %s", t->typed.command.notes[i]);
+    for (size_t i = 0; d->notes[i]; i++)
+        say("- %s", d->notes[i]);
+    buf_fini(&words);
+}
+
+/* ---- what was asked for ---- */
+
+static const struct verb_option options[] = {
+    {"--launcher", "X", "start it with rankrun, torchrun, a command of yours or a template"},
+    {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
+    {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
+    {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take"},
+    {"--set", "KEY=VALUE", "a value of the scenarios, job.checkpoint.dir=ckpt; may be repeated"},
+    {"--seed", "N", "the seed of all draws (default: 1)"},
+    {"--jobs", "N", "N runs side by side, where faults hit a step and not a time"},
+    {"--out", "DIR", "where the folder of the runs is made (default: runs)"},
+    {"--keep", NULL, "keep scratch directories"},
+    {"--fresh", NULL, "make the undisturbed run again, whatever the cache holds"},
+    {"--strict", NULL, "inconclusive and skipped count as failed"},
+    {0},
+};
+
+/* Undisturbed, nobody knows yet how long the job takes to start. */
+static const char *const patience[] = {"limits.start=15m", "limits.stall=15m", "limits.total=1h"};
+enum { PATIENCE = sizeof(patience) / sizeof(*patience) };
+
+static int take_sets(struct trying *t, const struct arguments *a) {
+    const char **limits = arguments_all(a, "--limit");
+    size_t n = 0, limits_n = 0, k = 0;
+    while (t->typed.sets[n])
+        n++;
+    while (limits[limits_n])
+        limits_n++;
+    t->sets = arena_array(&t->arena, const char *, PATIENCE + n + limits_n + 1);
+    for (size_t i = 0; i < PATIENCE; i++)
+        t->sets[k++] = patience[i];
+    for (size_t i = 0; i < n; i++)
+        t->sets[k++] = t->typed.sets[i];
+    for (size_t i = 0; i < limits_n; i++)
+        t->sets[k++] = arena_printf(&t->arena, "limits.%s", limits[i]);
+    free(limits);
+    return 0;
+}
+
+static const char *own_folder(struct arena *a) {
+    char path[4096];
+    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    if (n <= 0)
+        return ".";
+    path[n] = '\0';
+    *strrchr(path, '/') = '\0';
+    return arena_strdup(a, path);
+}
+
+static int take_options(struct trying *t, const struct arguments *a) {
+    const char *seed = arguments_value(a, "--seed"), *jobs = arguments_value(a, "--jobs");
+    const char *out = arguments_value(a, "--out");
+    int64_t v = 1;
+    t->jobs = 1;
+    if (seed && !str_to_i64(seed, 0, INT64_MAX, &v))
+        return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
+    if (jobs && !str_to_i64(jobs, 1, 1000, &t->jobs))
+        return verb_usage_error(a->verb, "--jobs %s: write a whole number from 1", jobs);
+    t->seed = (uint64_t)v;
+    t->suite = (struct suite_options){.out = out ? out : "runs",
+                                      .format = "terminal",
+                                      .bin = own_folder(&t->arena),
+                                      .keep = arguments_value(a, "--keep"),
+                                      .strict = arguments_value(a, "--strict"),
+                                      .fresh = arguments_value(a, "--fresh"),
+                                      .brief = true};
+    return take_sets(t, a);
+}
+
+/* ---- scenarios ---- */
+
+static const char *write_scenario(struct trying *t, const char *name, const struct buf *text,
+                                  struct err *err) {
+    const char *path = arena_printf(&t->arena, "%s/%s.yaml", t->dir, name);
+    return file_write(path, text->data, text->len, err) == 0 ? path : NULL;
+}
+
+static struct scenario *load(const char *path, const char *const *sets, uint64_t seed,
+                             struct plan **ret_plan) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(path, sets, &d);
+    *ret_plan = s ? plan_make(s, seed, &d) : NULL;
+    fputs(buf_str(&d.out), stderr);
+    diagnostics_fini(&d);
+    return *ret_plan ? s : scenario_free(s);
+}
+
+static int check_host(const struct plan *p) {
+    struct err err = {0};
+    int r = plan_check_host(p, &err);
+    if (r)
+        fprintf(stderr, "rankquake try: %s\n", err.msg);
+    return r == 0 ? 0 : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
+}
+
+/* The undisturbed scenario. A mistake leaves no folder behind. */
+static int load_base(struct trying *t) {
+    struct err err = {0};
+    struct buf text = {0};
+    const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name), *path = NULL;
+    int code = suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err);
+    if (code == 0) {
+        buf_printf(&text, "scenario: %s\n", t->typed.command.name);
+        draft_put(&t->typed.draft, &text);
+        path = write_scenario(t, "undisturbed", &text, &err);
+        buf_fini(&text);
+    }
+    if (!path)
+        return broken(&err);
+    t->base = load(path, t->sets, t->seed, &t->plan);
+    code = t->base ? check_host(t->plan) : EXIT_USAGE_ERROR;
+    if (code)
+        file_remove_tree(t->dir, NULL);
+    return code;
+}
+
+/* Limits that were not asked for follow from the undisturbed run: 0 for those. */
+static bool asked(const struct trying *t, const char *limit) {
+    for (const char **s = t->sets + PATIENCE; *s; s++)
+        if (str_starts(*s, limit) && (*s)[strlen(limit)] == '=')
+            return true;
+    return false;
+}
+
+static void forget_limits(const struct trying *t, struct limits *l) {
+    l->start_ns = asked(t, "limits.start") ? l->start_ns : 0;
+    l->stall_ns = asked(t, "limits.stall") ? l->stall_ns : 0;
+    l->total_ns = asked(t, "limits.total") ? l->total_ns : 0;
+    l->grace_ns = asked(t, "limits.grace") ? l->grace_ns : 0;
+}
+
+static int write_faults(struct trying *t) {
+    struct err err = {0};
+    struct scenario base = *t->base;
+    struct buf text = {0};
+    int code = 0;
+    forget_limits(t, &base.limits);
+    for (int i = 0; i < DRAFT_FAULTS && code == 0; i++) {
+        buf_clear(&text);
+        draft_put_scenario(i, &t->typed.draft, &base, &t->run, &t->moment, &text);
+        t->files[i] = (struct job){.file = write_scenario(t, draft_faults[i].name, &text, &err),
+                                   .seed = t->seed};
+        t->files[i].code = -1;
+        if (!t->files[i].file)
+            code = broken(&err);
+    }
+    buf_fini(&text);
+    return code;
+}
+
+/* ---- undisturbed ---- */
+
+static void describe_control(struct trying *t) {
+    const struct control *c = &t->control;
+    struct overview_row *row = &t->rows[0];
+    char steps[64] = "", link[600];
+    if (c->last_step >= 0)
+        snprintf(steps, sizeof(steps), ", steps to %lld", (long long)c->last_step);
+    *row = (struct overview_row){
+        .name = "undisturbed", .detect_ns = -1, .recover_ns = -1, .lost_steps = -1};
+    snprintf(row->what, sizeof(row->what), "%d workers, %.1f s%s",
+             t->typed.draft.nodes * t->typed.draft.workers,
+             (double)(c->start_ns + c->train_ns) / 1e9, steps);
+    snprintf(link, sizeof(link), "%s/report.html", c->made);
+    if (*c->made && file_exists(link))
+        row->link = c->cached ? c->made : "control";
+    say_ended(row->name, 0,
+              arena_printf(&t->arena, "%s%s", row->what,
+                           c->cached ? "; kept from before (--fresh makes it again)" : ""));
+}
+
+static int run_control(struct trying *t) {
+    struct err err = {0};
+    int code = suite_control(t->plan, &t->suite, t->dir, &t->control, &err);
+    if (code) {
+        if (err.code)
+            fprintf(stderr, "rankquake try: %s\n", err.msg);
+        return code;
+    }
+    const struct control *c = &t->control;
+    t->run = (struct draft_run){.first_step = c->first_step,
+                                .last_step = c->last_step,
+                                .told = c->told,
+                                .start_ns = c->start_ns,
+                                .train_ns = c->train_ns};
+    describe_control(t);
+    if (!draft_moment(&t->run, &t->moment, &err)) {
+        fprintf(stderr, "rankquake try: %s\n", err.msg);
+        return t->suite.strict ? EXIT_FAIL : EXIT_INCONCLUSIVE;
+    }
+    struct buf when = {0};
+    draft_put_moment(&t->run, &t->moment, &when);
+    say("each is disturbed at %s; the undisturbed run is not made again", buf_str(&when));
+    buf_fini(&when);
+    return 0;
+}
+
+/* ---- disturbed ---- */
+
+/* The run directory that a scenario has made in ours. */
+static const char *find_dir(struct trying *t, const char *name) {
+    const char *found = NULL,
+               *prefix = arena_printf(&t->arena, "%s-%llu-", name, (unsigned long long)t->seed);
+    DIR *d = opendir(t->dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (str_starts(e->d_name, prefix))
+            found = arena_strdup(&t->arena, e->d_name);
+    if (d)
+        closedir(d);
+    return found;
+}
+
+static void skip(struct trying *t, int i, const char *why) {
+    struct overview_row *row = &t->rows[1 + i];
+    t->files[i].code = t->suite.strict ? EXIT_FAIL : EXIT_SKIPPED;
+    str_copy(row->what, sizeof(row->what), "skipped, see below");
+    str_copy(row->seen, sizeof(row->seen), why);
+}
+
+/* What came of it, out of what was written: the same whoever ran it. */
+static void read_row(struct trying *t, int i) {
+    struct overview_row *row = &t->rows[1 + i];
+    struct recording r;
+    struct buf complaint = {0};
+    row->exit_code = t->files[i].code;
+    row->link = find_dir(t, row->name);
+    const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir, row->link) : NULL;
+    if (dir && recording_load(&r, dir, &complaint) == 0) {
+        overview_read(&t->overview, row, &r.run);
+        recording_fini(&r);
+    } else if (!*row->seen) {
+        str_copy(row->what, sizeof(row->what), "not run");
+        str_copy(row->seen, sizeof(row->seen), buf_str(&complaint));
+    }
+    buf_fini(&complaint);
+    say_ended(row->name, row->exit_code, row->what);
+}
+
+static void run_one(struct trying *t, int i) {
+    struct plan *p;
+    struct err err = {0};
+    struct scenario *s = load(t->files[i].file, NULL, t->seed, &p);
+    if (!s) {
+        t->files[i].code = EXIT_BROKEN; /* what was said is on stderr */
+        return;
+    }
+    if (plan_check_host(p, &err) != 0) {
+        skip(t, i, err.msg);
+    } else {
+        t->files[i].code = suite_run(p, &t->suite, &err);
+        if (err.code)
+            fprintf(stderr, "rankquake try: %s: %s\n", s->name, err.msg);
+    }
+    plan_free(p);
+    scenario_free(s);
+}
+
+static void on_ended(void *arg, struct job *j) {
+    struct trying *t = arg;
+    read_row(t, (int)(j->file ? j - t->files : 0));
+}
+
+/* Side by side each is a harness of its own; what it prints is in its reports. */
+static void run_side_by_side(struct trying *t) {
+    struct err err = {0};
+    const char *more[] = {"--out", t->dir, t->suite.keep ? "--keep" : NULL, NULL};
+    for (int i = 0; i < DRAFT_FAULTS; i++)
+        t->files[i].alone = !t->moment.by_step;
+    if (jobs_run(t->files, DRAFT_FAULTS, (int)t->jobs, more, on_ended, t, &err) < 0)
+        fprintf(stderr, "rankquake try: %s\n", err.msg);
+}
+
+static void run_all(struct trying *t) {
+    for (int i = 0; i < DRAFT_FAULTS; i++) {
+        t->rows[1 + i] = (struct overview_row){.name = draft_faults[i].name,
+                                               .exit_code = EXIT_INTERRUPTED,
+                                               .detect_ns = -1,
+                                               .recover_ns = -1,
+                                               .lost_steps = -1};
+        str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
+    }
+    t->suite.out = t->dir;
+    t->suite.fresh = false;
+    if (t->jobs > 1) {
+        run_side_by_side(t);
+        return;
+    }
+    for (int i = 0; i < DRAFT_FAULTS; i++) {
+        const char *why = draft_why_not(&t->arena, i, &t->typed.draft, t->base, &t->run);
+        if (why)
+            skip(t, i, why);
+        else
+            run_one(t, i);
+        read_row(t, i);
+        if (t->files[i].code == EXIT_INTERRUPTED)
+            break;
+    }
+}
+
+/* ---- what came of it ---- */
+
+static const char *const mend_steps =
+    "With step events faults hit a named step, and lost work, stalls and resuming are judged: "
+    "rankquake.py or rankquake.h in the job, or observe: on its output (docs/first-hour.md).";
+static const char *const mend_checkpoints =
+    "With the directory of the checkpoints the harness reads it itself: "
+    "--set job.checkpoint.dir=DIR --set job.checkpoint.complete=COMMAND (docs/first-hour.md).";
+
+static int report(struct trying *t) {
+    struct err err = {0};
+    struct buf out = {0}, page = {0};
+    const char *mend[3] = {NULL};
+    size_t n = 0;
+    struct report_style style = report_style_of(stdout);
+    struct overview *o = &t->overview;
+    if (!o->steps)
+        mend[n++] = mend_steps;
+    if (!t->base->job.checkpoint_dir)
+        mend[n++] = mend_checkpoints;
+    o->mend = mend;
+    buf_putc(&out, '\n');
+    overview_put(o, &style, &out);
+    overview_html(o, &page);
+    const char *path = arena_printf(&t->arena, "%s/index.html", t->dir);
+    int r = file_write(path, page.data, page.len, &err);
+    fputs(buf_str(&out), stdout);
+    if (r == 0)
+        printf("\nreport     %s\n", path);
+    buf_fini(&out);
+    buf_fini(&page);
+    return r == 0 ? 0 : broken(&err);
+}
+
+static int exit_code_of(const struct trying *t) {
+    int codes[DRAFT_FAULTS];
+    size_t n = 0;
+    for (int i = 0; i < DRAFT_FAULTS; i++)
+        if (t->files[i].code >= 0)
+            codes[n++] = t->files[i].code;
+    return suite_exit_code(codes, n);
+}
+
+static int try_it(struct trying *t, const struct arguments *a) {
+    struct buf command = {0};
+    int code = typed_read(&t->arena, a, &t->typed);
+    if (code == 0)
+        code = take_options(t, a);
+    if (code == 0)
+        code = load_base(t);
+    if (code)
+        return code;
+    say_plan(t);
+    typed_print(a->rest, &command);
+    t->overview =
+        (struct overview){.title = arena_printf(&t->arena, "try %s", t->typed.command.name),
+                          .command = arena_strdup(&t->arena, buf_str(&command)),
+                          .rows = t->rows,
+                          .rows_n = 1 + DRAFT_FAULTS};
+    buf_fini(&command);
+    code = run_control(t);
+    if (code == 0)
+        code = write_faults(t);
+    if (code)
+        return code;
+    run_all(t);
+    code = report(t);
+    return code ? code : exit_code_of(t);
+}
+
+static int main_try(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_try, argc, argv);
+    if (code)
+        return code;
+    struct trying *t = calloc(1, sizeof(*t));
+    if (!t)
+        abort();
+    code = try_it(t, &a);
+    plan_free(t->plan);
+    scenario_free(t->base);
+    free(t->typed.sets);
+    arena_fini(&t->arena);
+    free(t);
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_try = {
+    .name = "try",
+    .usage = "try [options] -- CMD...",
+    .summary = "your command as you type it today: undisturbed, then through five disasters",
+    .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=200",
+    .options = options,
+    .main = main_try,
+};

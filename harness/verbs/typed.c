@@ -1,0 +1,142 @@
+#include "harness/verbs/typed.h"
+
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int take_number(const struct arguments *a, const char *name, int64_t least, int *ret) {
+    const char *value = arguments_value(a, name);
+    int64_t v;
+    if (!value)
+        return 0;
+    if (!str_to_i64(value, least, 1000, &v))
+        return verb_usage_error(a->verb, "%s %s: write a whole number from %lld", name, value,
+                                (long long)least);
+    *ret = (int)v;
+    return 0;
+}
+
+/* An interpreter that finds no script would only say so on every node. */
+static int look_for_script(const struct arguments *a, const struct command *c) {
+    char cwd[4096];
+    if (!c->script || file_exists(c->script))
+        return 0;
+    return verb_usage_error(a->verb, "there is no file %s in %s", c->script,
+                            *c->script == '/'          ? "this machine"
+                            : getcwd(cwd, sizeof(cwd)) ? cwd
+                                                       : "this directory");
+}
+
+static int read_command(struct arena *arena, const struct arguments *a, struct command *ret) {
+    struct err err = {0};
+    if (!a->rest || !a->rest[0])
+        return verb_usage_error(a->verb, "type your command behind --, as in: rankquake %s",
+                                a->verb->example);
+    if (command_parse(arena, (const char *const *)a->rest, ret, &err) != 0)
+        return verb_usage_error(a->verb, "%s", err.msg);
+    return look_for_script(a, ret);
+}
+
+int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret) {
+    struct draft_wishes w = {.launcher = arguments_value(a, "--launcher")};
+    struct err err = {0};
+    if (a->files_n)
+        return verb_usage_error(a->verb, "%s stands before --; the command stands behind it",
+                                a->files[0]);
+    int r = read_command(arena, a, &ret->command);
+    if (r == 0)
+        r = take_number(a, "--nodes", 2, &w.nodes);
+    if (r == 0)
+        r = take_number(a, "--workers", 1, &w.workers);
+    if (r == 0 && draft_make(arena, &ret->command, &w, &ret->draft, &err) != 0)
+        r = verb_usage_error(a->verb, "%s", err.msg);
+    if (r)
+        return r;
+    ret->sets = arguments_all(a, "--set");
+    for (const char **s = ret->sets; *s; s++)
+        if (!strchr(*s, '=')) {
+            r = verb_usage_error(a->verb, "--set %s: write KEY=VALUE", *s);
+            break;
+        }
+    if (r)
+        free(ret->sets);
+    return r;
+}
+
+/* ---- in place of a file's job ---- */
+
+static const char *list_of(struct arena *a, const char *key, const char *const *words) {
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_array(&w, NULL);
+    for (; *words; words++)
+        json_put_string(&w, NULL, *words);
+    json_end_array(&w);
+    const char *set = arena_printf(a, "%s=%s", key, buf_str(&text));
+    buf_fini(&text);
+    return set;
+}
+
+static const char *text_of(struct arena *a, const char *key, const char *value) {
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    json_put_string(&w, NULL, value);
+    const char *set = arena_printf(a, "%s=%s", key, buf_str(&text));
+    buf_fini(&text);
+    return set;
+}
+
+static void say_unused(const struct command *c) {
+    bool used = !c->has_nnodes && !c->standalone && !c->workers && c->max_restarts < 0 && !c->etcd;
+    for (size_t i = 0; c->notes[i]; i++)
+        fprintf(stderr, "rankquake run: %s\n", c->notes[i]);
+    if (!used)
+        fputs("rankquake run: nodes, workers, restarts and the store are as the scenario says; the "
+              "command's own are not used\n",
+              stderr);
+}
+
+int typed_replace(struct arena *arena, const struct arguments *a, const char **sets,
+                  const char ***ret_sets) {
+    struct command c;
+    int r = read_command(arena, a, &c);
+    if (r)
+        return r;
+    size_t n = 0;
+    while (sets[n])
+        n++;
+    const char **v = arena_array(arena, const char *, n + c.env_n + 4);
+    size_t k = 0;
+    v[k++] = list_of(arena, "job.run", c.run);
+    if (c.launcher)
+        v[k++] = list_of(arena, "launcher", c.launcher);
+    if (c.args[0])
+        v[k++] = list_of(arena, "job.launcher_args", c.args);
+    for (size_t i = 0; i < c.env_n; i++)
+        v[k++] = text_of(arena, arena_printf(arena, "job.env.%s", c.env[i].key), c.env[i].value);
+    for (size_t i = 0; i < n; i++)
+        v[k++] = sets[i]; /* what was said explicitly comes last, and wins */
+    say_unused(&c);
+    *ret_sets = v;
+    return 0;
+}
+
+void typed_print(char *const *words, struct buf *out) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+@%:,";
+    for (size_t i = 0; words[i]; i++) {
+        bool quote = !*words[i] || words[i][strspn(words[i], plain)];
+        buf_puts(out, i ? " " : "");
+        buf_puts(out, quote ? "'" : "");
+        for (const char *p = words[i]; *p; p++)
+            if (*p == '\'')
+                buf_puts(out, "'\\''");
+            else
+                buf_putc(out, *p);
+        buf_puts(out, quote ? "'" : "");
+    }
+}

@@ -1,0 +1,23 @@
+/* typed: a command typed behind "--", for the verbs that take one. */
+#pragma once
+
+#include "harness/scenario/draft.h"
+#include "harness/verbs.h"
+
+struct typed {
+    struct command command;
+    struct draft draft;
+    const char **sets; /* KEY=VALUE of --set and of the options that stand for one; NULL-ended */
+};
+
+/* Takes apart what stands behind "--" and decides what it is tried on. Returns 0, or the exit code
+ * after saying what is wrong. All of it lives in the arena and in a. */
+int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret);
+
+/* The same for `run FILE -- CMD`: adds to the sets what puts the command in place of the file's
+ * job, and says what of the command is not used. */
+int typed_replace(struct arena *arena, const struct arguments *a, const char **sets,
+                  const char ***ret_sets);
+
+/* The command as one line that a shell takes. */
+void typed_print(char *const *words, struct buf *out);

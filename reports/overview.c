@@ -1,0 +1,263 @@
+#include "reports/overview.h"
+
+#include "agent/base/str.h"
+#include "reports/story.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- a run in five words ---- */
+
+static bool ended_well(const struct recorded_run *run) {
+    const struct round *last = rounds_last_complete(run->rounds);
+    for (size_t i = 0; last && i < last->n; i++)
+        if (!last->workers[i]->exit_ns || last->workers[i]->exit_code ||
+            last->workers[i]->exit_signal)
+            return false;
+    return last != NULL;
+}
+
+/* No round followed: either nothing came of it, or the job did not come back. */
+static const char *stayed(const struct recorded_run *run, const struct incident *i) {
+    if (!ended_well(run))
+        return "the job ended, failed";
+    if (str_eq(i->fault, "worker-hang"))
+        return "waited for it, went on";
+    if (str_eq(i->fault, "node-start"))
+        return "trained on without the node";
+    return "nobody noticed; ended well";
+}
+
+static void put_next(const struct recorded_run *run, const struct incident *i, char *ret,
+                     size_t size) {
+    const struct round *last = rounds_last_complete(run->rounds);
+    int before = i->round ? i->round->world_size : 0, now = last->world_size;
+    const char *verb = now > before   ? "grew to"
+                       : now < before ? "went on with"
+                                      : "started again with";
+    int rounds = last->number - (i->round ? i->round->number : 0);
+    char times[40] = "";
+    if (rounds > 1)
+        snprintf(times, sizeof(times), ", after %d rounds", rounds);
+    snprintf(ret, size, "%s%s %d worker%s%s", ended_well(run) ? "" : "failed; ", verb, now,
+             now == 1 ? "" : "s", times);
+}
+
+static void put_what(const struct recorded_run *run, const struct incidents *is, char *ret,
+                     size_t size) {
+    const struct incident *i = is->n ? is->v[0] : NULL;
+    const struct record *limit = history_newest(run->history, SOURCE_HARNESS, "limit");
+    if (!i || !i->in_force)
+        str_copy(ret, size, "the fault did not happen");
+    else if (limit)
+        snprintf(ret, size, "stood still (limits.%s)", record_text(limit, "name"));
+    else if (!i->next)
+        str_copy(ret, size, stayed(run, i));
+    else
+        put_next(run, i, ret, size);
+}
+
+/* ---- figures ---- */
+
+static int64_t last_step(const struct round *r) {
+    int64_t step = -1;
+    for (size_t i = 0; r && i < r->n; i++)
+        step = r->workers[i]->last_step > step ? r->workers[i]->last_step : step;
+    return step;
+}
+
+/* Steps made before that were made again. */
+static int64_t lost_steps(const struct incident *i) {
+    int64_t made = last_step(i->round), from = i->next ? story_resume_step(i->next) : -1;
+    return made < 0 || from < 0 ? -1 : made > from ? made - from : 0;
+}
+
+static void put_decided(struct overview_row *row, const struct recorded_run *run) {
+    const struct finding *f = verdict_first(run->verdict);
+    if (!f)
+        return;
+    str_copy(row->check, sizeof(row->check), f->check);
+    str_copy(row->expected, sizeof(row->expected), f->expected);
+    str_copy(row->seen, sizeof(row->seen), f->seen);
+    snprintf(row->where, sizeof(row->where), "%s%s%s", run->dir, *f->where ? "/" : "", f->where);
+}
+
+/* ---- what could not be judged ---- */
+
+static bool named(const char *checks, const char *check) {
+    for (const char *p = checks; (p = strstr(p, check)); p++)
+        if ((p == checks || p[-1] == ' ') && strchr(",", p[strlen(check)]))
+            return true;
+    return false;
+}
+
+void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run) {
+    struct incidents is;
+    incidents_load(&is, run->history, run->rounds);
+    row->detect_ns = row->recover_ns = row->lost_steps = -1;
+    put_what(run, &is, row->what, sizeof(row->what));
+    if (is.n) {
+        row->detect_ns = is.v[0]->phase_ns[PHASE_DETECT];
+        row->recover_ns = is.v[0]->recover_ns;
+        row->lost_steps = lost_steps(is.v[0]);
+    }
+    incidents_fini(&is);
+    put_decided(row, run);
+    history_each(r, run->history) o->steps |= r->source == SOURCE_JOB && record_is(r, "step");
+    for (size_t i = 0; i < run->verdict->n; i++) {
+        const struct finding *f = &run->verdict->v[i];
+        if (f->status != FINDING_SKIP || f->class != CLASS_INVARIANT || str_eq(f->check, "heal"))
+            continue;
+        size_t k = 0;
+        while (k < o->open_n && !str_eq(o->open[k].why, f->seen))
+            k++;
+        if (k == OVERVIEW_OPEN_MAX)
+            continue;
+        struct overview_open *open = &o->open[k];
+        if (k == o->open_n) {
+            *open = (struct overview_open){0};
+            str_copy(open->why, sizeof(open->why), f->seen);
+            o->open_n++;
+        }
+        size_t n = strlen(open->checks);
+        if (!named(open->checks, f->check))
+            snprintf(open->checks + n, sizeof(open->checks) - n, "%s%s", n ? ", " : "", f->check);
+    }
+}
+
+/* ---- a table ---- */
+
+enum { NAME = 2, VERDICT = 20, WHAT = 34, DETECT = 70, RECOVER = 80, LOST = 90 };
+
+void overview_put_time(struct buf *out, int64_t ns) {
+    if (ns < 0)
+        buf_puts(out, "-");
+    else if (ns < 1000000000)
+        buf_printf(out, "%.0f ms", (double)ns / 1e6);
+    else
+        buf_printf(out, "%.1f s", (double)ns / 1e9);
+}
+
+static enum finding_status status_of(int code) {
+    return code == 0                ? FINDING_PASS
+           : code == 1 || code == 3 ? FINDING_FAIL
+           : code == 4              ? FINDING_SKIP
+                                    : FINDING_UNKNOWN;
+}
+
+static void put_cell(struct page *p, int column, const char *text) {
+    page_tab(p, column);
+    page_put(p, INK_PLAIN, text);
+}
+
+/* Where there is no room for columns, the figures stand on a line of their own. */
+static void put_figures(struct page *p, const struct overview_row *row, bool narrow) {
+    struct buf detect = {0}, recover = {0}, lost = {0};
+    overview_put_time(&detect, row->detect_ns);
+    overview_put_time(&recover, row->recover_ns);
+    if (row->lost_steps >= 0)
+        buf_printf(&lost, "%lld", (long long)row->lost_steps);
+    else
+        buf_puts(&lost, "-");
+    if (narrow) {
+        page_line(p);
+        page_tab(p, 4);
+        page_printf(p, INK_DIM, "detect %s, recover %s, lost %s", buf_str(&detect),
+                    buf_str(&recover), buf_str(&lost));
+    } else {
+        put_cell(p, DETECT, buf_str(&detect));
+        put_cell(p, RECOVER, buf_str(&recover));
+        put_cell(p, LOST, buf_str(&lost));
+    }
+    buf_fini(&detect);
+    buf_fini(&recover);
+    buf_fini(&lost);
+}
+
+static void put_row(struct page *p, const struct overview_row *row) {
+    bool narrow = p->style.width && p->style.width < LOST + 6;
+    enum finding_status s = status_of(row->exit_code);
+    page_put(p, page_ink(s), page_mark(p, s));
+    page_put(p, INK_PLAIN, " ");
+    page_put(p, INK_PLAIN, row->name);
+    page_tab(p, VERDICT);
+    page_put(p, page_ink(s), report_outcome(row->exit_code));
+    if (narrow) {
+        page_line(p);
+        page_tab(p, 4);
+        page_put(p, INK_PLAIN, row->what);
+    } else {
+        put_cell(p, WHAT, row->what);
+    }
+    if (row->link)
+        put_figures(p, row, narrow);
+    page_line(p);
+}
+
+static void put_head(struct page *p) {
+    static const struct {
+        int column;
+        const char *text;
+    } head[] = {{NAME, "scenario"}, {VERDICT, "verdict"}, {WHAT, "what happened"},
+                {DETECT, "detect"}, {RECOVER, "recover"}, {LOST, "lost steps"}};
+    if (p->style.width && p->style.width < LOST + 6)
+        return;
+    for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++) {
+        page_tab(p, head[i].column);
+        page_put(p, INK_DIM, head[i].text);
+    }
+    page_line(p);
+}
+
+static void put_labelled(struct page *p, const char *label, const char *text) {
+    if (!*text)
+        return;
+    page_tab(p, 4);
+    page_put(p, INK_DIM, label);
+    page_tab(p, 14);
+    page_wrap(p, 14, INK_PLAIN, text);
+}
+
+static void put_troubles(struct page *p, const struct overview *o) {
+    for (size_t i = 0; i < o->rows_n; i++) {
+        const struct overview_row *r = &o->rows[i];
+        if (r->exit_code == 0 || !*r->seen)
+            continue;
+        page_line(p);
+        page_put(p, INK_STRONG, r->name);
+        page_printf(p, INK_STRONG, ": %s%s%s", report_outcome(r->exit_code), *r->check ? ", " : "",
+                    r->check);
+        page_line(p);
+        put_labelled(p, "expected", r->expected);
+        put_labelled(p, *r->check ? "seen" : "why", r->seen);
+        put_labelled(p, "look at", r->where);
+    }
+}
+
+static void put_open(struct page *p, const struct overview *o) {
+    if (!o->open_n)
+        return;
+    page_line(p);
+    page_put(p, INK_STRONG, "not judged");
+    page_line(p);
+    for (size_t i = 0; i < o->open_n; i++) {
+        struct buf text = {0};
+        buf_printf(&text, "%s: %s", o->open[i].checks, o->open[i].why);
+        page_put(p, INK_PLAIN, "  - ");
+        page_wrap(p, 4, INK_DIM, buf_str(&text));
+        buf_fini(&text);
+    }
+    for (size_t i = 0; o->mend && o->mend[i]; i++) {
+        page_put(p, INK_PLAIN, "  ");
+        page_wrap(p, 2, INK_PLAIN, o->mend[i]);
+    }
+}
+
+void overview_put(const struct overview *o, const struct report_style *style, struct buf *out) {
+    struct page p = {.out = out, .style = *style};
+    put_head(&p);
+    for (size_t i = 0; i < o->rows_n; i++)
+        put_row(&p, &o->rows[i]);
+    put_troubles(&p, o);
+    put_open(&p, o);
+}

@@ -1,0 +1,39 @@
+/* overview: several runs of one job beside each other, a row for each: as a table for a terminal,
+ * and as a page whose links lead to the reports. */
+#pragma once
+
+#include "reports/page.h"
+
+struct overview_row {
+    const char *name; /* "node-killed" */
+    const char *link; /* its folder, from the page's; NULL: it was not run */
+    int exit_code;    /* of the run */
+    char what[120];   /* what happened, in some five words */
+    int64_t detect_ns, recover_ns, lost_steps; /* -1: none, or not known */
+    char check[32];                            /* the one that decided, "" */
+    char expected[200], seen[300], where[500];
+};
+
+/* Checks that found nothing to judge by, by the reason they gave. */
+struct overview_open {
+    char why[200], checks[300];
+};
+enum { OVERVIEW_OPEN_MAX = 24 };
+
+struct overview {
+    const char *title, *command; /* what was tried, as it was typed */
+    struct overview_row *rows;
+    size_t rows_n;
+    struct overview_open open[OVERVIEW_OPEN_MAX];
+    size_t open_n;
+    bool steps;              /* some worker reported steps */
+    const char *const *mend; /* what would let more be judged, sentences; NULL-ended */
+};
+
+/* Fills the row (what ... where) from a run, and adds to o what it could not judge. */
+void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run);
+/* The table, then what did not pass, then what was not judged. */
+void overview_put(const struct overview *o, const struct report_style *style, struct buf *out);
+/* "937 ms", "12.3 s", "-" */
+void overview_put_time(struct buf *out, int64_t ns);
+void overview_html(const struct overview *o, struct buf *out);

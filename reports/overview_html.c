@@ -1,0 +1,122 @@
+#include "reports/escape.h"
+#include "reports/overview.h"
+
+/* One page that needs nothing but itself; its links lead to the runs' own reports below it. */
+
+static const char head[] =
+    "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "'unsafe-inline'; img-src data:\">\n"
+    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+    "<link rel=\"icon\" href=\"data:,\">\n";
+
+static const char style[] =
+    "<style>\n"
+    ":root{color-scheme:light dark}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}\n"
+    "table{border-collapse:collapse;width:100%}\n"
+    "th,td{text-align:left;padding:.4rem .8rem .4rem 0;border-bottom:1px solid #8884;"
+    "vertical-align:top}\n"
+    "code,pre{font-family:ui-monospace,monospace;white-space:pre-wrap}\n"
+    ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.dim{opacity:.7}\n"
+    "</style>\n";
+
+static const char *tone(int code) {
+    return code == 0 ? "good" : code == 1 || code == 3 ? "bad" : code == 4 ? "dim" : "doubt";
+}
+
+static void put_cell(struct buf *out, const char *text) {
+    buf_puts(out, "<td>");
+    escape_put(out, text);
+    buf_puts(out, "</td>");
+}
+
+static void put_time(struct buf *out, int64_t ns) {
+    struct buf text = {0};
+    overview_put_time(&text, ns);
+    put_cell(out, buf_str(&text));
+    buf_fini(&text);
+}
+
+static void put_row(struct buf *out, const struct overview_row *r) {
+    buf_puts(out, "<tr><td>");
+    if (r->link) {
+        buf_puts(out, "<a href=\"");
+        escape_put(out, r->link);
+        buf_puts(out, "/report.html\">");
+    }
+    escape_put(out, r->name);
+    buf_puts(out, r->link ? "</a></td>" : "</td>");
+    buf_printf(out, "<td class=\"%s\">%s</td>", tone(r->exit_code), report_outcome(r->exit_code));
+    put_cell(out, r->what);
+    put_time(out, r->detect_ns);
+    put_time(out, r->recover_ns);
+    buf_puts(out, "<td>");
+    if (r->lost_steps >= 0)
+        buf_printf(out, "%lld", (long long)r->lost_steps);
+    else
+        buf_puts(out, "-");
+    buf_puts(out, "</td></tr>\n");
+}
+
+static void put_trouble(struct buf *out, const struct overview_row *r) {
+    buf_puts(out, "<h3>");
+    escape_put(out, r->name);
+    buf_printf(out, ": %s%s", report_outcome(r->exit_code), *r->check ? ", " : "");
+    escape_put(out, r->check);
+    buf_puts(out, "</h3>\n<p>");
+    if (*r->expected) {
+        buf_puts(out, "Expected: ");
+        escape_put(out, r->expected);
+        buf_puts(out, "<br>");
+    }
+    buf_puts(out, *r->check ? "Seen: " : "Why: ");
+    escape_put(out, r->seen);
+    if (*r->where) {
+        buf_puts(out, "<br>Look at: <code>");
+        escape_put(out, r->where);
+        buf_puts(out, "</code>");
+    }
+    buf_puts(out, "</p>\n");
+}
+
+static void put_open(struct buf *out, const struct overview *o) {
+    if (!o->open_n)
+        return;
+    buf_puts(out, "<h2>Not judged</h2>\n<ul>\n");
+    for (size_t i = 0; i < o->open_n; i++) {
+        buf_puts(out, "<li>");
+        escape_put(out, o->open[i].checks);
+        buf_puts(out, ": ");
+        escape_put(out, o->open[i].why);
+        buf_puts(out, "</li>\n");
+    }
+    buf_puts(out, "</ul>\n");
+    for (size_t i = 0; o->mend && o->mend[i]; i++) {
+        buf_puts(out, "<p>");
+        escape_put(out, o->mend[i]);
+        buf_puts(out, "</p>\n");
+    }
+}
+
+void overview_html(const struct overview *o, struct buf *out) {
+    buf_puts(out, head);
+    buf_puts(out, "<title>");
+    escape_put(out, o->title);
+    buf_puts(out, "</title>\n");
+    buf_puts(out, style);
+    buf_puts(out, "</head>\n<body>\n<h1>");
+    escape_put(out, o->title);
+    buf_puts(out, "</h1>\n<pre>");
+    escape_put(out, o->command);
+    buf_puts(out, "</pre>\n<table>\n<tr><th>scenario</th><th>verdict</th><th>what happened</th>"
+                  "<th>detect</th><th>recover</th><th>lost steps</th></tr>\n");
+    for (size_t i = 0; i < o->rows_n; i++)
+        put_row(out, &o->rows[i]);
+    buf_puts(out, "</table>\n");
+    for (size_t i = 0; i < o->rows_n; i++)
+        if (o->rows[i].exit_code && *o->rows[i].seen)
+            put_trouble(out, &o->rows[i]);
+    put_open(out, o);
+    buf_puts(out, "</body>\n</html>\n");
+}

@@ -1,0 +1,214 @@
+/* The scenarios that are written from a typed command: they load, can be planned, and say what was
+ * typed. */
+#include "harness/scenario/draft.h"
+
+#include "agent/base/str.h"
+#include "harness/plan/plan.h"
+#include "tests/harness/scenario/scratch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+static const struct draft_run steps = {
+    .first_step = 1, .last_step = 100, .told = true, .start_ns = 1000, .train_ns = 9000000000};
+static const struct draft_run silent = {
+    .first_step = -1, .last_step = -1, .start_ns = 700000000000, .train_ns = 10000000000};
+
+struct tried {
+    struct arena arena;
+    struct command *command;
+    struct draft draft;
+    struct err err;
+    int code;
+};
+
+static struct tried make(const char *line, const struct draft_wishes *w) {
+    static const struct draft_wishes none;
+    struct tried x = {0};
+    char **words = str_split(&x.arena, line, ' ', NULL);
+    x.command = arena_new(&x.arena, struct command);
+    assert_int_equal(command_parse(&x.arena, (const char *const *)words, x.command, &x.err), 0);
+    x.code = draft_make(&x.arena, x.command, w ? w : &none, &x.draft, &x.err);
+    return x;
+}
+
+static void load_base(const struct tried *t, struct scratch *ret) {
+    struct buf text = {0};
+    draft_put(&t->draft, &text);
+    scratch_load(ret, buf_str(&text));
+    if (!ret->s)
+        fail_msg("%s\n%s", buf_str(&ret->d.out), buf_str(&text));
+    buf_fini(&text);
+}
+
+static void assert_plans(struct scratch *x, const char *text) {
+    struct plan *p = x->s ? plan_make(x->s, 1, &x->d) : NULL;
+    if (!p)
+        fail_msg("%s\n%s", buf_str(&x->d.out), text);
+    plan_free(p);
+}
+
+static const char *const typed[] = {
+    "rankrun --nproc-per-node 2 ./job",
+    "rankrun --standalone ./job",
+    "rankrun --nnodes 1:4 ./job a b",
+    "rankrun --nnodes 4:8 ./job",
+    "rankrun --nnodes 3 ./job",
+    "rankrun --nnodes 2:3 --max-restarts 0 ./job \"x - ~ 7 true '",
+    "A=1 B={seed} sh -c true",
+    "python3 -c print(1)",
+};
+enum { TYPED = sizeof(typed) / sizeof(*typed) };
+
+static void test_every_scenario_of_every_command_loads_and_can_be_planned(void **state) {
+    (void)state;
+    const struct draft_run *runs[] = {&steps, &silent};
+    for (size_t i = 0; i < TYPED; i++) {
+        struct tried t = make(typed[i], NULL);
+        struct scratch base;
+        assert_int_equal(t.code, 0);
+        load_base(&t, &base);
+        for (size_t k = 0; k < 2 * DRAFT_FAULTS; k++) {
+            struct draft_moment m;
+            struct buf text = {0};
+            struct scratch x;
+            assert_true(draft_moment(runs[k % 2], &m, NULL));
+            draft_put_scenario((int)k / 2, &t.draft, base.s, runs[k % 2], &m, &text);
+            scratch_load(&x, buf_str(&text));
+            assert_plans(&x, buf_str(&text));
+            assert_string_equal(x.s->name, draft_faults[k / 2].name);
+            buf_fini(&text);
+            scratch_drop(&x);
+        }
+        scratch_drop(&base);
+        arena_fini(&t.arena);
+    }
+}
+
+static void test_the_words_of_the_command_come_back(void **state) {
+    (void)state;
+    struct tried t = make(typed[5], NULL);
+    struct scratch x;
+    load_base(&t, &x);
+    for (size_t i = 0; t.command->run[i]; i++)
+        assert_string_equal(x.s->job.run[i], t.command->run[i]);
+    assert_int_equal(x.s->job.max_restarts, 0);
+    scratch_drop(&x);
+    arena_fini(&t.arena);
+    t = make(typed[6], NULL);
+    load_base(&t, &x);
+    assert_string_equal(x.s->job.env[1].value, "{seed}");
+    scratch_drop(&x);
+    arena_fini(&t.arena);
+}
+
+static void test_so_many_nodes_that_one_can_be_lost(void **state) {
+    (void)state;
+    static const struct {
+        const char *typed;
+        int wished, min, nodes;
+        bool spare;
+    } rows[] = {
+        {"torchrun t.py", 0, 1, 2, false},
+        {"torchrun --standalone t.py", 0, 1, 2, false},
+        {"torchrun --nnodes 1 t.py", 0, 1, 2, false},
+        {"torchrun --nnodes 1:4 t.py", 0, 1, 3, false},
+        {"torchrun --nnodes 1:2 t.py", 0, 1, 2, false},
+        {"torchrun --nnodes 4:8 t.py", 0, 4, 5, false},
+        {"torchrun --nnodes 4 t.py", 0, 4, 4, true},
+        {"torchrun --nnodes 4 t.py", 2, 2, 2, true},
+        {"torchrun --nnodes 1:4 t.py", 4, 1, 4, false},
+        {"torchrun t.py", 5, 1, 5, false},
+        {"./job", 0, 1, 2, false},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct draft_wishes w = {.nodes = rows[i].wished};
+        struct tried t = make(rows[i].typed, &w);
+        assert_int_equal(t.code, 0);
+        assert_int_equal(t.draft.min_nodes, rows[i].min);
+        assert_int_equal(t.draft.nodes, rows[i].nodes);
+        assert_int_equal(t.draft.spare, rows[i].spare);
+        arena_fini(&t.arena);
+    }
+    struct draft_wishes few = {.nodes = 4};
+    struct tried t = make("torchrun --nnodes 4:8 t.py", &few);
+    assert_true(t.code < 0);
+    assert_non_null(strstr(t.err.msg, "one more to be lost"));
+    arena_fini(&t.arena);
+}
+
+static void test_what_the_command_leaves_open_is_said(void **state) {
+    (void)state;
+    struct tried t = make("torchrun t.py", NULL);
+    assert_int_equal(t.draft.max_restarts, 3);
+    assert_non_null(strstr(t.draft.notes[1], "max_restarts 3"));
+    arena_fini(&t.arena);
+    t = make("torchrun --max-restarts 2 --nnodes 1:3 t.py", NULL);
+    assert_int_equal(t.draft.max_restarts, 2);
+    assert_null(t.draft.notes[0]);
+    arena_fini(&t.arena);
+}
+
+static void test_the_moment_follows_from_the_undisturbed_run(void **state) {
+    (void)state;
+    struct draft_moment m;
+    struct err err = {0};
+    assert_true(draft_moment(&steps, &m, &err));
+    assert_true(m.by_step && m.hold);
+    assert_int_equal(m.step, 41);
+    assert_true(draft_moment(&silent, &m, &err));
+    assert_false(m.by_step);
+    assert_true(m.time_ns == 4000000000);
+    struct draft_run r = steps;
+    r.told = false; /* out of its output: nobody can be held */
+    assert_true(draft_moment(&r, &m, &err));
+    assert_true(m.by_step && !m.hold);
+}
+
+static void test_a_job_that_is_too_short_is_told_so(void **state) {
+    (void)state;
+    struct draft_moment m;
+    struct err err = {0};
+    struct draft_run r = {.first_step = -1, .last_step = -1, .train_ns = 1500000000};
+    assert_false(draft_moment(&r, &m, &err));
+    assert_non_null(strstr(err.msg, "lived for 1.5 s: too short"));
+    r = (struct draft_run){.first_step = 0, .last_step = 3, .told = true, .train_ns = 400000000};
+    assert_false(draft_moment(&r, &m, &err));
+    assert_non_null(strstr(err.msg, "fewer than 5 steps"));
+}
+
+static void test_limits_follow_unless_they_are_given(void **state) {
+    (void)state;
+    struct tried t = make(typed[0], NULL);
+    struct scratch base, x;
+    struct buf text = {0};
+    struct draft_moment m;
+    load_base(&t, &base);
+    draft_moment(&silent, &m, NULL);
+    base.s->limits = (struct limits){.stall_ns = 5000000000};
+    draft_put_scenario(0, &t.draft, base.s, &silent, &m, &text);
+    scratch_load(&x, buf_str(&text));
+    assert_int_equal(x.s->limits.start_ns / 1000000000, 60 + 4 * 700);
+    assert_int_equal(x.s->limits.stall_ns / 1000000000, 5);
+    assert_int_equal(x.s->limits.total_ns / 1000000000, 120 + 4 * 710);
+    assert_int_equal(x.s->limits.grace_ns / 1000000000, 30);
+    buf_fini(&text);
+    scratch_drop(&x);
+    scratch_drop(&base);
+    arena_fini(&t.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
+        cmocka_unit_test(test_the_words_of_the_command_come_back),
+        cmocka_unit_test(test_so_many_nodes_that_one_can_be_lost),
+        cmocka_unit_test(test_what_the_command_leaves_open_is_said),
+        cmocka_unit_test(test_the_moment_follows_from_the_undisturbed_run),
+        cmocka_unit_test(test_a_job_that_is_too_short_is_told_so),
+        cmocka_unit_test(test_limits_follow_unless_they_are_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
