@@ -4,6 +4,7 @@
 #include "harness/verbs/files.h"
 #include "harness/verbs/jobs.h"
 #include "harness/verbs/suite.h"
+#include "harness/verbs/typed.h"
 #include "reports/report.h"
 
 #include <errno.h>
@@ -15,7 +16,8 @@
 struct request {
     struct arena arena;
     struct scenario_files files;
-    const char **sets; /* NULL-ended */
+    const char **sets;     /* NULL-ended */
+    const char **replaced; /* the same with the command behind "--"; NULL: there is none */
     bool has_seed;
     uint64_t seed_first, seed_last;
     int64_t repeat, jobs;
@@ -108,7 +110,13 @@ static int parse(struct request *q, int argc, char **argv) {
     for (size_t i = 0; i < a.files_n && r == 0; i++)
         r = files_add(&q->files, &verb_run, a.files[i]);
     if (r == 0 && !q->files.n)
-        r = verb_usage_error(&verb_run, "name a scenario file or a folder of them");
+        r = verb_usage_error(&verb_run, "name a scenario file or a folder of them%s",
+                             a.rest ? " before --; for your command alone there is try" : "");
+    if (r == 0 && a.rest) {
+        const char **given = q->sets;
+        r = typed_replace(&q->arena, &a, given, &q->replaced);
+        q->suite.sets = (const char *const *)q->replaced;
+    }
     arguments_fini(&a);
     return r;
 }
@@ -118,7 +126,7 @@ static int parse(struct request *q, int argc, char **argv) {
 static int load(struct request *q, const char *file, struct loaded *ret) {
     struct diagnostics d = {0};
     int r = 0;
-    ret->scenario = scenario_load(file, q->sets, &d);
+    ret->scenario = scenario_load(file, q->suite.sets, &d);
     if (ret->scenario) {
         uint64_t seed = q->has_seed               ? q->seed_first
                         : ret->scenario->has_seed ? ret->scenario->seed
@@ -204,7 +212,7 @@ static void print_tally(const struct request *q, const struct tally *t) {
 /* What each run is told besides its file and its seed. */
 static const char *const *options_of(struct request *q) {
     size_t sets = 0, n = 0;
-    while (q->sets[sets])
+    while (q->suite.sets[sets])
         sets++;
     const char **v = arena_array(&q->arena, const char *, 2 * sets + 8);
     v[n++] = "--out";
@@ -219,7 +227,7 @@ static const char *const *options_of(struct request *q) {
         v[n++] = "--fresh";
     for (size_t i = 0; i < sets; i++) {
         v[n++] = "--set";
-        v[n++] = q->sets[i];
+        v[n++] = q->suite.sets[i];
     }
     return v;
 }
@@ -323,8 +331,8 @@ static int main_run(int argc, char **argv) {
 
 const struct verb verb_run = {
     .name = "run",
-    .usage = "run FILE|DIR... [options]",
-    .summary = "run scenarios: break the job as they say, judge what happened, report",
+    .usage = "run FILE|DIR... [options] [-- CMD...]",
+    .summary = "run scenarios, with their job or with yours: break it as they say, judge, report",
     .example = "run scenarios/tour.yaml --seed 7",
     .options = options,
     .main = main_run,

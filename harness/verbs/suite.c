@@ -235,6 +235,8 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p, con
     if (nothing_read(run, p, dir, o, err))
         return EXIT_INCONCLUSIVE;
     keep(cache, run, ret);
+    if (o->brief)
+        report(run, p, run->dir, NULL, NULL); /* a page links it */
     return EXIT_PASS;
 }
 

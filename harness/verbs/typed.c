@@ -113,7 +113,8 @@ int typed_replace(struct arena *arena, const struct arguments *a, const char **s
     size_t k = 0;
     v[k++] = list_of(arena, "job.run", c.run);
     if (c.launcher)
-        v[k++] = list_of(arena, "launcher", c.launcher);
+        v[k++] = c.launcher[1] ? list_of(arena, "launcher", c.launcher)
+                               : text_of(arena, "launcher", c.launcher[0]);
     if (c.args[0])
         v[k++] = list_of(arena, "job.launcher_args", c.args);
     for (size_t i = 0; i < c.env_n; i++)

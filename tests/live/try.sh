@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# try, init and run -- CMD: a command as it is typed, through the five built-in disasters, and as a file
+# that lints and runs. The mistakes of who types one.
+# deadline: 240 s
+set -u
+rq=$(cd "$BIN" && pwd)/rankquake
+dir=$TMPDIR/try
+mkdir "$dir" && cd "$dir" || exit 1
+export XDG_CACHE_HOME=$dir/cache
+bad=0
+fail() {
+    echo "$*"
+    tail -n 40 said
+    bad=1
+}
+said() { tr -s '\n ' '  ' <said; }
+expect() { # expect WHAT CODE TEXT COMMAND...
+    local what=$1 code=$2 text=$3
+    shift 3
+    timeout 120 "$@" >said 2>&1 </dev/null
+    local rc=$?
+    [ $rc = 4 ] && [ "$code" != 4 ] && { tail -n 1 said; exit 77; }
+    [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
+    said | grep -qF -- "$text" || fail "$what: did not say: $text"
+}
+
+# ---- two at once, in the background: the example of the help, which reports its steps, so that faults hit
+# one of them and runs go side by side; and a shell script, which only lives and dies ----
+read -ra example <<<"$("$rq" help try | sed -n 's/^example: rankquake //p')"
+timeout 200 "$rq" try --jobs 5 --out example-runs "${example[@]:1}" >example 2>&1 </dev/null &
+example_pid=$!
+cat >job.sh <<'END'
+for i in 1 2 3 4 5 6 7 8; do echo "epoch $i of rank $RANK"; sleep 0.4; done
+END
+timeout 200 "$rq" try --seed 3 --out shell-runs -- rankrun --nproc-per-node 2 --rdzv-conf profile=fast bash job.sh \
+    >shell 2>&1 </dev/null &
+shell_pid=$!
+
+# ---- the same as a file, and every line of it that is a comment ----
+expect init 0 'checks it' "$rq" init --out job.yaml -- rankrun --nproc-per-node 2 bash job.sh
+expect 'init again' 64 'is there already; --force' "$rq" init --out job.yaml -- bash job.sh
+expect 'what init writes' 0 'valid' "$rq" lint job.yaml
+for id in hang loss dark join; do
+    sed -E "s/^#( +- \{id: $id,)/ \1/; /id: kill/d" job.yaml >"$id.yaml"
+    [ $id = join ] && start=1 || start=2
+    expect "the line $id of init" 0 'valid' "$rq" lint "$id.yaml" --set cluster.start=$start
+done
+sed -E 's/time: 20s/time: 1s/' job.yaml >soon.yaml
+expect 'run of it' 0 'passed' "$rq" run soon.yaml
+expect 'run with another command' 0 'passed' "$rq" run soon.yaml -- WORD=x rankrun --nnodes 7 sh -c 'test "$WORD" = x && sleep 3'
+said | grep -q "are as the scenario says" || fail 'run -- CMD: not said what is not used'
+
+# ---- mistakes ----
+expect 'no command' 64 'type your command behind --' "$rq" try
+expect 'a script that is not there' 64 'there is no file nosuch.py' "$rq" try -- rankrun nosuch.py
+expect 'a program that is not there' 64 'there is no program "nosuch"' "$rq" try -- nosuch
+expect 'an option of nobody' 64 'did you mean --nnodes?' "$rq" try -- rankrun --nnode=1 --nodez 2 job.sh
+expect 'a job that is over at once' 2 'too short to be hit' "$rq" try -- true
+expect 'a job that fails' 3 'the job failed undisturbed' "$rq" try -- sh -c 'echo no such disk >&2; exit 3'
+grep -q 'no such disk' said || fail 'a job that fails: its last words are not there'
+# ---- what came of the two ----
+wait $example_pid
+rc=$?
+cp example said
+[ $rc = 4 ] && { tail -n 1 said; exit 77; }
+[ $rc = 0 ] || fail "the example: exit $rc"
+said | grep -q 'is disturbed at step' || fail 'the example: not hit at a step'
+page=$(echo example-runs/try-*/index.html)
+for name in undisturbed worker-killed worker-hangs node-killed node-powered-off node-joins; do
+    grep -q "^+ $name  *passed" said || fail "the example: no passed $name"
+    link=$(sed -n "s/.*href=\"\([^\"]*\)\">$name<.*/\1/p" "$page")
+    [ -n "$link" ] && [ -f "${page%/*}/$link" ] || fail "the page does not lead to $name: $link"
+done
+wait $shell_pid
+rc=$?
+cp shell said
+[ $rc = 0 ] || fail "a shell script: exit $rc"
+said | grep -q 'is disturbed at [0-9.]* s of' || fail 'a shell script: not hit at a time'
+said | grep -q 'node-joins passed grew to 4 workers' || fail 'a shell script: the node did not join'
+said | grep -q 'not judged' || fail 'a shell script: not said what was not judged'
+said | grep -q 'With step events' || fail 'a shell script: not said what would mend that'
+left=$(ps -eo args | grep -F "$dir" | grep -v -e grep -e "$0")
+[ -z "$left" ] || fail "left running: $left"
+exit $bad
