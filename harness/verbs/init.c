@@ -27,13 +27,13 @@ static const char rest[] =
     "# `rankquake explain NAME` tells of every word; `rankquake list faults` what else can be "
     "done.\n";
 
-static void put_timeline(const struct draft *d, struct buf *out) {
-    static const struct draft_moment when = {.time_ns = 20000000000};
+static void put_timeline(const struct sketch *d, struct buf *out) {
+    static const struct sketch_moment when = {.time_ns = 20000000000};
     buf_puts(out, "timeline:                          # time: since all workers have started\n");
-    draft_put_timeline(0, d, &when, "  ", out);
+    sketch_put_timeline(0, d, &when, "  ", out);
     buf_puts(out, "# Others, instead or besides (`after: ID` puts one behind another):\n");
-    for (int i = 1; i < DRAFT_FAULTS; i++)
-        draft_put_timeline(i, d, &when, "#  ", out);
+    for (int i = 1; i < SKETCH_FAULTS; i++)
+        sketch_put_timeline(i, d, &when, "#  ", out);
     if (!d->spare)
         buf_printf(out,
                    "#    (a node that joins must be off before: cluster: {nodes: %d, start: %d})\n",
@@ -43,20 +43,20 @@ static void put_timeline(const struct draft *d, struct buf *out) {
 static void put_notes(const struct typed *t, struct buf *out) {
     for (size_t i = 0; t->command.notes[i]; i++)
         buf_printf(out, "# %s\n", t->command.notes[i]);
-    for (size_t i = 0; t->draft.notes[i]; i++)
-        buf_printf(out, "# %s\n", t->draft.notes[i]);
+    for (size_t i = 0; t->sketch.notes[i]; i++)
+        buf_printf(out, "# %s\n", t->sketch.notes[i]);
 }
 
 static void put_file(const struct arguments *a, const struct typed *t, struct buf *out) {
-    int world = t->draft.nodes * t->draft.workers;
+    int world = t->sketch.nodes * t->sketch.workers;
     buf_puts(out, "# Made by: rankquake init -- ");
     typed_print(a->rest, out);
     buf_puts(out, "\n# rankquake run FILE does it, rankquake plan FILE tells first what it would "
                   "do.\n");
     put_notes(t, out);
     buf_printf(out, "scenario: %s\n", t->command.name);
-    draft_put(&t->draft, out);
-    put_timeline(&t->draft, out);
+    sketch_put(&t->sketch, out);
+    put_timeline(&t->sketch, out);
     buf_printf(out, rest, world, world);
 }
 

@@ -24,11 +24,11 @@ struct trying {
     struct scenario *base;
     struct plan *plan;
     struct control control;
-    struct draft_run run;
-    struct draft_moment moment;
-    struct job files[DRAFT_FAULTS];
+    struct sketch_run run;
+    struct sketch_moment moment;
+    struct job files[SKETCH_FAULTS];
     struct overview overview;
-    struct overview_row rows[1 + DRAFT_FAULTS];
+    struct overview_row rows[1 + SKETCH_FAULTS];
 };
 
 /* ---- saying ---- */
@@ -73,10 +73,10 @@ static int broken(const struct err *err) {
 
 /* The plan, in three lines, and what differs from the command. */
 static void say_plan(const struct trying *t) {
-    const struct draft *d = &t->typed.draft;
+    const struct sketch *d = &t->typed.sketch;
     struct buf words = {0};
-    for (int i = 0; i < DRAFT_FAULTS; i++)
-        buf_printf(&words, "%s%s", i ? "; " : "", draft_faults[i].words);
+    for (int i = 0; i < SKETCH_FAULTS; i++)
+        buf_printf(&words, "%s%s", i ? "; " : "", sketch_faults[i].words);
     say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
         t->typed.command.name, t->base->job.launcher, d->nodes, d->workers,
         d->workers == 1 ? "" : "s");
@@ -192,7 +192,7 @@ static int load_base(struct trying *t) {
     int code = suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err);
     if (code == 0) {
         buf_printf(&text, "scenario: %s\n", t->typed.command.name);
-        draft_put(&t->typed.draft, &text);
+        sketch_put(&t->typed.sketch, &text);
         path = write_scenario(t, "undisturbed", &text, &err);
         buf_fini(&text);
     }
@@ -226,10 +226,10 @@ static int write_faults(struct trying *t) {
     struct buf text = {0};
     int code = 0;
     forget_limits(t, &base.limits);
-    for (int i = 0; i < DRAFT_FAULTS && code == 0; i++) {
+    for (int i = 0; i < SKETCH_FAULTS && code == 0; i++) {
         buf_clear(&text);
-        draft_put_scenario(i, &t->typed.draft, &base, &t->run, &t->moment, &text);
-        t->files[i] = (struct job){.file = write_scenario(t, draft_faults[i].name, &text, &err),
+        sketch_put_scenario(i, &t->typed.sketch, &base, &t->run, &t->moment, &text);
+        t->files[i] = (struct job){.file = write_scenario(t, sketch_faults[i].name, &text, &err),
                                    .seed = t->seed};
         t->files[i].code = -1;
         if (!t->files[i].file)
@@ -250,7 +250,7 @@ static void describe_control(struct trying *t) {
     *row = (struct overview_row){
         .name = "undisturbed", .detect_ns = -1, .recover_ns = -1, .lost_steps = -1};
     snprintf(row->what, sizeof(row->what), "%d workers, %.1f s%s",
-             t->typed.draft.nodes * t->typed.draft.workers,
+             t->typed.sketch.nodes * t->typed.sketch.workers,
              (double)(c->start_ns + c->train_ns) / 1e9, steps);
     snprintf(link, sizeof(link), "%s/report.html", c->made);
     if (*c->made && file_exists(link))
@@ -269,18 +269,18 @@ static int run_control(struct trying *t) {
         return code;
     }
     const struct control *c = &t->control;
-    t->run = (struct draft_run){.first_step = c->first_step,
-                                .last_step = c->last_step,
-                                .told = c->told,
-                                .start_ns = c->start_ns,
-                                .train_ns = c->train_ns};
+    t->run = (struct sketch_run){.first_step = c->first_step,
+                                 .last_step = c->last_step,
+                                 .told = c->told,
+                                 .start_ns = c->start_ns,
+                                 .train_ns = c->train_ns};
     describe_control(t);
-    if (!draft_moment(&t->run, &t->moment, &err)) {
+    if (!sketch_moment(&t->run, &t->moment, &err)) {
         fprintf(stderr, "rankquake try: %s\n", err.msg);
         return t->suite.strict ? EXIT_FAIL : EXIT_INCONCLUSIVE;
     }
     struct buf when = {0};
-    draft_put_moment(&t->run, &t->moment, &when);
+    sketch_put_moment(&t->run, &t->moment, &when);
     say("each is disturbed at %s; the undisturbed run is not made again", buf_str(&when));
     buf_fini(&when);
     return 0;
@@ -355,15 +355,15 @@ static void on_ended(void *arg, struct job *j) {
 static void run_side_by_side(struct trying *t) {
     struct err err = {0};
     const char *more[] = {"--out", t->dir, t->suite.keep ? "--keep" : NULL, NULL};
-    for (int i = 0; i < DRAFT_FAULTS; i++)
+    for (int i = 0; i < SKETCH_FAULTS; i++)
         t->files[i].alone = !t->moment.by_step;
-    if (jobs_run(t->files, DRAFT_FAULTS, (int)t->jobs, more, on_ended, t, &err) < 0)
+    if (jobs_run(t->files, SKETCH_FAULTS, (int)t->jobs, more, on_ended, t, &err) < 0)
         fprintf(stderr, "rankquake try: %s\n", err.msg);
 }
 
 static void run_all(struct trying *t) {
-    for (int i = 0; i < DRAFT_FAULTS; i++) {
-        t->rows[1 + i] = (struct overview_row){.name = draft_faults[i].name,
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        t->rows[1 + i] = (struct overview_row){.name = sketch_faults[i].name,
                                                .exit_code = EXIT_INTERRUPTED,
                                                .detect_ns = -1,
                                                .recover_ns = -1,
@@ -376,8 +376,8 @@ static void run_all(struct trying *t) {
         run_side_by_side(t);
         return;
     }
-    for (int i = 0; i < DRAFT_FAULTS; i++) {
-        const char *why = draft_why_not(&t->arena, i, &t->typed.draft, t->base, &t->run);
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
         if (why)
             skip(t, i, why);
         else
@@ -423,9 +423,9 @@ static int report(struct trying *t) {
 }
 
 static int exit_code_of(const struct trying *t) {
-    int codes[DRAFT_FAULTS];
+    int codes[SKETCH_FAULTS];
     size_t n = 0;
-    for (int i = 0; i < DRAFT_FAULTS; i++)
+    for (int i = 0; i < SKETCH_FAULTS; i++)
         if (t->files[i].code >= 0)
             codes[n++] = t->files[i].code;
     return suite_exit_code(codes, n);
@@ -446,7 +446,7 @@ static int try_it(struct trying *t, const struct arguments *a) {
         (struct overview){.title = arena_printf(&t->arena, "try %s", t->typed.command.name),
                           .command = arena_strdup(&t->arena, buf_str(&command)),
                           .rows = t->rows,
-                          .rows_n = 1 + DRAFT_FAULTS};
+                          .rows_n = 1 + SKETCH_FAULTS};
     buf_fini(&command);
     code = run_control(t);
     if (code == 0)

@@ -42,7 +42,7 @@ static int read_command(struct arena *arena, const struct arguments *a, struct c
 }
 
 int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret) {
-    struct draft_wishes w = {.launcher = arguments_value(a, "--launcher")};
+    struct sketch_wishes w = {.launcher = arguments_value(a, "--launcher")};
     struct err err = {0};
     if (a->files_n)
         return verb_usage_error(a->verb, "%s stands before --; the command stands behind it",
@@ -52,7 +52,7 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
         r = take_number(a, "--nodes", 2, &w.nodes);
     if (r == 0)
         r = take_number(a, "--workers", 1, &w.workers);
-    if (r == 0 && draft_make(arena, &ret->command, &w, &ret->draft, &err) != 0)
+    if (r == 0 && sketch_make(arena, &ret->command, &w, &ret->sketch, &err) != 0)
         r = verb_usage_error(a->verb, "%s", err.msg);
     if (r)
         return r;

@@ -1,12 +1,12 @@
 /* typed: a command typed behind "--", for the verbs that take one. */
 #pragma once
 
-#include "harness/scenario/draft.h"
+#include "harness/scenario/sketch.h"
 #include "harness/verbs.h"
 
 struct typed {
     struct command command;
-    struct draft draft;
+    struct sketch sketch;
     const char **sets; /* KEY=VALUE of --set and of the options that stand for one; NULL-ended */
 };
 

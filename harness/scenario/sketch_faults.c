@@ -1,4 +1,4 @@
-#include "harness/scenario/draft.h"
+#include "harness/scenario/sketch.h"
 
 #include "agent/base/str.h"
 
@@ -17,7 +17,7 @@ static const int64_t second = 1000000000;
 
 enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
 
-const struct draft_fault draft_faults[DRAFT_FAULTS] = {
+const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
     {"worker-killed", "One worker is killed.", "a worker is killed"},
     {"worker-hangs", "One worker stands still for ten seconds, and goes on.",
      "a worker hangs for 10 s"},
@@ -30,16 +30,16 @@ const struct draft_fault draft_faults[DRAFT_FAULTS] = {
 
 /* ---- when ---- */
 
-bool draft_moment(const struct draft_run *r, struct draft_moment *ret, struct err *err) {
+bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err) {
     int64_t steps = r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
     bool long_enough = r->train_ns >= 2 * second;
     if (steps >= STEPS_MIN && (r->told || long_enough)) {
-        *ret = (struct draft_moment){
+        *ret = (struct sketch_moment){
             .by_step = true, .hold = r->told, .step = r->first_step + steps * SHARE / OF};
         return true;
     }
     if (long_enough) {
-        *ret = (struct draft_moment){.time_ns = r->train_ns / 1000000 * SHARE / OF * 1000000};
+        *ret = (struct sketch_moment){.time_ns = r->train_ns / 1000000 * SHARE / OF * 1000000};
         return true;
     }
     err_say(err, -ERANGE,
@@ -51,7 +51,7 @@ bool draft_moment(const struct draft_run *r, struct draft_moment *ret, struct er
     return false;
 }
 
-void draft_put_moment(const struct draft_run *r, const struct draft_moment *m, struct buf *out) {
+void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out) {
     if (m->by_step)
         buf_printf(out, "step %" PRId64 " of %" PRId64, m->step, r->last_step);
     else
@@ -60,7 +60,7 @@ void draft_put_moment(const struct draft_run *r, const struct draft_moment *m, s
 
 /* ---- the lines of the timeline ---- */
 
-static void put_when(const struct draft_moment *m, struct buf *out) {
+static void put_when(const struct sketch_moment *m, struct buf *out) {
     if (m->by_step)
         buf_printf(out, "{step: %" PRId64 "%s}", m->step, m->hold ? "" : ", hold: false");
     else if (m->time_ns % second == 0)
@@ -69,16 +69,16 @@ static void put_when(const struct draft_moment *m, struct buf *out) {
         buf_printf(out, "{time: %" PRId64 "ms}", m->time_ns / 1000000);
 }
 
-void draft_put_timeline(int fault, const struct draft *d, const struct draft_moment *m,
-                        const char *indent, struct buf *out) {
-    static const char *const lines[DRAFT_FAULTS] = {
+void sketch_put_timeline(int fault, const struct sketch *d, const struct sketch_moment *m,
+                         const char *indent, struct buf *out) {
+    static const char *const lines[SKETCH_FAULTS] = {
         "fault: worker-kill, on: random of workers",
         "fault: worker-hang, on: random of workers, for: 10s",
         "fault: node-kill, on: n%d",
         "fault: node-poweroff, on: n%d",
         "fault: node-start, on: n%d",
     };
-    static const char *const ids[DRAFT_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
+    static const char *const ids[SKETCH_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
     bool node = fault == NODE_KILLED || fault == POWERED_OFF;
     /* The last one: with torchrun the store is on n0. */
     int target = fault == JOINS && d->spare ? d->nodes : d->nodes - 1;
@@ -107,8 +107,8 @@ static void add_world(struct expect *e, int *sizes, int n, bool ends) {
 
 /* What rankrun promises. Of torchrun only what it does promise: that workers which fail are started
  * again, and that a node which joins is taken in. */
-static void expect_of(int fault, const struct draft *d, bool torchrun, int max_restarts, int *sizes,
-                      struct expect *e) {
+static void expect_of(int fault, const struct sketch *d, bool torchrun, int max_restarts,
+                      int *sizes, struct expect *e) {
     int whole = d->nodes * d->workers, less = whole - d->workers;
     sizes[0] = sizes[1] = whole;
     if (fault == KILLED && !max_restarts) {
@@ -132,7 +132,7 @@ static int64_t at_least(int64_t ns, int64_t least_ns) {
 
 /* Generous: a job that recovers at all comes back within them, and one that stands still is ended
  * before anybody loses patience. */
-static void limits_of(const struct draft_run *r, struct limits *l) {
+static void limits_of(const struct sketch_run *r, struct limits *l) {
     int64_t whole = r->start_ns + r->train_ns;
     if (!l->start_ns)
         l->start_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
@@ -144,12 +144,13 @@ static void limits_of(const struct draft_run *r, struct limits *l) {
         l->grace_ns = 30 * second;
 }
 
-void draft_put_scenario(int fault, const struct draft *d, const struct scenario *base,
-                        const struct draft_run *r, const struct draft_moment *m, struct buf *out) {
+void sketch_put_scenario(int fault, const struct sketch *d, const struct scenario *base,
+                         const struct sketch_run *r, const struct sketch_moment *m,
+                         struct buf *out) {
     struct scenario s = *base;
     int sizes[2];
-    s.name = draft_faults[fault].name;
-    s.about = draft_faults[fault].about;
+    s.name = sketch_faults[fault].name;
+    s.about = sketch_faults[fault].about;
     s.timeline_n = 0;
     s.cluster.start = fault == JOINS && !d->spare ? d->nodes - 1 : d->nodes;
     if (!s.expect.has_world_sizes)
@@ -157,13 +158,13 @@ void draft_put_scenario(int fault, const struct draft *d, const struct scenario 
     limits_of(r, &s.limits);
     scenario_print(&s, out);
     buf_puts(out, "timeline:\n");
-    draft_put_timeline(fault, d, m, "  ", out);
+    sketch_put_timeline(fault, d, m, "  ", out);
 }
 
 /* ---- what cannot be learnt ---- */
 
 /* How often torchrun's agents look for nodes that wait: 5 s before version 2.4, 0.1 s since. */
-static double monitor_s(const struct draft *d) {
+static double monitor_s(const struct sketch *d) {
     for (size_t i = 0; d->command->args[i]; i++) {
         const char *s = d->command->args[i];
         if (!str_starts(s, "--monitor-interval") && !str_starts(s, "--monitor_interval"))
@@ -174,8 +175,8 @@ static double monitor_s(const struct draft *d) {
     return 5;
 }
 
-const char *draft_why_not(struct arena *a, int fault, const struct draft *d,
-                          const struct scenario *base, const struct draft_run *r) {
+const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
+                           const struct scenario *base, const struct sketch_run *r) {
     double left_s = (double)r->train_ns / 1e9 * (OF - SHARE) / OF, every_s = monitor_s(d);
     if (fault != JOINS || !base->torchrun_semantics || left_s > 2 * every_s)
         return NULL;

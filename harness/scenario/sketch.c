@@ -1,4 +1,4 @@
-#include "harness/scenario/draft.h"
+#include "harness/scenario/sketch.h"
 
 #include "agent/base/json.h"
 #include "agent/base/str.h"
@@ -28,7 +28,7 @@ static void note(struct notes *l, const char *fmt, ...) {
 }
 
 /* As many as the command names; of a range so many that one can be lost and one can join. */
-static int choose_nodes(const struct command *c, const struct draft_wishes *w, struct draft *d,
+static int choose_nodes(const struct command *c, const struct sketch_wishes *w, struct sketch *d,
                         struct notes *notes, struct err *err) {
     bool one = !c->has_nnodes || c->standalone || c->max_nodes == 1, fixed = !one;
     fixed = fixed && c->min_nodes == c->max_nodes;
@@ -56,10 +56,10 @@ static int choose_nodes(const struct command *c, const struct draft_wishes *w, s
     return 0;
 }
 
-int draft_make(struct arena *a, const struct command *c, const struct draft_wishes *w,
-               struct draft *ret, struct err *err) {
+int sketch_make(struct arena *a, const struct command *c, const struct sketch_wishes *w,
+                struct sketch *ret, struct err *err) {
     struct notes notes = {.arena = a, .v = arena_array(a, const char *, NOTES_MAX)};
-    struct draft d = {.command = c, .launcher = w->launcher, .notes = notes.v};
+    struct sketch d = {.command = c, .launcher = w->launcher, .notes = notes.v};
     int r = choose_nodes(c, w, &d, &notes, err);
     if (r)
         return r;
@@ -124,7 +124,7 @@ static void put_map(struct buf *out, const char *key, const struct pair *v, size
     buf_puts(out, "}\n");
 }
 
-static void put_launcher(const struct draft *d, struct buf *out) {
+static void put_launcher(const struct sketch *d, struct buf *out) {
     const char *const *v = d->command->launcher;
     if (d->launcher) {
         buf_puts(out, "launcher: ");
@@ -139,7 +139,7 @@ static void put_launcher(const struct draft *d, struct buf *out) {
     }
 }
 
-void draft_put(const struct draft *d, struct buf *out) {
+void sketch_put(const struct sketch *d, struct buf *out) {
     const struct command *c = d->command;
     buf_printf(out, "cluster: {nodes: %d%s%s}\n", d->nodes + d->spare,
                c->etcd ? ", store: etcd" : "", "");

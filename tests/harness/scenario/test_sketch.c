@@ -1,6 +1,6 @@
 /* The scenarios that are written from a typed command: they load, can be planned, and say what was
  * typed. */
-#include "harness/scenario/draft.h"
+#include "harness/scenario/sketch.h"
 
 #include "agent/base/str.h"
 #include "harness/plan/plan.h"
@@ -11,32 +11,32 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const struct draft_run steps = {
+static const struct sketch_run steps = {
     .first_step = 1, .last_step = 100, .told = true, .start_ns = 1000, .train_ns = 9000000000};
-static const struct draft_run silent = {
+static const struct sketch_run silent = {
     .first_step = -1, .last_step = -1, .start_ns = 700000000000, .train_ns = 10000000000};
 
 struct tried {
     struct arena arena;
     struct command *command;
-    struct draft draft;
+    struct sketch sketch;
     struct err err;
     int code;
 };
 
-static struct tried make(const char *line, const struct draft_wishes *w) {
-    static const struct draft_wishes none;
+static struct tried make(const char *line, const struct sketch_wishes *w) {
+    static const struct sketch_wishes none;
     struct tried x = {0};
     char **words = str_split(&x.arena, line, ' ', NULL);
     x.command = arena_new(&x.arena, struct command);
     assert_int_equal(command_parse(&x.arena, (const char *const *)words, x.command, &x.err), 0);
-    x.code = draft_make(&x.arena, x.command, w ? w : &none, &x.draft, &x.err);
+    x.code = sketch_make(&x.arena, x.command, w ? w : &none, &x.sketch, &x.err);
     return x;
 }
 
 static void load_base(const struct tried *t, struct scratch *ret) {
     struct buf text = {0};
-    draft_put(&t->draft, &text);
+    sketch_put(&t->sketch, &text);
     scratch_load(ret, buf_str(&text));
     if (!ret->s)
         fail_msg("%s\n%s", buf_str(&ret->d.out), buf_str(&text));
@@ -64,21 +64,21 @@ enum { TYPED = sizeof(typed) / sizeof(*typed) };
 
 static void test_every_scenario_of_every_command_loads_and_can_be_planned(void **state) {
     (void)state;
-    const struct draft_run *runs[] = {&steps, &silent};
+    const struct sketch_run *runs[] = {&steps, &silent};
     for (size_t i = 0; i < TYPED; i++) {
         struct tried t = make(typed[i], NULL);
         struct scratch base;
         assert_int_equal(t.code, 0);
         load_base(&t, &base);
-        for (size_t k = 0; k < 2 * DRAFT_FAULTS; k++) {
-            struct draft_moment m;
+        for (size_t k = 0; k < 2 * SKETCH_FAULTS; k++) {
+            struct sketch_moment m;
             struct buf text = {0};
             struct scratch x;
-            assert_true(draft_moment(runs[k % 2], &m, NULL));
-            draft_put_scenario((int)k / 2, &t.draft, base.s, runs[k % 2], &m, &text);
+            assert_true(sketch_moment(runs[k % 2], &m, NULL));
+            sketch_put_scenario((int)k / 2, &t.sketch, base.s, runs[k % 2], &m, &text);
             scratch_load(&x, buf_str(&text));
             assert_plans(&x, buf_str(&text));
-            assert_string_equal(x.s->name, draft_faults[k / 2].name);
+            assert_string_equal(x.s->name, sketch_faults[k / 2].name);
             buf_fini(&text);
             scratch_drop(&x);
         }
@@ -124,15 +124,15 @@ static void test_so_many_nodes_that_one_can_be_lost(void **state) {
         {"./job", 0, 1, 2, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct draft_wishes w = {.nodes = rows[i].wished};
+        struct sketch_wishes w = {.nodes = rows[i].wished};
         struct tried t = make(rows[i].typed, &w);
         assert_int_equal(t.code, 0);
-        assert_int_equal(t.draft.min_nodes, rows[i].min);
-        assert_int_equal(t.draft.nodes, rows[i].nodes);
-        assert_int_equal(t.draft.spare, rows[i].spare);
+        assert_int_equal(t.sketch.min_nodes, rows[i].min);
+        assert_int_equal(t.sketch.nodes, rows[i].nodes);
+        assert_int_equal(t.sketch.spare, rows[i].spare);
         arena_fini(&t.arena);
     }
-    struct draft_wishes few = {.nodes = 4};
+    struct sketch_wishes few = {.nodes = 4};
     struct tried t = make("torchrun --nnodes 4:8 t.py", &few);
     assert_true(t.code < 0);
     assert_non_null(strstr(t.err.msg, "one more to be lost"));
@@ -142,40 +142,40 @@ static void test_so_many_nodes_that_one_can_be_lost(void **state) {
 static void test_what_the_command_leaves_open_is_said(void **state) {
     (void)state;
     struct tried t = make("torchrun t.py", NULL);
-    assert_int_equal(t.draft.max_restarts, 3);
-    assert_non_null(strstr(t.draft.notes[1], "max_restarts 3"));
+    assert_int_equal(t.sketch.max_restarts, 3);
+    assert_non_null(strstr(t.sketch.notes[1], "max_restarts 3"));
     arena_fini(&t.arena);
     t = make("torchrun --max-restarts 2 --nnodes 1:3 t.py", NULL);
-    assert_int_equal(t.draft.max_restarts, 2);
-    assert_null(t.draft.notes[0]);
+    assert_int_equal(t.sketch.max_restarts, 2);
+    assert_null(t.sketch.notes[0]);
     arena_fini(&t.arena);
 }
 
 static void test_the_moment_follows_from_the_undisturbed_run(void **state) {
     (void)state;
-    struct draft_moment m;
+    struct sketch_moment m;
     struct err err = {0};
-    assert_true(draft_moment(&steps, &m, &err));
+    assert_true(sketch_moment(&steps, &m, &err));
     assert_true(m.by_step && m.hold);
     assert_int_equal(m.step, 41);
-    assert_true(draft_moment(&silent, &m, &err));
+    assert_true(sketch_moment(&silent, &m, &err));
     assert_false(m.by_step);
     assert_true(m.time_ns == 4000000000);
-    struct draft_run r = steps;
+    struct sketch_run r = steps;
     r.told = false; /* out of its output: nobody can be held */
-    assert_true(draft_moment(&r, &m, &err));
+    assert_true(sketch_moment(&r, &m, &err));
     assert_true(m.by_step && !m.hold);
 }
 
 static void test_a_job_that_is_too_short_is_told_so(void **state) {
     (void)state;
-    struct draft_moment m;
+    struct sketch_moment m;
     struct err err = {0};
-    struct draft_run r = {.first_step = -1, .last_step = -1, .train_ns = 1500000000};
-    assert_false(draft_moment(&r, &m, &err));
+    struct sketch_run r = {.first_step = -1, .last_step = -1, .train_ns = 1500000000};
+    assert_false(sketch_moment(&r, &m, &err));
     assert_non_null(strstr(err.msg, "lived for 1.5 s: too short"));
-    r = (struct draft_run){.first_step = 0, .last_step = 3, .told = true, .train_ns = 400000000};
-    assert_false(draft_moment(&r, &m, &err));
+    r = (struct sketch_run){.first_step = 0, .last_step = 3, .told = true, .train_ns = 400000000};
+    assert_false(sketch_moment(&r, &m, &err));
     assert_non_null(strstr(err.msg, "fewer than 5 steps"));
 }
 
@@ -184,11 +184,11 @@ static void test_limits_follow_unless_they_are_given(void **state) {
     struct tried t = make(typed[0], NULL);
     struct scratch base, x;
     struct buf text = {0};
-    struct draft_moment m;
+    struct sketch_moment m;
     load_base(&t, &base);
-    draft_moment(&silent, &m, NULL);
+    sketch_moment(&silent, &m, NULL);
     base.s->limits = (struct limits){.stall_ns = 5000000000};
-    draft_put_scenario(0, &t.draft, base.s, &silent, &m, &text);
+    sketch_put_scenario(0, &t.sketch, base.s, &silent, &m, &text);
     scratch_load(&x, buf_str(&text));
     assert_int_equal(x.s->limits.start_ns / 1000000000, 60 + 4 * 700);
     assert_int_equal(x.s->limits.stall_ns / 1000000000, 5);

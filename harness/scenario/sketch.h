@@ -1,18 +1,18 @@
-/* draft: a scenario written from a typed command, as text that can be edited, and the five built-in
- * disturbances that `rankquake try` puts it through. */
+/* sketch: a scenario written from a typed command, as text that can be edited, and the five
+ * built-in disturbances that `rankquake try` puts it through. */
 #pragma once
 
 #include "agent/base/buf.h"
 #include "harness/scenario/command.h"
 
 /* What is wanted otherwise than the command says; 0 and NULL: nothing. */
-struct draft_wishes {
+struct sketch_wishes {
     int nodes, workers;
     const char *launcher; /* as `launcher:` takes it */
 };
 
 /* The cluster that a command is tried on. */
-struct draft {
+struct sketch {
     const struct command *command;
     const char *launcher; /* the wish; NULL: the command's */
     int nodes;            /* that the job has */
@@ -23,16 +23,16 @@ struct draft {
 };
 
 /* Returns 0, or -EINVAL with the sentence that helps. Everything lives in the arena or in c. */
-int draft_make(struct arena *a, const struct command *c, const struct draft_wishes *w,
-               struct draft *ret, struct err *err);
+int sketch_make(struct arena *a, const struct command *c, const struct sketch_wishes *w,
+                struct sketch *ret, struct err *err);
 
 /* The job and its cluster, undisturbed. */
-void draft_put(const struct draft *d, struct buf *out);
+void sketch_put(const struct sketch *d, struct buf *out);
 
 /* ---- the five ---- */
 
 /* What is known of the job from its undisturbed run. */
-struct draft_run {
+struct sketch_run {
     int64_t first_step, last_step; /* -1: it reports no steps */
     bool told;                     /* steps can be held: the job itself sends them */
     int64_t start_ns;              /* until steady state */
@@ -40,30 +40,31 @@ struct draft_run {
 };
 
 /* When it is disturbed: at a step, else a time since the steady state. */
-struct draft_moment {
+struct sketch_moment {
     bool by_step, hold;
     int64_t step, time_ns;
 };
 
 /* False, with a sentence, when the job is too short to be hit surely. */
-bool draft_moment(const struct draft_run *r, struct draft_moment *ret, struct err *err);
+bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err);
 /* "step 40 of 100", "4.8 s of 12 s" */
-void draft_put_moment(const struct draft_run *r, const struct draft_moment *m, struct buf *out);
+void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out);
 
-enum { DRAFT_FAULTS = 5 };
+enum { SKETCH_FAULTS = 5 };
 
-struct draft_fault {
+struct sketch_fault {
     const char *name, *about, *words; /* words: for a list in a sentence */
 };
-extern const struct draft_fault draft_faults[DRAFT_FAULTS];
+extern const struct sketch_fault sketch_faults[SKETCH_FAULTS];
 
 /* The lines of the timeline, as text; `indent` stands in front of each. */
-void draft_put_timeline(int fault, const struct draft *d, const struct draft_moment *m,
-                        const char *indent, struct buf *out);
+void sketch_put_timeline(int fault, const struct sketch *d, const struct sketch_moment *m,
+                         const char *indent, struct buf *out);
 /* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that
  * must come to; its limits follow from the undisturbed run where base has 0. */
-void draft_put_scenario(int fault, const struct draft *d, const struct scenario *base,
-                        const struct draft_run *r, const struct draft_moment *m, struct buf *out);
+void sketch_put_scenario(int fault, const struct sketch *d, const struct scenario *base,
+                         const struct sketch_run *r, const struct sketch_moment *m,
+                         struct buf *out);
 /* NULL, or in the arena why nothing could be learnt from this fault. */
-const char *draft_why_not(struct arena *a, int fault, const struct draft *d,
-                          const struct scenario *base, const struct draft_run *r);
+const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
+                           const struct scenario *base, const struct sketch_run *r);
