@@ -105,20 +105,20 @@ static void add_world(struct expect *e, int *sizes, int n, bool ends) {
     e->world_sizes_n = (size_t)n;
 }
 
-/* What rankrun promises. Of torchrun only what it does promise: that workers which fail are started
- * again, and that a node which joins is taken in. */
-static void expect_of(int fault, const struct sketch *d, bool torchrun, int max_restarts,
+/* What rankrun promises. Of others only what torchrun does promise: that workers which fail are
+ * started again, and that a node which joins is taken in. */
+static void expect_of(int fault, const struct sketch *d, bool less_promised, int max_restarts,
                       int *sizes, struct expect *e) {
     int whole = d->nodes * d->workers, less = whole - d->workers;
     sizes[0] = sizes[1] = whole;
     if (fault == KILLED && !max_restarts) {
         e->outcome = OUTCOME_FAILED;
     } else if (fault == KILLED) {
-        add_world(e, sizes, torchrun ? 1 : 2, torchrun);
+        add_world(e, sizes, less_promised ? 1 : 2, less_promised);
     } else if (fault == JOINS) {
-        sizes[0] = d->spare || torchrun ? whole : less;
-        add_world(e, sizes, d->spare || torchrun ? 1 : 2, torchrun);
-    } else if (fault != HANGS && !torchrun) {
+        sizes[0] = d->spare || less_promised ? whole : less;
+        add_world(e, sizes, d->spare || less_promised ? 1 : 2, less_promised);
+    } else if (fault != HANGS && !less_promised) {
         sizes[0] = d->spare ? whole : less;
         add_world(e, sizes, 1, true);
     }
@@ -131,15 +131,15 @@ static int64_t at_least(int64_t ns, int64_t least_ns) {
 }
 
 /* Generous: a job that recovers at all comes back within them, and one that stands still is ended
- * before anybody loses patience. */
-static void limits_of(const struct sketch_run *r, struct limits *l) {
-    int64_t whole = r->start_ns + r->train_ns;
+ * before anybody loses patience. torchrun's agents wait for each other for 300 s at the end. */
+static void limits_of(const struct sketch_run *r, bool torchrun, struct limits *l) {
+    int64_t whole = r->start_ns + r->train_ns, end_ns = torchrun ? 300 * second : 0;
     if (!l->start_ns)
         l->start_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
     if (!l->stall_ns)
         l->stall_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
     if (!l->total_ns)
-        l->total_ns = at_least(120 * second + 4 * whole, 180 * second);
+        l->total_ns = at_least(120 * second + end_ns + 4 * whole, 180 * second);
     if (!l->grace_ns)
         l->grace_ns = 30 * second;
 }
@@ -153,9 +153,10 @@ void sketch_put_scenario(int fault, const struct sketch *d, const struct scenari
     s.about = sketch_faults[fault].about;
     s.timeline_n = 0;
     s.cluster.start = fault == JOINS && !d->spare ? d->nodes - 1 : d->nodes;
+    bool strict = str_eq(s.job.launcher, "rankrun") && !s.torchrun_semantics;
     if (!s.expect.has_world_sizes)
-        expect_of(fault, d, s.torchrun_semantics, s.job.max_restarts, sizes, &s.expect);
-    limits_of(r, &s.limits);
+        expect_of(fault, d, !strict, s.job.max_restarts, sizes, &s.expect);
+    limits_of(r, s.torchrun_semantics, &s.limits);
     scenario_print(&s, out);
     buf_puts(out, "timeline:\n");
     sketch_put_timeline(fault, d, m, "  ", out);

@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A scenario is judged by what the job shows; here is what it could show, and what could be done to
@@ -89,7 +88,6 @@ static int init(int argc, char **argv) {
     if (code == 0) {
         put_file(&a, &t, &text);
         code = write_file(&a, &text);
-        free(t.sets);
     }
     buf_fini(&text);
     arena_fini(&arena);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 struct request {
     struct arena arena;
@@ -294,16 +293,6 @@ static int run_all(struct request *q, struct loaded *all) {
     return code;
 }
 
-static const char *own_folder(struct arena *a) {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (n <= 0)
-        return ".";
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    return arena_strdup(a, path);
-}
-
 static int main_run(int argc, char **argv) {
     struct request *q = calloc(1, sizeof(*q));
     struct loaded *all;
@@ -311,7 +300,7 @@ static int main_run(int argc, char **argv) {
         abort();
     q->repeat = q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
-    q->suite.bin = own_folder(&q->arena);
+    q->suite.bin = suite_bin(&q->arena);
     int code = parse(q, argc, argv);
     all = calloc(q->files.n + 1, sizeof(*all));
     if (!all)

@@ -24,6 +24,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
                   struct control *ret, struct err *err);
 
+/* The folder that this program lies in, with the others of ours. */
+const char *suite_bin(struct arena *a);
+
 /* Makes out/NAME-SEED-TIME, and says in err how another place is named. */
 int suite_make_dir(const char *out, const char *name, uint64_t seed, char *ret, size_t size,
                    struct err *err);

@@ -93,6 +93,7 @@ static void say_plan(const struct trying *t) {
 
 static const struct verb_option options[] = {
     {"--launcher", "X", "start it with rankrun, torchrun, a command of yours or a template"},
+    {"--rootfs", "DIR", "the root file system of every node, a debootstrap tree for example"},
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
     {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
     {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take"},
@@ -128,16 +129,6 @@ static int take_sets(struct trying *t, const struct arguments *a) {
     return 0;
 }
 
-static const char *own_folder(struct arena *a) {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (n <= 0)
-        return ".";
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    return arena_strdup(a, path);
-}
-
 static int take_options(struct trying *t, const struct arguments *a) {
     const char *seed = arguments_value(a, "--seed"), *jobs = arguments_value(a, "--jobs");
     const char *out = arguments_value(a, "--out");
@@ -150,7 +141,7 @@ static int take_options(struct trying *t, const struct arguments *a) {
     t->seed = (uint64_t)v;
     t->suite = (struct suite_options){.out = out ? out : "runs",
                                       .format = "terminal",
-                                      .bin = own_folder(&t->arena),
+                                      .bin = suite_bin(&t->arena),
                                       .keep = arguments_value(a, "--keep"),
                                       .strict = arguments_value(a, "--strict"),
                                       .fresh = arguments_value(a, "--fresh"),
@@ -176,11 +167,11 @@ static struct scenario *load(const char *path, const char *const *sets, uint64_t
     return *ret_plan ? s : scenario_free(s);
 }
 
-static int check_host(const struct plan *p) {
+static int check_host(struct plan *p) {
     struct err err = {0};
     int r = plan_check_host(p, &err);
-    if (r)
-        fprintf(stderr, "rankquake try: %s\n", err.msg);
+    if (r || p->launcher_note)
+        fprintf(stderr, "rankquake try: %s\n", r ? err.msg : p->launcher_note);
     return r == 0 ? 0 : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
@@ -469,7 +460,6 @@ static int main_try(int argc, char **argv) {
     code = try_it(t, &a);
     plan_free(t->plan);
     scenario_free(t->base);
-    free(t->typed.sets);
     arena_fini(&t->arena);
     free(t);
     arguments_fini(&a);

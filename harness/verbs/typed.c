@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,14 +55,12 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
         r = verb_usage_error(a->verb, "%s", err.msg);
     if (r)
         return r;
-    ret->sets = arguments_all(a, "--set");
+    ret->sets = arguments_sets(a, arena);
     for (const char **s = ret->sets; *s; s++)
         if (!strchr(*s, '=')) {
             r = verb_usage_error(a->verb, "--set %s: write KEY=VALUE", *s);
             break;
         }
-    if (r)
-        free(ret->sets);
     return r;
 }
 
