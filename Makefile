@@ -190,7 +190,7 @@ install: all
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
-	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs
+	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs/,ranktrain rankquake.h)
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake

@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "harness/plan/plan.h"
+#include "harness/plan/interpreter.h"
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
@@ -136,6 +137,8 @@ int plan_check_host(struct plan *p, struct err *err) {
     int r = rootfs_check(p, err);
     if (r == 0)
         r = check_job(p, &a, err);
+    if (r == 0)
+        r = needs_check(p, err);
     if (r == 0)
         r = check_devices(p, err);
     if (r == 0)

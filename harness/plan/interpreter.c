@@ -94,8 +94,9 @@ static size_t read_answer(int fd, char *ret, size_t size) {
     return n;
 }
 
-static bool ask(const struct plan *p, const char *path, char *ret, size_t size) {
-    const char *const argv[] = {path, "-c", question, NULL};
+bool interpreter_say(const struct plan *p, const char *path, const char *script, char *ret,
+                     size_t size) {
+    const char *const argv[] = {path, "-c", script, NULL};
     int fds[2];
     struct process child = PROCESS_NONE;
     if (process_report_pipe(fds) < 0)
@@ -121,7 +122,7 @@ static bool ask(const struct plan *p, const char *path, char *ret, size_t size) 
 void interpreter_ask(const struct plan *p, const char *path, struct python *ret) {
     char answer[256], version[16], torch[48];
     *ret = (struct python){.path = path};
-    if (!ask(p, path, answer, sizeof(answer)) ||
+    if (!interpreter_say(p, path, question, answer, sizeof(answer)) ||
         sscanf(answer, "python %15s torch %47s", version, torch) != 2)
         return;
     str_copy(ret->version, sizeof(ret->version), version);

@@ -9,5 +9,12 @@ char *interpreter_find(struct plan *p, const char *name, const char *path);
 /* The interpreter that the beginning of a script names; NULL: none that is a Python. */
 const char *interpreter_of_head(struct arena *a, const char *head);
 
+/* What a script of Python's prints there, on a node; false: nothing, or it could not be started. */
+bool interpreter_say(const struct plan *p, const char *path, const char *script, char *ret,
+                     size_t size);
+
+/* Whether its Python has the modules that the job needs: 0, or -ENOTSUP with the sentence. */
+int needs_check(const struct plan *p, struct err *err);
+
 /* Asks it, on a node; version and torch stay "" when it does not answer or has none. */
 void interpreter_ask(const struct plan *p, const char *path, struct python *ret);

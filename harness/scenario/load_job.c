@@ -100,6 +100,11 @@ static void read_run(struct reader *r, const struct key *k, const struct yaml *n
     j->checkpoint_dir = find_checkpoint_dir(j);
 }
 
+static void read_needs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct job_spec *j = out;
+    reader_words(r, k, n, &j->needs, &j->needs_n);
+}
+
 static void read_checkpoint(struct reader *r, const struct key *k, const struct yaml *n,
                             void *out) {
     (void)k;
@@ -142,6 +147,10 @@ const struct section section_job = {
          "directory. {shared} is a directory all nodes share, {disk} the node's own, {tmp} its "
          "/tmp, {out} the run directory, {seed} the seed, {node} the node's name.",
          "run: [python3, train.py, --lr=0.1]", read_run, .required = true},
+        {"needs", "a list of modules", NULL,
+         "Python modules that the job cannot do without. Where its interpreter lacks one the "
+         "scenario is skipped, and says which.",
+         "needs: [torch]", read_needs},
         {"env", "a map of names and values", NULL, "Added to the environment of every node.",
          "env: {OMP_NUM_THREADS: 1}", read_env},
         {"checkpoint", "a map", NULL,

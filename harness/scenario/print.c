@@ -65,6 +65,8 @@ static void put_job(struct buf *b, const struct job_spec *j) {
     if (j->launcher_args_n)
         put_list(b, "  launcher_args", j->launcher_args, j->launcher_args_n);
     put_list(b, "  run", j->run, j->run_n);
+    if (j->needs_n)
+        put_list(b, "  needs", j->needs, j->needs_n);
     if (j->env_n) {
         buf_puts(b, "  env: ");
         put_map(b, j->env, j->env_n);

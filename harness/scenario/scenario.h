@@ -59,6 +59,8 @@ struct job_spec {
     size_t rdzv_conf_n;
     const char *const *run; /* argv as written, placeholders unresolved; NULL-ended */
     size_t run_n;
+    const char *const *needs; /* modules of Python, NULL-ended */
+    size_t needs_n;
     const struct pair *env;
     size_t env_n;
     const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */

@@ -177,6 +177,9 @@ static int check_host(struct request *q, struct plan *p, struct comparison_launc
                 err.msg);
         return EXIT_USAGE_ERROR;
     }
+    if (*p->python.torch)
+        l->version =
+            arena_printf(&q->arena, "torch %s, Python %s", p->python.torch, p->python.version);
     cell->exit_code = r ? EXIT_SKIPPED : -1;
     cell->why = r ? arena_strdup(&q->arena, err.msg) : "";
     return 0;

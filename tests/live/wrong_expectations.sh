@@ -42,14 +42,16 @@ judged() { # judged CHECK SED-EXPRESSION
 }
 
 wrongs=0
-for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' | sort); do
+# PyTorch takes minutes where it is installed, and says nothing about a check that ranktrain does not.
+for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' -not -path 'scenarios/pytorch/*' | sort); do
     grep -q '^job:' "$file" || continue # a suite names other files
     outcome=failed
     grep -qE '^ *outcome: *failed' "$file" && outcome=succeeded
     rm -rf "$TMPDIR/out"
     "$rq" run "$file" --set "expect.outcome=$outcome" --out "$TMPDIR/out" >"$said" 2>&1
     rc=$?
-    [ $rc = 4 ] && { tail -n 1 "$said"; exit 77; }
+    # One that this host cannot run; where it can run none, there are too few wrongs.
+    [ $rc = 4 ] && { tail -n 1 "$said"; continue; }
     blames "$file, outcome: $outcome" 1 outcome
     grep -qF -- "--set expect.outcome=$outcome" "$said" || fail "$file: the line to type again lacks --set"
     run=$(ls -d "$TMPDIR"/out/*/) right=$TMPDIR/right.yaml
@@ -60,5 +62,6 @@ for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' | sort
     judged restarts 's/^( +restarts:) 0$/\1 1/; t; s/^( +restarts:) [0-9]+$/\1 0/' && wrongs=$((wrongs + 1))
     judged recover 's/^( +recover_within:).*/\1 10ms/' && wrongs=$((wrongs + 1))
 done
+[ "$wrongs" = 0 ] && [ "$failed" = 0 ] && { echo 'no scenario runs on this host'; exit 77; }
 [ "$wrongs" -gt 6 ] || { echo "only $wrongs wrong expectations were tried"; failed=1; }
 exit $failed

@@ -1,0 +1,57 @@
+/* What a job of Python's cannot do without, asked of the interpreter that will run it. */
+#include "agent/base/str.h"
+#include "harness/plan/interpreter.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The words that start a launcher may name it; else what scripts are given to, or the job's own. */
+static const char *python_of_job(const struct plan *p) {
+    const struct job_spec *j = &p->scenario->job;
+    for (const char *const *w = j->launcher_argv; w && *w; w++) {
+        const char *slash = strrchr(*w, '/');
+        if (str_starts(slash ? slash + 1 : *w, "python"))
+            return *w;
+    }
+    if (str_ends(j->run[0], ".py") || str_eq(j->run[0], "-m"))
+        return "python3";
+    const char *slash = strrchr(j->run[0], '/');
+    return str_starts(slash ? slash + 1 : j->run[0], "python") ? j->run[0] : NULL;
+}
+
+static bool is_module_name(const char *name) {
+    for (const char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && !strchr("_.", *c))
+            return false;
+    return *name;
+}
+
+/* Does not import it, which may take seconds. */
+static int check(const struct plan *p, const char *python, const char *module, struct err *err) {
+    char script[300], answer[16];
+    if (!is_module_name(module) || strlen(module) > 100)
+        return err_say(err, -ENOENT, "job.needs: \"%s\" is no name of a module", module);
+    snprintf(script, sizeof(script),
+             "from importlib.util import find_spec\n"
+             "try: print('yes' if find_spec('%s') else 'no')\n"
+             "except Exception: print('no')\n",
+             module);
+    if (interpreter_say(p, python, script, answer, sizeof(answer)) && str_starts(answer, "yes"))
+        return 0;
+    return err_say(err, -ENOTSUP,
+                   "job.needs: %s%s%s has no module %s; install it there, as in apt install "
+                   "python3-%s",
+                   python, p->rootfs ? " in the root file system of the nodes, " : "",
+                   p->rootfs ? p->rootfs : "", module, module);
+}
+
+int needs_check(const struct plan *p, struct err *err) {
+    const struct job_spec *j = &p->scenario->job;
+    const char *python = python_of_job(p);
+    int r = 0;
+    for (size_t i = 0; python && i < j->needs_n && r == 0; i++)
+        r = check(p, python, j->needs[i], err);
+    return r;
+}
