@@ -60,6 +60,22 @@ static void test_every_layer_is_that_of_the_cpu(void **state) {
     }
 }
 
+/* An image without a picture has the same pixels everywhere but at the rim. */
+static void test_the_first_of_equals_is_chosen(void **state) {
+    struct setup *s = *state;
+    struct layers *l = s->layers;
+    struct err err = {0};
+    uint8_t was[LENET_BATCH][LENET_PIXELS];
+    int inner = 7 * 14 + 7; /* a square in the middle */
+    memcpy(was, l->pixels[0], sizeof(was));
+    memset(l->pixels[0], 200, sizeof(was));
+    assert_int_equal(layers_compute(l, s->gpu, s->c, 0, &err), 0);
+    memcpy(l->pixels[0], was, sizeof(was));
+    assert_memory_equal(l->gpu.choice1, l->cpu->choice1, sizeof(l->gpu.choice1));
+    for (int i = 0; i < 6 * LENET_BATCH; i++)
+        assert_int_equal(l->gpu.choice1[i * 196 + inner], 0);
+}
+
 /* The comparison itself: one weight in the last place but ten, and it shows where it must. */
 static void test_a_wrong_weight_shows_from_its_layer_on(void **state) {
     struct setup *s = *state;
@@ -174,6 +190,7 @@ static void test_a_rank_without_batches_sums_to_nothing(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_layer_is_that_of_the_cpu),
+        cmocka_unit_test(test_the_first_of_equals_is_chosen),
         cmocka_unit_test(test_a_wrong_weight_shows_from_its_layer_on),
         cmocka_unit_test(test_sums_are_those_of_the_gradients_in_fixed_point),
         cmocka_unit_test(test_the_same_batches_give_the_same_bits_however_they_are_dealt_out),
