@@ -74,13 +74,14 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     while (more && more[more_n])
         more_n++;
     const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 6);
+    bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
-        if (is_passed_on(*e))
+        if (is_passed_on(*e) && !(own_tmp && str_starts(*e, "TMPDIR=")))
             env[n++] = *e;
     const char *path = getenv("PATH");
     env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
     env[n++] = arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH);
-    if (p->tmp && !str_eq(p->tmp, "/tmp"))
+    if (own_tmp)
         env[n++] = arena_printf(a, "TMPDIR=%s", p->tmp);
     env[n++] = "PYTHONUNBUFFERED=1";
     if (p->output)

@@ -149,6 +149,48 @@ static void descendants(void) {
     MUST(process_signal_descendants(getpid(), 0) == 0);
 }
 
+/* Forks a child that does the same, and ends; every pid lives for some microseconds only. */
+static void run_away(int ready) __attribute__((noreturn));
+static void run_away(int ready) {
+    for (int tell = 1;; tell = 0) {
+        if (fork() != 0)
+            _exit(0);
+        if (tell && write(ready, "x", 1) != 1)
+            _exit(1);
+    }
+}
+
+/* A tree over sessions, one that is stopped, and one that keeps running away. */
+static void end_descendants(void) {
+    int ends[2];
+    char byte[3];
+    MUST(pipe(ends) == 0 && process_adopt_orphans() == 0);
+    if (fork() == 0)
+        run_away(ends[1]);
+    if (fork() == 0) {
+        setsid();
+        MUST(write(ends[1], "x", 1) == 1);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    if (fork() == 0) {
+        if (fork() == 0) {
+            setsid();
+            signal(SIGTERM, SIG_IGN);
+            MUST(write(ends[1], "x", 1) == 1);
+            for (;;)
+                pause();
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < 3; i++)
+        MUST(read(ends[0], byte, 1) == 1);
+    MUST(process_end_descendants(20 * second_ns) == 0);
+    MUST(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
+    MUST(process_signal_descendants(getpid(), 0) == 0);
+    MUST(process_end_descendants(0) == 0); /* there is nothing left to end */
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -160,6 +202,7 @@ static const struct {
     {"death-signal", death_signal},
     {"outcome-seen-by-others", outcome_seen_by_others},
     {"descendants", descendants},
+    {"end-descendants", end_descendants},
 };
 
 int main(int argc, char **argv) {

@@ -39,6 +39,8 @@ EXPERIMENT(test_a_child_with_a_death_signal_dies_with_its_parent, "death-signal"
 EXPERIMENT(test_an_outcome_is_seen_as_a_zombie_and_after_the_reaping, "outcome-seen-by-others")
 EXPERIMENT(test_descendants_are_found_over_sessions_and_dead_parents, "descendants")
 
+EXPERIMENT(test_all_descendants_are_ended_also_those_that_keep_forking, "end-descendants")
+
 static void test_signals_have_names_both_ways(void **state) {
     (void)state;
     assert_string_equal(signal_name(SIGTERM), "SIGTERM");
@@ -62,6 +64,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_child_with_a_death_signal_dies_with_its_parent),
         cmocka_unit_test(test_an_outcome_is_seen_as_a_zombie_and_after_the_reaping),
         cmocka_unit_test(test_descendants_are_found_over_sessions_and_dead_parents),
+        cmocka_unit_test(test_all_descendants_are_ended_also_those_that_keep_forking),
         cmocka_unit_test(test_signals_have_names_both_ways),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

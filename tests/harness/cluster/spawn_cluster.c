@@ -1,9 +1,10 @@
-/* Builds a cluster of three nodes in DIR and plays one scene in it: spawn_cluster SCENE DIR. Ends 0
- * when all went as it should, else 1 with a line on stderr. It is also its own node helper and
- * wire, as rankquake is. */
+/* Builds a cluster of three nodes in DIR and plays one scene in it: spawn_cluster SCENE DIR
+ * [processes], the nodes as processes of this host. Ends 0 when all went as it should, else 1 with
+ * a line on stderr. It is also its own node helper and wire, as rankquake is. */
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/loopback.h"
 #include "faults/fault.h"
 #include "harness/cluster/parts.h"
 #include "harness/verb.h"
@@ -33,6 +34,8 @@ struct seen {
     struct wire_counters counters;
 };
 
+static bool as_processes;
+static char port_text[8] = "7000"; /* nodes that are processes share the ports of this host */
 static struct loop *loop;
 static struct cluster *cluster;
 static struct node **nodes;
@@ -158,7 +161,8 @@ static void on_deadline(void *arg, int64_t now_ns) {
 
 static void run(int node, const char *const *argv) {
     struct err err;
-    char events[] = "RANKQUAKE_EVENTS=" CLUSTER_EVENTS_PATH, log[PATH_MAX + 32], path[4096];
+    char events[PATH_MAX], log[PATH_MAX + 32], path[4096];
+    snprintf(events, sizeof(events), "RANKQUAKE_EVENTS=%s", node_events_path(nodes[node]));
     snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
     snprintf(log, sizeof(log), "%s/n%d.log", run_dir, node);
     struct program p = {argv, (const char *[]){events, path, NULL}, cwd, log};
@@ -207,14 +211,18 @@ static void part(int node, const char *groups, bool on) {
         die("%s", err.msg);
 }
 
+static const char *host(int node) {
+    return plan_node_host(node_plan(nodes[node]));
+}
+
 /* ---- scenes ---- */
 
 static void scene_echo(void) {
-    RUN(0, "serve", "7000");
+    RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);
     CHECK(seen[0].client_pid == seen[0].pid); /* translated to ours */
-    RUN(1, "ask", "n0", "7000", "1000000");
-    RUN(2, "ask", "n0", "7000", "1000000");
+    RUN(1, "ask", host(0), port_text, "1000000");
+    RUN(2, "ask", host(0), port_text, "1000000");
     await_success(1);
     await_success(2);
     cluster_count(cluster);
@@ -252,28 +260,66 @@ static void scene_partition(void) {
     CHECK(cluster_groups(cluster, "n0|*", group, &err) == 0 && group[0] == 0 && group[1] == 1 &&
           group[2] == 1);
     CHECK(cluster_groups(cluster, "n0|n7", group, &err) == -EINVAL && strstr(err.msg, "n7"));
-    RUN(0, "serve", "7000");
+    RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);
-    RUN(1, "lose", "n0", "7000", "silent");
+    RUN(1, "lose", host(0), port_text, "silent");
     AWAIT(seen[1].clients);
     part(0, NULL, true);
     part(0, "n0|n1", true);
     await_success(1);
     part(0, NULL, false);
-    RUN(2, "ask", "n0", "7000", "1000");
+    RUN(2, "ask", host(0), port_text, "1000");
     await_success(2);
     cluster_count(cluster);
     AWAIT(counted);
     CHECK(seen[1].counters.cut_to[0] > 0 && seen[1].counters.cut_to[2] == 0);
     part(0, "n0|n1", false);
-    RUN(1, "ask", "n0", "7000", "1000");
+    RUN(1, "ask", host(0), port_text, "1000");
     await_success(1);
 }
 
-static void scene_kill(void) {
-    RUN(0, "serve", "7000");
+/* Who calls while the network is cut gets no answer, in either direction; an older connection
+ * neither. What is mended goes on. */
+static void scene_newcomers(void) {
+    RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);
-    RUN(1, "lose", "n0", "7000", "loud");
+    part(1, NULL, true);
+    RUN(1, "unheard", host(0), port_text);
+    await_success(1);
+    RUN(2, "ask", host(0), port_text, "1000");
+    await_success(2);
+    part(1, NULL, false);
+    RUN(1, "ask", host(0), port_text, "1000");
+    await_success(1);
+    cluster_count(cluster);
+    AWAIT(counted);
+    CHECK(seen[0].counters.cut_to[1] > 0); /* the answers to who called */
+}
+
+/* All of it at once: a node's processes, its shared memory, and nobody else's. */
+static void scene_gone(void) {
+    struct target t;
+    struct err err;
+    char mine[64];
+    snprintf(mine, sizeof(mine), "/dev/shm/not-of-the-node-%d", (int)getpid());
+    RUN(0, "litter", "wait", port_text);
+    AWAIT(seen[0].clients);
+    CHECK(file_write(mine, "x", 1, &err) == 0);
+    inject("node-kill", 0, false);
+    AWAIT(seen[0].downs);
+    node_target(nodes[0], &t);
+    CHECK(t.pid == 0 && file_exists(mine));
+    CHECK(!file_exists("/dev/shm/litter"));
+    unlink(mine);
+    RUN(1, "ask", "127.0.0.1", "1", "1"); /* fails; the file of another is not counted */
+    AWAIT(seen[1].leftovers);
+    CHECK(seen[1].left == 0);
+}
+
+static void scene_kill(void) {
+    RUN(0, "serve", port_text);
+    AWAIT(seen[0].clients);
+    RUN(1, "lose", host(0), port_text, "loud");
     AWAIT(seen[1].clients);
     inject("node-kill", 0, false);
     AWAIT(seen[0].downs);
@@ -283,9 +329,9 @@ static void scene_kill(void) {
 }
 
 static void scene_poweroff(void) {
-    RUN(0, "serve", "7000");
+    RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);
-    RUN(1, "lose", "n0", "7000", "silent");
+    RUN(1, "lose", host(0), port_text, "silent");
     AWAIT(seen[1].clients);
     inject("node-poweroff", 0, false);
     AWAIT(seen[0].downs);
@@ -314,9 +360,9 @@ static void scene_again(void) {
         AWAIT(seen[0].ups == ups + 1);
         CHECK(file_exists(file) == (i == 0));
         seen[0].clients = 0;
-        RUN(0, "serve", "7000");
+        RUN(0, "serve", port_text);
         AWAIT(seen[0].clients);
-        RUN(1, "ask", "n0", "7000", "1000");
+        RUN(1, "ask", host(0), port_text, "1000");
         await_success(1);
     }
 }
@@ -341,10 +387,12 @@ static void scene_faults(void) {
 }
 
 static void scene_leftovers(void) {
-    RUN(0, "litter");
+    char port[32];
+    snprintf(port, sizeof(port), "\"ports\":[%s]", port_text);
+    RUN(0, "litter", "end", port_text);
     AWAIT(seen[0].leftovers);
     CHECK(seen[0].exited && seen[0].left == 3);
-    CHECK(strstr(seen[0].left_text, "\"ports\":[4711]"));
+    CHECK(strstr(seen[0].left_text, port));
     CHECK(strstr(seen[0].left_text, "/dev/shm/litter"));
     CHECK(strstr(seen[0].left_text, "spawn_node_prog"));
     RUN(1, "ask", "localhost", "1", "1"); /* fails, and leaves nothing */
@@ -398,10 +446,10 @@ static void scene_wait(void) {
     printf("%d\n", (int)nodes[0]->cluster->wire.process.pid);
     for (int i = 0; i < NODES; i++)
         printf("%d\n", (int)nodes[i]->init.pid);
-    RUN(0, "serve", "7000");
+    RUN(0, "serve", port_text);
     AWAIT(seen[0].clients);
-    RUN(1, "lose", "n0", "7000", "loud");
-    RUN(2, "lose", "n0", "7000", "loud");
+    RUN(1, "lose", host(0), port_text, "loud");
+    RUN(2, "lose", host(0), port_text, "loud");
     AWAIT(seen[1].clients || seen[2].clients); /* the server has one guest at a time */
     say("up");
     AWAIT(false);
@@ -410,11 +458,32 @@ static void scene_wait(void) {
 static const struct {
     const char *name;
     void (*play)(void);
-} scenes[] = {
-    {"echo", scene_echo},           {"planes", scene_planes},       {"kill", scene_kill},
-    {"partition", scene_partition}, {"poweroff", scene_poweroff},   {"again", scene_again},
-    {"faults", scene_faults},       {"leftovers", scene_leftovers}, {"view", scene_view},
-    {"missing", scene_missing},     {"ring", scene_echo},           {"wait", scene_wait}};
+} scenes[] = {{"echo", scene_echo},           {"planes", scene_planes},
+              {"kill", scene_kill},           {"partition", scene_partition},
+              {"poweroff", scene_poweroff},   {"again", scene_again},
+              {"faults", scene_faults},       {"leftovers", scene_leftovers},
+              {"view", scene_view},           {"missing", scene_missing},
+              {"ring", scene_echo},           {"wait", scene_wait},
+              {"newcomers", scene_newcomers}, {"gone", scene_gone}};
+
+/* As plan_settle does it, for a timeline that has a cut in it. */
+static void make_processes(struct plan *plan) {
+    static struct plan_action cut;
+    char prefix[LOOPBACK_PREFIX_MAX];
+    struct err err;
+    cut.fault = fault_find("net-partition");
+    snprintf(port_text, sizeof(port_text), "%d", 20000 + (int)getpid() % 10000);
+    if ((plan->addresses = loopback_claim((uint16_t)atoi(port_text), prefix, &err)) < 0)
+        die("%s", err.msg);
+    plan->isolation = ISOLATION_PROCESSES;
+    plan->actions = &cut;
+    plan->actions_n = 1;
+    for (size_t i = 0; i < plan->nodes_n; i++) {
+        snprintf(plan->nodes[i].addr, sizeof(plan->nodes[i].addr), "%.12s.%u", prefix,
+                 (10U + (unsigned)i) % 100);
+        plan->nodes[i].by_address = true;
+    }
+}
 
 static struct plan *make_plan(void) {
     static struct scenario scenario;
@@ -429,7 +498,10 @@ static struct plan *make_plan(void) {
         snprintf(plan_nodes[i].addr, sizeof(plan_nodes[i].addr), "198.18.0.%u",
                  10u + (unsigned)i % NODES);
     }
-    plan = (struct plan){.scenario = &scenario, .seed = 1, .nodes = plan_nodes, .nodes_n = NODES};
+    plan = (struct plan){
+        .scenario = &scenario, .seed = 1, .nodes = plan_nodes, .nodes_n = NODES, .addresses = -1};
+    if (as_processes)
+        make_processes(&plan);
     return &plan;
 }
 
@@ -486,15 +558,16 @@ int main(int argc, char **argv) {
         return verb_node.main(argc - 1, argv + 1);
     if (argc > 1 && str_eq(argv[1], "wire"))
         return verb_wire.main(argc - 1, argv + 1);
-    if (argc == 3)
+    as_processes = argc == 4 && str_eq(argv[3], "processes");
+    if (argc >= 3)
         set_paths(argv[2]);
     if (argc == 3 && str_eq(argv[1], "ring"))
         setenv("RANKQUAKE_WIRE", "ring", 1);
-    for (size_t i = 0; argc == 3 && i < sizeof(scenes) / sizeof(*scenes); i++) {
+    for (size_t i = 0; argc >= 3 && i < sizeof(scenes) / sizeof(*scenes); i++) {
         if (!str_eq(argv[1], scenes[i].name))
             continue;
         play(scenes[i].play, argv[2]);
         return 0;
     }
-    die("spawn_cluster SCENE DIR");
+    die("spawn_cluster SCENE DIR [processes]");
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,22 +125,39 @@ static int lose(const char *node, const char *port, const char *how) {
     return fail(n == 0 ? "end of file" : "read");
 }
 
-/* litter: leaves a process, a port and a file in shared memory behind. */
-static int litter(void) {
+/* unheard NODE PORT: calls, and for a second nothing comes back, not even a refusal. */
+static int unheard(const char *node, const char *port) {
+    struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM}, *found;
+    if (getaddrinfo(node, port, &hints, &found) != 0)
+        return fail(node);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    connect(fd, found->ai_addr, found->ai_addrlen);
+    freeaddrinfo(found);
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    return poll(&p, 1, 1000) == 0 ? 0 : fail("an answer came");
+}
+
+/* litter end|wait PORT: leaves a process, a port and a file in shared memory behind, or tells the
+ * harness that they are there and waits with them. */
+static int litter(const char *how, const char *port) {
     int ready[2];
     char byte;
     if (pipe(ready) != 0)
         return fail("pipe");
     if (fork() == 0) {
         setsid();
-        int fd = listen_at(4711);
-        close(open("/dev/shm/litter", O_CREAT | O_WRONLY, 0600));
-        if (fd < 0 || write(ready[1], "x", 1) != 1)
+        int fd = listen_at(atoi(port)), shm = open("/dev/shm/litter", O_CREAT | O_WRONLY, 0600);
+        if (fd < 0 || shm < 0 || write(ready[1], "x", 1) != 1)
             _exit(1);
         for (;;)
             pause();
     }
-    return read(ready[0], &byte, 1) == 1 ? 0 : fail("litter");
+    if (read(ready[0], &byte, 1) != 1)
+        return fail("litter");
+    if (strcmp(how, "wait") == 0 && tell() == 0)
+        for (;;)
+            pause();
+    return 0;
 }
 
 /* view NAME CWD FILE: the node is what it should be. */
@@ -182,8 +200,10 @@ int main(int argc, char **argv) {
         return lose(argv[2], argv[3], argv[4]);
     if (strcmp(what, "view") == 0 && argc == 5)
         return view(argv[2], argv[3], argv[4]);
-    if (strcmp(what, "litter") == 0)
-        return litter();
+    if (strcmp(what, "unheard") == 0 && argc == 4)
+        return unheard(argv[2], argv[3]);
+    if (strcmp(what, "litter") == 0 && argc == 4)
+        return litter(argv[2], argv[3]);
     if (strcmp(what, "big") == 0 && argc == 3)
         return big(argv[2]);
     if (strcmp(what, "wait") == 0 && tell() == 0)

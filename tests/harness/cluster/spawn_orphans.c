@@ -1,7 +1,7 @@
 /* Kills a harness with SIGKILL and waits until the kernel has taken its cluster away:
- * spawn_orphans early|late DIR. early: while the nodes are being made; late: with a program in each
- * and TCP connections between them. Ends 0 when no process is left and every network namespace has
- * ended, by SIGALRM when something stays. */
+ * spawn_orphans early|late DIR [processes]. early: while the nodes are being made; late: with a
+ * program in each and TCP connections between them. Ends 0 when no process is left and every
+ * network namespace has ended, by SIGALRM when something stays. */
 #include "agent/sys/namespace.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ static void await_ends(int nl, int namespaces) {
     }
 }
 
-static pid_t start_harness(const char *dir, FILE **ret_out) {
+static pid_t start_harness(const char *dir, const char *how, FILE **ret_out) {
     char self[PATH_MAX];
     int out[2];
     ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 32);
@@ -85,7 +85,7 @@ static pid_t start_harness(const char *dir, FILE **ret_out) {
     if (pid == 0) {
         namespace_die_with_parent();
         dup2(out[1], STDOUT_FILENO);
-        execl(self, self, "wait", dir, (char *)NULL);
+        execl(self, self, "wait", dir, how, (char *)NULL);
         _exit(127);
     }
     close(out[1]);
@@ -98,23 +98,25 @@ int main(int argc, char **argv) {
     FILE *out;
     char line[64];
     int namespaces = 0;
-    if (argc != 3)
+    const char *how = argc == 4 ? argv[3] : NULL;
+    if (argc != 3 && argc != 4)
         return 2;
     bool late = strcmp(argv[1], "late") == 0;
     alarm(PATIENCE_S);
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* orphans come to us: none left, none there */
-    if (namespace_enter(&err) != 0 || unshare(CLONE_NEWNET) != 0)
+    if (!how && (namespace_enter(&err) != 0 || unshare(CLONE_NEWNET) != 0))
         die("namespaces");
-    int nl = watch_namespaces();
-    pid_t harness = start_harness(argv[2], &out);
+    int nl = how ? -1 : watch_namespaces();
+    pid_t harness = start_harness(argv[2], how, &out);
     while (fgets(line, sizeof(line), out) && strcmp(line, late ? "up\n" : "begun\n") != 0)
-        if (atoi(line) && namespaces < NAMESPACES_MAX)
+        if (!how && atoi(line) && namespaces < NAMESPACES_MAX)
             give_number(nl, line, ++namespaces);
-    if (late && namespaces != 4)
+    if (late && !how && namespaces != 4)
         die("the cluster did not come up");
     kill(harness, SIGKILL);
     while (wait(NULL) > 0 || errno == EINTR)
         ;
-    await_ends(nl, namespaces);
+    if (!how)
+        await_ends(nl, namespaces);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/process.h"
+#include "faults/need.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -30,7 +31,7 @@ static int become_ordinary(void *arg) {
     return 0;
 }
 
-static void play(const char *spawnee, const char *scene, bool ordinary) {
+static void play(const char *spawnee, const char *scene, bool ordinary, const char *how) {
     char program[PATH_MAX], dir[PATH_MAX];
     struct process p;
     struct err err = {0};
@@ -47,7 +48,7 @@ static void play(const char *spawnee, const char *scene, bool ordinary) {
     /* A folder that the ordinary user may not enter is no place to run from. */
     if (ordinary && temporary && chmod(temporary, 0755) != 0)
         fail();
-    struct process_spawn s = {.argv = (const char *[]){program, scene, dir, NULL},
+    struct process_spawn s = {.argv = (const char *[]){program, scene, dir, how, NULL},
                               .in_child = ordinary ? become_ordinary : NULL};
     if (process_spawn(&s, &p, &err) != 0)
         fail_msg("%s", err.msg);
@@ -89,9 +90,60 @@ static int look(void **state) {
 static void play_as_both(const char *spawnee, const char *scene) {
     if (!possible)
         skip();
-    play(spawnee, scene, false);
+    play(spawnee, scene, false, NULL);
     if (as_other)
-        play(spawnee, scene, true);
+        play(spawnee, scene, true, NULL);
+}
+
+/* Nodes as processes need no namespaces, and no root; what cuts them needs to be let. */
+static void play_as_processes(const char *spawnee, const char *scene) {
+    struct err err;
+    if (fault_needs_check(FAULT_NEEDS_SILENCE, &err) != 0) {
+        print_message("%s\n", err.msg);
+        skip();
+    }
+    play(spawnee, scene, as_other, "processes");
+}
+
+static void test_without_namespaces_the_peer_of_a_killed_node_is_told(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "kill");
+}
+
+static void test_without_namespaces_the_peer_of_a_node_without_power_hears_nothing(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "poweroff");
+}
+
+static void test_without_namespaces_a_partition_parts_whom_it_names(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "partition");
+}
+
+static void test_without_namespaces_a_new_connection_is_cut_as_well(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "newcomers");
+}
+
+static void test_without_namespaces_a_dead_node_starts_again(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "again");
+}
+
+static void test_without_namespaces_faults_on_processes_run_in_the_node(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "faults");
+}
+
+static void test_without_namespaces_leftovers_are_the_nodes_own(void **state) {
+    (void)state;
+    play_as_processes("spawn_cluster", "leftovers");
+    play_as_processes("spawn_cluster", "gone");
+}
+
+static void test_without_namespaces_a_killed_harness_leaves_nothing(void **state) {
+    (void)state;
+    play_as_processes("spawn_orphans", "late");
 }
 
 static void test_nodes_talk_over_the_wire_and_bytes_are_counted(void **state) {
@@ -174,6 +226,14 @@ int main(void) {
         cmocka_unit_test(test_a_program_that_is_missing_is_named),
         cmocka_unit_test(test_a_harness_killed_while_it_builds_leaves_nothing),
         cmocka_unit_test(test_a_harness_killed_while_nodes_talk_leaves_nothing),
+        cmocka_unit_test(test_without_namespaces_the_peer_of_a_killed_node_is_told),
+        cmocka_unit_test(test_without_namespaces_the_peer_of_a_node_without_power_hears_nothing),
+        cmocka_unit_test(test_without_namespaces_a_partition_parts_whom_it_names),
+        cmocka_unit_test(test_without_namespaces_a_new_connection_is_cut_as_well),
+        cmocka_unit_test(test_without_namespaces_a_dead_node_starts_again),
+        cmocka_unit_test(test_without_namespaces_faults_on_processes_run_in_the_node),
+        cmocka_unit_test(test_without_namespaces_leftovers_are_the_nodes_own),
+        cmocka_unit_test(test_without_namespaces_a_killed_harness_leaves_nothing),
     };
     return cmocka_run_group_tests(tests, look, NULL);
 }

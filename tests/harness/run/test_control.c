@@ -87,6 +87,17 @@ static void test_the_seed_matters_where_the_job_uses_it(void **state) {
     assert_string_not_equal(first, second);
 }
 
+static void test_nodes_of_another_kind_have_a_control_run_of_their_own(void **state) {
+    (void)state;
+    struct scenario s = scenario();
+    char first[65], second[65];
+    struct plan p = {.scenario = &s, .seed = 1, .isolation = ISOLATION_NAMESPACES};
+    assert_int_equal(control_key(&p, bin, first, NULL), 0);
+    p.isolation = ISOLATION_PROCESSES;
+    assert_int_equal(control_key(&p, bin, second, NULL), 0);
+    assert_string_not_equal(first, second);
+}
+
 static void test_job_cluster_and_every_program_matter(void **state) {
     (void)state;
     struct scenario s = scenario();
@@ -185,6 +196,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         T(test_names_timeline_and_seed_do_not_matter),
         T(test_the_seed_matters_where_the_job_uses_it),
+        T(test_nodes_of_another_kind_have_a_control_run_of_their_own),
         T(test_job_cluster_and_every_program_matter),
         T(test_a_missing_program_of_ours_is_an_error_that_names_it),
         T(test_what_is_kept_is_found_again),

@@ -1,0 +1,127 @@
+/* How the nodes of a plan are kept apart: what is asked for, and what is found by trying. */
+#include "agent/base/json.h"
+#include "agent/sys/namespace.h"
+#include "harness/plan/plan.h"
+#include "tests/harness/scenario/scratch.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <string.h>
+
+static struct plan *make(struct scratch *x, const char *cluster) {
+    struct buf text = {0};
+    buf_printf(&text, "job: {run: [a]}\ncluster: {%s}\n", cluster);
+    scratch_load(x, buf_str(&text));
+    buf_fini(&text);
+    if (!x->s)
+        fail_msg("%s", buf_str(&x->d.out));
+    return plan_make(x->s, 1, &x->d);
+}
+
+static void drop(struct scratch *x, struct plan *p) {
+    plan_free(p);
+    scratch_drop(x);
+}
+
+static bool is_said(const struct plan *p, const char *words) {
+    struct buf text = {0};
+    plan_print(p, &text);
+    bool said = strstr(buf_str(&text), words);
+    buf_fini(&text);
+    return said;
+}
+
+static void test_processes_have_addresses_of_the_loopback_and_no_names(void **state) {
+    (void)state;
+    struct scratch x;
+    struct err err;
+    struct plan *p = make(&x, "nodes: 2, isolation: processes");
+    assert_int_equal(p->isolation, ISOLATION_AUTO); /* until it is settled */
+    assert_int_equal(plan_settle(p, &err), 0);
+    assert_int_equal(p->isolation, ISOLATION_PROCESSES);
+    assert_null(p->isolation_why); /* it was asked for */
+    const struct plan_node *n1 = plan_find_node(p, "n1"), *store = plan_find_node(p, "store");
+    assert_memory_equal(n1->addr, "127.", 4);
+    assert_string_equal(strrchr(n1->addr, '.'), ".11");
+    assert_string_equal(plan_node_host(n1), n1->addr);
+    assert_string_equal(plan_node_listen(n1), n1->addr);
+    assert_memory_equal(p->endpoint, store->addr, strlen(store->addr));
+    assert_string_equal(strrchr(p->endpoint, ':'), ":29400");
+    char addr[16];
+    memcpy(addr, n1->addr, sizeof(addr));
+    assert_int_equal(plan_settle(p, &err), 0); /* once and for all */
+    assert_string_equal(n1->addr, addr);
+    assert_true(is_said(p, "processes: every node is a tree of processes of this host"));
+    drop(&x, p);
+}
+
+static void test_two_plans_do_not_meet(void **state) {
+    (void)state;
+    struct scratch x, y;
+    struct err err;
+    struct plan *p = make(&x, "isolation: processes"), *q = make(&y, "isolation: processes");
+    assert_int_equal(plan_settle(p, &err), 0);
+    assert_int_equal(plan_settle(q, &err), 0);
+    assert_string_not_equal(p->nodes[0].addr, q->nodes[0].addr);
+    drop(&x, p);
+    drop(&y, q);
+}
+
+static void test_auto_is_namespaces_where_they_can_be_had(void **state) {
+    (void)state;
+    struct scratch x;
+    struct err err;
+    bool possible = namespace_check(&err) == 0;
+    struct plan *p = make(&x, "nodes: 2");
+    assert_true(is_said(p, "auto: namespaces where they can be had, else processes"));
+    assert_int_equal(plan_settle(p, &err), 0);
+    assert_int_equal(p->isolation, possible ? ISOLATION_NAMESPACES : ISOLATION_PROCESSES);
+    if (possible)
+        assert_string_equal(plan_node_host(&p->nodes[0]), "n0");
+    else
+        assert_true(is_said(p, "because namespaces cannot be had: "));
+    drop(&x, p);
+}
+
+static void test_a_root_file_system_needs_namespaces(void **state) {
+    (void)state;
+    struct scratch x;
+    struct err err;
+    struct plan *p = make(&x, "isolation: processes, rootfs: /");
+    assert_int_equal(plan_settle(p, &err), -ENOTSUP);
+    assert_non_null(strstr(err.msg, "cluster.rootfs needs namespaces"));
+    drop(&x, p);
+}
+
+static void test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan(void **state) {
+    (void)state;
+    struct scratch x;
+    struct err err;
+    struct buf text = {0};
+    struct arena a = {0};
+    struct plan *p = make(&x, "isolation: processes");
+    scenario_print(x.s, &text);
+    assert_non_null(strstr(buf_str(&text), "isolation: processes"));
+    assert_int_equal(plan_settle(p, &err), 0);
+    buf_clear(&text);
+    plan_json(p, &text);
+    const struct json *j = json_parse(&a, buf_str(&text), text.len, NULL);
+    assert_string_equal(json_get_string(j, "isolation", ""), "processes");
+    arena_fini(&a);
+    buf_fini(&text);
+    drop(&x, p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_processes_have_addresses_of_the_loopback_and_no_names),
+        cmocka_unit_test(test_two_plans_do_not_meet),
+        cmocka_unit_test(test_auto_is_namespaces_where_they_can_be_had),
+        cmocka_unit_test(test_a_root_file_system_needs_namespaces),
+        cmocka_unit_test(test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
