@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 enum { ANSWER_MAX = 1 << 20, STEPS_MAX = 100000 };
-static const int64_t DEADLINE_NS = 10000000000;
+static const int64_t DEADLINE_NS = 60000000000; /* a program may have much to load */
 
 struct listing {
     struct process process;
@@ -90,7 +90,8 @@ static void on_out(void *arg, int fd, int what) {
     read_out(arg);
 }
 
-/* What it has left running may hold its standard output open: that is not waited for. */
+/* What it has left running may hold its standard output open: that is not waited for, but ended,
+ * while the number of its group cannot be anybody else's. */
 static void on_end(void *arg, int fd, int what) {
     (void)fd, (void)what;
     struct listing *g = arg;
@@ -98,6 +99,7 @@ static void on_end(void *arg, int fd, int what) {
     int status = 0;
     while (read_out(g))
         ;
+    kill(-g->process.pid, SIGKILL);
     int r = process_reap(&g->process, 0, &status);
     if (g->late)
         snprintf(why, sizeof(why), "it had not ended after %lld s",

@@ -111,26 +111,13 @@ void act_look_again(struct act *a) {
     set_state(a, more ? ACT_WAITING : ACT_DONE);
 }
 
-static const struct fault *listening_fault(const struct act *a) {
-    return a->plan->fault;
-}
-
-/* A step read from the output may be told late, or among others not at all. */
-static bool tells_step(const struct record *r, int64_t wanted) {
-    int64_t step = json_get_i64(r->fields, "step", -1);
-    return *record_text(r, "from") ? step >= wanted : step == wanted;
-}
-
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
 static void hear(struct act *a, const struct record *r, struct client *from) {
     const struct trigger *w = &a->action->when;
-    struct engine *e = a->owner->engine;
-    const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
-    bool step = w->has_step && !a->step_met && record_is(r, "step") && tells_step(r, w->step);
+    bool step = w->has_step && !a->step_met && record_is(r, "step") && act_hears_step(a, r);
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
     bool phase = w->phase && !a->phase_met && act_reaches_phase(a, r);
-    if (!phase &&
-        ((!step && !event) || !targets_listens_to(e, &a->action->on, listening_fault(a), by)))
+    if (!phase && ((!step && !event) || !act_hears(a, r)))
         return;
     a->step_met |= step;
     a->event_met |= event && ++a->events == w->nth;
@@ -154,17 +141,6 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
         open_gates(t);
-}
-
-/* Whether what this act is aimed at may have printed it. */
-static bool listens_to_line(const struct act *a, const char *node, pid_t pid) {
-    const struct target_spec *on = &a->action->on;
-    struct engine *e = a->owner->engine;
-    if (pid)
-        return targets_listens_to(e, on, listening_fault(a), rounds_worker(e->rec.rounds, pid));
-    bool store = plan_find_node(e->plan, node) && plan_find_node(e->plan, node)->is_store;
-    return store ? on->what == TARGET_STORES
-                 : on->what != TARGET_WORKERS && targets_listens_to_agent(e, on, node);
 }
 
 static void record_line(struct act *a, const char *node, pid_t pid, const char *line) {
@@ -191,7 +167,7 @@ static void note_closest(struct act *a, const char *line) {
 
 static void hear_line(struct act *a, const char *node, pid_t pid, const char *line) {
     bool matches = pattern_match(a->log, line, NULL);
-    if ((!matches && a->events) || !listens_to_line(a, node, pid))
+    if ((!matches && a->events) || !act_hears_line(a, node, pid))
         return;
     if (!matches) {
         note_closest(a, line);

@@ -61,6 +61,11 @@ bool phase_forms_round(const char *phase); /* it lies before the first worker of
 /* Whether this record tells that the target has come to the phase of its trigger. */
 bool act_reaches_phase(struct act *a, const struct record *r);
 
+/* hearing.c: whether what is told concerns the target of this line. */
+bool act_hears(const struct act *a, const struct record *r); /* an event of a worker */
+bool act_hears_step(const struct act *a, const struct record *r);
+bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as timeline_heard */
+
 /* timeline.c */
 void act_look_again(struct act *a); /* after it came in force: times */
 void act_fail(struct act *a, const char *why);

@@ -168,7 +168,11 @@ const struct section section_checkpoint = {
         {"dir", "a directory", NULL, "The directory of the checkpoints.", "dir: \"{shared}/ckpt\"",
          read_dir, AT(checkpoint_dir)},
         {"complete", "a command", NULL,
-         "Prints the steps of the complete checkpoints in the directory it runs in, one a line.",
+         "Prints the steps of the complete checkpoints in the directory it runs in, one a line; 0 "
+         "is "
+         "from the beginning. It is run by sh when the last worker of a round has ended, and the "
+         "workers of the next wait for it; it has a minute. {shared} and the like stand in it as "
+         "in run.",
          "complete: ./list-complete", reader_text, AT(checkpoint_complete)},
         {0},
     },

@@ -180,6 +180,100 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
     }
 }
 
+/* What a worker has printed; nobody waits for an answer. */
+static void print_step(struct stage *s, int pid, int64_t step) {
+    struct json_writer *w = engine_record(&s->engine, SOURCE_JOB, "step");
+    json_put_i64(w, "pid", pid);
+    json_put_string(w, "from", "output");
+    json_put_i64(w, "step", step);
+    recorder_end(&s->engine.rec, NULL);
+}
+
+static void
+test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    at_step(a, 15);
+    a->when.hold = false;
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    assert_int_equal(s->observer.kinds, 0); /* nobody has to wait */
+    print_step(s, 101, 10);
+    print_step(s, 100, 20); /* another worker, while its own steps are told */
+    assert_int_equal(injected_n, 0);
+    print_step(s, 101, 20);
+    assert_int_equal(injected_n, 1);
+    assert_string_equal(injected[0], "n1/0 (rank 1)");
+    assert_int_equal(count_records(s, "fault-fired", "k"), 1);
+    stage_free(s);
+}
+
+static void test_what_one_worker_prints_is_told_of_those_that_never_print(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    at_step(a, 15);
+    aim_at(a, "n1", 0);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    print_step(s, 100, 14);
+    assert_int_equal(injected_n, 0);
+    print_step(s, 100, 15);
+    assert_int_equal(injected_n, 1);
+    stage_free(s);
+}
+
+static void wait_for_line(struct action *a, const char *pattern, int nth) {
+    a->when.log = pattern;
+    a->when.nth = nth;
+    a->when.hold = false;
+}
+
+static void test_a_line_counts_when_the_target_has_printed_it(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker), *b = stage_add(s, "n", &kill_node);
+    wait_for_line(a, "saved (\\d+)", 2);
+    aim_at(a, "n1", 0);
+    wait_for_line(b, "rankrun: round [0-9]+", 1);
+    aim_at_node(b, "n2");
+    stage_begin(s);
+    start_round(s, 1, 3);
+    struct timeline *t = s->engine.timeline;
+    timeline_heard(t, "n1", 101, "saved 1");
+    timeline_heard(t, "n0", 100, "saved 2");
+    timeline_heard(t, "n1", 0, "saved 3"); /* its agent is not it */
+    timeline_heard(t, "n1", 101, "saving");
+    assert_int_equal(injected_n, 0);
+    timeline_heard(t, "n1", 101, "saved 4");
+    assert_int_equal(injected_n, 1);
+    timeline_heard(t, "n1", 0, "rankrun: round 1, local rank 0: SIGKILL");
+    assert_int_equal(killed_nodes, 0);
+    timeline_heard(t, "n2", 0, "rankrun: round 1, local rank 0: SIGKILL");
+    assert_int_equal(killed_nodes, 1);
+    assert_int_equal(count_records(s, "log", "k"), 1);
+    assert_int_equal(count_records(s, "log", "n"), 1);
+    stage_free(s);
+}
+
+static void test_a_line_that_never_came_is_told_with_the_closest(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "k", &kill_worker);
+    wait_for_line(a, "saved step", 1);
+    stage_begin(s);
+    start_round(s, 1, 3);
+    timeline_heard(s->engine.timeline, "n0", 100, "loading");
+    timeline_heard(s->engine.timeline, "n0", 100, "saved snapshot");
+    timeline_finish(s->engine.timeline);
+    const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "fault-not-fired");
+    assert_string_equal(record_text(r, "why"),
+                        "none of 2 lines matched /saved step/; the closest: saved snapshot");
+    stage_free(s);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_round_fires_anew_in_every_round),
@@ -191,6 +285,11 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
         cmocka_unit_test(test_an_end_of_another_kind_is_no_evidence),
+        cmocka_unit_test(
+            test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one),
+        cmocka_unit_test(test_what_one_worker_prints_is_told_of_those_that_never_print),
+        cmocka_unit_test(test_a_line_counts_when_the_target_has_printed_it),
+        cmocka_unit_test(test_a_line_that_never_came_is_told_with_the_closest),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,59 @@
+#include "harness/run/timeline.h"
+
+#include "agent/base/str.h"
+
+/* To whom a line of the timeline listens: what is told by a worker, an agent or the store counts
+ * when it is of the target. */
+
+/* Whether a worker of that rank has ever told such a thing, in whatever round. */
+static bool rank_tells(const struct engine *e, int rank, const char *kind) {
+    const struct rounds *rs = e->rec.rounds;
+    bool steps = str_eq(kind, "step");
+    for (size_t i = 0; i < rs->workers_n && steps; i++)
+        if (rs->workers[i]->rank == rank && rs->workers[i]->first_step_ns)
+            return true;
+    if (steps)
+        return false;
+    history_each(r, e->rec.history) {
+        const struct worker *w =
+            r->source == SOURCE_JOB && str_eq(r->kind, kind) ? rounds_worker(rs, r->pid) : NULL;
+        if (w && w->rank == rank)
+            return true;
+    }
+    return false;
+}
+
+/* Often one worker prints for all. Then what it prints is told of a target that never prints. */
+static bool prints_nothing(const struct act *a, const char *kind) {
+    struct engine *e = a->owner->engine;
+    const struct rounds *rs = e->rec.rounds;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (targets_listens_to(e, &a->action->on, a->plan->fault, rs->workers[i]) &&
+            rank_tells(e, rs->workers[i]->rank, kind))
+            return false;
+    return true;
+}
+
+bool act_hears(const struct act *a, const struct record *r) {
+    struct engine *e = a->owner->engine;
+    const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
+    if (targets_listens_to(e, &a->action->on, a->plan->fault, by))
+        return true;
+    return by && *record_text(r, "from") && prints_nothing(a, r->kind);
+}
+
+/* A step read from the output may be told late, or among others not at all. */
+bool act_hears_step(const struct act *a, const struct record *r) {
+    int64_t step = json_get_i64(r->fields, "step", -1), wanted = a->action->when.step;
+    return *record_text(r, "from") ? step >= wanted : step == wanted;
+}
+
+bool act_hears_line(const struct act *a, const char *node, pid_t pid) {
+    const struct target_spec *on = &a->action->on;
+    struct engine *e = a->owner->engine;
+    if (pid)
+        return targets_listens_to(e, on, a->plan->fault, rounds_worker(e->rec.rounds, pid));
+    const struct plan_node *n = plan_find_node(e->plan, node);
+    return n && n->is_store ? on->what == TARGET_STORES
+                            : on->what != TARGET_WORKERS && targets_listens_to_agent(e, on, node);
+}
