@@ -2,6 +2,8 @@
 
 #include "agent/base/str.h"
 
+#include <string.h>
+
 bool check_sees_rounds(const struct trial *t, struct finding *f) {
     if (t->rounds->n)
         return true;
@@ -74,6 +76,16 @@ static void note_fault(struct agent_end *a, const struct incidents *is) {
     }
 }
 
+static bool had_workers(const struct trial *t, const struct agent_end *a) {
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        const struct worker *w = t->rounds->workers[i];
+        if (str_eq(w->node, a->node) && w->start_ns >= a->start_ns &&
+            (!a->exit_ns || w->start_ns <= a->exit_ns))
+            return true;
+    }
+    return false;
+}
+
 size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
     size_t n = 0;
     history_each(r, t->history) {
@@ -85,7 +97,28 @@ size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
         else if (record_is(r, "agent-exit"))
             note_end(ret, n, r);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         note_fault(&ret[i], t->incidents);
+        ret[i].spare = t->scenario->torchrun_semantics && t->rounds->n && !had_workers(t, &ret[i]);
+    }
     return n;
+}
+
+/* ---- what torchrun does not promise ---- */
+
+static bool names_node(const struct incident *i, const char *node) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (!str_eq(i->targets[k].what, "worker") &&
+            (str_eq(i->targets[k].node, node) || strchr(i->targets[k].name, '|')))
+            return true; /* groups, n0|n1, leave nobody out */
+    return false;
+}
+
+const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {
+    for (size_t k = 0; t->scenario->torchrun_semantics && k < t->incidents->n; k++) {
+        const struct incident *i = t->incidents->v[k];
+        if (i->in_force && i->t0_ns <= by_ns && names_node(i, node))
+            return i;
+    }
+    return NULL;
 }

@@ -48,8 +48,10 @@ struct agent_end {
     int64_t seq;          /* of its end, else of its start */
     const char *fault_id; /* of the fault that ended it, NULL: none */
     bool told_to_leave;   /* that fault was a node-leave */
+    bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };
-/* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL). */
+/* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL), and for spare
+ * SOURCES(PROBE). */
 size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
 enum { CHECK_AGENTS_MAX = 1024 };
 
@@ -58,6 +60,11 @@ void checks_forecast(const struct scenario *s, struct buf *out);
 /* The same of any job that tells nothing: what is left of the checks, and what would bring back the
  * others. */
 void checks_without_events(struct buf *out);
+
+/* Under semantics: torchrun nothing is promised for a node whose agent a fault has killed, stopped
+ * or cut off: its workers may live on. The first such fault that was in force there by then; NULL:
+ * none, or other semantics. */
+const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns);
 
 extern const struct check *const checks[]; /* alphabetical, NULL-ended */
 const struct check *check_find(const char *name);

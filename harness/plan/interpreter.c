@@ -24,7 +24,8 @@ static const char question[] =
     "try: v=re.search(\"__version__[^'\\\"]*['\\\"]([^'\\\"]+)\","
     "open(s.submodule_search_locations[0]+'/version.py').read()).group(1)\n"
     "except Exception: v='?' if s else '-'\n"
-    "print('python %d.%d torch %s'%(sys.version_info[0],sys.version_info[1],v))\n";
+    "print('python %d.%d torch %s etcd %d'%(sys.version_info[0],sys.version_info[1],v,"
+    "bool(find_spec('etcd'))))\n";
 
 static const char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -56,8 +57,9 @@ const char *interpreter_of_head(struct arena *a, const char *head) {
     const char *exec = head[line] ? head + line + 1 : "";
     if (str_starts(exec, "'''exec' ")) {
         exec += strlen("'''exec' ");
+        const char *end = *exec == '"' ? "\"\n" : " \n";
         exec += *exec == '"';
-        return arena_strndup(a, exec, strcspn(exec, "\" \n"));
+        return arena_strndup(a, exec, strcspn(exec, end));
     }
     char **words = str_split(a, arena_strndup(a, head + 2, line - 2), ' ', NULL);
     while (*words && !is_python(*words))
@@ -121,10 +123,12 @@ bool interpreter_say(const struct plan *p, const char *path, const char *script,
 
 void interpreter_ask(const struct plan *p, const char *path, struct python *ret) {
     char answer[256], version[16], torch[48];
+    int etcd;
     *ret = (struct python){.path = path};
     if (!interpreter_say(p, path, question, answer, sizeof(answer)) ||
-        sscanf(answer, "python %15s torch %47s", version, torch) != 2)
+        sscanf(answer, "python %15s torch %47s etcd %d", version, torch, &etcd) != 3)
         return;
+    ret->etcd = etcd;
     str_copy(ret->version, sizeof(ret->version), version);
     if (!str_eq(torch, "-"))
         str_copy(ret->torch, sizeof(ret->torch), torch);
@@ -172,6 +176,14 @@ static int lacks_torch(const struct plan *p, struct err *err) {
                    "it there (apt install python3-torch, or pip install torch), or name another "
                    "launcher, for example --launcher '/usr/bin/python3 -m torch.distributed.run'",
                    p->python.path, p->python.version, p->launcher[0]);
+}
+
+static int lacks_etcd(const struct plan *p, struct err *err) {
+    return err_say(err, -ENOENT,
+                   "rdzv_backend: %s needs the Python module etcd, which %s (Python %s) has not; "
+                   "install it there (apt install python3-etcd, or pip install python-etcd), or "
+                   "write rdzv_backend: c10d",
+                   p->backend, p->python.path, p->python.version);
 }
 
 static const char *path_of_job(const struct job_spec *j) {
@@ -225,6 +237,8 @@ int plan_find_launcher(struct plan *p, struct err *err) {
     interpreter_ask(p, python, &p->python);
     if (*p->python.version && !*p->python.torch)
         return lacks_torch(p, err);
+    if (*p->python.version && !p->python.etcd && str_starts(p->backend ? p->backend : "", "etcd"))
+        return lacks_etcd(p, err);
     find_quirks(p);
     return 0;
 }

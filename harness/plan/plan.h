@@ -21,6 +21,7 @@ struct plan_device {  /* an accelerator of this host */
 /* The Python that scripts of the job, and a launcher of torchrun's kind, run on. */
 struct python {
     const char *path;            /* as it is started: "/venv/bin/python3", "python3" */
+    bool etcd;                   /* it has the module that torchrun's etcd backends need */
     char version[16], torch[48]; /* "3.11", "1.13.1"; "" when it could not be asked or has none */
 };
 

@@ -87,6 +87,8 @@ static int hash_files(struct sha256 *sum, struct arena *a, const struct plan *p,
         hash_theirs(sum, p, find_program(p, a, job->run[0]));
     for (size_t i = 1; i < job->run_n; i++)
         hash_theirs(sum, p, job->run[i]);
+    for (size_t i = 0; p->launcher && p->launcher[i]; i++)
+        hash_theirs(sum, p, i ? p->launcher[i] : find_program(p, a, p->launcher[i]));
     if (p->rootfs)
         hash_theirs(sum, p, packages);
     return r;
@@ -124,6 +126,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     struct sha256 sum;
     scenario_print(&s, &text);
     buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
+    buf_printf(&text, "python %s torch %s\n", p->python.version, p->python.torch);
     put_devices(p, &text);
     sha256_init(&sum);
     sha256_update(&sum, text.data, text.len);

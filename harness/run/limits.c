@@ -73,10 +73,26 @@ void limits_start(struct limits_watch *l) {
     loop_timer_at(l->total, now + given(l)->total_ns);
 }
 
+/* torchrun's agents wait up to 300 s for each other at the end: no more steps are due then. */
+static bool trained_to_the_end(const struct engine *e) {
+    const struct rounds *rs = e->rec.rounds;
+    const struct round *last = rs->n ? rs->v[rs->n - 1] : NULL;
+    if (!e->plan->scenario->torchrun_semantics || !last || !last->complete)
+        return false;
+    for (size_t i = 0; i < last->n; i++) {
+        const struct worker *w = last->workers[i];
+        if (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal)
+            return false;
+    }
+    return true;
+}
+
 void limits_seen(struct limits_watch *l, const struct record *r) {
     bool step = record_is(r, "step");
     l->steps |= step;
     /* What was broken, and what the launcher then does about it, gets the whole limit anew. */
     if (l->steps && (step || record_is(r, "fault-in-force") || record_is(r, "worker-start")))
         loop_timer_at(l->stall, r->t_ns + given(l)->stall_ns);
+    else if (record_is(r, "worker-exit") && trained_to_the_end(l->engine))
+        loop_timer_off(l->stall);
 }

@@ -95,8 +95,9 @@ const struct section section_limits = {
     (const struct key[]){
         {"start", "a duration", "60s", "Until the first step of all workers.", "start: 2m",
          reader_duration, AT(start_ns), .min = 1},
-        {"stall", "a duration", "30s", "Without a step although nothing is broken.", "stall: 10s",
-         reader_duration, AT(stall_ns), .min = 1},
+        {"stall", "a duration", "(30s, under semantics: torchrun 2m)",
+         "Without a step although nothing is broken.", "stall: 10s", reader_duration, AT(stall_ns),
+         .min = 1},
         {"total", "a duration", "10m", "The whole run.", "total: 2m", reader_duration, AT(total_ns),
          .min = 1},
         {"grace", "a duration", "30s", "The end of the run, from the first agent that ends.",

@@ -3,6 +3,9 @@
 
 #include <inttypes.h>
 
+/* A torchrun that lost a node waits 15 s for its beats and 30 s for others before it goes on. */
+static const int64_t STALL_NS = 30000000000, TORCHRUN_STALL_NS = 120000000000;
+
 static void fill_defaults(struct scenario *s) {
     if (!s->cluster.start)
         s->cluster.start = s->cluster.nodes;
@@ -12,6 +15,8 @@ static void fill_defaults(struct scenario *s) {
     }
     if (!s->has_semantics)
         s->torchrun_semantics = str_eq(s->job.launcher, "torchrun");
+    if (!s->limits.stall_ns)
+        s->limits.stall_ns = s->torchrun_semantics ? TORCHRUN_STALL_NS : STALL_NS;
 }
 
 /* What the launcher and the store between them can speak. */

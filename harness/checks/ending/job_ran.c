@@ -12,6 +12,68 @@ static const struct record *find(const struct history *h, enum source source, co
     return NULL;
 }
 
+static const struct record *ended_badly_or_not(const struct history *h) {
+    const struct record *first = NULL;
+    history_each(r, h) {
+        if (r->source == SOURCE_KERNEL && record_is(r, "agent-exit") &&
+            (!first || record_i64(r, "code", 1)))
+            first = first && record_i64(first, "code", 1) ? first : r;
+    }
+    return first;
+}
+
+/* What an agent that ended had left running: it has gone into the background. */
+static const struct record *left_behind(const struct history *h) {
+    history_each(r, h) {
+        if (r->source == SOURCE_KERNEL && record_is(r, "leftovers") &&
+            json_first(record_get(r, "processes")))
+            return r;
+    }
+    return NULL;
+}
+
+static void say_how_it_ended(const struct trial *t, struct finding *f, const char *expected) {
+    static const char promise[] = "Launcher: it starts the job's workers.";
+    const struct record *limit = history_newest(t->history, SOURCE_HARNESS, "limit");
+    const struct record *exit = ended_badly_or_not(t->history), *left = left_behind(t->history);
+    if (limit)
+        finding_fail(f, promise, expected, "the launcher started no worker within limits.%s, %g s",
+                     record_text(limit, "name"), (double)record_i64(limit, "ns", 0) / 1e9);
+    else if (!exit)
+        finding_fail(f, promise, expected, "the launcher started no worker");
+    else if (left && !record_get(exit, "signal") && !record_i64(exit, "code", 0))
+        finding_fail(f, promise, expected,
+                     "the launcher on %s ended 0 and left %zu process%s running (%s): it must stay "
+                     "in the foreground for as long as its workers run",
+                     left->node, record_get(left, "processes")->length,
+                     record_get(left, "processes")->length == 1 ? "" : "es",
+                     json_get_string(json_first(record_get(left, "processes")), "name", "?"));
+    else if (record_get(exit, "signal"))
+        finding_fail(f, promise, expected, "the launcher on %s died on signal %lld before that",
+                     exit->node, (long long)record_i64(exit, "signal", 0));
+    else if (record_i64(exit, "code", 0))
+        finding_fail(f, promise, expected, "the launcher on %s ended %lld and had started none",
+                     exit->node, (long long)record_i64(exit, "code", 0));
+    else
+        finding_fail(f, promise, expected,
+                     "the launcher on %s ended 0 and none was seen to start: the worker's command "
+                     "must run on the node, in the environment that the launcher was given",
+                     exit->node);
+    if (limit || exit)
+        finding_prove(f, limit ? limit->seq : exit->seq);
+}
+
+/* Nothing disturbed it, and yet there is no worker at all. */
+static bool never_began(const struct trial *t, struct finding *f) {
+    const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
+    const char *why = end ? record_text(end, "why") : "";
+    if (t->rounds->n || (!str_eq(why, "ended") && !str_eq(why, "limit")) ||
+        history_newest(t->history, SOURCE_HARNESS, "fault-in-force"))
+        return false;
+    say_how_it_ended(t, f, "workers on the nodes, each behind rankprobe");
+    return true;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = find(t->history, SOURCE_HARNESS, "control");
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
@@ -33,7 +95,7 @@ static void judge(const struct trial *t, struct finding *f) {
     } else if (!find(t->history, SOURCE_KERNEL, "agent-start")) {
         finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
                      "no agent was seen to start");
-    } else {
+    } else if (!never_began(t, f)) {
         finding_pass(f, control ? "the control run trained, and the job was started"
                                 : "the job was started");
     }

@@ -46,6 +46,14 @@ static void describe(char *out, size_t size, const struct record *count) {
     }
 }
 
+/* torchrun ends its workers, not what they have started, and nothing where its agent was killed. */
+static bool is_promised(const struct trial *t, const struct agent_end *a) {
+    for (size_t i = 0; t->scenario->torchrun_semantics && i < t->incidents->n; i++)
+        if (t->incidents->v[i]->in_force && t->incidents->v[i]->t0_ns <= a->exit_ns)
+            return false;
+    return true;
+}
+
 static void judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
     const struct record *count = count_after(t->history, a);
     char left[150];
@@ -53,6 +61,11 @@ static void judge_agent(const struct trial *t, struct finding *f, const struct a
         describe(left, sizeof(left), count);
         if (!*left)
             return;
+        if (!is_promised(t, a)) {
+            finding_skip(f, "on %s: %s; after a fault torchrun promises nothing about that",
+                         a->node, left);
+            return;
+        }
         finding_fail(f, broken, "no process, port, shared memory or cgroup in the node",
                      "on %s: %s", a->node, left);
         finding_prove(f, count->seq);

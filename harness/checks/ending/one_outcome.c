@@ -16,13 +16,13 @@ static bool stopped_by_harness(const struct trial *t) {
     return end && !str_eq(record_text(end, "why"), "ended");
 }
 
-static bool judge_agent(struct finding *f, const struct agent_end *a) {
-    if (a->fault_id && !a->told_to_leave)
+static bool judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
+    if (a->spare || (a->fault_id && !a->told_to_leave))
         return true;
     if (!a->exit_ns)
         finding_fail(f, broken, "every agent ends with the job", "the agent of %s never ended",
                      a->node);
-    else if (a->told_to_leave && a->code != EXIT_LEFT_ON_TERM)
+    else if (a->told_to_leave && a->code != EXIT_LEFT_ON_TERM && !t->scenario->torchrun_semantics)
         finding_fail(f, broken, "an agent that was told to leave ends 143",
                      "the agent of %s ended with code %d, signal %d", a->node, a->code, a->signal);
     else if (!a->told_to_leave && a->signal)
@@ -37,12 +37,12 @@ static bool judge_agent(struct finding *f, const struct agent_end *a) {
     return false;
 }
 
-static bool judge_alike(struct finding *f, const struct agent_end *v, size_t n,
-                        const struct agent_end **ret_any) {
+static bool judge_alike(const struct trial *t, struct finding *f, const struct agent_end *v,
+                        size_t n, const struct agent_end **ret_any) {
     for (size_t i = 0; i < n; i++) {
-        if (!judge_agent(f, &v[i]))
+        if (!judge_agent(t, f, &v[i]))
             return false;
-        if (v[i].fault_id)
+        if (v[i].fault_id || v[i].spare)
             continue;
         if (*ret_any && (*ret_any)->code != v[i].code) {
             finding_fail(f, broken, "one outcome for all agents",
@@ -90,6 +90,51 @@ static void judge_success(const struct trial *t, struct finding *f) {
                  last->number);
 }
 
+/* ---- semantics: torchrun: each agent ends as its own workers did ---- */
+
+static const struct worker *unsuccessful(const struct trial *t, const struct agent_end *a) {
+    const struct round *last = NULL;
+    for (size_t i = t->rounds->n; i-- > 0 && !last;)
+        if (t->rounds->v[i]->first_start_ns <= a->exit_ns &&
+            round_on_node(t->rounds->v[i], a->node))
+            last = t->rounds->v[i];
+    for (size_t i = 0; last && i < last->n; i++) {
+        const struct worker *w = last->workers[i];
+        if (str_eq(w->node, a->node) &&
+            (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal))
+            return w;
+    }
+    return NULL;
+}
+
+static void judge_each(const struct trial *t, struct finding *f, const struct agent_end *v,
+                       size_t n) {
+    size_t succeeded = 0, failed = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (!judge_agent(t, f, &v[i]))
+            return;
+        if (v[i].fault_id || v[i].spare)
+            continue;
+        const struct worker *w = v[i].code ? NULL : unsuccessful(t, &v[i]);
+        succeeded += !v[i].code;
+        failed += v[i].code == 1;
+        if (w && w->exit_ns && !w->exit_known) {
+            check_unknown_exit(t, f, broken, w);
+            return;
+        }
+        if (w) {
+            finding_fail(f, broken, "an agent ends 0 when its workers did",
+                         "the agent of %s ended 0, but rank %d of round %d did not", v[i].node,
+                         w->rank, w->round);
+            finding_prove(f, v[i].seq);
+            finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+            return;
+        }
+    }
+    finding_pass(f, "%zu agent%s ended 0, as did their workers; %zu ended 1", succeeded,
+                 succeeded == 1 ? "" : "s", failed);
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
     size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
@@ -98,7 +143,9 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_skip(f, "the harness stopped the job");
     else if (!n)
         finding_unknown(f, broken, "no agent was seen to start");
-    else if (judge_alike(f, agents, n, &any)) {
+    else if (t->scenario->torchrun_semantics)
+        judge_each(t, f, agents, n);
+    else if (judge_alike(t, f, agents, n, &any)) {
         if (any && any->code == 0)
             judge_success(t, f);
         else

@@ -12,7 +12,7 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
                               struct finding *f) {
     size_t succeeded = 0, failed = 0, stopped = 0, judged = 0;
     for (size_t i = 0; i < n; i++) {
-        if (v[i].fault_id)
+        if (v[i].fault_id || v[i].spare)
             continue;
         judged++;
         succeeded += v[i].exit_ns && !v[i].signal && v[i].code == 0;

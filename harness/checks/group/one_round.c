@@ -31,6 +31,20 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
     finding_prove(f, old->exit_seq);
 }
 
+/* As round_outlives, less the workers that torchrun leaves to themselves. */
+static const struct worker *outlives(const struct trial *t, const struct round *earlier,
+                                     const struct round *later) {
+    const struct worker *any = round_outlives(earlier, later);
+    for (size_t i = 0; any && i < earlier->n; i++) {
+        const struct worker *w = earlier->workers[i];
+        if (w->start_ns <= later->first_start_ns &&
+            (!w->exit_ns || w->exit_ns > later->first_start_ns) &&
+            !check_forsaken(t, w->node, later->first_start_ns))
+            return w;
+    }
+    return NULL;
+}
+
 /* An overlap that is certain is worth more than one that is not, so those come first. */
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
@@ -39,7 +53,7 @@ static void judge(const struct trial *t, struct finding *f) {
     finding_pass(f, "%zu round%s, one after the other", rs->n, rs->n == 1 ? "" : "s");
     for (size_t later = 1; later < rs->n; later++)
         for (size_t earlier = 0; earlier < later; earlier++) {
-            const struct worker *old = round_outlives(rs->v[earlier], rs->v[later]);
+            const struct worker *old = outlives(t, rs->v[earlier], rs->v[later]);
             if (old && f->status != FINDING_FAIL)
                 judge_pair(t, f, old, rs->v[later]);
         }

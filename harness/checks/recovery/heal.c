@@ -1,5 +1,7 @@
 #include "harness/checks/check.h"
 
+#include "agent/base/str.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -57,12 +59,18 @@ static int64_t took_ns(const struct trial *t, struct finding *f, const struct in
     return -1;
 }
 
+static bool hits_workers(const struct incident *i) {
+    return i->targets_n && str_eq(i->targets[0].what, "worker");
+}
+
 static void judge_healed(const struct trial *t, struct finding *f, const struct agent_end *agents,
                          size_t agents_n) {
     int64_t end_ns = first_after(t->history, SOURCE_HARNESS, "job-end", 0), longest = -1;
     const struct incident *slowest = NULL;
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
+        if (t->scenario->torchrun_semantics && !hits_workers(i))
+            continue; /* it says nothing of nodes that were cut off or stood still */
         if (!i->in_force || !i->recovered || !agent_alive(agents, agents_n, i->recovered_ns))
             continue;
         int64_t ns = took_ns(t, f, i, end_ns);
