@@ -4,6 +4,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/mount.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/netlink.h"
 #include "agent/sys/packet_port.h"
@@ -69,6 +70,40 @@ const struct probe probe_namespaces = {
     .gives = "nodes: processes, networks, mounts and host names of their own",
     .demo = true,
     .look = look_namespaces,
+};
+
+/* A folder of our own becomes its own layer, and something is written that must not stay. */
+static int try_layer(struct err *err) {
+    char dir[] = "/tmp/rankquake_XXXXXX", file[64];
+    int r = namespace_enter(err);
+    if (r == 0 && unshare(CLONE_NEWNS) != 0)
+        r = err_set(err, -errno, "make a mount namespace");
+    if (r || (r = mount_make_private(err)) || (r = file_make_temp_dir(dir, err)))
+        return r;
+    snprintf(file, sizeof(file), "%s/x", dir);
+    r = mount_layer(dir, err);
+    if (r == 0)
+        r = file_write(file, "x", 1, err);
+    mount_forget(dir, NULL); /* the overlay, then what it keeps its changes in */
+    mount_forget(dir, NULL);
+    if (r == 0 && rmdir(dir) != 0 && errno != ENOENT)
+        r = err_set(err, -errno, "leave %s as it was", dir);
+    return r;
+}
+
+static void look_rootfs(const struct probe_given *given, struct probe_result *r) {
+    struct err err = {0};
+    (void)given;
+    if (try_layer(&err) == 0)
+        probe_works(r, "a folder was used as a root file system and stayed as it was");
+    else
+        probe_lacks(r, "modprobe overlay; without root Linux 5.11 or newer", "%.200s", err.msg);
+}
+
+const struct probe probe_rootfs = {
+    .name = "rootfs",
+    .gives = "nodes with a root file system of their own, for another release of PyTorch",
+    .look = look_rootfs,
 };
 
 /* Into a network of its own with a pair of cards; the index of one of them. */

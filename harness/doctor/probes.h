@@ -21,6 +21,7 @@
     X(processes)                                                                                   \
     X(programs)                                                                                    \
     X(ptrace)                                                                                      \
+    X(rootfs)                                                                                      \
     X(seccomp)                                                                                     \
     X(sockets)                                                                                     \
     X(wire)

@@ -151,6 +151,8 @@ int plan_check_host(struct plan *p, struct err *err) {
         r = check_own_programs(&a, err);
     if (r == 0)
         r = plan_settle(p, err);
+    if (r == 0)
+        r = rootfs_try(p, err);
     arena_fini(&a);
     return r;
 }

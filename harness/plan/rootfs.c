@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 void rootfs_make(struct plan *p) {
@@ -93,17 +94,49 @@ enum found rootfs_look(const struct plan *p, const char *path) {
     return found;
 }
 
-int rootfs_enter(void *dir) {
-    int r = namespace_enter(NULL);
+static int enter(const char *dir, struct err *err) {
+    int r = namespace_enter(err);
     if (r == 0 && unshare(CLONE_NEWNS) != 0)
-        return -errno;
+        r = err_set(err, -errno, "make a mount namespace");
     if (r == 0)
-        r = mount_make_private(NULL);
+        r = mount_make_private(err);
     if (r == 0)
-        r = mount_layer(dir, NULL);
+        r = mount_layer(dir, err);
     if (r == 0 && (chroot(dir) != 0 || chdir("/") != 0))
-        return -errno;
+        r = err_set(err, -errno, "go into %s", dir);
     return r;
+}
+
+int rootfs_enter(void *dir) {
+    return enter(dir, NULL);
+}
+
+static void try_in_child(const char *dir, int out) __attribute__((noreturn));
+static void try_in_child(const char *dir, int out) {
+    struct err why = {0};
+    int r = enter(dir, &why);
+    _exit(r && write(out, &why, sizeof(why)) != sizeof(why) ? 2 : r != 0);
+}
+
+int rootfs_try(const struct plan *p, struct err *err) {
+    struct err why;
+    int out[2], status;
+    if (!p->rootfs)
+        return 0;
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return err_set(err, -errno, "make a pipe");
+    pid_t pid = fork();
+    if (pid == 0)
+        try_in_child(p->rootfs, out[1]);
+    close(out[1]);
+    ssize_t n = pid < 0 ? -1 : read(out[0], &why, sizeof(why));
+    close(out[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return err_set(err, -ECHILD, "try %s as the root of a node", p->rootfs);
+    if (status == 0)
+        return 0;
+    return err_say(err, -ENOTSUP, "cluster.rootfs: %s",
+                   n == (ssize_t)sizeof(why) ? why.msg : "the trial of it died");
 }
 
 /* ---- checks ---- */

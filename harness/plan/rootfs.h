@@ -16,6 +16,10 @@ enum found rootfs_look(const struct plan *p, const char *path);
  * (process_spawn.in_child; arg: the directory). Nothing it does changes the tree. */
 int rootfs_enter(void *dir);
 
+/* Whether it can be the root of a node: goes there in a child, once. 0, or -ENOTSUP with the
+ * sentence and the mend. */
+int rootfs_try(const struct plan *p, struct err *err);
+
 /* The directory itself, and what the job's command line names: 0, or -ENOENT with the sentence for
  * a path that only the host has. */
 int rootfs_check(const struct plan *p, struct err *err);

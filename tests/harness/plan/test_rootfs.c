@@ -120,6 +120,21 @@ static void test_a_path_that_only_the_host_has_is_refused_with_the_mend(void **s
     assert_int_equal(rootfs_check(&p, &err), 0);
 }
 
+static void test_a_tree_is_tried_as_the_root_of_a_node(void **state) {
+    (void)state;
+    struct scenario s;
+    struct err err = {0};
+    struct plan p = plan_of(&s, NULL, 0);
+    char path[200];
+    int r = rootfs_try(&p, &err); /* this host may not be able to; then it says why */
+    assert_true(r == 0 || (r == -ENOTSUP && strstr(err.msg, "cluster.rootfs: ")));
+    snprintf(path, sizeof(path), "%s/nowhere", tree);
+    p.rootfs = path;
+    assert_int_equal(rootfs_try(&p, &err), -ENOTSUP);
+    p.rootfs = NULL;
+    assert_int_equal(rootfs_try(&p, &err), 0);
+}
+
 static void test_what_is_no_tree_is_refused(void **state) {
     (void)state;
     struct scenario s;
@@ -142,6 +157,7 @@ int main(void) {
         cmocka_unit_test(test_the_callers_directory_is_seen_in_the_tree),
         cmocka_unit_test(test_a_folder_of_the_system_is_not_shown_over_that_of_the_tree),
         cmocka_unit_test(test_a_path_that_only_the_host_has_is_refused_with_the_mend),
+        cmocka_unit_test(test_a_tree_is_tried_as_the_root_of_a_node),
         cmocka_unit_test(test_what_is_no_tree_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
