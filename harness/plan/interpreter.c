@@ -21,7 +21,7 @@ static const char question[] =
     "import re,sys\n"
     "from importlib.util import find_spec\n"
     "s=find_spec('torch'); v='-'\n"
-    "try: v=re.search(\"__version__[^'\\\"]*['\\\"]([^'\\\"]+)\","
+    "try: v=re.search(\"(?m)^__version__[^=]*=[^'\\\"]*['\\\"]([^'\\\"]+)\","
     "open(s.submodule_search_locations[0]+'/version.py').read()).group(1)\n"
     "except Exception: v='?' if s else '-'\n"
     "print('python %d.%d torch %s etcd %d'%(sys.version_info[0],sys.version_info[1],v,"

@@ -105,6 +105,10 @@ static void become(const char *node, const char *cwd, char **command) {
         execvp(command[0], command);
     else
         execvp(plain[0], plain);
+    if (!command && errno == ENOENT) { /* a root file system without the caller's shell */
+        plain[0] = "/bin/sh";
+        execvp(plain[0], plain);
+    }
     fprintf(stderr, "rankquake enter: cannot execute %s in %s: %s\n",
             command ? command[0] : plain[0], node, strerror(errno));
     _exit(errno == ENOENT ? 127 : 126);
