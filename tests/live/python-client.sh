@@ -10,6 +10,29 @@ if [ ! -x "$BIN/rankquake" ]; then
     echo "$BIN/rankquake is not there yet"
     exit 77
 fi
+# The digest of a model: of its names and values, in whatever order they come; bfloat16 has no array of its own.
+PYTHONPATH=$PWD/scenarios/jobs python3 - <<E2 || exit 1
+import array, rankquake
+
+class Tensor:  # as PyTorch's, as far as digest() asks
+    def __init__(self, values, dtype="torch.float32"): self.values, self.dtype = values, dtype
+    def detach(self): return self
+    def cpu(self): return self
+    def contiguous(self): return self
+    def float(self): return Tensor(self.values)
+    def numpy(self):
+        assert self.dtype != "torch.bfloat16", "numpy has no bfloat16"
+        return array.array("f", self.values)
+
+one = rankquake.digest({"a": Tensor([1, 2]), "b": Tensor([3])})
+assert len(one) == 64
+assert one == rankquake.digest({"b": Tensor([3]), "a": Tensor([1, 2], "torch.bfloat16")})
+assert one != rankquake.digest({"a": Tensor([1, 2]), "b": Tensor([4])})
+assert one != rankquake.digest({"a": Tensor([1, 2]), "c": Tensor([3])})
+assert one != rankquake.digest({"a": Tensor([1]), "b": Tensor([2, 3])})
+with rankquake.Client() as rq:  # nobody listens
+    assert not rq.listening and rq.done(one) is None
+E2
 cat >"$TMPDIR/train.py" <<E2
 import os, sys
 sys.path.insert(0, "$PWD/scenarios/jobs")
