@@ -146,6 +146,7 @@ $(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o 
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)): | $(FAKE_GPU)
 $(addprefix $(OUT)/tests/agent/core/,test_rendezvous test_rounds): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_timeline test_triggers): $(OUT)/tests/harness/run/stage.o
+$(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 $(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))
 $(OUT)/lib%.a:
