@@ -35,8 +35,9 @@ static void put_end(struct html *h) {
         put_link(h, "logs/", h->nodes[i], h->nodes[i]);
     html_raw(h, "</p>\n<p>");
     html_printf(
-        h, "RankQuake %s, launcher %s, seed %lld. %zu records%s", story_run_text(h->run, "version"),
-        story_run_text(h->run, "launcher"),
+        h, "RankQuake %s, launcher %s%s, seed %lld. %zu records%s",
+        story_run_text(h->run, "version"), story_run_text(h->run, "launcher"),
+        story_of_processes(h->run) ? ", nodes were processes of the host" : "",
         (long long)(h->run->history->n ? record_i64(h->run->history->records[0], "seed", 1) : 1),
         h->run->history->n, ".");
     html_raw(h, "</p>\n</footer>\n<script>\n");

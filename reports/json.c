@@ -81,6 +81,8 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     json_put_i64(&w, "seed", run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1);
     json_put_string(&w, "version", story_run_text(run, "version"));
     json_put_string(&w, "launcher", story_run_text(run, "launcher"));
+    if (*story_run_text(run, "isolation"))
+        json_put_string(&w, "isolation", story_run_text(run, "isolation"));
     json_put_string(&w, "outcome", report_outcome(run->verdict->exit_code));
     json_put_string(&w, "reproduce", buf_str(&command));
     verdict_json(run->verdict, &w, "verdict");

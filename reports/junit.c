@@ -80,6 +80,8 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     put_property(out, "reproduce", buf_str(&text));
     put_property(out, "version", story_run_text(run, "version"));
     put_property(out, "launcher", story_run_text(run, "launcher"));
+    if (*story_run_text(run, "isolation"))
+        put_property(out, "isolation", story_run_text(run, "isolation"));
     buf_puts(out, "  </properties>\n");
     for (size_t i = 0; i < v->n; i++)
         put_case(out, run, &v->v[i]);

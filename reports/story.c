@@ -13,6 +13,10 @@ const char *story_run_text(const struct recorded_run *run, const char *key) {
     return run->history->n ? record_text(run->history->records[0], key) : "";
 }
 
+bool story_of_processes(const struct recorded_run *run) {
+    return str_eq(story_run_text(run, "isolation"), "processes");
+}
+
 int64_t story_resume_step(const struct round *r) {
     for (size_t i = 0; i < r->n; i++)
         if (r->workers[i]->resume_ns)

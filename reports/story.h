@@ -15,3 +15,5 @@ void story_targets(const struct incident *i, struct buf *out);
 void story_command(const struct recorded_run *run, struct buf *out);
 /* A field of the history's first record, "" when it is not there. */
 const char *story_run_text(const struct recorded_run *run, const char *key);
+/* Whether its nodes were processes of the host, not namespaces. */
+bool story_of_processes(const struct recorded_run *run);

@@ -218,6 +218,8 @@ static void put_last(struct page *p, const struct recorded_run *run) {
     page_line(p);
     buf_printf(&text, "%s/%s", run->dir, report_html.file);
     put_labelled(p, "report", INK_PLAIN, file_exists(buf_str(&text)) ? buf_str(&text) : run->dir);
+    if (story_of_processes(run))
+        put_labelled(p, "nodes", INK_PLAIN, "processes of this host (isolation: processes)");
     buf_clear(&text);
     story_command(run, &text);
     put_labelled(p, "again", INK_PLAIN, buf_str(&text));
