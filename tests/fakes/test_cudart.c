@@ -139,8 +139,8 @@ static void test_memory_has_an_end_and_comes_back(void **state) {
 static void test_an_error_of_a_kernel_comes_late_and_stays(void **state) {
     (void)state;
     struct cells *c = cells_new();
-    cudaStream_t s;
-    cudaEvent_t e;
+    static cudaStream_t s; /* nothing can be given back afterwards */
+    static cudaEvent_t e;
     int n = 0;
     cudaStreamCreateWithFlags(&s, 0);
     cudaEventCreateWithFlags(&e, 0);
