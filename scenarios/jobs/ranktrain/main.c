@@ -19,7 +19,8 @@ static void print_help(void) {
            "rankrun.\nThe last line of rank 0 is the SHA-256 of the weights.\n\n%s\n"
            "On a GPU it computes by ranktrain_cuda.so beside this program (RANKTRAIN_CUDA names "
            "another\nfile), on the visible device with the number LOCAL_RANK. The model is then "
-           "not the CPU's.\n\n"
+           "not the CPU's.\n--dist-backend=nccl sums over libnccl.so.2 (NCCL_LIB names another "
+           "file), and every worker of\na node needs a GPU of its own.\n\n"
            "Exit status: 0, 1 when it failed, 64 for wrong options; it ends by SIGTERM when asked "
            "to.\n",
            text);

@@ -46,8 +46,13 @@ const char *endpoint_name(const struct endpoint *e, char ret[ENDPOINT_NAME]) {
 /* Who was at the other end: a connection that was reset does not tell any more. */
 static void remember(int fd) {
     struct endpoint e = {.length = sizeof(e.addr)};
-    if (fd < NAMED && getpeername(fd, &e.addr.any, &e.length) == 0)
-        endpoint_name(&e, peers[fd]);
+    char name[ENDPOINT_NAME];
+    if (fd >= NAMED || getpeername(fd, &e.addr.any, &e.length) < 0)
+        return;
+    endpoint_name(&e, name);
+    pthread_mutex_lock(&lock);
+    memcpy(peers[fd], name, sizeof(name));
+    pthread_mutex_unlock(&lock);
 }
 
 /* One list of prefixes, or of names after '='; everything else after '^'. */
@@ -200,7 +205,9 @@ ncclResult_t socket_accept(int listener, int abort_fd, int *ret) {
 static ncclResult_t lost(int fd, ssize_t n) {
     char name[ENDPOINT_NAME];
     int error = errno;
+    pthread_mutex_lock(&lock);
     snprintf(name, sizeof(name), "%s", fd < NAMED ? peers[fd] : "?");
+    pthread_mutex_unlock(&lock);
     if (n == 0)
         return complain(ncclRemoteError, "socketProgress: Connection closed by remote peer %s",
                         name);

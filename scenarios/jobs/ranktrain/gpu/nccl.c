@@ -326,6 +326,12 @@ static int nccl_prepare(struct err *err) {
             err, -EINVAL,
             "--dist-backend=nccl sums on GPUs: it needs --device=cuda and a GPU; without "
             "one use --dist-backend=tcp");
+    if (number_of("NCCL_COMM_BLOCKING", 0)) /* it overrules what the caller asks for */
+        return err_say(
+            err, -EINVAL,
+            "NCCL_COMM_BLOCKING=%s: with it a peer that is gone is waited for without end; "
+            "unset it",
+            getenv("NCCL_COMM_BLOCKING"));
     int r = nccl_interface_check(getenv("NCCL_SOCKET_IFNAME"), err);
     if (r == 0)
         r = check_devices(d, err);

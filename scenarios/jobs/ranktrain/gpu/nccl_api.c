@@ -21,7 +21,9 @@ static const struct place {
     {"HOME", "/.local/lib/python3*/site-packages/nvidia/nccl/lib/" SONAME},
     {NULL, "/usr/local/lib/python3*/site-packages/nvidia/nccl/lib/" SONAME},
     {NULL, "/usr/local/lib/python3*/dist-packages/nvidia/nccl/lib/" SONAME},
+    {NULL, "/usr/lib/python3*/dist-packages/nvidia/nccl/lib/" SONAME},
     {NULL, "/usr/lib/python3*/site-packages/nvidia/nccl/lib/" SONAME},
+    {NULL, "/opt/*/lib/python3*/site-packages/nvidia/nccl/lib/" SONAME},
     {NULL, "/usr/local/cuda*/lib64/" SONAME},
     {NULL, "/usr/local/cuda*/lib/" SONAME},
 };

@@ -27,7 +27,7 @@ static char here[PATH_MAX - 256], output[1 << 16];
 
 /* Runs a job and keeps what it said in output. Returns the seconds that it took. */
 static double run(const struct job *j) {
-    char command[4 * PATH_MAX], dir[PATH_MAX] = "";
+    char command[8 * PATH_MAX], dir[PATH_MAX] = "";
     struct timespec begin, end;
     if (j->dir)
         snprintf(dir, sizeof(dir), "--checkpoint-dir=%s --checkpoint-every=2", j->dir);
@@ -263,6 +263,7 @@ static void test_bad_input_is_refused_with_a_sentence(void **state) {
          "NCCL_LIB=/nonexistent.so cannot be loaded"},
         {NULL, NULL, "/usr/bin/env NCCL_SOCKET_IFNAME=chaos9",
          "NCCL_SOCKET_IFNAME=chaos9 names no network interface"},
+        {NULL, NULL, "/usr/bin/env NCCL_COMM_BLOCKING=1", "NCCL_COMM_BLOCKING=1: with it a peer"},
         {"devices=1", NULL, "/usr/bin/env LOCAL_WORLD_SIZE=3",
          "more ranks than devices: 3 workers on this node and 1 GPU"},
     };
