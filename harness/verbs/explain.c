@@ -215,7 +215,8 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
-    .summary = "what a fault, a check, a key of a scenario (job, job.run) or a verb means",
+    .summary =
+        "what a fault, a check, a key of a scenario (job, job.run), a verb, a preset or events are",
     .example = "explain worker-kill",
     .main = explain,
 };

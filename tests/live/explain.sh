@@ -51,13 +51,16 @@ END
     esac
 done
 
-sections='cluster job checkpoint when expect limits scenario'
+sections='cluster job checkpoint observe when expect limits scenario'
 for section in $sections; do
     explained "$section" "^$section: "
     keys=$(sed -n 's/^  \([a-z_]*\)   *.*/\1/p' "$dir/said")
     [ -n "$keys" ] || fail "$section has no keys"
     for key in $keys; do explained "$section.$key" "^$section.$key: "; done
 done
+
+for preset in hf-trainer lightning tqdm; do explained $preset "  step: '"; done
+explained events 'are judged:'
 
 verbs=$("$rq" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
 [ "$(wc -w <<<"$verbs")" -ge 8 ] || fail "only these verbs: $verbs"
