@@ -183,16 +183,21 @@ static void clean_with_control(struct cleaning *c, const char *dir) {
     clean_run(c, control);
 }
 
-/* A folder of runs, or one run. */
-static void clean_folder(struct cleaning *c, const char *folder) {
+/* A folder of runs, or one run; a comparison in it is a folder of such folders. */
+static void clean_folder(struct cleaning *c, const char *folder, bool compared) {
     char dir[4200];
-    DIR *d = opendir(folder);
+    snprintf(dir, sizeof(dir), "%.3900s/scenario.yaml", folder);
+    bool run = file_exists(dir);
     clean_with_control(c, folder);
+    DIR *d = run ? NULL : opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (e->d_name[0] == '.' || str_eq(e->d_name, "control"))
             continue;
         snprintf(dir, sizeof(dir), "%.3900s/%s", folder, e->d_name);
-        clean_with_control(c, dir);
+        if (compared || str_starts(e->d_name, "compare-"))
+            clean_folder(c, dir, true);
+        else
+            clean_with_control(c, dir);
     }
     if (d)
         closedir(d);
@@ -250,9 +255,9 @@ static int clean_all(const struct arguments *a) {
             return verb_usage_error(a->verb, "there is no folder %s", a->files[i]);
     end_strays(&c);
     for (size_t i = 0; i < a->files_n; i++)
-        clean_folder(&c, a->files[i]);
+        clean_folder(&c, a->files[i], strstr(a->files[i], "/compare-") != NULL);
     if (!a->files_n)
-        clean_folder(&c, "runs");
+        clean_folder(&c, "runs", false);
     clean_cache(&c);
     if (!c.done && !c.failed)
         puts("nothing to clean");
