@@ -23,17 +23,32 @@ static int env_int(const struct json *env, const char *name) {
     return str_to_i64(json_get_string(env, name, ""), 0, INT32_MAX, &v) ? (int)v : -1;
 }
 
+/* Launchers of other kinds have names of their own for it. */
+static int env_first(const struct json *env, const char *const *names) {
+    int v = -1;
+    for (; v < 0 && *names; names++)
+        v = env_int(env, *names);
+    return v;
+}
+
+static const char *const ranks[] = {"RANK",     "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                                    "PMI_RANK", "SLURM_PROCID",         NULL};
+static const char *const world_sizes[] = {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                          "SLURM_NTASKS", NULL};
+static const char *const local_ranks[] = {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK",
+                                          "SLURM_LOCALID", NULL};
+
 static struct worker *worker_new(struct rounds *rs, const struct record *r) {
     const struct json *env = record_get(r, "env");
     struct worker *w = arena_new(&rs->arena, struct worker);
     *w = (struct worker){
         .node = r->node,
         .pid = r->pid,
-        .rank = env_int(env, "RANK"),
-        .local_rank = env_int(env, "LOCAL_RANK"),
+        .rank = env_first(env, ranks),
+        .local_rank = env_first(env, local_ranks),
         .group_rank = env_int(env, "GROUP_RANK"),
         .role_rank = env_int(env, "ROLE_RANK"),
-        .world_size = env_int(env, "WORLD_SIZE"),
+        .world_size = env_first(env, world_sizes),
         .local_world_size = env_int(env, "LOCAL_WORLD_SIZE"),
         .role_world_size = env_int(env, "ROLE_WORLD_SIZE"),
         .group_world_size = env_int(env, "GROUP_WORLD_SIZE"),
@@ -115,9 +130,18 @@ static struct round *round_of(struct rounds *rs, const struct worker *w) {
     return round_new(rs, w);
 }
 
+static int on_node(const struct round *r, const char *node) {
+    int n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += str_eq(r->workers[i]->node, node);
+    return n;
+}
+
 static void start(struct rounds *rs, const struct record *rec) {
     struct worker *w = worker_new(rs, rec);
     struct round *r = round_of(rs, w);
+    if (w->local_rank < 0 && w->rank >= 0)
+        w->local_rank = on_node(r, w->node); /* not told: in the order of their starts */
     r->workers = grown(&rs->arena, r->workers, r->n, &r->cap, sizeof(*r->workers));
     r->workers[r->n++] = w;
     r->started++;

@@ -46,6 +46,8 @@ unsigned wire_rules_plane(const struct wire_rules *r, const struct frame *f) {
     uint16_t a = f->source_port, b = f->destination_port;
     if (r->store_port && (a == r->store_port || b == r->store_port))
         return PLANE_STORE;
+    if (r->store_peer_port && (a == r->store_peer_port || b == r->store_peer_port))
+        return PLANE_STORE;
     if (wire_rules_is_bootstrap(r, a) || wire_rules_is_bootstrap(r, b))
         return PLANE_BOOTSTRAP;
     return a == SSH_PORT || b == SSH_PORT ? PLANE_SSH : PLANE_DATA;

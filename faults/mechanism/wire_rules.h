@@ -21,7 +21,8 @@ struct wire_rules {
     unsigned char cut[WIRE_PORTS_MAX][WIRE_PORTS_MAX]; /* [from][to]: planes that are closed */
     bool silent[WIRE_PORTS_MAX];                       /* nothing in, nothing out */
     uint16_t store_port;                               /* 0: none */
-    unsigned char bootstrap[65536 / 8];                /* one bit a port */
+    uint16_t store_peer_port;           /* where its members speak with each other, 0: nowhere */
+    unsigned char bootstrap[65536 / 8]; /* one bit a port */
 };
 
 void wire_rules_bootstrap(struct wire_rules *r, uint16_t tcp_port);

@@ -48,6 +48,10 @@ void check_unknown_exit(const struct trial *t, struct finding *f, const char *br
                         w->node);
 }
 
+bool check_template(const struct trial *t) {
+    return str_eq(t->scenario->job.launcher, "template");
+}
+
 /* ---- agents ---- */
 
 static void note_end(struct agent_end *v, size_t n, const struct record *r) {
@@ -99,6 +103,8 @@ size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
     }
     for (size_t i = 0; i < n; i++) {
         note_fault(&ret[i], t->incidents);
+        if (check_template(t) && ret[i].code)
+            ret[i].code = 1;
         ret[i].spare = t->scenario->torchrun_semantics && t->rounds->n && !had_workers(t, &ret[i]);
     }
     return n;

@@ -39,15 +39,18 @@ int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns);
 void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w);
 
+/* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
+bool check_template(const struct trial *t);
+
 /* The end of an agent, and whether a fault of the timeline has brought it about: killed it or its
  * node, or told it to leave. */
 struct agent_end {
     const char *node;
     int64_t pid, start_ns, exit_ns; /* exit_ns 0: it was never seen to end */
-    int code, signal;
-    int64_t seq;          /* of its end, else of its start */
-    const char *fault_id; /* of the fault that ended it, NULL: none */
-    bool told_to_leave;   /* that fault was a node-leave */
+    int code, signal;               /* of a template's every failure is 1 */
+    int64_t seq;                    /* of its end, else of its start */
+    const char *fault_id;           /* of the fault that ended it, NULL: none */
+    bool told_to_leave;             /* that fault was a node-leave */
     bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };
 /* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL), and for spare

@@ -198,6 +198,9 @@ int wire_link_start(struct cluster *c, struct err *err) {
     l->on_end = loop_fd(c->loop, l->process.pidfd, LOOP_READ, on_end, c);
     request_begin(l, &r, "setup");
     json_put_i64(&r.w, "store_port", PLAN_STORE_PORT);
+    enum store_kind store = c->plan->scenario->cluster.store;
+    json_put_i64(&r.w, "store_peer_port",
+                 store == STORE_ETCD || store == STORE_ETCD_3 ? PLAN_STORE_PORT + 1 : 0);
     /* For tests, and for whoever suspects the queue. */
     json_put_bool(&r.w, "ring", str_eq(getenv("RANKQUAKE_WIRE"), "ring"));
     return request_send(l, &r, NULL, 0, err);

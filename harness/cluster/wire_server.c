@@ -40,6 +40,7 @@ static void on_gone(void *arg, int port) {
 static int do_setup(struct server *s, struct message *m, struct err *err) {
     (void)err;
     wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
+    wire_rules(s->wire)->store_peer_port = (uint16_t)json_get_i64(m->json, "store_peer_port", 0);
     if (json_get_bool(m->json, "ring", false))
         wire_queue(s->wire, PACKET_QUEUE_RING);
     return 0;

@@ -56,8 +56,11 @@ static void fill(struct buf *b, const char *text, const struct launch *l) {
 static const char *const *agent_argv(struct arena *a, const struct launch *l) {
     struct words w = {.arena = a};
     struct buf text = {0};
-    for (const char *const *word = l->plan->scenario->job.launcher_argv; *word; word++) {
-        if (str_eq(*word, "{worker}")) {
+    const char *const *words = l->plan->scenario->job.launcher_argv;
+    for (const char *const *word = words; *word; word++) {
+        /* What follows sh -c is one text, also when it is nothing but the worker. */
+        bool text_of_shell = word > words && word[-1][0] == '-' && str_ends(word[-1], "c");
+        if (str_eq(*word, "{worker}") && !text_of_shell) {
             put_worker(&w, l);
             continue;
         }

@@ -199,6 +199,8 @@ static int find_words(struct plan *p, const char *path, struct err *err) {
     static const char *const module[] = {"python3", "-m", "torch.distributed.run", NULL};
     const struct job_spec *j = &p->scenario->job;
     p->launcher = j->launcher_argv;
+    if (strchr(p->launcher[0], '{'))
+        return 0; /* the worker itself, or a place that does not exist yet */
     if (interpreter_find(p, p->launcher[0], path))
         return 0;
     if (str_eq(p->launcher[0], "torchrun") && !p->launcher[1] &&

@@ -37,6 +37,12 @@ static int is_reported(const char *entry) {
                                         "TORCHELASTIC_",
                                         "OMP_NUM_THREADS=",
                                         "CUDA_VISIBLE_DEVICES=",
+                                        "OMPI_COMM_WORLD_",
+                                        "PMI_",
+                                        "PMIX_RANK=",
+                                        "SLURM_PROCID=",
+                                        "SLURM_NTASKS=",
+                                        "SLURM_LOCALID=",
                                         "NCCL_ASYNC_ERROR_HANDLING=",
                                         "TORCH_NCCL_ASYNC_ERROR_HANDLING="};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

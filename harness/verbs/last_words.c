@@ -25,9 +25,22 @@ static size_t read_tail(const char *path, char tail[TAIL]) {
     return n > 0 ? (size_t)n : 0;
 }
 
+/* torchrun ends with a traceback of itself and a summary that name nobody's mistake: what the
+ * workers printed stands before them. */
+static size_t without_torchrun(const char *tail, size_t n) {
+    static const char begin[] = "Traceback (most recent call last)";
+    const char *own = memmem(tail, n, "/torch/distributed/", strlen("/torch/distributed/"));
+    const char *at = NULL, *next = tail;
+    if (!own || !memmem(tail, n, "ChildFailedError", strlen("ChildFailedError")))
+        return n;
+    while ((next = memmem(next, (size_t)(own - next), begin, sizeof(begin) - 1)))
+        at = next++;
+    return at && at > tail ? (size_t)(at - tail) : n;
+}
+
 static void print_tail(const char *path, const char *name, FILE *out) {
     char tail[TAIL];
-    size_t n = read_tail(path, tail), at = n ? n - 1 : 0;
+    size_t n = without_torchrun(tail, read_tail(path, tail)), at = n ? n - 1 : 0;
     if (!n)
         return;
     for (int lines = 0; at > 0; at--)
@@ -37,6 +50,28 @@ static void print_tail(const char *path, const char *name, FILE *out) {
             tail[n - 1] == '\n' ? "" : "\n");
 }
 
+/* What a line in a log most often means here. */
+static const struct {
+    const char *said, *means;
+} hints[] = {
+    {"ddress already in use",
+     "a port is taken on a node: what listens on a fixed port can be there once only; let each "
+     "worker take one of its own (MASTER_PORT is free for rank 0), or workers_per_node: 1"},
+    {"No module named 'torch'",
+     "the Python that starts the job has no torch: write the one that has into job.run, for "
+     "example [/usr/bin/python3, train.py], or launch with it"},
+    {"/dev/tty", "a node has no terminal, and standard input is empty: the job must run without"},
+    {"Inappropriate ioctl for device",
+     "a node has no terminal, and standard input is empty: the job must run without"},
+};
+
+static void note_hints(const char *path, bool seen[]) {
+    char tail[TAIL];
+    size_t n = read_tail(path, tail);
+    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+        seen[i] |= n && memmem(tail, n, hints[i].said, strlen(hints[i].said));
+}
+
 static int only_workers(const struct dirent *d) {
     return (str_starts(d->d_name, "rank-") || str_starts(d->d_name, "pid-")) &&
            str_ends(d->d_name, ".log");
@@ -44,6 +79,7 @@ static int only_workers(const struct dirent *d) {
 
 void last_words_print(const struct plan *p, const char *dir, FILE *out) {
     char folder[4300], path[4600], name[320];
+    bool seen[sizeof(hints) / sizeof(*hints)] = {0};
     int shown = 0;
     for (size_t i = 0; i < p->nodes_n; i++) {
         const char *node = p->nodes[i].name;
@@ -51,10 +87,12 @@ void last_words_print(const struct plan *p, const char *dir, FILE *out) {
         snprintf(folder, sizeof(folder), "%s/logs/%s", dir, node);
         snprintf(path, sizeof(path), "%s/%s.log", folder, p->nodes[i].is_store ? "store" : "agent");
         print_tail(path, node, out);
+        note_hints(path, seen);
         int n = scandir(folder, &files, only_workers, alphasort);
         for (int k = 0; k < n; k++) {
             snprintf(path, sizeof(path), "%s/%s", folder, files[k]->d_name);
             snprintf(name, sizeof(name), "%s, %s", node, files[k]->d_name);
+            note_hints(path, seen);
             if (shown++ < WORKERS_SHOWN)
                 print_tail(path, name, out);
             free(files[k]);
@@ -62,4 +100,7 @@ void last_words_print(const struct plan *p, const char *dir, FILE *out) {
         if (n >= 0)
             free(files);
     }
+    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+        if (seen[i])
+            fprintf(out, "--- hint: %s\n", hints[i].means);
 }

@@ -74,6 +74,22 @@ static bool never_began(const struct trial *t, struct finding *f) {
     return true;
 }
 
+/* Who belongs together cannot be told. */
+static bool nobody_has_a_rank(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->rank >= 0 && rs->workers[i]->world_size > 0)
+            return false;
+    if (!rs->workers_n || !check_template(t))
+        return false;
+    finding_fail(f, "Launcher: it tells every worker its place in the group.",
+                 "RANK and WORLD_SIZE in the environment of every worker",
+                 "no worker was given them (RANK, WORLD_SIZE); let the template do it, for example "
+                 "env RANK={node} WORLD_SIZE={nodes} {worker}");
+    finding_prove(f, rs->workers[0]->start_seq);
+    return true;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = find(t->history, SOURCE_HARNESS, "control");
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
@@ -95,7 +111,7 @@ static void judge(const struct trial *t, struct finding *f) {
     } else if (!find(t->history, SOURCE_KERNEL, "agent-start")) {
         finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
                      "no agent was seen to start");
-    } else if (!never_began(t, f)) {
+    } else if (!never_began(t, f) && !nobody_has_a_rank(t, f)) {
         finding_pass(f, control ? "the control run trained, and the job was started"
                                 : "the job was started");
     }

@@ -137,11 +137,22 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
     return r->world_size < 2 || judge_port(t, f, r, zero, tally);
 }
 
+static bool told_no_master(const struct trial *t) {
+    for (size_t i = 0; i < t->rounds->workers_n; i++)
+        if (*t->rounds->workers[i]->master_addr)
+            return false;
+    return check_template(t);
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     struct tally tally = {0};
     if (!check_sees_rounds(t, f))
         return;
+    if (told_no_master(t)) {
+        finding_skip(f, "the template gives its workers no MASTER_ADDR");
+        return;
+    }
     for (size_t i = 0; i < rs->n; i++)
         if (!judge_round(t, f, rs->v[i], &tally))
             return;

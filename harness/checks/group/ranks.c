@@ -152,11 +152,24 @@ static bool judge_round(struct finding *f, const struct rounds *rs, const struct
     return judge_groups(f, r) && judge_roles(f, r);
 }
 
+/* Of a template's workers nothing more is asked than a place in the group. */
+static bool judge_places(struct finding *f, const struct rounds *rs, const struct round *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (w->rank < 0 || w->rank >= w->world_size)
+            WRONG(w, "RANK lies between 0 and WORLD_SIZE - 1",
+                  "process %lld on %s of round %d was given RANK %d, WORLD_SIZE %d",
+                  (long long)w->pid, w->node, w->round, w->rank, w->world_size);
+    }
+    return judge_twins(f, rs, r);
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
         return;
     for (size_t i = 0; i < t->rounds->n; i++)
-        if (!judge_round(f, t->rounds, t->rounds->v[i]))
+        if (!(check_template(t) ? judge_places(f, t->rounds, t->rounds->v[i])
+                                : judge_round(f, t->rounds, t->rounds->v[i])))
             return;
     finding_pass(f, "%zu workers in %zu round%s, each with a place of its own",
                  t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");

@@ -50,6 +50,10 @@ static bool judge_end(const struct trial *t, struct finding *f) {
     return false;
 }
 
+static const char *idle(const struct scenario *s) {
+    return str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own" : NULL;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
         return;
@@ -69,5 +73,6 @@ const struct check check_budget = {
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .idle = idle,
     .judge = judge,
 };

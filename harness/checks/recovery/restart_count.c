@@ -162,7 +162,8 @@ static bool judge_first(struct finding *f, const struct round *r) {
 static const char *idle(const struct scenario *s) {
     return s->torchrun_semantics
                ? "torchrun counts by agent; restarts of one agent are not comparable"
-               : NULL;
+           : str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own"
+                                                 : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

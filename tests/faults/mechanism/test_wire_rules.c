@@ -30,6 +30,10 @@ static void test_a_frame_belongs_to_the_plane_of_either_port(void **state) {
     wire_rules_bootstrap(&rules, 45000);
     assert_int_equal(plane_of(FRAME_TCP, 50000, 29400), PLANE_STORE);
     assert_int_equal(plane_of(FRAME_TCP, 29400, 50000), PLANE_STORE);
+    assert_int_equal(plane_of(FRAME_TCP, 50000, 29401), PLANE_DATA);
+    rules.store_peer_port = 29401;
+    assert_int_equal(plane_of(FRAME_TCP, 50000, 29401), PLANE_STORE);
+    assert_int_equal(plane_of(FRAME_TCP, 29401, 50000), PLANE_STORE);
     assert_int_equal(plane_of(FRAME_TCP, 45000, 50000), PLANE_BOOTSTRAP);
     assert_int_equal(plane_of(FRAME_TCP, 50000, 45000), PLANE_BOOTSTRAP);
     assert_int_equal(plane_of(FRAME_TCP, 50000, 22), PLANE_SSH);

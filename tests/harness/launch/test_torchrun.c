@@ -127,6 +127,12 @@ static void test_a_worker_inside_a_word_is_quoted_for_the_shell(void **state) {
     assert_argv(u, "sh|-c|RANK=${X}1 exec '/bin/rankprobe' 'say' 'it'\\''s {here}'");
 }
 
+static void test_a_worker_alone_behind_sh_c_is_one_text(void **state) {
+    static const char *const words[] = {"bash", "-lc", "{worker}", NULL};
+    take(*state, words);
+    assert_argv(*state, "bash|-lc|'/bin/rankprobe' './job' '--steps=40'");
+}
+
 static void test_a_script_in_a_template_gets_its_interpreter(void **state) {
     static const char *const words[] = {"{worker}", NULL};
     struct setup *u = *state;
@@ -146,6 +152,7 @@ int main(void) {
         TEST(test_a_module_is_too),
         TEST(test_a_template_is_filled_word_by_word),
         TEST(test_a_worker_inside_a_word_is_quoted_for_the_shell),
+        TEST(test_a_worker_alone_behind_sh_c_is_one_text),
         TEST(test_a_script_in_a_template_gets_its_interpreter),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
