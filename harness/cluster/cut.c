@@ -183,15 +183,18 @@ void cut_let_die(struct cut *k, struct node *n) {
     }
 }
 
+static void unwatch(struct watcher *w) {
+    w->source = loop_source_free(w->source);
+    file_close(&w->fd);
+}
+
 void cut_forget(struct cut *k, struct node *n) {
     list_each_safe(it, next, &k->held) {
         struct held *h = list_entry(it, struct held, link);
         if (h->to == n->port || h->from == n->port)
             let_go(k, h, h->to != n->port);
     }
-    struct watcher *w = &k->watchers[n->port];
-    w->source = loop_source_free(w->source);
-    file_close(&w->fd);
+    unwatch(&k->watchers[n->port]);
 }
 
 /* ---- connections to come ---- */
@@ -216,15 +219,13 @@ static void on_watch(void *arg, int fd, int what) {
         on_call(w->cut, w->node, &call);
         connect_watch_pass(fd, call.id);
     } else if (r < 0) {
-        w->source = loop_source_free(w->source);
-        file_close(&w->fd);
+        unwatch(w);
     }
 }
 
 void cut_watch(struct cut *k, struct node *n, int fd) {
     struct watcher *w = &k->watchers[n->port];
-    loop_source_free(w->source);
-    file_close(&w->fd);
+    unwatch(w);
     *w = (struct watcher){.cut = k, .node = n, .fd = fd};
     w->source = loop_fd(k->cluster->loop, fd, LOOP_READ, on_watch, w);
 }
@@ -297,10 +298,11 @@ struct cut *cut_free(struct cut *k) {
     if (!k)
         return NULL;
     for (size_t i = 0; i < k->cluster->nodes_n; i++)
-        cut_forget(k, k->cluster->nodes[i]);
-    list_each_safe(it, next, &k->answers) {
-        list_remove(it);
-        free(list_entry(it, struct answer, link));
+        unwatch(&k->watchers[i]);
+    list_each_safe(it, next, &k->held) let_go(k, list_entry(it, struct held, link), true);
+    list_each_safe(at, after, &k->answers) {
+        list_remove(at);
+        free(list_entry(at, struct answer, link));
     }
     loop_source_free(k->on_answer);
     free(k->watchers);

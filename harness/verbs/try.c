@@ -86,6 +86,10 @@ static void say_plan(const struct trying *t) {
         say("- %s", t->typed.command.notes[i]);
     for (size_t i = 0; d->notes[i]; i++)
         say("- %s", d->notes[i]);
+    if (t->plan->isolation == ISOLATION_PROCESSES)
+        say("- nodes are processes of this host, %s%s",
+            t->plan->isolation_why ? "as namespaces cannot be had: " : "as asked for",
+            t->plan->isolation_why ? t->plan->isolation_why : "");
     buf_fini(&words);
 }
 
@@ -94,6 +98,7 @@ static void say_plan(const struct trying *t) {
 static const struct verb_option options[] = {
     {"--launcher", "X", "start it with rankrun, torchrun, a command of yours or a template"},
     {"--rootfs", "DIR", "the root file system of every node, a debootstrap tree for example"},
+    {"--isolation", "KIND", "how nodes are kept apart: auto, namespaces or processes"},
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
     {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
     {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take"},
