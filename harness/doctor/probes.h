@@ -7,6 +7,7 @@
     X(blas)                                                                                        \
     X(cgroup)                                                                                      \
     X(cores)                                                                                       \
+    X(cuda)                                                                                        \
     X(curl)                                                                                        \
     X(cut)                                                                                         \
     X(dataset)                                                                                     \
@@ -17,10 +18,12 @@
     X(kernel)                                                                                      \
     X(kernel_stack)                                                                                \
     X(namespaces)                                                                                  \
+    X(nccl)                                                                                        \
     X(priority)                                                                                    \
     X(processes)                                                                                   \
     X(programs)                                                                                    \
     X(ptrace)                                                                                      \
+    X(ranktrain_cuda)                                                                              \
     X(rootfs)                                                                                      \
     X(seccomp)                                                                                     \
     X(sockets)                                                                                     \

@@ -79,33 +79,6 @@ const struct probe probe_blas = {
     .look = look_blas,
 };
 
-static void look_gpu(const struct probe_given *given, struct probe_result *r) {
-    int (*init)(unsigned), (*count)(int *), n = 0;
-    (void)given;
-    void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    void *symbols[] = {cuda ? dlsym(cuda, "cuInit") : NULL,
-                       cuda ? dlsym(cuda, "cuDeviceGetCount") : NULL};
-    if (!symbols[0] || !symbols[1]) {
-        probe_unasked(r, "no CUDA driver; nothing here needs one");
-        return;
-    }
-    memcpy(&init, &symbols[0], sizeof(init));
-    memcpy(&count, &symbols[1], sizeof(count));
-    int code = init(0);
-    bool nccl = loads("libnccl.so.2", "ncclGetVersion");
-    if (code == 0 && count(&n) == 0)
-        probe_works(r, "%d GPU%s, NCCL %s; no scenario uses them yet", n, n == 1 ? "" : "s",
-                    nccl ? "loads" : "is missing");
-    else
-        probe_lacks(r, "nvidia-smi; ci/gpu tells more", "the CUDA driver refuses: error %d", code);
-}
-
-const struct probe probe_gpu = {
-    .name = "gpu",
-    .gives = "training on a GPU (no scenario needs one)",
-    .look = look_gpu,
-};
-
 static void look_dataset(const struct probe_given *given, struct probe_result *r) {
     static const char dir[] = "/usr/share/datasets/fashion-mnist";
     char path[200];

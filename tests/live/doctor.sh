@@ -16,8 +16,8 @@ answer() { sed -n "s/^\([-+x]\) $1  .*/\1/p" "$dir/said"; }
 
 "$BIN/rankquake" doctor >"$dir/said" 2>&1
 rc=$?
-for question in blas cgroup cores curl cut dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
-    namespaces priority processes programs ptrace seccomp sockets wire; do
+for question in blas cgroup cores cuda curl cut dataset etcd 'exit status' fuse gpu kernel 'kernel stack' \
+    namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs seccomp sockets wire; do
     [ "$(answer "$question" | wc -l)" = 1 ] || fail "$question is not answered once"
     if [ "$(answer "$question")" = x ]; then
         grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'mend:' ||
@@ -56,6 +56,22 @@ PATH=/nowhere "$BIN/rankquake" doctor >"$dir/said" 2>&1
 [ "$(answer etcd)" = - ] || fail 'no etcd in PATH'
 "$BIN/rankquake" doctor --etcd 127.0.0.1:1 >"$dir/said" 2>&1
 [ "$(answer etcd)" = x ] && grep -q 'nothing answers at 127.0.0.1:1' "$dir/said" || fail 'an etcd that is not there'
+
+# A driver that answers, one whose device lets one process in, and one that does not answer.
+fake=$PWD/$OUT/tests/fakes/nvml/libnvidia-ml.so.1
+if [ -e "$fake" ]; then
+    gpu() { # gpu LINE...
+        printf '%s\n' 'driver 570.86.15' "$@" >"$dir/nvml"
+        RANKQUAKE_NVML=$fake RANKQUAKE_FAKE_NVML=$dir/nvml "$BIN/rankquake" doctor >"$dir/said" 2>&1
+    }
+    gpu 'device GPU-a 81920 0 0 NVIDIA H200'
+    [ "$(answer gpu)" = + ] && grep -q '1: NVIDIA H200, driver 570.86.15' "$dir/said" || fail 'a device'
+    [ "$(answer cuda)" = - ] && fail 'a device, and nobody asked for CUDA'
+    gpu 'device GPU-a 81920 0 3 NVIDIA H200'
+    [ "$(answer gpu)" = x ] && grep -q 'nvidia-smi -c DEFAULT' "$dir/said" || fail 'a device for one process'
+    gpu 'error Init_v2 18'
+    [ "$(answer gpu)" = x ] && grep -q 'version mismatch (18)' "$dir/said" || fail 'a driver of another version'
+fi
 
 # A host that allows no networks.
 if unshare -Ur true 2>/dev/null; then
