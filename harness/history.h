@@ -37,13 +37,13 @@
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
- *             devices {at: start|round-start|round|round-end|job-end, round, devices:[{index, uuid,
- *             used, processes:[{pid, node, bytes}], hidden}], open:[{pid, node, name}], nodes?:{n0:
- *             [uuid..]}, error?, took_ns}   who computes on the devices that nodes were given, by
- *             the driver's lists (node "": not of this run; hidden: so many cannot be told from
- *             here; bytes -1: not told), and which processes of the nodes have a file of the driver
- *             open; round-start: its first worker has started; round: all have stepped; nodes: what
- *             each was given
+ *             devices {at: start|round-start|round|first-end|round-end|job-end, round,
+ * devices:[{index, uuid, used, processes:[{pid, node, bytes}], hidden}], open:[{pid, node, name}],
+ *             nodes?:{n0: [uuid..]}, error?, took_ns}   who computes on the devices that nodes were
+ *             given, by the driver's lists (node "": not of this run; hidden: so many cannot be
+ * told from here; bytes -1: not told), and which processes of the nodes have a file of the driver
+ * open; round-start: its first worker has started; round: all have stepped; first-end, round-end:
+ * its first, its last worker has ended; nodes: what each was given
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,

@@ -25,10 +25,10 @@ struct engine {
     struct recorder rec;
     struct cluster *cluster;
     struct observer *observer;
-    struct devices *devices;      /* NULL: no node has any */
-    int look_begun, look_running; /* the newest rounds whose devices were looked at */
-    struct output *output;        /* NULL: nobody reads what is printed */
-    struct directory *directory;  /* of the job's checkpoints; NULL: not known */
+    struct devices *devices;                   /* NULL: no node has any */
+    int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
+    struct output *output;                     /* NULL: nobody reads what is printed */
+    struct directory *directory;               /* of the job's checkpoints; NULL: not known */
     struct timeline *timeline;
     struct limits_watch *limits;
     struct rand rand;
@@ -97,7 +97,7 @@ void master_found(struct engine *e, const struct node *n, uint16_t port, int rou
                   const struct json *found);
 
 /* looks.c: who is on the devices, at the moments that matter. at: start | round-start | round |
- * round-end | job-end. */
+ * first-end | round-end | job-end. */
 void looks_open(struct engine *e);
 void looks_seen(struct engine *e, const struct record *r);
 void looks_take(struct engine *e, const char *at, int round);

@@ -3,8 +3,8 @@
 #include "agent/sys/clock.h"
 
 /* When the devices are looked at. The driver tells of no change by itself, so each look hangs on an
- * event: before the job, at a round's first worker, when all of its workers have stepped (or, where
- * none speaks, when its first one ends), when its last one has ended, and when the job has. */
+ * event: before the job, at a round's first worker, when all of its workers have stepped, when its
+ * first one has ended and when its last one has, and when the job has ended. */
 
 void looks_open(struct engine *e) {
     const struct plan *p = e->plan;
@@ -72,12 +72,15 @@ void looks_seen(struct engine *e, const struct record *r) {
     if (!e->devices || !rs->n || e->phase > ENGINE_ENDING)
         return;
     const struct round *newest = rs->v[rs->n - 1];
+    const struct worker *w = rounds_worker(rs, r->pid);
     if (record_is(r, "worker-start") && e->look_begun < newest->number) {
         e->look_begun = newest->number;
         looks_take(e, "round-start", newest->number);
-    } else if (e->look_running < newest->number &&
-               ((record_is(r, "step") && all_stepped(newest)) || record_is(r, "worker-exit"))) {
+    } else if (record_is(r, "step") && e->look_running < newest->number && all_stepped(newest)) {
         e->look_running = newest->number;
         looks_take(e, "round", newest->number);
+    } else if (record_is(r, "worker-exit") && w && e->look_ending < w->round) {
+        e->look_ending = w->round;
+        looks_take(e, "first-end", w->round);
     }
 }

@@ -65,7 +65,7 @@ finding() { # finding MARK CHECK TEXT
 grep -q 'n1 .*an agent, 1 worker, GPU 1$' "$dir/said" || fail "plan: $(cat "$dir/said")"
 
 run 0
-finding . device_memory 'nothing left on 2 GPUs; 4 ended workers were gone from them after'
+finding . device_memory 'nothing left on 2 GPUs; 4 ended workers were seen to be gone within'
 finding . one_device '4 workers on one GPU each'
 finding - communicator 'no worker named a communicator'
 grep -q '"kind":"worker-start","node":"n1".*"CUDA_VISIBLE_DEVICES":"GPU-bbbb"' "$run/history.jsonl" || fail 'n1 was not given GPU-bbbb'

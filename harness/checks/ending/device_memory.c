@@ -220,7 +220,8 @@ static void judge(const struct trial *t, struct finding *f) {
     const struct json *devices = record_get(tally.last, "devices");
     size_t n = devices ? devices->length : 0;
     if (tally.workers)
-        finding_pass(f, "nothing left on %zu GPU%s; %d ended worker%s gone from them after %.1f ms",
+        finding_pass(f,
+                     "nothing left on %zu GPU%s; %d ended worker%s seen to be gone within %.1f ms",
                      n, n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
                      (double)tally.gone_ns / 1e6);
     else
@@ -235,7 +236,8 @@ const struct check check_device_memory = {
             "runs and has ended, and when the job has. Nothing of an earlier round's workers may "
             "be on a device when the next one begins: two sets of workers do not fit. At the end "
             "no process of a node may be on one or have the driver open. The time is that until a "
-            "look no longer shows an ended worker. Where the driver hides who computes, it is "
+            "look no longer shows an ended worker, so a bound. Where the driver hides who "
+            "computes, it is "
             "unknown.",
     .example = "rankquake run scenarios/gpu/worker-killed.yaml",
     .class = CLASS_INVARIANT,

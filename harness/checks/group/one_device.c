@@ -12,13 +12,14 @@ struct seat {
     const struct worker *worker;
     const char *seen, *seen_too; /* where the driver lists it; seen_too: on a second one */
     const char *said;            /* by the job itself, NULL */
+    bool missed;                 /* a look did not show it where it computed before and after */
     int64_t seen_seq, said_seq;
     int devices; /* of its node */
 };
 
 struct tally {
-    int seen, crowded;
-    const struct worker *unseen; /* it says where it computes, and no look shows it */
+    int seen, said, crowded;
+    const struct worker *unseen; /* it says where it computes, and a look did not show it */
     const struct worker *crowd;  /* of a node with fewer devices than workers */
 };
 
@@ -41,11 +42,13 @@ static int devices_of(const struct history *h, const char *node) {
 }
 
 static void note_look(struct seat *s, const struct record *look) {
+    bool listed = false;
     json_each(d, record_get(look, "devices")) {
         const char *uuid = json_get_string(d, "uuid", "");
         json_each(p, json_get(d, "processes")) {
             if (json_get_i64(p, "pid", 0) != s->worker->pid)
                 continue;
+            listed = true;
             if (!s->seen) {
                 s->seen = uuid;
                 s->seen_seq = look->seq;
@@ -55,6 +58,7 @@ static void note_look(struct seat *s, const struct record *look) {
             }
         }
     }
+    s->missed |= s->said && !listed && s->worker->last_step_ns > look->t_ns;
 }
 
 static bool says_another(struct finding *f, const struct seat *s, const struct record *r) {
@@ -94,7 +98,8 @@ static bool was_given(const struct worker *w, const char *uuid) {
 static bool judge_alone(struct finding *f, const struct seat *s, struct tally *tally) {
     const struct worker *w = s->worker;
     tally->seen += s->seen != NULL;
-    if (s->said && !s->seen)
+    tally->said += s->said != NULL;
+    if (s->missed)
         tally->unseen = w;
     /* A rank may be meant to use several where each of them can. */
     if (s->seen_too && s->devices / 2 < w->local_world_size)
@@ -177,6 +182,9 @@ static void judge(const struct trial *t, struct finding *f) {
     if (tally.unseen)
         finding_unknown(f, broken, "rank %d on %s says that it uses a GPU, and no look shows it",
                         tally.unseen->rank, tally.unseen->node);
+    else if (!tally.seen && tally.said)
+        finding_unknown(f, broken, "%d workers say which GPU they use, and none was seen on any",
+                        tally.said);
     else if (!tally.seen)
         finding_skip(f, "no worker was seen on a GPU");
     else if (tally.crowd)
