@@ -17,7 +17,6 @@ struct setting {
 static const struct setting between_nodes[] = {
     {"NCCL_NET", "Socket"},
     {"NCCL_NET_PLUGIN", "none"},
-    {"NCCL_SOCKET_IFNAME", "=" CLUSTER_CARD}, /* '=': this name, not those that begin so */
     {"NCCL_SOCKET_FAMILY", "AF_INET"},
     {"NCCL_IB_DISABLE", "1"},
     {"NCCL_NVLS_ENABLE", "0"},
@@ -119,6 +118,8 @@ const char *const *device_env(struct arena *a, const struct plan *p, const struc
     if (none)
         return e.v;
     add(&e, "NCCL_HOSTID", node->name);
+    /* '=': this name, not those that begin so. Nodes without a network of their own meet on lo. */
+    add(&e, "NCCL_SOCKET_IFNAME", p->isolation == ISOLATION_PROCESSES ? "=lo" : "=" CLUSTER_CARD);
     add(&e, "NCCL_DEBUG_FILE", arena_printf(a, "%s/nccl.%%p.log", logs));
     add_all(&e, between_nodes);
     if (node->devices_n == 1)

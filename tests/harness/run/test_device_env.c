@@ -67,6 +67,8 @@ static void test_a_node_sees_its_own_devices_and_is_a_host_of_its_own(void **sta
     assert_string_equal(value_of(env, "NCCL_NET"), "Socket");
     assert_string_equal(value_of(env, "NCCL_DEBUG_FILE"), "/run/logs/n1/nccl.%p.log");
     assert_string_equal(value_of(env, "HOME"), "/h");
+    s.plan.isolation = ISOLATION_PROCESSES;
+    assert_string_equal(value_of(env_of(&s, 2), "NCCL_SOCKET_IFNAME"), "=lo");
     /* Inside a node with two of its own it is as fast as it would be on a real one. */
     assert_string_equal(value_of(env, "NCCL_P2P_DISABLE"), "(unset)");
     assert_string_equal(value_of(env, "NCCL_PROTO"), "(unset)");
