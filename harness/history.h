@@ -23,11 +23,13 @@
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
- *             observed {lines, late_lines, cut_lines, skipped_bytes, patterns:[{event, pattern,
- * own, matched, unread?, closest?}]}   what came of observe, at the end; late: of workers that had
- * ended, cut: too long, own: not of the preset, unread: took no number lag {max_ns, window_ns} the
- * loop was late by up to max_ns in the window_ns before t health {left:[text..], complete}   after
- * the last node is down; on the host
+ *             observed {lines, late_lines, cut_lines, skipped_bytes, thinned, buffered, patterns:
+ *             [{event, pattern, own, matched, unread?, closest?}]}   what came of observe, at the
+ *             end. late: of workers that had ended, cut: too long, thinned: events that are not in
+ *             the history, buffered: workers that told their steps in bursts, own: not of the
+ *             preset, unread: took no number
+ *             lag {max_ns, window_ns}   the loop was late by up to max_ns in the window_ns before t
+ *             health {left:[text..], complete}   after the last node is down; on the host
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line

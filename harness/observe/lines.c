@@ -144,6 +144,7 @@ static size_t read_portion(struct lines_file *f) {
         skip_backlog(f, (uint64_t)st.st_size);
     ssize_t n = pread(f->fd, chunk, sizeof(chunk), (off_t)f->offset);
     f->offset += n > 0 ? (uint64_t)n : 0;
+    f->count.portions += n > 0;
     for (ssize_t i = 0; i < n; i++)
         take(f, chunk[i]);
     give_back(f);

@@ -22,6 +22,7 @@ struct lines_file;
 
 struct lines_count {
     uint64_t lines, skipped_bytes, cut_lines;
+    uint64_t portions; /* in which it was read; while fn is called, with this one */
 };
 
 /* A line, ended by a NUL, valid during the call. */

@@ -12,6 +12,16 @@
 /* Nearness is asked of so many lines; who prints more has been seen enough. */
 enum { NEAR_LINES_MAX = 20000, LINE_SHOWN = 160, VALUE_MAX = 71 };
 
+/* A history is kept in memory: of a loop that prints as fast as it can not every step goes into it.
+ */
+enum { RECORDS_A_WINDOW = 500 };
+static const int64_t WINDOW_NS = 250000000;
+
+/* Who tells its steps in bursts, so many at a time or all at once, and not because it makes so
+ * many, does not print them when it makes them. */
+enum { BURST = 30, ALL_AT_ONCE = 10 };
+static const int64_t FAST_STEP_NS = 2000000;
+
 /* One expression of the scenario, and what has come of it. */
 struct expression {
     const struct observed *spec;
@@ -28,10 +38,14 @@ struct writer {
     const char *node;
     pid_t pid; /* 0: the node's own program */
     struct lines_file *file;
-    uint32_t speaks; /* kinds it has sent as events */
-    bool ended;
-    int64_t step;  /* the newest that was recorded, -1: none */
-    int64_t total; /* of its steps, as the first line said; 0: not said */
+    uint32_t speaks;    /* kinds it has sent as events */
+    bool ended, ending; /* ending: these are its last words */
+    int64_t since_ns, ended_ns;
+    int64_t steps, bursts; /* told, and the portions of output they came in */
+    uint64_t burst;        /* the newest of these */
+    int64_t step;          /* the newest that was recorded, -1: none */
+    int64_t pending;       /* the newest that was not, for there were too many; -1 */
+    int64_t total;         /* of its steps, as the first line said; 0: not said */
     char loss[VALUE_MAX + 1];
 };
 
@@ -45,6 +59,9 @@ struct output {
     size_t n;
     struct arena arena;
     int64_t near_lines, late_lines;
+    int64_t window_ns; /* when it began */
+    int records;       /* in it */
+    int64_t thinned;   /* events that did not become records */
 };
 
 /* ---- records ---- */
@@ -57,13 +74,27 @@ static struct json_writer *begin(const struct writer *w, const char *kind) {
     return out;
 }
 
+static bool has_room(struct output *o) {
+    int64_t now = clock_monotonic_ns();
+    if (now - o->window_ns >= WINDOW_NS) {
+        o->window_ns = now;
+        o->records = 0;
+    }
+    return o->records++ < RECORDS_A_WINDOW;
+}
+
 static void record_step(struct writer *w, int64_t step) {
+    bool room = has_room(w->owner) || w->ending;
+    w->step = step;
+    w->pending = room ? -1 : step;
+    w->owner->thinned += !room;
+    if (!room)
+        return;
     struct json_writer *out = begin(w, "step");
     json_put_i64(out, "step", step);
     if (*w->loss)
         json_put_double(out, "loss", strtod(w->loss, NULL));
     *w->loss = '\0';
-    w->step = step;
     recorder_end(w->owner->rec, NULL);
 }
 
@@ -75,6 +106,10 @@ static const char *field_of(const char *kind) {
 }
 
 static void record_event(struct writer *w, const char *kind, const char *value, int64_t number) {
+    if (!has_room(w->owner) && !w->ending) {
+        w->owner->thinned++;
+        return;
+    }
     struct json_writer *out = begin(w, kind);
     const char *field = field_of(kind);
     if (str_eq(field, "model"))
@@ -156,8 +191,13 @@ static void take_step(struct writer *w, struct expression *x, const struct patte
     int64_t step = -1;
     if (!step_of(w, v, &step))
         x->unread++;
-    else if (step >= 0 && step != w->step) /* a bar says the same again whenever it is drawn */
-        record_step(w, step);
+    if (step < 0 || step == w->step) /* a bar says the same again whenever it is drawn */
+        return;
+    uint64_t burst = lines_counted(w->file).portions;
+    w->steps++;
+    w->bursts += burst != w->burst;
+    w->burst = burst;
+    record_step(w, step);
 }
 
 static void take_other(struct writer *w, struct expression *x, const struct pattern_value *v) {
@@ -254,7 +294,8 @@ struct output *output_free(struct output *o) {
 int output_follow(struct output *o, const char *path, const char *node, pid_t pid,
                   struct err *err) {
     struct writer *w = arena_new(&o->arena, struct writer);
-    *w = (struct writer){.owner = o, .node = node, .pid = pid, .step = -1};
+    *w = (struct writer){.owner = o, .node = node, .pid = pid, .step = -1, .pending = -1};
+    w->since_ns = clock_monotonic_ns();
     w->file = lines_follow(o->lines, path, w, err);
     if (!w->file)
         return err->code;
@@ -275,13 +316,23 @@ void output_last_words(struct output *o, pid_t pid) {
     struct writer *w = find(o, pid);
     if (!w || w->ended)
         return;
+    w->ending = true;
     lines_drain(w->file);
+    if (w->pending >= 0)
+        record_step(w, w->pending);
+    w->ended_ns = clock_monotonic_ns();
     w->ended = true;
 }
 
+static bool is_buffered(const struct writer *w) {
+    int64_t lived_ns = (w->ended ? w->ended_ns : clock_monotonic_ns()) - w->since_ns;
+    bool bursts = w->bursts == 1 ? w->steps >= ALL_AT_ONCE : w->steps >= BURST * w->bursts;
+    return w->steps && bursts && lived_ns / w->steps >= FAST_STEP_NS;
+}
+
 void output_overruled(struct output *o, const struct record *event) {
-    struct writer *w = find(o, (pid_t)event->pid);
-    if (w && !*record_text(event, "from"))
+    struct writer *w = *record_text(event, "from") ? NULL : find(o, (pid_t)event->pid);
+    if (w)
         w->speaks |= UINT32_C(1) << rankquake_kind_of(event->kind);
 }
 
@@ -302,9 +353,11 @@ static void put_expression(struct json_writer *out, const struct expression *x) 
 
 void output_end(struct output *o) {
     struct lines_count sum = {0};
+    int64_t buffered = 0;
     list_each(it, &o->writers) {
         struct writer *w = list_entry(it, struct writer, link);
         lines_drain(w->file);
+        buffered += is_buffered(w);
         struct lines_count one = lines_counted(w->file);
         sum.lines += w->pid ? one.lines : 0;
         sum.skipped_bytes += one.skipped_bytes;
@@ -316,6 +369,8 @@ void output_end(struct output *o) {
     json_put_i64(out, "late_lines", o->late_lines);
     json_put_i64(out, "cut_lines", (int64_t)sum.cut_lines);
     json_put_i64(out, "skipped_bytes", (int64_t)sum.skipped_bytes);
+    json_put_i64(out, "thinned", o->thinned);
+    json_put_i64(out, "buffered", buffered);
     json_array(out, "patterns");
     for (size_t i = 0; i < o->n; i++)
         put_expression(out, &o->v[i]);

@@ -87,7 +87,9 @@ const struct section section_observe = {
     "an event of that kind: it starts triggers, limits and times, and is judged, as a claim. "
     "The value is the first group. With observe, each worker writes into a file of its own, "
     "logs/NODE/rank-R.log in the run directory. Nothing can be held at a line: by the time it is "
-    "read the job has gone on, so a fault comes some milliseconds after it.",
+    "read the job has gone on, so a fault comes some milliseconds after it. A program that buffers "
+    "its "
+    "output tells late: put stdbuf -oL in front of one in C; Python's is not buffered here.",
     (const struct key[]){
         {"preset", "hf-trainer, lightning or tqdm", NULL,
          "Expressions for what a tool always prints, to begin with; `rankquake explain tqdm` shows "

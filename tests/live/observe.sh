@@ -65,6 +65,11 @@ try 'an expression that never matches' 2 'observe.step matched none of [0-9]+ li
 grep -q 'Nothing was disturbed yet' "$dir/said" || fail 'an expression that never matches: not said in the control run'
 [ ! -e "$(ls -d "$dir"/out/*)/history.jsonl" ] || fail 'an expression that never matches: the disturbed run was made'
 try 'a number that is none' 2 'is no number' $good --set "observe.step='(loss)'"
+# A program whose lines come when there are some thousand bytes of them.
+write late 1 'for i in $(seq 12); do sleep 0.1; out+="step $i"$'"'\\n'"'; done; printf %s "$out"' <<'END'
+observe: {step: '^step ([0-9]+)'}
+END
+try 'a program that buffers its output' 2 'the output is buffered; put stdbuf -oL in front' "$dir/late.yaml"
 try 'a wrong expression' 64 'there is no \] to this \[' $good --set "observe.step='([0-9'"
 
 # ---- lines that faults wait for ----

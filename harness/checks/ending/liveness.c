@@ -19,7 +19,10 @@ static void judge(const struct trial *t, struct finding *f) {
                      "no first step of all workers within limits.start, %g s", s);
     else if (str_eq(name, "stall"))
         finding_fail(f, "Liveness: the job goes on when nothing is broken.",
-                     "the next step in time", "no step for %g s (limits.stall)", s);
+                     "the next step in time", "no step for %g s (limits.stall)%s", s,
+                     scenario_observes(t->scenario, "step")
+                         ? ", as far as its output tells (observe.step)"
+                         : "");
     else
         finding_fail(f, "Liveness: the job comes to an end.", "the end of the job in time",
                      "it was still running after %g s (limits.%s)", s, name);

@@ -40,7 +40,7 @@ static bool job_says(const struct rounds *rs) {
 /* Something the job printed was not read. */
 static bool has_gaps(const struct history *h) {
     const struct record *o = history_newest(h, SOURCE_HARNESS, "observed");
-    return !o || record_i64(o, "skipped_bytes", 0);
+    return !o || record_i64(o, "skipped_bytes", 0) || record_i64(o, "thinned", 0);
 }
 
 /* A worker whose output says nothing of a resume began from nothing, unless the first step that it

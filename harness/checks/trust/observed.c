@@ -92,19 +92,29 @@ static void tell_counts(struct finding *f, const struct record *observed) {
                                    at ? ", " : "", json_get_string(p, "event", ""), (long long)n);
     }
     int64_t skipped = record_i64(observed, "skipped_bytes", 0);
+    int64_t thinned = record_i64(observed, "thinned", 0), lines = record_i64(observed, "lines", 0);
+    char more[120] = "";
     if (skipped)
-        finding_pass(f,
-                     "%s, in %lld lines; %lld kB more came faster than anybody reads and were "
-                     "skipped",
-                     at ? text : "nothing was asked for",
-                     (long long)record_i64(observed, "lines", 0), (long long)(skipped / 1024));
-    else
-        finding_pass(f, "%s, in %lld lines", at ? text : "a line of the log",
-                     (long long)record_i64(observed, "lines", 0));
+        snprintf(more, sizeof(more),
+                 "; %lld kB more came faster than anybody reads and were skipped",
+                 (long long)(skipped / 1024));
+    else if (thinned)
+        snprintf(more, sizeof(more), "; %lld events came too fast for each to be recorded",
+                 (long long)thinned);
+    finding_pass(f, "%s, in %lld lines%s", at ? text : "a line of the log", (long long)lines, more);
 }
 
 static const char *idle(const struct scenario *s) {
     return !scenario_reads_output(s) ? "the scenario reads nothing from the job's output" : NULL;
+}
+
+/* A program of C that writes into a file keeps its lines until there are some thousand bytes. */
+static void tell_buffered(struct finding *f, const struct record *observed) {
+    finding_fail(
+        f, broken, "each step printed when it is made",
+        "observe.step: steps were told in bursts, long after they were made: the output is "
+        "buffered; put stdbuf -oL in front of the program, or let it flush its lines");
+    finding_prove(f, observed->seq);
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -120,7 +130,11 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     }
     json_each(p, record_get(observed, "patterns")) if (!judge_pattern(t, f, observed, p)) return;
-    tell_counts(f, observed);
+    /* Undisturbed it is a matter of the program; later it would be one of a host that is slow. */
+    if (record_i64(observed, "buffered", 0) && is_control(t->history))
+        tell_buffered(f, observed);
+    else
+        tell_counts(f, observed);
 }
 
 const struct check check_observed = {

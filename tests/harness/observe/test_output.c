@@ -26,7 +26,7 @@ struct stage {
     struct output *output;
     char path[2][256];
     int fd[2];
-    size_t lines; /* handed on */
+    size_t lines, until; /* handed on; the loop stops at the until'th */
 };
 
 static void on_record(void *arg, const struct record *r, struct client *from) {
@@ -39,7 +39,8 @@ static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     assert_string_equal(node, "n0");
     assert_true(pid == WORKER || pid == OTHER);
     assert_non_null(line);
-    s->lines++;
+    if (++s->lines == s->until)
+        loop_stop(s->loop);
 }
 
 static void make_file(struct stage *s, int i, pid_t pid) {
@@ -195,6 +196,27 @@ static void test_a_bar_that_counts_to_another_number_is_another_bar(void **state
     stage_free(s);
 }
 
+static void test_of_steps_that_come_too_fast_the_newest_is_recorded(void **state) {
+    (void)state;
+    struct stage *s = stage_new(PLAIN);
+    struct buf text = {0}, out = {0};
+    for (int i = 1; i <= 20000; i++)
+        buf_printf(&text, "step %d\n", i);
+    put(s, 1, buf_str(&text));
+    struct err err = {0};
+    s->until = 20000;
+    assert_int_equal(loop_run(s->loop, &err), 0);
+    output_last_words(s->output, OTHER);
+    output_end(s->output);
+    const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "observed");
+    assert_true(record_i64(r, "thinned", 0) > 1000);
+    assert_true(s->history.n < 19000);
+    assert_true(str_ends(told(s, OTHER, &out), ", step 20000"));
+    buf_fini(&text);
+    buf_fini(&out);
+    stage_free(s);
+}
+
 static const struct json *expression(const struct stage *s, const char *event) {
     const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "observed");
     assert_non_null(r);
@@ -230,6 +252,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_comes_after_the_end_of_a_worker_is_no_event),
         cmocka_unit_test(test_an_epoch_counts_its_steps_on),
         cmocka_unit_test(test_a_bar_that_counts_to_another_number_is_another_bar),
+        cmocka_unit_test(test_of_steps_that_come_too_fast_the_newest_is_recorded),
         cmocka_unit_test(test_at_the_end_it_is_told_what_matched_and_what_came_closest),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
