@@ -169,7 +169,7 @@ static const char *path_in(const char *word) {
 }
 
 /* What is to be made by the job exists nowhere yet; /tmp and /run are each node's own. */
-static int check_word(const struct plan *p, const char *word, struct err *err) {
+static int check_word(const struct plan *p, const char *key, const char *word, struct err *err) {
     const char *path = path_in(word);
     if (!path || plan_is_below(path, "/tmp") || plan_is_below(path, "/run") || !host_has(path))
         return 0;
@@ -178,15 +178,28 @@ static int check_word(const struct plan *p, const char *word, struct err *err) {
         close(fd);
         return 0;
     }
-    return err_say(err, -ENOENT,
-                   "job.run: %s exists on this host, but not in the nodes, whose root file system "
-                   "is %s; put it there, or start rankquake in a directory above it",
-                   path, p->rootfs);
+    return err_say(
+        err, -ENOENT,
+        "%s: %s exists on this host, but not in the nodes, whose root file system is %s; "
+        "put it there, or start rankquake in a directory above it",
+        key, path, p->rootfs);
+}
+
+static int check_words(const struct plan *p, const char *key, const char *const *words,
+                       struct err *err) {
+    int r = 0;
+    for (; words && *words && r == 0; words++)
+        r = check_word(p, key, *words, err);
+    return r;
 }
 
 int rootfs_check(const struct plan *p, struct err *err) {
-    int r = p->rootfs ? check_directory(p, err) : 0;
-    for (size_t i = 0; p->rootfs && i < p->scenario->job.run_n && r == 0; i++)
-        r = check_word(p, p->scenario->job.run[i], err);
-    return r;
+    const struct job_spec *j = &p->scenario->job;
+    int r;
+    if (!p->rootfs)
+        return 0;
+    if ((r = check_directory(p, err)) || (r = check_words(p, "job.run", j->run, err)) ||
+        (r = check_words(p, "launcher", j->launcher_argv, err)))
+        return r;
+    return check_words(p, "job.launcher_args", j->launcher_args, err);
 }

@@ -71,6 +71,15 @@ grep -o 'href="[^"]*"' "$run/comparison.html" | sed 's/href="//; s/"//' | grep -
 [ -s "$dir/links" ] && fail "links that lead nowhere: $(cat "$dir/links")"
 [ "$(grep -o 'report.html' "$run/comparison.html" | wc -l)" = 2 ] || fail 'the page does not link to both runs'
 
+# One that is no launcher at all leaves a hole in the table, and that is no answer.
+mkdir "$dir/dead"
+printf '#!/bin/sh\necho "no licence left" >&2\nexit 7\n' >"$dir/dead/rankrun"
+chmod +x "$dir/dead/rankrun"
+rm -rf "$dir/out"
+compare 3 --launcher rankrun --launcher "$dir/dead/rankrun" "$dir/killed.yaml"
+grep -qE '^killed +passed, [0-9.]+ s +broken$' "$dir/said" || fail 'the row of a launcher that ends at once'
+says 'the job failed undisturbed'
+
 rm -rf "$dir/out"
 compare 1 --strict --format json --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml"
 sed -n '/^{/p' "$dir/said" >"$dir/json"

@@ -91,6 +91,7 @@ for user in 0 1000; do
     rm -rf "$dir/work/out-$user"
 done
 
+grep -F "$dir" /proc/self/mounts >"$dir/said" && fail 'mounts are left on the host'
 find "$tree" -printf '%p %s %T@\n' | sort >"$dir/after"
 cmp -s "$dir/before" "$dir/after" || fail "the tree was changed: $(diff "$dir/before" "$dir/after" | head -n 3)"
 

@@ -118,6 +118,10 @@ static void test_a_path_that_only_the_host_has_is_refused_with_the_mend(void **s
                                 NULL};
     p = plan_of(&s, fine, 6);
     assert_int_equal(rootfs_check(&p, &err), 0);
+    static const char *const args[] = {"--log-dir=/etc/passwd", NULL};
+    s.job.launcher_args = args;
+    assert_int_equal(rootfs_check(&p, &err), -ENOENT);
+    assert_non_null(strstr(err.msg, "job.launcher_args: /etc/passwd exists on this host"));
 }
 
 static void test_a_tree_is_tried_as_the_root_of_a_node(void **state) {
