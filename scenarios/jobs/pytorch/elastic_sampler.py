@@ -1,6 +1,6 @@
 """A sampler that takes up an epoch where it was left, also with another number of workers.
 
-    torchrun --nnodes=1:3 ... elastic_sampler.py --steps=100 --checkpoint=/shared/state.pt
+    torchrun --nnodes=1:3 ... elastic_sampler.py --steps=100 --checkpoints=/shared/checkpoints
 
 An epoch is one permutation of the data, the same for everybody; a step takes the next BATCH samples of it, and each
 worker every WORLD_SIZE-th of those. What is saved is how many samples were used, so that whoever goes on, however
@@ -46,11 +46,19 @@ class ElasticSampler:
         self.epoch, self.used = state["epoch"], state["used"]
 
 
-def save(path, step, model, optimizer, sampler):
+def save(folder, step, model, optimizer, sampler):
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, f"step-{step:06d}.pt")
     part = f"{path}.{os.getpid()}.part"
     torch.save({"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict(),
                 "sampler": sampler.state_dict()}, part)
-    os.replace(part, path)
+    os.replace(part, path)  # under its name it is complete
+    return path
+
+
+def newest(folder):
+    names = [n for n in os.listdir(folder) if n.endswith(".pt")] if os.path.isdir(folder) else []
+    return os.path.join(folder, max(names)) if names else None
 
 
 def train(arguments, device):
@@ -63,15 +71,16 @@ def train(arguments, device):
     model = nn.Sequential(nn.Linear(INPUTS, 32), nn.Tanh(), nn.Linear(32, 1)).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     sampler, step = ElasticSampler(SAMPLES, BATCH), 0
-    if os.path.exists(arguments.checkpoint):
-        state = torch.load(arguments.checkpoint, map_location=device)
+    path = newest(arguments.checkpoints)
+    if path:
+        state = torch.load(path, map_location=device)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
         sampler.load_state_dict(state["sampler"])
         step = state["step"]
         print(f"rank {rank} of {world} goes on from step {step}")
     if events:
-        events.resume(step, arguments.checkpoint if step else "")
+        events.resume(step, path or "")
     while step < arguments.steps:
         mine = sampler.next(rank, world)
         optimizer.zero_grad()
@@ -84,12 +93,11 @@ def train(arguments, device):
         time.sleep(arguments.pause)
         if events:  # shards: the places in the batch that this worker computed
             events.step(step, loss=loss.item(), samples=len(mine), shards=list(range(rank, BATCH, world)))
-        if step % arguments.every == 0:
-            if rank == 0:
-                save(arguments.checkpoint, step, model, optimizer, sampler)
-                print(f"step {step}/{arguments.steps} epoch {sampler.epoch} loss {loss.item():.4f}")
-            if events and rank == 0:
-                events.checkpoint_commit(step, arguments.checkpoint)
+        if step % arguments.every == 0 and rank == 0:
+            path = save(arguments.checkpoints, step, model, optimizer, sampler)
+            print(f"step {step}/{arguments.steps} epoch {sampler.epoch} loss {loss.item():.4f}")
+            if events:
+                events.checkpoint_commit(step, path)
     if events:
         events.done(rankquake.digest(model.state_dict()))
 
@@ -99,7 +107,7 @@ def main():
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--every", type=int, default=10, help="steps from one checkpoint to the next")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds that a step takes longer")
-    parser.add_argument("--checkpoint", default="state.pt")
+    parser.add_argument("--checkpoints", default="checkpoints", help="the folder that they are kept in")
     arguments = parser.parse_args()
     cuda = torch.cuda.is_available()
     if cuda:
