@@ -180,6 +180,8 @@ static int check_host(struct request *q, struct plan *p, struct comparison_launc
     if (*p->python.torch)
         l->version =
             arena_printf(&q->arena, "torch %s, Python %s", p->python.torch, p->python.version);
+    else if (str_eq(l->words, "rankrun"))
+        l->version = "version " RANKQUAKE_VERSION;
     cell->exit_code = r ? EXIT_SKIPPED : -1;
     cell->why = r ? arena_strdup(&q->arena, err.msg) : "";
     return 0;

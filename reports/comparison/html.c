@@ -14,6 +14,7 @@ static const char head[] =
     "th,td{text-align:left;padding:.4rem 1.2rem .4rem 0;border-bottom:1px solid #8884;"
     "vertical-align:top}\n"
     "dt{font-weight:600}dd{margin:0 0 .6rem 1rem}\n"
+    "td a{color:inherit}\n"
     ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.soft{opacity:.7}\n"
     "</style>\n</head>\n<body>\n<h1>Launchers compared</h1>\n";
 
