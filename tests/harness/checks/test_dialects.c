@@ -1,0 +1,167 @@
+/* The same history under rankrun's promises, under torchrun's and of a template: what is a failure
+ * in one is nothing that another has promised, and what each has promised is judged in each. */
+#include "tests/harness/checks/planted.h"
+
+#include "harness/checks/check.h"
+
+static const struct edit none[1];
+
+enum dialect { STRICT, TORCHRUN, TEMPLATE };
+
+static struct finding ask(const char *check, const char *name, enum dialect dialect,
+                          const struct edit *edits) {
+    struct history h;
+    struct verdict v;
+    struct scenario s = planted_scenario(name);
+    s.torchrun_semantics = dialect == TORCHRUN;
+    s.job.launcher = dialect == TEMPLATE ? "template" : "rankrun";
+    planted_load(&h, s.name, edits);
+    struct trial t = {.scenario = &s, .history = &h};
+    verdict_judge(&v, &t);
+    history_fini(&h);
+    for (size_t i = 0; i < v.n; i++)
+        if (str_eq(v.v[i].check, check))
+            return v.v[i];
+    fail_msg("there is no check %s", check);
+    return (struct finding){0};
+}
+
+static void assert_found(struct finding f, enum finding_status status, const char *seen) {
+    if (f.status != status || !strstr(f.seen, seen))
+        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", f.check, finding_status_name(f.status),
+                 f.seen, finding_status_name(status), seen);
+}
+
+#define DARK   "node-powered-off"
+#define KILLED "worker-killed"
+
+/* The worker of the node that was lost lives on until the end. */
+static const struct edit orphan[] = {{"worker-exit", "\"pid\":112", "1091010000", "2021000000"},
+                                     {0}};
+/* So does one whose node nothing has happened to. */
+static const struct edit lingering[] = {{"worker-exit", "\"pid\":111", "1900010000", "2021000000"},
+                                        {0}};
+
+static void test_torchrun_leaves_the_workers_of_a_lost_agent_alone(void **state) {
+    (void)state;
+    assert_found(ask("one_round", DARK, STRICT, orphan), FINDING_FAIL, "was alive");
+    assert_found(ask("one_round", DARK, TORCHRUN, orphan), FINDING_PASS, "2 rounds");
+    assert_found(ask("one_round", DARK, TORCHRUN, lingering), FINDING_FAIL, "rank 1 on n1");
+}
+
+static void test_agents_of_torchrun_end_one_by_one(void **state) {
+    (void)state;
+    static const struct edit apart[] = {{"worker-exit", "\"pid\":121", "\"code\":0", "\"code\":5"},
+                                        {"agent-exit", "\"pid\":101", "\"code\":0", "\"code\":1"},
+                                        {0}};
+    static const struct edit lied[] = {{"worker-exit", "\"pid\":121", "\"code\":0", "\"code\":5"},
+                                       {0}};
+    static const struct edit died[] = {{"agent-exit", "\"pid\":101", "\"code\":0", "\"signal\":11"},
+                                       {0}};
+    assert_found(ask("one_outcome", DARK, STRICT, apart), FINDING_FAIL, "ended 1");
+    assert_found(ask("one_outcome", DARK, TORCHRUN, apart), FINDING_PASS,
+                 "1 agent ended 0, as did their workers; 1 ended 1");
+    assert_found(ask("outcome", DARK, TORCHRUN, apart), FINDING_FAIL, "no one outcome");
+    assert_found(ask("one_outcome", DARK, TORCHRUN, lied), FINDING_FAIL,
+                 "the agent of n1 ended 0, but rank 1 of round 2 did not");
+    assert_found(ask("one_outcome", DARK, TORCHRUN, died), FINDING_FAIL, "died on signal 11");
+}
+
+static void test_a_spare_of_torchrun_may_end_as_it_likes(void **state) {
+    (void)state;
+    static const struct edit spare[] = {
+        {"agent-start", "\"n2\"", NULL,
+         "{\"t\":1005080000,\"source\":\"kernel\",\"kind\":\"agent-start\",\"node\":\"n3\","
+         "\"pid\":103}"},
+        {"agent-exit", "\"n1\"", NULL,
+         "{\"t\":2026000000,\"source\":\"kernel\",\"kind\":\"agent-exit\",\"node\":\"n3\","
+         "\"pid\":103,\"code\":1}"},
+        {0}};
+    assert_found(ask("one_outcome", DARK, STRICT, spare), FINDING_FAIL, "n3 ended 1");
+    assert_found(ask("one_outcome", DARK, TORCHRUN, spare), FINDING_PASS, "2 agents ended 0");
+    assert_found(ask("outcome", DARK, STRICT, spare), FINDING_FAIL, "n3 1");
+    assert_found(ask("outcome", DARK, TORCHRUN, spare), FINDING_PASS, "succeeded");
+}
+
+static void test_what_torchrun_leaves_after_a_fault_is_told_and_not_judged(void **state) {
+    (void)state;
+    static const struct edit left[] = {{"leftovers", "\"n1\"", "\"processes\":[]",
+                                        "\"processes\":[{\"pid\":9,\"name\":\"loader\"}]"},
+                                       {0}};
+    static const struct edit calm[] = {
+        {"leftovers", NULL, "\"processes\":[]", "\"processes\":[{\"pid\":9,\"name\":\"loader\"}]"},
+        {"fault-in-force", NULL, "", NULL},
+        {0}};
+    assert_found(ask("leftovers", DARK, STRICT, left), FINDING_FAIL, "loader");
+    assert_found(ask("leftovers", DARK, TORCHRUN, left), FINDING_SKIP,
+                 "on n1: 1 process (9 loader");
+    assert_found(ask("leftovers", KILLED, TORCHRUN, calm), FINDING_FAIL, "loader");
+    assert_found(ask("leftovers", DARK, TORCHRUN, none), FINDING_PASS, "nothing was left");
+}
+
+static void test_a_template_is_asked_for_a_place_and_no_more(void **state) {
+    (void)state;
+    static const struct edit bare[] = {{"\"argv0\"", NULL, "\"LOCAL_RANK\"", "\"X\""},
+                                       {"\"argv0\"", NULL, "\"TORCHELASTIC_", "\"Y_"},
+                                       {"\"argv0\"", NULL, "\"MASTER_ADDR\"", "\"Z\""},
+                                       {0}};
+    static const struct edit unnamed[] = {{"\"argv0\"", NULL, "\"RANK\"", "\"X\""},
+                                          {"\"argv0\"", NULL, "\"WORLD_SIZE\"", "\"Y\""},
+                                          {0}};
+    static const struct edit slurm[] = {{"\"argv0\"", NULL, "\"RANK\"", "\"SLURM_PROCID\""},
+                                        {"\"argv0\"", NULL, "\"WORLD_SIZE\"", "\"SLURM_NTASKS\""},
+                                        {0}};
+    assert_found(ask("ranks", DARK, STRICT, bare), FINDING_FAIL, "without LOCAL_RANK");
+    assert_found(ask("ranks", DARK, TEMPLATE, bare), FINDING_PASS, "5 workers in 2 rounds");
+    assert_found(ask("budget", DARK, TEMPLATE, bare), FINDING_SKIP, "rules of its own");
+    assert_found(ask("restart_count", DARK, TEMPLATE, bare), FINDING_SKIP, "rules of its own");
+    assert_found(ask("master", DARK, TEMPLATE, bare), FINDING_SKIP, "no MASTER_ADDR");
+    assert_found(ask("job_ran", DARK, TEMPLATE, unnamed), FINDING_FAIL, "RANK={node}");
+    assert_found(ask("ranks", DARK, TEMPLATE, slurm), FINDING_PASS, "5 workers in 2 rounds");
+    assert_found(ask("bounds", DARK, TEMPLATE, slurm), FINDING_PASS, "");
+}
+
+static void test_a_launcher_that_starts_no_worker_is_told_as_such(void **state) {
+    (void)state;
+    static const struct edit silent[] = {{"\"probe\"", NULL, "", NULL},
+                                         {"fault-", NULL, "", NULL},
+                                         {"\"job\"", NULL, "", NULL},
+                                         {"agent-exit", "\"n2\"", "", NULL},
+                                         {"agent-exit", NULL, "\"code\":0", "\"code\":7"},
+                                         {0}};
+    static const struct edit away[] = {
+        {"\"probe\"", NULL, "", NULL},
+        {"fault-", NULL, "", NULL},
+        {"\"job\"", NULL, "", NULL},
+        {"agent-exit", "\"n2\"", "", NULL},
+        {"leftovers", NULL, "\"processes\":[]", "\"processes\":[{\"pid\":9,\"name\":\"daemon\"}]"},
+        {0}};
+    static const struct edit slow[] = {
+        {"\"probe\"", NULL, "", NULL},
+        {"fault-", NULL, "", NULL},
+        {"\"job\"", NULL, "", NULL},
+        {"agent-exit", "\"n2\"", "", NULL},
+        {"job-end", NULL, "\"ended\"", "\"limit\""},
+        {"store-exit", NULL, NULL,
+         "{\"t\":2026000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"start\","
+         "\"ns\":60000000000}"},
+        {0}};
+    assert_found(ask("job_ran", DARK, STRICT, silent), FINDING_FAIL,
+                 "the launcher on n0 ended 7 and had started none");
+    assert_found(ask("job_ran", DARK, STRICT, away), FINDING_FAIL,
+                 "it must stay in the foreground");
+    assert_found(ask("job_ran", DARK, STRICT, slow), FINDING_FAIL,
+                 "no worker within limits.start, 60 s");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_torchrun_leaves_the_workers_of_a_lost_agent_alone),
+        cmocka_unit_test(test_agents_of_torchrun_end_one_by_one),
+        cmocka_unit_test(test_a_spare_of_torchrun_may_end_as_it_likes),
+        cmocka_unit_test(test_what_torchrun_leaves_after_a_fault_is_told_and_not_judged),
+        cmocka_unit_test(test_a_template_is_asked_for_a_place_and_no_more),
+        cmocka_unit_test(test_a_launcher_that_starts_no_worker_is_told_as_such),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
