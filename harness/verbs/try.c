@@ -102,6 +102,8 @@ static const struct verb_option options[] = {
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
     {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
     {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take"},
+    {"--observe", "KIND=REGEX",
+     "read events from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
     {"--set", "KEY=VALUE", "a value of the scenarios, job.checkpoint.dir=ckpt; may be repeated"},
     {"--seed", "N", "the seed of all draws (default: 1)"},
     {"--jobs", "N", "N runs side by side, where faults hit a step and not a time"},
