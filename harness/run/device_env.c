@@ -121,6 +121,10 @@ const char *const *device_env(struct arena *a, const struct plan *p, const struc
     /* '=': this name, not those that begin so. Nodes without a network of their own meet on lo. */
     add(&e, "NCCL_SOCKET_IFNAME", p->isolation == ISOLATION_PROCESSES ? "=lo" : "=" CLUSTER_CARD);
     add(&e, "NCCL_DEBUG_FILE", arena_printf(a, "%s/nccl.%%p.log", logs));
+    /* '=': this name, not those that begin so. Nodes that are processes have no card of their own.
+     */
+    bool processes = p->isolation == ISOLATION_PROCESSES;
+    add(&e, "NCCL_SOCKET_IFNAME", processes ? "=lo" : "=" CLUSTER_CARD);
     add_all(&e, between_nodes);
     if (node->devices_n == 1)
         add_all(&e, one_device);

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# ranktrain over NCCL, as far as that goes without a GPU: the library of kernels on a CUDA runtime that
-# is made up, and a NCCL that is made up but sums for real, over TCP through the wire. In one run a
+# ranktrain over NCCL, as far as that goes without a GPU: one GPU that is made up and that all nodes
+# share, the library of kernels on a CUDA runtime that is made up, and a NCCL that is made up but sums
+# for real, over TCP through the wire, each node a host of its own. In one run a
 # worker is killed, the network of the sums is cut and a worker hangs (NCCL says nothing, and the
 # deadline ends it), a node is cut off and comes back, one loses power, one joins, one is killed. The
 # model is that of an undisturbed run, and every round has a communicator of its own.
@@ -9,7 +10,7 @@ set -u
 rq=$BIN/rankquake
 dir=$TMPDIR/nccl
 fakes=$(realpath "$OUT/tests/fakes")
-mkdir -p "$dir"
+mkdir -p "$dir/dev"
 export RANKTRAIN_CUDA=$fakes/ranktrain_cuda.so NCCL_LIB=$fakes/libnccl.so.2
 export XDG_CACHE_HOME=$dir/cache NO_COLOR=1
 unset CUDA_VISIBLE_DEVICES RANKTRAIN_FAKE_CUDA RANKTRAIN_FAKE_NCCL NCCL_SOCKET_IFNAME NCCL_HOSTID
@@ -19,14 +20,20 @@ fail() {
     echo "$*"
     bad=1
 }
+# The driver lists whoever has the device's file open, as a job on a real one has.
+export RANKQUAKE_NVML=$fakes/nvml/libnvidia-ml.so.1 RANKQUAKE_FAKE_NVML=$dir/nvml RANKQUAKE_DEV=$dir/dev
+printf 'driver 570.86.15\ndevice GPU-fa4e0000-0000-0000-0000-000000000000 81920 500 0 Fake GPU\nholders 300\n' >"$dir/nvml"
+printf '#!/bin/sh\nexec 9>>"$DEVICES/nvidia0"\nexec ranktrain "$@"\n' >"$dir/train"
+chmod +x "$dir/train"
 cat >"$dir/nccl.yaml" <<END
 cluster: {nodes: 4, start: 3}
 job:
   nnodes: "2:3"
   max_restarts: 5
   rdzv_conf: {profile: fast}
-  run: [ranktrain, --device=cuda, --dist-backend=nccl, --data-dir=/nonexistent, --steps=30, --compute-ms=50,
-        --checkpoint-every=2, --collective-timeout=2, "--checkpoint-dir={shared}/ckpt"]
+  env: {DEVICES: "$dir/dev"}
+  run: [$dir/train, --device=cuda, --dist-backend=nccl, --data-dir=/nonexistent, --steps=30, --compute-ms=50,
+        --checkpoint-every=2, --collective-timeout=3, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {id: kill,  when: {step: 3},                           fault: worker-kill,   on: rank 1}
   - {id: split, when: {after: kill, round: 2, step: 6},    fault: net-partition, on: n2, with: {planes: data}}
@@ -49,15 +56,17 @@ rc=$?
 [ $rc = 0 ] || { cat "$dir/said"; exit 1; }
 grep -q 'communicator *a new one in each of 9 rounds' "$dir/said" || fail "communicators: $(cat "$dir/said")"
 grep -q 'model .*as undisturbed' "$dir/said" || fail "model: $(cat "$dir/said")"
+grep -q '^  . one_device .* workers on one GPU each' "$dir/said" || fail "devices: $(cat "$dir/said")"
+grep -q '^  . device_memory .*nothing left on 1 GPU' "$dir/said" || fail "memory: $(cat "$dir/said")"
 run=$(echo "$dir"/runs/*/)
 said() { # said TEXT WHAT
     grep -rqF -- "$1" "$run/logs" || fail "$2: no worker said '$1'"
 }
 said 'ncclRemoteError' 'a peer was killed'
-said 'has not ended within 2 s, and NCCL names nobody' 'the network of the sums was cut'
+said 'has not ended within 3 s, and NCCL names nobody' 'the network of the sums was cut'
 
 # One rank's NCCL is bound to a card that its node has not: refused with a sentence, nothing left.
-sed -e '/^timeline:/,$d' -e 's/^job:/&\n  env: {NCCL_SOCKET_IFNAME: =chaos9}/' -e 's/max_restarts: 5/max_restarts: 0/' \
+sed -e '/^timeline:/,$d' -e 's/  env: {/&NCCL_SOCKET_IFNAME: =chaos9, /' -e 's/max_restarts: 5/max_restarts: 0/' \
     "$dir/nccl.yaml" >"$dir/card.yaml"
 "$rq" run "$dir/card.yaml" --out "$dir/card" >"$dir/said" 2>&1
 rc=$?

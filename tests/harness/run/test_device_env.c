@@ -89,6 +89,13 @@ static void test_a_device_that_nodes_share_is_used_with_few_turns(void **state) 
     arena_fini(&s.arena);
 }
 
+static void test_nodes_that_are_processes_have_the_card_of_the_host(void **state) {
+    (void)state;
+    struct set s = {.plan.isolation = ISOLATION_PROCESSES};
+    assert_string_equal(value_of(env_of(&s, 1), "NCCL_SOCKET_IFNAME"), "=lo");
+    arena_fini(&s.arena);
+}
+
 static void test_what_the_scenario_sets_stands(void **state) {
     (void)state;
     struct set s = {0};
@@ -113,6 +120,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_without_devices_nothing_is_touched),
         cmocka_unit_test(test_a_node_sees_its_own_devices_and_is_a_host_of_its_own),
         cmocka_unit_test(test_a_device_that_nodes_share_is_used_with_few_turns),
+        cmocka_unit_test(test_nodes_that_are_processes_have_the_card_of_the_host),
         cmocka_unit_test(test_what_the_scenario_sets_stands),
         cmocka_unit_test(test_none_wanted_means_none_seen),
     };
