@@ -12,6 +12,8 @@
 /* nvmlReturn_t, as far as it is told apart. */
 enum {
     SUCCESS = 0,
+    NOT_SUPPORTED = 3,
+    NO_PERMISSION = 4,
     INSUFFICIENT_SIZE = 7,
 };
 static const unsigned long long NOT_AVAILABLE = ~0ULL;
@@ -193,6 +195,9 @@ int nvml_processes(const struct nvml *n, size_t i, struct nvml_process *ret, siz
     struct nvml_process_info found[NVML_PROCESSES_MAX];
     unsigned count = NVML_PROCESSES_MAX;
     int code = n->get_processes(n->devices[i], &count, found);
+    if (code == NOT_SUPPORTED || code == NO_PERMISSION)
+        return err_say(err, -ENOTSUP, "NVIDIA's driver does not tell who uses a device: %s (%d)",
+                       n->error_string(code), code);
     if (code == INSUFFICIENT_SIZE)
         count = NVML_PROCESSES_MAX;
     else if (code != SUCCESS)

@@ -44,7 +44,7 @@ int nvml_device(const struct nvml *n, size_t i, struct nvml_device *ret, struct 
 /* Bytes in use on it, by whomever. */
 int nvml_memory_used(const struct nvml *n, size_t i, int64_t *ret, struct err *err);
 /* The processes with a compute context on it, NVML_PROCESSES_MAX at most. In a container the driver
- * may leave them out, or number them as the host does. */
+ * may leave them out, or number them as the host does; -ENOTSUP: it tells nobody. */
 int nvml_processes(const struct nvml *n, size_t i, struct nvml_process *ret, size_t *ret_n,
                    struct err *err);
 

@@ -5,6 +5,7 @@
 #include "agent/sys/nvml.h"
 #include "agent/sys/process.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,12 @@ static void put_processes(struct devices *d, size_t i, const struct crowd *c, st
     struct nvml_process list[NVML_PROCESSES_MAX];
     size_t n = 0;
     int64_t hidden = 0;
-    nvml_processes(d->nvml, d->at[i], list, &n, err);
+    struct err why = {0};
+    int r = nvml_processes(d->nvml, d->at[i], list, &n, &why);
+    if (r == -ENOTSUP)
+        hidden = 1; /* or more */
+    else if (r)
+        *err = why;
     json_array(w, "processes");
     for (size_t k = 0; k < n; k++)
         hidden += !put_process(w, c, &list[k]);

@@ -13,14 +13,16 @@ struct seat {
     const char *seen, *seen_too; /* where the driver lists it; seen_too: on a second one */
     const char *said;            /* by the job itself, NULL */
     bool missed;                 /* a look did not show it where it computed before and after */
+    bool untold;                 /* it had the driver open, which did not list it: in a container */
     int64_t seen_seq, said_seq;
     int devices; /* of its node */
 };
 
 struct tally {
-    int seen, said, crowded;
-    const struct worker *unseen; /* it says where it computes, and a look did not show it */
-    const struct worker *crowd;  /* of a node with fewer devices than workers */
+    int seen, said, given, crowded; /* workers; given: one device and no other, and it is used */
+    const struct worker *untold;    /* that has several, and the driver does not tell which */
+    const struct worker *unseen;    /* it says where it computes, and a look did not show it */
+    const struct worker *crowd;     /* of a node with fewer devices than workers */
 };
 
 static bool is_look(const struct record *r) {
@@ -58,7 +60,10 @@ static void note_look(struct seat *s, const struct record *look) {
             }
         }
     }
-    s->missed |= s->said && !listed && s->worker->last_step_ns > look->t_ns;
+    bool open = false;
+    json_each(p, record_get(look, "open")) open |= json_get_i64(p, "pid", 0) == s->worker->pid;
+    s->untold |= open && !listed;
+    s->missed |= s->said && !open && !listed && s->worker->last_step_ns > look->t_ns;
 }
 
 static bool says_another(struct finding *f, const struct seat *s, const struct record *r) {
@@ -95,10 +100,20 @@ static bool was_given(const struct worker *w, const char *uuid) {
     return !str_starts(given, "GPU-") || strstr(given, uuid);
 }
 
+/* "GPU-a" of a worker that was given that one and no other, "" else. */
+static const char *only(const struct worker *w) {
+    const char *given = json_get_string(w->env, "CUDA_VISIBLE_DEVICES", "");
+    return strchr(given, ',') ? "" : given;
+}
+
 static bool judge_alone(struct finding *f, const struct seat *s, struct tally *tally) {
     const struct worker *w = s->worker;
     tally->seen += s->seen != NULL;
     tally->said += s->said != NULL;
+    if (s->untold && !s->seen && *only(w))
+        tally->given++;
+    else if (s->untold && !s->seen)
+        tally->untold = w;
     if (s->missed)
         tally->unseen = w;
     /* A rank may be meant to use several where each of them can. */
@@ -118,12 +133,6 @@ static bool judge_alone(struct finding *f, const struct seat *s, struct tally *t
         return true;
     finding_prove(f, s->seen_seq ? s->seen_seq : s->said_seq);
     return false;
-}
-
-/* "GPU-a" of a worker that was given that one and no other, "" else. */
-static const char *only(const struct worker *w) {
-    const char *given = json_get_string(w->env, "CUDA_VISIBLE_DEVICES", "");
-    return strchr(given, ',') ? "" : given;
 }
 
 static bool judge_pair(struct finding *f, const struct seat *a, const struct seat *b,
@@ -182,6 +191,12 @@ static void judge(const struct trial *t, struct finding *f) {
     if (tally.unseen)
         finding_unknown(f, broken, "rank %d on %s says that it uses a GPU, and no look shows it",
                         tally.unseen->rank, tally.unseen->node);
+    else if (tally.untold)
+        finding_skip(f, "the driver does not tell which GPU rank %d on %s is on (a container?)",
+                     tally.untold->rank, tally.untold->node);
+    else if (!tally.seen && tally.given)
+        finding_pass(f, "%d workers were given one GPU each and used it; the driver lists nobody",
+                     tally.given);
     else if (!tally.seen && tally.said)
         finding_unknown(f, broken, "%d workers say which GPU they use, and none was seen on any",
                         tally.said);

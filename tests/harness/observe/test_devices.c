@@ -135,6 +135,10 @@ static void test_a_driver_that_fails_is_said_and_not_taken_for_an_empty_device(v
     fake_nvml_say(&f, TWO "error DeviceGetComputeRunningProcesses_v3 15\n");
     const char *said = json_get_string(look(&a, d), "error", "");
     assert_non_null(strstr(said, "list the processes on a device: GPU is lost (15)"));
+    fake_nvml_say(&f, TWO "error DeviceGetComputeRunningProcesses_v3 3\n");
+    const struct json *j = look(&a, d); /* a device on which it tells nobody: no failure */
+    assert_null(json_get(j, "error"));
+    assert_int_equal(json_get_i64(json_first(json_get(j, "devices")), "hidden", 0), 1);
     devices_free(d);
     fake_nvml_say(&f, TWO "error Init_v2 999\n");
     assert_null(devices_new(both, 2, &err));
