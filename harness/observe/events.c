@@ -17,6 +17,11 @@
 
 enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that speaks for it */
 
+/* A history is kept in memory. Whoever sends more than this in a window is not read until it is
+ * over: its sends fail then, which costs it nothing, and it counts what was lost. */
+enum { MESSAGES_A_WINDOW = 2000 };
+static const int64_t WINDOW_NS = 250000000;
+
 struct client {
     struct list link;
     struct observer *owner;
@@ -28,8 +33,10 @@ struct client {
     bool probe;        /* runs our rankprobe: may say what a worker was given */
     bool started;      /* the probe has said so, its end of file means exec */
     bool exec_failed;
-    bool held; /* waits for one byte */
-    int kept;  /* tag it is kept under, 0: none */
+    bool held;         /* waits for one byte */
+    int kept;          /* tag it is kept under, 0: none */
+    int64_t window_ns; /* when it began */
+    int messages;      /* in it */
     struct loop_source *source;
 };
 
@@ -42,6 +49,7 @@ struct observer {
     int page_fd;                 /* read-only */
     dev_t probe_dev;
     ino_t probe_ino;
+    struct loop_source *again; /* the end of the window of somebody who sends too much */
     void (*on_end)(void *arg, pid_t pid);
     void *on_end_arg;
 };
@@ -248,10 +256,31 @@ static bool read_one(struct client *c) {
     return true;
 }
 
+/* False when its window is full: it is not read again before that is over. */
+static bool may_send(struct client *c) {
+    int64_t now = clock_monotonic_ns();
+    if (now - c->window_ns >= WINDOW_NS) {
+        c->window_ns = now;
+        c->messages = 0;
+    }
+    if (c->messages++ < MESSAGES_A_WINDOW)
+        return true;
+    loop_fd_set(c->source, 0);
+    loop_timer_at(c->owner->again, c->window_ns + WINDOW_NS);
+    return false;
+}
+
+static void on_again(void *arg, int64_t now) {
+    (void)now;
+    struct observer *o = arg;
+    list_each(it, &o->clients) loop_fd_set(list_entry(it, struct client, link)->source, LOOP_READ);
+}
+
 static void on_readable(void *arg, int fd, int what) {
     (void)fd;
     (void)what;
-    read_one(arg);
+    if (may_send(arg))
+        read_one(arg);
 }
 
 pid_t client_pid(const struct client *c) {
@@ -274,6 +303,12 @@ void observer_release(struct observer *o, int tag) {
     }
 }
 
+/* What was in its socket when that began: somebody may go on sending while we read. */
+static void read_all(struct client *c) {
+    for (int i = 0; i < MESSAGES_A_WINDOW && !c->held && read_one(c); i++)
+        ;
+}
+
 /* ---- the observer ---- */
 
 /* What a process has said before it died comes first. */
@@ -281,7 +316,7 @@ static void on_worker_ended(void *arg, pid_t pid) {
     struct observer *o = arg;
     list_each_safe(it, next, &o->clients) {
         struct client *c = list_entry(it, struct client, link);
-        while (c->worker == pid && read_one(c))
+        for (int k = 0; k < MESSAGES_A_WINDOW && c->worker == pid && read_one(c); k++)
             ;
     }
     if (o->on_end)
@@ -306,6 +341,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
     *o = (struct observer){
         .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
+    o->again = loop_timer(l, on_again, o);
     o->pidfds = pidfds_new(l, rec, &exit_sources_of_host, on_worker_ended, o);
     if (page_new(o, err) < 0)
         return observer_free(o);
@@ -317,6 +353,7 @@ struct observer *observer_free(struct observer *o) {
         return NULL;
     list_each_safe(it, next, &o->clients) client_free(list_entry(it, struct client, link));
     pidfds_free(o->pidfds);
+    loop_source_free(o->again);
     if (o->page && o->page != MAP_FAILED)
         munmap(o->page, sizeof(*o->page));
     if (o->page_fd >= 0)
@@ -351,8 +388,7 @@ const char *observer_way(const struct observer *o) {
 void observer_drain(struct observer *o) {
     list_each_safe(it, next, &o->clients) {
         struct client *c = list_entry(it, struct client, link);
-        while (!c->held && read_one(c))
-            ;
+        read_all(c);
     }
     pidfds_drain(o->pidfds);
 }

@@ -49,6 +49,7 @@ struct lines {
     struct loop_source *source, *again;
     int64_t window_ns; /* when the window began */
     size_t read;       /* in it */
+    bool deaf;         /* its changes are not listened to */
 };
 
 /* ---- bytes into lines ---- */
@@ -172,7 +173,9 @@ static void serve(struct lines *l, int64_t now) {
     if (list_empty(&l->waiting))
         return;
     bool used_up = l->read >= WINDOW_BYTES;
-    loop_fd_set(l->source, used_up ? 0 : LOOP_READ); /* of more changes nobody wants to hear now */
+    if (used_up != l->deaf) /* of more changes nobody wants to hear now */
+        loop_fd_set(l->source, used_up ? 0 : LOOP_READ);
+    l->deaf = used_up;
     if (used_up) {
         loop_timer_at(l->again, l->window_ns + WINDOW_NS);
         return;

@@ -167,6 +167,37 @@ static void test_arming_anew_is_seen_by_its_number(void **state) {
     stage_free(s);
 }
 
+/* A job that sends as fast as it can: its socket is never empty. */
+static void flood(void *arg, int fd, int what) {
+    static const char text[] = "{\"v\":1,\"kind\":\"step\",\"step\":1}";
+    (void)arg, (void)what;
+    while (send(fd, text, sizeof(text) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+        ;
+}
+
+static void enough(void *arg, int64_t now) {
+    (void)now;
+    loop_stop(arg);
+}
+
+static void test_whoever_sends_without_end_is_not_read_without_end(void **state) {
+    (void)state;
+    struct stage *s = stage_new("/bin/sh");
+    struct err err = {0};
+    struct loop_source *sender = loop_fd(s->loop, s->job, LOOP_WRITE, flood, s);
+    struct loop_source *end = loop_timer(s->loop, enough, s->loop);
+    int64_t began = clock_monotonic_ns();
+    loop_timer_at(end, began + 600000000);
+    assert_int_equal(loop_run(s->loop, &err), 0);
+    int64_t windows = (clock_monotonic_ns() - began) / 250000000 + 2;
+    assert_true(s->history.n > 100);
+    assert_true((int64_t)s->history.n <= windows * 2000);
+    loop_source_free(sender);
+    loop_source_free(end);
+    observer_drain(s->observer); /* comes to an end too */
+    stage_free(s);
+}
+
 static void test_a_missing_rankprobe_is_an_error_that_names_it(void **state) {
     (void)state;
     struct err err = {0};
@@ -183,6 +214,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_an_armed_event_waits_until_it_is_released),
         cmocka_unit_test(test_an_armed_event_that_nobody_wants_goes_on_at_once),
         cmocka_unit_test(test_arming_anew_is_seen_by_its_number),
+        cmocka_unit_test(test_whoever_sends_without_end_is_not_read_without_end),
         cmocka_unit_test(test_a_missing_rankprobe_is_an_error_that_names_it),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
