@@ -135,6 +135,8 @@ void cell_run(const struct cell_spec *s, struct arena *a, struct comparison_cell
     ret->dir = run ? arena_printf(a, "%s/%s", s->name, run) : NULL;
     if (code < 0)
         ret->why = arena_strdup(a, err.msg);
+    else if (code == EXIT_INTERRUPTED)
+        ret->why = "by a signal";
     else if (has_verdict(code))
         read_run(a, out, ret);
     else

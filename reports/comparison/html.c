@@ -42,6 +42,8 @@ static void put_table(struct buf *out, const struct comparison *c) {
         buf_puts(out, "<th>");
         escape_put(out, c->launchers[i].name);
         buf_puts(out, "<br><small>");
+        escape_put(out, c->launchers[i].words);
+        buf_puts(out, *c->launchers[i].version ? ", " : "");
         escape_put(out, c->launchers[i].version);
         buf_puts(out, "</small></th>");
     }

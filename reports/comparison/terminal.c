@@ -116,9 +116,9 @@ static void render(const struct comparison *c, const struct report_style *style,
     page_line(&p);
     for (size_t i = 0; i < c->launchers_n; i++) {
         const struct comparison_launcher *l = &c->launchers[i];
-        page_printf(&p, INK_DIM, "%s", l->name);
+        page_printf(&p, INK_DIM, "%s: %s", l->name, l->words);
         if (*l->version)
-            page_printf(&p, INK_DIM, ": %s", l->version);
+            page_printf(&p, INK_DIM, ", %s", l->version);
         if (l->rootfs)
             page_printf(&p, INK_DIM, ", in %s", l->rootfs);
         page_line(&p);

@@ -86,7 +86,8 @@ static void test_the_table_says_verdict_and_recovery_and_explains(void **state) 
                                  "    \u2717 torchrun@sid: agents ended: <n0> 1\n"
                                  "      expected: the opposite\n"));
     assert_null(strstr(text, "agreement"));
-    assert_non_null(strstr(text, "torchrun@sid: torch 2.14.1, Python 3.14, in /trees/sid\n"));
+    assert_non_null(
+        strstr(text, "torchrun@sid: torchrun, torch 2.14.1, Python 3.14, in /trees/sid\n"));
     assert_non_null(strstr(text, "again: rankquake compare x\n"));
 }
 

@@ -120,6 +120,33 @@ static void test_job_cluster_and_every_program_matter(void **state) {
     }
 }
 
+/* What the nodes see is in their root file system: the script, and the packages it relies on. */
+static void test_the_root_file_system_matters_with_what_is_in_it(void **state) {
+    (void)state;
+    static const char *const script[] = {"/opt/train.py", NULL};
+    struct scenario s = scenario();
+    struct plan p = {.scenario = &s, .seed = 1};
+    char tree[80], dir[120], key[65], before[65];
+    s.job.run = script;
+    s.job.run_n = 1;
+    assert_int_equal(control_key(&p, bin, before, NULL), 0);
+    snprintf(tree, sizeof(tree), "%s/tree", bin);
+    static const char *const parts[] = {"opt", "var/lib/dpkg"};
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(dir, sizeof(dir), "%s/%s", tree, parts[i]);
+        assert_int_equal(file_make_dirs(dir, 0755, NULL), 0);
+    }
+    p.rootfs = s.cluster.rootfs = tree;
+    static const char *const changes[] = {"", "tree/opt/train.py", "tree/var/lib/dpkg/status"};
+    for (size_t i = 0; i < 3; i++) {
+        if (*changes[i])
+            write_program(changes[i], "changed");
+        assert_int_equal(control_key(&p, bin, key, NULL), 0);
+        assert_string_not_equal(key, before);
+        strcpy(before, key);
+    }
+}
+
 static void test_a_missing_program_of_ours_is_an_error_that_names_it(void **state) {
     (void)state;
     struct scenario s = scenario();
@@ -198,6 +225,7 @@ int main(int argc, char **argv) {
         T(test_the_seed_matters_where_the_job_uses_it),
         T(test_nodes_of_another_kind_have_a_control_run_of_their_own),
         T(test_job_cluster_and_every_program_matter),
+        T(test_the_root_file_system_matters_with_what_is_in_it),
         T(test_a_missing_program_of_ours_is_an_error_that_names_it),
         T(test_what_is_kept_is_found_again),
         T(test_a_damaged_result_is_not_used),
