@@ -124,7 +124,12 @@ static void count(struct cluster *c) {
 static int op_silence(void *node, bool on, struct err *err) {
     struct node *n = node;
     n->silent = on;
-    return cut_apply(n->cluster, err);
+    int r = cut_apply(n->cluster, err);
+    if (r && on) { /* it is not in force, and nothing of it may be */
+        n->silent = false;
+        cut_apply(n->cluster, NULL);
+    }
+    return r;
 }
 
 static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {

@@ -43,6 +43,9 @@ static void fill(struct buf *b, const char *text, const struct launch *l) {
         } else if (str_starts(text, "{node}")) {
             buf_printf(b, "%d", l->node->index);
             text += strlen("{node}");
+        } else if (str_starts(text, "{address}")) {
+            buf_puts(b, plan_node_host(l->node));
+            text += strlen("{address}");
         } else if (str_starts(text, "{endpoint}")) {
             buf_puts(b, l->plan->endpoint ? l->plan->endpoint : "");
             text += strlen("{endpoint}");

@@ -129,9 +129,11 @@ static void write_store(const char *dir, const struct autopsy_node *node) {
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
         return;
+    bool here =
+        same_space_as_ours(node->first); /* then the question is not cut off with the node */
     buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,
-               node->name);
-    if (!same_space_as_ours(node->first) && setns(first.pidfd, CLONE_NEWNET) != 0)
+               here ? "this host" : node->name);
+    if (!here && setns(first.pidfd, CLONE_NEWNET) != 0)
         buf_printf(&text, "cannot look from the node's network: %s\n", strerror(errno));
     else
         autopsy_store(node->store, node->store_port, &text);

@@ -64,7 +64,7 @@ static bool is_template(const char *const *words) {
 }
 
 static const char *check_template(struct arena *a, const char *const *words) {
-    static const char *const known[] = {"nodes", "node", "endpoint", "worker", NULL};
+    static const char *const known[] = {"nodes", "node", "address", "endpoint", "worker", NULL};
     bool worker = false;
     for (; *words; words++) {
         for (const char *s = strchr(*words, '{'); s; s = strchr(s + 1, '{')) {
@@ -77,7 +77,7 @@ static const char *check_template(struct arena *a, const char *const *words) {
             if (!known[i])
                 return arena_printf(a,
                                     "launcher: there is no {%s}; a template names {nodes} {node} "
-                                    "{endpoint} {worker}",
+                                    "{address} {endpoint} {worker}",
                                     name);
             worker |= str_eq(name, "worker");
         }

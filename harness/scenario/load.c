@@ -114,7 +114,7 @@ const struct section section_top = {
          "rankrun",
          "What starts the job's workers. A template is any command that names {worker}, which is "
          "the worker's command, and as needed {nodes}, their number, {node}, this node's number, "
-         "and {endpoint}, a host and port where they can meet.",
+         "{address}, what others reach it by, and {endpoint}, a host and port where they can meet.",
          "launcher: python3 -m torch.distributed.run", read_launcher},
         {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}", read_job,
          .required = true},

@@ -31,7 +31,7 @@ cluster: {nodes: 1, store: none}
 job: {run: [sh, -c, 'exec sleep "$WAIT"'], env: {WAIT: "2"}}
 END
 # The undisturbed job is known from here on, so that the runs below begin at once.
-"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/first" >"$dir/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/first" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
 [ $rc = 0 ] || { cat "$dir/said"; exit 1; }
@@ -40,7 +40,7 @@ says 0 '^nothing to clean$' 'after a run' "$BIN/rankquake" clean "$dir/first"
 
 # One that goes on.
 mkfifo "$dir/live"
-"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/out" >"$dir/live" 2>&1 &
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/out" >"$dir/live" 2>&1 &
 harness=$!
 exec 7<"$dir/live"
 while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
@@ -70,7 +70,7 @@ says 0 "^removed $run/scratch, left by harness $harness" 'clean' "$BIN/rankquake
 says 0 '^nothing to clean$' 'clean again' "$BIN/rankquake" clean "$dir/out"
 
 # Ended from elsewhere: in order, with a report.
-"$BIN/rankquake" run "$dir/s.yaml" --set 'job.env.WAIT="1000"' --out "$dir/halted" >"$dir/live" 2>&1 &
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --set 'job.env.WAIT="1000"' --out "$dir/halted" >"$dir/live" 2>&1 &
 harness=$!
 exec 7<"$dir/live"
 while IFS= read -r -t 60 -u 7 line && [[ $line != *'round 1: 1 worker'* ]]; do :; done
@@ -109,7 +109,7 @@ says 0 '^left alone: .* another container$' 'another container' "$BIN/rankquake"
 echo '{' >"$dir/far/one/presence.json"
 says 5 'presence.json' 'a damaged note' "$BIN/rankquake" clean "$dir/far"
 
-"$BIN/rankquake" run "$dir/s.yaml" --out "$dir/kept" --keep >"$dir/said" 2>&1 || fail 'run --keep failed'
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/kept" --keep >"$dir/said" 2>&1 || fail 'run --keep failed'
 says 0 '^left alone: .*/scratch, kept by --keep; clean --kept' 'kept' "$BIN/rankquake" clean "$dir/kept"
 says 0 '^removed .*/scratch, kept by --keep$' 'clean --kept' "$BIN/rankquake" clean "$dir/kept" --kept
 says 64 'there is no folder .*/nowhere' 'no such folder' "$BIN/rankquake" clean "$dir/nowhere"

@@ -27,7 +27,7 @@ wants() { # wants FILE PATTERN
 }
 
 scenario 1000 >"$dir/hangs.yaml"
-"$BIN/rankquake" run "$dir/hangs.yaml" --out "$dir/out" >"$dir/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$dir/hangs.yaml" --out "$dir/out" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
 [ $rc = 1 ] || { fail "exit $rc, wanted 1"; cat "$dir/said"; }
@@ -61,7 +61,7 @@ timeline:
   - {when: {time: 300ms}, fault: net-partition, on: n1}
 limits: {total: 5s}
 END
-"$BIN/rankquake" run "$dir/cut.yaml" --out "$dir/cut" >"$dir/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$dir/cut.yaml" --out "$dir/cut" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 1 ] || { fail "cut off: exit $rc, wanted 1"; cat "$dir/said"; }
 hang=$(echo "$dir"/cut/*/hang)
@@ -70,7 +70,7 @@ wants "$hang/n0/store.txt" '^/rankrun/.*/cur '
 wants "$hang/n1/wire.txt" '^from n1 .* [1-9][0-9]* dropped$'
 
 scenario 1 >"$dir/goes-on.yaml"
-"$BIN/rankquake" run "$dir/goes-on.yaml" --out "$dir/fine" >"$dir/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$dir/goes-on.yaml" --out "$dir/fine" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 0 ] || { fail "the job that goes on: exit $rc, wanted 0"; cat "$dir/said"; }
 [ -z "$(ls -d "$dir"/fine/*/hang 2>/dev/null)" ] || fail 'a job that goes on has left hang/'

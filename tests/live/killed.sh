@@ -17,7 +17,7 @@ bad=0
 start_until() { # PATTERN
     rm -rf "$out"
     mkfifo "$TMPDIR/said.$2"
-    "$BIN/rankquake" run "$scenario" --out "$out" >"$TMPDIR/said.$2" 2>&1 &
+    "$BIN/rankquake" run --isolation namespaces "$scenario" --out "$out" >"$TMPDIR/said.$2" 2>&1 &
     harness=$!
     exec 7<"$TMPDIR/said.$2"
     local line
@@ -29,7 +29,7 @@ start_until() { # PATTERN
 }
 
 BIN=$(cd "$BIN" && pwd)
-"$BIN/rankquake" run "$scenario" --out "$TMPDIR/first" >"$TMPDIR/first.log" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$scenario" --out "$TMPDIR/first" >"$TMPDIR/first.log" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$TMPDIR/first.log"; exit 77; }
 [ $rc = 0 ] || { cat "$TMPDIR/first.log"; exit 1; }

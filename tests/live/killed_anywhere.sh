@@ -26,7 +26,7 @@ RANDOM=${SEED:=$RANDOM}
 echo "SEED=$SEED"
 
 begin=${EPOCHREALTIME/./}
-"$BIN/rankquake" run "$scenario" --out "$out" >"$TMPDIR/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$scenario" --out "$out" >"$TMPDIR/said" 2>&1
 rc=$?
 took_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
 [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
@@ -36,7 +36,7 @@ for ((n = 1; n <= ${KILLS:-10}; n++)); do
     rm -rf "$out"
     # Every other time there is no control run yet.
     ((n % 2)) && rm -rf "$XDG_CACHE_HOME/rankquake/control"
-    "$BIN/rankquake" run "$scenario" --out "$out" >"$TMPDIR/said" 2>&1 &
+    "$BIN/rankquake" run --isolation namespaces "$scenario" --out "$out" >"$TMPDIR/said" 2>&1 &
     harness=$!
     moment_ms=$((RANDOM * took_ms / 32768))
     read -rt "$((moment_ms / 1000)).$(printf %03d $((moment_ms % 1000)))" <> <(:)

@@ -17,7 +17,7 @@ job:
   rdzv_conf: {profile: fast}
   run: [ranktrain, --steps=$steps]
 E2
-"$BIN/rankquake" run "$TMPDIR/ring.yaml" --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1
+"$BIN/rankquake" run --isolation namespaces "$TMPDIR/ring.yaml" --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
 [ $rc = 0 ] || { cat "$TMPDIR/said"; exit 1; }

@@ -38,7 +38,7 @@ timeline: [{id: kill, when: {step: 25}, fault: worker-kill, on: rank 1}]
 expect: {world_sizes: [2, 2], restarts: 1, model: same-as-undisturbed}
 END
 run 'rankrun as a template' 0 "$bin/rankrun --nnodes {nodes} --rdzv-endpoint {endpoint} --rdzv-id mine \
---local-addr n{node} --max-restarts 3 --no-python {worker}"
+--local-addr {address} --max-restarts 3 --no-python {worker}"
 says 'a template restarts by rules of its own'
 
 cat >s.yaml <<'END'

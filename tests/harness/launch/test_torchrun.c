@@ -112,10 +112,10 @@ static void take(struct setup *u, const char *const *words) {
 }
 
 static void test_a_template_is_filled_word_by_word(void **state) {
-    static const char *const words[] = {"start", "-n{node}/{nodes}", "{endpoint}",
+    static const char *const words[] = {"start", "-n{node}/{nodes}", "{address}@{endpoint}",
                                         "--",    "{worker}",         NULL};
     take(*state, words);
-    assert_argv(*state, "start|-n1/3|n0:29400|--|/bin/rankprobe|./job|--steps=40");
+    assert_argv(*state, "start|-n1/3|n1@n0:29400|--|/bin/rankprobe|./job|--steps=40");
 }
 
 static void test_a_worker_inside_a_word_is_quoted_for_the_shell(void **state) {

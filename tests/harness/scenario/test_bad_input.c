@@ -81,7 +81,8 @@ static const struct bad {
     {"a template without a worker", "job: {run: [a]}\nlauncher: 'ssh n{node} run'\n",
      "2:11: launcher: a template must say where the worker's command goes: {worker}\n"},
     {"a template with an unknown name", "job: {run: [a]}\nlauncher: 'x {rank} {worker}'\n",
-     "2:11: launcher: there is no {rank}; a template names {nodes} {node} {endpoint} {worker}\n"},
+     "2:11: launcher: there is no {rank}; a template names {nodes} {node} {address} {endpoint} "
+     "{worker}\n"},
     {"an open quotation in a launcher", "job: {run: [a]}\nlauncher: sh -c \"a\n",
      "2:11: launcher: a quotation does not end\n"},
     {"a launcher's option that has a key", "job: {run: [a], launcher_args: [--nproc_per_node=2]}\n",
