@@ -42,20 +42,17 @@ static void put_root(struct json_writer *w, const struct node *n) {
     json_put_string(w, "programs", n->cluster->baggage.programs);
     put_strings(w, "libraries", (const char *const *)n->cluster->baggage.libraries);
     json_put_string(w, "name_servers", name_servers ? name_servers : "");
+    json_put_string(w, "home", getenv("HOME") ? getenv("HOME") : "");
     json_end_object(w);
     free(name_servers);
 }
 
-/* Folders that the caller's environment names; a tree has nobody's home. */
-static void put_dirs(struct json_writer *w, const struct node *n) {
-    const char *temporary = getenv("TMPDIR"), *home = n->plan->rootfs ? getenv("HOME") : NULL;
-    const char *dirs[3] = {0};
-    size_t i = 0;
-    if (temporary && str_starts(temporary, "/tmp/"))
-        dirs[i++] = temporary;
-    if (home && *home == '/')
-        dirs[i++] = home;
-    put_strings(w, "dirs", dirs);
+/* A folder of the caller's environment that lies where a node has its own. */
+static void put_dirs(struct json_writer *w) {
+    const char *temporary = getenv("TMPDIR");
+    put_strings(
+        w, "dirs",
+        (const char *[]){temporary && str_starts(temporary, "/tmp/") ? temporary : NULL, NULL});
 }
 
 static void put_setup(const struct node *n, struct json_writer *w) {
@@ -64,7 +61,7 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     put_strings(w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
     if (n->plan->rootfs)
         put_root(w, n);
-    put_dirs(w, n);
+    put_dirs(w);
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {

@@ -6,7 +6,8 @@
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
  *   harness  setup {name, isolation, hosts, keep:[path..], dirs:[path..],
- *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers}}
+ *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
+ *                   home}}
  *            or, for processes, setup {name, isolation, dir, addr, watch}
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace

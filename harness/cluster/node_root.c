@@ -25,6 +25,30 @@ static int from_host(char *ret, const char *path, struct err *err) {
     return 0;
 }
 
+/* The deepest directory above path that is there. */
+static void existing_above(char *path) {
+    struct stat st;
+    do
+        *strrchr(path, '/') = '\0';
+    while (*path && stat(path, &st) != 0);
+}
+
+/* Whoever does not own the tree may not make anything in its folders, not even in memory; in a
+ * layer of their own on top of such a folder they may. */
+static int place(const char *path, bool directory, struct err *err) {
+    char above[PATH_MAX];
+    struct err why;
+    int r = mount_place(path, directory, &why);
+    if (r == 0)
+        return 0;
+    if ((r == -EACCES || r == -EPERM) && str_copy(above, sizeof(above), path)) {
+        existing_above(above);
+        if (*above && mount_layer(above, &why) == 0)
+            r = mount_place(path, directory, &why);
+    }
+    return r ? err_say(err, r, "%s", why.msg) : 0;
+}
+
 /* path of the host, at `at` in the node. What is not on the host is passed over. */
 static int show(const char *path, const char *at, struct err *err) {
     char source[PATH_MAX];
@@ -34,7 +58,7 @@ static int show(const char *path, const char *at, struct err *err) {
         return r;
     if (stat(source, &st) != 0)
         return 0;
-    r = mount_place(at, S_ISDIR(st.st_mode), err);
+    r = place(at, S_ISDIR(st.st_mode), err);
     return r ? r : mount_bind(source, at, err);
 }
 
@@ -75,19 +99,23 @@ static int make_own(struct err *err) {
     return r;
 }
 
-/* A link of the tree may lead to a place that only a running system has: a file is put instead.
- * Whoever does not own the tree may not change its folders, not even in memory. */
-static bool own_file(const char *path) {
+/* A link of the tree may lead to a place that only a running system has: a file is put instead. */
+static int own_file(const char *path, struct err *err) {
     struct stat st;
     if (stat(path, &st) == 0)
-        return true;
-    unlink(path);
-    return mount_place(path, false, NULL) == 0;
+        return 0;
+    if (unlink(path) != 0 && errno != ENOENT) {
+        int r = mount_layer("/etc", err);
+        if (r)
+            return r;
+        unlink(path);
+    }
+    return place(path, false, err);
 }
 
 /* Nodes know each other by /etc/hosts; there is nobody else to be asked, so this is a wish. */
 static void name_servers(const char *host_file) {
-    if (*host_file && own_file("/etc/resolv.conf"))
+    if (*host_file && own_file("/etc/resolv.conf", NULL) == 0)
         show(host_file, "/etc/resolv.conf", NULL);
 }
 
@@ -96,16 +124,14 @@ int node_root_enter(const struct json *root, struct err *err) {
     int r;
     if ((r = mount_layer(dir, err)) || (r = mount_pivot(dir, HOST, err)) || (r = make_own(err)))
         return r;
-    if (!own_file("/etc/hosts"))
-        return err_say(err, -EACCES,
-                       "there is no /etc/hosts in %s, and only its owner can put one there: touch "
-                       "%s/etc/hosts",
-                       dir, dir);
-    return 0;
+    return own_file("/etc/hosts", err);
 }
 
 int node_root_furnish(const struct json *root, struct err *err) {
+    const char *home = json_get_string(root, "home", "");
     int r = show_all(json_get(root, "show"), err);
+    if (*home == '/') /* a tree has nobody's; who needs it will say so */
+        place(home, true, NULL);
     if (r == 0)
         r = show_programs(root, err);
     name_servers(json_get_string(root, "name_servers", ""));

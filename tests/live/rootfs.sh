@@ -5,7 +5,7 @@
 set -u
 rq=$(realpath "$BIN/rankquake")
 dir=$TMPDIR/rootfs tree=$TMPDIR/rootfs/tree
-mkdir -p "$dir/work" "$tree"/{bin,etc,usr/only} || exit 1
+mkdir -p "$dir/work" "$tree"/{bin,etc,home,usr/only} || exit 1
 bad=0
 
 fail() {
@@ -40,7 +40,10 @@ cat >"$dir/work/look.sh" <<'END'
 hosts=$(cat /etc/hosts)
 [[ $hosts == *"198.18.0.10 n0"* ]] || echo "wrong: /etc/hosts is $hosts"
 [ "$PWD" = "$WORK" ] && [ -e look.sh ] || echo "wrong: I am in $PWD"
-echo changed >/etc/made && echo changed >/bin/ls && mkdir /new || echo "wrong: / cannot be written"
+mkdir /new || echo "wrong: / cannot be written"
+if [ "$MINE" = yes ]; then
+    echo changed >/etc/made && echo changed >/bin/ls || echo "wrong: the tree cannot be written"
+fi
 [ -e /dev/null ] && [ -e /proc/self/status ] && [ -d /sys ] || echo "wrong: no /dev, /proc or /sys"
 [ -z "$(ls -A /dev/shm)" ] && [ -d "$HOME" ] || echo "wrong: /dev/shm or no home"
 [ -e /.rankquake-host ] && echo "wrong: the host's root is seen"
@@ -63,31 +66,35 @@ as_user() { # as_user USER COMMAND...
     if [ "$user" = 0 ]; then "$@"; else setpriv --reuid="$user" --regid="$user" --clear-groups "$@"; fi
 }
 
+# Root, an ordinary user in root's tree, and one in a tree of her own; whoever is no root is only herself.
 tried=0
-for user in 0 1000; do
-    [ "$(id -u)" = 0 ] || [ $user = 1000 ] || continue
-    [ "$(id -u)" = 0 ] || user=$(id -u)
-    if [ $user != 0 ] && [ "$(id -u)" = 0 ]; then
-        if ! as_user $user test -x "$rq"; then
+turns='0:0 1000:0 1000:1000'
+[ "$(id -u)" = 0 ] || turns=$(id -u):$(id -u)
+for turn in $turns; do
+    user=${turn%:*} MINE=no
+    [ "${turn%:*}" = "${turn#*:}" ] && MINE=yes
+    if [ "$user" != 0 ] && [ "$(id -u)" = 0 ]; then
+        if ! as_user "$user" test -x "$rq"; then
             echo "an ordinary user cannot reach $rq: not tried as one"
             continue
         fi
-        chown -Rh $user:$user "$dir/work" "$tree" && chmod 755 "$TMPDIR" "$dir"
+        chown -Rh "$user:$user" "$dir/work" && chmod 755 "$TMPDIR" "$dir"
+        [ $MINE = no ] || chown -Rh "$user:$user" "$tree"
     fi
-    (cd "$dir/work" && HOME=/home/nobody XDG_CACHE_HOME=$dir/work/cache-$user as_user $user \
+    (cd "$dir/work" && HOME=/home/nobody MINE=$MINE XDG_CACHE_HOME=$dir/work/cache-$user as_user "$user" \
         timeout 60 "$rq" run s.yaml --out "out-$user" --keep) >"$dir/said" 2>&1 </dev/null
     rc=$?
     if [ $rc = 4 ]; then
         tail -n 1 "$dir/said"
         continue
     fi
-    [ $rc = 0 ] || fail "uid $user: exit $rc, wanted 0"
+    [ $rc = 0 ] || fail "uid $turn: exit $rc, wanted 0"
     tried=1
     cat "$dir/work/out-$user"/*/logs/n?/agent.log >"$dir/said" 2>/dev/null
-    grep -q wrong "$dir/said" && fail "uid $user: a worker saw:"
-    [ "$(grep -c looked "$dir/said")" = 2 ] || fail "uid $user: not both workers looked:"
+    grep -q wrong "$dir/said" && fail "uid $turn: a worker saw:"
+    [ "$(grep -c looked "$dir/said")" = 2 ] || fail "uid $turn: not both workers looked:"
     cat "$dir/work/out-$user"/*/scratch/shared/rank-1 2>/dev/null | grep -qx 'rank 1 of 2' ||
-        fail "uid $user: what a worker wrote into {shared} is not there"
+        fail "uid $turn: what a worker wrote into {shared} is not there"
     rm -rf "$dir/work/out-$user"
 done
 
