@@ -116,6 +116,9 @@ static int ask_version(void *handle, struct nccl_api *a, struct err *err) {
     if (!symbol)
         return err_say(err, -ENOEXEC, "%s is no NCCL: it has no ncclGetVersion; " INSTALL, a->path);
     memcpy(&a->GetVersion, &symbol, sizeof(symbol));
+    Dl_info found; /* the loader has followed its own path */
+    if (dladdr(symbol, &found) && found.dli_fname && strchr(found.dli_fname, '/'))
+        snprintf(a->path, sizeof(a->path), "%s", found.dli_fname);
     int r = a->GetVersion(&a->version);
     if (r != NCCL_SUCCESS)
         return err_say(err, -ENOEXEC, "%s: ncclGetVersion: %s", a->path, nccl_result_name(r));

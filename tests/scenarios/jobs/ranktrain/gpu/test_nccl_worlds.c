@@ -313,6 +313,35 @@ static void test_a_device_that_is_lost_ends_the_round_on_all_ranks(void **state)
     assert_said("rank 0 exit 1\nrank 1 exit 1\n");
 }
 
+/* Its path, or "" where there is none. */
+static void find_real(char ret[PATH_MAX]) {
+    char command[PATH_MAX];
+    int r = -1, version;
+    snprintf(command, sizeof(command), "env -u NCCL_LIB %s/spawn_nccl_load", here);
+    FILE *f = popen(command, "r");
+    assert_non_null(f);
+    *ret = 0;
+    if (fscanf(f, "%d %d %4095s", &r, &version, ret) != 3 || r != 0)
+        *ret = 0;
+    pclose(f);
+}
+
+/* NVIDIA's own library goes as far as a machine without a driver lets it: through the id and its
+ * root to the first call of CUDA. */
+static void test_the_real_nccl_fails_in_its_own_words_without_a_driver(void **state) {
+    char real[PATH_MAX], before[PATH_MAX + 64];
+    struct job j = {.world = 2, .steps = 1, .before = before};
+    find_real(real);
+    if (!*real || access("/dev/nvidiactl", F_OK) == 0) /* what the fake runtime has is no GPU's */
+        skip();
+    snprintf(before, sizeof(before), "/usr/bin/env NCCL_LIB=%s", real);
+    (void)state;
+    double s = run(&j);
+    assert_said("forming the communicator");
+    assert_said("rank 0 exit 1\nrank 1 exit 1\n");
+    assert_true(s < 25); /* the group's own deadline is 30 s */
+}
+
 #define IN_PLACE(name) cmocka_unit_test_setup_teardown(name, place_setup, place_teardown)
 
 int main(int argc, char **argv) {
@@ -335,6 +364,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_two_ranks_on_one_device_are_refused),
         cmocka_unit_test(test_ranks_of_several_hosts_may_share_a_device),
         cmocka_unit_test(test_nccl_without_a_gpu_is_refused),
+        cmocka_unit_test(test_the_real_nccl_fails_in_its_own_words_without_a_driver),
         cmocka_unit_test(test_a_device_that_is_lost_ends_the_round_on_all_ranks),
     };
     if (readlink("/proc/self/exe", here, sizeof(here) - 1) <= 0)
