@@ -45,6 +45,35 @@ int file_read(const char *path, size_t max, struct buf *out, struct err *err) {
     return code ? (err_wrap(err, "%s: ", path), code) : 0;
 }
 
+static void make_plain(char *text, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t')
+            text[i] = text[i] == '\r' ? '\n' : ' ';
+}
+
+int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err) {
+    struct stat st;
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set(err, -errno, "open %s", path);
+    char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? malloc(max) : NULL;
+    off_t from = (size_t)st.st_size > max ? st.st_size - (off_t)max : 0;
+    ssize_t n = text ? pread(fd, text, max, from) : 0;
+    if (n <= 0) {
+        int code = n < 0 ? -errno : -ENODATA;
+        free(text);
+        return err_set(err, code, "read %s", path);
+    }
+    make_plain(text, (size_t)n);
+    size_t at = (size_t)n - 1;
+    for (int seen = 0; at > 0; at--)
+        if (text[at - 1] == '\n' && ++seen == lines)
+            break;
+    buf_put(out, text + at, (size_t)n - at);
+    free(text);
+    return 0;
+}
+
 int file_write_all(int fd, const void *data, size_t len, struct err *err) {
     for (const char *p = data; len > 0;) {
         ssize_t n = write(fd, p, len);

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LOG_MAX = 64 << 20, LAST_LINES = 60 };
+enum { LAST_BYTES = 64 << 10, LAST_LINES = 60 };
 
 static void write_text(const char *dir, const char *name, const struct buf *text) {
     char path[4400];
@@ -110,18 +110,30 @@ static void write_processes(const char *dir, const struct autopsy_node *node,
 
 /* ---- the node ---- */
 
+static int only_workers(const struct dirent *d) {
+    return str_starts(d->d_name, "rank-") && str_ends(d->d_name, ".log");
+}
+
+/* Of the node's program, and of its workers where they have files of their own beside it. */
 static void write_last_lines(const char *dir, const char *log) {
-    struct buf text = {0}, last = {0};
-    if (file_read(log, LOG_MAX, &text, NULL) == 0 && text.len) {
-        const char *p = text.data + text.len - 1;
-        for (int lines = 0; p > text.data; p--)
-            if (p[-1] == '\n' && ++lines == LAST_LINES)
-                break;
-        buf_puts(&last, p);
-        write_text(dir, "last-lines.txt", &last);
+    struct buf last = {0};
+    struct dirent **names;
+    const char *slash = strrchr(log, '/');
+    char folder[4096], path[4400];
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - log) : 0, log);
+    (void)file_read_last(log, LAST_LINES, LAST_BYTES, &last, NULL);
+    int n = slash ? scandir(folder, &names, only_workers, alphasort) : -1;
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        buf_printf(&last, "%s--- %s\n", last.len ? "\n" : "", names[i]->d_name);
+        (void)file_read_last(path, LAST_LINES, LAST_BYTES, &last, NULL);
+        free(names[i]);
     }
+    if (n >= 0)
+        free(names);
+    if (last.len)
+        write_text(dir, "last-lines.txt", &last);
     buf_fini(&last);
-    buf_fini(&text);
 }
 
 static void write_store(const char *dir, const struct autopsy_node *node) {

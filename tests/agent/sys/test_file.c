@@ -65,6 +65,28 @@ static void test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer(voi
     buf_fini(&b);
 }
 
+static void test_the_last_lines_of_a_file_are_read_however_long_it_is(void **state) {
+    (void)state;
+    const char *path = in_dir("long.log");
+    struct buf out = {0}, text = {0};
+    struct err err = {0};
+    for (int i = 0; i < 100000; i++)
+        buf_printf(&text, "line %d\n", i);
+    buf_puts(&text, "bar 1/2\rbar\x01 2/2");
+    assert_int_equal(file_write(path, text.data, text.len, &err), 0);
+    assert_int_equal(file_read_last(path, 3, 4096, &out, &err), 0);
+    assert_string_equal(buf_str(&out), "line 99999\nbar 1/2\nbar  2/2");
+    buf_clear(&out);
+    assert_int_equal(file_read_last(path, 100000, 100, &out, &err), 0);
+    assert_int_equal(out.len, 100);
+    assert_int_equal(file_write(path, "", 0, &err), 0);
+    assert_int_equal(file_read_last(path, 3, 4096, &out, &err), -ENODATA);
+    assert_int_equal(file_read_last("/dev/null", 3, 4096, &out, &err), -ENODATA);
+    assert_int_equal(file_read_last("/no/such/file", 3, 4096, &out, &err), -ENOENT);
+    buf_fini(&out);
+    buf_fini(&text);
+}
+
 static void test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named(void **state) {
     (void)state;
     struct err err = {0};
@@ -101,6 +123,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it),
         cmocka_unit_test(test_a_write_into_a_missing_directory_names_the_path),
         cmocka_unit_test(test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer),
+        cmocka_unit_test(test_the_last_lines_of_a_file_are_read_however_long_it_is),
         cmocka_unit_test(test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named),
         cmocka_unit_test(test_removing_a_tree_never_follows_a_link_out_of_it),
     };
