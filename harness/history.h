@@ -28,7 +28,8 @@
  *             end. late: of workers that had ended, cut: too long, thinned: events that are not in
  *             the history, buffered: workers that told their steps in bursts, own: not of the
  *             preset, unread: took no number
- *             lag {max_ns, window_ns}   the loop was late by up to max_ns in the window_ns before t
+ *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
+ *             before t
  *             health {left:[text..], complete}   after the last node is down; on the host
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}

@@ -1,5 +1,6 @@
 #include "harness/run/engine.h"
 
+#include "agent/sys/clock.h"
 #include "harness/observe/listing.h"
 #include "harness/run/programs.h"
 
@@ -23,6 +24,7 @@ struct directory {
     struct checkpoints *checkpoints;
     struct running running[RUNNING_MAX];
     size_t n;
+    int64_t held_ns; /* since when a worker waits for one of them; 0: none does */
 };
 
 struct directory *directory_new(struct engine *e) {
@@ -86,6 +88,15 @@ static void record_listing(struct engine *e, int round, const int64_t *steps, si
     engine_recorded(e);
 }
 
+/* What the job has waited for us is no time of its own: it counts as our being late. */
+static void record_held(struct engine *e, int64_t ns) {
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
+    json_put_i64(w, "max_ns", ns);
+    json_put_i64(w, "window_ns", ns);
+    json_put_string(w, "why", "workers waited for job.checkpoint.complete");
+    engine_recorded(e);
+}
+
 static void on_listed(void *arg, int round, const int64_t *steps, size_t n, const char *error) {
     struct engine *e = arg;
     struct directory *d = e->directory;
@@ -96,6 +107,9 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
     timeline_arm(e->timeline);
     if (directory_is_listed(d))
         return;
+    if (d->held_ns)
+        record_held(e, clock_monotonic_ns() - d->held_ns);
+    d->held_ns = 0;
     observer_release(e->observer, TAG_LISTING);
     counting_go_on(e);
 }
@@ -134,6 +148,9 @@ void directory_seen(struct engine *e, const struct record *r, struct client *fro
     if (record_is(r, "checkpoint-commit") && e->directory && e->directory->checkpoints)
         checkpoints_refresh(e->directory->checkpoints);
     bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
-    if (start && from && client_is_held(from) && directory_is_listed(e->directory))
-        client_keep(from, TAG_LISTING);
+    if (!start || !from || !client_is_held(from) || !directory_is_listed(e->directory))
+        return;
+    client_keep(from, TAG_LISTING);
+    if (!e->directory->held_ns)
+        e->directory->held_ns = clock_monotonic_ns();
 }
