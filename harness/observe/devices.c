@@ -1,6 +1,7 @@
 #include "harness/observe/devices.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/aside.h"
 #include "agent/sys/file.h"
 #include "agent/sys/nvml.h"
 #include "agent/sys/process.h"
@@ -12,8 +13,19 @@
 
 enum { PROCESSES_MAX = 4096 };
 
+/* A driver that has not answered by then is given up. The first answer may take long: it begins to
+ * drive devices that nobody has used. */
+static const int64_t BEGIN_NS = 60000000000, LOOK_NS = 5000000000;
+
+/* All that may hang in the driver is done by a child. */
 struct devices {
+    struct aside aside;
+};
+
+/* In the child: the driver, and the devices that are looked at. */
+struct driver {
     struct nvml *nvml;
+    struct err why;              /* when nvml is NULL */
     size_t at[NVML_DEVICES_MAX]; /* as the driver counts them */
     char uuids[NVML_DEVICES_MAX][96];
     size_t n;
@@ -29,44 +41,19 @@ struct crowd {
     size_t n;
 };
 
-struct devices *devices_new(const char *const *uuids, size_t n, struct err *err) {
-    struct devices *d = calloc(1, sizeof(*d));
-    struct nvml_device device;
-    if (!d)
-        abort(); /* out of memory */
-    d->nvml = nvml_open(err);
-    for (size_t i = 0; d->nvml && i < nvml_count(d->nvml); i++) {
-        bool wanted = false;
-        if (nvml_device(d->nvml, i, &device, NULL) != 0)
-            continue;
-        for (size_t k = 0; k < n; k++)
-            wanted |= str_eq(uuids[k], device.uuid);
-        if (wanted) {
-            str_copy(d->uuids[d->n], sizeof(d->uuids[0]), device.uuid);
-            d->at[d->n++] = i;
-        }
-    }
-    return d->nvml ? d : devices_free(d);
-}
-
-struct devices *devices_free(struct devices *d) {
-    if (d)
-        nvml_close(d->nvml);
-    free(d);
-    return NULL;
-}
-
 /* ---- who is there ---- */
 
-static void crowd_take(struct crowd *c, const struct devices_node *nodes, size_t n) {
+static void crowd_take(struct crowd *c, const struct json *nodes) {
     pid_t *pids = calloc(PROCESSES_MAX, sizeof(*pids));
     c->v = calloc(PROCESSES_MAX, sizeof(*c->v));
     if (!pids || !c->v)
         abort();
-    for (size_t i = 0; i < n; i++) {
-        size_t found = process_descendants(nodes[i].first, pids, PROCESSES_MAX - c->n);
+    json_each(n, nodes) {
+        size_t found =
+            process_descendants((pid_t)json_get_i64(n, "first", 0), pids, PROCESSES_MAX - c->n);
         for (size_t k = 0; k < found; k++)
-            c->v[c->n++] = (struct one){pids[k], nodes[i].name, nvml_holds_driver(pids[k]) == 1};
+            c->v[c->n++] = (struct one){pids[k], json_get_string(n, "name", ""),
+                                        nvml_holds_driver(pids[k]) == 1};
     }
     free(pids);
 }
@@ -101,7 +88,7 @@ static bool put_process(struct json_writer *w, const struct crowd *c,
     return true;
 }
 
-static void put_processes(struct devices *d, size_t i, const struct crowd *c, struct json_writer *w,
+static void put_processes(struct driver *d, size_t i, const struct crowd *c, struct json_writer *w,
                           struct err *err) {
     struct nvml_process list[NVML_PROCESSES_MAX];
     size_t n = 0;
@@ -119,7 +106,7 @@ static void put_processes(struct devices *d, size_t i, const struct crowd *c, st
     json_put_i64(w, "hidden", hidden);
 }
 
-static void put_device(struct devices *d, size_t i, const struct crowd *c, struct json_writer *w,
+static void put_device(struct driver *d, size_t i, const struct crowd *c, struct json_writer *w,
                        struct err *err) {
     int64_t used = -1;
     nvml_memory_used(d->nvml, d->at[i], &used, err);
@@ -144,11 +131,35 @@ static void put_holder(struct json_writer *w, const struct one *one) {
     buf_fini(&name);
 }
 
-void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
-                 struct json_writer *w) {
+/* ---- in the child ---- */
+
+static void *begin(void) {
+    static struct driver d;
+    d.nvml = nvml_open(&d.why);
+    return &d;
+}
+
+/* {uuids:[..]}: those that are wanted from here on. */
+static void choose(struct driver *d, const struct json *uuids) {
+    struct nvml_device device;
+    d->n = 0;
+    for (size_t i = 0; i < nvml_count(d->nvml); i++) {
+        bool wanted = false;
+        if (nvml_device(d->nvml, i, &device, NULL) != 0)
+            continue;
+        json_each(u, uuids) wanted |= str_eq(json_string(u, ""), device.uuid);
+        if (wanted) {
+            str_copy(d->uuids[d->n], sizeof(d->uuids[0]), device.uuid);
+            d->at[d->n++] = i;
+        }
+    }
+}
+
+/* {nodes:[{name, first}]}: look. */
+static void look(struct driver *d, const struct json *nodes, struct json_writer *w) {
     struct crowd c = {0};
     struct err err = {0};
-    crowd_take(&c, nodes, n);
+    crowd_take(&c, nodes);
     json_array(w, "devices");
     for (size_t i = 0; i < d->n; i++)
         put_device(d, i, &c, w, &err);
@@ -161,4 +172,93 @@ void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
     if (err.code)
         json_put_string(w, "error", err.msg);
     free(c.v);
+}
+
+static void answer(void *state, const char *question, struct buf *ret) {
+    struct driver *d = state;
+    struct arena a = {0};
+    struct json_writer w = {.out = ret};
+    const struct json *q = json_parse(&a, question, strlen(question), NULL);
+    const struct json *uuids = json_get(q, "uuids");
+    json_object(&w, NULL);
+    if (!d->nvml) {
+        json_put_i64(&w, "code", d->why.code);
+        json_put_string(&w, "error", d->why.msg);
+    } else if (uuids) {
+        choose(d, uuids);
+    } else {
+        look(d, json_get(q, "nodes"), &w);
+    }
+    json_end_object(&w);
+    arena_fini(&a);
+}
+
+static const struct aside_work work = {begin, answer};
+
+/* ---- the caller ---- */
+
+struct devices *devices_new(const char *const *uuids, size_t n, struct err *err) {
+    struct devices *d = calloc(1, sizeof(*d));
+    struct buf question = {0}, said = {0};
+    struct json_writer w = {.out = &question};
+    struct arena a = {0};
+    if (!d)
+        abort(); /* out of memory */
+    d->aside = ASIDE_NONE;
+    json_object(&w, NULL);
+    json_array(&w, "uuids");
+    for (size_t i = 0; i < n; i++)
+        json_put_string(&w, NULL, uuids[i]);
+    json_end_array(&w);
+    json_end_object(&w);
+    int r = aside_open(&d->aside, &work, err);
+    if (r == 0 && (r = aside_ask(&d->aside, buf_str(&question), BEGIN_NS, &said, err)) != 0)
+        err_wrap(err, "NVIDIA's driver: ");
+    const struct json *j = r == 0 ? json_parse(&a, buf_str(&said), said.len, err) : NULL;
+    if (json_get(j, "error"))
+        r = err_say(err, (int)json_get_i64(j, "code", -ENODEV), "%s",
+                    json_get_string(j, "error", ""));
+    arena_fini(&a);
+    buf_fini(&question);
+    buf_fini(&said);
+    return r == 0 ? d : devices_free(d);
+}
+
+struct devices *devices_free(struct devices *d) {
+    if (d)
+        aside_close(&d->aside);
+    free(d);
+    return NULL;
+}
+
+static void put_nodes(struct json_writer *w, const struct devices_node *nodes, size_t n) {
+    json_object(w, NULL);
+    json_array(w, "nodes");
+    for (size_t i = 0; i < n; i++) {
+        json_object(w, NULL);
+        json_put_string(w, "name", nodes[i].name);
+        json_put_i64(w, "first", nodes[i].first);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    json_end_object(w);
+}
+
+void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
+                 struct json_writer *w) {
+    struct buf question = {0}, said = {0};
+    struct json_writer q = {.out = &question};
+    struct arena a = {0};
+    struct err err;
+    put_nodes(&q, nodes, n);
+    if (aside_ask(&d->aside, buf_str(&question), LOOK_NS, &said, &err) == 0) {
+        const struct json *j = json_parse(&a, buf_str(&said), said.len, NULL);
+        json_each(it, j) json_put_tree(w, it->key, it);
+    } else {
+        err_wrap(&err, "NVIDIA's driver: ");
+        json_put_string(w, "error", err.msg);
+    }
+    arena_fini(&a);
+    buf_fini(&question);
+    buf_fini(&said);
 }

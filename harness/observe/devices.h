@@ -15,7 +15,8 @@ struct devices_node {
     pid_t first; /* the process that all others of the node descend from */
 };
 
-/* Keeps the driver open for as long as it lives. */
+/* A child that keeps the driver open for as long as it lives: a driver that hangs stops the child,
+ * and is an error after some seconds. */
 struct devices;
 
 /* For the devices with these UUIDs, others are none of our business. NULL with err when the driver

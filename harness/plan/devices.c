@@ -1,10 +1,15 @@
 /* The accelerators of this host, and which node is given which. */
+#include "agent/base/json.h"
 #include "agent/base/str.h"
+#include "agent/sys/aside.h"
 #include "agent/sys/nvml.h"
 #include "harness/plan/actions.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Devices that nobody has used may take seconds each before they answer. */
+static const int64_t ASK_NS = 60000000000;
 
 /* What CUDA_VISIBLE_DEVICES of the caller leaves: a member names a device by its number or by the
  * beginning of its UUID; the first that names none ends the list, as it does for CUDA. */
@@ -34,35 +39,78 @@ static void keep_visible(struct plan *p) {
     p->devices_n = n;
 }
 
-static void read_devices(struct plan *p, const struct nvml *nvml) {
+/* ---- asking, in a child: a driver may hang ---- */
+
+static void put_devices(const struct nvml *nvml, struct json_writer *w) {
     struct nvml_device d;
     struct err err;
-    p->devices = arena_array(&p->arena, struct plan_device, nvml_count(nvml) + 1);
-    p->driver = arena_strdup(&p->arena, nvml_driver(nvml));
+    json_put_string(w, "driver", nvml_driver(nvml));
+    json_array(w, "devices");
     for (size_t i = 0; i < nvml_count(nvml); i++) {
-        if (nvml_device(nvml, i, &d, &err) != 0) {
-            p->no_devices = arena_strdup(&p->arena, err.msg); /* it is lost: there are the others */
-            continue;
+        bool lost = nvml_device(nvml, i, &d, &err) != 0; /* there are the others */
+        json_object(w, NULL);
+        json_put_string(w, "error", lost ? err.msg : NULL);
+        if (!lost) {
+            json_put_string(w, "uuid", d.uuid);
+            json_put_string(w, "name", d.name);
+            json_put_i64(w, "memory", d.memory);
+            json_put_bool(w, "shareable", d.shareable);
         }
-        p->devices[p->devices_n++] = (struct plan_device){
-            .uuid = arena_strdup(&p->arena, d.uuid),
-            .name = arena_strdup(&p->arena, d.name),
-            .index = d.index,
-            .memory = d.memory,
-            .shareable = d.shareable,
-        };
+        json_put_i64(w, "index", (int64_t)i);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+static void answer(void *state, const char *question, struct buf *ret) {
+    struct json_writer w = {.out = ret};
+    struct err err;
+    (void)state, (void)question;
+    struct nvml *nvml = nvml_open(&err);
+    json_object(&w, NULL);
+    if (nvml)
+        put_devices(nvml, &w);
+    else
+        json_put_string(&w, "error", err.msg);
+    json_end_object(&w);
+    nvml_close(nvml);
+}
+
+static const struct aside_work work = {.answer = answer};
+
+static void read_devices(struct plan *p, const struct json *said) {
+    const struct json *list = json_get(said, "devices");
+    p->no_devices = json_get_string(said, "error", NULL);
+    p->driver = json_get_string(said, "driver", NULL);
+    p->devices = arena_array(&p->arena, struct plan_device, (list ? list->length : 0) + 1);
+    json_each(d, list) {
+        const char *lost = json_get_string(d, "error", NULL);
+        if (lost)
+            p->no_devices = lost;
+        else
+            p->devices[p->devices_n++] = (struct plan_device){
+                .uuid = json_get_string(d, "uuid", ""),
+                .name = json_get_string(d, "name", ""),
+                .index = (int)json_get_i64(d, "index", -1),
+                .memory = json_get_i64(d, "memory", -1),
+                .shareable = json_get_bool(d, "shareable", true),
+            };
     }
 }
 
 static void find_devices(struct plan *p) {
+    struct aside aside = ASIDE_NONE;
+    struct buf said = {0};
     struct err err;
-    struct nvml *nvml = nvml_open(&err);
-    if (!nvml) {
-        p->no_devices = arena_strdup(&p->arena, err.msg);
-        return;
-    }
-    read_devices(p, nvml);
-    nvml_close(nvml);
+    int r = aside_open(&aside, &work, &err);
+    if (r == 0)
+        r = aside_ask(&aside, "devices", ASK_NS, &said, &err);
+    aside_close(&aside);
+    if (r == 0)
+        read_devices(p, json_parse(&p->arena, buf_str(&said), said.len, NULL));
+    else
+        p->no_devices = arena_printf(&p->arena, "NVIDIA's driver: %s", err.msg);
+    buf_fini(&said);
     keep_visible(p);
     if (!p->devices_n && !p->no_devices)
         p->no_devices = getenv("CUDA_VISIBLE_DEVICES")

@@ -4,11 +4,12 @@
  * by writing it anew. One word and its values a line:
  *
  *     driver VERSION
- *     device UUID TOTAL_MB USED_MB MODE NAME...   (MODE: nvmlComputeMode_t, 0 is Default)
- *     process DEVICE PID MB                       (MB -1: not told)
- *     holders MB                                  whoever has $RANKQUAKE_DEV/nvidiaN open computes
- * on device N and has so much of its memory error FUNCTION CODE                         FUNCTION
- * without "nvml": "Init_v2"
+ *     device UUID TOTAL_MB USED_MB MODE NAME   MODE: nvmlComputeMode_t, 0 is Default
+ *     process DEVICE PID MB                    MB -1: not told
+ *     holders MB                               each process that has $RANKQUAKE_DEV/nvidiaN open
+ *                                              computes on device N and has so much there
+ *     error FUNCTION CODE                      FUNCTION without "nvml": "Init_v2"
+ *     hang FUNCTION                            it never returns
  *
  * Without the file the driver is not loaded (error 9). It lists processes as the caller's /proc
  * numbers them, as the driver does for a caller in the first pid namespace. */
@@ -67,7 +68,9 @@ static void read_line(struct state *s, const char *function, const char *line) {
         s->processes[s->processes_n].device = device;
         s->processes[s->processes_n].pid = pid;
         s->processes[s->processes_n++].mb = mb;
-    } else if (sscanf(line, "error %95s %d", name, &code) == 2 && strcmp(name, function) == 0)
+    } else if (sscanf(line, "hang %95s", name) == 1 && strcmp(name, function) == 0)
+        pause();
+    else if (sscanf(line, "error %95s %d", name, &code) == 2 && strcmp(name, function) == 0)
         s->error = code;
     else
         (void)!sscanf(line, "holders %ld", &s->holders_mb);
