@@ -6,6 +6,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -125,12 +126,23 @@ static void read_address(pid_t pid, const struct seccomp_data *d, struct sockadd
         *ret = (struct sockaddr_storage){0};
 }
 
+/* To receive where nothing waits would wait; and once all that was watched has ended, for ever. */
+static int has_call(int watch) {
+    struct pollfd p = {.fd = watch, .events = POLLIN};
+    if (poll(&p, 1, 0) < 0)
+        return -errno;
+    return p.revents & POLLIN ? 1 : p.revents ? -ECONNRESET : 0;
+}
+
 int connect_watch_next(int watch, struct connect_call *ret) {
     struct seccomp_notif_sizes sizes = {0};
     union {
         struct seccomp_notif notif;
         char room[1024]; /* of a newer kernel */
     } n = {0};
+    int waiting = has_call(watch);
+    if (waiting <= 0)
+        return waiting;
     if (syscall(SYS_seccomp, SECCOMP_GET_NOTIF_SIZES, 0, &sizes) != 0 ||
         sizes.seccomp_notif > sizeof(n))
         return -EOPNOTSUPP;
