@@ -1,6 +1,7 @@
 #include "agent/base/str.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"
+#include "harness/launch/launcher.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
@@ -21,6 +22,11 @@ static void list_faults(void) {
         printf("%-16s %s%s%s%s\n", faults[i]->name, faults[i]->summary, needs ? " (needs " : "",
                fault_needs_text(faults[i]->needs), needs ? ")" : "");
     }
+}
+
+static void list_launchers(void) {
+    for (size_t i = 0; launchers[i]; i++)
+        printf("%-16s %s\n", launchers[i]->name, launchers[i]->text);
 }
 
 static void list_reports(void) {
@@ -73,6 +79,7 @@ static const struct listing {
 } listings[] = {
     {"checks", list_checks},
     {"faults", list_faults},
+    {"launchers", list_launchers},
     {"reports", list_reports},
     {"scenarios", list_scenarios},
 };
@@ -88,7 +95,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list checks|faults|reports|scenarios",
+    .usage = "list checks|faults|launchers|reports|scenarios",
     .summary = "what there is, printed from the tables",
     .example = "list faults",
     .main = list,
