@@ -38,7 +38,7 @@ struct agent_store {
     struct list requests;
     bool beat_lost; /* the last one had no answer */
     bool value_told;
-    char place[TCP_HOST_MAX + 64], trouble[256];
+    char place[3 * TCP_HOST_MAX + 64], trouble[256];
 };
 
 /* A request under way, to be answered by exactly one event. */
@@ -329,17 +329,14 @@ static bool try_to_host(struct agent_store *s, const struct options *o) {
 }
 
 static int open_store(struct agent_store *s, const struct options *o, struct err *err) {
-    char endpoint[TCP_HOST_MAX + 16];
     if (o->backend == BACKEND_IN_PROCESS) {
         str_copy(s->place, sizeof(s->place), "the store in this process");
         open_in_process(s);
         return 0;
     }
-    snprintf(endpoint, sizeof(endpoint), strchr(o->endpoint_host, ':') ? "[%s]:%d" : "%s:%d",
-             o->endpoint_host, o->endpoint_port);
-    snprintf(s->place, sizeof(s->place), "the store at %s", endpoint);
+    snprintf(s->place, sizeof(s->place), "the store at %s", o->endpoints);
     if (!try_to_host(s, o))
-        s->store = store_client_new(s->loop, endpoint, err);
+        s->store = store_client_new(s->loop, o->endpoints, err);
     return s->store ? 0 : -EINVAL;
 }
 

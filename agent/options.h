@@ -41,6 +41,7 @@ struct options {
     const char *run_id;        /* a random one for --standalone */
     const char *endpoint_host; /* NULL with BACKEND_IN_PROCESS */
     int endpoint_port;
+    const char *endpoints; /* "host:port", of several members of one etcd with commas between */
     struct options_rdzv rdzv;
     int max_restarts;
     const char *role;

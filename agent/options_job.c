@@ -146,18 +146,37 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+/* The first is the one that is talked of; the others are its etcd's other members. */
+static int settle_members(struct options *o, struct options_given *g, uint16_t absent,
+                          struct err *err) {
+    size_t n;
+    char **parts = str_split(g->arena, g->rdzv_endpoint, ',', &n);
+    o->endpoints = "";
+    if (n > 1 && o->backend != BACKEND_ETCD_V3)
+        return err_say(err, -EINVAL,
+                       "--rdzv-endpoint %s: only --rdzv-backend etcd-v3 has several members",
+                       g->rdzv_endpoint);
+    for (size_t i = 0; i < n; i++) {
+        struct tcp_endpoint e;
+        int code = tcp_endpoint_parse(parts[i], absent, &e, err);
+        if (code)
+            return err_wrap(err, "--rdzv-endpoint: "), code;
+        o->endpoints = arena_printf(g->arena, strchr(e.host, ':') ? "%s%s[%s]:%d" : "%s%s%s:%d",
+                                    o->endpoints, i ? "," : "", e.host, e.port);
+        if (i == 0) {
+            o->endpoint_host = arena_strdup(g->arena, e.host);
+            o->endpoint_port = e.port;
+        }
+    }
+    return 0;
+}
+
 static int settle_endpoint(struct options *o, struct options_given *g, struct err *err) {
-    struct tcp_endpoint e;
     uint16_t absent = o->backend == BACKEND_ETCD_V3 ? PORT_ETCD : PORT_EMBEDDED;
     if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
         return err_say(err, -EINVAL, "--rdzv-backend %s needs --rdzv-endpoint=HOST:%d",
                        g->rdzv_backend, absent);
-    int code = tcp_endpoint_parse(g->rdzv_endpoint, absent, &e, err);
-    if (code)
-        return err_wrap(err, "--rdzv-endpoint: "), code;
-    o->endpoint_host = arena_strdup(g->arena, e.host);
-    o->endpoint_port = e.port;
-    return 0;
+    return settle_members(o, g, absent, err);
 }
 
 /* Ranks and the master come of the rendezvous, whatever was asked for. */

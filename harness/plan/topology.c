@@ -42,14 +42,20 @@ static void put_stores(struct plan *p, int n) {
 }
 
 /* Members of one etcd: rankrun tries the next when one does not answer, the others know one. */
-static const char *endpoint_of(const struct plan *p, struct arena *a, int stores) {
+static const char *endpoint_of(const struct plan *p, struct arena *a) {
     const struct scenario *s = p->scenario;
+    size_t stores = p->nodes_n - (size_t)s->cluster.nodes;
     bool rankrun = str_eq(s->job.launcher, "rankrun"), template = !rankrun && !p->backend;
-    if (stores)
-        return arena_printf(a, "%s:%d", p->nodes[s->cluster.nodes].name, PLAN_STORE_PORT);
-    if (template || s->cluster.store_on || (!rankrun && s->cluster.store != STORE_NONE))
-        return arena_printf(a, "%s:%d", s->cluster.store_on ? s->cluster.store_on : "n0",
+    const struct plan_node *first = &p->nodes[s->cluster.nodes];
+    if (stores == 3 && rankrun)
+        return arena_printf(a, "%s:%d,%s:%d,%s:%d", plan_node_host(&first[0]), PLAN_STORE_PORT,
+                            plan_node_host(&first[1]), PLAN_STORE_PORT, plan_node_host(&first[2]),
                             PLAN_STORE_PORT);
+    if (stores)
+        return arena_printf(a, "%s:%d", plan_node_host(first), PLAN_STORE_PORT);
+    const char *on = s->cluster.store_on ? s->cluster.store_on : "n0";
+    if (template || s->cluster.store_on || (!rankrun && s->cluster.store != STORE_NONE))
+        return arena_printf(a, "%s:%d", plan_node_host(plan_find_node(p, on)), PLAN_STORE_PORT);
     return NULL;
 }
 
@@ -79,7 +85,7 @@ void topology_make(struct plan *p) {
     }
     put_stores(p, stores);
     p->backend = backend_of(s);
-    p->endpoint = endpoint_of(p, &p->arena, stores);
+    p->endpoint = endpoint_of(p, &p->arena);
     if (!p->endpoint)
         p->backend = NULL;
 }
@@ -92,11 +98,5 @@ void topology_move(struct plan *p, const char *prefix) {
                  arena_printf(&p->arena, "%s%s", prefix, last ? last : ".0"));
         n->by_address = true;
     }
-    const char *colon = p->endpoint ? strrchr(p->endpoint, ':') : NULL;
-    if (!colon)
-        return;
-    const char *name = arena_printf(&p->arena, "%.*s", (int)(colon - p->endpoint), p->endpoint);
-    const struct plan_node *at = plan_find_node(p, name);
-    if (at)
-        p->endpoint = arena_printf(&p->arena, "%s%s", at->addr, colon);
+    p->endpoint = endpoint_of(p, &p->arena);
 }

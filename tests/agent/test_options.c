@@ -165,6 +165,19 @@ static void test_backends_that_are_not_built_yet_say_so(void **state) {
     REFUSED("rankrun --nnodes 2 --rdzv-backend=embedded a.py", "--rdzv-endpoint=HOST:29400");
 }
 
+static void test_an_etcd_may_have_several_members(void **state) {
+    (void)state;
+    assert_int_equal(
+        parse("rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=a,b:1,[::1]:2 x.py"), 0);
+    assert_string_equal(o.endpoints, "a:2379,b:1,[::1]:2");
+    assert_string_equal(o.endpoint_host, "a");
+    assert_int_equal(o.endpoint_port, 2379);
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=a,,b x.py",
+            "--rdzv-endpoint");
+    REFUSED("rankrun --nnodes 2 --rdzv-endpoint=a,b x.py",
+            "only --rdzv-backend etcd-v3 has several");
+}
+
 static void test_c10d_is_the_embedded_store_with_a_word_of_warning(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=c10d --rdzv-endpoint=h a.py"), 0);
@@ -259,6 +272,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_one_node_needs_nothing_but_a_program, clear),
         cmocka_unit_test_teardown(test_both_spellings_and_both_forms_are_taken, clear),
+        cmocka_unit_test_teardown(test_an_etcd_may_have_several_members, clear),
         cmocka_unit_test_teardown(test_a_unique_beginning_is_enough_and_another_is_not, clear),
         cmocka_unit_test_teardown(test_an_unknown_option_is_named_with_its_nearest, clear),
         cmocka_unit_test_teardown(test_the_number_of_nodes_is_checked, clear),
