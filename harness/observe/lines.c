@@ -138,7 +138,7 @@ static void give_back(struct lines_file *f) {
 static size_t read_portion(struct lines_file *f) {
     char chunk[PORTION];
     struct stat st;
-    if (f->reading)
+    if (f->reading || f->fd < 0)
         return 0;
     f->reading = true;
     if (fstat(f->fd, &st) == 0)
@@ -205,6 +205,8 @@ static void on_changes(void *arg, int fd, int what) {
         const struct inotify_event *e = (const void *)(events + at);
         list_each(it, &l->files) {
             struct lines_file *f = list_entry(it, struct lines_file, link);
+            if (f->fd < 0)
+                continue;
             if (f->watch == e->wd || (e->mask & IN_Q_OVERFLOW))
                 wait_for_turn(f);
         }
@@ -233,6 +235,15 @@ struct lines_file *lines_follow(struct lines *l, const char *path, void *who, st
     wait_for_turn(f); /* it may have been written to before it was watched */
     loop_timer_at(l->again, clock_monotonic_ns());
     return f;
+}
+
+void lines_close(struct lines_file *f) {
+    if (f->fd < 0)
+        return;
+    inotify_rm_watch(f->owner->inotify, f->watch);
+    file_close(&f->fd);
+    list_remove(&f->waiting);
+    f->watch = -1;
 }
 
 struct lines_count lines_counted(const struct lines_file *f) {

@@ -38,4 +38,6 @@ struct lines_file *lines_follow(struct lines *l, const char *path, void *who, st
 /* Reads what has come by now, and takes a last line without an end for one; at most some megabytes,
  * of more than that the newest. */
 void lines_drain(struct lines_file *f);
+/* Nobody will write into it any more: it is read no further, its counts stay. */
+void lines_close(struct lines_file *f);
 struct lines_count lines_counted(const struct lines_file *f);

@@ -160,6 +160,6 @@ void listing_abandon(struct listing *g) {
     if (!g)
         return;
     kill(-g->process.pid, SIGKILL);
-    process_reap(&g->process, -1, NULL);
+    process_reap(&g->process, DEADLINE_NS / 10, NULL); /* it is dead, unless a disk holds it */
     listing_free(g);
 }

@@ -40,6 +40,7 @@ struct writer {
     struct lines_file *file;
     uint32_t speaks;    /* kinds it has sent as events */
     bool ended, ending; /* ending: these are its last words */
+    bool closed;        /* nobody follows it any more */
     int64_t since_ns, ended_ns;
     int64_t steps, bursts; /* told, and the portions of output they came in */
     uint64_t burst;        /* the newest of these */
@@ -312,6 +313,25 @@ static struct writer *find(struct output *o, pid_t pid) {
     return NULL;
 }
 
+/* What a worker leaves running may write on, but a job of many rounds has more workers than a
+ * process has descriptors. */
+static void close_oldest(struct output *o) {
+    enum { ENDED_MAX = 128 };
+    struct writer *oldest = NULL;
+    int open = 0;
+    list_each(it, &o->writers) {
+        struct writer *w = list_entry(it, struct writer, link);
+        if (!w->ended || w->closed)
+            continue;
+        open++;
+        oldest = oldest ? oldest : w;
+    }
+    if (open <= ENDED_MAX)
+        return;
+    lines_close(oldest->file);
+    oldest->closed = true;
+}
+
 void output_last_words(struct output *o, pid_t pid) {
     struct writer *w = find(o, pid);
     if (!w || w->ended)
@@ -322,6 +342,7 @@ void output_last_words(struct output *o, pid_t pid) {
         record_step(w, w->pending);
     w->ended_ns = clock_monotonic_ns();
     w->ended = true;
+    close_oldest(o);
 }
 
 static bool is_buffered(const struct writer *w) {

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include "agent/base/buf.h"
+#include "agent/base/rand.h"
 #include "agent/sys/clock.h"
 #include "harness/observe/lines.h"
 
@@ -89,6 +90,11 @@ static void await(struct stage *s, const char *wanted) {
     assert_int_equal(loop_run(s->loop, &err), 0);
     loop_timer_off(s->deadline);
     s->wanted = NULL;
+}
+
+static void stop(void *arg, int64_t now) {
+    (void)now;
+    loop_stop(arg);
 }
 
 static void test_lines_come_whole_however_they_are_written(void **state) {
@@ -195,6 +201,52 @@ static void test_what_a_writer_skips_reads_as_blanks(void **state) {
     stage_free(s);
 }
 
+static void test_a_file_that_was_closed_is_read_no_further(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    put(s, "one\n");
+    await(s, "one");
+    lines_close(s->file);
+    lines_close(s->file);
+    put(s, "two\n");
+    lines_drain(s->file);
+    assert_string_equal(buf_str(&s->got), "<one>");
+    assert_int_equal(lines_counted(s->file).lines, 1);
+    stage_free(s);
+}
+
+static void test_the_same_lines_come_in_whatever_pieces_they_are_written(void **state) {
+    (void)state;
+    static const char letters[] = "ab \033[1m\n\n\xff\x01;";
+    struct rand r;
+    rand_init(&r, 3);
+    char text[4000];
+    for (size_t i = 0; i < sizeof(text); i++)
+        text[i] = letters[rand_below(&r, sizeof(letters) - 1)];
+    struct stage *whole = stage_new(), *pieces = stage_new();
+    put_bytes(whole, text, sizeof(text));
+    put(whole, "\nlast\n");
+    await(whole, "last");
+    for (size_t at = 0, n; at < sizeof(text); at += n) {
+        n = 1 + rand_below(&r, 40);
+        n = n < sizeof(text) - at ? n : sizeof(text) - at;
+        put_bytes(pieces, text + at, n);
+        struct err err = {0};
+        loop_timer_at(pieces->deadline, clock_monotonic_ns() + DEADLINE_NS);
+        if (rand_below(&r, 4) == 0) {
+            struct loop_source *soon = loop_timer(pieces->loop, stop, pieces->loop);
+            loop_timer_at(soon, clock_monotonic_ns());
+            assert_int_equal(loop_run(pieces->loop, &err), 0);
+            loop_source_free(soon);
+        }
+    }
+    put(pieces, "\nlast\n");
+    await(pieces, "last");
+    assert_string_equal(buf_str(&pieces->got), buf_str(&whole->got));
+    stage_free(whole);
+    stage_free(pieces);
+}
+
 static void test_a_file_that_is_not_there_is_named(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -214,6 +266,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_of_a_flood_the_newest_is_read_and_the_rest_counted),
         cmocka_unit_test(test_a_file_that_was_emptied_is_read_from_its_beginning),
         cmocka_unit_test(test_what_a_writer_skips_reads_as_blanks),
+        cmocka_unit_test(test_a_file_that_was_closed_is_read_no_further),
+        cmocka_unit_test(test_the_same_lines_come_in_whatever_pieces_they_are_written),
         cmocka_unit_test(test_a_file_that_is_not_there_is_named),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "agent/base/rand.h"
 #include "harness/scenario/pattern.h"
 #include "harness/scenario/scenario.h"
 
@@ -225,12 +226,39 @@ static void test_every_expression_of_a_preset_can_be_used(void **state) {
     }
 }
 
+/* Whatever is typed is refused with a sentence or can be matched. */
+static void test_any_expression_is_refused_or_can_be_matched(void **state) {
+    (void)state;
+    static const char letters[] = "ab1 ()[]{}*+?|^$.\\\\dwsbDP<>:-,=\"\xc3";
+    struct rand r;
+    int used = 0;
+    rand_init(&r, 7);
+    for (int i = 0; i < 30000; i++) {
+        char text[16];
+        size_t n = 1 + rand_below(&r, sizeof(text) - 2);
+        struct err err = {0};
+        for (size_t k = 0; k < n; k++)
+            text[k] = letters[rand_below(&r, sizeof(letters) - 1)];
+        text[n] = '\0';
+        struct pattern *p = pattern_new(text, &err);
+        assert_true(p || (err.code < 0 && *err.msg));
+        struct pattern_value v[PATTERN_VALUES_MAX];
+        if (p && pattern_match(p, "step 12: loss=0.5 (a|b) [1] ab1\xc3", v))
+            used++;
+        if (p)
+            pattern_nearness(p, "step 12: loss=0.5");
+        pattern_free(p);
+    }
+    assert_true(used > 100);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_written_by_habit_matches_what_is_meant),
         cmocka_unit_test(test_what_would_be_taken_for_something_else_is_refused),
         cmocka_unit_test(test_the_closest_line_is_the_one_that_was_meant),
         cmocka_unit_test(test_presets_know_the_shapes_of_their_tools),
+        cmocka_unit_test(test_any_expression_is_refused_or_can_be_matched),
         cmocka_unit_test(test_every_expression_of_a_preset_can_be_used),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
