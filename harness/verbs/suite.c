@@ -202,8 +202,9 @@ static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const
     const struct finding *f = verdict_find(&run->verdict, "observed");
     if (!f || f->status == FINDING_PASS || f->status == FINDING_SKIP)
         return false;
-    err_say(err, -EINVAL, "%s%s%s; what was printed is in %s/logs. Nothing was disturbed yet",
-            f->expected, *f->expected ? ": " : "", f->seen, run->dir);
+    err_say(err, -EINVAL,
+            "%s; expected was %s. What was printed is in %s/logs. Nothing was disturbed yet",
+            f->seen, *f->expected ? f->expected : "that it can be read", run->dir);
     run->verdict.exit_code = EXIT_INCONCLUSIVE;
     report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
     return true;

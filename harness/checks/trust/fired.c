@@ -111,7 +111,8 @@ const struct check check_fired = {
     .summary = "every fault of the timeline fired, came in force and left evidence",
     .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
-            "agent that started: never what the job or the launcher says.",
+            "agent that started: never what the job or the launcher says. Where nobody was held, a "
+            "fault that came a second after its moment is not counted either.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_FAULTS,
     .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE),

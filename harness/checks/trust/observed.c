@@ -63,6 +63,7 @@ static void tell_unmatched(struct finding *f, const struct json *p, int64_t line
         finding_fail(f, broken, expected,
                      "observe.%s matched none of %lld lines, and none is like it", event,
                      (long long)lines);
+    str_copy(f->where, sizeof(f->where), "what workers printed: logs/NODE/rank-R.log");
 }
 
 static bool judge_pattern(const struct trial *t, struct finding *f, const struct record *observed,
