@@ -139,9 +139,10 @@ static int started(void) {
     return self.watch ? connect_watch_take(self.watch_ends[0]) : -1;
 }
 
+/* Whose a file is can be seen as long as somebody has it open. */
 static void end(void) {
-    process_end_descendants(end_wait_ns);
     shm_watch_read(self.shm);
+    process_end_descendants(end_wait_ns);
     shm_watch_remove();
     file_close(&self.shm);
 }

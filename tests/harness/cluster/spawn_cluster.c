@@ -100,7 +100,8 @@ static void scene_newcomers(void) {
 static void scene_gone(void) {
     struct target t;
     struct err err;
-    char mine[64];
+    char mine[64], its[64];
+    snprintf(its, sizeof(its), "/dev/shm/litter-%s", port_text);
     snprintf(mine, sizeof(mine), "/dev/shm/not-of-the-node-%d", (int)getpid());
     RUN(0, "litter", "wait", port_text);
     AWAIT(seen[0].clients);
@@ -109,7 +110,7 @@ static void scene_gone(void) {
     AWAIT(seen[0].downs);
     node_target(nodes[0], &t);
     CHECK(t.pid == 0 && file_exists(mine));
-    CHECK(!file_exists("/dev/shm/litter"));
+    CHECK(!file_exists(its));
     unlink(mine);
     RUN(1, "ask", "127.0.0.1", "1", "1"); /* fails; the file of another is not counted */
     AWAIT(seen[1].leftovers);
@@ -193,7 +194,7 @@ static void scene_leftovers(void) {
     AWAIT(seen[0].leftovers);
     CHECK(seen[0].exited && seen[0].left == 3);
     CHECK(strstr(seen[0].left_text, port));
-    CHECK(strstr(seen[0].left_text, "/dev/shm/litter"));
+    CHECK(strstr(seen[0].left_text, "/dev/shm/litter-"));
     CHECK(strstr(seen[0].left_text, "spawn_node_prog"));
     RUN(1, "ask", "localhost", "1", "1"); /* fails, and leaves nothing */
     AWAIT(seen[1].leftovers);

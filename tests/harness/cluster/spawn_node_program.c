@@ -141,12 +141,13 @@ static int unheard(const char *node, const char *port) {
  * harness that they are there and waits with them. */
 static int litter(const char *how, const char *port) {
     int ready[2];
-    char byte;
+    char byte, name[64];
+    snprintf(name, sizeof(name), "/dev/shm/litter-%s", port);
     if (pipe(ready) != 0)
         return fail("pipe");
     if (fork() == 0) {
         setsid();
-        int fd = listen_at(atoi(port)), shm = open("/dev/shm/litter", O_CREAT | O_WRONLY, 0600);
+        int fd = listen_at(atoi(port)), shm = open(name, O_CREAT | O_WRONLY, 0600);
         if (fd < 0 || shm < 0 || write(ready[1], "x", 1) != 1)
             _exit(1);
         for (;;)
