@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compare: rankrun beside one that fails after a restart. One table, the checks that explain the difference, pages, and an
 # exit code that says whether all could be judged, not who was better.
-# deadline: 120 s
+# deadline: 300 s
 set -u
 rq=$(realpath "$BIN/rankquake") rankrun=$(realpath "$BIN/rankrun")
 cd "$(dirname "$0")/../.." || exit 1
@@ -17,7 +17,7 @@ fail() {
 compare() { # compare CODE ARGUMENT...
     local code=$1 rc
     shift
-    timeout 60 "$rq" compare --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
+    timeout 150 "$rq" compare --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
     rc=$?
     [ $rc = "$code" ] || fail "compare $*: exit $rc, wanted $code"
 }
@@ -52,7 +52,7 @@ compare 64 --launcher rankrun --launcher /no/torchrun "$dir/killed.yaml"
 says 'killed.yaml under torchrun: launcher: there is no program /no/torchrun'
 [ -e "$dir/out" ] && fail 'it began although not everything was valid'
 
-timeout 20 "$rq" run "$dir/killed.yaml" --out "$dir/alone" >"$dir/said" 2>&1 </dev/null
+timeout 60 "$rq" run "$dir/killed.yaml" --out "$dir/alone" >"$dir/said" 2>&1 </dev/null
 [ $? = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
 
 compare 0 --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml"
