@@ -124,6 +124,9 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return cluster_free(c);
     c->keep = visible_paths(p, c->dir);
+    if (p->scenario->job.writes_undone && c->isolation == &isolation_namespaces &&
+        layer_begin(c->scratch, c->dir, &c->layer, err) != 0)
+        return cluster_free(c);
     if (p->rootfs && pack(c, err) != 0)
         return cluster_free(c);
     for (size_t i = 0; i < p->nodes_n; i++)
@@ -183,6 +186,7 @@ static void look_for_left(struct cluster *c, struct left *l) {
 static void finish(struct cluster *c) {
     struct left l = {0};
     c->is_down = true;
+    c->layer = layer_end(c->layer);
     c->on_deadline = loop_source_free(c->on_deadline);
     look_for_left(c, &l);
     if (c->cb.down)
@@ -230,6 +234,7 @@ struct cluster *cluster_free(struct cluster *c) {
         node_free(c->nodes[i]);
     c->isolation->free(c);
     partitions_free(c);
+    layer_end(c->layer);
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
     visible_free(c->show);

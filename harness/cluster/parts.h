@@ -6,6 +6,7 @@
 #include "harness/cluster/baggage.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
+#include "harness/cluster/layer.h"
 
 enum node_state {
     NODE_OFF,
@@ -91,6 +92,7 @@ struct cluster {
     struct wire_link wire;
     struct cut *cut;
     struct list partitions; /* that are in force */
+    struct layer *layer;    /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };

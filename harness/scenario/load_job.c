@@ -74,6 +74,11 @@ static void read_env(struct reader *r, const struct key *k, const struct yaml *n
                             j->env[i].key);
 }
 
+static void read_writes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"kept", "undone", NULL};
+    ((struct job_spec *)out)->writes_undone = reader_choice(r, k, n, choices, NULL) == 1;
+}
+
 /* A job that saves says where on its command line; what it says need not be said twice. */
 static const char *find_checkpoint_dir(const struct job_spec *j) {
     static const char option[] = "--checkpoint-dir";
@@ -153,6 +158,12 @@ const struct section section_job = {
          "needs: [torch]", read_needs},
         {"env", "a map of names and values", NULL, "Added to the environment of every node.",
          "env: {OMP_NUM_THREADS: 1}", read_env},
+        {"writes", "kept or undone", "kept",
+         "What becomes of files that the job writes into the directory where rankquake was "
+         "started. undone: nodes see it through a layer that they share and that is gone after "
+         "the run, so that each run finds it as the first one did; needs nodes that are "
+         "namespaces.",
+         "writes: undone", read_writes},
         {"checkpoint", "a map", NULL,
          "Where the job saves, so that the harness can see for itself what is complete. Not needed "
          "for a job that has --checkpoint-dir on its command line and writes ranktrain's format.",

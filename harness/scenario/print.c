@@ -72,6 +72,8 @@ static void put_job(struct buf *b, const struct job_spec *j) {
         put_map(b, j->env, j->env_n);
         buf_putc(b, '\n');
     }
+    if (j->writes_undone)
+        buf_puts(b, "  writes: undone\n");
     if (j->checkpoint_dir) {
         buf_puts(b, "  checkpoint:\n");
         put_field(b, "    dir", j->checkpoint_dir);

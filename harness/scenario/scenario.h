@@ -63,6 +63,7 @@ struct job_spec {
     size_t needs_n;
     const struct pair *env;
     size_t env_n;
+    bool writes_undone; /* what it writes where the harness was started is gone after a run */
     const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */
     const char
         *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */

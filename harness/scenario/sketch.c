@@ -59,7 +59,7 @@ static int choose_nodes(const struct command *c, const struct sketch_wishes *w, 
 int sketch_make(struct arena *a, const struct command *c, const struct sketch_wishes *w,
                 struct sketch *ret, struct err *err) {
     struct notes notes = {.arena = a, .v = arena_array(a, const char *, NOTES_MAX)};
-    struct sketch d = {.command = c, .launcher = w->launcher, .notes = notes.v};
+    struct sketch d = {.command = c, .launcher = w->launcher, .undone = true, .notes = notes.v};
     int r = choose_nodes(c, w, &d, &notes, err);
     if (r)
         return r;
@@ -159,4 +159,6 @@ void sketch_put(const struct sketch *d, struct buf *out) {
         put_list(out, "  launcher_args", c->args);
     put_list(out, "  run", c->run);
     put_map(out, "  env", c->env, c->env_n);
+    if (d->undone)
+        buf_puts(out, "  writes: undone\n");
 }

@@ -18,6 +18,7 @@ struct sketch {
     int nodes;            /* that the job has */
     int min_nodes;        /* nodes, when the job cannot shrink */
     int workers, max_restarts;
+    bool undone;              /* what it writes where it was started is gone after each run */
     bool spare;               /* one more node stands by for the one that is lost */
     const char *const *notes; /* what differs from the command, sentences; NULL-ended */
 };

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/cluster/layer.h"
 #include "harness/recording.h"
 #include "harness/verbs/jobs.h"
 #include "harness/verbs/suite.h"
@@ -21,6 +22,7 @@ struct trying {
     uint64_t seed;
     int64_t jobs;
     char dir[4200];
+    struct err not_undone; /* why what the job writes stays, if it does */
     struct scenario *base;
     struct plan *plan;
     struct control control;
@@ -81,7 +83,15 @@ static void say_plan(const struct trying *t) {
         t->typed.command.name, t->base->job.launcher, d->nodes, d->workers,
         d->workers == 1 ? "" : "s");
     say("first undisturbed, then five times disturbed: %s", buf_str(&words));
-    say("every run is kept in %s", t->dir);
+    bool undone = t->typed.sketch.undone && t->plan->isolation == ISOLATION_NAMESPACES;
+    say("every run is kept in %s%s", t->dir,
+        undone ? "; what the job writes into this directory is undone after each" : "");
+    if (!undone)
+        say("- what the job writes into this directory stays, and the next run finds it (%s)",
+            t->typed.sketch.undone ? "nodes are processes here" : t->not_undone.msg);
+    if (t->plan->isolation == ISOLATION_PROCESSES)
+        say("- nodes are processes, not namespaces: %s",
+            t->plan->isolation_why ? t->plan->isolation_why : "as asked for");
     for (size_t i = 0; t->typed.command.notes[i]; i++)
         say("- %s", t->typed.command.notes[i]);
     for (size_t i = 0; d->notes[i]; i++)
@@ -188,6 +198,7 @@ static int load_base(struct trying *t) {
     struct buf text = {0};
     const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name), *path = NULL;
     int code = suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err);
+    t->typed.sketch.undone = code == 0 && layer_check(t->dir, &t->not_undone) == 0;
     if (code == 0) {
         buf_printf(&text, "scenario: %s\n", t->typed.command.name);
         sketch_put(&t->typed.sketch, &text);

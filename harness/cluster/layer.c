@@ -1,0 +1,163 @@
+#include "harness/cluster/layer.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "agent/sys/mount.h"
+#include "agent/sys/namespace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+struct layer {
+    char cwd[PATH_MAX], dir[PATH_MAX];
+    int mounts; /* on cwd */
+    bool bound; /* the run directory is below it, and has been brought back */
+};
+
+static bool is_below(const char *path, const char *root) {
+    size_t n = strlen(root);
+    return strncmp(path, root, n) == 0 && path[n] == '/';
+}
+
+/* What is mounted below would be missing in the layer. */
+static int check_mounts(const char *cwd, struct err *err) {
+    struct buf text = {0};
+    int r = file_read("/proc/self/mountinfo", 16 << 20, &text, err);
+    char *rest = NULL;
+    for (char *line = r ? NULL : strtok_r(text.data, "\n", &rest); line && r == 0;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char path[PATH_MAX] = "";
+        if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1 && is_below(path, cwd))
+            r = err_say(err, -ENOTSUP, "%s is mounted below %s", path, cwd);
+    }
+    buf_fini(&text);
+    return r;
+}
+
+/* On the file system of the run directory, which holds more than memory does. */
+static int mount_on_disk(const char *cwd, const char *scratch, struct err *err) {
+    char place[PATH_MAX], options[200];
+    if (snprintf(place, sizeof(place), "%s/written", scratch) >= (int)sizeof(place))
+        return err_set(err, -ENAMETOOLONG, "%s", scratch);
+    int r = file_make_dirs(place, 0755, err);
+    if (r)
+        return r;
+    FILE_CLOSE int lower = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    FILE_CLOSE int upper = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lower < 0 || upper < 0 || mkdirat(upper, "changed", 0755) || mkdirat(upper, "work", 0755))
+        return err_set(err, -errno, "make a place for what is written in %s", cwd);
+    bool trusted = fsetxattr(upper, "trusted.rankquake", "", 0, 0) == 0;
+    snprintf(options, sizeof(options),
+             "%slowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/changed,workdir="
+             "/proc/self/fd/%d/work",
+             trusted ? "" : "userxattr,", lower, upper, upper);
+    struct stat st;
+    if (fstat(lower, &st) == 0)
+        fchmodat(upper, "changed", st.st_mode & 07777, 0);
+    if (mount("overlay", cwd, "overlay", 0, options) != 0)
+        return err_set(err, -errno, "mount an overlay on %s", cwd);
+    return 0;
+}
+
+static int mount_all(struct layer *l, const char *scratch, struct err *err) {
+    struct err disk;
+    char source[64];
+    if (unshare(CLONE_NEWNS) != 0)
+        return err_set(err, -errno, "have mounts of one's own");
+    int r = mount_make_private(err);
+    /* Opened in the namespace that it is bound in, and before it is covered. */
+    FILE_CLOSE int run = open(l->dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r == 0 && run < 0)
+        r = err_set(err, -errno, "open %s", l->dir);
+    l->mounts = 1;
+    if (r == 0 && mount_on_disk(l->cwd, scratch, &disk) != 0) {
+        r = mount_layer(l->cwd, err);
+        l->mounts = 2;
+    }
+    if (r) {
+        l->mounts = 0;
+        return r;
+    }
+    snprintf(source, sizeof(source), "/proc/self/fd/%d", run);
+    if (is_below(l->dir, l->cwd))
+        r = mount_bind(source, l->dir, err);
+    l->bound = r == 0 && is_below(l->dir, l->cwd);
+    if (r == 0 && chdir(l->cwd) != 0) /* the directory that a path leads to now */
+        r = err_set(err, -errno, "go to %s", l->cwd);
+    return r;
+}
+
+int layer_begin(const char *scratch, const char *dir, struct layer **ret, struct err *err) {
+    struct layer *l = calloc(1, sizeof(*l));
+    if (!l)
+        abort(); /* out of memory */
+    int r = 0;
+    if (!getcwd(l->cwd, sizeof(l->cwd)) || !str_copy(l->dir, sizeof(l->dir), dir))
+        r = err_set(err, -errno, "find the current directory");
+    else if (str_eq(l->cwd, "/"))
+        r = err_say(err, -ENOTSUP, "the current directory is /; start from one of your own");
+    if (r == 0)
+        r = check_mounts(l->cwd, err);
+    if (r == 0)
+        r = mount_all(l, scratch, err);
+    if (r)
+        layer_end(l);
+    else
+        *ret = l;
+    return r;
+}
+
+struct layer *layer_end(struct layer *l) {
+    if (!l)
+        return NULL;
+    if (l->bound)
+        umount2(l->dir, MNT_DETACH);
+    for (int i = 0; i < l->mounts; i++)
+        umount2(l->cwd, MNT_DETACH);
+    if (l->mounts && chdir(l->cwd) != 0)
+        (void)chdir("/"); /* it is gone: nothing can be written there either */
+    free(l);
+    return NULL;
+}
+
+int layer_check(const char *scratch, struct err *err) {
+    int out[2], status;
+    struct err why = {0};
+    if (pipe2(out, O_CLOEXEC) != 0)
+        return err_set(err, -errno, "make a pipe");
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct layer *l = NULL;
+        int r = namespace_enter(&why);
+        if (r == 0)
+            r = layer_begin(scratch, scratch, &l, &why);
+        layer_end(l);
+        char place[PATH_MAX];
+        snprintf(place, sizeof(place), "%.4000s/written", scratch);
+        file_remove_tree(place, NULL);
+        if (r && write(out[1], &why, sizeof(why)) != sizeof(why))
+            _exit(2);
+        _exit(r != 0);
+    }
+    close(out[1]);
+    ssize_t n = pid < 0 ? 0 : read(out[0], &why, sizeof(why));
+    close(out[0]);
+    if (pid < 0 || waitpid(pid, &status, 0) < 0)
+        return err_set(err, -errno, "try it");
+    if (n == (ssize_t)sizeof(why)) {
+        *err = why;
+        return why.code;
+    }
+    return status ? err_say(err, -EIO, "the trial died") : 0;
+}
