@@ -84,6 +84,16 @@ static void put_decided(struct overview_row *row, const struct recorded_run *run
 
 /* ---- what could not be judged ---- */
 
+/* Those that are skipped for what the job does not tell: what others skip for is nobody's to mend.
+ */
+static bool mendable(const char *check) {
+    static const char *const names[] = {"lost_work", "patterns", "resume_step", "samples", NULL};
+    for (size_t i = 0; names[i]; i++)
+        if (str_eq(check, names[i]))
+            return true;
+    return false;
+}
+
 static bool named(const char *checks, const char *check) {
     for (const char *p = checks; (p = strstr(p, check)); p++)
         if ((p == checks || p[-1] == ' ') && strchr(",", p[strlen(check)]))
@@ -106,7 +116,7 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
     history_each(r, run->history) o->steps |= r->source == SOURCE_JOB && record_is(r, "step");
     for (size_t i = 0; i < run->verdict->n; i++) {
         const struct finding *f = &run->verdict->v[i];
-        if (f->status != FINDING_SKIP || f->class != CLASS_INVARIANT || str_eq(f->check, "heal"))
+        if (f->status != FINDING_SKIP || !mendable(f->check))
             continue;
         size_t k = 0;
         while (k < o->open_n && !str_eq(o->open[k].why, f->seen))
