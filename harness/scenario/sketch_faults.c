@@ -43,11 +43,13 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
         return true;
     }
     err_say(err, -ERANGE,
-            "undisturbed, its workers lived for %.1f s%s: too short to be hit surely. Give it more "
-            "to do, at least 2 s and better 20%s; should it have found a finished checkpoint of an "
-            "earlier run, take that away",
+            "undisturbed, its workers lived for %.1f s%s: too short to be hit surely. %s",
             (double)r->train_ns / 1e9, steps ? " and made fewer than 5 steps" : "",
-            steps ? "" : " (or let it report its steps: then a few are enough)");
+            r->train_ns < second / 2 && !steps
+                ? "A program that goes into the background is over for its launcher: start it in "
+                  "the foreground"
+                : "Give it more to do, 2 s at least and better 20; should it have found a finished "
+                  "checkpoint of an earlier run, take that away");
     return false;
 }
 
