@@ -84,21 +84,26 @@ static void put_decided(struct overview_row *row, const struct recorded_run *run
 
 /* ---- what could not be judged ---- */
 
-/* Those that are skipped for what the job does not tell: what others skip for is nobody's to mend.
- */
-static bool mendable(const char *check) {
-    static const char *const names[] = {"lost_work", "patterns", "resume_step", "samples", NULL};
-    for (size_t i = 0; names[i]; i++)
-        if (str_eq(check, names[i]))
-            return true;
-    return false;
+/* What other checks are skipped for is nobody's to mend. */
+static const char *const mendable[OVERVIEW_OPEN] = {"lost_work", "observed", "resume_step",
+                                                    "samples"};
+
+static void read_open(struct overview *o, const struct verdict *v) {
+    for (size_t k = 0; k < OVERVIEW_OPEN; k++) {
+        const struct finding *f = verdict_find(v, mendable[k]);
+        o->open[k].check = mendable[k];
+        if (f && f->status == FINDING_SKIP)
+            str_copy(o->open[k].why, sizeof(o->open[k].why), f->seen);
+        else
+            o->open[k].judged = true;
+    }
 }
 
-static bool named(const char *checks, const char *check) {
-    for (const char *p = checks; (p = strstr(p, check)); p++)
-        if ((p == checks || p[-1] == ' ') && strchr(",", p[strlen(check)]))
-            return true;
-    return false;
+const struct overview_open *overview_not_judged(const struct overview *o, size_t i) {
+    for (size_t k = 0; k < OVERVIEW_OPEN; k++)
+        if (o->open[k].check && !o->open[k].judged && *o->open[k].why && i-- == 0)
+            return &o->open[k];
+    return NULL;
 }
 
 void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run) {
@@ -114,25 +119,7 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
     incidents_fini(&is);
     put_decided(row, run);
     history_each(r, run->history) o->steps |= r->source == SOURCE_JOB && record_is(r, "step");
-    for (size_t i = 0; i < run->verdict->n; i++) {
-        const struct finding *f = &run->verdict->v[i];
-        if (f->status != FINDING_SKIP || !mendable(f->check))
-            continue;
-        size_t k = 0;
-        while (k < o->open_n && !str_eq(o->open[k].why, f->seen))
-            k++;
-        if (k == OVERVIEW_OPEN_MAX)
-            continue;
-        struct overview_open *open = &o->open[k];
-        if (k == o->open_n) {
-            *open = (struct overview_open){0};
-            str_copy(open->why, sizeof(open->why), f->seen);
-            o->open_n++;
-        }
-        size_t n = strlen(open->checks);
-        if (!named(open->checks, f->check))
-            snprintf(open->checks + n, sizeof(open->checks) - n, "%s%s", n ? ", " : "", f->check);
-    }
+    read_open(o, run->verdict);
 }
 
 /* ---- a table ---- */
@@ -245,14 +232,15 @@ static void put_troubles(struct page *p, const struct overview *o) {
 }
 
 static void put_open(struct page *p, const struct overview *o) {
-    if (!o->open_n)
+    const struct overview_open *open;
+    if (!overview_not_judged(o, 0))
         return;
     page_line(p);
     page_put(p, INK_STRONG, "not judged");
     page_line(p);
-    for (size_t i = 0; i < o->open_n; i++) {
+    for (size_t i = 0; (open = overview_not_judged(o, i)); i++) {
         struct buf text = {0};
-        buf_printf(&text, "%s: %s", o->open[i].checks, o->open[i].why);
+        buf_printf(&text, "%s: %s", open->check, open->why);
         page_put(p, INK_PLAIN, "  - ");
         page_wrap(p, 4, INK_DIM, buf_str(&text));
         buf_fini(&text);

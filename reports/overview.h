@@ -14,19 +14,20 @@ struct overview_row {
     char expected[200], seen[300], where[500];
 };
 
-/* Checks that found nothing to judge by, by the reason they gave. */
+/* A check that needs to be told something by the job. */
 struct overview_open {
-    char why[200], checks[300];
+    const char *check;
+    bool judged;   /* in one run at least */
+    char why[200]; /* what it was skipped for, "": it was not */
 };
-enum { OVERVIEW_OPEN_MAX = 24 };
+enum { OVERVIEW_OPEN = 4 };
 
 struct overview {
     const char *title, *command; /* what was tried, as it was typed */
     struct overview_row *rows;
     size_t rows_n;
-    struct overview_open open[OVERVIEW_OPEN_MAX];
-    size_t open_n;
-    bool steps;              /* some worker reported steps */
+    struct overview_open open[OVERVIEW_OPEN]; /* filled by overview_read */
+    bool steps;                               /* some worker reported steps */
     const char *const *mend; /* what would let more be judged, sentences; NULL-ended */
 };
 
@@ -36,4 +37,6 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
 void overview_put(const struct overview *o, const struct report_style *style, struct buf *out);
 /* "937 ms", "12.3 s", "-" */
 void overview_put_time(struct buf *out, int64_t ns);
+/* The i-th check that no run could judge, from 0; NULL: there are no more. */
+const struct overview_open *overview_not_judged(const struct overview *o, size_t i);
 void overview_html(const struct overview *o, struct buf *out);

@@ -81,14 +81,15 @@ static void put_trouble(struct buf *out, const struct overview_row *r) {
 }
 
 static void put_open(struct buf *out, const struct overview *o) {
-    if (!o->open_n)
+    const struct overview_open *open;
+    if (!overview_not_judged(o, 0))
         return;
     buf_puts(out, "<h2>Not judged</h2>\n<ul>\n");
-    for (size_t i = 0; i < o->open_n; i++) {
+    for (size_t i = 0; (open = overview_not_judged(o, i)); i++) {
         buf_puts(out, "<li>");
-        escape_put(out, o->open[i].checks);
+        escape_put(out, open->check);
         buf_puts(out, ": ");
-        escape_put(out, o->open[i].why);
+        escape_put(out, open->why);
         buf_puts(out, "</li>\n");
     }
     buf_puts(out, "</ul>\n");

@@ -36,7 +36,7 @@ static void forget(struct told *t) {
     history_fini(&t->history);
 }
 
-static void assert_says(const struct told *t, const char *text) {
+static inline void assert_says(const struct told *t, const char *text) {
     if (!strstr(buf_str(&t->text), text))
         fail_msg("\"%s\" is not in:\n%s", text, buf_str(&t->text));
 }
