@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a share of the job is that must have passed before it is disturbed: late enough for a
- * checkpoint to be there, early enough that a run which is quicker than the undisturbed one is not
- * over. */
-enum { SHARE = 2, OF = 5 };
+/* Which share of the job must have passed before it is disturbed: late enough for a checkpoint to
+ * be there, early enough for what follows. By time it also waits for imports and the like, and a
+ * run that is twice as quick as the undisturbed one must not be over. */
+enum { STEPS_SHARE = 2, TIME_SHARE = 1, STEPS_OF = 5, TIME_OF = 2 };
 enum { STEPS_MIN = 5 };
 
 static const int64_t second = 1000000000;
@@ -34,12 +34,14 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
     int64_t steps = r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
     bool long_enough = r->train_ns >= 2 * second;
     if (steps >= STEPS_MIN && (r->told || long_enough)) {
-        *ret = (struct sketch_moment){
-            .by_step = true, .hold = r->told, .step = r->first_step + steps * SHARE / OF};
+        *ret = (struct sketch_moment){.by_step = true,
+                                      .hold = r->told,
+                                      .step = r->first_step + steps * STEPS_SHARE / STEPS_OF};
         return true;
     }
     if (long_enough) {
-        *ret = (struct sketch_moment){.time_ns = r->train_ns / 1000000 * SHARE / OF * 1000000};
+        *ret = (struct sketch_moment){.time_ns =
+                                          r->train_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
         return true;
     }
     err_say(err, -ERANGE,
@@ -180,7 +182,7 @@ static double monitor_s(const struct sketch *d) {
 
 const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
                            const struct scenario *base, const struct sketch_run *r) {
-    double left_s = (double)r->train_ns / 1e9 * (OF - SHARE) / OF, every_s = monitor_s(d);
+    double left_s = (double)r->train_ns / 1e9 / 2, every_s = monitor_s(d);
     if (fault != JOINS || !base->torchrun_semantics || left_s > 2 * every_s)
         return NULL;
     return arena_printf(a,

@@ -160,7 +160,7 @@ static void test_the_moment_follows_from_the_undisturbed_run(void **state) {
     assert_int_equal(m.step, 41);
     assert_true(sketch_moment(&silent, &m, &err));
     assert_false(m.by_step);
-    assert_true(m.time_ns == 4000000000);
+    assert_true(m.time_ns == 5000000000);
     struct sketch_run r = steps;
     r.told = false; /* out of its output: nobody can be held */
     assert_true(sketch_moment(&r, &m, &err));
