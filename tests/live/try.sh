@@ -32,7 +32,7 @@ example_pid=$!
 cat >job.sh <<'END'
 for i in 1 2 3 4 5 6 7 8; do echo "epoch $i of rank $RANK"; sleep 0.4; done
 END
-timeout 200 "$rq" try --seed 3 --out shell-runs -- rankrun --nproc-per-node 2 --rdzv-conf profile=fast bash job.sh \
+timeout 200 "$rq" try --seed 3 --out shell-runs -- rankrun --nproc-per-node 2 bash job.sh \
     >shell 2>&1 </dev/null &
 shell_pid=$!
 
