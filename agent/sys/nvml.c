@@ -90,15 +90,13 @@ static int find_all(struct nvml *n, struct err *err) {
     return r;
 }
 
-/* Where the driver's package puts it when the linker does not know: last, that of WSL. */
-static void *load(void) {
-    static const char *const names[] = {"libnvidia-ml.so.1", "/usr/lib/wsl/lib/libnvidia-ml.so.1"};
-    const char *given = getenv("RANKQUAKE_NVML");
-    if (given)
-        return dlopen(given, RTLD_NOW | RTLD_LOCAL);
-    void *handle = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !handle; i++)
-        handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+/* The loader does not look where WSL has it, so that is tried first. */
+static void *load(const char **ret_why) {
+    const char *given = getenv("RANKQUAKE_NVML"), *name = given ? given : "libnvidia-ml.so.1";
+    void *handle = given ? NULL : dlopen("/usr/lib/wsl/lib/libnvidia-ml.so.1", RTLD_NOW);
+    if (!handle)
+        handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    *ret_why = handle ? NULL : dlerror();
     return handle;
 }
 
@@ -119,9 +117,10 @@ static int ask_driver(struct nvml *n, struct err *err) {
 }
 
 static int open_all(struct nvml *n, struct err *err) {
-    n->handle = load();
+    const char *why;
+    n->handle = load(&why);
     if (!n->handle)
-        return err_say(err, -ENOENT, "no driver of NVIDIA's here (%s)", dlerror());
+        return err_say(err, -ENOENT, "no driver of NVIDIA's here (%s)", why);
     int r = find_all(n, err);
     if (r)
         return r;

@@ -12,7 +12,13 @@
 #define SOURCES(s) (1u << SOURCE_##s)
 
 /* What only the job can tell, by events or (all but the shards) by what it prints. */
-enum { TELLS_STEPS = 1, TELLS_RESUME = 2, TELLS_MODEL = 4, TELLS_SHARDS = 8 };
+enum {
+    TELLS_STEPS = 1,
+    TELLS_RESUME = 2,
+    TELLS_MODEL = 4,
+    TELLS_SHARDS = 8,
+    TELLS_COMMUNICATOR = 16
+};
 
 struct check {
     const char *name;    /* as in `list checks` */
@@ -22,6 +28,7 @@ struct check {
     enum finding_class class;
     unsigned sources; /* SOURCES(KERNEL) | ... ; SOURCE_HARNESS is always given */
     unsigned tells;   /* what the job must tell to be judged so: TELLS_STEPS | ...; 0: nothing */
+    bool on_gpus;     /* it judges what is done on GPUs, when nodes are given any */
     /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
      * May be NULL: there is always something. */
     const char *(*idle)(const struct scenario *s);
@@ -58,8 +65,9 @@ struct agent_end {
 size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
 enum { CHECK_AGENTS_MAX = 1024 };
 
-/* Which checks will have something to judge in a run of this scenario, and why others will not. */
-void checks_forecast(const struct scenario *s, struct buf *out);
+/* Which checks will have something to judge in a run of this scenario, and why others will not.
+ * gpus: nodes are given GPUs. */
+void checks_forecast(const struct scenario *s, bool gpus, struct buf *out);
 /* The same of any job that tells nothing: what is left of the checks, and what would bring back the
  * others. */
 void checks_without_events(struct buf *out);

@@ -16,6 +16,7 @@ static const struct {
     {TELLS_RESUME, "where it resumes", "resume"},
     {TELLS_MODEL, "its model", "done"},
     {TELLS_SHARDS, "the shards of its steps", NULL}, /* no line tells them */
+    {TELLS_COMMUNICATOR, "its communicator", NULL},
     {0},
 };
 
@@ -62,17 +63,23 @@ static void put_name(struct names *n, const char *name) {
     n->column += strlen(name);
 }
 
-void checks_forecast(const struct scenario *s, struct buf *out) {
+static const char *idle_of(const struct check *c, const struct scenario *s, bool gpus) {
+    if (c->on_gpus && !gpus)
+        return "no node is given a GPU";
+    return c->idle ? c->idle(s) : NULL;
+}
+
+void checks_forecast(const struct scenario *s, bool gpus, struct buf *out) {
     struct names judged = {.out = out};
     buf_puts(out, "\njudged\n");
     for (size_t i = 0; checks[i]; i++)
-        if (!(checks[i]->idle && checks[i]->idle(s)) && !missing(checks[i], s))
+        if (!idle_of(checks[i], s, gpus) && !missing(checks[i], s))
             put_name(&judged, checks[i]->name);
     buf_putc(out, '\n');
     const char *title = "\nnot judged\n";
     for (size_t i = 0; checks[i]; i++) {
         const struct check *c = checks[i];
-        const char *idle = c->idle ? c->idle(s) : NULL;
+        const char *idle = idle_of(c, s, gpus);
         unsigned left = missing(c, s);
         if (!idle && !left)
             continue;
@@ -100,6 +107,7 @@ void checks_without_events(struct buf *out) {
             continue;
         buf_printf(out, "    %-12s ", checks[i]->name);
         put_missing(out, checks[i]->tells);
-        buf_puts(out, checks[i]->tells & TELLS_SHARDS ? " (by events only)\n" : "\n");
+        buf_puts(out, checks[i]->tells & (TELLS_SHARDS | TELLS_COMMUNICATOR) ? " (by events only)\n"
+                                                                             : "\n");
     }
 }

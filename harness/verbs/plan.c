@@ -5,6 +5,13 @@
 
 #include <errno.h>
 
+static bool gives_gpus(const struct plan *p) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (p->nodes[i].devices_n)
+            return true;
+    return false;
+}
+
 /* The plan is printed even where it cannot be carried out: it may be meant for another host. */
 static int print_plan(struct plan *p, bool json) {
     struct buf out = {0};
@@ -15,7 +22,7 @@ static int print_plan(struct plan *p, bool json) {
     else
         plan_print(p, &out);
     if (!json)
-        checks_forecast(p->scenario, &out);
+        checks_forecast(p->scenario, gives_gpus(p), &out);
     fputs(buf_str(&out), stdout);
     buf_fini(&out);
     if (r)

@@ -64,6 +64,10 @@ finding() { # finding MARK CHECK TEXT
 "$rq" plan "$dir/gpu.yaml" >"$dir/said" 2>&1
 grep -q 'n1 .*an agent, 1 worker, GPU 1$' "$dir/said" || fail "plan: $(cat "$dir/said")"
 
+grep -A3 '^judged' "$dir/said" | grep -q 'device_memory' || fail "plan does not judge devices: $(cat "$dir/said")"
+RANKQUAKE_NVML=/nowhere "$rq" plan "$dir/gpu.yaml" >"$dir/said" 2>&1
+grep -q '^  device_memory  *no node is given a GPU$' "$dir/said" || fail "plan without GPUs: $(cat "$dir/said")"
+
 run 0
 finding . device_memory 'nothing left on 2 GPUs; 4 ended workers were seen to be gone within'
 finding . one_device '4 workers on one GPU each'

@@ -242,5 +242,6 @@ const struct check check_device_memory = {
     .example = "rankquake run scenarios/gpu/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),
+    .on_gpus = true,
     .judge = judge,
 };

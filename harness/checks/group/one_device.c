@@ -15,7 +15,7 @@ struct seat {
     bool missed;                 /* a look did not show it where it computed before and after */
     bool untold;                 /* it had the driver open, which did not list it: in a container */
     int64_t seen_seq, said_seq;
-    int devices; /* of its node */
+    int devices, workers; /* of its node; workers: of this round */
 };
 
 struct tally {
@@ -41,6 +41,13 @@ static int devices_of(const struct history *h, const char *node) {
             return (int)given->length;
     }
     return 0;
+}
+
+static int workers_of(const struct rounds *rs, const struct worker *w) {
+    int n = 0;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        n += rs->workers[i]->round == w->round && str_eq(rs->workers[i]->node, w->node);
+    return n;
 }
 
 static void note_look(struct seat *s, const struct record *look) {
@@ -79,7 +86,9 @@ static bool says_another(struct finding *f, const struct seat *s, const struct r
 /* Returns false when what is known of this worker alone is wrong already. */
 static bool take_seat(const struct trial *t, struct finding *f, const struct worker *w,
                       struct seat *ret) {
-    struct seat s = {.worker = w, .devices = devices_of(t->history, w->node)};
+    struct seat s = {.worker = w,
+                     .devices = devices_of(t->history, w->node),
+                     .workers = workers_of(t->rounds, w)};
     history_each(r, t->history) {
         if (is_look(r) && r->t_ns >= w->start_ns)
             note_look(&s, r);
@@ -117,7 +126,7 @@ static bool judge_alone(struct finding *f, const struct seat *s, struct tally *t
     if (s->missed)
         tally->unseen = w;
     /* A rank may be meant to use several where each of them can. */
-    if (s->seen_too && s->devices / 2 < w->local_world_size)
+    if (s->seen_too && s->devices / 2 < s->workers)
         finding_fail(f, broken, "one device for each rank", "rank %d on %s was on %s and on %s",
                      w->rank, w->node, s->seen, s->seen_too);
     else if (s->said && s->seen && !str_eq(s->said, s->seen) && !str_eq(s->said, s->seen_too))
@@ -144,7 +153,7 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
                                                               : NULL;
     if (!both || x->round != y->round || !str_eq(x->node, y->node))
         return true;
-    if (a->devices < x->local_world_size) {
+    if (a->devices < a->workers) {
         tally->crowd = x;
         tally->crowded = a->devices;
         return true;
@@ -222,5 +231,6 @@ const struct check check_one_device = {
     .example = "rankquake run scenarios/gpu/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(JOB),
+    .on_gpus = true,
     .judge = judge,
 };
