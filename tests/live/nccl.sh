@@ -15,8 +15,22 @@ export RANKTRAIN_CUDA=$fakes/ranktrain_cuda.so NCCL_LIB=$fakes/libnccl.so.2
 export XDG_CACHE_HOME=$dir/cache NO_COLOR=1
 unset CUDA_VISIBLE_DEVICES RANKTRAIN_FAKE_CUDA RANKTRAIN_FAKE_NCCL NCCL_SOCKET_IFNAME NCCL_HOSTID
 [ -e "$NCCL_LIB" ] || { echo "$NCCL_LIB is not built: make test-programs"; exit 1; }
+# Few images, for the kernels run on the CPU: 600 to train on, 60 to test.
+images() { # images COUNT-IN-OCTAL COUNT
+    printf '\0\0\10\3\0\0%b\0\0\0\34\0\0\0\34' "$1"
+    seq 1 100000 | tr -d '\n' | head -c $((784 * $2))
+}
+labels() {
+    printf '\0\0\10\1\0\0%b' "$1"
+    for ((i = 0; i < $2; i += 10)); do printf '\0\1\2\3\4\5\6\7\10\11'; done
+}
+mkdir -p "$dir/data"
+images '\2\0130' 600 >"$dir/data/train-images-idx3-ubyte"
+labels '\2\0130' 600 >"$dir/data/train-labels-idx1-ubyte"
+images '\0\074' 60 >"$dir/data/t10k-images-idx3-ubyte"
+labels '\0\074' 60 >"$dir/data/t10k-labels-idx1-ubyte"
 late=3
-[ "${BUILD:-release}" = release ] || late=12 # the kernels run on the CPU, and the last step is not even
+[ "${BUILD:-release}" = release ] || late=12
 bad=0
 fail() {
     echo "$*"
@@ -34,7 +48,7 @@ job:
   max_restarts: 5
   rdzv_conf: {profile: fast}
   env: {DEVICES: "$dir/dev"}
-  run: [$dir/train, --device=cuda, --dist-backend=nccl, --data-dir=/nonexistent, --steps=30, --compute-ms=50,
+  run: [$dir/train, --device=cuda, --dist-backend=nccl, --data-dir=$dir/data, --steps=30, --compute-ms=50,
         --checkpoint-every=2, --collective-timeout=$late, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {id: kill,  when: {step: 3},                           fault: worker-kill,   on: rank 1}

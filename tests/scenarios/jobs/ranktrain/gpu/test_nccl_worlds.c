@@ -1,5 +1,7 @@
 /* Whole jobs on loopback over the fake NCCL and the fake CUDA runtime (tests/fakes): the same model
  * at every world size and as over tcp; every way in which NCCL fails; nothing left. */
+#include "scenarios/jobs/ranktrain/data/idx.h"
+
 #include <limits.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -23,6 +25,8 @@ struct job {
     const char *more;
 };
 
+/* Few images, for the kernels run on the CPU. */
+static char data[] = "/tmp/test-nccl-data-XXXXXX";
 static char here[PATH_MAX - 256], output[1 << 16];
 
 /* Runs a job and keeps what it said in output. Returns the seconds that it took. */
@@ -36,10 +40,10 @@ static double run(const struct job *j) {
              "NCCL_LIB=%s/../../../../fakes/libnccl.so.2 RANKTRAIN_FAKE_CUDA=%s "
              "RANKTRAIN_FAKE_NCCL=%s NCCL_SOCKET_IFNAME=lo "
              "%s/../spawn_world %d %d %d %d %d -- %s %s/../spawn_train --device=cuda "
-             "--dist-backend=nccl --data-dir=/nonexistent --log-every=1 --steps=%d %s %s",
+             "--dist-backend=nccl --data-dir=%s --log-every=1 --steps=%d %s %s",
              here, here, j->cuda ? j->cuda : "devices=4", j->nccl ? j->nccl : "''", here, j->world,
              j->round, j->signo, j->rank, j->step, j->before ? j->before : "/usr/bin/env", here,
-             j->steps ? j->steps : STEPS, dir, j->more ? j->more : "");
+             data, j->steps ? j->steps : STEPS, dir, j->more ? j->more : "");
     clock_gettime(CLOCK_MONOTONIC, &begin);
     FILE *f = popen(command, "r");
     assert_non_null(f);
@@ -71,11 +75,46 @@ static void assert_not_said(const char *text) {
         fail_msg("'%s' found in:\n%s", text, output);
 }
 
+enum { TRAIN = 960, TEST = 96 };
+
+/* In the format of IDX; pixels and labels follow from their place. */
+static void write_images(const char *name, uint32_t n) {
+    char path[PATH_MAX];
+    uint8_t head[IDX_IMAGES_HEADER];
+    snprintf(path, sizeof(path), "%s/%s", data, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    idx_put_header(head, 3, n);
+    fwrite(head, 1, IDX_IMAGES_HEADER, f);
+    for (uint32_t i = 0; i < n * IDX_PIXELS; i++)
+        fputc((int)(i * 2654435761u >> 24), f);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void write_labels(const char *name, uint32_t n) {
+    char path[PATH_MAX];
+    uint8_t head[IDX_IMAGES_HEADER];
+    snprintf(path, sizeof(path), "%s/%s", data, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    idx_put_header(head, 1, n);
+    fwrite(head, 1, IDX_LABELS_HEADER, f);
+    for (uint32_t i = 0; i < n; i++)
+        fputc((int)(i * 2654435761u >> 8) & 7, f);
+    assert_int_equal(fclose(f), 0);
+}
+
 /* Of a run over tcp. */
 static char right_model[65];
 
 static int group_setup(void **state) {
     (void)state;
+    if (!mkdtemp(data))
+        return -1;
+    write_images("train-images-idx3-ubyte", TRAIN);
+    write_labels("train-labels-idx1-ubyte", TRAIN);
+    write_images("t10k-images-idx3-ubyte", TEST);
+    write_labels("t10k-labels-idx1-ubyte", TEST);
     run(&(struct job){.world = 2, .more = "--dist-backend=tcp"});
     snprintf(right_model, sizeof(right_model), "%s", model());
     return 0;
@@ -85,6 +124,13 @@ static int place_setup(void **state) {
     char *dir = strdup("/tmp/test-nccl-XXXXXX");
     *state = dir;
     return mkdtemp(dir) ? 0 : -1;
+}
+
+static int group_teardown(void **state) {
+    char command[128];
+    (void)state;
+    snprintf(command, sizeof(command), "rm -rf %s", data);
+    return system(command);
 }
 
 static int place_teardown(void **state) {
@@ -372,5 +418,5 @@ int main(int argc, char **argv) {
     *strrchr(here, '/') = 0;
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    return cmocka_run_group_tests(tests, group_setup, NULL);
+    return cmocka_run_group_tests(tests, group_setup, group_teardown);
 }
