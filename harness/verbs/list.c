@@ -77,11 +77,8 @@ static const struct listing {
     const char *name;
     void (*print)(void);
 } listings[] = {
-    {"checks", list_checks},
-    {"faults", list_faults},
-    {"launchers", list_launchers},
-    {"reports", list_reports},
-    {"scenarios", list_scenarios},
+    {"checks", list_checks},   {"faults", list_faults},       {"launchers", list_launchers},
+    {"reports", list_reports}, {"scenarios", list_scenarios},
 };
 
 static int list(int argc, char **argv) {
