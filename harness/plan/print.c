@@ -100,6 +100,25 @@ static void put_observed(const struct scenario *s, struct buf *out) {
         buf_printf(out, "\n    %-17s /%s/", s->observe.v[i].kind, s->observe.v[i].pattern);
 }
 
+/* How the agents find each other, and how often they may try. */
+static void put_meeting(const struct plan *p, struct buf *out) {
+    const struct job_spec *j = &p->scenario->job;
+    if (str_eq(j->launcher, "template")) {
+        buf_puts(out, "restarted by rules of its own\n");
+        bool etcd = p->nodes_n > (size_t)p->scenario->cluster.nodes;
+        buf_printf(out, "  {endpoint} is %s; %s\n", p->endpoint,
+                   etcd ? "an etcd answers there"
+                        : "nothing listens there but what the launcher starts");
+        return;
+    }
+    buf_printf(out, "%d restart%s%s, ", j->max_restarts, plural(j->max_restarts),
+               str_eq(j->launcher, "torchrun") ? " of each agent" : "");
+    buf_printf(out, p->endpoint ? "store at %s" : "standalone", p->endpoint);
+    buf_printf(out, p->backend ? ", backend %s\n" : "\n", p->backend);
+    if (p->launcher_note)
+        buf_printf(out, "  %s\n", p->launcher_note);
+}
+
 static void put_job(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
     buf_puts(out, "\njob\n ");
@@ -110,12 +129,8 @@ static void put_job(const struct plan *p, struct buf *out) {
     buf_printf(out, ", %d", j->min_nodes);
     if (j->max_nodes > j->min_nodes)
         buf_printf(out, " to %d", j->max_nodes);
-    buf_printf(out, " node%s, %d restart%s, ", plural(j->max_nodes), j->max_restarts,
-               plural(j->max_restarts));
-    buf_printf(out, p->endpoint ? "store at %s" : "standalone", p->endpoint);
-    buf_printf(out, p->backend ? ", backend %s\n" : "\n", p->backend);
-    if (p->launcher_note)
-        buf_printf(out, "  %s\n", p->launcher_note);
+    buf_printf(out, " node%s, ", plural(j->max_nodes));
+    put_meeting(p, out);
     buf_putc(out, ' ');
     for (size_t i = 0; i < j->run_n; i++)
         buf_printf(out, " %s", j->run[i]);

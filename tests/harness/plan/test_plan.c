@@ -1,5 +1,6 @@
 /* What a scenario becomes before it is run, and what is refused because it can never happen. */
 #include "agent/base/json.h"
+#include "agent/base/str.h"
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 
@@ -8,6 +9,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 /* The scenario must be valid; the plan may be refused (NULL). */
@@ -47,6 +49,43 @@ static void test_the_last_of_the_most_nodes_has_an_address(void **state) {
     assert_int_equal(p->nodes[239].mac[5], 249);
     plan_free(p);
     scratch_drop(&x);
+}
+
+static void test_each_launcher_meets_at_its_own_store(void **state) {
+    (void)state;
+    static const struct {
+        const char *launcher, *store, *endpoint, *backend;
+        size_t stores;
+    } rows[] = {
+        {"rankrun", "embedded", "store:29400", "embedded", 1},
+        {"rankrun", "{on: n1}", "n1:29400", "embedded", 0},
+        {"rankrun", "etcd", "store:29400", "etcd-v3", 1},
+        {"rankrun", "etcd-3", "store-0:29400,store-1:29400,store-2:29400", "etcd-v3", 3},
+        {"torchrun", "embedded", "n0:29400", "c10d", 0},
+        {"torchrun", "{on: n1}", "n1:29400", "c10d", 0},
+        {"torchrun", "etcd", "store:29400", "etcd-v2", 1},
+        {"torchrun", "etcd-3", "store-0:29400", "etcd-v2", 3},
+        {"'go {worker}'", "embedded", "n0:29400", NULL, 0},
+        {"'go {worker}'", "none", "n0:29400", NULL, 0},
+        {"'go {worker}'", "etcd", "store:29400", NULL, 1},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct scratch x;
+        char text[300];
+        snprintf(text, sizeof(text),
+                 "job: {run: [a]}\ncluster: {nodes: 2, store: %s}\nlauncher: %s\n", rows[i].store,
+                 rows[i].launcher);
+        struct plan *p = make(&x, text);
+        assert_string_equal(p->endpoint, rows[i].endpoint);
+        if (rows[i].backend)
+            assert_string_equal(p->backend, rows[i].backend);
+        else
+            assert_null(p->backend);
+        assert_int_equal(p->nodes_n, 2 + rows[i].stores);
+        assert_int_equal(x.s->torchrun_semantics, str_eq(rows[i].launcher, "torchrun"));
+        plan_free(p);
+        scratch_drop(&x);
+    }
 }
 
 static void test_one_node_alone_has_no_store_node(void **state) {
@@ -309,6 +348,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nodes_get_names_and_addresses),
         cmocka_unit_test(test_the_last_of_the_most_nodes_has_an_address),
+        cmocka_unit_test(test_each_launcher_meets_at_its_own_store),
         cmocka_unit_test(test_one_node_alone_has_no_store_node),
         cmocka_unit_test(test_actions_know_their_fault_and_a_seed_of_their_own),
         cmocka_unit_test(test_what_can_never_happen_is_refused_with_its_place),
