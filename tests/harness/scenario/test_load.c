@@ -150,6 +150,40 @@ static void test_a_printed_scenario_loads_to_the_same(void **state) {
         "{when: {after: x-1}, heal: x-1}]\n"
         "expect: {world_sizes: {ends: [2]}, recover_within: {x-1: 90s}}\n";
     print_loads_again(odd, strlen(odd));
+    static const char printed[] =
+        "job: {run: [a]}\n"
+        "observe: {preset: tqdm, loss: 'l\"o#: (\\d+)\\\\', done: \"{'x': \\\\[\\u00e9]}\"}\n"
+        "timeline: [{when: {step: 3}, fault: x, on: n0},"
+        "{when: {log: '/it''s: \"(\\d)\"/', nth: 2}, fault: x, on: n0}]\n";
+    print_loads_again(printed, strlen(printed));
+}
+
+static void test_what_is_observed_is_the_presets_where_the_file_says_nothing_else(void **state) {
+    (void)state;
+    struct scratch x;
+    scratch_load(&x, "job: {run: [a]}\n"
+                     "observe: {loss: 'l (\\d+)', preset: hf-trainer, ready: go}\n"
+                     "timeline:\n"
+                     "  - {when: {step: 3}, fault: x, on: n0}\n"
+                     "  - {when: {event: checkpoint-write}, fault: x, on: n0}\n"
+                     "  - {when: {log: /saved/}, fault: x, on: n0}\n");
+    assert_string_equal(buf_str(&x.d.out), "");
+    assert_string_equal(x.s->observe.preset, "hf-trainer");
+    assert_true(scenario_observes(x.s, "loss")->own);
+    assert_string_equal(scenario_observes(x.s, "loss")->pattern, "l (\\d+)");
+    assert_true(scenario_observes(x.s, "ready")->own);
+    assert_false(scenario_observes(x.s, "step")->own);
+    assert_null(scenario_observes(x.s, "checkpoint-commit"));
+    assert_false(x.s->timeline[0].when.hold); /* read from the output */
+    assert_true(x.s->timeline[1].when.hold);  /* not read from it */
+    assert_false(x.s->timeline[2].when.hold);
+    assert_string_equal(x.s->timeline[2].when.log, "saved");
+    assert_int_equal(x.s->timeline[2].when.nth, 1);
+    assert_true(scenario_reads_output(x.s));
+    scratch_drop(&x);
+    scratch_load(&x, "job: {run: [a]}\n");
+    assert_false(scenario_reads_output(x.s));
+    scratch_drop(&x);
 }
 
 static void test_every_scenario_that_comes_along_is_valid(void **state) {
@@ -216,6 +250,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_timeline_keeps_its_triggers),
         cmocka_unit_test(test_the_expectations_are_kept),
         cmocka_unit_test(test_a_printed_scenario_loads_to_the_same),
+        cmocka_unit_test(test_what_is_observed_is_the_presets_where_the_file_says_nothing_else),
         cmocka_unit_test(test_every_scenario_that_comes_along_is_valid),
         cmocka_unit_test(test_a_name_comes_from_the_file),
         cmocka_unit_test(test_an_empty_timeline_is_no_timeline),
