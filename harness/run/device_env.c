@@ -2,7 +2,8 @@
  *
  * NCCL takes two ranks for two hosts when NCCL_HOSTID differs, and only then lets them share a
  * device; between hosts it speaks over sockets, so that the wire decides about every byte. What the
- * user has set, in the scenario or around us, is left alone. */
+ * scenario sets is left alone. What stands in the environment around us is, too, unless it says
+ * which device, host or network to use: that is about this host, and the job runs on a node. */
 #include "harness/run/programs.h"
 
 #include "agent/base/str.h"
@@ -45,6 +46,12 @@ static const struct setting shared_device[] = {
     {"NCCL_CUMEM_ENABLE", "0"},
     {"NCCL_CUMEM_HOST_ENABLE", "0"},
     {0},
+};
+
+/* Taken from nobody but the scenario. */
+static const char *const of_the_node[] = {
+    "CUDA_VISIBLE_DEVICES", "NCCL_HOSTID",        "NCCL_NET",        "NCCL_NET_PLUGIN",
+    "NCCL_SOCKET_IFNAME",   "NCCL_SOCKET_FAMILY", "NCCL_IB_DISABLE", NULL,
 };
 
 enum { SETTINGS_MAX = 32 };
@@ -99,27 +106,30 @@ static bool job_sets(const struct job_spec *job, const char *name) {
     return false;
 }
 
+/* The caller chose among the host's devices and networks; each node gets its part. */
+static bool is_of_the_host(const struct job_spec *job, const char *entry) {
+    for (const char *const *name = of_the_node; *name; name++)
+        if (is_entry_of(entry, *name))
+            return !job_sets(job, *name);
+    return false;
+}
+
 const char *const *device_env(struct arena *a, const struct plan *p, const struct plan_node *node,
                               const char *logs, const char *const *env) {
-    static const char cuda[] = "CUDA_VISIBLE_DEVICES";
     bool none = p->scenario->cluster.has_gpus && !p->scenario->cluster.gpus_per_node;
-    bool own = job_sets(&p->scenario->job, cuda);
     size_t n = 0;
     if (node->is_store || (!node->devices_n && !none))
         return env;
     while (env[n])
         n++;
     struct environment e = {a, arena_array(a, const char *, n + SETTINGS_MAX), 0};
-    for (size_t i = 0; i < n;
-         i++) /* the caller's chose among the host's; each node gets its part */
-        if (own || !is_entry_of(env[i], cuda))
+    for (size_t i = 0; i < n; i++)
+        if (!is_of_the_host(&p->scenario->job, env[i]))
             e.v[e.n++] = env[i];
-    add(&e, cuda, visible(a, node));
+    add(&e, "CUDA_VISIBLE_DEVICES", visible(a, node));
     if (none)
         return e.v;
     add(&e, "NCCL_HOSTID", node->name);
-    /* '=': this name, not those that begin so. Nodes without a network of their own meet on lo. */
-    add(&e, "NCCL_SOCKET_IFNAME", p->isolation == ISOLATION_PROCESSES ? "=lo" : "=" CLUSTER_CARD);
     add(&e, "NCCL_DEBUG_FILE", arena_printf(a, "%s/nccl.%%p.log", logs));
     /* '=': this name, not those that begin so. Nodes that are processes have no card of their own.
      */

@@ -58,6 +58,9 @@ static bool is_passed_on(const char *entry) {
                                           "PET_",
                                           "RANKQUAKE_EVENTS=",
                                           "RANKQUAKE_OUTPUT=",
+                                          "GLOO_SOCKET_IFNAME=", /* a card of this host */
+                                          "NCCL_SOCKET_IFNAME=",
+                                          "TP_SOCKET_IFNAME=",
                                           "PATH=",
                                           NULL};
     for (const char *const *d = dropped; *d; d++)

@@ -23,6 +23,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
                                 const struct places *p, const char *const *more);
 
 /* device_env.c: env (NULL-ended) with what the job on this node is told about its accelerators,
- * where env does not say it already; env itself when the node has none. logs: the node's folder. */
+ * where the scenario (or, as far as it is not about this host, the caller) does not say it already;
+ * env itself when the node has none. logs: the node's folder. */
 const char *const *device_env(struct arena *a, const struct plan *p, const struct plan_node *node,
                               const char *logs, const char *const *env);

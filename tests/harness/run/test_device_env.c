@@ -13,7 +13,8 @@
 static struct plan_device a = {.uuid = "GPU-a", .nodes = 1}, b = {.uuid = "GPU-b", .nodes = 1};
 static const struct plan_device *const both[] = {&a, &b};
 
-static const char *const caller[] = {"HOME=/h", "CUDA_VISIBLE_DEVICES=1,0", "NCCL_ALGO=Tree", NULL};
+static const char *const caller[] = {"HOME=/h", "CUDA_VISIBLE_DEVICES=1,0", "NCCL_ALGO=Tree",
+                                     "NCCL_NET=IB", NULL};
 
 static int count_of(const char *const *env, const char *name, const char **ret_value) {
     size_t n = strlen(name);
@@ -99,10 +100,12 @@ static void test_nodes_that_are_processes_have_the_card_of_the_host(void **state
 static void test_what_the_scenario_sets_stands(void **state) {
     (void)state;
     struct set s = {0};
-    struct pair own = {.key = "CUDA_VISIBLE_DEVICES", .value = "1,0"};
-    s.scenario.job.env = &own;
-    s.scenario.job.env_n = 1;
+    struct pair own[] = {{.key = "CUDA_VISIBLE_DEVICES", .value = "1,0"},
+                         {.key = "NCCL_NET", .value = "IB"}};
+    s.scenario.job.env = own;
+    s.scenario.job.env_n = 2;
     assert_string_equal(value_of(env_of(&s, 2), "CUDA_VISIBLE_DEVICES"), "1,0");
+    assert_string_equal(value_of(env_of(&s, 2), "NCCL_NET"), "IB");
     arena_fini(&s.arena);
 }
 

@@ -41,11 +41,13 @@ static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state
     setenv("TORCHELASTIC_RESTART_COUNT", "2", 1);
     setenv("PET_NNODES", "9", 1);
     setenv("RANKQUAKE_EVENTS", "/nowhere", 1);
+    setenv("NCCL_SOCKET_IFNAME", "ens5", 1);
     setenv("KEPT", "yes", 1);
     const char *const *env = programs_env(&a, &job, "/bin-of-ours", &places, NULL);
     assert_null(value_of(env, "RANK"));
     assert_null(value_of(env, "TORCHELASTIC_RESTART_COUNT"));
     assert_null(value_of(env, "PET_NNODES"));
+    assert_null(value_of(env, "NCCL_SOCKET_IFNAME"));
     assert_string_equal(value_of(env, "RANKQUAKE_EVENTS"), CLUSTER_EVENTS_PATH);
     assert_string_equal(value_of(env, "KEPT"), "yes");
     assert_string_equal(value_of(env, "JOB_DIR"), "/s/job");
