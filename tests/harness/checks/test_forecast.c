@@ -26,7 +26,7 @@ static void test_of_ranktrain_everything_that_was_asked_for_is_judged(void **sta
     (void)state;
     struct scenario s = planted_scenario("worker-killed");
     struct buf out = {0};
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     assert_judged(&out, "samples");
     assert_judged(&out, "resume_step");
     assert_judged(&out, "model");
@@ -34,7 +34,7 @@ static void test_of_ranktrain_everything_that_was_asked_for_is_judged(void **sta
     s.expect.model_same = false;
     s.job.checkpoint_dir = NULL;
     buf_clear(&out);
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     assert_not_judged(&out, "model", "does not compare models");
     assert_not_judged(&out, "resume_step", "names no directory");
     buf_fini(&out);
@@ -46,20 +46,20 @@ static void test_what_is_read_from_the_output_is_judged_but_for_the_shards(void 
     struct scenario s = planted_scenario("printed-steps");
     struct buf out = {0};
     s.job.run = run;
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     assert_judged(&out, "heal");
     assert_judged(&out, "lost_work");
     assert_judged(&out, "observed");
     assert_not_judged(&out, "samples", "unless the job tells the shards of its steps");
     s.observe.n = 1; /* the steps */
     buf_clear(&out);
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     assert_judged(&out, "heal");
     assert_not_judged(&out, "lost_work", "unless the job tells where it resumes");
     assert_not_judged(&out, "model", "unless the job tells its model");
     s.observe.n = 0;
     buf_clear(&out);
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     assert_not_judged(&out, "heal", "unless the job tells steps");
     buf_fini(&out);
 }
@@ -68,7 +68,7 @@ static void test_no_line_is_too_long_to_read(void **state) {
     (void)state;
     struct scenario s = planted_scenario("printed-steps");
     struct buf out = {0};
-    checks_forecast(&s, &out);
+    checks_forecast(&s, false, &out);
     checks_without_events(&out);
     for (const char *line = buf_str(&out); *line;
          line += strcspn(line, "\n"), line += *line == '\n')
