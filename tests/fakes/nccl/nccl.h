@@ -45,5 +45,4 @@ NCCL_PUBLIC ncclResult_t ncclAllReduce(const void *send, void *receive, size_t c
 NCCL_PUBLIC ncclResult_t ncclCommFinalize(ncclComm_t comm);
 NCCL_PUBLIC ncclResult_t ncclCommDestroy(ncclComm_t comm);
 NCCL_PUBLIC ncclResult_t ncclCommAbort(ncclComm_t comm);
-NCCL_PUBLIC const char *ncclGetErrorString(ncclResult_t result);
 NCCL_PUBLIC const char *ncclGetLastError(ncclComm_t comm);

@@ -285,8 +285,7 @@ static int nccl_close(void *c, struct err *err) {
     int r = n->stuck ? -ETIMEDOUT : device_do_within(n->device, ending_ns, give_back, n, &ignored);
     if (left_behind(r))
         return err_say(err, -ETIMEDOUT,
-                       "NCCL did not let go of the communicator within the time "
-                       "that the GPU has for a call: leaving without it");
+                       "NCCL did not let go of the communicator in time: leaving without it");
     free(n);
     return 0;
 }

@@ -95,7 +95,6 @@ static int look_up(void *handle, struct nccl_api *a, struct err *err) {
         {"ncclCommFinalize", &a->CommFinalize},
         {"ncclCommDestroy", &a->CommDestroy},
         {"ncclCommAbort", &a->CommAbort},
-        {"ncclGetErrorString", &a->GetErrorString},
         {"ncclGetLastError", &a->GetLastError},
     };
     for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {

@@ -56,7 +56,6 @@ struct nccl_api {
     int (*CommFinalize)(struct nccl_comm *comm);
     int (*CommDestroy)(struct nccl_comm *comm);
     int (*CommAbort)(struct nccl_comm *comm);
-    const char *(*GetErrorString)(int result);
     const char *(*GetLastError)(struct nccl_comm *comm);
 };
 

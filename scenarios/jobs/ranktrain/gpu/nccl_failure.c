@@ -2,6 +2,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,17 +40,37 @@ static bool mentions(const char *words, const char *host) {
     size_t n = strlen(host);
     for (const char *at = words; n && (at = strstr(at, host)); at++)
         if (at[n] == '<' &&
-            (at == words || (!isalnum((unsigned char)at[-1]) && !strchr(".:", at[-1]))))
+            (at == words || (!isalnum((unsigned char)at[-1]) && !strchr(".:-", at[-1]))))
             return true;
     return false;
 }
 
-/* The one rank whose address NCCL has written, as "10.0.0.3<40911>"; -1: none, or several. */
+/* By one of the names that /etc/hosts has for the address. No name server is asked: it may be what
+ * cannot be reached. */
+static bool mentions_name(const char *words, const struct link_address *a) {
+    const struct sockaddr_in *v4 = (const void *)&a->addr;
+    bool found = false;
+    sethostent(0);
+    for (const struct hostent *h; !found && v4->sin_family == AF_INET && (h = gethostent());) {
+        if (h->h_addrtype != AF_INET ||
+            memcmp(h->h_addr_list[0], &v4->sin_addr, sizeof(v4->sin_addr)) != 0)
+            continue;
+        found = mentions(words, h->h_name);
+        for (char **name = h->h_aliases; !found && *name; name++)
+            found = mentions(words, *name);
+    }
+    endhostent();
+    return found;
+}
+
+/* The one rank that NCCL has written about, as "10.0.0.3<40911>" or "n3<40911>"; -1: none, or
+ * several. */
 static int named_rank(const struct nccl_peers *p, const char *words) {
     int found = -1;
-    for (int r = 0; r < p->world; r++) {
+    for (int r = 0; r < p->world && strchr(words, '<'); r++) {
         char host[LINK_NAME];
-        if (r == p->rank || !mentions(words, host_name(&p->at[r], host)))
+        if (r == p->rank ||
+            (!mentions(words, host_name(&p->at[r], host)) && !mentions_name(words, &p->at[r])))
             continue;
         if (found >= 0)
             return -1;

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -32,6 +33,22 @@ static void test_the_rank_whose_address_nccl_writes_is_named(void **state) {
     assert_string_equal(err.msg, "rank 10 at 10.0.0.11 is gone: all-reduce 7: ncclRemoteError "
                                  "(NCCL: socketProgress: Connection closed by remote peer "
                                  "10.0.0.11<40911>)");
+}
+
+/* NCCL writes names where it can have them. */
+static void test_a_name_of_etc_hosts_leads_to_its_rank(void **state) {
+    (void)state;
+    struct nccl_peers p = peers(0, 3);
+    struct err err = {0};
+    struct sockaddr_in *v4 = (void *)&p.at[2].addr;
+    v4->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (system("grep -qE '^127\\.0\\.0\\.1[[:space:]]+([^#]*[[:space:]])?localhost([[:space:]]|$)' "
+               "/etc/hosts") != 0)
+        skip();
+    nccl_fail(&p, NCCL_REMOTE_ERROR, "closed by remote peer localhost<40911>", "x", &err);
+    assert_non_null(strstr(err.msg, "rank 2 at 127.0.0.1 is gone"));
+    nccl_fail(&p, NCCL_REMOTE_ERROR, "closed by remote peer a-localhost<40911>", "x", &err);
+    assert_int_equal(strncmp(err.msg, "a peer is gone", 14), 0);
 }
 
 static void test_a_part_of_an_address_names_nobody(void **state) {
@@ -102,6 +119,7 @@ static void test_at_the_deadline_the_neighbours_are_named(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_rank_whose_address_nccl_writes_is_named),
+        cmocka_unit_test(test_a_name_of_etc_hosts_leads_to_its_rank),
         cmocka_unit_test(test_a_part_of_an_address_names_nobody),
         cmocka_unit_test(test_without_an_address_the_neighbours_are_named),
         cmocka_unit_test(test_one_address_of_several_ranks_names_nobody),
