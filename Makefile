@@ -176,7 +176,7 @@ test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
-LAUNCHERS ?= rankrun torchrun@bookworm torchrun@trixie torchrun@sid
+LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch
 compare: all
 	$(Q)$(if $(findstring @,$(LAUNCHERS)),ci/peers $(sort $(foreach l,$(LAUNCHERS),$(word 2,$(subst @, ,$(l))))))

@@ -60,9 +60,11 @@ static const char *name_of(struct request *q, const char *words, const char *tre
     size_t first = strcspn(words, " {");
     const char *program = base_of(arena_strndup(&q->arena, words, first ? first : strlen(words)));
     const char *name = tree ? arena_printf(&q->arena, "%s@%s", program, base_of(tree)) : program;
+    size_t n = strlen(name);
     int same = 1;
     for (size_t i = 0; i < q->launchers_n; i++)
-        same += str_starts(q->launchers[i].name, name);
+        same += strncmp(q->launchers[i].name, name, n) == 0 &&
+                strchr("-", q->launchers[i].name[n]) != NULL; /* it, or one with a number */
     return same > 1 ? arena_printf(&q->arena, "%s-%d", name, same) : name;
 }
 
