@@ -21,7 +21,7 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_fail(f, "Liveness: the job goes on when nothing is broken.",
                      "the next step in time", "no step for %g s (limits.stall)%s", s,
                      scenario_observes(t->scenario, "step")
-                         ? ", as far as its output tells (observe.step)"
+                         ? ", as far as its output tells; raise it where a job prints less often"
                          : "");
     else
         finding_fail(f, "Liveness: the job comes to an end.", "the end of the job in time",
