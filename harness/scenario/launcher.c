@@ -121,6 +121,7 @@ const char *launcher_take(struct arena *a, const char *const *words, struct job_
 }
 
 const char *launcher_key_of(const char *option) {
+    enum { ABBREVIATED = 5 }; /* Python's parser takes --nproc for --nproc-per-node */
     static const struct {
         const char *option, *key;
     } own[] = {
@@ -128,6 +129,7 @@ const char *launcher_key_of(const char *option) {
         {"--nproc-per-node", "job.workers_per_node"},
         {"--max-restarts", "job.max_restarts"},
         {"--rdzv-backend", "job.rdzv_backend"},
+        {"--rdzv-conf", "job.rdzv_conf"},
         {"--rdzv-endpoint", "cluster.store"},
         {"--rdzv-id", "scenario (the name is the run's id)"},
         {"--standalone", "cluster.nodes: 1"},
@@ -147,7 +149,7 @@ const char *launcher_key_of(const char *option) {
         name[i] = option[i] == '_' ? '-' : i < n ? option[i] : '\0';
     name[n] = '\0';
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
-        if (str_eq(name, own[i].option))
+        if (str_eq(name, own[i].option) || (n >= ABBREVIATED && str_starts(own[i].option, name)))
             return own[i].key;
     return NULL;
 }

@@ -92,7 +92,14 @@ static void test_an_option_that_has_a_key_is_known_in_both_spellings(void **stat
     assert_non_null(launcher_key_of("--rdzv_endpoint=a:1"));
     assert_non_null(launcher_key_of("-m"));
     assert_null(launcher_key_of("--role"));
-    assert_null(launcher_key_of("--rdzv-conf"));
+    assert_string_equal(launcher_key_of("--rdzv-conf"), "job.rdzv_conf");
+    assert_string_equal(launcher_key_of("--nproc=2"), "job.workers_per_node");
+    assert_string_equal(launcher_key_of("--max_r"), "job.max_restarts");
+    assert_null(launcher_key_of("--redirects"));
+    assert_null(launcher_key_of("--monitor_interval"));
+    assert_null(launcher_key_of("--log-dir=x"));
+    assert_null(launcher_key_of("--rol"));
+    assert_null(launcher_key_of("-r"));
     assert_null(launcher_key_of("3"));
     assert_null(launcher_key_of(""));
 }
