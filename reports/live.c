@@ -73,8 +73,6 @@ static void say(struct live *l, enum ink ink, const char *fmt, ...) {
     struct buf out = {0}, text = {0};
     struct page p = {.out = &out, .style = l->style};
     va_list ap;
-    if (l->brief)
-        return;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
@@ -85,6 +83,13 @@ static void say(struct live *l, enum ink ink, const char *fmt, ...) {
     fflush(l->out);
     buf_fini(&text);
     buf_fini(&out);
+}
+
+/* Told also where only a line for each run is: whoever waits must know for what. */
+static void tell_quiet(struct live *l, const struct record *r) {
+    say(l, INK_DIM, "%s%snothing has happened for %.0f s; limits.%s ends the run in %.0f s",
+        l->brief ? l->title : "", l->brief ? ": " : "", (double)record_i64(r, "ns", 0) / 1e9,
+        record_text(r, "limit"), (double)record_i64(r, "left_ns", 0) / 1e9);
 }
 
 static void targets(const struct record *r, struct buf *out) {
@@ -145,9 +150,12 @@ void live_record(struct live *l, const struct record *r) {
         l->step = record_i64(r, "step", l->step);
     if (l->step < 0 || (l->total_steps && l->step > l->total_steps))
         l->step = l->total_steps;
-    if (r->source == SOURCE_HARNESS)
+    if (r->source == SOURCE_HARNESS && record_is(r, "quiet"))
+        tell_quiet(l, r);
+    if (r->source == SOURCE_HARNESS && !l->brief)
         tell_harness(l, r);
-    tell_round(l, r);
+    if (!l->brief)
+        tell_round(l, r);
     if (l->style.width && (!l->drawn || l->now_ns - l->drawn_ns >= REDRAW_NS))
         draw(l);
 }

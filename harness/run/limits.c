@@ -8,9 +8,14 @@
  * judge who says what that means. */
 struct limits_watch {
     struct engine *engine;
-    struct loop_source *start, *stall, *total;
-    bool steps; /* one was seen */
+    struct loop_source *start, *stall, *total, *quiet;
+    int64_t total_at_ns, stall_at_ns; /* 0: not running */
+    int64_t heard_ns;                 /* when something last happened */
+    bool steps;                       /* one was seen */
 };
+
+/* Who waits wants to know that it is the job that stands still, and how long that may last. */
+static const int64_t quiet_ns = INT64_C(60000000000);
 
 static void pass(struct limits_watch *l, const char *name, int64_t ns) {
     struct engine *e = l->engine;
@@ -49,12 +54,27 @@ static void on_total(void *arg, int64_t now) {
     pass(l, "total", given(l)->total_ns);
 }
 
+static void on_quiet(void *arg, int64_t now) {
+    struct limits_watch *l = arg;
+    struct engine *e = l->engine;
+    bool stall = l->stall_at_ns && l->stall_at_ns < l->total_at_ns;
+    if (e->phase != ENGINE_RUNNING)
+        return;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "quiet");
+    json_put_i64(w, "ns", now - l->heard_ns);
+    json_put_string(w, "limit", stall ? "stall" : "total");
+    json_put_i64(w, "left_ns", (stall ? l->stall_at_ns : l->total_at_ns) - now);
+    engine_recorded(e);
+    loop_timer_at(l->quiet, now + (now - l->heard_ns)); /* less and less often */
+}
+
 struct limits_watch *limits_new(struct engine *e) {
     struct limits_watch *l = arena_new(&e->arena, struct limits_watch);
     l->engine = e;
     l->start = loop_timer(e->loop, on_start, l);
     l->stall = loop_timer(e->loop, on_stall, l);
     l->total = loop_timer(e->loop, on_total, l);
+    l->quiet = loop_timer(e->loop, on_quiet, l);
     return l;
 }
 
@@ -63,6 +83,7 @@ struct limits_watch *limits_free(struct limits_watch *l) {
         loop_source_free(l->start);
         loop_source_free(l->stall);
         loop_source_free(l->total);
+        loop_source_free(l->quiet);
     }
     return NULL;
 }
@@ -70,7 +91,10 @@ struct limits_watch *limits_free(struct limits_watch *l) {
 void limits_start(struct limits_watch *l) {
     int64_t now = clock_monotonic_ns();
     loop_timer_at(l->start, now + given(l)->start_ns);
-    loop_timer_at(l->total, now + given(l)->total_ns);
+    l->total_at_ns = now + given(l)->total_ns;
+    loop_timer_at(l->total, l->total_at_ns);
+    l->heard_ns = now;
+    loop_timer_at(l->quiet, now + quiet_ns);
 }
 
 /* torchrun's agents wait up to 300 s for each other at the end: no more steps are due then. */
@@ -87,12 +111,21 @@ static bool trained_to_the_end(const struct engine *e) {
     return true;
 }
 
+/* The harness's words about itself do not count. */
+static void hear(struct limits_watch *l, const struct record *r) {
+    if (!l->heard_ns || record_is(r, "quiet") || record_is(r, "lag") || record_is(r, "wire"))
+        return;
+    l->heard_ns = r->t_ns;
+    loop_timer_at(l->quiet, r->t_ns + quiet_ns);
+}
+
 void limits_seen(struct limits_watch *l, const struct record *r) {
     bool step = record_is(r, "step");
     l->steps |= step;
+    hear(l, r);
     /* What was broken, and what the launcher then does about it, gets the whole limit anew. */
     if (l->steps && (step || record_is(r, "fault-in-force") || record_is(r, "worker-start")))
-        loop_timer_at(l->stall, r->t_ns + given(l)->stall_ns);
+        loop_timer_at(l->stall, l->stall_at_ns = r->t_ns + given(l)->stall_ns);
     else if (record_is(r, "worker-exit") && trained_to_the_end(l->engine))
-        loop_timer_off(l->stall);
+        loop_timer_off(l->stall), l->stall_at_ns = 0;
 }
