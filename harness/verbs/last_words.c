@@ -55,12 +55,15 @@ static const struct {
     const char *said, *means;
 } hints[] = {
     {"ddress already in use",
-     "a port is taken on a node: what listens on a fixed port can be there once only; let each "
-     "worker take one of its own (MASTER_PORT is free for rank 0), or workers_per_node: 1"},
+     "a port is taken: what listens on a fixed port can be there once only, on a node, and with "
+     "isolation processes on this machine; let each worker take one of its own (MASTER_PORT is "
+     "free for rank 0), or give each node one worker and use isolation namespaces"},
     {"No module named 'torch'",
-     "the Python that starts the job has no torch: write the one that has into job.run, for "
-     "example [/usr/bin/python3, train.py], or launch with it"},
+     "the Python that starts the job has no torch: name the one that has, /usr/bin/python3 "
+     "train.py for example, or put it first in PATH"},
     {"/dev/tty", "a node has no terminal, and standard input is empty: the job must run without"},
+    {"EOFError: EOF when reading a line",
+     "a node has no terminal, and standard input is empty: the job must run without"},
     {"Inappropriate ioctl for device",
      "a node has no terminal, and standard input is empty: the job must run without"},
 };

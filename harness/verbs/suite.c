@@ -182,11 +182,23 @@ static int report(struct outcome_of_run *run, const struct plan *p, const char *
 
 /* ---- the control run ---- */
 
+/* A job that failed before it could be seen leaves questions open, too. */
+static bool it_failed(const struct verdict *v) {
+    const struct finding *f = verdict_find(v, "outcome");
+    return f && f->status == FINDING_FAIL;
+}
+
+/* Who died at once has printed nothing that could have been read: that is not the reason. */
+static const struct finding *why_broken(const struct verdict *v) {
+    const struct finding *f = verdict_first(v);
+    return f && str_eq(f->check, "observed") && it_failed(v) ? verdict_find(v, "outcome") : f;
+}
+
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
 static void tell_broken(struct outcome_of_run *run, const struct plan *p, const char *dir,
                         const struct suite_options *o, struct err *err) {
-    const struct finding *f = verdict_first(&run->verdict);
+    const struct finding *f = why_broken(&run->verdict);
     err_say(err, -EINVAL,
             "the job failed undisturbed, so nothing can be learnt from disturbing it: %s; see %s",
             f ? f->seen : "", run->dir);
@@ -221,14 +233,6 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
                 "set XDG_CACHE_HOME to a folder that can be written\n",
                 err.msg);
-}
-
-/* A job that failed before it could be seen leaves questions open, too. */
-static bool it_failed(const struct verdict *v) {
-    for (size_t i = 0; i < v->n; i++)
-        if (str_eq(v->v[i].check, "outcome") && v->v[i].status == FINDING_FAIL)
-            return true;
-    return false;
 }
 
 /* The undisturbed run, judged. A question that stays open here stays open in the disturbed run too,
