@@ -19,9 +19,8 @@
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
  *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
- *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left until
- *             that limit
- *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
+ *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
+ * until that limit limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
  *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
