@@ -183,10 +183,11 @@ static double monitor_s(const struct sketch *d) {
 const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
                            const struct scenario *base, const struct sketch_run *r) {
     double left_s = (double)r->train_ns / 1e9 / 2, every_s = monitor_s(d);
-    if (fault != JOINS || !base->torchrun_semantics || left_s > 2 * every_s)
+    double start_s = (double)r->start_ns / 1e9;
+    if (fault != JOINS || !base->torchrun_semantics || left_s > start_s + 2 * every_s)
         return NULL;
     return arena_printf(a,
-                        "torchrun looks for new nodes every %g s, and the job would end %.1f s "
-                        "later: make it longer, or give --monitor-interval",
-                        every_s, left_s);
+                        "a new torchrun takes some %.0f s to start and is looked for every %g s, "
+                        "and the job would end %.0f s later: make it longer",
+                        start_s, every_s, left_s);
 }

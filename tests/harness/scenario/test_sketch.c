@@ -200,6 +200,21 @@ static void test_limits_follow_unless_they_are_given(void **state) {
     arena_fini(&t.arena);
 }
 
+static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
+    (void)state;
+    struct tried t = make("torchrun --monitor-interval 2 --nnodes 1:3 t.py", NULL);
+    struct scenario torchrun = {.torchrun_semantics = true}, strict = {0};
+    struct sketch_run r = {.start_ns = 8000000000, .train_ns = 20000000000};
+    const char *why = sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "some 8 s to start and is looked for every 2 s"));
+    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &strict, &r));
+    assert_null(sketch_why_not(&t.arena, 0, &t.sketch, &torchrun, &r));
+    r.train_ns *= 2;
+    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r));
+    arena_fini(&t.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
@@ -209,6 +224,7 @@ int main(void) {
         cmocka_unit_test(test_the_moment_follows_from_the_undisturbed_run),
         cmocka_unit_test(test_a_job_that_is_too_short_is_told_so),
         cmocka_unit_test(test_limits_follow_unless_they_are_given),
+        cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
