@@ -108,6 +108,12 @@ static int pack(struct cluster *c, struct err *err) {
     return r;
 }
 
+static int undo_writes(struct cluster *c, struct err *err) {
+    if (c->isolation == &isolation_namespaces)
+        return layer_begin(c->scratch, c->dir, &c->layer, err);
+    return layer_copy(c->scratch, c->dir, &c->layer, err);
+}
+
 struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
     struct cluster *c = calloc(1, sizeof(*c));
@@ -124,8 +130,7 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return cluster_free(c);
     c->keep = visible_paths(p, c->dir);
-    if (p->scenario->job.writes_undone && c->isolation == &isolation_namespaces &&
-        layer_begin(c->scratch, c->dir, &c->layer, err) != 0)
+    if (p->scenario->job.writes_undone && undo_writes(c, err) != 0)
         return cluster_free(c);
     if (p->rootfs && pack(c, err) != 0)
         return cluster_free(c);

@@ -21,8 +21,9 @@
 
 struct layer {
     char cwd[PATH_MAX], dir[PATH_MAX];
-    int mounts; /* on cwd */
-    bool bound; /* the run directory is below it, and has been brought back */
+    int mounts;  /* on cwd */
+    bool bound;  /* the run directory is below it, and has been brought back */
+    bool copied; /* nothing is mounted: the job is in a copy */
 };
 
 static bool is_below(const char *path, const char *root) {
@@ -118,15 +119,50 @@ int layer_begin(const char *scratch, const char *dir, struct layer **ret, struct
     return r;
 }
 
+/* The name behind cwd on the way to the run directory. */
+static void first_folder(const struct layer *l, char *ret, size_t size) {
+    *ret = '\0';
+    if (is_below(l->dir, l->cwd)) {
+        const char *name = l->dir + strlen(l->cwd) + 1;
+        snprintf(ret, size, "%.*s", (int)strcspn(name, "/"), name);
+    }
+}
+
+int layer_copy(const char *scratch, const char *dir, struct layer **ret, struct err *err) {
+    char to[PATH_MAX], runs[NAME_MAX + 1];
+    struct layer *l = calloc(1, sizeof(*l));
+    if (!l)
+        abort(); /* out of memory */
+    l->copied = true;
+    int r = 0;
+    if (!getcwd(l->cwd, sizeof(l->cwd)) || !str_copy(l->dir, sizeof(l->dir), dir) ||
+        snprintf(to, sizeof(to), "%s/work", scratch) >= (int)sizeof(to))
+        r = err_set(err, -ENAMETOOLONG, "find the current directory");
+    if (r == 0)
+        r = file_make_dirs(to, 0755, err);
+    first_folder(l, runs, sizeof(runs));
+    if (r == 0)
+        r = layer_copy_tree(to, runs, err);
+    if (r == 0 && chdir(to) != 0)
+        r = err_set(err, -errno, "go to %s", to);
+    if (r)
+        free(l);
+    else
+        *ret = l;
+    return r;
+}
+
 struct layer *layer_end(struct layer *l) {
     if (!l)
         return NULL;
+    if (l->copied && chdir(l->cwd) != 0)
+        (void)!chdir("/");
     if (l->bound)
         umount2(l->dir, MNT_DETACH);
     for (int i = 0; i < l->mounts; i++)
         umount2(l->cwd, MNT_DETACH);
     if (l->mounts && chdir(l->cwd) != 0)
-        (void)chdir("/"); /* it is gone: nothing can be written there either */
+        (void)!chdir("/"); /* it is gone: nothing can be written there either */
     free(l);
     return NULL;
 }

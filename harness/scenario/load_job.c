@@ -161,8 +161,8 @@ const struct section section_job = {
         {"writes", "kept or undone", "kept",
          "What becomes of files that the job writes into the directory where rankquake was "
          "started. undone: nodes see it through a layer that they share and that is gone after "
-         "the run, so that each run finds it as the first one did; needs nodes that are "
-         "namespaces.",
+         "the run, so that each run finds it as the first one did. Where nodes are processes it is "
+         "copied instead, up to 512 MB.",
          "writes: undone", read_writes},
         {"checkpoint", "a map", NULL,
          "Where the job saves, so that the harness can see for itself what is complete. Not needed "

@@ -55,10 +55,7 @@ static void say_ended(const char *name, int code, const char *what) {
     enum { WHAT = 20 };
     struct buf out = {0};
     struct page p = {.out = &out, .style = report_style_of(stdout)};
-    enum finding_status s = code == 0                ? FINDING_PASS
-                            : code == 1 || code == 3 ? FINDING_FAIL
-                            : code == 4              ? FINDING_SKIP
-                                                     : FINDING_UNKNOWN;
+    enum finding_status s = overview_status(code);
     page_put(&p, page_ink(s), page_mark(&p, s));
     page_printf(&p, INK_PLAIN, " %s", name);
     page_tab(&p, WHAT);
@@ -83,15 +80,15 @@ static void say_plan(const struct trying *t) {
         t->typed.command.name, t->base->job.launcher, d->nodes, d->workers,
         d->workers == 1 ? "" : "s");
     say("first undisturbed, then five times disturbed: %s", buf_str(&words));
-    bool undone = t->typed.sketch.undone && t->plan->isolation == ISOLATION_NAMESPACES;
+    bool undone = t->base->job.writes_undone;
     say("every run is kept in %s%s", t->dir,
         undone ? "; what the job writes into this directory is undone after each" : "");
     if (!undone)
-        say("- what the job writes into this directory stays, and the next run finds it (%s)",
-            t->typed.sketch.undone ? "nodes are processes here" : t->not_undone.msg);
-    if (t->plan->isolation == ISOLATION_PROCESSES)
-        say("- nodes are processes, not namespaces: %s",
-            t->plan->isolation_why ? t->plan->isolation_why : "as asked for");
+        say("- what the job writes into this directory stays, and the next run finds it%s%s",
+            t->not_undone.code ? ": " : "", t->not_undone.code ? t->not_undone.msg : "");
+    else if (t->plan->isolation == ISOLATION_PROCESSES)
+        say("- nodes are processes: each run works in a copy of this directory, %s",
+            "and what is written elsewhere stays");
     for (size_t i = 0; t->typed.command.notes[i]; i++)
         say("- %s", t->typed.command.notes[i]);
     for (size_t i = 0; d->notes[i]; i++)
@@ -130,7 +127,7 @@ static const struct verb_option options[] = {
 static const char *const patience[] = {"limits.start=15m", "limits.stall=15m", "limits.total=1h"};
 enum { PATIENCE = sizeof(patience) / sizeof(*patience) };
 
-static int take_sets(struct trying *t, const struct arguments *a) {
+static void take_sets(struct trying *t, const struct arguments *a) {
     const char **limits = arguments_all(a, "--limit");
     size_t n = 0, limits_n = 0, k = 0;
     while (t->typed.sets[n])
@@ -145,7 +142,6 @@ static int take_sets(struct trying *t, const struct arguments *a) {
     for (size_t i = 0; i < limits_n; i++)
         t->sets[k++] = arena_printf(&t->arena, "limits.%s", limits[i]);
     free(limits);
-    return 0;
 }
 
 static int take_options(struct trying *t, const struct arguments *a) {
@@ -165,7 +161,8 @@ static int take_options(struct trying *t, const struct arguments *a) {
                                       .strict = arguments_value(a, "--strict"),
                                       .fresh = arguments_value(a, "--fresh"),
                                       .brief = true};
-    return take_sets(t, a);
+    take_sets(t, a);
+    return 0;
 }
 
 /* ---- scenarios ---- */
@@ -194,23 +191,34 @@ static int check_host(struct plan *p) {
     return r == 0 ? 0 : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
-/* The undisturbed scenario. A mistake leaves no folder behind. */
-static int load_base(struct trying *t) {
+/* The undisturbed scenario, written and loaded. */
+static int write_base(struct trying *t) {
     struct err err = {0};
     struct buf text = {0};
-    const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name), *path = NULL;
-    int code = suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err);
-    t->typed.sketch.undone = code == 0 && layer_check(t->dir, &t->not_undone) == 0;
-    if (code == 0) {
-        buf_printf(&text, "scenario: %s\n", t->typed.command.name);
-        sketch_put(&t->typed.sketch, &text);
-        path = write_scenario(t, "undisturbed", &text, &err);
-        buf_fini(&text);
-    }
+    buf_printf(&text, "scenario: %s\n", t->typed.command.name);
+    sketch_put(&t->typed.sketch, &text);
+    const char *path = write_scenario(t, "undisturbed", &text, &err);
+    buf_fini(&text);
     if (!path)
         return broken(&err);
+    t->plan = plan_free(t->plan);
+    t->base = scenario_free(t->base);
     t->base = load(path, t->sets, t->seed, &t->plan);
-    code = t->base ? check_host(t->plan) : EXIT_USAGE_ERROR;
+    return t->base ? check_host(t->plan) : EXIT_USAGE_ERROR;
+}
+
+/* A mistake leaves no folder behind. Where no layer can be had, what the job writes stays. */
+static int load_base(struct trying *t) {
+    struct err err = {0};
+    const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name);
+    if (suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err) != 0)
+        return broken(&err);
+    int code = write_base(t);
+    if (code == 0 && t->plan->isolation == ISOLATION_NAMESPACES &&
+        layer_check(t->dir, &t->not_undone) != 0) {
+        t->typed.sketch.undone = false;
+        code = write_base(t);
+    }
     if (code)
         file_remove_tree(t->dir, NULL);
     return code;
@@ -252,14 +260,18 @@ static int write_faults(struct trying *t) {
 
 /* ---- undisturbed ---- */
 
+static struct overview_row empty_row(const char *name, int code) {
+    return (struct overview_row){
+        .name = name, .exit_code = code, .detect_ns = -1, .recover_ns = -1, .lost_steps = -1};
+}
+
 static void describe_control(struct trying *t) {
     const struct control *c = &t->control;
     struct overview_row *row = &t->rows[0];
     char steps[64] = "", link[600];
     if (c->last_step >= 0)
         snprintf(steps, sizeof(steps), ", steps to %lld", (long long)c->last_step);
-    *row = (struct overview_row){
-        .name = "undisturbed", .detect_ns = -1, .recover_ns = -1, .lost_steps = -1};
+    *row = empty_row("undisturbed", 0);
     snprintf(row->what, sizeof(row->what), "%d workers, %.1f s%s",
              t->typed.sketch.nodes * t->typed.sketch.workers,
              (double)(c->start_ns + c->train_ns) / 1e9, steps);
@@ -342,10 +354,9 @@ static void run_one(struct trying *t, int i) {
     struct plan *p;
     struct err err = {0};
     struct scenario *s = load(t->files[i].file, NULL, t->seed, &p);
-    if (!s) {
-        t->files[i].code = EXIT_BROKEN; /* what was said is on stderr */
-        return;
-    }
+    t->files[i].code = EXIT_BROKEN;
+    if (!s)
+        return; /* what was said is on stderr */
     if (plan_check_host(p, &err) != 0) {
         skip(t, i, err.msg);
     } else {
@@ -374,11 +385,7 @@ static void run_side_by_side(struct trying *t) {
 
 static void run_all(struct trying *t) {
     for (int i = 0; i < SKETCH_FAULTS; i++) {
-        t->rows[1 + i] = (struct overview_row){.name = sketch_faults[i].name,
-                                               .exit_code = EXIT_INTERRUPTED,
-                                               .detect_ns = -1,
-                                               .recover_ns = -1,
-                                               .lost_steps = -1};
+        t->rows[1 + i] = empty_row(sketch_faults[i].name, EXIT_INTERRUPTED);
         str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
     }
     t->suite.out = t->dir;
