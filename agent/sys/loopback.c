@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,6 +14,13 @@
 /* 127.64.0 to 127.127.255: far from what people use by hand. */
 enum { RANGES = 64 * 256, FIRST = 64, TAKEN_PORTS_MAX = 8 };
 
+/* It is held for long: not in the place of a standard stream that the caller has closed. */
+static int out_of_the_way(int fd) {
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, 3), code = high < 0 ? -errno : high;
+    close(fd);
+    return code;
+}
+
 /* The socket that holds the range, -EADDRINUSE when somebody has it. */
 static int hold(const char *prefix) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -20,6 +28,9 @@ static int hold(const char *prefix) {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
+    fd = out_of_the_way(fd);
+    if (fd < 0)
+        return fd;
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
     if (bind(fd, (void *)&name, len) == 0)
         return fd;

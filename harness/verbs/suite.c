@@ -5,6 +5,7 @@
 #include "harness/verb.h"
 #include "harness/verbs/last_words.h"
 #include "reports/live.h"
+#include "reports/page.h"
 #include "reports/report.h"
 
 #include <errno.h>
@@ -312,6 +313,15 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
     return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
 }
 
+static void tell_processes(const struct plan *p, FILE *stage) {
+    struct buf out = {0};
+    struct page page = {.out = &out, .style = report_style_of(stage)};
+    page_put(&page, INK_PLAIN, "isolation processes: ");
+    page_wrap(&page, 4, INK_PLAIN, p->isolation_why ? p->isolation_why : "as asked for");
+    fputs(buf_str(&out), stage);
+    buf_fini(&out);
+}
+
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {
     struct outcome_of_run *run = calloc(1, sizeof(*run));
     if (!run)
@@ -319,8 +329,7 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
     struct control control = {0};
     int code = EXIT_BROKEN;
     if (p->isolation == ISOLATION_PROCESSES && !o->brief)
-        fprintf(stage_of(o), "isolation processes: %s\n",
-                p->isolation_why ? p->isolation_why : "as asked for");
+        tell_processes(p, stage_of(o));
     if (suite_make_dir(o->out, p->scenario->name, p->seed, run->dir, sizeof(run->dir), err) == 0 &&
         write_inputs(p, run->dir, err) == 0)
         code = suite_control(p, o, run->dir, &control, err);
