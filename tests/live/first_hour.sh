@@ -62,7 +62,7 @@ run 'a seed in words' 64 '--seed lucky: write a whole number' $good --seed lucky
 run 'a report that does not exist' 64 'there is no such report' $good --format pdf
 
 # ---- the job ----
-run 'a program that is not there' 64 'there is no program "trian.py"' $good --set 'job.run=[trian.py]'
+run 'a program that is not there' 64 'there is no script trian.py' $good --set 'job.run=[trian.py]'
 run 'an option that the job does not know' 3 'the job failed undisturbed' $good --set 'job.run=[ranktrain, --stepps=5]'
 
 # ---- the run ----
