@@ -94,9 +94,8 @@ static void say_plan(const struct trying *t) {
     for (size_t i = 0; d->notes[i]; i++)
         say("- %s", d->notes[i]);
     if (t->plan->isolation == ISOLATION_PROCESSES)
-        say("- nodes are processes of this host, %s%s",
-            t->plan->isolation_why ? "as namespaces cannot be had: " : "as asked for",
-            t->plan->isolation_why ? t->plan->isolation_why : "");
+        say("- nodes are processes of this host: %s",
+            t->plan->isolation_why ? t->plan->isolation_why : "as asked for");
     buf_fini(&words);
 }
 
@@ -111,8 +110,6 @@ static const struct verb_option options[] = {
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
     {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
     {"--limit", "NAME=TIME", "start=15m, stall=5m, total=2h: how long things may take"},
-    {"--observe", "KIND=REGEX",
-     "read events from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
     {"--set", "KEY=VALUE", "a value of the scenarios, job.checkpoint.dir=ckpt; may be repeated"},
     {"--seed", "N", "the seed of all draws (default: 1)"},
     {"--jobs", "N", "N runs side by side, where faults hit a step and not a time"},
