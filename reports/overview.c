@@ -135,7 +135,7 @@ void overview_put_time(struct buf *out, int64_t ns) {
         buf_printf(out, "%.1f s", (double)ns / 1e9);
 }
 
-enum finding_status overview_status(int code) {
+static enum finding_status status_of(int code) {
     return code == 0                ? FINDING_PASS
            : code == 1 || code == 3 ? FINDING_FAIL
            : code == 4              ? FINDING_SKIP
@@ -173,7 +173,7 @@ static void put_figures(struct page *p, const struct overview_row *row, bool nar
 
 static void put_row(struct page *p, const struct overview_row *row) {
     bool narrow = p->style.width && p->style.width < LOST + 6;
-    enum finding_status s = overview_status(row->exit_code);
+    enum finding_status s = status_of(row->exit_code);
     page_put(p, page_ink(s), page_mark(p, s));
     page_put(p, INK_PLAIN, " ");
     page_put(p, INK_PLAIN, row->name);
@@ -189,6 +189,16 @@ static void put_row(struct page *p, const struct overview_row *row) {
     if (row->link)
         put_figures(p, row, narrow);
     page_line(p);
+}
+
+void overview_put_ended(const char *name, int exit_code, const char *what,
+                        const struct report_style *style, struct buf *out) {
+    struct page p = {.out = out, .style = *style};
+    enum finding_status s = status_of(exit_code);
+    page_put(&p, page_ink(s), page_mark(&p, s));
+    page_printf(&p, INK_PLAIN, " %s", name);
+    page_tab(&p, VERDICT);
+    page_wrap(&p, VERDICT, INK_PLAIN, what);
 }
 
 static void put_head(struct page *p) {

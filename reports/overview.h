@@ -35,8 +35,9 @@ struct overview {
 void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run);
 /* The table, then what did not pass, then what was not judged. */
 void overview_put(const struct overview *o, const struct report_style *style, struct buf *out);
-/* Which mark and colour an exit code has. */
-enum finding_status overview_status(int exit_code);
+/* One line of what has just ended, laid out as the table is. */
+void overview_put_ended(const char *name, int exit_code, const char *what,
+                        const struct report_style *style, struct buf *out);
 /* "937 ms", "12.3 s", "-" */
 void overview_put_time(struct buf *out, int64_t ns);
 /* The i-th check that no run could judge, from 0; NULL: there are no more. */

@@ -50,16 +50,10 @@ static void say(const char *fmt, ...) {
     buf_fini(&text);
 }
 
-/* One line of what has ended, laid out as the table is. */
 static void say_ended(const char *name, int code, const char *what) {
-    enum { WHAT = 20 };
     struct buf out = {0};
-    struct page p = {.out = &out, .style = report_style_of(stdout)};
-    enum finding_status s = overview_status(code);
-    page_put(&p, page_ink(s), page_mark(&p, s));
-    page_printf(&p, INK_PLAIN, " %s", name);
-    page_tab(&p, WHAT);
-    page_wrap(&p, WHAT, INK_PLAIN, what);
+    struct report_style style = report_style_of(stdout);
+    overview_put_ended(name, code, what, &style, &out);
     fputs(buf_str(&out), stdout);
     fflush(stdout);
     buf_fini(&out);
