@@ -279,7 +279,10 @@ static int run_control(struct trying *t) {
     int code = suite_control(t->plan, &t->suite, t->dir, &t->control, &err);
     if (code) {
         if (err.code)
-            fprintf(stderr, "rankquake try: %s\n", err.msg);
+            fprintf(stderr, "rankquake try: %s%s\n", err.msg,
+                    strstr(err.msg, "(limits.") ? ". Give it less to do, or more time: --limit "
+                                                  "start=30m, --limit total=3h"
+                                                : "");
         return code;
     }
     const struct control *c = &t->control;
