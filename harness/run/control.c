@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 2 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 3 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -162,7 +162,8 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
-                                .train_ns = json_get_i64(j, "train_ns", 0)};
+                                .train_ns = json_get_i64(j, "train_ns", 0),
+                                .steps_ns = json_get_i64(j, "steps_ns", 0)};
         str_copy(ret->made, sizeof(ret->made), json_get_string(j, "dir", ""));
         str_copy(ret->model, sizeof(ret->model), json_get_string(j, "model", ""));
         str_copy(ret->label, sizeof(ret->label), json_get_string(j, "label", ""));
@@ -211,22 +212,16 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_bool(&w, "told", c->told);
     json_put_i64(&w, "start_ns", c->start_ns);
     json_put_i64(&w, "train_ns", c->train_ns);
+    json_put_i64(&w, "steps_ns", c->steps_ns);
     json_put_string(&w, "dir", c->dir);
     json_end_object(&w);
     buf_putc(out, '\n');
 }
 
-/* How long it took to begin and to train, and which steps its workers told. What came from their
- * output rather than from themselves cannot be held. */
-static void take_times(const struct history *h, const struct rounds *rs, struct control *ret) {
-    const struct record *steady = history_newest(h, SOURCE_HARNESS, "steady");
-    int64_t begin = h->n ? h->records[0]->t_ns : 0, end = 0;
-    for (size_t i = 0; i < rs->workers_n; i++)
-        end = rs->workers[i]->exit_ns > end ? rs->workers[i]->exit_ns : end;
-    if (steady) {
-        ret->start_ns = steady->t_ns - begin;
-        ret->train_ns = end > steady->t_ns ? end - steady->t_ns : 0;
-    }
+/* Which steps its workers told. What came from their output rather than from themselves cannot be
+ * held. */
+static void take_steps(const struct history *h, struct control *ret, int64_t *ret_begin,
+                       int64_t *ret_end) {
     ret->first_step = ret->last_step = -1;
     history_each(r, h) {
         if (r->source != SOURCE_JOB || !record_is(r, "step"))
@@ -235,7 +230,25 @@ static void take_times(const struct history *h, const struct rounds *rs, struct 
         ret->first_step = ret->first_step < 0 || step < ret->first_step ? step : ret->first_step;
         ret->last_step = step > ret->last_step ? step : ret->last_step;
         ret->told = !*record_text(r, "from");
+        *ret_begin = *ret_begin ? *ret_begin : r->t_ns;
+        *ret_end = r->t_ns;
     }
+}
+
+/* How long it took to begin and to train, on the clock that triggers count by: where steps are read
+ * from the output a disturbed run is steady with the first of them, this one with its workers. */
+static void take_times(const struct history *h, const struct rounds *rs, struct control *ret) {
+    const struct record *steady = history_newest(h, SOURCE_HARNESS, "steady");
+    int64_t begin = h->n ? h->records[0]->t_ns : 0, end = 0, step = 0, last = 0;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        end = rs->workers[i]->exit_ns > end ? rs->workers[i]->exit_ns : end;
+    take_steps(h, ret, &step, &last);
+    if (!steady)
+        return;
+    int64_t from = step && !ret->told && step > steady->t_ns ? step : steady->t_ns;
+    ret->start_ns = from - begin;
+    ret->train_ns = end > from ? end - from : 0;
+    ret->steps_ns = last > from ? last - from : 0;
 }
 
 void control_take(const struct history *h, const struct rounds *rs, struct control *ret) {

@@ -14,6 +14,7 @@ struct control {
     int64_t first_step, last_step; /* that any worker told; -1: no steps */
     bool told;                     /* its steps can be held: the job itself sends them */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
+    int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
     bool cached;
     char dir[512];  /* the cache folder, or the run directory that it comes from */
     char made[512]; /* the run directory that it was made in; it may be gone */

@@ -38,17 +38,19 @@ struct sketch_run {
     bool told;                     /* steps can be held: the job itself sends them */
     int64_t start_ns;              /* until steady state */
     int64_t train_ns;              /* from there to the end */
+    int64_t steps_ns;              /* from there to the last step, 0: none is told after it */
 };
 
 /* When it is disturbed: at a step, else a time since the steady state. */
 struct sketch_moment {
     bool by_step, hold;
     int64_t step, time_ns;
+    int few_steps; /* at a time although steps are told: so many, too few to choose one; else 0 */
 };
 
 /* False, with a sentence, when the job is too short to be hit surely. */
 bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err);
-/* "step 40 of 100", "4.8 s of 12 s" */
+/* "step 40 of 100", "4.8 s of 12 s of work", and why not at a step */
 void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out);
 
 enum { SKETCH_FAULTS = 5 };

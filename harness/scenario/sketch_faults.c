@@ -30,9 +30,31 @@ const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
 
 /* ---- when ---- */
 
+static int64_t steps_of(const struct sketch_run *r) {
+    return r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
+}
+
+/* For how long there is something to disturb: behind the last step nothing is left but the end. */
+static int64_t work_of(const struct sketch_run *r) {
+    return steps_of(r) > 1 ? r->steps_ns : r->train_ns;
+}
+
+static const char *what_would_help(const struct sketch_run *r) {
+    int64_t steps = steps_of(r);
+    if (r->train_ns < second / 2 && !steps)
+        return "A program that goes into the background is over for its launcher: start it in the "
+               "foreground";
+    if (!r->told && steps && r->start_ns > 4 * work_of(r))
+        return "Its steps were read only near its end: if they are printed all at once, let it "
+               "print without delay (PYTHONUNBUFFERED=1, flush=True); else give it more to do, 2 s "
+               "between the first and the last step at least";
+    return "Give it more to do, 2 s at least and better 20; should it have found a finished "
+           "checkpoint of an earlier run, take that away";
+}
+
 bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err) {
-    int64_t steps = r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
-    bool long_enough = r->train_ns >= 2 * second;
+    int64_t steps = steps_of(r), work_ns = work_of(r);
+    bool long_enough = work_ns >= 2 * second;
     if (steps >= STEPS_MIN && (r->told || long_enough)) {
         *ret = (struct sketch_moment){.by_step = true,
                                       .hold = r->told,
@@ -40,26 +62,25 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
         return true;
     }
     if (long_enough) {
-        *ret = (struct sketch_moment){.time_ns =
-                                          r->train_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
+        *ret = (struct sketch_moment){
+            .few_steps = (int)steps, .time_ns = work_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
         return true;
     }
-    err_say(err, -ERANGE,
-            "undisturbed, its workers lived for %.1f s%s: too short to be hit surely. %s",
-            (double)r->train_ns / 1e9, steps ? " and made fewer than 5 steps" : "",
-            r->train_ns < second / 2 && !steps
-                ? "A program that goes into the background is over for its launcher: start it in "
-                  "the foreground"
-                : "Give it more to do, 2 s at least and better 20; should it have found a finished "
-                  "checkpoint of an earlier run, take that away");
+    err_say(err, -ERANGE, "undisturbed, its workers %s %.1f s%s: too short to be hit surely. %s",
+            steps > 1 ? "made their steps in" : "lived for", (double)work_ns / 1e9,
+            steps && steps < STEPS_MIN ? " and made fewer than 5 steps" : "", what_would_help(r));
     return false;
 }
 
 void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out) {
-    if (m->by_step)
+    if (m->by_step) {
         buf_printf(out, "step %" PRId64 " of %" PRId64, m->step, r->last_step);
-    else
-        buf_printf(out, "%.1f s of %.1f s", (double)m->time_ns / 1e9, (double)r->train_ns / 1e9);
+        return;
+    }
+    buf_printf(out, "%.1f s of %.1f s", (double)m->time_ns / 1e9, (double)work_of(r) / 1e9);
+    if (m->few_steps)
+        buf_printf(out, " from the first step on (at a time, as %d step%s too few to choose one)",
+                   m->few_steps, m->few_steps == 1 ? " is" : "s are");
 }
 
 /* ---- the lines of the timeline ---- */
@@ -182,7 +203,7 @@ static double monitor_s(const struct sketch *d) {
 
 const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
                            const struct scenario *base, const struct sketch_run *r) {
-    double left_s = (double)r->train_ns / 1e9 / 2, every_s = monitor_s(d);
+    double left_s = (double)work_of(r) / 1e9 / 2, every_s = monitor_s(d);
     double start_s = (double)r->start_ns / 1e9;
     if (fault != JOINS || !base->torchrun_semantics || left_s > start_s + 2 * every_s)
         return NULL;

@@ -290,7 +290,8 @@ static int run_control(struct trying *t) {
                                  .last_step = c->last_step,
                                  .told = c->told,
                                  .start_ns = c->start_ns,
-                                 .train_ns = c->train_ns};
+                                 .train_ns = c->train_ns,
+                                 .steps_ns = c->steps_ns};
     describe_control(t);
     if (!sketch_moment(&t->run, &t->moment, &err)) {
         fprintf(stderr, "rankquake try: %s\n", err.msg);

@@ -16,6 +16,9 @@ static const char *why_not(const struct trial *t, const char *id) {
 
 static const int64_t LATE_NS = 1000000000;
 
+/* Within it nobody could have noticed. */
+static const int64_t MOMENT_NS = 100000000;
+
 static bool is_at_a_point(const struct trial *t, const struct incident *i) {
     for (size_t k = 0; k < t->scenario->timeline_n; k++) {
         const struct trigger *w = &t->scenario->timeline[k].when;
@@ -23,6 +26,74 @@ static bool is_at_a_point(const struct trial *t, const struct incident *i) {
             return w->has_step || w->has_event || w->log;
     }
     return false;
+}
+
+/* ---- too late ---- */
+
+/* A moment that is counted from another one, or read from what was printed a while before: there
+ * may be nothing left of the job by then. Whoever names a place at the end of the job means it. */
+static bool may_be_late(const struct trial *t, const struct incident *i, int64_t *ret_step) {
+    for (size_t k = 0; k < t->scenario->timeline_n; k++) {
+        const struct trigger *w = &t->scenario->timeline[k].when;
+        if (!str_eq(t->scenario->timeline[k].id, i->id))
+            continue;
+        *ret_step = w->has_step ? w->step : -1;
+        return !w->phase && !w->has_event && !w->log && !i->held &&
+               (w->has_time || (w->has_step && scenario_observes(t->scenario, "step")));
+    }
+    return false;
+}
+
+/* The workers that it struck had ended, all of them well, or did so within a moment. */
+static bool all_had_finished(const struct incident *i) {
+    size_t well = 0;
+    for (size_t k = 0; k < i->round->n; k++) {
+        const struct worker *w = i->round->workers[k];
+        bool ended = w->exit_known && w->exit_ns && w->exit_ns <= i->fired_ns + MOMENT_NS;
+        bool good = ended && !w->exit_code && !w->exit_signal;
+        if (!good && !(ended && i->ends_node && incident_hits(i, w)))
+            return false;
+        well += good;
+    }
+    return well > 0;
+}
+
+/* Of those that were struck nothing is asked. */
+static bool somebody_ended_well(const struct rounds *rs) {
+    const struct round *last = rounds_last_complete(rs);
+    for (size_t k = 0; last && k < last->n; k++) {
+        const struct worker *w = last->workers[k];
+        if (w->exit_known && !w->exit_code && !w->exit_signal)
+            return true;
+    }
+    return false;
+}
+
+/* The last step of the whole job had been made when it came; others may tell the same a moment
+ * later. */
+static bool no_step_was_left(const struct trial *t, const struct incident *i, int64_t step) {
+    int64_t made = -1;
+    history_each(r, t->history) {
+        if (r->source != SOURCE_JOB || !record_is(r, "step"))
+            continue;
+        int64_t one = record_i64(r, "step", -1);
+        if (r->t_ns > i->fired_ns + MOMENT_NS || (r->t_ns > i->fired_ns && one > made))
+            return false;
+        made = one > made ? one : made;
+    }
+    return made > step && somebody_ended_well(t->rounds);
+}
+
+static bool came_too_late(const struct trial *t, struct finding *f, const struct incident *i) {
+    int64_t step;
+    if (!i->round || !may_be_late(t, i, &step))
+        return false;
+    bool finished = !i->next && (size_t)i->round->number == t->rounds->n && all_had_finished(i);
+    if (!finished && !no_step_was_left(t, i, step))
+        return false;
+    finding_unknown(f, broken, "%s (%s) came too late: the job had %s", i->id, i->fault,
+                    finished ? "finished" : "made its last step");
+    return true;
 }
 
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
@@ -46,7 +117,7 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
                         i->id, i->fault, (double)i->lag_ns / 1e9);
         return false;
     }
-    return true;
+    return !came_too_late(t, f, i);
 }
 
 static bool healed(const struct trial *t, const struct action *a) {
@@ -112,9 +183,11 @@ const struct check check_fired = {
     .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
             "agent that started: never what the job or the launcher says. Where nobody was held, a "
-            "fault that came a second after its moment is not counted either.",
+            "fault that came a second after its moment is not counted either, nor one that came "
+            "when the job had nothing left to do: at a time, or at a step that was read from what "
+            "the job printed.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_FAULTS,
-    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE),
+    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(PROBE) | SOURCES(JOB),
     .judge = judge,
 };

@@ -194,6 +194,41 @@ static void test_a_fault_of_each_round_must_fire_in_every_complete_round(void **
     assert_found(ask("fired", &s, one_round), FINDING_PASS, "1 of 1");
 }
 
+/* By its time rather than at a step at which somebody is held. */
+#define BY_TIME                                                                                    \
+    { "fault-fired", NULL, "\"held\":true", "\"held\":false" }
+/* The survivors of the first round end well, and no other follows. */
+#define NO_SECOND_ROUND                                                                            \
+    {"worker-start", "\"pid\":12", "", NULL}, {"worker-exit", "\"pid\":12", "", NULL},             \
+        {"\"source\":\"job\"", "\"pid\":12", "", NULL}, {                                          \
+        "worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"                                 \
+    }
+
+static void test_a_fault_that_came_when_the_job_had_finished_shows_nothing(void **state) {
+    (void)state;
+    static const struct edit finished[] = {
+        BY_TIME, NO_SECOND_ROUND, {"worker-exit", "\"pid\":11", "\"t\":19000", "\"t\":10930"}, {0}};
+    static const struct edit worked_on[] = {
+        BY_TIME, NO_SECOND_ROUND, {"\"source\":\"job\"", NULL, "", NULL}, {0}};
+    static const struct edit no_more_steps[] = {
+        BY_TIME, {"\"kind\":\"step\"", "\"pid\":12", "", NULL}, {0}};
+    static const struct edit by_time[] = {BY_TIME, {0}};
+    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.timeline = &dark;
+    s.timeline_n = 1;
+    dark.when = (struct trigger){.has_time = true, .time_ns = 1, .after = -1};
+    assert_found(ask("fired", &s, by_time), FINDING_PASS, "1 of 1");
+    assert_found(ask("fired", &s, finished), FINDING_UNKNOWN, "too late: the job had finished");
+    assert_found(ask("fired", &s, worked_on), FINDING_PASS, "1 of 1");
+    assert_found(ask("fired", &s, no_more_steps), FINDING_UNKNOWN, "had made its last step");
+    /* Who names the end means it. */
+    dark.when = (struct trigger){.has_event = true, .event = "done", .nth = 1, .after = -1};
+    assert_found(ask("fired", &s, no_more_steps), FINDING_PASS, "1 of 1");
+    dark.when = (struct trigger){.phase = "exit-barrier", .after = -1};
+    assert_found(ask("fired", &s, finished), FINDING_PASS, "1 of 1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
@@ -207,6 +242,7 @@ int main(void) {
         cmocka_unit_test(test_a_fault_that_ended_no_round_has_no_times),
         cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
         cmocka_unit_test(test_a_fault_of_each_round_must_fire_in_every_complete_round),
+        cmocka_unit_test(test_a_fault_that_came_when_the_job_had_finished_shows_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -202,7 +202,37 @@ static void test_what_is_kept_is_found_again(void **state) {
     assert_true(found.told);
     assert_int_equal(found.start_ns, 1499);
     assert_int_equal(found.train_ns, 8000);
+    assert_int_equal(found.steps_ns, 1500);
     assert_true(found.cached && !kept.cached);
+    history_fini(&h);
+    rounds_fini(&rs);
+}
+
+static void put_step(struct history *h, int64_t t_ns, int64_t step) {
+    struct json_writer *w = history_begin(h, t_ns, SOURCE_JOB, "step");
+    json_put_i64(w, "pid", 5);
+    json_put_i64(w, "step", step);
+    json_put_string(w, "from", "output");
+    history_end(h);
+}
+
+/* A disturbed run counts its time from the first step that is printed; undisturbed, steady is said
+ * before that, with the workers. */
+static void test_printed_steps_are_timed_from_the_first_of_them(void **state) {
+    (void)state;
+    struct history h;
+    struct rounds rs;
+    struct control c;
+    assert_int_equal(history_create(&h, NULL, NULL), 0);
+    history_begin(&h, 1000, SOURCE_HARNESS, "steady");
+    history_end(&h);
+    put_step(&h, 7000, 1);
+    put_step(&h, 11000, 2);
+    rounds_init(&rs, true);
+    control_take(&h, &rs, &c);
+    assert_false(c.told);
+    assert_int_equal(c.start_ns, 6000);
+    assert_int_equal(c.steps_ns, 4000);
     history_fini(&h);
     rounds_fini(&rs);
 }
@@ -228,6 +258,7 @@ int main(int argc, char **argv) {
         T(test_the_root_file_system_matters_with_what_is_in_it),
         T(test_a_missing_program_of_ours_is_an_error_that_names_it),
         T(test_what_is_kept_is_found_again),
+        T(test_printed_steps_are_timed_from_the_first_of_them),
         T(test_a_damaged_result_is_not_used),
     };
 #undef T

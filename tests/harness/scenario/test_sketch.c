@@ -11,8 +11,12 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const struct sketch_run steps = {
-    .first_step = 1, .last_step = 100, .told = true, .start_ns = 1000, .train_ns = 9000000000};
+static const struct sketch_run steps = {.first_step = 1,
+                                        .last_step = 100,
+                                        .told = true,
+                                        .start_ns = 1000,
+                                        .train_ns = 9000000000,
+                                        .steps_ns = 8000000000};
 static const struct sketch_run silent = {
     .first_step = -1, .last_step = -1, .start_ns = 700000000000, .train_ns = 10000000000};
 
@@ -167,6 +171,30 @@ static void test_the_moment_follows_from_the_undisturbed_run(void **state) {
     assert_true(m.by_step && !m.hold);
 }
 
+/* Three epochs: the half of them, and not of what comes behind the last. */
+static void test_few_steps_are_struck_between_the_first_and_the_last(void **state) {
+    (void)state;
+    struct sketch_run r = {.first_step = 1,
+                           .last_step = 3,
+                           .start_ns = 6100000000,
+                           .train_ns = 12000000000,
+                           .steps_ns = 7000000000};
+    struct sketch_moment m;
+    struct buf text = {0};
+    struct err err = {0};
+    assert_true(sketch_moment(&r, &m, &err));
+    assert_false(m.by_step);
+    assert_int_equal(m.time_ns / 1000000, 3500);
+    sketch_put_moment(&r, &m, &text);
+    assert_string_equal(buf_str(&text), "3.5 s of 7.0 s from the first step on (at a time, as 3 "
+                                        "steps are too few to choose one)");
+    buf_fini(&text);
+    r.steps_ns = 300000000; /* all at once, when its buffer was written out */
+    r.last_step = 40;
+    assert_false(sketch_moment(&r, &m, &err));
+    assert_non_null(strstr(err.msg, "read only near its end"));
+}
+
 static void test_a_job_that_is_too_short_is_told_so(void **state) {
     (void)state;
     struct sketch_moment m;
@@ -222,6 +250,7 @@ int main(void) {
         cmocka_unit_test(test_so_many_nodes_that_one_can_be_lost),
         cmocka_unit_test(test_what_the_command_leaves_open_is_said),
         cmocka_unit_test(test_the_moment_follows_from_the_undisturbed_run),
+        cmocka_unit_test(test_few_steps_are_struck_between_the_first_and_the_last),
         cmocka_unit_test(test_a_job_that_is_too_short_is_told_so),
         cmocka_unit_test(test_limits_follow_unless_they_are_given),
         cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
