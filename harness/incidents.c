@@ -175,7 +175,13 @@ static bool on_target_node(const struct incident *i, const struct worker *w) {
     return false;
 }
 
-/* The first bystander that ended: on another node if there is one, else another worker. */
+/* It had done its work, and noticed nothing. */
+static bool ended_with_success(const struct worker *w) {
+    return w->exit_known && !w->exit_code && !w->exit_signal;
+}
+
+/* The first bystander that ended, and not because it had finished: on another node if there is one,
+ * else another worker. */
 static const struct worker *detector(const struct incident *i) {
     const struct worker *elsewhere = NULL, *beside = NULL;
     bool others = false;
@@ -184,7 +190,8 @@ static const struct worker *detector(const struct incident *i) {
         bool other = !on_target_node(i, w);
         const struct worker **best = other ? &elsewhere : &beside;
         others |= other;
-        if (w->exit_ns < i->fired_ns || !w->exit_ns || (!other && incident_hits(i, w)))
+        if (w->exit_ns < i->fired_ns || !w->exit_ns || (!other && incident_hits(i, w)) ||
+            ended_with_success(w))
             continue;
         if (!*best || w->exit_ns < (*best)->exit_ns)
             *best = w;
@@ -192,9 +199,10 @@ static const struct worker *detector(const struct incident *i) {
     return others ? elsewhere : beside;
 }
 
+/* Of those that were not struck nobody can have noticed: the next start is the first sign. */
 static bool alone(const struct incident *i) {
     for (size_t k = 0; k < i->round->n; k++)
-        if (!incident_hits(i, i->round->workers[k]))
+        if (!incident_hits(i, i->round->workers[k]) && !ended_with_success(i->round->workers[k]))
             return false;
     return true;
 }

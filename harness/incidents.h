@@ -7,7 +7,7 @@
  * times are differences of stamps taken by the harness; -1 where the stamps are missing:
  *
  *     t0 --detect--> the first worker on another node ends (one node: another worker; none left:
- *     the next start)
+ *     the next start); one that ends with status 0 had finished, and noticed nothing
  *     --stop--> the last worker of the old round has ended
  *     --rendezvous--> the first worker of the next complete round starts
  *     --start--> its last    --init--> last ready    --load--> last resume

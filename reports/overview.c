@@ -43,11 +43,28 @@ static void put_next(const struct recorded_run *run, const struct incident *i, c
              now == 1 ? "" : "s", times);
 }
 
+/* What ended after that, the interruption ended. */
+static void put_interrupted(const struct record *by, const struct incident *i, char *ret,
+                            size_t size) {
+    if (!i || !i->in_force || i->t0_ns > by->t_ns) {
+        str_copy(ret, size, "interrupted before the fault");
+        return;
+    }
+    int64_t detect_ns = i->phase_ns[PHASE_DETECT];
+    bool noticed = detect_ns >= 0 && i->t0_ns + detect_ns < by->t_ns;
+    snprintf(ret, size, "interrupted %.0f s after the fault; %s",
+             (double)(by->t_ns - i->t0_ns) / 1e9,
+             noticed ? "it had been noticed" : "nobody had noticed");
+}
+
 static void put_what(const struct recorded_run *run, const struct incidents *is, char *ret,
                      size_t size) {
     const struct incident *i = is->n ? is->v[0] : NULL;
+    const struct record *interrupted = history_newest(run->history, SOURCE_HARNESS, "interrupted");
     const struct record *limit = history_newest(run->history, SOURCE_HARNESS, "limit");
-    if (!i || !i->in_force)
+    if (interrupted)
+        put_interrupted(interrupted, i, ret, size);
+    else if (!i || !i->in_force)
         str_copy(ret, size, "the fault did not happen");
     else if (limit)
         snprintf(ret, size, "stood still (limits.%s)", record_text(limit, "name"));
@@ -111,7 +128,7 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
     incidents_load(&is, run->history, run->rounds);
     row->detect_ns = row->recover_ns = row->lost_steps = -1;
     put_what(run, &is, row->what, sizeof(row->what));
-    if (is.n) {
+    if (is.n && !history_newest(run->history, SOURCE_HARNESS, "interrupted")) {
         row->detect_ns = is.v[0]->phase_ns[PHASE_DETECT];
         row->recover_ns = is.v[0]->recover_ns;
         row->lost_steps = lost_steps(is.v[0]);

@@ -80,6 +80,31 @@ static void test_where_nobody_else_is_left_the_next_start_is_the_witness(void **
     forget(&s);
 }
 
+static void test_a_worker_that_has_finished_has_noticed_nothing(void **state) {
+    (void)state;
+    static const struct edit one[] = {{"worker-exit", "\"pid\":110", "\"signal\":15", "\"code\":0"},
+                                      {0}};
+    static const struct edit both[] = {{"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
+                                       {0}};
+    static const struct edit the_end[] = {
+        {"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
+        {"worker-start", "\"pid\":12", "", NULL},
+        {"worker-exit", "\"pid\":12", "", NULL},
+        {"\"source\":\"job\"", "\"pid\":12", "", NULL},
+        {0}};
+    struct seen s;
+    see(&s, "node-powered-off", one); /* n1's worker was ended by its launcher */
+    assert_int_equal(us(incidents_find(&s.is, "dark", 1)->phase_ns[PHASE_DETECT]), 809010);
+    forget(&s);
+    see(&s, "node-powered-off", both); /* nothing but the next start is left */
+    assert_int_equal(us(incidents_find(&s.is, "dark", 1)->phase_ns[PHASE_DETECT]), 839000);
+    forget(&s);
+    see(&s, "node-powered-off", the_end);
+    assert_true(incidents_find(&s.is, "dark", 1)->ended_round);
+    assert_int_equal(incidents_find(&s.is, "dark", 1)->phase_ns[PHASE_DETECT], -1);
+    forget(&s);
+}
+
 static void test_without_steps_recovery_ends_with_the_last_start(void **state) {
     (void)state;
     static const struct edit edits[] = {{"\"source\":\"job\"", NULL, "", NULL}, {0}};
@@ -141,6 +166,7 @@ int main(void) {
         cmocka_unit_test(test_a_job_that_does_not_tell_what_it_resumed_still_has_a_first_step),
         cmocka_unit_test(test_on_one_node_another_worker_is_the_witness),
         cmocka_unit_test(test_where_nobody_else_is_left_the_next_start_is_the_witness),
+        cmocka_unit_test(test_a_worker_that_has_finished_has_noticed_nothing),
         cmocka_unit_test(test_without_steps_recovery_ends_with_the_last_start),
         cmocka_unit_test(test_a_fault_on_a_spare_ends_no_round),
         cmocka_unit_test(test_the_normal_end_is_nobodys_fault),

@@ -56,6 +56,29 @@ static void test_a_fault_that_did_not_come_is_not_told_as_one(void **state) {
     assert_string_equal(row.what, "the fault did not happen");
 }
 
+/* What ends when everything is taken down, nobody has noticed. */
+static void test_an_interrupted_run_is_told_as_that(void **state) {
+    (void)state;
+    static const struct edit hung[] = {
+        {"fault-in-force", NULL, NULL,
+         "{\"t\":342071000000,\"source\":\"harness\",\"kind\":\"interrupted\",\"signal\":2}"},
+        {"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":342073"},
+        {0}};
+    static const struct edit early[] = {
+        {"fault-in-force", NULL, NULL,
+         "{\"t\":1072000000,\"source\":\"harness\",\"kind\":\"interrupted\",\"signal\":2}"},
+        {"fault-in-force", NULL, "", NULL},
+        {0}};
+    struct overview o = {0};
+    struct overview_row row;
+    look("worker-killed", hung, &o, &row);
+    assert_string_equal(row.what, "interrupted 341 s after the fault; nobody had noticed");
+    assert_true(row.detect_ns < 0 && row.recover_ns < 0 && row.lost_steps < 0);
+    assert_int_equal(row.exit_code, 130);
+    look("worker-killed", early, &o, &row);
+    assert_string_equal(row.what, "interrupted before the fault");
+}
+
 static void test_only_what_no_run_could_judge_is_said(void **state) {
     (void)state;
     static const struct edit none[1], silent[] = {{"\"source\":\"job\"", NULL, "", NULL}, {0}};
@@ -109,6 +132,7 @@ int main(void) {
         cmocka_unit_test(test_a_run_is_told_in_a_few_words_and_figures),
         cmocka_unit_test(test_what_failed_is_named_with_its_check),
         cmocka_unit_test(test_a_fault_that_did_not_come_is_not_told_as_one),
+        cmocka_unit_test(test_an_interrupted_run_is_told_as_that),
         cmocka_unit_test(test_only_what_no_run_could_judge_is_said),
         cmocka_unit_test(test_the_page_escapes_and_leads_to_the_reports),
         cmocka_unit_test(test_a_narrow_terminal_gets_short_lines),
