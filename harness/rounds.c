@@ -93,6 +93,17 @@ bool round_on_node(const struct round *r, const char *node) {
     return false;
 }
 
+const struct worker *round_failed(const struct round *r) {
+    const struct worker *first = NULL;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        bool failed = w->exit_ns && w->exit_known && (w->exit_code || w->exit_signal);
+        if (failed && (!first || w->exit_ns < first->exit_ns))
+            first = w;
+    }
+    return first;
+}
+
 int round_nodes(const struct round *r) {
     int n = 0;
     for (size_t i = 0; i < r->n; i++) {

@@ -57,6 +57,8 @@ struct worker *rounds_worker(const struct rounds *rs,
                              int64_t pid);                         /* the newest with it, or NULL */
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
+/* The first worker that ended otherwise than with status 0, or NULL. */
+const struct worker *round_failed(const struct round *r);
 int round_nodes(const struct round *r); /* how many nodes its workers run on */
 bool round_on_node(const struct round *r, const char *node);
 /* A worker of `earlier` that had not ended when `later` began, or NULL. */

@@ -89,12 +89,20 @@ static bool round_over(const struct round *r) {
     return r->n;
 }
 
+/* Undisturbed, a round that failed says it all: what launchers would do about it is of no interest,
+ * and a script with a mistake in it would only fail again and again. */
+static void look_for_failure(struct engine *e, const struct round *r) {
+    if (!e->spec->control && e->phase == ENGINE_RUNNING && round_failed(r))
+        engine_end(e, "worker failed");
+}
+
 static void look_for_ended_rounds(struct engine *e) {
     const struct rounds *rs = e->rec.rounds;
     while (e->rounds_read < rs->n && round_over(rs->v[e->rounds_read])) {
-        int round = rs->v[e->rounds_read++]->number;
-        looks_take(e, "round-end", round);
-        directory_read(e, round);
+        const struct round *r = rs->v[e->rounds_read++];
+        looks_take(e, "round-end", r->number);
+        directory_read(e, r->number);
+        look_for_failure(e, r);
     }
 }
 

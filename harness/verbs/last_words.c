@@ -80,13 +80,15 @@ static int only_workers(const struct dirent *d) {
            str_ends(d->d_name, ".log");
 }
 
-void last_words_print(const struct plan *p, const char *dir, FILE *out) {
+void last_words_print(const struct plan *p, const char *dir, const char *only, FILE *out) {
     char folder[4300], path[4600], name[320];
     bool seen[sizeof(hints) / sizeof(*hints)] = {0};
     int shown = 0;
     for (size_t i = 0; i < p->nodes_n; i++) {
         const char *node = p->nodes[i].name;
         struct dirent **files;
+        if (only && !str_eq(node, only))
+            continue;
         snprintf(folder, sizeof(folder), "%s/logs/%s", dir, node);
         snprintf(path, sizeof(path), "%s/%s.log", folder, p->nodes[i].is_store ? "store" : "agent");
         print_tail(path, node, out);

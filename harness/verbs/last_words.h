@@ -5,5 +5,6 @@
 
 #include <stdio.h>
 
-/* Of every node its program's, and its workers' where they have files of their own (observe). */
-void last_words_print(const struct plan *p, const char *dir, FILE *out);
+/* Of every node its program's, and its workers' where they have files of their own (observe). only:
+ * of that node alone; NULL: of all. */
+void last_words_print(const struct plan *p, const char *dir, const char *only, FILE *out);

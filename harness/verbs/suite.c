@@ -195,17 +195,41 @@ static const struct finding *why_broken(const struct verdict *v) {
     return f && str_eq(f->check, "observed") && it_failed(v) ? verdict_find(v, "outcome") : f;
 }
 
+/* The worker whose end ended the undisturbed run, NULL: it ended otherwise. */
+static const struct worker *first_failed(const struct outcome_of_run *run) {
+    const struct record *end = history_newest(&run->history, SOURCE_HARNESS, "job-end");
+    const struct worker *w = NULL;
+    if (!end || !str_eq(record_text(end, "why"), "worker failed"))
+        return NULL;
+    for (size_t i = 0; i < run->rounds.n && !w; i++)
+        w = round_failed(run->rounds.v[i]);
+    return w;
+}
+
+static void put_end(char *out, size_t size, const struct worker *w) {
+    snprintf(out, size, "rank %d on %s ended %s %d; it was not started again", w->rank, w->node,
+             w->exit_signal ? "on signal" : "with status",
+             w->exit_signal ? w->exit_signal : w->exit_code);
+}
+
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
 static void tell_broken(struct outcome_of_run *run, const struct plan *p, const char *dir,
                         const struct suite_options *o, struct err *err) {
     const struct finding *f = why_broken(&run->verdict);
+    const struct worker *w = first_failed(run);
+    char end[200] = "";
+    if (w)
+        put_end(end, sizeof(end), w);
     err_say(err, -EINVAL,
             "the job failed undisturbed, so nothing can be learnt from disturbing it: %s; see %s",
-            f ? f->seen : "", run->dir);
+            w   ? end
+            : f ? f->seen
+                : "",
+            run->dir);
     run->verdict.exit_code = EXIT_BROKEN;
     report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
-    last_words_print(p, run->dir, stderr);
+    last_words_print(p, run->dir, w ? w->node : NULL, stderr);
 }
 
 /* What is read from the job's output is not there: a disturbed run would show no more, so it is not
@@ -244,7 +268,8 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p, con
     int code = run->verdict.exit_code;
     if (code == EXIT_INTERRUPTED)
         return code;
-    if ((code != EXIT_PASS && code != EXIT_INCONCLUSIVE) || it_failed(&run->verdict)) {
+    if ((code != EXIT_PASS && code != EXIT_INCONCLUSIVE) || it_failed(&run->verdict) ||
+        first_failed(run)) {
         tell_broken(run, p, dir, o, err);
         return EXIT_BROKEN;
     }

@@ -57,7 +57,8 @@ expect 'a program that is not there' 64 'there is no program "nosuch"' "$rq" try
 expect 'an option of nobody' 64 'did you mean --nnodes?' "$rq" try -- rankrun --nnode=1 --nodez 2 job.sh
 expect 'a job that is over at once' 2 'too short to be hit' "$rq" try -- true
 expect 'a job that fails' 3 'the job failed undisturbed' "$rq" try -- sh -c 'echo no such disk >&2; exit 3'
-grep -q 'no such disk' said || fail 'a job that fails: its last words are not there'
+[ "$(grep -c 'no such disk' said)" = 1 ] || fail 'a job that fails: its last words are not there once'
+grep -q 'with status 3; it was not started again' said || fail 'a job that fails: not said which worker'
 # ---- what came of the two ----
 wait $example_pid
 rc=$?
