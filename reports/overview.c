@@ -141,7 +141,22 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
 
 /* ---- a table ---- */
 
-enum { NAME = 2, VERDICT = 20, WHAT = 34, DETECT = 70, RECOVER = 80, LOST = 90 };
+enum { NAME = 2, VERDICT = 20, WHAT = 33, WHAT_MIN = 22, WHAT_MAX = 34, FIGURE = 9, LOST_WIDE = 6 };
+
+/* Where the columns begin: what happened has the room that the others leave. */
+struct columns {
+    int what_n; /* of what happened; 0: no room for columns at all */
+    int detect, recover, lost;
+};
+
+static struct columns columns_of(const struct page *p) {
+    int room = p->style.width ? p->style.width - WHAT - 2 * FIGURE - LOST_WIDE - 1 : WHAT_MAX;
+    struct columns c = {.what_n = room > WHAT_MAX ? WHAT_MAX : room < WHAT_MIN ? 0 : room};
+    c.detect = WHAT + c.what_n + 1;
+    c.recover = c.detect + FIGURE;
+    c.lost = c.recover + FIGURE;
+    return c;
+}
 
 void overview_put_time(struct buf *out, int64_t ns) {
     if (ns < 0)
@@ -164,8 +179,20 @@ static void put_cell(struct page *p, int column, const char *text) {
     page_put(p, INK_PLAIN, text);
 }
 
-/* Where there is no room for columns, the figures stand on a line of their own. */
-static void put_figures(struct page *p, const struct overview_row *row, bool narrow) {
+/* So much of the text as a line of n columns holds, in whole words; returns where the rest begins.
+ */
+static const char *put_line_of(struct page *p, int n, const char *text) {
+    size_t end = strlen(text);
+    if (end > (size_t)n) {
+        for (end = (size_t)n; end && text[end] != ' ';)
+            end--;
+        end = end ? end : (size_t)n;
+    }
+    page_printf(p, INK_PLAIN, "%.*s", (int)end, text);
+    return text + end + strspn(text + end, " ");
+}
+
+static void put_figures(struct page *p, const struct overview_row *row, const struct columns *c) {
     struct buf detect = {0}, recover = {0}, lost = {0};
     overview_put_time(&detect, row->detect_ns);
     overview_put_time(&recover, row->recover_ns);
@@ -173,39 +200,47 @@ static void put_figures(struct page *p, const struct overview_row *row, bool nar
         buf_printf(&lost, "%lld", (long long)row->lost_steps);
     else
         buf_puts(&lost, "-");
-    if (narrow) {
+    if (!c->what_n) {
         page_line(p);
         page_tab(p, 4);
         page_printf(p, INK_DIM, "detect %s, recover %s, lost %s", buf_str(&detect),
                     buf_str(&recover), buf_str(&lost));
     } else {
-        put_cell(p, DETECT, buf_str(&detect));
-        put_cell(p, RECOVER, buf_str(&recover));
-        put_cell(p, LOST, buf_str(&lost));
+        put_cell(p, c->detect, buf_str(&detect));
+        put_cell(p, c->recover, buf_str(&recover));
+        put_cell(p, c->lost, buf_str(&lost));
     }
     buf_fini(&detect);
     buf_fini(&recover);
     buf_fini(&lost);
 }
 
-static void put_row(struct page *p, const struct overview_row *row) {
-    bool narrow = p->style.width && p->style.width < LOST + 6;
+/* Where there is no room for columns, everything stands on a line of its own. */
+static void put_row(struct page *p, const struct overview_row *row, const struct columns *c) {
     enum finding_status s = status_of(row->exit_code);
+    const char *rest = "";
     page_put(p, page_ink(s), page_mark(p, s));
     page_put(p, INK_PLAIN, " ");
     page_put(p, INK_PLAIN, row->name);
     page_tab(p, VERDICT);
     page_put(p, page_ink(s), report_outcome(row->exit_code));
-    if (narrow) {
+    if (c->what_n) {
+        page_tab(p, WHAT);
+        rest = put_line_of(p, c->what_n, row->what);
+        put_figures(p, row, c);
+    } else {
         page_line(p);
         page_tab(p, 4);
         page_put(p, INK_PLAIN, row->what);
-    } else {
-        put_cell(p, WHAT, row->what);
+        if (row->link)
+            put_figures(p, row, c);
     }
-    if (row->link)
-        put_figures(p, row, narrow);
     page_line(p);
+    while (*rest) {
+        page_tab(p, WHAT);
+        rest = put_line_of(p, c->what_n, rest);
+        page_line(p);
+    }
 }
 
 void overview_put_ended(const char *name, int exit_code, const char *what,
@@ -218,13 +253,13 @@ void overview_put_ended(const char *name, int exit_code, const char *what,
     page_wrap(&p, VERDICT, INK_PLAIN, what);
 }
 
-static void put_head(struct page *p) {
-    static const struct {
+static void put_head(struct page *p, const struct columns *c) {
+    const struct {
         int column;
         const char *text;
-    } head[] = {{NAME, "scenario"}, {VERDICT, "verdict"}, {WHAT, "what happened"},
-                {DETECT, "detect"}, {RECOVER, "recover"}, {LOST, "lost steps"}};
-    if (p->style.width && p->style.width < LOST + 6)
+    } head[] = {{NAME, "scenario"},    {VERDICT, "verdict"},    {WHAT, "what happened"},
+                {c->detect, "detect"}, {c->recover, "recover"}, {c->lost, "lost"}};
+    if (!c->what_n)
         return;
     for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++) {
         page_tab(p, head[i].column);
@@ -280,9 +315,10 @@ static void put_open(struct page *p, const struct overview *o) {
 
 void overview_put(const struct overview *o, const struct report_style *style, struct buf *out) {
     struct page p = {.out = out, .style = *style};
-    put_head(&p);
+    struct columns c = columns_of(&p);
+    put_head(&p, &c);
     for (size_t i = 0; i < o->rows_n; i++)
-        put_row(&p, &o->rows[i]);
+        put_row(&p, &o->rows[i], &c);
     put_troubles(&p, o);
     put_open(&p, o);
 }
