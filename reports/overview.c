@@ -141,6 +141,15 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
 
 /* ---- a table ---- */
 
+enum { COLUMNS = 80 };
+
+struct report_style overview_style(FILE *out) {
+    struct report_style s = report_style_of(out);
+    s.width = s.width ? s.width : COLUMNS;
+    s.whole_words = true;
+    return s;
+}
+
 enum { NAME = 2, VERDICT = 20, WHAT = 33, WHAT_MIN = 22, WHAT_MAX = 34, FIGURE = 9, LOST_WIDE = 6 };
 
 /* Where the columns begin: what happened has the room that the others leave. */

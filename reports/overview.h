@@ -31,6 +31,8 @@ struct overview {
     const char *const *mend; /* what would let more be judged, sentences; NULL-ended */
 };
 
+/* For people also where there is no terminal: 80 columns, and paths in one piece. */
+struct report_style overview_style(FILE *out);
 /* Fills the row (what ... where) from a run, and adds to o what it could not judge. */
 void overview_read(struct overview *o, struct overview_row *row, const struct recorded_run *run);
 /* The table, then what did not pass, then what was not judged. */

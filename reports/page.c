@@ -66,7 +66,7 @@ static void indent_by(struct page *p, int indent) {
 }
 
 /* Puts one word behind what is on the line, or on a line of its own; one that is longer than any
- * line (a path) is cut where the line ends. */
+ * line (a path) is cut where the line ends, unless it is to be copied. */
 static void put_word(struct page *p, int indent, const char *word, size_t n, bool *first) {
     int width = p->style.width, room = width - p->column - !*first;
     if (width && !*first && columns(word, n) > room) {
@@ -77,7 +77,8 @@ static void put_word(struct page *p, int indent, const char *word, size_t n, boo
     }
     *first = false;
     for (size_t i = 0; i < n; i++) {
-        if (width && p->column >= width && ((unsigned char)word[i] & 0xc0) != 0x80) {
+        if (width && !p->style.whole_words && p->column >= width &&
+            ((unsigned char)word[i] & 0xc0) != 0x80) {
             page_line(p);
             indent_by(p, indent);
         }

@@ -11,6 +11,7 @@ struct report_style { /* of the terminal it goes to; zero for a file */
     bool color;       /* NO_COLOR and TERM=dumb are respected */
     bool unicode;     /* the locale is UTF-8 */
     int width;        /* columns; 0: no terminal, lines are as long as they are */
+    bool whole_words; /* a word that is longer than a line stands out of it, to be copied */
 };
 
 /* What the environment and the terminal behind out (if it is one) say. */

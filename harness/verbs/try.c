@@ -38,7 +38,7 @@ struct trying {
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *fmt, ...) {
     struct buf out = {0}, text = {0};
-    struct page p = {.out = &out, .style = report_style_of(stdout)};
+    struct page p = {.out = &out, .style = overview_style(stdout)};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
@@ -52,7 +52,7 @@ static void say(const char *fmt, ...) {
 
 static void say_ended(const char *name, int code, const char *what) {
     struct buf out = {0};
-    struct report_style style = report_style_of(stdout);
+    struct report_style style = overview_style(stdout);
     overview_put_ended(name, code, what, &style, &out);
     fputs(buf_str(&out), stdout);
     fflush(stdout);
@@ -415,7 +415,7 @@ static int report(struct trying *t) {
     struct buf out = {0}, page = {0};
     const char *mend[3] = {NULL};
     size_t n = 0;
-    struct report_style style = report_style_of(stdout);
+    struct report_style style = overview_style(stdout);
     struct overview *o = &t->overview;
     if (!o->steps)
         mend[n++] = mend_steps;

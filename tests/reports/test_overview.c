@@ -127,6 +127,35 @@ static void test_a_narrow_terminal_gets_short_lines(void **state) {
     buf_fini(&out);
 }
 
+static void test_columns_never_run_together(void **state) {
+    (void)state;
+    struct overview_row rows[] = {
+        {.name = "undisturbed",
+         .what = "4 workers, 13.6 s, steps to 120000",
+         .detect_ns = -1,
+         .recover_ns = -1,
+         .lost_steps = -1},
+        {.name = "node-powered-off",
+         .exit_code = 130,
+         .link = "x",
+         .what = "failed; started again with 4 workers, after 12 rounds",
+         .detect_ns = 1000000,
+         .recover_ns = 341000000000,
+         .lost_steps = 12345},
+    };
+    struct overview o = {.rows = rows, .rows_n = 2};
+    for (int width = 80; width <= 120; width += 20) {
+        struct buf out = {0};
+        overview_put(&o, &(struct report_style){.width = width}, &out);
+        for (const char *p = buf_str(&out); *p; p += strcspn(p, "\n") + 1)
+            assert_true(strcspn(p, "\n") <= (size_t)width);
+        const char *first = strstr(buf_str(&out), "undisturbed");
+        assert_true(strstr(first, "-        -        -\n") < strstr(first, "node-powered-off"));
+        assert_non_null(strstr(buf_str(&out), " 1 ms     341.0 s  12345\n"));
+        buf_fini(&out);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_run_is_told_in_a_few_words_and_figures),
@@ -136,6 +165,7 @@ int main(void) {
         cmocka_unit_test(test_only_what_no_run_could_judge_is_said),
         cmocka_unit_test(test_the_page_escapes_and_leads_to_the_reports),
         cmocka_unit_test(test_a_narrow_terminal_gets_short_lines),
+        cmocka_unit_test(test_columns_never_run_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
