@@ -8,24 +8,26 @@
 
 /* ---- a run in five words ---- */
 
-static bool ended_well(const struct recorded_run *run) {
+/* All workers of the last round, but those that a fault (NULL: none) has taken. */
+static bool ended_well(const struct recorded_run *run, const struct incident *taken) {
     const struct round *last = rounds_last_complete(run->rounds);
-    for (size_t i = 0; last && i < last->n; i++)
-        if (!last->workers[i]->exit_ns || last->workers[i]->exit_code ||
-            last->workers[i]->exit_signal)
+    for (size_t i = 0; last && i < last->n; i++) {
+        const struct worker *w = last->workers[i];
+        if ((!w->exit_ns || w->exit_code || w->exit_signal) && !(taken && incident_hits(taken, w)))
             return false;
+    }
     return last != NULL;
 }
 
 /* No round followed: either nothing came of it, or the job did not come back. */
 static const char *stayed(const struct recorded_run *run, const struct incident *i) {
-    if (!ended_well(run))
+    if (!ended_well(run, i))
         return "the job ended, failed";
     if (str_eq(i->fault, "worker-hang"))
         return "waited for it, went on";
     if (str_eq(i->fault, "node-start"))
         return "trained on without the node";
-    return "nobody noticed; ended well";
+    return "nobody noticed; the others ended well";
 }
 
 static void put_next(const struct recorded_run *run, const struct incident *i, char *ret,
@@ -39,7 +41,7 @@ static void put_next(const struct recorded_run *run, const struct incident *i, c
     char times[40] = "";
     if (rounds > 1)
         snprintf(times, sizeof(times), ", after %d rounds", rounds);
-    snprintf(ret, size, "%s%s %d worker%s%s", ended_well(run) ? "" : "failed; ", verb, now,
+    snprintf(ret, size, "%s%s %d worker%s%s", ended_well(run, NULL) ? "" : "failed; ", verb, now,
              now == 1 ? "" : "s", times);
 }
 
