@@ -131,14 +131,9 @@ static int refused_layer(int code, const char *dir, struct err *err) {
     return err_set(err, code, "mount an overlay on %s", dir);
 }
 
-int mount_layer(const char *dir, struct err *err) {
+/* On the tmpfs that covers dir. Both stay reachable through their descriptors. */
+static int mount_over(const char *dir, int lower, struct err *err) {
     char options[200], work[40];
-    /* Both stay reachable through their descriptors when dir has been covered. */
-    FILE_CLOSE int lower = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (lower < 0)
-        return err_set(err, -errno, "open %s", dir);
-    if (mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") != 0)
-        return err_set(err, -errno, "mount a tmpfs on %s", dir);
     FILE_CLOSE int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (top < 0 || mkdirat(top, "changed", 0755) != 0 || mkdirat(top, "work", 0755) != 0)
         return err_set(err, -errno, "make a place for what is changed in %s", dir);
@@ -151,6 +146,18 @@ int mount_layer(const char *dir, struct err *err) {
     if (mount("overlay", dir, "overlay", 0, options) != 0)
         return refused_layer(errno == EINVAL && !trusted ? -EPERM : -errno, dir, err);
     return 0;
+}
+
+int mount_layer(const char *dir, struct err *err) {
+    FILE_CLOSE int lower = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (lower < 0)
+        return err_set(err, -errno, "open %s", dir);
+    if (mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=755") != 0)
+        return err_set(err, -errno, "mount a tmpfs on %s", dir);
+    int r = mount_over(dir, lower, err);
+    if (r)
+        umount2(dir, MNT_DETACH); /* else dir would be seen empty */
+    return r;
 }
 
 int mount_pivot(const char *dir, const char *old, struct err *err) {

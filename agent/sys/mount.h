@@ -28,8 +28,8 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
 int mount_place(const char *path, bool directory, struct err *err);
 
 /* Over the directory comes itself as a layer: what is changed in it from here on is kept in memory,
- * with this namespace, and dir stays as it is. Mounts below dir are not in it. -ENOTSUP where the
- * kernel cannot, with the mend. */
+ * with this namespace, and dir stays as it is. Mounts below dir are not in it. It is two mounts,
+ * one upon the other; none after an error. -ENOTSUP where the kernel cannot, with the mend. */
 int mount_layer(const char *dir, struct err *err);
 /* dir, a mount, becomes the root; the old one is seen at `old` below it (an absolute path), which
  * is made, until mount_forget takes it away, also from sight. */

@@ -86,7 +86,7 @@ static int try_layer(struct err *err) {
         r = file_write(file, "x", 1, err);
     mount_forget(dir, NULL); /* the overlay, then what it keeps its changes in */
     mount_forget(dir, NULL);
-    if (r == 0 && rmdir(dir) != 0 && errno != ENOENT)
+    if (rmdir(dir) != 0 && errno != ENOENT && r == 0)
         r = err_set(err, -errno, "leave %s as it was", dir);
     return r;
 }
