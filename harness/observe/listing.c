@@ -97,9 +97,9 @@ static void on_end(void *arg, int fd, int what) {
     struct listing *g = arg;
     char text[64], why[200];
     int status = 0;
-    while (read_out(g))
-        ;
     kill(-g->process.pid, SIGKILL);
+    while (g->answer.len <= ANSWER_MAX && read_out(g)) /* who left the group may print for ever */
+        ;
     int r = process_reap(&g->process, 0, &status);
     if (g->late)
         snprintf(why, sizeof(why), "it had not ended after %lld s",
