@@ -10,6 +10,7 @@
 #include "harness/cluster/strays.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -103,12 +104,13 @@ static bool settled(struct cluster *c) {
 }
 
 static void look(struct cluster *c, struct left *l) {
-    pid_t *pids;
-    size_t n = strays_of(c->scratch, &pids);
-    for (size_t i = 0; i < n; i++)
-        leave(l, "process %d, of a node whose helper was killed", (int)pids[i]);
-    strays_end(pids, n);
-    free(pids);
+    struct process *all;
+    size_t n = strays_of(c->scratch, &all);
+    for (size_t i = 0; i < n; i++) {
+        leave(l, "process %d, of a node whose helper was killed", (int)all[i].pid);
+        process_signal(&all[i], SIGKILL);
+    }
+    strays_free(all, n);
 }
 
 static void free_all(struct cluster *c) {

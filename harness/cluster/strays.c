@@ -4,7 +4,6 @@
 #include "agent/sys/file.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,29 +25,34 @@ static bool is_of(const char *pid, const char *wanted) {
     return is;
 }
 
-size_t strays_of(const char *scratch, pid_t **ret) {
+size_t strays_of(const char *scratch, struct process **ret) {
     struct buf wanted = {0};
-    pid_t *pids = calloc(1, sizeof(*pids));
+    struct process *all = NULL, p;
     size_t n = 0;
     DIR *d = opendir("/proc");
     buf_printf(&wanted, "TMPDIR=%s/", scratch);
     for (struct dirent *e; d && (e = readdir(d));) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == getpid() ||
-            !is_of(e->d_name, buf_str(&wanted)))
+            !is_of(e->d_name, buf_str(&wanted)) || process_open((pid_t)atoi(e->d_name), &p, NULL))
             continue;
-        pids = realloc(pids, (n + 1) * sizeof(*pids));
-        if (!pids)
+        if (!is_of(e->d_name, buf_str(&wanted))) { /* the number has become somebody else's */
+            process_close(&p);
+            continue;
+        }
+        all = realloc(all, (n + 1) * sizeof(*all));
+        if (!all)
             abort();
-        pids[n++] = (pid_t)atoi(e->d_name);
+        all[n++] = p;
     }
     if (d)
         closedir(d);
     buf_fini(&wanted);
-    *ret = pids;
+    *ret = all;
     return n;
 }
 
-void strays_end(const pid_t *pids, size_t n) {
+void strays_free(struct process *all, size_t n) {
     for (size_t i = 0; i < n; i++)
-        kill(pids[i], SIGKILL);
+        process_close(&all[i]);
+    free(all);
 }

@@ -3,9 +3,10 @@
  * whatever it starts inherits it. Only where nodes are processes; a namespace keeps its own. */
 #pragma once
 
-#include <stddef.h>
-#include <sys/types.h>
+#include "agent/sys/process.h"
 
-/* Those of this scratch directory (absolute); *ret is for free(). */
-size_t strays_of(const char *scratch, pid_t **ret);
-void strays_end(const pid_t *pids, size_t n); /* SIGKILL */
+#include <stddef.h>
+
+/* Those of this scratch directory (absolute), each held by its pidfd. */
+size_t strays_of(const char *scratch, struct process **ret);
+void strays_free(struct process *all, size_t n); /* lets go of them; they live on */

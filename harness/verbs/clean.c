@@ -42,33 +42,33 @@ static void remove_path(struct cleaning *c, const char *path, const char *why) {
 
 /* ---- processes ---- */
 
-/* ticks: 0 when the process was found by other means than its start. */
-static void end_process(struct cleaning *c, pid_t pid, uint64_t ticks, const char *what) {
-    struct process p;
+static void end_process(struct cleaning *c, const struct process *p, const char *what) {
     struct err err;
-    uint64_t now;
     if (c->dry) {
-        printf("would end process %d, %s\n", (int)pid, what);
+        printf("would end process %d, %s\n", (int)p->pid, what);
         c->done++;
         return;
     }
-    if (process_open(pid, &p, NULL) != 0)
-        return;
-    if (ticks && (process_start_ticks(pid, &now) != 0 || now != ticks)) {
-        process_close(&p);
-        return;
-    }
-    int r = process_signal(&p, SIGKILL);
+    int r = process_signal(p, SIGKILL);
     if (r == 0)
-        r = process_wait_end(&p, END_WAIT_NS);
-    process_close(&p);
+        r = process_wait_end(p, END_WAIT_NS);
     if (r && r != -ESRCH) {
-        err_set(&err, r, "end process %d, %s", (int)pid, what);
+        err_set(&err, r, "end process %d, %s", (int)p->pid, what);
         failed(c, &err);
         return;
     }
-    printf("ended process %d, %s\n", (int)pid, what);
+    printf("ended process %d, %s\n", (int)p->pid, what);
     c->done++;
+}
+
+static void end_node(struct cleaning *c, pid_t pid, uint64_t ticks, const char *name) {
+    struct process p;
+    uint64_t now;
+    if (process_open(pid, &p, NULL) != 0)
+        return;
+    if (process_start_ticks(pid, &now) == 0 && now == ticks)
+        end_process(c, &p, name);
+    process_close(&p);
 }
 
 static bool same_program(const struct stat *own, const char *pid) {
@@ -115,9 +115,13 @@ static void end_strays(struct cleaning *c) {
     for (struct dirent *e; d && known && (e = readdir(d));) {
         if (e->d_name[0] < '1' || e->d_name[0] > '9' || !same_program(&own, e->d_name))
             continue;
+        struct process p;
+        if (process_open((pid_t)atoi(e->d_name), &p, NULL) != 0)
+            continue;
         const char *part = part_of_run(e->d_name);
         if (part && !has_harness(&own, e->d_name))
-            end_process(c, (pid_t)atoi(e->d_name), 0, part);
+            end_process(c, &p, part);
+        process_close(&p);
     }
     if (d)
         closedir(d);
@@ -131,11 +135,11 @@ static void end_left_behind(struct cleaning *c, const char *dir) {
     snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
     if (!(real = realpath(scratch, NULL)))
         return;
-    pid_t *pids;
-    size_t n = strays_of(real, &pids);
+    struct process *all;
+    size_t n = strays_of(real, &all);
     for (size_t i = 0; i < n; i++)
-        end_process(c, pids[i], 0, "left by a node");
-    free(pids);
+        end_process(c, &all[i], "left by a node");
+    strays_free(all, n);
     free(real);
 }
 
@@ -169,7 +173,7 @@ static void clean_run(struct cleaning *c, const char *dir) {
     } else if (r == 0) {
         for (size_t i = 0; i < p.nodes_n; i++)
             if (presence_lives(&p, &p.nodes[i]))
-                end_process(c, p.nodes[i].pid, p.nodes[i].start_ticks, p.nodes[i].name);
+                end_node(c, p.nodes[i].pid, p.nodes[i].start_ticks, p.nodes[i].name);
         end_left_behind(c, dir);
         clean_scratch(c, dir, &p);
     }
