@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* A copy of one silent socket. It is kept for what the kernel counts at it, and so that a dead
@@ -125,24 +126,30 @@ static int hold(struct cut *k, pid_t pid, int number, const struct held *like) {
     struct held *h = malloc(sizeof(*h));
     if (!h)
         abort();
+    struct stat st;
     *h = *like;
     h->fd = fd;
+    h->inode = fstat(fd, &st) == 0 ? st.st_ino : like->inode;
     h->before = socket_drops(fd);
     list_append(&k->held, &h->link);
     return socket_silence(fd, true);
 }
 
-/* A socket that was closed meanwhile needs no cut. */
+/* It was closed meanwhile, or is nothing that frames come to: connect itself fails. */
+static bool needs_no_cut(int code) {
+    return code == -ESRCH || code == -EBADF || code == -ENOTSOCK || code == -EOPNOTSUPP ||
+           code == -ENOPROTOOPT;
+}
+
 static int hold_socket(struct cut *k, const struct census_socket *s, int from, unsigned plane,
                        struct err *err) {
     struct held like = {.from = from, .to = s->node, .plane = plane, .inode = s->line.inode};
     if (is_held(k, like.inode))
         return 0;
     int r = hold(k, s->pid, s->fd, &like);
-    return r == 0 || r == -ESRCH || r == -EBADF
-               ? 0
-               : err_set(err, r, "silence a connection of %s (process %d)",
-                         k->cluster->nodes[s->node]->plan->name, (int)s->pid);
+    return r == 0 || needs_no_cut(r) ? 0
+                                     : err_set(err, r, "silence a connection of %s (process %d)",
+                                               k->cluster->nodes[s->node]->plan->name, (int)s->pid);
 }
 
 static int look_at(struct cut *k, const struct census *all, const struct census_socket *s,
@@ -201,13 +208,19 @@ void cut_forget(struct cut *k, struct node *n) {
 
 static void on_call(struct cut *k, struct node *n, const struct connect_call *call) {
     struct held like = {.to = n->port};
+    struct err err;
     uint16_t port;
     if (!is_cutting(k) || !census_destination(k->cluster, &call->to, &like.from, &port))
         return;
     like.plane = plane_of_port(k, port);
-    if (is_closed(k, like.from, like.to, like.plane) ||
-        is_closed(k, like.to, like.from, like.plane))
-        hold(k, call->pid, call->fd, &like);
+    if (!is_closed(k, like.from, like.to, like.plane) &&
+        !is_closed(k, like.to, like.from, like.plane))
+        return;
+    int r = hold(k, call->pid, call->fd, &like);
+    if (r == 0 || needs_no_cut(r))
+        return;
+    err_set(&err, r, "silence a new connection of %s (process %d)", n->plan->name, (int)call->pid);
+    cluster_failed(k->cluster, &err);
 }
 
 static void on_watch(void *arg, int fd, int what) {
