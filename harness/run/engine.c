@@ -413,7 +413,9 @@ static int engine_open(struct engine *e, struct err *err) {
         return err->code;
     e->timeline = timeline_new(e);
     e->limits = limits_new(e);
-    e->stores = stores_new(e);
+    e->stores = stores_new(e, err);
+    if (!e->stores)
+        return err->code;
     e->directory = directory_new(e);
     e->rec.fn = on_record;
     e->rec.arg = e;

@@ -68,7 +68,7 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err);
 void engine_start_job(struct engine *e);
 
 /* stores.c: whether the nodes that are there for the store answer. */
-struct stores_watch *stores_new(struct engine *e);
+struct stores_watch *stores_new(struct engine *e, struct err *err); /* NULL with err */
 struct stores_watch *stores_free(struct stores_watch *s);
 bool stores_ready(const struct stores_watch *s);
 void stores_started(struct stores_watch *s, const struct node *n);

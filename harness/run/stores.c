@@ -15,7 +15,7 @@
  * it in its log, which is looked at whenever it grows. */
 static const int64_t READY_WAIT_NS = 60000000000;
 
-enum { LOG_MAX = 16 << 20 };
+enum { LOG_MAX = 16 << 20, LINE_MAX_BYTES = 4096 };
 
 struct stores_watch {
     struct engine *engine;
@@ -86,14 +86,9 @@ static void on_deadline(void *arg, int64_t now) {
 /* The last line that was written, for a sentence. */
 static void last_line(struct stores_watch *s, const struct node *n, char ret[200]) {
     struct buf text = {0};
-    *ret = '\0';
-    if (file_read(log_of(s, n), LOG_MAX, &text, NULL) == 0 && text.len) {
-        char *end = text.data + text.len;
-        if (end[-1] == '\n')
-            *--end = '\0';
-        const char *line = strrchr(text.data, '\n');
-        snprintf(ret, 200, "%s", line ? line + 1 : text.data);
-    }
+    if (file_read_last(log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) != 0)
+        buf_puts(&text, "it said nothing");
+    snprintf(ret, 200, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
     buf_fini(&text);
 }
 
@@ -119,14 +114,18 @@ void stores_ended(struct stores_watch *s, const struct node *n) {
     engine_fail(s->engine, &err);
 }
 
-struct stores_watch *stores_new(struct engine *e) {
+struct stores_watch *stores_new(struct engine *e, struct err *err) {
     struct stores_watch *s = arena_new(&e->arena, struct stores_watch);
     s->engine = e;
     s->line = store_ready_line(e->plan);
     for (size_t i = 0; i < e->plan->nodes_n; i++)
         s->awaited += e->plan->nodes[i].is_store;
     s->ready = arena_array(&e->arena, const struct node *, s->awaited + 1);
-    s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    s->inotify = s->line ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
+    if (s->line && s->inotify < 0) {
+        err_set(err, -errno, "watch the log of the store (inotify)");
+        return NULL;
+    }
     s->on_log = s->line ? loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s) : NULL;
     s->deadline = loop_timer(e->loop, on_deadline, s);
     if (s->line && s->awaited)
@@ -138,7 +137,7 @@ struct stores_watch *stores_free(struct stores_watch *s) {
     if (s) {
         loop_source_free(s->on_log);
         loop_source_free(s->deadline);
-        close(s->inotify);
+        file_close(&s->inotify);
     }
     return NULL;
 }

@@ -4,26 +4,11 @@
 #include "agent/sys/file.h"
 
 #include <dirent.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 enum { LINES = 15, TAIL = 32 << 10, WORKERS_SHOWN = 8 };
-
-/* The end of the file, however long it is; what would disturb a terminal becomes a blank. */
-static size_t read_tail(const char *path, char tail[TAIL]) {
-    struct stat st;
-    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0;
-    ssize_t n = pread(fd, tail, TAIL, st.st_size > TAIL ? st.st_size - TAIL : 0);
-    for (ssize_t i = 0; i < n; i++)
-        if ((unsigned char)tail[i] < ' ' && tail[i] != '\n' && tail[i] != '\t')
-            tail[i] = tail[i] == '\r' ? '\n' : ' ';
-    return n > 0 ? (size_t)n : 0;
-}
 
 /* torchrun ends with a traceback of itself and a summary that name nobody's mistake: what the
  * workers printed stands before them. */
@@ -39,15 +24,17 @@ static size_t without_torchrun(const char *tail, size_t n) {
 }
 
 static void print_tail(const char *path, const char *name, FILE *out) {
-    char tail[TAIL];
-    size_t n = without_torchrun(tail, read_tail(path, tail)), at = n ? n - 1 : 0;
-    if (!n)
-        return;
-    for (int lines = 0; at > 0; at--)
-        if (tail[at - 1] == '\n' && ++lines == LINES)
-            break;
-    fprintf(out, "--- last lines of %s\n%.*s%s", name, (int)(n - at), tail + at,
-            tail[n - 1] == '\n' ? "" : "\n");
+    struct buf text = {0};
+    if (file_read_last(path, INT_MAX, TAIL, &text, NULL) == 0) {
+        const char *tail = text.data;
+        size_t n = without_torchrun(tail, text.len), at = n - 1;
+        for (int lines = 0; at > 0; at--)
+            if (tail[at - 1] == '\n' && ++lines == LINES)
+                break;
+        fprintf(out, "--- last lines of %s\n%.*s%s", name, (int)(n - at), tail + at,
+                tail[n - 1] == '\n' ? "" : "\n");
+    }
+    buf_fini(&text);
 }
 
 /* What a line in a log most often means here. */
@@ -69,10 +56,11 @@ static const struct {
 };
 
 static void note_hints(const char *path, bool seen[]) {
-    char tail[TAIL];
-    size_t n = read_tail(path, tail);
-    for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
-        seen[i] |= n && memmem(tail, n, hints[i].said, strlen(hints[i].said));
+    struct buf text = {0};
+    if (file_read_last(path, INT_MAX, TAIL, &text, NULL) == 0)
+        for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
+            seen[i] |= memmem(text.data, text.len, hints[i].said, strlen(hints[i].said)) != NULL;
+    buf_fini(&text);
 }
 
 static int only_workers(const struct dirent *d) {
