@@ -153,9 +153,7 @@ static void put_facts(struct html *h) {
 void html_head(struct html *h) {
     const struct finding *first = verdict_first(h->run->verdict);
     int code = h->run->verdict->exit_code;
-    enum finding_status status = code == 0                ? FINDING_PASS
-                                 : code == 1 || code == 3 ? FINDING_FAIL
-                                                          : FINDING_UNKNOWN;
+    enum finding_status status = report_status(code);
     html_raw(h, "<header class=\"%s\">\n<h1><span class=\"mark\">%s</span> ", html_tone(status),
              html_mark(status));
     html_text(h, h->run->scenario->name);

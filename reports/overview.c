@@ -178,13 +178,6 @@ void overview_put_time(struct buf *out, int64_t ns) {
         buf_printf(out, "%.1f s", (double)ns / 1e9);
 }
 
-static enum finding_status status_of(int code) {
-    return code == 0                ? FINDING_PASS
-           : code == 1 || code == 3 ? FINDING_FAIL
-           : code == 4              ? FINDING_SKIP
-                                    : FINDING_UNKNOWN;
-}
-
 static void put_cell(struct page *p, int column, const char *text) {
     page_tab(p, column);
     page_put(p, INK_PLAIN, text);
@@ -228,7 +221,7 @@ static void put_figures(struct page *p, const struct overview_row *row, const st
 
 /* Where there is no room for columns, everything stands on a line of its own. */
 static void put_row(struct page *p, const struct overview_row *row, const struct columns *c) {
-    enum finding_status s = status_of(row->exit_code);
+    enum finding_status s = report_status(row->exit_code);
     const char *rest = "";
     page_put(p, page_ink(s), page_mark(p, s));
     page_put(p, INK_PLAIN, " ");
@@ -257,7 +250,7 @@ static void put_row(struct page *p, const struct overview_row *row, const struct
 void overview_put_ended(const char *name, int exit_code, const char *what,
                         const struct report_style *style, struct buf *out) {
     struct page p = {.out = out, .style = *style};
-    enum finding_status s = status_of(exit_code);
+    enum finding_status s = report_status(exit_code);
     page_put(&p, page_ink(s), page_mark(&p, s));
     page_printf(&p, INK_PLAIN, " %s", name);
     page_tab(&p, VERDICT);

@@ -22,7 +22,13 @@ static const char style[] =
     "</style>\n";
 
 static const char *tone(int code) {
-    return code == 0 ? "good" : code == 1 || code == 3 ? "bad" : code == 4 ? "dim" : "doubt";
+    static const char *const tones[] = {
+        [FINDING_PASS] = "good",
+        [FINDING_FAIL] = "bad",
+        [FINDING_UNKNOWN] = "doubt",
+        [FINDING_SKIP] = "dim",
+    };
+    return tones[report_status(code)];
 }
 
 static void put_cell(struct buf *out, const char *text) {

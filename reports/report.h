@@ -34,6 +34,8 @@ struct report {
 
 /* "passed", "failed", "inconclusive" ...: what an exit code means, in one word or two. */
 const char *report_outcome(int exit_code);
+/* The same as the finding it is shown like. */
+enum finding_status report_status(int exit_code);
 
 extern const struct report *const reports[]; /* alphabetical, NULL-ended */
 const struct report *report_find(const char *name);

@@ -39,6 +39,20 @@ const char *report_outcome(int exit_code) {
     }
 }
 
+enum finding_status report_status(int exit_code) {
+    switch (exit_code) {
+    case 0:
+        return FINDING_PASS;
+    case 1:
+    case 3:
+        return FINDING_FAIL;
+    case 4:
+        return FINDING_SKIP;
+    default:
+        return FINDING_UNKNOWN;
+    }
+}
+
 int report_print(const struct report *report, const struct recorded_run *r, FILE *out,
                  struct err *err) {
     struct report_style style = report_style_of(out);

@@ -34,22 +34,16 @@ static void put_where(struct page *p, const struct recorded_run *run, const char
     buf_fini(&text);
 }
 
-static enum ink ink_of_exit(int code) {
-    return code == 0 ? INK_GOOD : code == 1 || code == 3 ? INK_BAD : INK_DOUBT;
-}
-
 static void put_headline(struct page *p, const struct recorded_run *run,
                          const struct finding *first) {
     int code = run->verdict->exit_code;
-    page_put(p, ink_of_exit(code),
-             page_mark(p, code == 0                ? FINDING_PASS
-                          : code == 1 || code == 3 ? FINDING_FAIL
-                                                   : FINDING_UNKNOWN));
+    enum finding_status status = report_status(code);
+    page_put(p, page_ink(status), page_mark(p, status));
     struct buf text = {0};
     page_printf(p, INK_STRONG, " %s ", run->scenario->name);
     buf_printf(&text, "%s%s%s (exit code %d)", report_outcome(code), first ? ": " : "",
                first ? first->check : "", code);
-    page_wrap(p, 2, ink_of_exit(code), buf_str(&text));
+    page_wrap(p, 2, page_ink(status), buf_str(&text));
     buf_fini(&text);
 }
 

@@ -97,8 +97,6 @@ static void say_plan(const struct trying *t) {
 
 static const struct verb_option options[] = {
     {"--launcher", "X", "start it with rankrun, torchrun, a command of yours or a template"},
-    {"--observe", "KIND=REGEX",
-     "reads steps and such from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
     {"--rootfs", "DIR", "the root file system of every node, a debootstrap tree for example"},
     {"--isolation", "KIND", "how nodes are kept apart: auto, namespaces or processes"},
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
@@ -365,7 +363,7 @@ static void run_one(struct trying *t, int i) {
 
 static void on_ended(void *arg, struct job *j) {
     struct trying *t = arg;
-    read_row(t, (int)(j->file ? j - t->files : 0));
+    read_row(t, (int)(j - t->files));
 }
 
 /* Side by side each is a harness of its own; what it prints is in its reports. */

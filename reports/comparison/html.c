@@ -18,14 +18,17 @@ static const char head[] =
     ".good{color:#1a7f37}.bad{color:#cf222e}.doubt{color:#9a6700}.soft{opacity:.7}\n"
     "</style>\n</head>\n<body>\n<h1>Launchers compared</h1>\n";
 
-static const char *tone(int code) {
-    return code == 0 ? "good" : code == 1 ? "bad" : code == 4 ? "soft" : "doubt";
-}
+static const char *const tones[] = {
+    [FINDING_PASS] = "good",
+    [FINDING_FAIL] = "bad",
+    [FINDING_UNKNOWN] = "doubt",
+    [FINDING_SKIP] = "soft",
+};
 
 static void put_cell(struct buf *out, const struct comparison_cell *cell) {
     struct buf text = {0};
     comparison_put_cell(cell, &text);
-    buf_printf(out, "<td class=\"%s\">", tone(cell->exit_code));
+    buf_printf(out, "<td class=\"%s\">", tones[report_status(cell->exit_code)]);
     if (cell->dir) {
         buf_puts(out, "<a href=\"");
         escape_put(out, cell->dir);
@@ -68,7 +71,6 @@ static void put_part(struct buf *out, const char *label, const char *text) {
 }
 
 static void put_finding(struct buf *out, const char *launcher, const struct finding *f) {
-    static const char *const tones[] = {"good", "bad", "doubt", "soft"};
     buf_printf(out, "<dd class=\"%s\">%s ", tones[f->status], finding_status_name(f->status));
     escape_put(out, launcher);
     buf_puts(out, ": ");

@@ -5,13 +5,6 @@
 
 enum { GAP = 2, CHECK_COLUMN = 4 };
 
-static enum ink ink_of(const struct comparison_cell *cell) {
-    return cell->exit_code == 0   ? INK_GOOD
-           : cell->exit_code == 1 ? INK_BAD
-           : cell->exit_code == 4 ? INK_DIM
-                                  : INK_DOUBT;
-}
-
 /* How wide the column must be; 0 is that of the scenarios. */
 static int width_of(const struct comparison *c, size_t column) {
     size_t widest = column ? strlen(c->launchers[column - 1].name) : strlen("scenario");
@@ -44,7 +37,7 @@ static void put_table(struct page *p, const struct comparison *c) {
             struct buf text = {0};
             comparison_put_cell(&c->rows[i].cells[k], &text);
             page_tab(p, at[k + 1]);
-            page_put(p, ink_of(&c->rows[i].cells[k]), buf_str(&text));
+            page_put(p, page_ink(report_status(c->rows[i].cells[k].exit_code)), buf_str(&text));
             buf_fini(&text);
         }
         page_line(p);
