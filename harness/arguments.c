@@ -94,8 +94,7 @@ const char **arguments_all(const struct arguments *a, const char *name) {
     return v;
 }
 
-/* key="value", with the value quoted as YAML takes it. */
-static const char *quoted_set(struct arena *arena, const char *key, const char *value) {
+const char *arguments_set(struct arena *arena, const char *key, const char *value) {
     struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_put_string(&w, NULL, value);
@@ -108,9 +107,9 @@ static const char *quoted_set(struct arena *arena, const char *key, const char *
 static const char *observe_set(struct arena *arena, const char *value) {
     const char *equals = strchr(value, '=');
     if (!equals)
-        return quoted_set(arena, "observe.preset", value);
+        return arguments_set(arena, "observe.preset", value);
     const char *key = arena_printf(arena, "observe.%.*s", (int)(equals - value), value);
-    return quoted_set(arena, key, equals + 1);
+    return arguments_set(arena, key, equals + 1);
 }
 
 const char **arguments_sets(const struct arguments *a, struct arena *arena) {
@@ -125,7 +124,7 @@ const char **arguments_sets(const struct arguments *a, struct arena *arena) {
         else if (str_eq(a->names[i], "--observe"))
             v[n++] = observe_set(arena, a->values[i]);
     if (launcher)
-        v[n++] = quoted_set(arena, "launcher", launcher);
+        v[n++] = arguments_set(arena, "launcher", launcher);
     if (isolation)
         v[n++] = arena_printf(arena, "cluster.isolation=%s", isolation);
     if (rootfs)

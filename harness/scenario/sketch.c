@@ -141,8 +141,8 @@ static void put_launcher(const struct sketch *d, struct buf *out) {
 
 void sketch_put(const struct sketch *d, struct buf *out) {
     const struct command *c = d->command;
-    buf_printf(out, "cluster: {nodes: %d%s%s}\n", d->nodes + d->spare,
-               c->etcd ? ", store: etcd" : "", "");
+    buf_printf(out, "cluster: {nodes: %d%s}\n", d->nodes + d->spare,
+               c->etcd ? ", store: etcd" : "");
     put_launcher(d, out);
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n", d->min_nodes, d->nodes);
     if (d->workers != 1)

@@ -78,15 +78,6 @@ static const char *list_of(struct arena *a, const char *key, const char *const *
     return set;
 }
 
-static const char *text_of(struct arena *a, const char *key, const char *value) {
-    struct buf text = {0};
-    struct json_writer w = {.out = &text};
-    json_put_string(&w, NULL, value);
-    const char *set = arena_printf(a, "%s=%s", key, buf_str(&text));
-    buf_fini(&text);
-    return set;
-}
-
 static void say_unused(const struct command *c) {
     bool used = !c->has_nnodes && !c->standalone && !c->workers && c->max_restarts < 0 && !c->etcd;
     for (size_t i = 0; c->notes[i]; i++)
@@ -111,11 +102,12 @@ int typed_replace(struct arena *arena, const struct arguments *a, const char **s
     v[k++] = list_of(arena, "job.run", c.run);
     if (c.launcher)
         v[k++] = c.launcher[1] ? list_of(arena, "launcher", c.launcher)
-                               : text_of(arena, "launcher", c.launcher[0]);
+                               : arguments_set(arena, "launcher", c.launcher[0]);
     if (c.args[0])
         v[k++] = list_of(arena, "job.launcher_args", c.args);
     for (size_t i = 0; i < c.env_n; i++)
-        v[k++] = text_of(arena, arena_printf(arena, "job.env.%s", c.env[i].key), c.env[i].value);
+        v[k++] =
+            arguments_set(arena, arena_printf(arena, "job.env.%s", c.env[i].key), c.env[i].value);
     for (size_t i = 0; i < n; i++)
         v[k++] = sets[i]; /* what was said explicitly comes last, and wins */
     say_unused(&c);
