@@ -17,6 +17,11 @@ bool str_ends(const char *s, const char *suffix) {
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
+const char *str_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 bool str_to_i64(const char *s, int64_t min, int64_t max, int64_t *ret) {
     if (!s || !*s || strchr(" \t\n+", *s))
         return false;

@@ -18,6 +18,9 @@ bool str_to_i64(const char *s, int64_t min, int64_t max, int64_t *ret);
  * sentence that shows the forms. */
 int str_to_duration_ns(const char *s, int64_t *ret_ns, struct err *err);
 
+/* Of a path the part behind the last slash; all of it when nothing stands there. */
+const char *str_base(const char *path);
+
 /* Copies src and always ends it; false when it did not fit. */
 bool str_copy(char *dst, size_t size, const char *src);
 

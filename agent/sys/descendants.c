@@ -84,18 +84,6 @@ static void snapshot_mark(struct snapshot *s, pid_t root) {
     }
 }
 
-size_t process_descendants(pid_t root, pid_t *ret, size_t max) {
-    struct snapshot s = {0};
-    size_t n = 0;
-    snapshot_take(&s);
-    snapshot_mark(&s, root);
-    for (size_t i = 0; i < s.n && n < max; i++)
-        if (s.rows[i].below && !s.rows[i].zombie)
-            ret[n++] = s.rows[i].pid;
-    free(s.rows);
-    return n;
-}
-
 int process_signal_descendants(pid_t root, int signo) {
     struct snapshot s = {0};
     int reached = 0;

@@ -144,6 +144,17 @@ bool file_exists(const char *path) {
     return access(path, F_OK) == 0;
 }
 
+const char *file_own_folder(char *buf, size_t size) {
+    ssize_t n = readlink("/proc/self/exe", buf, size - 1);
+    buf[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(buf, '/');
+    if (slash)
+        *slash = '\0';
+    else
+        snprintf(buf, size, ".");
+    return buf;
+}
+
 static int make_dir(const char *path, mode_t mode, struct err *err) {
     struct stat st;
     if (mkdir(path, mode) == 0)

@@ -32,6 +32,9 @@ int file_write(const char *path, const void *data, size_t len, struct err *err);
 int file_write_atomic(const char *path, const void *data, size_t len, struct err *err);
 
 bool file_exists(const char *path);
+/* The folder that the running program lies in, with the others of ours; "." when it cannot be
+ * told. Returns buf. */
+const char *file_own_folder(char *buf, size_t size);
 /* mkdir -p; 0 also when it was there. -ENOTDIR when something else is in the way. */
 int file_make_dirs(const char *path, mode_t mode, struct err *err);
 /* "/tmp/rankrun_XXXXXXXX": makes a directory (0700) and writes its name over the X (at least 6). */

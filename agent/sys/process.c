@@ -327,6 +327,16 @@ bool process_exit_info_works(void) {
     return works;
 }
 
+const char *process_name(pid_t pid, char *buf, size_t size) {
+    char path[64];
+    struct buf name = {0};
+    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+    file_read(path, 4096, &name, NULL);
+    snprintf(buf, size, "%.*s", (int)(name.len ? name.len - 1 : 0), buf_str(&name));
+    buf_fini(&name);
+    return buf;
+}
+
 const char *process_status_text(int status, char *buf, size_t size) {
     if (WIFSIGNALED(status))
         snprintf(buf, size, "%s%s", signal_name(WTERMSIG(status)),

@@ -97,9 +97,6 @@ int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
  * forked meanwhile is missed, so call again when a child of the caller has died, until none is
  * left. */
 int process_signal_descendants(pid_t root, int signo);
-/* Those that live, root itself not, as one walk over /proc finds them; at most max. */
-size_t process_descendants(pid_t root, pid_t *ret, size_t max);
-
 /* The living processes that descend from root (root itself not), as one look at /proc finds them:
  * how many, and a list for free(). */
 size_t process_list_descendants(pid_t root, pid_t **ret);
@@ -111,6 +108,10 @@ int process_adopt_orphans(void);
  * thread: those that keep forking too, until there is no child left and so nothing below. 0, or
  * -ETIME: something hangs in the kernel. */
 int process_end_descendants(int64_t timeout_ns);
+
+/* What the kernel calls it (the first 15 bytes of its program's name, as a rule); "" when it has
+ * gone. Returns buf. */
+const char *process_name(pid_t pid, char *buf, size_t size);
 
 /* "exit code 3", "SIGKILL", "SIGSEGV (core dumped)"; returns buf. */
 const char *process_status_text(int status, char *buf, size_t size);

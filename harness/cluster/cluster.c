@@ -7,6 +7,7 @@
 #include "agent/sys/signals.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,10 +101,9 @@ static int make_scratch(struct cluster *c, struct err *err) {
 
 /* What nodes with a root file system of their own are given of ours and of the caller's. */
 static int pack(struct cluster *c, struct err *err) {
-    char *bin = visible_program_dir(), *to = path_in(c->scratch, "bin");
-    int r = baggage_pack(&c->baggage, bin ? bin : ".", to, err);
+    char bin[PATH_MAX], *to = path_in(c->scratch, "bin");
+    int r = baggage_pack(&c->baggage, file_own_folder(bin, sizeof(bin)), to, err);
     c->show = visible_shown(c->dir);
-    free(bin);
     free(to);
     return r;
 }

@@ -14,16 +14,13 @@
 enum { TABLE_MAX = 16 << 20, PORTS = 65536 };
 
 static void put_process(struct json_writer *w, pid_t pid) {
-    char path[64];
-    struct buf name = {0};
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    if (file_read(path, 4096, &name, NULL) == 0) { /* else it has just gone */
-        json_object(w, NULL);
-        json_put_i64(w, "pid", pid);
-        json_put_stringn(w, "name", buf_str(&name), name.len ? name.len - 1 : 0);
-        json_end_object(w);
-    }
-    buf_fini(&name);
+    char name[64];
+    if (!*process_name(pid, name, sizeof(name)))
+        return; /* it has just gone */
+    json_object(w, NULL);
+    json_put_i64(w, "pid", pid);
+    json_put_string(w, "name", name);
+    json_end_object(w);
 }
 
 struct marks {

@@ -112,7 +112,6 @@ void cluster_settle(struct cluster *c);
 char **visible_paths(const struct plan *p, const char *dir);
 /* Those that a node with a root file system of its own sees, its own folders left out. */
 char **visible_shown(const char *dir);
-char *visible_program_dir(void); /* where our own programs lie; NULL: unknown */
 char **visible_free(char **paths);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);

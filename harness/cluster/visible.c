@@ -4,7 +4,9 @@
 #include "harness/cluster/parts.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,14 +61,6 @@ static void add_environment(struct paths *p) {
         add_list(p, getenv(lists[i]));
 }
 
-char *visible_program_dir(void) {
-    char *self = realpath("/proc/self/exe", NULL);
-    char *slash = self ? strrchr(self, '/') : NULL;
-    if (slash && slash != self)
-        *slash = 0;
-    return self;
-}
-
 char **visible_paths(const struct plan *plan, const char *dir) {
     struct paths p = {.v = calloc(1, sizeof(*p.v))};
     char *cwd = getcwd(NULL, 0);
@@ -75,9 +69,8 @@ char **visible_paths(const struct plan *plan, const char *dir) {
     add(&p, cwd);
     free(cwd);
     add(&p, dir);
-    char *programs = visible_program_dir();
-    add(&p, programs);
-    free(programs);
+    char programs[PATH_MAX];
+    add(&p, file_own_folder(programs, sizeof(programs)));
     add_environment(&p);
     const struct scenario *s = plan->scenario;
     for (size_t i = 0; s && i < s->job.run_n; i++)

@@ -1,6 +1,7 @@
 /* What a job on GPUs needs. A host without one lacks nothing: it was not asked. */
 #include "harness/doctor/probe.h"
 
+#include "agent/sys/file.h"
 #include "agent/sys/nvml.h"
 
 #include <dlfcn.h>
@@ -99,11 +100,8 @@ static const char *library_path(char *buffer, size_t size) {
     const char *named = getenv("RANKTRAIN_CUDA");
     if (named && *named)
         return named;
-    ssize_t n = readlink("/proc/self/exe", buffer, size - 32);
-    buffer[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(buffer, '/');
-    strcpy(slash ? slash + 1 : buffer, "ranktrain_cuda.so");
-    return buffer;
+    file_own_folder(buffer, size - 32);
+    return strcat(buffer, "/ranktrain_cuda.so");
 }
 
 static void look_ranktrain_cuda(const struct probe_given *given, struct probe_result *r) {

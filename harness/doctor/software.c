@@ -19,11 +19,7 @@ static void look_programs(const struct probe_given *given, struct probe_result *
     static const char *const own[] = {"rankrun", "rankprobe", "ranktrain"};
     char folder[3000], path[3100];
     (void)given;
-    ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-    folder[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
+    file_own_folder(folder, sizeof(folder));
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
         if (access(path, X_OK) != 0) {

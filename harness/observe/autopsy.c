@@ -44,16 +44,12 @@ static bool same_space_as_ours(pid_t pid) {
     return same_space(number, space);
 }
 
+/* Of a process, as a part of a file's name. */
 static void name_of(pid_t pid, char *ret, size_t size) {
-    char path[64];
-    struct buf name = {0};
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-    file_read(path, 4096, &name, NULL);
-    snprintf(ret, size, "%.*s", (int)strcspn(buf_str(&name), "\n"), buf_str(&name));
+    process_name(pid, ret, size);
     for (char *c = ret; *c; c++)
-        if (*c == '/' || *c == ' ')
+        if (*c == '/' || *c == ' ' || *c == '\n')
             *c = '-';
-    buf_fini(&name);
 }
 
 static void write_process(const char *dir, pid_t pid, const struct autopsy_node *node,

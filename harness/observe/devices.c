@@ -44,18 +44,17 @@ struct crowd {
 /* ---- who is there ---- */
 
 static void crowd_take(struct crowd *c, const struct json *nodes) {
-    pid_t *pids = calloc(PROCESSES_MAX, sizeof(*pids));
     c->v = calloc(PROCESSES_MAX, sizeof(*c->v));
-    if (!pids || !c->v)
+    if (!c->v)
         abort();
     json_each(n, nodes) {
-        size_t found =
-            process_descendants((pid_t)json_get_i64(n, "first", 0), pids, PROCESSES_MAX - c->n);
-        for (size_t k = 0; k < found; k++)
+        pid_t *pids;
+        size_t found = process_list_descendants((pid_t)json_get_i64(n, "first", 0), &pids);
+        for (size_t k = 0; k < found && c->n < PROCESSES_MAX; k++)
             c->v[c->n++] = (struct one){pids[k], json_get_string(n, "name", ""),
                                         nvml_holds_driver(pids[k]) == 1};
+        free(pids);
     }
-    free(pids);
 }
 
 static const struct one *crowd_find(const struct crowd *c, pid_t pid) {
@@ -119,16 +118,12 @@ static void put_device(struct driver *d, size_t i, const struct crowd *c, struct
 }
 
 static void put_holder(struct json_writer *w, const struct one *one) {
-    char path[64];
-    struct buf name = {0};
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)one->pid);
-    file_read(path, 4096, &name, NULL); /* it may have gone: then it has no name */
+    char name[64];
     json_object(w, NULL);
     json_put_i64(w, "pid", one->pid);
     json_put_string(w, "node", one->node);
-    json_put_stringn(w, "name", buf_str(&name), name.len ? name.len - 1 : 0);
+    json_put_string(w, "name", process_name(one->pid, name, sizeof(name)));
     json_end_object(w);
-    buf_fini(&name);
 }
 
 /* ---- in the child ---- */

@@ -1,28 +1,21 @@
 #include "agent/base/str.h"
-#include "harness/plan/plan.h"
+#include "agent/sys/file.h"
 #include "harness/plan/interpreter.h"
+#include "harness/plan/plan.h"
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The folder this program lies in; our own programs lie beside it. */
-static char *own_folder(struct arena *a) {
-    char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (n <= 0)
-        return arena_strdup(a, ".");
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    return arena_strdup(a, path);
-}
-
 /* As the worker's exec will look for it: our folder, then the PATH. p NULL: on the host. */
 static enum found look_in_path(const struct plan *p, struct arena *a, const char *name,
                                const char *path, const char **ret_near) {
-    enum found found = rootfs_look(NULL, arena_printf(a, "%s/%s", own_folder(a), name));
+    char own[PATH_MAX];
+    file_own_folder(own, sizeof(own));
+    enum found found = rootfs_look(NULL, arena_printf(a, "%s/%s", own, name));
     char **dirs = str_split(a, path, ':', NULL);
     for (size_t i = 0; found != FOUND && dirs[i]; i++) {
         const char *candidate = arena_printf(a, "%s/%s", *dirs[i] ? dirs[i] : ".", name);
@@ -35,12 +28,12 @@ static enum found look_in_path(const struct plan *p, struct arena *a, const char
     return found;
 }
 
-static const char *path_of_job(const struct plan *p) {
+const char *plan_path(const struct plan *p) {
     const struct job_spec *j = &p->scenario->job;
+    const char *path = getenv("PATH");
     for (size_t i = 0; i < j->env_n; i++)
         if (str_eq(j->env[i].key, "PATH"))
-            return j->env[i].value;
-    const char *path = getenv("PATH");
+            path = j->env[i].value;
     return path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
@@ -58,7 +51,7 @@ static int check_script(const struct plan *p, const char *name, struct err *err)
 }
 
 static int check_job(const struct plan *p, struct arena *a, struct err *err) {
-    const char *name = p->scenario->job.run[0], *near = name, *path = path_of_job(p);
+    const char *name = p->scenario->job.run[0], *near = name, *path = plan_path(p);
     if (strchr(name, '{') || str_eq(name, "-m"))
         return 0; /* a directory that does not exist yet; a module that Python looks for */
     if (str_ends(name, ".py"))
@@ -83,8 +76,10 @@ static int check_job(const struct plan *p, struct arena *a, struct err *err) {
 
 static int check_own_programs(struct arena *a, struct err *err) {
     static const char *const own[] = {"rankrun", "rankprobe", NULL};
+    char folder[PATH_MAX];
+    file_own_folder(folder, sizeof(folder));
     for (size_t i = 0; own[i]; i++) {
-        const char *path = arena_printf(a, "%s/%s", own_folder(a), own[i]);
+        const char *path = arena_printf(a, "%s/%s", folder, own[i]);
         if (rootfs_look(NULL, path) != FOUND)
             return err_say(err, -ENOENT, "there is no program %s; `make` builds it", path);
     }
@@ -125,7 +120,7 @@ static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
     const char *near = NULL;
     bool etcd =
         p->scenario->cluster.store == STORE_ETCD || p->scenario->cluster.store == STORE_ETCD_3;
-    if (!etcd || look_in_path(NULL, a, "etcd", path_of_job(p), &near) == FOUND)
+    if (!etcd || look_in_path(NULL, a, "etcd", plan_path(p), &near) == FOUND)
         return 0;
     return err_say(err, -ENOTSUP,
                    "cluster.store: etcd is not installed here; apt install etcd-server, or use "

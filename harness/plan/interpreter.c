@@ -27,13 +27,8 @@ static const char question[] =
     "print('python %d.%d torch %s etcd %d'%(sys.version_info[0],sys.version_info[1],v,"
     "bool(find_spec('etcd'))))\n";
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static bool is_python(const char *word) {
-    return str_starts(base_name(word), "python") || str_starts(base_name(word), "pypy");
+    return str_starts(str_base(word), "python") || str_starts(str_base(word), "pypy");
 }
 
 char *interpreter_find(struct plan *p, const char *name, const char *path) {
@@ -186,14 +181,6 @@ static int lacks_etcd(const struct plan *p, struct err *err) {
                    p->backend, p->python.path, p->python.version);
 }
 
-static const char *path_of_job(const struct job_spec *j) {
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < j->env_n; i++)
-        if (str_eq(j->env[i].key, "PATH"))
-            path = j->env[i].value;
-    return path ? path : "/usr/local/bin:/usr/bin:/bin";
-}
-
 /* torchrun is a small script around a module that may be there without it. */
 static int find_words(struct plan *p, const char *path, struct err *err) {
     static const char *const module[] = {"python3", "-m", "torch.distributed.run", NULL};
@@ -227,7 +214,7 @@ static const char *find_python(struct plan *p, const char *path) {
 
 int plan_find_launcher(struct plan *p, struct err *err) {
     const struct job_spec *j = &p->scenario->job;
-    const char *path = path_of_job(j), *python;
+    const char *path = plan_path(p), *python;
     if (p->launcher || !j->launcher_argv || str_eq(j->launcher_argv[0], "rankrun"))
         return 0;
     int r = find_words(p, path, err);

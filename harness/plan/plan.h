@@ -95,6 +95,8 @@ int plan_settle(struct plan *p, struct err *err);
  * the plan. */
 int plan_check_host(struct plan *p, struct err *err);
 
+/* The PATH that the job's programs are looked for in: the scenario's, else the caller's. */
+const char *plan_path(const struct plan *p);
 /* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path
  * begins in the caller's directory. Returns a descriptor, the caller's, or -errno. */
 int plan_open(const struct plan *p, const char *path);

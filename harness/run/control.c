@@ -56,14 +56,13 @@ static bool is_file(const struct plan *p, const char *path) {
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
 }
 
-/* The program as the job will find it in PATH. Falls back to the name. */
+/* The program as the job will find it. Falls back to the name. */
 static const char *find_program(const struct plan *p, struct arena *a, const char *name) {
     if (strchr(name, '/'))
         return name;
-    const char *path = getenv("PATH");
-    char **dirs = str_split(a, path ? path : "/usr/bin:/bin", ':', NULL);
+    char **dirs = str_split(a, plan_path(p), ':', NULL);
     for (; *dirs; dirs++) {
-        const char *file = arena_printf(a, "%s/%s", *dirs, name);
+        const char *file = arena_printf(a, "%s/%s", **dirs ? *dirs : ".", name);
         if (is_file(p, file))
             return file;
     }

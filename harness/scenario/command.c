@@ -272,14 +272,9 @@ static int read_options(struct parse *p) {
 
 /* ---- who starts it ---- */
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* python, python3, python3.11 */
 static bool is_python(const char *word) {
-    const char *name = base_of(word);
+    const char *name = str_base(word);
     return str_starts(name, "python") && strspn(name + 6, "0123456789.") == strlen(name + 6);
 }
 
@@ -295,7 +290,7 @@ static size_t python_flags(const char *const *v) {
 static size_t launcher_at(const char *const *v) {
     static const char *const modules[] = {"torch.distributed.run", "torch.distributed.launch",
                                           NULL};
-    if (str_eq(base_of(v[0]), "torchrun") || str_eq(base_of(v[0]), "rankrun"))
+    if (str_eq(str_base(v[0]), "torchrun") || str_eq(str_base(v[0]), "rankrun"))
         return 1;
     if (!is_python(v[0]))
         return 0;
@@ -304,7 +299,7 @@ static size_t launcher_at(const char *const *v) {
         if (str_eq(v[n], "-m") && str_eq(v[n + 1], modules[i]))
             return n + 2;
     /* "python3 /venv/bin/torchrun ..." */
-    return v[n] && str_eq(base_of(v[n]), "torchrun") ? n + 1 : 0;
+    return v[n] && str_eq(str_base(v[n]), "torchrun") ? n + 1 : 0;
 }
 
 /* The same behind `uv run` and its like, which only choose the surroundings. */
@@ -312,7 +307,7 @@ static size_t launcher_length(const char *const *v) {
     static const char *const choosers[] = {"uv",    "poetry", "pdm",        "pipenv", "hatch",
                                            "conda", "mamba",  "micromamba", "rye",    NULL};
     size_t i = 0, n = launcher_at(v);
-    while (!n && choosers[i] && !str_eq(base_of(v[0]), choosers[i]))
+    while (!n && choosers[i] && !str_eq(str_base(v[0]), choosers[i]))
         i++;
     if (n || !choosers[i] || !str_eq(v[1], "run"))
         return n;
@@ -329,7 +324,7 @@ static bool is_foreign_launcher(const char *word) {
     static const char *const names[] = {
         "accelerate", "deepspeed", "horovodrun", "mpiexec", "mpirun", "prun", "ray", "srun", NULL};
     for (size_t i = 0; names[i]; i++)
-        if (str_eq(base_of(word), names[i]))
+        if (str_eq(str_base(word), names[i]))
             return true;
     return false;
 }
@@ -342,7 +337,7 @@ static bool is_assignment(const char *word) {
 /* `env A=b C=d` and A=b alone, as a shell has it. */
 static int read_environment(struct parse *p) {
     const char *const *v = p->next;
-    size_t skip = str_eq(base_of(*v), "env"), n = 0;
+    size_t skip = str_eq(str_base(*v), "env"), n = 0;
     while (v[skip + n] && is_assignment(v[skip + n]))
         n++;
     if (!v[skip + n])
@@ -368,7 +363,7 @@ static int read_environment(struct parse *p) {
 /* ---- what is run ---- */
 
 static const char *name_of(struct arena *a, const char *word) {
-    const char *base = base_of(word), *dot = strrchr(base, '.');
+    const char *base = str_base(word), *dot = strrchr(base, '.');
     char *name = arena_strndup(a, base, dot && dot > base ? (size_t)(dot - base) : strlen(base));
     for (char *c = name; *c; c++)
         *c = isalnum((unsigned char)*c) || *c == '_' ? *c : '-';
@@ -384,7 +379,7 @@ static const char *subject_of(const char *const *run) {
     size_t n = 1;
     if (is_python(run[0]))
         n += python_flags(run + 1);
-    else if (!str_eq(base_of(run[0]), "sh") && !str_eq(base_of(run[0]), "bash"))
+    else if (!str_eq(str_base(run[0]), "sh") && !str_eq(str_base(run[0]), "bash"))
         return run[0];
     if (str_eq(run[n], "-m") && run[n + 1])
         return run[n + 1];
@@ -443,13 +438,13 @@ static int parse(struct parse *p) {
     if (r)
         return r;
     size_t n = launcher_length(p->next);
-    p->out->rankrun = !n || str_eq(base_of(p->next[n - 1]), "rankrun");
+    p->out->rankrun = !n || str_eq(str_base(p->next[n - 1]), "rankrun");
     if (!n && is_foreign_launcher(*p->next))
         return err_say(p->err, -EINVAL,
                        "%s starts workers by itself and does not take torchrun's options: give "
                        "the worker's command alone, or --launcher with a template of yours that "
                        "names {worker}",
-                       base_of(*p->next));
+                       str_base(*p->next));
     if (!n)
         return read_worker(p, false);
     const char **launcher = arena_array(p->arena, const char *, n + 1);

@@ -39,19 +39,14 @@ const char *const *launcher_words(struct arena *a, const char *text, size_t *ret
     return text ? v : NULL;
 }
 
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The word that is the program: what stands behind `env A=b`. */
 static const char *program_of(const char *const *words) {
-    if (str_eq(base_name(words[0]), "env"))
+    if (str_eq(str_base(words[0]), "env"))
         while (words[1] && strchr(words[1], '='))
             words++;
-    return base_name(str_eq(base_name(words[0]), "env") || strchr(words[0], '=')
-                         ? words[1] ? words[1] : words[0]
-                         : words[0]);
+    return str_base(str_eq(str_base(words[0]), "env") || strchr(words[0], '=')
+                        ? words[1] ? words[1] : words[0]
+                        : words[0]);
 }
 
 /* ---- a template ---- */

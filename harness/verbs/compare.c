@@ -1,12 +1,12 @@
 #include "harness/verbs.h"
 
-#include "agent/base/json.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs/cell.h"
 #include "harness/verbs/files.h"
 #include "harness/verbs/suite.h"
+#include "harness/verbs/typed.h"
 #include "reports/comparison/comparison.h"
 
 #include <errno.h>
@@ -50,16 +50,11 @@ static const char *find_tree(struct arena *a, const char *name) {
     return is_directory(tree) ? tree : NULL;
 }
 
-static const char *base_of(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* Columns are told apart by their names: a second one of a name gets a number. */
 static const char *name_of(struct request *q, const char *words, const char *tree) {
     size_t first = strcspn(words, " {");
-    const char *program = base_of(arena_strndup(&q->arena, words, first ? first : strlen(words)));
-    const char *name = tree ? arena_printf(&q->arena, "%s@%s", program, base_of(tree)) : program;
+    const char *program = str_base(arena_strndup(&q->arena, words, first ? first : strlen(words)));
+    const char *name = tree ? arena_printf(&q->arena, "%s@%s", program, str_base(tree)) : program;
     size_t n = strlen(name);
     int same = 1;
     for (size_t i = 0; i < q->launchers_n; i++)
@@ -147,15 +142,6 @@ static int parse(struct request *q, int argc, char **argv) {
 
 /* ---- everything is read and planned before anything is done ---- */
 
-static const char *set_text(struct arena *a, const char *key, const char *value) {
-    struct buf text = {0};
-    struct json_writer w = {.out = &text};
-    json_put_string(&w, NULL, value);
-    const char *set = arena_printf(a, "%s=%s", key, buf_str(&text));
-    buf_fini(&text);
-    return set;
-}
-
 /* The overrides of a column, NULL-ended. */
 static const char **sets_of(struct request *q, const struct comparison_launcher *l) {
     size_t n = 0;
@@ -163,9 +149,9 @@ static const char **sets_of(struct request *q, const struct comparison_launcher 
         n++;
     const char **sets = arena_array(&q->arena, const char *, n + 3);
     memcpy(sets, q->sets, n * sizeof(*sets));
-    sets[n++] = set_text(&q->arena, "launcher", l->words);
+    sets[n++] = arguments_set(&q->arena, "launcher", l->words);
     if (l->rootfs)
-        sets[n++] = set_text(&q->arena, "cluster.rootfs", l->rootfs);
+        sets[n++] = arguments_set(&q->arena, "cluster.rootfs", l->rootfs);
     return sets;
 }
 
@@ -226,13 +212,10 @@ static int prepare_all(struct request *q) {
     return code;
 }
 
-static const char *command_of(struct request *q, int argc, char **argv) {
+static const char *command_of(struct request *q, char **argv) {
     struct buf text = {0};
-    buf_puts(&text, "rankquake");
-    for (int i = 0; i < argc; i++) {
-        bool plain = argv[i][strcspn(argv[i], " {}'\"$*")] == '\0';
-        buf_printf(&text, plain ? " %s" : " '%s'", argv[i]);
-    }
+    buf_puts(&text, "rankquake ");
+    typed_print(argv, &text);
     const char *command = arena_strdup(&q->arena, buf_str(&text));
     buf_fini(&text);
     return command;
@@ -349,7 +332,7 @@ static int main_compare(int argc, char **argv) {
     int code = parse(q, argc, argv);
     if (code == 0)
         code = prepare_all(q);
-    q->comparison.command = command_of(q, argc, argv);
+    q->comparison.command = command_of(q, argv);
     if (code == 0)
         code = make_dir(q);
     if (code == 0) {

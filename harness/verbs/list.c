@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/launch/launcher.h"
@@ -51,13 +52,12 @@ static void list_scenario(const char *file) {
 /* Beside the program where it was built (build/bin) or installed (PREFIX/bin). */
 static void list_scenarios(void) {
     static const char *const places[] = {"../../scenarios", "../share/rankquake/scenarios", NULL};
-    char self[4096] = "";
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash = n > 0 ? strrchr(self, '/') : NULL;
-    for (size_t i = 0; slash && places[i]; i++) {
+    char own[4096];
+    file_own_folder(own, sizeof(own));
+    for (size_t i = 0; places[i]; i++) {
         struct buf pattern = {0};
         glob_t g = {0};
-        buf_printf(&pattern, "%.*s/%s", (int)(slash - self), self, places[i]);
+        buf_printf(&pattern, "%s/%s", own, places[i]);
         char *folder = realpath(buf_str(&pattern), NULL);
         buf_clear(&pattern);
         buf_printf(&pattern, "%s/*.yaml", folder ? folder : "");

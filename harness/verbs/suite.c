@@ -20,12 +20,7 @@ enum { SPACE_WANTED = 16 << 20 };
 
 const char *suite_bin(struct arena *a) {
     char path[4096];
-    ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    if (n <= 0)
-        return ".";
-    path[n] = '\0';
-    *strrchr(path, '/') = '\0';
-    return arena_strdup(a, path);
+    return arena_strdup(a, file_own_folder(path, sizeof(path)));
 }
 
 /* ---- the run directory ---- */
