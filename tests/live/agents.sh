@@ -4,10 +4,6 @@
 # nothing is left. What is waited for is a line in a FIFO, which the workers write.
 # deadline: 120 s
 set -u
-if [ ! -x "$BIN/rankrun" ]; then
-    echo "$BIN/rankrun is not there yet"
-    exit 77
-fi
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
 agents=() # pids

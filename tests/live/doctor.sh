@@ -58,20 +58,18 @@ PATH=/nowhere "$BIN/rankquake" doctor >"$dir/said" 2>&1
 [ "$(answer etcd)" = x ] && grep -q 'nothing answers at 127.0.0.1:1' "$dir/said" || fail 'an etcd that is not there'
 
 # A driver that answers, one whose device lets one process in, and one that does not answer.
-fake=$PWD/$OUT/tests/fakes/nvml/libnvidia-ml.so.1
-if [ -e "$fake" ]; then
-    gpu() { # gpu LINE...
-        printf '%s\n' 'driver 570.86.15' "$@" >"$dir/nvml"
-        RANKQUAKE_NVML=$fake RANKQUAKE_FAKE_NVML=$dir/nvml "$BIN/rankquake" doctor >"$dir/said" 2>&1
-    }
-    gpu 'device GPU-a 81920 0 0 NVIDIA H200'
-    [ "$(answer gpu)" = + ] && grep -q '1: NVIDIA H200, driver 570.86.15' "$dir/said" || fail 'a device'
-    [ "$(answer cuda)" = - ] && fail 'a device, and nobody asked for CUDA'
-    gpu 'device GPU-a 81920 0 3 NVIDIA H200'
-    [ "$(answer gpu)" = x ] && grep -q 'nvidia-smi -c DEFAULT' "$dir/said" || fail 'a device for one process'
-    gpu 'error Init_v2 18'
-    [ "$(answer gpu)" = x ] && grep -q 'version mismatch (18)' "$dir/said" || fail 'a driver of another version'
-fi
+fake=$(realpath "$OUT/tests/fakes/nvml/libnvidia-ml.so.1")
+gpu() { # gpu LINE...
+    printf '%s\n' 'driver 570.86.15' "$@" >"$dir/nvml"
+    RANKQUAKE_NVML=$fake RANKQUAKE_FAKE_NVML=$dir/nvml "$BIN/rankquake" doctor >"$dir/said" 2>&1
+}
+gpu 'device GPU-a 81920 0 0 NVIDIA H200'
+[ "$(answer gpu)" = + ] && grep -q '1: NVIDIA H200, driver 570.86.15' "$dir/said" || fail 'a device'
+[ "$(answer cuda)" = - ] && fail 'a device, and nobody asked for CUDA'
+gpu 'device GPU-a 81920 0 3 NVIDIA H200'
+[ "$(answer gpu)" = x ] && grep -q 'nvidia-smi -c DEFAULT' "$dir/said" || fail 'a device for one process'
+gpu 'error Init_v2 18'
+[ "$(answer gpu)" = x ] && grep -q 'version mismatch (18)' "$dir/said" || fail 'a driver of another version'
 
 # A host that allows no networks.
 if unshare -Ur true 2>/dev/null; then

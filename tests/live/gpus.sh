@@ -7,8 +7,8 @@ set -u
 rq=$BIN/rankquake
 dir=$TMPDIR/gpus
 mkdir -p "$dir/dev"
-export RANKQUAKE_NVML=$PWD/$OUT/tests/fakes/nvml/libnvidia-ml.so.1
-export RANKQUAKE_FAKE_NVML=$dir/nvml RANKQUAKE_DEV=$dir/dev XDG_CACHE_HOME=$dir/cache NO_COLOR=1
+RANKQUAKE_NVML=$(realpath "$OUT/tests/fakes/nvml/libnvidia-ml.so.1")
+export RANKQUAKE_NVML RANKQUAKE_FAKE_NVML=$dir/nvml RANKQUAKE_DEV=$dir/dev XDG_CACHE_HOME=$dir/cache NO_COLOR=1
 unset CUDA_VISIBLE_DEVICES
 [ -e "$RANKQUAKE_NVML" ] || { echo "$RANKQUAKE_NVML is not built: make test-programs"; exit 1; }
 bad=0
@@ -33,9 +33,8 @@ IFS=, read -r -a mine <<<"\$CUDA_VISIBLE_DEVICES"
 case \${mine[LOCAL_RANK]} in GPU-aaaa) exec 9>>"\$DEVICES/nvidia0" ;; GPU-bbbb) exec 9>>"\$DEVICES/nvidia1" ;; esac
 [ -z "$own" ] || [ "\$(echo /sys/class/net/*)" = '/sys/class/net/eth0 /sys/class/net/lo' ] || exit 9
 [ -z "\${WRONG-}" ] || exec 8>>"\$DEVICES/nvidia0"
-exec "$PWD/$BIN/ranktrain" "\$@"
+exec "$(realpath "$BIN/ranktrain")" "\$@"
 END
-[ "${BIN#/}" = "$BIN" ] || sed -i "s,$PWD/$BIN,$BIN," "$dir/train"
 chmod +x "$dir/train"
 cat >"$dir/gpu.yaml" <<END
 cluster: {nodes: 2}

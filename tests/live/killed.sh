@@ -3,10 +3,6 @@
 # tears down in order and still writes the report.
 # deadline: 240 s
 set -u
-if [ ! -x "$BIN/rankquake" ]; then
-    echo "$BIN/rankquake is not there yet"
-    exit 77
-fi
 scenario=scenarios/membership/node-powered-off.yaml
 out=$TMPDIR/out
 bad=0

@@ -3,10 +3,6 @@
 # takes them away, and says then that there is nothing to clean. KILLS=200 for the soak; SEED repeats.
 # deadline: 120 s
 set -u
-if [ ! -x "$BIN/rankquake" ]; then
-    echo "$BIN/rankquake is not there yet"
-    exit 77
-fi
 scenario=$TMPDIR/killed.yaml
 out=$TMPDIR/out
 bad=0

@@ -4,12 +4,7 @@
 # deadline: 480 s
 set -u
 root=$PWD
-shopt -s nullglob
 mutants=(tests/mutants/*.patch)
-if [ ${#mutants[@]} = 0 ]; then
-    echo 'no mutants yet'
-    exit 77
-fi
 if ! command -v git >/dev/null; then
     echo 'git is missing, which applies the patches'
     exit 77

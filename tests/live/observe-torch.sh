@@ -9,7 +9,6 @@ for candidate in /usr/bin/python3 python3; do
     [ -z "$python" ] && "$candidate" -c 'import torch' 2>/dev/null && python=$(type -P $candidate)
 done
 [ -n "$python" ] || { echo 'no python3 here has torch (Debian: python3-torch)'; exit 77; }
-[ -e "$BIN/rankquake" ] || { echo "$BIN/rankquake is not there yet"; exit 77; }
 export XDG_CACHE_HOME=$TMPDIR/cache
 dir=$TMPDIR/torch script=scenarios/jobs/pytorch/ddp.py
 mkdir "$dir"

@@ -5,9 +5,6 @@
 # deadline: 180 s
 set -u
 refused=$(realpath "${OUT:-build/release}/tests/live/spawn_refused")
-for needed in "$BIN"/{rankquake,rankrun,rankprobe,ranktrain} "$refused"; do
-    [ -e "$needed" ] || { echo "$needed is not there yet"; exit 77; }
-done
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
 fail() {

@@ -3,10 +3,6 @@
 # parameters takes 2(W-1)/W x 8 x P bytes out of every node (ranks are contiguous, so one edge of the
 # ring leaves a node). Counted outside, within 10 %; and the ledger names every shard of every step once.
 set -u
-if [ ! -x "$BIN/rankquake" ] || [ ! -x "$BIN/ranktrain" ]; then
-    echo "$BIN/rankquake or ranktrain is not there yet"
-    exit 77
-fi
 steps=60 parameters=61706 shards=12
 cat >"$TMPDIR/ring.yaml" <<E2
 scenario: ring

@@ -7,6 +7,7 @@ rq=$(realpath "$BIN/rankquake") bin=$(realpath "$BIN")
 dir=$TMPDIR/template
 export XDG_CACHE_HOME=$dir/cache
 mkdir -p "$dir" && cd "$dir" || exit 1
+nap=4$$ # seconds: who sleeps so long is of this script
 bad=0
 
 run() { # run NAME WANTED-EXIT LAUNCHER [OPTION...]: what it said is left in said
@@ -56,10 +57,10 @@ run 'a worker in a shell' 0 "sh -c 'export RANK={node} WORLD_SIZE={nodes}; {work
 run 'exits at once' 3 "sh -c 'echo out of order; exit 7' {worker}"
 says 'ended 7 and had started none'
 says 'out of order'
-run 'no worker is started' 3 "sh -c 'echo still thinking; exec sleep 4711' {worker}" --set limits.start=1s
+run 'no worker is started' 3 "sh -c 'echo still thinking; exec sleep $nap' {worker}" --set limits.start=1s
 says 'started no worker within limits.start, 1 s'
 says 'still thinking'
-run 'goes into the background' 3 "sh -c 'setsid sleep 4711 & exit 0' {worker}"
+run 'goes into the background' 3 "sh -c 'setsid sleep $nap & exit 0' {worker}"
 says 'it must stay in the foreground'
 run 'wants a terminal' 3 "sh -c 'read answer </dev/tty && {worker}'"
 says 'hint: a node has no terminal'
@@ -67,8 +68,9 @@ run 'gives no rank' 3 '{worker}'
 says 'env RANK={node} WORLD_SIZE={nodes} {worker}'
 run 'is not there' 64 '/nowhere/start {worker}'
 says 'there is no program /nowhere/start'
-if pgrep -f 'sleep 471[1]' >/dev/null; then
-    echo 'a launcher is still running'
+left=$(grep -lszxF -f - /proc/[0-9]*/cmdline <<<"$nap")
+if [ -n "$left" ]; then
+    echo "a launcher is still running: $left"
     bad=1
 fi
 exit $bad

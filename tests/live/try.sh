@@ -81,6 +81,6 @@ said | grep -q 'node-joins passed grew to 4 workers' || fail 'a shell script: th
 said | grep -q 'not judged' || fail 'a shell script: not said what was not judged'
 said | grep -q 'With step events' || fail 'a shell script: not said what would mend that'
 expect 'a job without an end' 3 'Give it less to do, or more time' "$rq" try --limit total=2s -- sleep 1000
-left=$(ps -eo args | grep -F "$dir" | grep -v -e grep -e "$0")
+left=$(grep -lsaF -f - /proc/[0-9]*/cmdline <<<"$dir")
 [ -z "$left" ] || fail "left running: $left"
 exit $bad
