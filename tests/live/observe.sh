@@ -64,8 +64,8 @@ try 'an expression that never matches' 2 'observe.step matched none of [0-9]+ li
 grep -q 'Nothing was disturbed yet' "$dir/said" || fail 'an expression that never matches: not said in the control run'
 [ ! -e "$(ls -d "$dir"/out/*)/history.jsonl" ] || fail 'an expression that never matches: the disturbed run was made'
 try 'a number that is none' 2 'is no number' $good --set "observe.step='(loss)'"
-# A program whose lines come when there are some thousand bytes of them.
-write late 1 'for i in $(seq 12); do sleep 0.1; out+="step $i"$'"'\\n'"'; done; printf %s "$out"' <<'END'
+# A program whose lines come all at once: by cat, since the shell itself would write them one by one.
+write late 1 'for i in $(seq 12); do sleep 0.1; out+="step $i"$'"'\\n'"'; done; cat <<<"$out"' <<'END'
 observe: {step: '^step ([0-9]+)'}
 END
 try 'a program that buffers its output' 2 'the output is buffered; put stdbuf -oL in front' "$dir/late.yaml"
@@ -132,18 +132,21 @@ END
 fi
 
 # ---- output of every ugly kind ----
-write ugly 1 'echo step 1
+# Rank 0 goes on once the child of rank 1, which has ended long before, has said its line.
+write ugly 1 'mkfifo {shared}/late 2>/dev/null
+echo step 1
 head -c 10000000 /dev/zero | tr "\0" x
 printf "\nstep 2 \377\376 \0 \033[1mstep\033[0m 3\rstep 4\r"
 head -c 300000 /dev/urandom
 echo; for i in $(seq 40); do head -c 1000000 /dev/zero | tr "\0" "\n"; done
 echo step 5
 if [ "$RANK" = 1 ]; then
-    (sleep 0.2; echo step 99) &
+    (sleep 0.5; echo step 99; echo >{shared}/late) &
     exec >&- 2>&-
     exit
 fi
 exec >/dev/stdout
+read -r _ <{shared}/late
 sleep 0.3; echo step 6
 sleep 0.1; echo step 7' <<'END'
 observe: {step: '^step ([0-9]+)'}
