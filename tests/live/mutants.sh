@@ -16,15 +16,19 @@ field() { # field NAME PATCH
 
 BIN=$(cd "$BIN" && pwd) || exit 1
 
-# One copy of the sources serves all mutants, so that each rebuilds only what it touches.
+# One copy of the sources, and of what was built of them, serves all mutants, so that each rebuilds only
+# what it touches.
 copy=$TMPDIR/copy
-mkdir "$copy"
-cp -R Makefile VERSION agent faults harness reports scenarios "$copy" || exit 1
+mkdir -p "$copy/build/release"
+cp -a Makefile VERSION agent faults harness reports scenarios "$copy" || exit 1
+if [ "${BUILD:-release}" = release ]; then
+    tar -C "$OUT" --exclude=./tests --exclude=./logs --exclude=./soak -cf - . | tar -C "$copy/build/release" -xf - || exit 1
+fi
 
 # Builds the mutant's program; leaves a folder of programs in $bin.
 build() { # build PATCH PROGRAM
     (cd "$copy" && git apply "$root/$1") || return 1
-    make -s -C "$copy" BUILD=release DEPS=0 MAKEFLAGS= "build/bin/$2" >"$TMPDIR/make" 2>&1
+    make -s -C "$copy" -j"$(nproc)" BUILD=release DEPS=0 MAKEFLAGS= "build/bin/$2" >"$TMPDIR/make" 2>&1
     local rc=$?
     bin=$TMPDIR/bin
     rm -rf "$bin" && cp -R "$BIN" "$bin" && cp -f "$copy/build/bin/$2" "$bin/$2" || rc=1
