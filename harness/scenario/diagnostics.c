@@ -54,10 +54,17 @@ static void put_source(const struct diagnostics *d, struct place p, struct buf *
     buf_puts(out, "^\n");
 }
 
+/* In the words of who typed it: observe.step comes from --observe step=REGEX. */
+static void put_option(const char *set, struct buf *out) {
+    static const char observe[] = "observe.";
+    bool observed = strncmp(set, observe, sizeof(observe) - 1) == 0;
+    const char *key = observed ? set + sizeof(observe) - 1 : set;
+    buf_printf(out, "%s %.*s: ", observed ? "--observe" : "--set", (int)strcspn(key, "="), key);
+}
+
 static void put_place(const struct diagnostics *d, struct place p, struct buf *out) {
     if (p.line < 0 && d->set) {
-        const char *set = d->set[-p.line - 1];
-        buf_printf(out, "--set %.*s: ", (int)strcspn(set, "="), set);
+        put_option(d->set[-p.line - 1], out);
     } else if (p.line > 0) {
         buf_printf(out, "%s:%d:%d: ", d->file, p.line, p.column);
     } else {

@@ -4,6 +4,7 @@
 #include "agent/sys/file.h"
 #include "harness/cluster/layer.h"
 #include "harness/recording.h"
+#include "harness/verbs/announcement.h"
 #include "harness/verbs/jobs.h"
 #include "harness/verbs/suite.h"
 #include "reports/overview.h"
@@ -33,64 +34,17 @@ struct trying {
     struct overview_row rows[1 + SKETCH_FAULTS];
 };
 
-/* ---- saying ---- */
-
-static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void say(const char *fmt, ...) {
-    struct buf out = {0}, text = {0};
-    struct page p = {.out = &out, .style = overview_style(stdout)};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    page_wrap(&p, 2, INK_PLAIN, buf_str(&text));
-    fputs(buf_str(&out), stdout);
-    fflush(stdout);
-    buf_fini(&out);
-    buf_fini(&text);
-}
-
-static void say_ended(const char *name, int code, const char *what) {
-    struct buf out = {0};
-    struct report_style style = overview_style(stdout);
-    overview_put_ended(name, code, what, &style, &out);
-    fputs(buf_str(&out), stdout);
-    fflush(stdout);
-    buf_fini(&out);
-}
-
 static int broken(const struct err *err) {
     fprintf(stderr, "rankquake try: %s\n", err->msg);
     return EXIT_BROKEN;
 }
 
-/* The plan, in three lines, and what differs from the command. */
 static void say_plan(const struct trying *t) {
-    const struct sketch *d = &t->typed.sketch;
-    struct buf words = {0};
-    for (int i = 0; i < SKETCH_FAULTS; i++)
-        buf_printf(&words, "%s%s", i ? "; " : "", sketch_faults[i].words);
-    say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
-        t->typed.command.name, t->base->job.launcher, d->nodes, d->workers,
-        d->workers == 1 ? "" : "s");
-    say("first undisturbed, then five times disturbed: %s", buf_str(&words));
-    bool undone = t->base->job.writes_undone;
-    say("every run is kept in %s%s", t->dir,
-        undone ? "; what the job writes into this directory is undone after each" : "");
-    if (!undone)
-        say("- what the job writes into this directory stays, and the next run finds it%s%s",
-            t->not_undone.code ? ": " : "", t->not_undone.code ? t->not_undone.msg : "");
-    else if (t->plan->isolation == ISOLATION_PROCESSES)
-        say("- nodes are processes: each run works in a copy of this directory, %s",
-            "and what is written elsewhere stays");
-    for (size_t i = 0; t->typed.command.notes[i]; i++)
-        say("- %s", t->typed.command.notes[i]);
-    for (size_t i = 0; d->notes[i]; i++)
-        say("- %s", d->notes[i]);
-    if (t->plan->isolation == ISOLATION_PROCESSES)
-        say("- nodes are processes of this host: %s",
-            t->plan->isolation_why ? t->plan->isolation_why : "as asked for");
-    buf_fini(&words);
+    announcement_plan(&(struct announcement){.sketch = &t->typed.sketch,
+                                             .base = t->base,
+                                             .plan = t->plan,
+                                             .dir = t->dir,
+                                             .not_undone = &t->not_undone});
 }
 
 /* ---- what was asked for ---- */
@@ -167,7 +121,8 @@ static struct scenario *load(const char *path, const char *const *sets, uint64_t
     struct diagnostics d = {0};
     struct scenario *s = scenario_load(path, sets, &d);
     *ret_plan = s ? plan_make(s, seed, &d) : NULL;
-    fputs(buf_str(&d.out), stderr);
+    fprintf(stderr, "%s%s", str_starts(buf_str(&d.out), "--") ? "rankquake try: " : "",
+            buf_str(&d.out));
     diagnostics_fini(&d);
     return *ret_plan ? s : scenario_free(s);
 }
@@ -267,9 +222,10 @@ static void describe_control(struct trying *t) {
     snprintf(link, sizeof(link), "%s/report.html", c->made);
     if (*c->made && file_exists(link))
         row->link = c->cached ? c->made : "control";
-    say_ended(row->name, 0,
-              arena_printf(&t->arena, "%s%s", row->what,
-                           c->cached ? "; kept from before (--fresh makes it again)" : ""));
+    announcement_ended(
+        row->name, 0,
+        arena_printf(&t->arena, "%s%s", row->what,
+                     c->cached ? "; kept from before (--fresh makes it again)" : ""));
 }
 
 static int run_control(struct trying *t) {
@@ -297,7 +253,8 @@ static int run_control(struct trying *t) {
     }
     struct buf when = {0};
     sketch_put_moment(&t->run, &t->moment, &when);
-    say("each is disturbed at %s; the undisturbed run is not made again", buf_str(&when));
+    announcement_say("each is disturbed at %s; the undisturbed run is not made again",
+                     buf_str(&when));
     buf_fini(&when);
     return 0;
 }
@@ -324,6 +281,22 @@ static void skip(struct trying *t, int i, const char *why) {
     str_copy(row->seen, sizeof(row->seen), why);
 }
 
+/* The job was over before its time, and so would be the next one. */
+static void say_why_over(struct trying *t, struct overview_row *row) {
+    char cwd[4096];
+    bool here = !t->base->job.writes_undone && getcwd(cwd, sizeof(cwd));
+    const char *where = here ? cwd : "somewhere outside of this directory";
+    const char *cure = !here                ? ""
+                       : t->not_undone.code ? ", or use namespaces"
+                                            : ", or job.writes: undone";
+    str_copy(row->what, sizeof(row->what), "the job ended well before the fault could come");
+    str_copy(row->expected, sizeof(row->expected), "a job that starts from nothing in every run");
+    snprintf(row->seen, sizeof(row->seen),
+             "it went on, it seems, from what the undisturbed run had written to %.120s: give it a "
+             "fresh directory in every run, {out} or {shared}%s",
+             where, cure);
+}
+
 /* What came of it, out of what was written: the same whoever ran it. */
 static void read_row(struct trying *t, int i) {
     struct overview_row *row = &t->rows[1 + i];
@@ -334,13 +307,15 @@ static void read_row(struct trying *t, int i) {
     const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir, row->link) : NULL;
     if (dir && recording_load(&r, dir, &complaint) == 0) {
         overview_read(&t->overview, row, &r.run);
+        if (row->over_before)
+            say_why_over(t, row);
         recording_fini(&r);
     } else if (!*row->seen) {
         str_copy(row->what, sizeof(row->what), "not run");
         str_copy(row->seen, sizeof(row->seen), buf_str(&complaint));
     }
     buf_fini(&complaint);
-    say_ended(row->name, row->exit_code, row->what);
+    announcement_ended(row->name, row->exit_code, row->what);
 }
 
 static void run_one(struct trying *t, int i) {
@@ -376,6 +351,16 @@ static void run_side_by_side(struct trying *t) {
         fprintf(stderr, "rankquake try: %s\n", err.msg);
 }
 
+/* Four more of the same would teach nothing. */
+static bool stop_after(struct trying *t, int i) {
+    if (!t->rows[1 + i].over_before)
+        return false;
+    for (int k = i + 1; k < SKETCH_FAULTS; k++)
+        t->rows[1 + k].exit_code = EXIT_INCONCLUSIVE;
+    announcement_say("the others are not run: they would be over before their time as well");
+    return true;
+}
+
 static void run_all(struct trying *t) {
     for (int i = 0; i < SKETCH_FAULTS; i++) {
         t->rows[1 + i] = empty_row(sketch_faults[i].name, EXIT_INTERRUPTED);
@@ -394,7 +379,7 @@ static void run_all(struct trying *t) {
         else
             run_one(t, i);
         read_row(t, i);
-        if (t->files[i].code == EXIT_INTERRUPTED)
+        if (t->files[i].code == EXIT_INTERRUPTED || stop_after(t, i))
             break;
     }
 }
@@ -442,6 +427,10 @@ static int exit_code_of(const struct trying *t) {
     return suite_exit_code(codes, n);
 }
 
+static void say_interrupted(void) {
+    announcement_say("interrupted; everything is taken down");
+}
+
 static int try_it(struct trying *t, const struct arguments *a) {
     struct buf command = {0};
     int code = typed_read(&t->arena, a, &t->typed);
@@ -460,11 +449,15 @@ static int try_it(struct trying *t, const struct arguments *a) {
                           .rows_n = 1 + SKETCH_FAULTS};
     buf_fini(&command);
     code = run_control(t);
+    if (code == EXIT_INTERRUPTED)
+        say_interrupted();
     if (code == 0)
         code = write_faults(t);
     if (code)
         return code;
     run_all(t);
+    if (exit_code_of(t) == EXIT_INTERRUPTED)
+        say_interrupted();
     code = report(t);
     return code ? code : exit_code_of(t);
 }

@@ -59,6 +59,21 @@ expect 'a job that is over at once' 2 'too short to be hit' "$rq" try -- true
 expect 'a job that fails' 3 'the job failed undisturbed' "$rq" try -- sh -c 'echo no such disk >&2; exit 3'
 [ "$(grep -c 'no such disk' said)" = 1 ] || fail 'a job that fails: its last words are not there once'
 grep -q 'with status 3; it was not started again' said || fail 'a job that fails: not said which worker'
+expect 'a wrong expression' 64 'rankquake try: --observe step: ' "$rq" try --observe step='step ([0-9+' -- sh -c true
+
+# ---- a job that leaves what the next run goes on from, and is not undone: told once ----
+cat >left.sh <<'END'
+for i in 1 2 3 4 5 6; do [ -e left-$RANK ] || sleep 0.5; done
+touch left-$RANK
+sleep 0.3
+END
+expect 'a job that goes on from before' 2 'it went on, it seems, from what' "$rq" try --set job.writes=kept -- rankrun bash left.sh
+said | grep -q 'the others are not run' || fail 'a job that goes on from before: not stopped after the first'
+
+# ---- interrupted ----
+timeout -s INT 3 "$rq" try -- sh -c 'echo up; sleep 60' >said 2>&1 </dev/null
+said | grep -q 'interrupted; everything is taken down' || fail 'interrupted: not said that all is taken down'
+
 # ---- what came of the two ----
 wait $example_pid
 rc=$?

@@ -79,6 +79,26 @@ static void test_an_interrupted_run_is_told_as_that(void **state) {
     assert_string_equal(row.what, "interrupted before the fault");
 }
 
+/* The job ended well, and nothing was done to it. */
+static void test_a_job_that_was_over_before_its_fault_is_seen_as_such(void **state) {
+    (void)state;
+    static const struct edit over[] = {
+        {"fault-fired", NULL, NULL,
+         "{\"t\":1159000000,\"source\":\"harness\",\"kind\":\"fault-not-fired\",\"id\":\"kill\","
+         "\"why\":\"the job ended before its trigger came true\"}"},
+        {"fault-fired", NULL, "", NULL},
+        {"fault-in-force", NULL, "", NULL},
+        {"fault-evidence", NULL, "", NULL},
+        {0}};
+    static const struct edit none[1];
+    struct overview o = {0};
+    struct overview_row row;
+    look("worker-killed", over, &o, &row);
+    assert_true(row.over_before);
+    look("worker-killed", none, &o, &row);
+    assert_false(row.over_before);
+}
+
 static void test_only_what_no_run_could_judge_is_said(void **state) {
     (void)state;
     static const struct edit none[1], silent[] = {{"\"source\":\"job\"", NULL, "", NULL}, {0}};
@@ -162,6 +182,7 @@ int main(void) {
         cmocka_unit_test(test_what_failed_is_named_with_its_check),
         cmocka_unit_test(test_a_fault_that_did_not_come_is_not_told_as_one),
         cmocka_unit_test(test_an_interrupted_run_is_told_as_that),
+        cmocka_unit_test(test_a_job_that_was_over_before_its_fault_is_seen_as_such),
         cmocka_unit_test(test_only_what_no_run_could_judge_is_said),
         cmocka_unit_test(test_the_page_escapes_and_leads_to_the_reports),
         cmocka_unit_test(test_a_narrow_terminal_gets_short_lines),
