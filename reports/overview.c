@@ -135,7 +135,7 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
         row->recover_ns = is.v[0]->recover_ns;
         row->lost_steps = lost_steps(is.v[0]);
     }
-    row->over_before = !(is.n && is.v[0]->fired) && ended_well(run) &&
+    row->over_before = !(is.n && is.v[0]->fired) && ended_well(run, NULL) &&
                        history_newest(run->history, SOURCE_HARNESS, "fault-not-fired");
     incidents_fini(&is);
     put_decided(row, run);

@@ -2,8 +2,11 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/verbs/suite.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A scenario is judged by what the job shows; here is what it could show, and what could be done to
  * it, ready to be uncommented. */
@@ -26,18 +29,77 @@ static const char rest[] =
     "# `rankquake explain NAME` tells of every word; `rankquake list faults` what else can be "
     "done.\n";
 
-static void put_timeline(const struct sketch *d, struct buf *out) {
-    static const struct sketch_moment when = {.time_ns = 20000000000};
-    buf_puts(out, "timeline:                          # time: since all workers have started\n");
-    sketch_put_timeline(0, d, &when, "  ", out);
+/* ---- when ---- */
+
+struct moment {
+    bool kept; /* follows from an undisturbed run of the same job, as try leaves one */
+    struct sketch_run run;
+    struct sketch_moment at;
+};
+
+static bool read_control(const struct plan *p, struct arena *a, struct control *ret) {
+    char key[65], cache[4096];
+    return control_key(p, suite_bin(a), key, NULL) == 0 &&
+           control_dir(key, cache, sizeof(cache), NULL) == 0 && control_read(cache, ret, NULL) == 0;
+}
+
+/* The job as try would load it. What is wrong with it is said when the file is used. */
+static bool find_control(const char *path, struct arena *a, struct control *ret) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(path, NULL, &d);
+    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
+    bool found = p && plan_check_host(p, NULL) == 0 && read_control(p, a, ret);
+    plan_free(p);
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return found;
+}
+
+static struct moment find_moment(const struct typed *t, struct arena *a) {
+    struct moment m = {.at.time_ns = 20000000000};
+    struct control c;
+    struct buf text = {0};
+    char path[] = "/tmp/rankquake-init-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return m;
+    close(fd);
+    buf_printf(&text, "scenario: %s\n", t->command.name);
+    sketch_put(&t->sketch, &text);
+    if (file_write(path, text.data, text.len, NULL) == 0 && find_control(path, a, &c)) {
+        m.run = suite_sketch_run(&c);
+        m.kept = sketch_moment(&m.run, &m.at, NULL);
+    }
+    unlink(path);
+    buf_fini(&text);
+    return m;
+}
+
+static void put_moment(const struct moment *m, struct buf *out) {
+    if (!m->kept) {
+        buf_puts(out, "# time: since all workers have started. Write about half of what the job "
+                      "takes; where\n# `rankquake try -- CMD` has run before, init writes that.\n");
+        return;
+    }
+    buf_puts(out, "# About half way through the undisturbed run that was kept: ");
+    sketch_put_moment(&m->run, &m->at, out);
+    buf_puts(out, ".\n");
+}
+
+static void put_timeline(const struct sketch *d, const struct moment *m, struct buf *out) {
+    put_moment(m, out);
+    buf_puts(out, "timeline:\n");
+    sketch_put_timeline(0, d, &m->at, "  ", out);
     buf_puts(out, "# Others, instead or besides (`after: ID` puts one behind another):\n");
     for (int i = 1; i < SKETCH_FAULTS; i++)
-        sketch_put_timeline(i, d, &when, "#  ", out);
+        sketch_put_timeline(i, d, &m->at, "#  ", out);
     if (!d->spare)
         buf_printf(out,
                    "#    (a node that joins must be off before: cluster: {nodes: %d, start: %d})\n",
                    d->nodes, d->nodes - 1);
 }
+
+/* ---- the file ---- */
 
 static void put_notes(const struct typed *t, struct buf *out) {
     for (size_t i = 0; t->command.notes[i]; i++)
@@ -46,7 +108,8 @@ static void put_notes(const struct typed *t, struct buf *out) {
         buf_printf(out, "# %s\n", t->sketch.notes[i]);
 }
 
-static void put_file(const struct arguments *a, const struct typed *t, struct buf *out) {
+static void put_file(const struct arguments *a, const struct typed *t, const struct moment *m,
+                     struct buf *out) {
     int world = t->sketch.nodes * t->sketch.workers;
     buf_puts(out, "# Made by: rankquake init -- ");
     typed_print(a->rest, out);
@@ -55,7 +118,7 @@ static void put_file(const struct arguments *a, const struct typed *t, struct bu
     put_notes(t, out);
     buf_printf(out, "scenario: %s\n", t->command.name);
     sketch_put(&t->sketch, out);
-    put_timeline(&t->sketch, out);
+    put_timeline(&t->sketch, m, out);
     buf_printf(out, rest, world, world);
 }
 
@@ -86,7 +149,8 @@ static int init(int argc, char **argv) {
         return code;
     code = typed_read(&arena, &a, &t);
     if (code == 0) {
-        put_file(&a, &t, &text);
+        struct moment m = find_moment(&t, &arena);
+        put_file(&a, &t, &m, &text);
         code = write_file(&a, &text);
     }
     buf_fini(&text);

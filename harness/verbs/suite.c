@@ -314,6 +314,15 @@ int suite_control(const struct plan *p, const struct suite_options *o, const cha
     return EXIT_PASS;
 }
 
+struct sketch_run suite_sketch_run(const struct control *c) {
+    return (struct sketch_run){.first_step = c->first_step,
+                               .last_step = c->last_step,
+                               .told = c->told,
+                               .start_ns = c->start_ns,
+                               .train_ns = c->train_ns,
+                               .steps_ns = c->steps_ns};
+}
+
 /* ---- the whole ---- */
 
 static int run_and_report(const struct plan *p, const struct suite_options *o,

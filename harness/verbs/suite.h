@@ -2,6 +2,7 @@
 #pragma once
 
 #include "harness/run/control.h"
+#include "harness/scenario/sketch.h"
 #include "harness/verdict.h"
 
 struct suite_options {
@@ -23,6 +24,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
  * or the exit code with err set, and the job's last lines printed. */
 int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
                   struct control *ret, struct err *err);
+
+/* What a sketch needs to know of an undisturbed run. */
+struct sketch_run suite_sketch_run(const struct control *c);
 
 /* The folder that this program lies in, with the others of ours. */
 const char *suite_bin(struct arena *a);

@@ -239,13 +239,7 @@ static int run_control(struct trying *t) {
                                                 : "");
         return code;
     }
-    const struct control *c = &t->control;
-    t->run = (struct sketch_run){.first_step = c->first_step,
-                                 .last_step = c->last_step,
-                                 .told = c->told,
-                                 .start_ns = c->start_ns,
-                                 .train_ns = c->train_ns,
-                                 .steps_ns = c->steps_ns};
+    t->run = suite_sketch_run(&t->control);
     describe_control(t);
     if (!sketch_moment(&t->run, &t->moment, &err)) {
         fprintf(stderr, "rankquake try: %s\n", err.msg);

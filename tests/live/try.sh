@@ -45,7 +45,7 @@ for id in hang loss dark join; do
     [ $id = join ] && start=1 || start=2
     expect "the line $id of init" 0 'valid' "$rq" lint "$id.yaml" --set cluster.start=$start
 done
-sed -E 's/time: 20s/time: 1s/' job.yaml >soon.yaml
+sed -E 's/time: [0-9]+m?s/time: 1s/' job.yaml >soon.yaml
 expect 'run of it' 0 'passed' "$rq" run soon.yaml
 expect 'run with another command' 0 'passed' "$rq" run soon.yaml -- WORD=x rankrun --nnodes 7 sh -c 'test "$WORD" = x && sleep 3'
 said | grep -q "are as the scenario says" || fail 'run -- CMD: not said what is not used'
@@ -96,6 +96,9 @@ said | grep -q 'node-joins passed grew to 4 workers' || fail 'a shell script: th
 said | grep -q 'not judged' || fail 'a shell script: not said what was not judged'
 said | grep -q 'With step events' || fail 'a shell script: not said what would mend that'
 expect 'a job without an end' 3 'Give it less to do, or more time' "$rq" try --limit total=2s -- sleep 1000
+expect 'init after try' 0 'undisturbed run that was kept: ' "$rq" init -- rankrun --nproc-per-node 2 bash job.sh
+grep -q 'time: 20s' said && fail 'init after try: not half of it'
+expect 'init before try' 0 'time: 20s' "$rq" init -- rankrun --nproc-per-node 3 bash job.sh
 left=$(grep -lsaF -f - /proc/[0-9]*/cmdline <<<"$dir")
 [ -z "$left" ] || fail "left running: $left"
 exit $bad
