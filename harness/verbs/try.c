@@ -51,6 +51,8 @@ static void say_plan(const struct trying *t) {
 
 static const struct verb_option options[] = {
     {"--launcher", "X", "start it with rankrun, torchrun, a command of yours or a template"},
+    {"--observe", "KIND=REGEX",
+     "read events from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
     {"--rootfs", "DIR", "the root file system of every node, a debootstrap tree for example"},
     {"--isolation", "KIND", "how nodes are kept apart: auto, namespaces or processes"},
     {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
