@@ -3,7 +3,7 @@
 #   make            build the programs into build/bin          (release, -O2)
 #   make demo       install what is missing, build, run the tour
 #   make test       install what is missing, build, run every test (10 minutes at most)
-#   make soak       the long tests: repeats, noise, figures
+#   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
@@ -82,9 +82,7 @@ FAKES := $(OUT)/tests/fakes
 FAKE_GPU := $(FAKES)/libcudart-fake.so $(FAKES)/libnccl.so.2 $(FAKES)/ranktrain_cuda.so $(FAKES)/driver/libcuda.so.1
 FAKE_NVML := $(FAKES)/nvml/libnvidia-ml.so.1
 
-has = $(if $(wildcard $(1)/main.c),$(BIN)/$(2))
-PROGRAMS := $(call has,agent,rankrun) $(call has,harness,rankquake) \
-            $(call has,harness/probe,rankprobe) $(call has,scenarios/jobs/ranktrain,ranktrain)
+PROGRAMS := $(addprefix $(BIN)/,rankrun rankquake rankprobe ranktrain)
 TESTS := $(patsubst tests/%.c,$(OUT)/tests/%,$(filter %.c,$(shell find tests -name 'test_*.c' 2>/dev/null)))
 SPAWNEES := $(patsubst tests/%.c,$(OUT)/tests/%,$(shell find tests -name 'spawn_*.c' 2>/dev/null))
 Q := $(if $(V),,@)

@@ -1,6 +1,7 @@
 /* The fake of NVIDIA's libnvidia-ml.so.1 (tests/fakes/nvml) in the hands of a test program. */
 #pragma once
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +65,8 @@ static inline void fake_nvml_drop(struct fake_nvml *f) {
 static inline int fake_nvml_hold(const struct fake_nvml *f, int i) {
     char path[300];
     snprintf(path, sizeof(path), "%s/dev/nvidia%d", f->dir, i);
-    FILE *out = fopen(path, "a");
-    if (!out)
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0666);
+    if (fd < 0)
         abort();
-    return fileno(out);
+    return fd;
 }
