@@ -296,6 +296,8 @@ static void on_start(struct sim *c, struct occurrence *o) {
 
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec) {
     struct birth *b = calloc(1, sizeof(*b));
+    if (!b)
+        abort(); /* out of memory */
     b->spec = *spec;
     snprintf(b->master_addr, sizeof(b->master_addr), "%s", spec->master_addr);
     snprintf(b->token, sizeof(b->token), "%s", spec->token);

@@ -34,6 +34,8 @@ static void heap_push(struct sim *c, struct occurrence *o) {
     if (c->n_heap == c->cap_heap) {
         c->cap_heap = c->cap_heap ? c->cap_heap * 2 : 256;
         c->heap = realloc(c->heap, c->cap_heap * sizeof(*c->heap));
+        if (!c->heap)
+            abort(); /* out of memory */
     }
     size_t i = c->n_heap++;
     for (; i && is_before(o, c->heap[(i - 1) / 2]); i = (i - 1) / 2)
@@ -58,6 +60,8 @@ static struct occurrence *heap_pop(struct sim *c) {
 struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
                             void (*run)(struct sim *, struct occurrence *)) {
     struct occurrence *o = calloc(1, sizeof(*o));
+    if (!o)
+        abort(); /* out of memory */
     *o = (struct occurrence){
         .at_ns = at_ns < c->now_ns ? c->now_ns : at_ns, .seq = ++c->seq, .run = run, .node = node};
     heap_push(c, o);
@@ -74,6 +78,8 @@ struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
 
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns) {
     struct occurrence *again = calloc(1, sizeof(*again));
+    if (!again)
+        abort(); /* out of memory */
     *again = *o;
     again->at_ns = at_ns;
     o->drop = NULL;
@@ -363,6 +369,8 @@ static void sim_fini(struct sim *c) {
 /* I5: after the trouble and the work that was begun in it, an end within a minute. */
 void sim_run(const struct sim_config *config, struct sim_result *ret) {
     struct sim *c = calloc(1, sizeof(*c));
+    if (!c)
+        abort(); /* out of memory */
     *ret = (struct sim_result){0};
     c->config = *config;
     c->result = ret;

@@ -194,8 +194,10 @@ static int end(struct worker *w, bool stopped, struct err *err) {
         ;
     if (stopped || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
         return 0;
-    return err_say(err, -EIO, "the process that simulates (pid %d) ended by signal %d", (int)w->pid,
-                   WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+    bool killed = WIFSIGNALED(status);
+    return err_say(err, -EIO, "the process that simulates (pid %d) ended with %s %d", (int)w->pid,
+                   killed ? "signal" : "exit code",
+                   killed ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 int seeds_run(const struct seeds_spec *given, struct seeds_tally *ret, struct err *err) {

@@ -249,6 +249,8 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct kv_event *events;
     size_t n = 0;
     struct delivery *d = calloc(1, sizeof(*d));
+    if (!d)
+        abort(); /* out of memory */
     if (kv_watch_take(s->watch, 0, &d->arena, &events, &n) || is_lost(c, node)) {
         delivery_drop(d);
         sim_stream_break(c, node, slot);
@@ -383,6 +385,8 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 
 static struct wire *wire_new(enum wire_kind kind, uint64_t id) {
     struct wire *w = calloc(1, sizeof(*w));
+    if (!w)
+        abort(); /* out of memory */
     w->kind = kind;
     w->id = id;
     return w;
