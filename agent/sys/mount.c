@@ -120,32 +120,39 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
 static int refused_layer(int code, const char *dir, struct err *err) {
     if (code == -ENODEV)
         return err_say(err, -ENOTSUP,
-                       "%s cannot be the root of a node: this kernel has no overlayfs; modprobe "
+                       "nothing can be laid over %s: this kernel has no overlayfs; modprobe "
                        "overlay",
                        dir);
     if (code == -EPERM)
         return err_say(err, -ENOTSUP,
-                       "%s cannot be the root of a node: this kernel mounts no overlayfs for "
+                       "nothing can be laid over %s: this kernel mounts no overlayfs for "
                        "ordinary users (Linux 5.11 does); run as root",
                        dir);
     return err_set(err, code, "mount an overlay on %s", dir);
 }
 
-/* On the tmpfs that covers dir. Both stay reachable through their descriptors. */
-static int mount_over(const char *dir, int lower, struct err *err) {
-    char options[200], work[40];
-    FILE_CLOSE int top = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (top < 0 || mkdirat(top, "changed", 0755) != 0 || mkdirat(top, "work", 0755) != 0)
+int mount_overlay(const char *dir, int lower, int upper, mode_t mode, struct err *err) {
+    char options[200];
+    if (mkdirat(upper, "changed", 0755) != 0 || fchmodat(upper, "changed", mode, 0) != 0 ||
+        mkdirat(upper, "work", 0755) != 0)
         return err_set(err, -errno, "make a place for what is changed in %s", dir);
     /* What the kernel notes of a changed file is a trusted attribute; without root, a user's. */
-    snprintf(work, sizeof(work), "/proc/self/fd/%d/work", top);
-    bool trusted = setxattr(work, "trusted.rankquake", "", 0, 0) == 0;
+    bool trusted = fsetxattr(upper, "trusted.rankquake", "", 0, 0) == 0;
     snprintf(options, sizeof(options),
-             "%slowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/changed,workdir=%s",
-             trusted ? "" : "userxattr,", lower, top, work);
+             "%slowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/changed,workdir="
+             "/proc/self/fd/%d/work",
+             trusted ? "" : "userxattr,", lower, upper, upper);
     if (mount("overlay", dir, "overlay", 0, options) != 0)
         return refused_layer(errno == EINVAL && !trusted ? -EPERM : -errno, dir, err);
     return 0;
+}
+
+/* On the tmpfs that covers dir. */
+static int mount_over(const char *dir, int lower, struct err *err) {
+    FILE_CLOSE int upper = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (upper < 0)
+        return err_set(err, -errno, "open %s", dir);
+    return mount_overlay(dir, lower, upper, 0755, err);
 }
 
 int mount_layer(const char *dir, struct err *err) {

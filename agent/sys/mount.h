@@ -31,6 +31,9 @@ int mount_place(const char *path, bool directory, struct err *err);
  * with this namespace, and dir stays as it is. Mounts below dir are not in it. It is two mounts,
  * one upon the other; none after an error. -ENOTSUP where the kernel cannot, with the mend. */
 int mount_layer(const char *dir, struct err *err);
+/* The layer itself, as one mount: over dir, which lower is an open descriptor of, with the changes
+ * in the empty directory that upper is one of (for reading). mode: what dir is seen to have. */
+int mount_overlay(const char *dir, int lower, int upper, mode_t mode, struct err *err);
 /* dir, a mount, becomes the root; the old one is seen at `old` below it (an absolute path), which
  * is made, until mount_forget takes it away, also from sight. */
 int mount_pivot(const char *dir, const char *old, struct err *err);

@@ -16,7 +16,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 struct layer {
@@ -48,7 +47,8 @@ static int check_mounts(const char *cwd, struct err *err) {
 
 /* On the file system of the run directory, which holds more than memory does. */
 static int mount_on_disk(const char *cwd, const char *scratch, struct err *err) {
-    char place[PATH_MAX], options[200];
+    char place[PATH_MAX];
+    struct stat st;
     if (snprintf(place, sizeof(place), "%s/written", scratch) >= (int)sizeof(place))
         return err_set(err, -ENAMETOOLONG, "%s", scratch);
     int r = file_make_dirs(place, 0755, err);
@@ -56,19 +56,9 @@ static int mount_on_disk(const char *cwd, const char *scratch, struct err *err) 
         return r;
     FILE_CLOSE int lower = open(cwd, O_PATH | O_DIRECTORY | O_CLOEXEC);
     FILE_CLOSE int upper = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (lower < 0 || upper < 0 || mkdirat(upper, "changed", 0755) || mkdirat(upper, "work", 0755))
-        return err_set(err, -errno, "make a place for what is written in %s", cwd);
-    bool trusted = fsetxattr(upper, "trusted.rankquake", "", 0, 0) == 0;
-    snprintf(options, sizeof(options),
-             "%slowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d/changed,workdir="
-             "/proc/self/fd/%d/work",
-             trusted ? "" : "userxattr,", lower, upper, upper);
-    struct stat st;
-    if (fstat(lower, &st) == 0)
-        fchmodat(upper, "changed", st.st_mode & 07777, 0);
-    if (mount("overlay", cwd, "overlay", 0, options) != 0)
-        return err_set(err, -errno, "mount an overlay on %s", cwd);
-    return 0;
+    if (lower < 0 || upper < 0 || fstat(lower, &st) < 0)
+        return err_set(err, -errno, "open %s and %s", cwd, place);
+    return mount_overlay(cwd, lower, upper, st.st_mode & 07777, err);
 }
 
 static int mount_all(struct layer *l, const char *scratch, struct err *err) {
@@ -104,8 +94,10 @@ int layer_begin(const char *scratch, const char *dir, struct layer **ret, struct
     if (!l)
         abort(); /* out of memory */
     int r = 0;
-    if (!getcwd(l->cwd, sizeof(l->cwd)) || !str_copy(l->dir, sizeof(l->dir), dir))
+    if (!getcwd(l->cwd, sizeof(l->cwd)))
         r = err_set(err, -errno, "find the current directory");
+    else if (!str_copy(l->dir, sizeof(l->dir), dir))
+        r = err_set(err, -ENAMETOOLONG, "%s", dir);
     else if (str_eq(l->cwd, "/"))
         r = err_say(err, -ENOTSUP, "the current directory is /; start from one of your own");
     if (r == 0)
@@ -190,10 +182,10 @@ int layer_check(const char *scratch, struct err *err) {
     ssize_t n = pid < 0 ? 0 : read(out[0], &why, sizeof(why));
     close(out[0]);
     if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return err_set(err, -errno, "try it");
+        return err_set(err, -errno, "try in %s whether writes can be undone", scratch);
     if (n == (ssize_t)sizeof(why)) {
         *err = why;
         return why.code;
     }
-    return status ? err_say(err, -EIO, "the trial died") : 0;
+    return status ? err_say(err, -EIO, "the trial of it in %s died", scratch) : 0;
 }
