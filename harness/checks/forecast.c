@@ -21,9 +21,7 @@ static const struct {
 };
 
 static bool sends_events(const struct scenario *s) {
-    const char *program = s->job.run_n ? s->job.run[0] : "";
-    const char *slash = strrchr(program, '/');
-    return str_eq(slash ? slash + 1 : program, "ranktrain");
+    return s->job.run_n && str_eq(str_base(s->job.run[0]), "ranktrain");
 }
 
 /* What the check needs of it and cannot have by what is read from the output. */

@@ -27,7 +27,7 @@ static const char question[] =
     "print('python %d.%d torch %s etcd %d'%(sys.version_info[0],sys.version_info[1],v,"
     "bool(find_spec('etcd'))))\n";
 
-static bool is_python(const char *word) {
+bool interpreter_is_python(const char *word) {
     return str_starts(str_base(word), "python") || str_starts(str_base(word), "pypy");
 }
 
@@ -57,7 +57,7 @@ const char *interpreter_of_head(struct arena *a, const char *head) {
         return arena_strndup(a, exec, strcspn(exec, end));
     }
     char **words = str_split(a, arena_strndup(a, head + 2, line - 2), ' ', NULL);
-    while (*words && !is_python(*words))
+    while (*words && !interpreter_is_python(*words))
         words++;
     return *words;
 }
@@ -206,7 +206,7 @@ static int find_words(struct plan *p, const char *path, struct err *err) {
 
 static const char *find_python(struct plan *p, const char *path) {
     for (const char *const *w = p->launcher; *w; w++)
-        if (is_python(*w))
+        if (interpreter_is_python(*w))
             return *w;
     const char *file = interpreter_find(p, p->launcher[0], path);
     return file ? python_of_file(p, file) : NULL;

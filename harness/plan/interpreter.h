@@ -6,6 +6,9 @@
 /* The program of this name as exec looks for it in path, on a node; NULL: there is none. */
 char *interpreter_find(struct plan *p, const char *name, const char *path);
 
+/* The word names a Python, by its path or without. */
+bool interpreter_is_python(const char *word);
+
 /* The interpreter that the beginning of a script names; NULL: none that is a Python. */
 const char *interpreter_of_head(struct arena *a, const char *head);
 

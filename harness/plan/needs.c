@@ -10,15 +10,12 @@
 /* The words that start a launcher may name it; else what scripts are given to, or the job's own. */
 static const char *python_of_job(const struct plan *p) {
     const struct job_spec *j = &p->scenario->job;
-    for (const char *const *w = j->launcher_argv; w && *w; w++) {
-        const char *slash = strrchr(*w, '/');
-        if (str_starts(slash ? slash + 1 : *w, "python"))
+    for (const char *const *w = j->launcher_argv; w && *w; w++)
+        if (interpreter_is_python(*w))
             return *w;
-    }
     if (str_ends(j->run[0], ".py") || str_eq(j->run[0], "-m"))
         return "python3";
-    const char *slash = strrchr(j->run[0], '/');
-    return str_starts(slash ? slash + 1 : j->run[0], "python") ? j->run[0] : NULL;
+    return interpreter_is_python(j->run[0]) ? j->run[0] : NULL;
 }
 
 static bool is_module_name(const char *name) {
