@@ -116,7 +116,7 @@ static int trace(struct baggage *b, const char *program, struct err *err) {
     const char *paths = getenv("LD_LIBRARY_PATH");
     struct buf text = {0}, search = {0};
     struct process p;
-    int status = 0, null = -1;
+    int status = 0;
     buf_printf(&search, "LD_LIBRARY_PATH=%s", paths ? paths : "");
     const char *const argv[] = {program, NULL};
     const char *const env[] = {"LD_TRACE_LOADED_OBJECTS=1",
@@ -124,7 +124,7 @@ static int trace(struct baggage *b, const char *program, struct err *err) {
                                buf_str(&search), NULL};
     FILE_CLOSE int out = memfd_create("rankquake-trace", MFD_CLOEXEC);
     FILE_CLOSE int errors = memfd_create("rankquake-trace-errors", MFD_CLOEXEC);
-    struct process_spawn s = {.argv = argv, .envp = env, .fds = (int[]){null, out, errors}};
+    struct process_spawn s = {.argv = argv, .envp = env, .fds = (int[]){-1, out, errors}};
     int r = out < 0 || errors < 0 ? err_set(err, -errno, "keep what the loader says of %s", program)
                                   : process_spawn(&s, &p, err);
     if (r == 0) {

@@ -42,13 +42,14 @@ static const char *const *words_of(const struct cell_spec *s, struct arena *a, c
     return v;
 }
 
-/* The only folder in it. */
+/* The only run directory in it. */
 static const char *find_run(struct arena *a, const char *out) {
     DIR *d = opendir(out);
     const char *found = NULL;
     struct dirent *e;
     while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.' && e->d_type == DT_DIR)
+        if (e->d_name[0] != '.' &&
+            file_exists(arena_printf(a, "%s/%s/scenario.yaml", out, e->d_name)))
             found = arena_strdup(a, e->d_name);
     if (d)
         closedir(d);
