@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -151,4 +152,14 @@ int namespace_check(struct err *err) {
     if (n != (ssize_t)sizeof(why))
         return err_say(err, -ENOTSUP, "the trial of namespaces died");
     return err_say(err, -ENOTSUP, "nodes cannot be made on this host: %s", why.msg);
+}
+
+bool namespace_is_shared(pid_t pid, const char *kind) {
+    char path[64];
+    struct stat own, its;
+    snprintf(path, sizeof(path), "/proc/self/ns/%.20s", kind);
+    if (stat(path, &own) != 0)
+        return false;
+    snprintf(path, sizeof(path), "/proc/%d/ns/%.20s", (int)pid, kind);
+    return stat(path, &its) == 0 && own.st_ino == its.st_ino && own.st_dev == its.st_dev;
 }

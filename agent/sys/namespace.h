@@ -28,3 +28,6 @@ void namespace_die_with_parent(void);
  * a pair of virtual network cards and a packet socket on it. Returns 0, or -ENOTSUP with the
  * sentence. */
 int namespace_check(struct err *err);
+
+/* The process is in the namespace of that kind ("pid", "user") that the caller is in. */
+bool namespace_is_shared(pid_t pid, const char *kind);

@@ -36,14 +36,6 @@ static bool same_space(const char *pid, const char *space) {
     return strcmp(here, space) == 0;
 }
 
-static bool same_space_as_ours(pid_t pid) {
-    char number[16], space[64];
-    ssize_t n = readlink("/proc/self/ns/pid", space, sizeof(space) - 1);
-    space[n > 0 ? n : 0] = '\0';
-    snprintf(number, sizeof(number), "%d", (int)pid);
-    return same_space(number, space);
-}
-
 /* Of a process, as a part of a file's name. */
 static void name_of(pid_t pid, char *ret, size_t size) {
     process_name(pid, ret, size);
@@ -88,7 +80,7 @@ static void write_tree(const char *dir, const struct autopsy_node *node, const s
 static void write_processes(const char *dir, const struct autopsy_node *node,
                             const struct rounds *rs) {
     char path[64], space[64];
-    if (same_space_as_ours(node->first)) {
+    if (namespace_is_shared(node->first, "pid")) {
         write_tree(dir, node, rs);
         return;
     }
@@ -137,8 +129,8 @@ static void write_store(const char *dir, const struct autopsy_node *node) {
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
         return;
-    bool here =
-        same_space_as_ours(node->first); /* then the question is not cut off with the node */
+    bool here = namespace_is_shared(node->first,
+                                    "pid"); /* then the question is not cut off with the node */
     buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,
                here ? "this host" : node->name);
     if (!here && setns(first.pidfd, CLONE_NEWNET) != 0)

@@ -283,10 +283,6 @@ static void on_readable(void *arg, int fd, int what) {
         read_one(arg);
 }
 
-pid_t client_pid(const struct client *c) {
-    return c->worker;
-}
-
 bool client_is_held(const struct client *c) {
     return c->held;
 }

@@ -60,7 +60,6 @@ const char *observer_way(const struct observer *o);
 /* Notes what has already happened: messages in the sockets, ended workers (pidfds_drain). */
 void observer_drain(struct observer *o);
 
-pid_t client_pid(const struct client *c); /* of the worker it belongs to, or its own */
 bool client_is_held(const struct client *c);
 void client_keep(struct client *c, int tag); /* tag > 0 */
 /* Lets every sender go on that is kept under this tag; those that died meanwhile are forgotten. */

@@ -147,7 +147,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
 
 /* ---- starting ---- */
 
-int engine_run_program(struct engine *e, struct node *n, struct err *err) {
+static int run_program(struct engine *e, struct node *n, struct err *err) {
     const struct plan_node *p = node_plan(n);
     const struct job_spec *job = &e->plan->scenario->job;
     struct places places = {.shared = cluster_shared_dir(e->cluster),
@@ -189,7 +189,7 @@ int engine_run_program(struct engine *e, struct node *n, struct err *err) {
 
 static void run_or_fail(struct engine *e, struct node *n) {
     struct err err = {0};
-    if (engine_run_program(e, n, &err) < 0)
+    if (run_program(e, n, &err) < 0)
         engine_fail(e, &err);
 }
 

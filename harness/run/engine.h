@@ -61,8 +61,6 @@ void engine_recorded(struct engine *e);
 void engine_end(struct engine *e, const char *why);
 void engine_fail(struct engine *e, const struct err *err);
 void engine_take_down(struct engine *e); /* once it has ended and everything is counted */
-/* The agent of a node that has been switched on. */
-int engine_run_program(struct engine *e, struct node *n, struct err *err);
 
 /* All agents at once, when every node is up and every store answers. */
 void engine_start_job(struct engine *e);

@@ -58,21 +58,9 @@ static int refuse_node(const struct presence *p, const char *name) {
 
 /* ---- going there ---- */
 
-static bool same_user_space(pid_t pid) {
-    char path[64];
-    struct stat own, its;
-    snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-    return stat("/proc/self/ns/user", &own) == 0 && stat(path, &its) == 0 &&
-           own.st_ino == its.st_ino && own.st_dev == its.st_dev;
-}
-
 /* A node that is processes of this host is not gone into: what is started is its neighbour. */
 static bool is_here(pid_t pid) {
-    char path[64];
-    struct stat own, its;
-    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
-    return stat("/proc/self/ns/pid", &own) == 0 && stat(path, &its) == 0 &&
-           own.st_ino == its.st_ino && own.st_dev == its.st_dev;
+    return namespace_is_shared(pid, "pid");
 }
 
 static int go(const struct presence_process *node, struct err *err) {
@@ -85,7 +73,7 @@ static int go(const struct presence_process *node, struct err *err) {
     if (process_start_ticks(node->pid, &ticks) != 0 || ticks != node->start_ticks)
         r = err_say(err, -ESRCH, "%s has just been switched off", node->name);
     /* Without root a run lives in a user namespace of its own. */
-    if (!same_user_space(node->pid))
+    if (!namespace_is_shared(node->pid, "user"))
         flags |= CLONE_NEWUSER;
     if (r == 0 && !is_here(node->pid) && setns(p.pidfd, flags) != 0)
         r = err_set(err, -errno, "go into %s (only who started the run may, and root)", node->name);
