@@ -192,6 +192,14 @@ static void test_sha256_of_known_texts(void **state) {
     assert_string_equal(pieces, hex);
 }
 
+static void test_the_last_part_of_a_path_is_all_of_it_where_there_is_none(void **state) {
+    (void)state;
+    assert_string_equal(str_base("/usr/bin/python3"), "python3");
+    assert_string_equal(str_base("python3"), "python3");
+    assert_string_equal(str_base("trees/"), "trees/");
+    assert_string_equal(str_base(""), "");
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_error_carries_its_context_outwards),
@@ -200,6 +208,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_numbers_are_whole_and_in_range),
         cmocka_unit_test(test_the_nearest_word_is_near),
         cmocka_unit_test(test_text_is_cut_at_every_separator),
+        cmocka_unit_test(test_the_last_part_of_a_path_is_all_of_it_where_there_is_none),
         cmocka_unit_test(test_a_buffer_grows_and_stays_ended),
         cmocka_unit_test(test_an_arena_gives_zeroed_aligned_memory_of_any_size),
         cmocka_unit_test(test_a_list_may_lose_items_while_it_is_walked),

@@ -116,6 +116,16 @@ static void test_removing_a_tree_never_follows_a_link_out_of_it(void **state) {
     assert_int_equal(file_remove_tree(in_dir("tree"), &err), 0);
 }
 
+static void test_the_own_folder_holds_the_running_program(void **state) {
+    char folder[4096], program[4200];
+    struct stat own, its;
+    (void)state;
+    snprintf(program, sizeof(program), "%s/test_file", file_own_folder(folder, sizeof(folder)));
+    assert_int_equal(stat("/proc/self/exe", &own), 0);
+    assert_int_equal(stat(program, &its), 0);
+    assert_int_equal(own.st_ino, its.st_ino);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
@@ -123,6 +133,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_what_was_written_atomically_is_read_back_and_nothing_is_beside_it),
         cmocka_unit_test(test_a_write_into_a_missing_directory_names_the_path),
         cmocka_unit_test(test_a_file_longer_than_allowed_is_refused_and_leaves_the_buffer),
+        cmocka_unit_test(test_the_own_folder_holds_the_running_program),
         cmocka_unit_test(test_the_last_lines_of_a_file_are_read_however_long_it_is),
         cmocka_unit_test(test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named),
         cmocka_unit_test(test_removing_a_tree_never_follows_a_link_out_of_it),
