@@ -90,9 +90,14 @@ static bool round_over(const struct round *r) {
 }
 
 /* Undisturbed, a round that failed says it all: what launchers would do about it is of no interest,
- * and a script with a mistake in it would only fail again and again. */
+ * and a script with a mistake in it would only fail again and again. Other launchers than ours may
+ * still hold what the workers printed: by the next start, or by their own end, they have let go of
+ * it. */
 static void look_for_failure(struct engine *e, const struct round *r) {
-    if (!e->spec->control && e->phase == ENGINE_RUNNING && round_failed(r))
+    if (e->spec->control || e->phase != ENGINE_RUNNING || !round_failed(r))
+        return;
+    e->undisturbed_failed = true;
+    if (str_eq(e->plan->scenario->job.launcher, "rankrun"))
         engine_end(e, "worker failed");
 }
 
@@ -138,6 +143,8 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
         look_for_steady(e);
     if (record_is(r, "worker-exit"))
         look_for_ended_rounds(e);
+    if (e->undisturbed_failed && e->phase == ENGINE_RUNNING && record_is(r, "worker-start"))
+        engine_end(e, "worker failed");
     if (record_is(r, "worker-start")) {
         const struct worker *w = rounds_worker(e->rec.rounds, r->pid);
         if (w && atoi(w->master_port) > 0)

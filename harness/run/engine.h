@@ -43,11 +43,12 @@ struct engine {
     const struct node *
         *counting; /* nodes whose program has ended and whose leftovers are awaited */
     size_t counting_n;
-    bool outcome_seen;  /* an agent has ended with the job's outcome, 0 or 1 */
-    int counts;         /* of the wire, asked for and not answered */
-    bool last_count;    /* the one before the end has been asked for */
-    int master_round;   /* the newest whose MASTER_PORT has been looked at */
-    size_t rounds_read; /* rounds whose checkpoints have been read */
+    bool undisturbed_failed; /* a round of the undisturbed run has ended in failure */
+    bool outcome_seen;       /* an agent has ended with the job's outcome, 0 or 1 */
+    int counts;              /* of the wire, asked for and not answered */
+    bool last_count;         /* the one before the end has been asked for */
+    int master_round;        /* the newest whose MASTER_PORT has been looked at */
+    size_t rounds_read;      /* rounds whose checkpoints have been read */
     struct loop_source *end_timer, *lag_timer, *signals[3];
     int64_t lag_due_ns, lag_max_ns, lag_window_ns;
     struct loop_source *pause; /* the job has ended, somebody looks at the cluster; NULL: no */
