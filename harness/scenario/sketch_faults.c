@@ -201,14 +201,40 @@ static double monitor_s(const struct sketch *d) {
     return 5;
 }
 
-const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
-                           const struct scenario *base, const struct sketch_run *r) {
-    double left_s = (double)work_of(r) / 1e9 / 2, every_s = monitor_s(d);
-    double start_s = (double)r->start_ns / 1e9;
-    if (fault != JOINS || !base->torchrun_semantics || left_s > start_s + 2 * every_s)
+static const char *too_late_for_torchrun(struct arena *a, const struct sketch *d, double start_s,
+                                         double left_s) {
+    double every_s = monitor_s(d);
+    if (left_s > start_s + 2 * every_s)
         return NULL;
     return arena_printf(a,
                         "a new torchrun takes some %.0f s to start and is looked for every %g s, "
                         "and the job would end %.0f s later: make it longer",
                         start_s, every_s, left_s);
+}
+
+/* rankrun takes a node in when nobody else has come for `admit`: 1 s, with profile fast 50 ms. */
+static const char *too_late_for_rankrun(struct arena *a, const struct job_spec *job, double start_s,
+                                        double left_s) {
+    double admit_s = 1;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "profile") && str_eq(job->rdzv_conf[i].value, "fast"))
+            admit_s = 0.05;
+    if (left_s > start_s + 3 * admit_s)
+        return NULL;
+    return arena_printf(a,
+                        "a node that comes is taken in after %g s of quiet, and the job would end "
+                        "%.1f s later: make it longer",
+                        admit_s, left_s);
+}
+
+const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
+                           const struct scenario *base, const struct sketch_run *r) {
+    double left_s = (double)work_of(r) / 1e9 / 2, start_s = (double)r->start_ns / 1e9;
+    if (fault != JOINS)
+        return NULL;
+    if (base->torchrun_semantics)
+        return too_late_for_torchrun(a, d, start_s, left_s);
+    return str_eq(base->job.launcher, "rankrun")
+               ? too_late_for_rankrun(a, &base->job, start_s, left_s)
+               : NULL;
 }

@@ -364,15 +364,20 @@ static void run_all(struct trying *t) {
     }
     t->suite.out = t->dir;
     t->suite.fresh = false;
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
+        if (!why)
+            continue;
+        skip(t, i, why);
+        if (t->jobs > 1)
+            read_row(t, i);
+    }
     if (t->jobs > 1) {
         run_side_by_side(t);
         return;
     }
     for (int i = 0; i < SKETCH_FAULTS; i++) {
-        const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
-        if (why)
-            skip(t, i, why);
-        else
+        if (t->files[i].code < 0)
             run_one(t, i);
         read_row(t, i);
         if (t->files[i].code == EXIT_INTERRUPTED || stop_after(t, i))
@@ -479,7 +484,7 @@ const struct verb verb_try = {
     .name = "try",
     .usage = "try [options] -- CMD...",
     .summary = "your command as you type it today: undisturbed, then through five disasters",
-    .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=200",
+    .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=800",
     .options = options,
     .main = main_try,
 };

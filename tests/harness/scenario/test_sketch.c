@@ -231,15 +231,34 @@ static void test_limits_follow_unless_they_are_given(void **state) {
 static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
     (void)state;
     struct tried t = make("torchrun --monitor-interval 2 --nnodes 1:3 t.py", NULL);
-    struct scenario torchrun = {.torchrun_semantics = true}, strict = {0};
+    struct scenario torchrun = {.torchrun_semantics = true};
     struct sketch_run r = {.start_ns = 8000000000, .train_ns = 20000000000};
     const char *why = sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r);
     assert_non_null(why);
     assert_non_null(strstr(why, "some 8 s to start and is looked for every 2 s"));
-    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &strict, &r));
     assert_null(sketch_why_not(&t.arena, 0, &t.sketch, &torchrun, &r));
     r.train_ns *= 2;
     assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r));
+    arena_fini(&t.arena);
+}
+
+/* rankrun waits for a second of quiet before it takes a node in. */
+static void test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tried(void **state) {
+    (void)state;
+    struct tried t = make("rankrun --nnodes 1:3 t.sh", NULL);
+    const struct pair fast = {.key = "profile", .value = "fast"};
+    struct scenario s = {.job = {.launcher = "rankrun"}};
+    struct sketch_run r = {.start_ns = 100000000, .train_ns = 1900000000};
+    const char *why = sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r);
+    assert_non_null(why);
+    assert_non_null(strstr(why, "after 1 s of quiet, and the job would end 0.9 s later"));
+    assert_null(sketch_why_not(&t.arena, 0, &t.sketch, &s, &r));
+    s.job.rdzv_conf = &fast;
+    s.job.rdzv_conf_n = 1;
+    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r));
+    s.job.rdzv_conf_n = 0;
+    r.train_ns = 8000000000;
+    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r));
     arena_fini(&t.arena);
 }
 
@@ -254,6 +273,7 @@ int main(void) {
         cmocka_unit_test(test_a_job_that_is_too_short_is_told_so),
         cmocka_unit_test(test_limits_follow_unless_they_are_given),
         cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
+        cmocka_unit_test(test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tried),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
