@@ -5,7 +5,7 @@
 set -u
 rq=$(realpath "$BIN/rankquake")
 dir=$TMPDIR/rootfs tree=$TMPDIR/rootfs/tree
-mkdir -p "$dir/work" "$tree"/{bin,etc,home,usr/only} || exit 1
+mkdir -p "$dir/desk" "$tree"/{bin,etc,home,usr/only} || exit 1
 bad=0
 
 fail() {
@@ -31,7 +31,7 @@ ln -s inside "$tree/bin/sh"
 ln -s /nowhere/hosts "$tree/etc/hosts"
 find "$tree" -printf '%p %s %T@\n' | sort >"$dir/before"
 
-cat >"$dir/work/look.sh" <<'END'
+cat >"$dir/desk/look.sh" <<'END'
 #!/bin/inside
 # Lines that begin with "wrong" are told by the test.
 [ -e /usr/share ] && echo "wrong: the host's /usr/share is seen"
@@ -50,13 +50,13 @@ fi
 echo "rank $RANK of $WORLD_SIZE" >"$SHARED/rank-$RANK"
 echo "looked $RANDOM"
 END
-chmod +x "$dir/work/look.sh"
-cat >"$dir/work/s.yaml" <<END
+chmod +x "$dir/desk/look.sh"
+cat >"$dir/desk/s.yaml" <<END
 scenario: rooted
 cluster: {nodes: 2, rootfs: $tree}
 job:
   nnodes: 2
-  env: {WORK: $dir/work, SHARED: "{shared}", HOME: /home/nobody}
+  env: {WORK: $dir/desk, SHARED: "{shared}", HOME: /home/nobody}
   run: [./look.sh]
 END
 
@@ -78,10 +78,10 @@ for turn in $turns; do
             echo "an ordinary user cannot reach $rq: not tried as one"
             continue
         fi
-        chown -Rh "$user:$user" "$dir/work" && chmod 755 "$TMPDIR" "$dir"
+        chown -Rh "$user:$user" "$dir/desk" && chmod 755 "$TMPDIR" "$dir"
         [ $MINE = no ] || chown -Rh "$user:$user" "$tree"
     fi
-    (cd "$dir/work" && HOME=/home/nobody MINE=$MINE XDG_CACHE_HOME=$dir/work/cache-$user as_user "$user" \
+    (cd "$dir/desk" && HOME=/home/nobody MINE=$MINE XDG_CACHE_HOME=$dir/desk/cache-$user as_user "$user" \
         timeout 60 "$rq" run s.yaml --out "out-$user" --keep) >"$dir/said" 2>&1 </dev/null
     rc=$?
     if [ $rc = 4 ]; then
@@ -90,12 +90,12 @@ for turn in $turns; do
     fi
     [ $rc = 0 ] || fail "uid $turn: exit $rc, wanted 0"
     tried=1
-    cat "$dir/work/out-$user"/*/logs/n?/agent.log >"$dir/said" 2>/dev/null
+    cat "$dir/desk/out-$user"/*/logs/n?/agent.log >"$dir/said" 2>/dev/null
     grep -q wrong "$dir/said" && fail "uid $turn: a worker saw:"
     [ "$(grep -c looked "$dir/said")" = 2 ] || fail "uid $turn: not both workers looked:"
-    cat "$dir/work/out-$user"/*/scratch/shared/rank-1 2>/dev/null | grep -qx 'rank 1 of 2' ||
+    cat "$dir/desk/out-$user"/*/scratch/shared/rank-1 2>/dev/null | grep -qx 'rank 1 of 2' ||
         fail "uid $turn: what a worker wrote into {shared} is not there"
-    rm -rf "$dir/work/out-$user"
+    rm -rf "$dir/desk/out-$user"
 done
 
 grep -F "$dir" /proc/self/mounts >"$dir/said" && fail 'mounts are left on the host'
@@ -105,7 +105,7 @@ cmp -s "$dir/before" "$dir/after" || fail "the tree was changed: $(diff "$dir/be
 refused() { # refused TEXT OPTION...
     local text=$1
     shift
-    (cd "$dir/work" && timeout 20 "$rq" run s.yaml --out "$dir/out" "$@") >"$dir/said" 2>&1 </dev/null
+    (cd "$dir/desk" && timeout 20 "$rq" run s.yaml --out "$dir/out" "$@") >"$dir/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 64 ] || fail "$*: exit $rc, wanted 64"
     grep -qF -- "$text" "$dir/said" || fail "$*: it did not say: $text"
