@@ -1,5 +1,7 @@
 #include "harness/sim/seeds.h"
 
+#include "agent/sys/clock.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -8,10 +10,9 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-enum { JOBS_MAX = 64, TELL_MS = 200 };
+enum { JOBS_MAX = 64, TELL_NS = 200000000 };
 
 struct worker {
     pid_t pid;
@@ -19,12 +20,6 @@ struct worker {
     struct seeds_tally tally, coming;
     size_t got; /* bytes of coming */
 };
-
-static int64_t now_ms(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
 
 /* ---- in a process of its own ---- */
 
@@ -70,16 +65,16 @@ static bool tell(int fd, const struct seeds_tally *t) {
 static void work(const struct seeds_spec *s, int place, int fd) {
     struct seeds_tally t = {0};
     struct sim_config config = s->config;
-    int64_t told_ms = now_ms();
+    int64_t told_ns = clock_monotonic_ns();
     for (uint64_t seed = s->first + (uint64_t)place; seed <= s->last && seed >= s->first;
          seed += (uint64_t)s->jobs) {
         struct sim_result r;
         config.seed = seed;
         sim_run(&config, &r);
         note(&t, seed, &r);
-        if (now_ms() - told_ms < TELL_MS)
+        if (clock_monotonic_ns() - told_ns < TELL_NS)
             continue;
-        told_ms = now_ms();
+        told_ns = clock_monotonic_ns();
         if (!tell(fd, &t))
             return;
     }

@@ -2,6 +2,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/str.h"
+#include "agent/sys/clock.h"
 #include "harness/sim/seeds.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SEEDS_USUAL = 10000 };
@@ -22,12 +22,6 @@ static volatile sig_atomic_t interrupted;
 static void on_interrupt(int signo) {
     (void)signo;
     interrupted = 1;
-}
-
-static int64_t now_ns(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
 }
 
 /* ---- options ---- */
@@ -151,7 +145,7 @@ struct show {
 };
 
 static void print_bar(const struct show *s, const struct seeds_tally *t) {
-    double seconds = (double)(now_ns() - s->begun_ns) / 1e9;
+    double seconds = (double)(clock_monotonic_ns() - s->begun_ns) / 1e9;
     int marks = 0;
     for (int i = 0; i < SIM_MARKS_N; i++)
         marks += t->marks[i] > 0;
@@ -217,7 +211,7 @@ static int simulate(const struct seeds_spec *given) {
     struct seeds_spec s = *given;
     struct err err = {0};
     static struct seeds_tally t;
-    struct show show = {.total = s.last - s.first + 1, .begun_ns = now_ns()};
+    struct show show = {.total = s.last - s.first + 1, .begun_ns = clock_monotonic_ns()};
     struct sigaction action = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -234,7 +228,7 @@ static int simulate(const struct seeds_spec *given) {
         fprintf(stderr, "rankquake sim: %s\n", err.msg);
         return EXIT_BROKEN;
     }
-    int code = tell(&s, &t, (double)(now_ns() - show.begun_ns) / 1e9);
+    int code = tell(&s, &t, (double)(clock_monotonic_ns() - show.begun_ns) / 1e9);
     return r == -ECANCELED ? EXIT_INTERRUPTED : code;
 }
 
