@@ -1,5 +1,7 @@
 #include "agent/workers/orders.h"
 
+#include "agent/sys/descriptors.h"
+
 #include "agent/base/buf.h"
 #include "agent/sys/file.h"
 #include "agent/workers/spec.h"
@@ -16,23 +18,8 @@ union control {
 };
 
 int order_send(int sock, const void *message, size_t size, int fd) {
-    struct iovec part = {(void *)message, size};
-    struct msghdr msg = {.msg_iov = &part, .msg_iovlen = 1};
-    union control control = {{0}};
-    if (fd >= 0) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = sizeof(control.bytes);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(fd));
-        memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-    }
-    ssize_t n;
-    do
-        n = sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    return n < 0 ? (errno == ECONNRESET ? -EPIPE : -errno) : 0;
+    int r = descriptors_send(sock, message, size, &fd, fd >= 0, MSG_DONTWAIT);
+    return r == -ECONNRESET ? -EPIPE : r;
 }
 
 int order_receive(int sock, void *message, size_t size, int *ret_fd) {

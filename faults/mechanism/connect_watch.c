@@ -1,5 +1,7 @@
 #include "faults/mechanism/connect_watch.h"
 
+#include "agent/sys/descriptors.h"
+
 #include "agent/sys/file.h"
 
 #include <errno.h>
@@ -62,27 +64,11 @@ union control {
     char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-static int send_fd(int to, int fd) {
-    union control control = {0};
-    char byte = 'W';
-    struct iovec iov = {&byte, 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof(int));
-    return sendmsg(to, &msg, MSG_NOSIGNAL) < 0 ? -errno : 0;
-}
-
 int connect_watch_install(int to) {
     int fd = install();
     if (fd < 0)
         return fd;
-    int r = send_fd(to, fd);
+    int r = descriptors_send(to, "W", 1, &fd, 1, 0);
     close(fd);
     return r;
 }

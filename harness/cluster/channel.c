@@ -1,5 +1,6 @@
 #include "harness/cluster/channel.h"
 
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 
 #include <assert.h>
@@ -20,33 +21,11 @@ int channel_pair(int ret[2], struct err *err) {
     return 0;
 }
 
-static int send_packet(int fd, const char *text, size_t len, const int *fds, size_t fds_n) {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * (CHANNEL_FDS_MAX + 1))];
-    } control = {0};
-    struct iovec iov = {(void *)(uintptr_t)text, len};
-    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-    if (fds_n) {
-        msg.msg_control = control.bytes;
-        msg.msg_controllen = CMSG_SPACE(sizeof(int) * fds_n);
-        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-        c->cmsg_level = SOL_SOCKET;
-        c->cmsg_type = SCM_RIGHTS;
-        c->cmsg_len = CMSG_LEN(sizeof(int) * fds_n);
-        memcpy(CMSG_DATA(c), fds, sizeof(int) * fds_n);
-    }
-    while (sendmsg(fd, &msg, MSG_NOSIGNAL) < 0)
-        if (errno != EINTR)
-            return -errno;
-    return 0;
-}
-
 int channel_send(int fd, const struct buf *text, const int *fds, size_t fds_n, struct err *err) {
     int all[CHANNEL_FDS_MAX + 1], code;
     assert(fds_n <= CHANNEL_FDS_MAX && text->len);
     if (text->len <= PACKET_MAX) {
-        code = send_packet(fd, text->data, text->len, fds, fds_n);
+        code = descriptors_send(fd, text->data, text->len, fds, fds_n, 0);
         return code ? err_set(err, code, "send a message") : 0;
     }
     FILE_CLOSE int memory = memfd_create("message", MFD_CLOEXEC);
@@ -57,7 +36,7 @@ int channel_send(int fd, const struct buf *text, const int *fds, size_t fds_n, s
     all[0] = memory;
     if (fds_n)
         memcpy(all + 1, fds, sizeof(int) * fds_n);
-    code = send_packet(fd, in_memory, 1, all, fds_n + 1);
+    code = descriptors_send(fd, in_memory, 1, all, fds_n + 1, 0);
     return code ? err_set(err, code, "send a message") : 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -82,25 +83,6 @@ void observer_arm(struct observer *o, uint32_t kinds, uint64_t next_step) {
     __atomic_store_n(&o->page->armed_seq, o->page->armed_seq + 1, __ATOMIC_RELEASE);
     __atomic_store_n(&o->page->next_step, next_step, __ATOMIC_RELEASE);
     __atomic_store_n(&o->page->kinds, kinds, __ATOMIC_RELEASE);
-}
-
-static bool send_page(int fd, int page_fd) {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int))];
-    } control = {0};
-    char byte = 'P';
-    struct iovec iov = {&byte, 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &page_fd, sizeof(int));
-    return sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
 }
 
 /* ---- who is speaking ---- */
@@ -370,7 +352,7 @@ void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
     c->worker = worker_of(o, pid);
     c->source = loop_fd(o->loop, fd, LOOP_READ, on_readable, c);
     list_append(&o->clients, &c->link);
-    send_page(fd, o->page_fd);
+    descriptors_send(fd, "P", 1, &o->page_fd, 1, MSG_DONTWAIT);
 }
 
 int observer_worker_pidfd(const struct observer *o, pid_t pid) {

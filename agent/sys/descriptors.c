@@ -1,0 +1,31 @@
+#include "agent/sys/descriptors.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+int descriptors_send(int socket, const void *data, size_t len, const int *fds, size_t n,
+                     int flags) {
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
+    } control = {0};
+    struct iovec iov = {(void *)(uintptr_t)data, len};
+    struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+    assert(n <= DESCRIPTORS_MAX);
+    if (n) {
+        msg.msg_control = control.bytes;
+        msg.msg_controllen = CMSG_SPACE(sizeof(int) * n);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+        c->cmsg_level = SOL_SOCKET;
+        c->cmsg_type = SCM_RIGHTS;
+        c->cmsg_len = CMSG_LEN(sizeof(int) * n);
+        memcpy(CMSG_DATA(c), fds, sizeof(int) * n);
+    }
+    while (sendmsg(socket, &msg, flags | MSG_NOSIGNAL) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return 0;
+}
