@@ -37,6 +37,18 @@ const char *plan_path(const struct plan *p) {
     return path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 
+const char *plan_find_program(const struct plan *p, struct arena *a, const char *name,
+                              const char *path) {
+    if (strchr(name, '/'))
+        return rootfs_look(p, name) == FOUND ? arena_strdup(a, name) : NULL;
+    for (char **dir = str_split(a, path, ':', NULL); *dir; dir++) {
+        const char *file = arena_printf(a, "%s/%s", **dir ? *dir : ".", name);
+        if (rootfs_look(p, file) == FOUND)
+            return file;
+    }
+    return NULL;
+}
+
 /* A script is given to Python as it stands, so it must be there, and need not be executable. */
 static int check_script(const struct plan *p, const char *name, struct err *err) {
     int fd = plan_open(p, name);

@@ -31,18 +31,6 @@ bool interpreter_is_python(const char *word) {
     return str_starts(str_base(word), "python") || str_starts(str_base(word), "pypy");
 }
 
-char *interpreter_find(struct plan *p, const char *name, const char *path) {
-    struct arena *a = &p->arena;
-    if (strchr(name, '/'))
-        return rootfs_look(p, name) == FOUND ? arena_strdup(a, name) : NULL;
-    for (char **dir = str_split(a, path, ':', NULL); *dir; dir++) {
-        char *file = arena_printf(a, "%s/%s", **dir ? *dir : ".", name);
-        if (rootfs_look(p, file) == FOUND)
-            return file;
-    }
-    return NULL;
-}
-
 /* "#!/venv/bin/python3 -s", "#!/usr/bin/env python3", and what pip writes where the path is too
  * long for the kernel: "#!/bin/sh", then '''exec' "/long/python3" "$0" "$@". */
 const char *interpreter_of_head(struct arena *a, const char *head) {
@@ -188,10 +176,10 @@ static int find_words(struct plan *p, const char *path, struct err *err) {
     p->launcher = j->launcher_argv;
     if (strchr(p->launcher[0], '{'))
         return 0; /* the worker itself, or a place that does not exist yet */
-    if (interpreter_find(p, p->launcher[0], path))
+    if (plan_find_program(p, &p->arena, p->launcher[0], path))
         return 0;
     if (str_eq(p->launcher[0], "torchrun") && !p->launcher[1] &&
-        interpreter_find(p, "python3", path)) {
+        plan_find_program(p, &p->arena, "python3", path)) {
         p->launcher = module;
         return 0;
     }
@@ -208,7 +196,7 @@ static const char *find_python(struct plan *p, const char *path) {
     for (const char *const *w = p->launcher; *w; w++)
         if (interpreter_is_python(*w))
             return *w;
-    const char *file = interpreter_find(p, p->launcher[0], path);
+    const char *file = plan_find_program(p, &p->arena, p->launcher[0], path);
     return file ? python_of_file(p, file) : NULL;
 }
 

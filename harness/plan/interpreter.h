@@ -3,9 +3,6 @@
 
 #include "harness/plan/plan.h"
 
-/* The program of this name as exec looks for it in path, on a node; NULL: there is none. */
-char *interpreter_find(struct plan *p, const char *name, const char *path);
-
 /* The word names a Python, by its path or without. */
 bool interpreter_is_python(const char *word);
 

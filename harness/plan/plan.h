@@ -97,6 +97,9 @@ int plan_check_host(struct plan *p, struct err *err);
 
 /* The PATH that the job's programs are looked for in: the scenario's, else the caller's. */
 const char *plan_path(const struct plan *p);
+/* The program of this name as exec looks for it in path, on a node; NULL: there is none. */
+const char *plan_find_program(const struct plan *p, struct arena *a, const char *name,
+                              const char *path);
 /* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path
  * begins in the caller's directory. Returns a descriptor, the caller's, or -errno. */
 int plan_open(const struct plan *p, const char *path);

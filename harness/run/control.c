@@ -50,23 +50,10 @@ static bool hash_theirs(struct sha256 *sum, const struct plan *p, const char *pa
     return file;
 }
 
-static bool is_file(const struct plan *p, const char *path) {
-    struct stat st;
-    FILE_CLOSE int fd = plan_open(p, path);
-    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_mode & 0111;
-}
-
 /* The program as the job will find it. Falls back to the name. */
 static const char *find_program(const struct plan *p, struct arena *a, const char *name) {
-    if (strchr(name, '/'))
-        return name;
-    char **dirs = str_split(a, plan_path(p), ':', NULL);
-    for (; *dirs; dirs++) {
-        const char *file = arena_printf(a, "%s/%s", **dirs ? *dirs : ".", name);
-        if (is_file(p, file))
-            return file;
-    }
-    return name;
+    const char *file = plan_find_program(p, a, name, plan_path(p));
+    return file ? file : name;
 }
 
 /* A tree of Debian's says here which packages it holds, in which versions. */
