@@ -484,7 +484,7 @@ const struct verb verb_try = {
     .name = "try",
     .usage = "try [options] -- CMD...",
     .summary = "your command as you type it today: undisturbed, then through five disasters",
-    .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=800",
+    .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=400 --compute-ms=25",
     .options = options,
     .main = main_try,
 };
