@@ -29,13 +29,13 @@ uint64_t rand_u64(struct rand *r) {
     return result;
 }
 
+/* 2^64 mod n: what lies below it would make small values likelier. It is less than n, so that a
+ * draw of n or more needs no look. */
 uint64_t rand_below(struct rand *r, uint64_t n) {
     assert(n > 0);
-    uint64_t limit = -n % n,
-             x; /* 2^64 mod n: what lies below it would make small values likelier */
-    do
+    uint64_t x = rand_u64(r);
+    while (x < n && x < -n % n)
         x = rand_u64(r);
-    while (x < limit);
     return x % n;
 }
 

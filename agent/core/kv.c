@@ -60,10 +60,8 @@ struct kv_bytes kv_prefix_end(struct kv_bytes prefix, char *out) {
     return (struct kv_bytes){out, n};
 }
 
-static struct kv_record *record_new(struct kv_bytes key, struct kv_bytes value) {
-    struct kv_record *r = malloc(sizeof(*r) + key.len + value.len);
-    if (!r)
-        abort();
+static struct kv_record *record_new(struct kv *kv, struct kv_bytes key, struct kv_bytes value) {
+    struct kv_record *r = pool_take(&kv->records, sizeof(*r) + key.len + value.len);
     *r = (struct kv_record){.refs = 1, .key_len = key.len, .value_len = value.len};
     memcpy(r->bytes, key.data, key.len);
     if (value.len)
@@ -76,16 +74,10 @@ struct kv_record *kv_record_ref(struct kv_record *r) {
     return r;
 }
 
-void kv_record_unref(struct kv_record *r) {
+void kv_record_unref(struct kv *kv, struct kv_record *r) {
     assert(r->refs > 0);
     if (--r->refs == 0)
-        free(r);
-}
-
-static char *bytes_copy(struct arena *arena, const char *data, size_t len) {
-    char *copy = arena_alloc(arena, len + 1);
-    memcpy(copy, data, len);
-    return copy;
+        pool_give(&kv->records, r, sizeof(*r) + r->key_len + r->value_len);
 }
 
 struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena) {
@@ -93,7 +85,7 @@ struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena) {
                         .create_revision = r->create_revision,
                         .version = r->version,
                         .lease = r->lease};
-    char *copy = bytes_copy(arena, r->bytes, r->key_len + r->value_len);
+    char *copy = arena_strndup(arena, r->bytes, r->key_len + r->value_len);
     p.key = (struct kv_bytes){copy, r->key_len};
     p.value = (struct kv_bytes){copy + r->key_len, r->value_len};
     return p;
@@ -158,11 +150,12 @@ struct kv *kv_free(struct kv *kv) {
     if (!kv)
         return NULL;
     kv_watch_fini(kv);
-    kv_log_fini(&kv->history);
+    kv_log_fini(kv, &kv->history);
     for (size_t i = 0; i < kv->n; i++)
-        kv_record_unref(kv->sorted[i]);
+        kv_record_unref(kv, kv->sorted[i]);
     free(kv->sorted);
     free(kv->leases);
+    pool_fini(&kv->records);
     free(kv);
     return NULL;
 }
@@ -320,7 +313,7 @@ static void op_range(const struct kv *kv, const struct kv_op *op, struct arena *
 
 static void op_put(struct kv *kv, const struct kv_op *op, int64_t revision, struct arena *arena,
                    struct kv_op_result *ret) {
-    struct kv_record *r = record_new(op->key, op->value);
+    struct kv_record *r = record_new(kv, op->key, op->value);
     size_t i = place_of(kv, op->key);
     struct kv_record *old = is_at(kv, i, op->key) ? kv->sorted[i] : NULL;
     r->create_revision = old ? old->create_revision : revision;
@@ -334,7 +327,7 @@ static void op_put(struct kv *kv, const struct kv_op *op, int64_t revision, stru
     }
     if (old) {
         kv->sorted[i] = r;
-        kv_record_unref(old);
+        kv_record_unref(kv, old);
     } else {
         place_insert(kv, i, r);
     }
@@ -342,14 +335,14 @@ static void op_put(struct kv *kv, const struct kv_op *op, int64_t revision, stru
 }
 
 static void delete_at(struct kv *kv, size_t i, int64_t revision) {
-    struct kv_record *gone = record_new(kv_record_key(kv->sorted[i]), (struct kv_bytes){"", 0});
+    struct kv_record *gone = record_new(kv, kv_record_key(kv->sorted[i]), (struct kv_bytes){"", 0});
     gone->deleted = true;
     gone->mod_revision = revision;
-    kv_record_unref(kv->sorted[i]);
+    kv_record_unref(kv, kv->sorted[i]);
     kv->n--;
     memmove(kv->sorted + i, kv->sorted + i + 1, (kv->n - i) * sizeof(*kv->sorted));
     kv_watch_notify(kv, gone);
-    kv_record_unref(gone);
+    kv_record_unref(kv, gone);
 }
 
 static void op_delete(struct kv *kv, const struct kv_op *op, int64_t revision, struct arena *arena,

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "agent/base/list.h"
+#include "agent/base/pool.h"
 #include "agent/core/kv.h"
 
 struct kv_record {
@@ -27,6 +28,7 @@ struct kv_lease {
 
 struct kv {
     int64_t revision, compact_revision;
+    struct pool records;
     struct kv_record **sorted; /* the newest version of each key, by key */
     size_t n, cap;
     struct kv_log history;
@@ -48,7 +50,7 @@ int kv_compare_bytes(struct kv_bytes a, struct kv_bytes b);
 bool kv_in_range(struct kv_bytes key, struct kv_bytes from, struct kv_bytes end);
 struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena);
 struct kv_record *kv_record_ref(struct kv_record *r);
-void kv_record_unref(struct kv_record *r);
+void kv_record_unref(struct kv *kv, struct kv_record *r);
 /* Deletes what the lease holds, in one revision. */
 void kv_delete_leased(struct kv *kv, int64_t lease);
 
@@ -57,8 +59,8 @@ bool kv_lease_exists(const struct kv *kv, int64_t id);
 
 /* kv_watch.c */
 void kv_log_push(struct kv_log *log, struct kv_record *r);
-void kv_log_drop_below(struct kv_log *log, int64_t revision);
-void kv_log_fini(struct kv_log *log);
+void kv_log_drop_below(struct kv *kv, struct kv_log *log, int64_t revision);
+void kv_log_fini(struct kv *kv, struct kv_log *log);
 /* One change, already in the array: into the history, and to whom it concerns. */
 void kv_watch_notify(struct kv *kv, struct kv_record *r);
 /* After a revision is whole: cuts the history to its length. */

@@ -44,17 +44,17 @@ void kv_log_push(struct kv_log *log, struct kv_record *r) {
     log->records[log->first + log->n++] = kv_record_ref(r);
 }
 
-void kv_log_drop_below(struct kv_log *log, int64_t revision) {
+void kv_log_drop_below(struct kv *kv, struct kv_log *log, int64_t revision) {
     while (log->n && log->records[log->first]->mod_revision < revision) {
-        kv_record_unref(log->records[log->first++]);
+        kv_record_unref(kv, log->records[log->first++]);
         log->n--;
     }
     if (!log->n)
         log->first = 0;
 }
 
-void kv_log_fini(struct kv_log *log) {
-    kv_log_drop_below(log, INT64_MAX);
+void kv_log_fini(struct kv *kv, struct kv_log *log) {
+    kv_log_drop_below(kv, log, INT64_MAX);
     free(log->records);
     *log = (struct kv_log){0};
 }
@@ -172,7 +172,7 @@ static void watched_free(struct kv *kv, struct kv_watched *g) {
         *link = g->next;
         kv->n_keys--;
     }
-    kv_log_fini(&g->log);
+    kv_log_fini(kv, &g->log);
     free(g);
 }
 
@@ -187,7 +187,7 @@ static void mark_ready(struct kv_watch *w) {
 /* A watch that had taken everything starts at this change: what was compacted while nothing
  * happened to it is no loss. */
 static void watched_notify(struct kv *kv, struct kv_watched *g, struct kv_record *r) {
-    kv_log_drop_below(&g->log, kv->compact_revision);
+    kv_log_drop_below(kv, &g->log, kv->compact_revision);
     kv_log_push(&g->log, r);
     list_each(it, &g->watches) {
         struct kv_watch *w = list_entry(it, struct kv_watch, node);
@@ -215,7 +215,7 @@ void kv_watch_notify(struct kv *kv, struct kv_record *r) {
 /* The logs of the groups are cut at their next change. */
 static void compact(struct kv *kv, int64_t revision) {
     kv->compact_revision = revision;
-    kv_log_drop_below(&kv->history, revision);
+    kv_log_drop_below(kv, &kv->history, revision);
 }
 
 /* A quarter at a time, so that cutting costs nothing per change. */

@@ -153,7 +153,7 @@ static struct op *op_add(struct draft *d, struct key key) {
 }
 
 union value *draft_put(struct rendezvous *r, struct draft *d, struct key key) {
-    union value *v = arena_new(&r->arena, union value);
+    union value *v = arena_alloc(&r->arena, value_size(key.kind));
     struct op *op = op_add(d, key);
     op->put = true;
     op->value = v;

@@ -1,7 +1,6 @@
 #include "harness/sim/simulation.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Guards and workers. A guard serves its agent even while that is stopped; a stopped guard serves
@@ -282,6 +281,10 @@ struct birth {
     char master_addr[NAME_SIZE], token[TOKEN_SIZE];
 };
 
+static void birth_drop(struct sim *c, void *payload) {
+    pool_give(&c->pool, payload, sizeof(struct birth));
+}
+
 /* The guard looks at the deadline when it forks. */
 static void on_start(struct sim *c, struct occurrence *o) {
     struct sim_node *n = &c->nodes[o->node];
@@ -295,9 +298,7 @@ static void on_start(struct sim *c, struct occurrence *o) {
 }
 
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec) {
-    struct birth *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort(); /* out of memory */
+    struct birth *b = pool_take(&c->pool, sizeof(*b));
     b->spec = *spec;
     snprintf(b->master_addr, sizeof(b->master_addr), "%s", spec->master_addr);
     snprintf(b->token, sizeof(b->token), "%s", spec->token);
@@ -306,5 +307,5 @@ void sim_machine_start(struct sim *c, int node, const struct round_spec *spec) {
     struct occurrence *o = sim_plan_agent(c, c->now_ns, node, on_start);
     o->process = false;
     o->payload = b;
-    o->drop = free;
+    o->drop = birth_drop;
 }

@@ -26,10 +26,11 @@ void sim_say(struct sim *c, int node, const char *fmt, ...) {
     printf("\n");
 }
 
-static bool is_before(const struct occurrence *a, const struct occurrence *b) {
+static bool is_before(const struct planned *a, const struct planned *b) {
     return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
 }
 
+/* A heap of four: half as deep as one of two, and the four lie side by side. */
 static void heap_push(struct sim *c, struct occurrence *o) {
     if (c->n_heap == c->cap_heap) {
         c->cap_heap = c->cap_heap ? c->cap_heap * 2 : 256;
@@ -37,31 +38,34 @@ static void heap_push(struct sim *c, struct occurrence *o) {
         if (!c->heap)
             abort(); /* out of memory */
     }
+    struct planned p = {o->at_ns, o->seq, o};
     size_t i = c->n_heap++;
-    for (; i && is_before(o, c->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        c->heap[i] = c->heap[(i - 1) / 2];
-    c->heap[i] = o;
+    for (; i && is_before(&p, &c->heap[(i - 1) / 4]); i = (i - 1) / 4)
+        c->heap[i] = c->heap[(i - 1) / 4];
+    c->heap[i] = p;
 }
 
 static struct occurrence *heap_pop(struct sim *c) {
-    struct occurrence *top = c->heap[0], *last = c->heap[--c->n_heap];
-    size_t i = 0;
-    for (size_t k; (k = 2 * i + 1) < c->n_heap; i = k) {
-        if (k + 1 < c->n_heap && is_before(c->heap[k + 1], c->heap[k]))
-            k++;
-        if (!is_before(c->heap[k], last))
+    struct planned *h = c->heap, last = h[--c->n_heap];
+    struct occurrence *top = h[0].occurrence;
+    size_t i = 0, n = c->n_heap;
+    for (size_t first; (first = 4 * i + 1) < n;) {
+        size_t least = first, end = first + 4 < n ? first + 4 : n;
+        for (size_t k = first + 1; k < end; k++)
+            if (is_before(&h[k], &h[least]))
+                least = k;
+        if (!is_before(&h[least], &last))
             break;
-        c->heap[i] = c->heap[k];
+        h[i] = h[least];
+        i = least;
     }
-    c->heap[i] = last;
+    h[i] = last;
     return top;
 }
 
 struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
                             void (*run)(struct sim *, struct occurrence *)) {
-    struct occurrence *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort(); /* out of memory */
+    struct occurrence *o = pool_take(&c->pool, sizeof(*o));
     *o = (struct occurrence){
         .at_ns = at_ns < c->now_ns ? c->now_ns : at_ns, .seq = ++c->seq, .run = run, .node = node};
     heap_push(c, o);
@@ -77,32 +81,30 @@ struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
 }
 
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns) {
-    struct occurrence *again = calloc(1, sizeof(*again));
-    if (!again)
-        abort(); /* out of memory */
+    struct occurrence *again = pool_take(&c->pool, sizeof(*again));
     *again = *o;
     again->at_ns = at_ns;
     o->drop = NULL;
     heap_push(c, again);
 }
 
-static void occurrence_free(struct occurrence *o) {
+static void occurrence_free(struct sim *c, struct occurrence *o) {
     if (o->drop)
-        o->drop(o->payload);
-    free(o);
+        o->drop(c, o->payload);
+    pool_give(&c->pool, o, sizeof(*o));
 }
 
 /* What is for a stopped process waits for it; what is for an earlier one is nothing. */
 static void occurrence_run(struct sim *c, struct occurrence *o) {
     struct sim_node *n = &c->nodes[o->node];
     if (o->life && (o->life != n->life || !n->core)) {
-        occurrence_free(o);
+        occurrence_free(c, o);
     } else if (o->process && n->stopped_until_ns > c->now_ns) {
         o->at_ns = n->stopped_until_ns;
         heap_push(c, o); /* with its old number: what waits keeps its order */
     } else {
         o->run(c, o);
-        occurrence_free(o);
+        occurrence_free(c, o);
     }
 }
 
@@ -357,12 +359,14 @@ static bool is_over(const struct sim *c) {
 
 static void sim_fini(struct sim *c) {
     while (c->n_heap)
-        occurrence_free(heap_pop(c));
+        occurrence_free(c, heap_pop(c));
     free(c->heap);
     for (int i = 0; i < c->n_nodes; i++) {
         rendezvous_free(c->nodes[i].core);
         sim_wire_close(c, i);
     }
+    sim_wire_fini(c);
+    pool_fini(&c->pool);
     kv_free(c->kv);
 }
 

@@ -1,6 +1,7 @@
 /* simulation: the inside of sim, for the files of this room. */
 #pragma once
 
+#include "agent/base/pool.h"
 #include "agent/base/rand.h"
 #include "agent/core/kv.h"
 #include "agent/core/rendezvous.h"
@@ -16,12 +17,19 @@ struct occurrence {
     int64_t at_ns;
     uint64_t seq;
     void (*run)(struct sim *c, struct occurrence *o);
-    void (*drop)(void *payload); /* NULL: payload is not owned */
+    void (*drop)(struct sim *c, void *payload); /* NULL: payload is not owned */
     int node;
     bool process;  /* for the agent's process: waits while it is stopped */
     uint64_t life; /* of the agent it is for; one for another life is dropped */
     int64_t a, b;
     void *payload;
+};
+
+/* Its place in the order of things, next to each other in memory. */
+struct planned {
+    int64_t at_ns;
+    uint64_t seq;
+    struct occurrence *occurrence;
 };
 
 struct group_model {
@@ -34,6 +42,8 @@ struct group_model {
 
 struct stream {
     uint64_t generation;
+    int node; /* whose it is, as long as it is watched */
+    enum watch_slot slot;
     struct kv_watch *watch;
     bool broken;
     int64_t last_ns;
@@ -85,8 +95,10 @@ struct sim {
     struct rand rand;
     int64_t now_ns;
     uint64_t seq;
-    struct occurrence **heap;
+    struct planned *heap;
     size_t n_heap, cap_heap;
+    struct pool pool;    /* of occurrences and what they carry */
+    struct wire *spares; /* messages that have come to an end */
     struct kv *kv;
     struct sim_node nodes[SIM_AGENTS_MAX];
     int n_nodes, min, max, max_restarts;
@@ -132,6 +144,7 @@ void sim_mark_round(struct sim *c);
 /* wire.c: requests, replies, watches and the store */
 void sim_wire_act(struct sim *c, int node, const struct action *a);
 void sim_wire_close(struct sim *c, int node); /* the agent is gone, its streams with it */
+void sim_wire_fini(struct sim *c);            /* after every message was dropped */
 void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
 bool sim_node_is_cut(const struct sim *c, int node);
 

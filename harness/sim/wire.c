@@ -1,16 +1,25 @@
 #include "harness/sim/simulation.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --- the wire --- */
 
-enum wire_kind { WIRE_TXN, WIRE_BEAT, WIRE_SNAPSHOT, WIRE_GRANT, WIRE_KEEPALIVE, WIRE_WATCH };
+enum wire_kind {
+    WIRE_TXN,
+    WIRE_BEAT,
+    WIRE_SNAPSHOT,
+    WIRE_GRANT,
+    WIRE_KEEPALIVE,
+    WIRE_WATCH,
+    WIRE_CHANGES, /* from the store, without having been asked for */
+};
 
+/* A request with its reply, or the changes that a watch saw. */
 struct wire {
     struct arena arena;
+    struct wire *next; /* among the spares */
     enum wire_kind kind;
-    uint64_t id; /* of a beat: its seq */
+    uint64_t id; /* of a beat: its seq; of a watch and its changes: the generation */
     char uid[UID_SIZE];
     struct kv_txn txn;
     struct op *ops; /* as the core wrote them, for the judge */
@@ -26,10 +35,33 @@ struct wire {
     int64_t revision;
 };
 
-static void wire_drop(void *payload) {
+static struct wire *wire_new(struct sim *c, enum wire_kind kind, uint64_t id) {
+    struct wire *w = c->spares;
+    struct arena kept = {0};
+    if (w) {
+        c->spares = w->next;
+        kept = w->arena;
+    } else {
+        w = pool_take(&c->pool, sizeof(*w));
+    }
+    *w = (struct wire){.arena = kept, .kind = kind, .id = id};
+    return w;
+}
+
+static void wire_drop(struct sim *c, void *payload) {
     struct wire *w = payload;
-    arena_fini(&w->arena);
-    free(w);
+    arena_clear(&w->arena);
+    w->next = c->spares;
+    c->spares = w;
+}
+
+void sim_wire_fini(struct sim *c) {
+    while (c->spares) {
+        struct wire *w = c->spares;
+        c->spares = w->next;
+        arena_fini(&w->arena);
+        pool_give(&c->pool, w, sizeof(*w));
+    }
 }
 
 bool sim_node_is_cut(const struct sim *c, int node) {
@@ -91,7 +123,7 @@ static void wire_ops(struct wire *w, const struct txn *txn) {
         ops[i].lease = op->put ? txn->lease : 0;
         if (!op->put)
             continue;
-        w->ops[i].value = copy(&w->arena, op->value, sizeof(*op->value));
+        w->ops[i].value = copy(&w->arena, op->value, size);
         ops[i].value = (struct kv_bytes){(const char *)w->ops[i].value, size};
     }
     w->txn.success = ops;
@@ -116,9 +148,7 @@ static bool entry_read(struct arena *a, const struct kv_pair *p, bool deleted, s
     if (!key_parse(p->key.data, p->key.len, "job", &ret->key))
         return false;
     if (!deleted) {
-        union value *v = arena_new(a, union value);
-        memcpy(v, p->value.data, p->value.len);
-        ret->value = v;
+        ret->value = copy(a, p->value.data, p->value.len);
     }
     return true;
 }
@@ -185,21 +215,6 @@ static void on_timeout(struct sim *c, struct occurrence *o) {
 
 /* --- watches --- */
 
-struct delivery {
-    struct arena arena;
-    enum watch_slot slot;
-    uint64_t generation;
-    struct entry *entries;
-    size_t n;
-    int64_t revision;
-};
-
-static void delivery_drop(void *payload) {
-    struct delivery *d = payload;
-    arena_fini(&d->arena);
-    free(d);
-}
-
 static void on_lost(struct sim *c, struct occurrence *o) {
     struct event ev = {.kind = EVENT_WATCH_LOST};
     ev.watch_lost.slot = (enum watch_slot)o->a;
@@ -226,21 +241,21 @@ static void stream_close(struct sim_node *n, enum watch_slot slot) {
 }
 
 static void on_delivery(struct sim *c, struct occurrence *o) {
-    struct delivery *d = o->payload;
-    struct stream *s = &c->nodes[o->node].streams[d->slot];
-    if (s->generation != d->generation || s->broken)
+    const struct wire *w = o->payload;
+    struct stream *s = &c->nodes[o->node].streams[w->slot];
+    if (s->generation != w->id || s->broken)
         return;
     if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node)) {
         sim_mark(c, SIM_MARK_WATCH_LOST);
-        sim_stream_break(c, o->node, d->slot);
+        sim_stream_break(c, o->node, w->slot);
         return;
     }
     struct event ev = {.kind = EVENT_CHANGES};
-    ev.changes.slot = d->slot;
-    ev.changes.generation = d->generation;
-    ev.changes.revision = d->revision;
-    ev.changes.entries = d->entries;
-    ev.changes.n = d->n;
+    ev.changes.slot = w->slot;
+    ev.changes.generation = w->id;
+    ev.changes.revision = w->revision;
+    ev.changes.entries = w->entries;
+    ev.changes.n = w->n_entries;
     sim_agent_event(c, o->node, &ev);
 }
 
@@ -248,36 +263,29 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct stream *s = &c->nodes[node].streams[slot];
     struct kv_event *events;
     size_t n = 0;
-    struct delivery *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort(); /* out of memory */
-    if (kv_watch_take(s->watch, 0, &d->arena, &events, &n) || is_lost(c, node)) {
-        delivery_drop(d);
+    struct wire *w = wire_new(c, WIRE_CHANGES, s->generation);
+    if (kv_watch_take(s->watch, 0, &w->arena, &events, &n) || is_lost(c, node)) {
+        wire_drop(c, w);
         sim_stream_break(c, node, slot);
         return;
     }
-    d->slot = slot;
-    d->generation = s->generation;
-    d->entries = arena_array(&d->arena, struct entry, n);
+    w->slot = slot;
+    w->entries = arena_array(&w->arena, struct entry, n);
     for (size_t i = 0; i < n; i++)
-        d->n += entry_read(&d->arena, &events[i].pair, events[i].deleted, &d->entries[d->n]);
+        w->n_entries +=
+            entry_read(&w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
     int64_t at_ns = c->now_ns + delay(c);
     s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
     struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
-    o->payload = d;
-    o->drop = delivery_drop;
+    o->payload = w;
+    o->drop = wire_drop;
 }
 
 static void fan_out(struct sim *c) {
     struct kv_watch *w;
     while ((w = kv_watch_ready(c->kv))) {
-        for (int i = 0; i < c->n_nodes; i++)
-            for (int k = 0; k < WATCH_SLOTS; k++)
-                if (c->nodes[i].streams[k].watch == w) {
-                    stream_deliver(c, i, (enum watch_slot)k);
-                    goto next;
-                }
-    next:;
+        const struct stream *s = kv_watch_owner(w);
+        stream_deliver(c, s->node, s->slot);
     }
 }
 
@@ -304,8 +312,11 @@ static void store_lease(struct sim *c, struct wire *w) {
 
 static void store_watch(struct sim *c, int node, const struct wire *w) {
     struct stream *s = &c->nodes[node].streams[w->slot];
-    if (s->generation == w->id && !s->broken && !s->watch)
-        s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
+    if (s->generation != w->id || s->broken || s->watch)
+        return;
+    s->node = node;
+    s->slot = w->slot;
+    s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
 }
 
 static bool is_ack(const struct wire *w) {
@@ -372,7 +383,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     if (is_lost(c, node)) {
         if (w->kind == WIRE_WATCH)
             sim_stream_break(c, node, w->slot);
-        wire_drop(w);
+        wire_drop(c, w);
         return;
     }
     struct occurrence *o = sim_plan(c, c->now_ns + delay(c), node, on_arrival);
@@ -383,18 +394,9 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 
 /* --- what the core asks for --- */
 
-static struct wire *wire_new(enum wire_kind kind, uint64_t id) {
-    struct wire *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort(); /* out of memory */
-    w->kind = kind;
-    w->id = id;
-    return w;
-}
-
 static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
                      const struct txn *txn) {
-    struct wire *w = wire_new(kind, id);
+    struct wire *w = wire_new(c, kind, id);
     wire_compares(w, txn);
     wire_ops(w, txn);
     wire_send(c, node, w);
@@ -402,7 +404,7 @@ static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
 
 static void send_watch(struct sim *c, int node, const struct action *a) {
     struct sim_node *n = &c->nodes[node];
-    struct wire *w = wire_new(WIRE_WATCH, a->watch.generation);
+    struct wire *w = wire_new(c, WIRE_WATCH, a->watch.generation);
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
     w->slot = a->watch.slot;
@@ -413,14 +415,14 @@ static void send_watch(struct sim *c, int node, const struct action *a) {
 
 static void send_lease(struct sim *c, int node, const struct action *a) {
     bool grant = a->kind == ACTION_LEASE_GRANT;
-    struct wire *w = wire_new(grant ? WIRE_GRANT : WIRE_KEEPALIVE, a->lease.id);
+    struct wire *w = wire_new(c, grant ? WIRE_GRANT : WIRE_KEEPALIVE, a->lease.id);
     w->lease = a->lease.lease;
     w->ttl_s = a->lease.ttl_s;
     wire_send(c, node, w);
 }
 
 static void send_snapshot(struct sim *c, int node, const struct action *a) {
-    struct wire *w = wire_new(WIRE_SNAPSHOT, a->snapshot.id);
+    struct wire *w = wire_new(c, WIRE_SNAPSHOT, a->snapshot.id);
     wire_keys(w, a->snapshot.keys, a->snapshot.n);
     wire_send(c, node, w);
 }
