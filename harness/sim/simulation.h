@@ -130,6 +130,7 @@ void sim_say(struct sim *c, int node, const char *fmt, ...) __attribute__((forma
 /* Starts the node's agent, unless one runs then. */
 void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
+int64_t sim_limit_ns(const struct sim *c); /* by when the job must have ended */
 
 /* faults.c */
 void sim_faults_draw(struct sim *c);
@@ -157,7 +158,7 @@ void sim_machine_fail_worker(struct sim *c, int node);
 void sim_machine_agent_gone(struct sim *c, int node);
 void sim_machine_power_off(struct sim *c, int node);
 
-/* invariants.c */
+/* judge.c: tells the invariants, and counts */
 void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* After a transaction was applied: who sent it, and what it put. */
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
@@ -166,3 +167,5 @@ void sim_judge_success(struct sim *c, const char *uid, int64_t round);
 /* Whether the store knows this session now, in the job that `like` is of. */
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);
 void sim_judge_exit(struct sim *c, int node, int code);
+/* Nothing happens any more. over: the job has ended, and all agents and workers with it. */
+void sim_judge_end(struct sim *c, bool over);

@@ -2,6 +2,7 @@
 #include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/scenario/keys.h"
+#include "harness/sim/invariants/invariant.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 
@@ -108,6 +109,17 @@ static bool explain_check(const char *name) {
     return true;
 }
 
+static bool explain_invariant(const char *name) {
+    const struct invariant *i = invariant_find(name);
+    if (!i)
+        return false;
+    printf("%s: %s\n", i->name, i->summary);
+    print_text(i->text);
+    printf("  %s of the protocol; judged by rankquake sim after every change", i->number);
+    printf(i->check ? ", of a recorded run by the check %s\n" : "\n", i->check);
+    return true;
+}
+
 static bool explain_verb(const char *name) {
     const struct verb *v = verb_find(name);
     if (!v || !v->summary)
@@ -176,6 +188,8 @@ static const char *nearest(struct arena *a, const char *name) {
         }
     for (size_t i = 0; checks[i]; i++)
         add(names, &n, checks[i]->name);
+    for (size_t i = 0; invariants[i]; i++)
+        add(names, &n, invariants[i]->name);
     for (size_t i = 0; reports[i]; i++)
         add(names, &n, reports[i]->name);
     for (const struct preset *p = presets; p->name; p++)
@@ -194,6 +208,7 @@ static int explain(int argc, char **argv) {
     bool found = explain_key(name);
     found |= explain_fault(name);
     found |= explain_check(name);
+    found |= explain_invariant(name);
     found |= explain_report(name);
     found |= explain_events(name);
     found |= explain_preset(name);

@@ -4,6 +4,7 @@
 #include "harness/checks/check.h"
 #include "harness/launch/launcher.h"
 #include "harness/scenario/scenario.h"
+#include "harness/sim/invariants/invariant.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 
@@ -23,6 +24,12 @@ static void list_faults(void) {
         printf("%-16s %s%s%s%s\n", faults[i]->name, faults[i]->summary, needs ? " (needs " : "",
                fault_needs_text(faults[i]->needs), needs ? ")" : "");
     }
+}
+
+static void list_invariants(void) {
+    for (size_t i = 0; invariants[i]; i++)
+        printf("%-16s %s: %s\n", invariants[i]->name, invariants[i]->number,
+               invariants[i]->summary);
 }
 
 static void list_launchers(void) {
@@ -77,8 +84,8 @@ static const struct listing {
     const char *name;
     void (*print)(void);
 } listings[] = {
-    {"checks", list_checks},   {"faults", list_faults},       {"launchers", list_launchers},
-    {"reports", list_reports}, {"scenarios", list_scenarios},
+    {"checks", list_checks},       {"faults", list_faults},   {"invariants", list_invariants},
+    {"launchers", list_launchers}, {"reports", list_reports}, {"scenarios", list_scenarios},
 };
 
 static int list(int argc, char **argv) {
@@ -92,7 +99,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list checks|faults|launchers|reports|scenarios",
+    .usage = "list checks|faults|invariants|launchers|reports|scenarios",
     .summary = "what there is, printed from the tables",
     .example = "list faults",
     .main = list,

@@ -1,0 +1,33 @@
+#include "harness/sim/invariants/judging.h"
+
+#include <string.h>
+
+static void on_head(struct sim *c, const struct head_change *h) {
+    const struct judge *j = &c->judge;
+    if (h->to->phase == HEAD_FORM && j->n_form != h->to->n)
+        invariant_broken(c, &invariant_agreement, "head names a plan of %d, which has %d entries",
+                         h->to->n, j->n_form);
+}
+
+static void on_start(struct sim *c, int node, const struct round_spec *s) {
+    const struct judge *j = &c->judge;
+    const struct round_spec *f = &j->facts;
+    if (f->world != s->world || f->group_world != s->group_world ||
+        f->master_port != s->master_port || f->restart_count != s->restart_count ||
+        strcmp(j->master_addr, s->master_addr) != 0 || strcmp(j->token, s->token) != 0)
+        invariant_broken(c, &invariant_agreement,
+                         "n%d is told something else about round %lld than the first one", node,
+                         (long long)s->round);
+}
+
+const struct invariant invariant_agreement = {
+    .name = "agreement",
+    .number = "I2",
+    .summary = "all nodes of a round are told the same about it",
+    .text = "World size, number of nodes, master address and port, restart count and the round's "
+            "token are those that the first node of the round was told; the plan that head names "
+            "has as many entries as head says.",
+    .check = "agreement",
+    .on_head = on_head,
+    .on_start = on_start,
+};

@@ -1,0 +1,21 @@
+/* invariants: the table, in alphabetical order. An invariant is a file that ends in `const struct
+ * invariant invariant_NAME` and a line here. */
+#pragma once
+
+#include "harness/sim/invariants/invariant.h"
+
+#define INVARIANTS(X)                                                                              \
+    X(agreement)                                                                                   \
+    X(bounds)                                                                                      \
+    X(contract)                                                                                    \
+    X(fencing)                                                                                     \
+    X(one_round)                                                                                   \
+    X(outcome)                                                                                     \
+    X(progress)                                                                                    \
+    X(rank_order)                                                                                  \
+    X(ranks)                                                                                       \
+    X(restarts)
+
+#define X(name) extern const struct invariant invariant_##name;
+INVARIANTS(X)
+#undef X

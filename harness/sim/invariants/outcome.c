@@ -1,0 +1,56 @@
+#include "harness/sim/invariants/judging.h"
+
+#include <signal.h>
+
+static void on_put(struct sim *c, const char *uid, const struct op *op) {
+    struct last_member *m = member_find(c->judge.last, c->judge.n_last, op->key.uid);
+    (void)uid;
+    if (m && op->key.round == c->judge.head.last_round && !m->succeeded)
+        invariant_broken(c, &invariant_outcome, "%s says done, but its workers did not all succeed",
+                         op->key.uid);
+}
+
+static void judge_succeeded(struct sim *c) {
+    const struct judge *j = &c->judge;
+    if (j->head.phase != HEAD_RUN)
+        invariant_broken(c, &invariant_outcome, "succeeded outside a round");
+    for (int i = 0; i < j->n_last; i++)
+        if (!j->last[i].succeeded)
+            invariant_broken(c, &invariant_outcome,
+                             "closed as succeeded, but the workers of %s did not succeed",
+                             j->last[i].uid);
+}
+
+static void on_head(struct sim *c, const struct head_change *h) {
+    if (h->to->phase != HEAD_CLOSED)
+        return;
+    if (h->to->outcome == OUTCOME_SUCCEEDED)
+        judge_succeeded(c);
+    else if (h->settles && h->to->restarts <= c->max_restarts)
+        invariant_broken(c, &invariant_outcome, "failed with %d restarts of %d", h->to->restarts,
+                         c->max_restarts);
+}
+
+/* Who ends by itself ends with the outcome; a leaver with its signal. */
+static void on_exit(struct sim *c, int node, int code) {
+    enum sim_outcome o = c->result->outcome;
+    bool fits = (code == 0 && o == SIM_SUCCEEDED) || (code == 1 && o == SIM_FAILED) ||
+                (c->nodes[node].signaled && code == 128 + SIGTERM);
+    if (!fits)
+        invariant_broken(c, &invariant_outcome, "the agent of n%d ends with %d, the outcome is %d",
+                         node, code, o);
+}
+
+const struct invariant invariant_outcome = {
+    .name = "outcome",
+    .number = "I6",
+    .summary = "one outcome, and it is what the workers did",
+    .text = "A job has succeeded when every worker of its last round has, in that round; it has "
+            "failed when the budget is spent. Every agent that ends by itself ends with that "
+            "outcome, one that was told to leave with its signal.",
+    .check = "one_outcome",
+    .kinds = 1u << KEY_DONE,
+    .on_put = on_put,
+    .on_head = on_head,
+    .on_exit = on_exit,
+};

@@ -1,0 +1,212 @@
+#include "harness/sim/invariants/judging.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The judge looks at the store's history and at the machines, and knows nothing of the cores. It
+ * counts restarts, members and certificates itself; what must hold of them is asked in invariants/,
+ * before they are counted. */
+
+void sim_violation(struct sim *c, const char *fmt, ...) {
+    va_list ap;
+    if (c->result->violated)
+        return;
+    c->result->violated = true;
+    va_start(ap, fmt);
+    vsnprintf(c->result->text, sizeof(c->result->text), fmt, ap);
+    va_end(ap);
+}
+
+bool judge_key(struct sim *c, struct key key, union value *ret) {
+    char text[KEY_SIZE], end[KEY_SIZE];
+    struct arena a = {0};
+    struct kv_txn_result r = {0};
+    key_format(&key, "job", text, end);
+    struct kv_op op = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
+    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    bool there = r.results[0].n_pairs > 0;
+    if (there && ret)
+        memcpy(ret, r.results[0].pairs[0].value.data, r.results[0].pairs[0].value.len);
+    arena_fini(&a);
+    return there;
+}
+
+bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid) {
+    struct key key = {.kind = KEY_SESSION};
+    memcpy(key.inc, like->inc, sizeof(key.inc));
+    memcpy(key.uid, uid, UID_SIZE);
+    return judge_key(c, key, NULL);
+}
+
+/* --- certificates, acks, dones --- */
+
+static void count_put(struct sim *c, const struct op *op) {
+    struct judge *j = &c->judge;
+    struct last_member *m = member_find(j->last, j->n_last, op->key.uid);
+    if (!m)
+        return;
+    if (op->key.kind == KEY_GONE) {
+        m->gone_first |= !m->said;
+    } else if (op->key.round == j->head.last_round) {
+        m->said = true;
+        m->fenced |= op->key.kind == KEY_ACK && op->value->ack.why == ACK_FENCED;
+    }
+}
+
+/* --- head --- */
+
+static void form_read(struct sim *c, const struct op *op) {
+    struct judge *j = &c->judge;
+    struct key key = {.kind = KEY_PLAN, .scope = KEYS_ALL};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    struct arena a = {0};
+    struct kv_txn_result r = {0};
+    memcpy(key.inc, op->key.inc, sizeof(key.inc));
+    memcpy(key.pid, op->value->head.pid, sizeof(key.pid));
+    key_format(&key, "job", text, end);
+    struct kv_op range = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
+    kv_txn(c->kv, &(struct kv_txn){.success = &range, .n_success = 1}, &a, &r, NULL);
+    j->n_form = 0;
+    for (size_t i = 0; i < r.results[0].n_pairs && i < SIM_AGENTS_MAX; i++) {
+        struct kv_pair *p = &r.results[0].pairs[i];
+        struct last_member *m = &j->form[j->n_form++];
+        struct plan_value place;
+        struct key own;
+        memset(m, 0, sizeof(*m));
+        key_parse(p->key.data, p->key.len, "job", &own);
+        memcpy(m->uid, own.uid, sizeof(m->uid));
+        memcpy(&place, p->value.data, sizeof(place));
+        m->rank = place.group_rank;
+    }
+    arena_fini(&a);
+}
+
+/* A failed round costs one if nobody was lost in it, else nothing. */
+static void settle(struct sim *c, struct head_change *h) {
+    const struct judge *j = &c->judge;
+    h->settles =
+        h->to->phase == HEAD_RUN || (h->to->phase == HEAD_CLOSED &&
+                                     h->to->outcome != OUTCOME_SUCCEEDED && h->to->failure.uid[0]);
+    h->restarts = j->restarts;
+    if (!h->settles)
+        return;
+    for (int i = 0; i < j->n_last; i++)
+        h->lost |= j->last[i].gone_first || j->last[i].fenced;
+    h->restarts += j->failed && !h->lost;
+    if (j->failed && h->lost)
+        sim_mark(c, SIM_MARK_LOST_AND_FAILED);
+}
+
+static void count_run(struct sim *c) {
+    struct judge *j = &c->judge;
+    sim_mark_round(c);
+    memcpy(j->last, j->form, sizeof(j->last));
+    j->n_last = j->n_form;
+    j->failed = false;
+    j->run_ns = c->now_ns;
+    c->result->rounds++;
+}
+
+static void count_head(struct sim *c, const struct head_change *h) {
+    struct judge *j = &c->judge;
+    j->restarts = h->restarts;
+    if (h->to->phase == HEAD_FORM && j->head.phase == HEAD_RUN)
+        j->failed = false;
+    else if (h->to->phase == HEAD_END)
+        j->failed = h->to->cause == CAUSE_FAILURE;
+    else if (h->to->phase == HEAD_RUN)
+        count_run(c);
+    else if (h->to->phase == HEAD_CLOSED)
+        c->result->outcome = h->to->outcome == OUTCOME_SUCCEEDED ? SIM_SUCCEEDED : SIM_FAILED;
+    if (h->to->phase == HEAD_CLOSED && h->settles)
+        sim_mark(c, SIM_MARK_BUDGET_SPENT);
+    j->has_head = true;
+    j->head = *h->to;
+}
+
+/* The store forgets a job a minute after its last agent; who comes then begins a new one. */
+static bool is_anew(struct sim *c, const char *inc) {
+    struct judge *j = &c->judge;
+    bool replaces = j->has_head;
+    if (strcmp(j->inc, inc) == 0)
+        return false;
+    memset(j, 0, sizeof(*j));
+    snprintf(j->inc, sizeof(j->inc), "%s", inc);
+    c->result->outcome = SIM_NONE;
+    return replaces;
+}
+
+static void judge_head(struct sim *c, const char *uid, const struct op *op) {
+    struct head_change h = {.uid = uid, .key = &op->key, .to = &op->value->head};
+    h.anew = is_anew(c, op->key.inc);
+    if (h.to->phase == HEAD_FORM)
+        form_read(c, op);
+    settle(c, &h);
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_head)
+            invariants[i]->on_head(c, &h);
+    count_head(c, &h);
+}
+
+/* --- what the rest of the room tells --- */
+
+static void judge_put(struct sim *c, const char *uid, const struct op *op) {
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->kinds & 1u << op->key.kind)
+            invariants[i]->on_put(c, uid, op);
+}
+
+void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n) {
+    const unsigned counted = 1u << KEY_GONE | 1u << KEY_ACK | 1u << KEY_DONE;
+    const unsigned judged = counted | 1u << KEY_LEAD;
+    for (size_t i = 0; i < n; i++) {
+        const struct op *op = &ops[i];
+        if (!op->put)
+            continue;
+        if (judged & 1u << op->key.kind)
+            judge_put(c, uid, op);
+        if (counted & 1u << op->key.kind)
+            count_put(c, op);
+        else if (op->key.kind == KEY_HEAD)
+            judge_head(c, uid, op);
+    }
+}
+
+static void count_first_start(struct sim *c, const struct round_spec *s) {
+    struct judge *j = &c->judge;
+    j->facts = *s;
+    memset(j->ranks, 0, sizeof(j->ranks));
+    snprintf(j->master_addr, sizeof(j->master_addr), "%s", s->master_addr);
+    snprintf(j->token, sizeof(j->token), "%s", s->token);
+}
+
+void sim_judge_start(struct sim *c, int node, const struct round_spec *s) {
+    struct judge *j = &c->judge;
+    if (s->round > j->facts.round)
+        count_first_start(c, s);
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_start)
+            invariants[i]->on_start(c, node, s);
+    for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
+        if (i >= 0 && i < SIM_WORLD_MAX)
+            j->ranks[i] = true;
+}
+
+void sim_judge_success(struct sim *c, const char *uid, int64_t round) {
+    struct last_member *m = member_find(c->judge.last, c->judge.n_last, uid);
+    if (m && round == c->judge.head.last_round)
+        m->succeeded = true;
+}
+
+void sim_judge_exit(struct sim *c, int node, int code) {
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_exit)
+            invariants[i]->on_exit(c, node, code);
+}
+
+void sim_judge_end(struct sim *c, bool over) {
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_end)
+            invariants[i]->on_end(c, over);
+}
