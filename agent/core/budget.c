@@ -11,8 +11,6 @@ static size_t members_of_last(const struct view *v) {
 }
 
 bool budget_settled(const struct view *v) {
-    if (MUTATED(MUTATION_NO_CERTIFICATE) || MUTATED(MUTATION_NO_ACK_WAIT))
-        return true;
     if (v->head.last_round && members_of_last(v) != (size_t)v->head.last_n)
         return false; /* somebody deleted its plan: nothing can be known */
     for (size_t i = 0; i < v->n; i++) {
@@ -36,8 +34,8 @@ static bool is_lost(const struct member *m) {
 int budget_cost(const struct view *v) {
     if (v->head.cause != CAUSE_FAILURE)
         return 0;
-    for (size_t i = 0; !MUTATED(MUTATION_FIRST_FAILURE_COSTS) && i < v->n; i++)
+    for (size_t i = 0; i < v->n; i++)
         if (v->members[i]->rank_last >= 0 && is_lost(v->members[i]))
             return 0;
-    return MUTATED(MUTATION_COST_TWICE) ? 2 : 1;
+    return 1;
 }

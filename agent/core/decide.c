@@ -16,8 +16,7 @@ static struct view *view_of(struct rendezvous *r) {
 static struct draft *decision_new(struct rendezvous *r) {
     const struct view *v = view_of(r);
     struct draft *d = draft_new(r);
-    if (!MUTATED(MUTATION_NO_LEAD_COMPARE))
-        draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, v->lead_revision);
+    draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, v->lead_revision);
     draft_compare(d, key_job(r, KEY_HEAD), COMPARE_MOD, v->head_revision);
     return d;
 }
@@ -136,7 +135,7 @@ static bool all_acked(const struct view *v, const struct member **ret_first) {
         const struct member *m = v->members[i];
         if (m->rank_now < 0)
             continue;
-        if (!m->acked && !MUTATED(MUTATION_NO_ACK_WAIT))
+        if (!m->acked)
             return false;
         n++;
         if (m->rank_now == 0)

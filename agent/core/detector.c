@@ -11,23 +11,16 @@ enum { REVOCATIONS_MAX = 32 };
 /* After a stall of its own a coordinator knows nothing about the others' silence. */
 void detector_restart(struct rendezvous *r) {
     struct view *v = &r->coordinator.view;
-    if (MUTATED(MUTATION_NO_TAKEOVER_RESTART))
-        return;
     for (size_t i = 0; i < v->n; i++)
         v->members[i]->heard_ns = r->now.monotonic_ns;
     r->holder.heard_ns = r->now.monotonic_ns;
-}
-
-int64_t detector_suspect_ns(const struct rendezvous *r) {
-    return MUTATED(MUTATION_SHORT_SUSPECT) ? r->cur.timing.fence_ns : r->cur.timing.suspect_ns;
 }
 
 /* T4. A session that is not there compares as revision 0, and deleting it is nothing. */
 static void revoke_member(struct rendezvous *r, struct member *m) {
     struct draft *d = draft_new(r);
     draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
-    if (!MUTATED(MUTATION_NO_BEAT_COMPARE))
-        draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_MOD, m->beat_revision);
+    draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_MOD, m->beat_revision);
     draft_delete(d, key_of(r, KEY_SESSION, m->uid));
     draft_put(r, d, key_of(r, KEY_GONE, m->uid))->gone.why = GONE_SILENT;
     request_txn(r, &m->revoke, d);
@@ -49,7 +42,7 @@ void detector_advance(struct rendezvous *r) {
         return;
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
-        int64_t at_ns = m->heard_ns + detector_suspect_ns(r);
+        int64_t at_ns = m->heard_ns + r->cur.timing.suspect_ns;
         under_way += m->revoke.id != 0;
         if (!is_watched(r, m) || under_way >= REVOCATIONS_MAX)
             continue;

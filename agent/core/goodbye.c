@@ -131,7 +131,7 @@ static bool others_remain(struct rendezvous *r) {
 
 void goodbye_advance(struct rendezvous *r) {
     struct session *s = &r->session;
-    if (r->group.state != GROUP_IDLE && !MUTATED(MUTATION_LEAVE_FIRST))
+    if (r->group.state != GROUP_IDLE)
         return;
     if (!s->goodbye_since_ns) {
         s->goodbye_since_ns = r->now.monotonic_ns;

@@ -71,8 +71,7 @@ static void take_send(struct rendezvous *r, bool silent) {
     union value *v = draft_put(r, d, key_job(r, KEY_LEAD));
     memcpy(v->lead.uid, r->session.uid, sizeof(v->lead.uid));
     if (silent) {
-        if (!MUTATED(MUTATION_NO_BEAT_COMPARE))
-            draft_compare(d, key_of(r, KEY_SESSION, h->uid), COMPARE_MOD, h->beat_revision);
+        draft_compare(d, key_of(r, KEY_SESSION, h->uid), COMPARE_MOD, h->beat_revision);
         draft_delete(d, key_of(r, KEY_SESSION, h->uid));
         draft_put(r, d, key_of(r, KEY_GONE, h->uid))->gone.why = GONE_SILENT;
     }
@@ -90,7 +89,7 @@ static int wish_rank(const struct rendezvous *r) {
 /* When the wish begins; false: there is none. */
 static bool wish(struct rendezvous *r, bool *ret_silent, int64_t *ret_since_ns) {
     struct holder *h = &r->holder;
-    int64_t silent_ns = h->heard_ns + detector_suspect_ns(r);
+    int64_t silent_ns = h->heard_ns + r->cur.timing.suspect_ns;
     bool absent = !r->lead_revision || (h->known && !h->present);
     *ret_silent = !absent && h->known && r->now.monotonic_ns >= silent_ns;
     if (!absent && h->known && !*ret_silent)

@@ -55,10 +55,6 @@ struct wanted membership_wanted(struct rendezvous *r) {
     w.members = arena_array(&r->arena, struct member *, w.n);
     for (size_t i = 0; i < w.n; i++)
         w.members[i] = c[i].member;
-    if (MUTATED(MUTATION_NO_CERTIFICATE) && w.n > (size_t)r->cur.min) {
-        w.members++; /* a policy that forgets survivors shows what the certificates are for */
-        w.n--;
-    }
     return w;
 }
 

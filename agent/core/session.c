@@ -24,8 +24,6 @@ bool session_in_time(const struct rendezvous *r) {
 static void deadline_extend(struct rendezvous *r, int64_t sent_boottime_ns) {
     struct session *s = &r->session;
     const struct timing *t = &r->cur.timing;
-    if (MUTATED(MUTATION_COUNT_FROM_REPLY))
-        sent_boottime_ns = r->now.boottime_ns;
     int64_t deadline_ns = sent_boottime_ns + t->fence_ns;
     if (!session_armed(r) || deadline_ns <= s->deadline_ns)
         return;
@@ -196,8 +194,7 @@ static void join_check(struct rendezvous *r, const struct event *ev) {
 static void beat_send(struct rendezvous *r) {
     struct session *s = &r->session;
     struct draft *d = draft_new(r);
-    if (!MUTATED(MUTATION_BEAT_UNCONDITIONAL))
-        draft_compare_session(r, d);
+    draft_compare_session(r, d);
     draft_put(r, d, key_own(r, KEY_SESSION))->session.seq = ++s->beat_seq;
     struct action *a = action_add(r, ACTION_BEAT);
     a->beat.seq = s->beat_seq;

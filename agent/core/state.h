@@ -196,30 +196,6 @@ struct rendezvous {
     int outcome_code;
 };
 
-/* Bugs of the protocol's list, planted by the tests that show that they are seen. */
-enum mutation {
-    MUTATION_NONE,
-    MUTATION_NO_ACK_WAIT,
-    MUTATION_NO_LEAD_COMPARE,
-    MUTATION_NO_TAKEOVER_RESTART,
-    MUTATION_NO_BEAT_COMPARE,
-    MUTATION_BEAT_UNCONDITIONAL,
-    MUTATION_COUNT_FROM_REPLY,
-    MUTATION_DONE_CARRIED,
-    MUTATION_LEAVE_FIRST,
-    MUTATION_FIRST_FAILURE_COSTS,
-    MUTATION_NO_CERTIFICATE,
-    MUTATION_COST_TWICE,
-    MUTATION_SHORT_SUSPECT,
-    MUTATIONS
-};
-#ifdef RANKRUN_MUTATIONS
-extern enum mutation rendezvous_mutation;
-#define MUTATED(m) (rendezvous_mutation == (m))
-#else
-#define MUTATED(m) false
-#endif
-
 /* --- request.c: actions, keys, transactions, timers --- */
 
 struct draft; /* a transaction being written, in the step's arena */
@@ -336,7 +312,6 @@ bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns);
 void ranks_assign(const struct wanted *w, struct plan_value *ret);
 
 /* detector.c */
-int64_t detector_suspect_ns(const struct rendezvous *r);
 void detector_restart(struct rendezvous *r);
 void detector_advance(struct rendezvous *r);
 bool detector_done(struct rendezvous *r, const struct event *ev);

@@ -127,8 +127,7 @@ static void apply_head(struct view *v, const struct entry *e) {
         return;
     for (size_t i = 0; i < v->n; i++) {
         v->members[i]->acked = false;
-        if (!MUTATED(MUTATION_DONE_CARRIED))
-            v->members[i]->done = false;
+        v->members[i]->done = false;
     }
 }
 
@@ -220,7 +219,7 @@ void view_load(struct view *v, const struct entry *entries, size_t n, int64_t re
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
         const struct member *before = view_find(&old, m->uid);
-        m->heard_ns = MUTATED(MUTATION_NO_TAKEOVER_RESTART) ? INT64_MIN / 2 : now_ns;
+        m->heard_ns = now_ns;
         m->joined_ns = now_ns;
         if (before && before->beat_revision == m->beat_revision)
             m->heard_ns = before->heard_ns;
