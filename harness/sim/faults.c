@@ -2,12 +2,14 @@
 
 #include "agent/base/str.h"
 
+#include <stdlib.h>
+
 /* What strikes agents and store. A fault finds the world as it is: where there is nothing for it to
  * strike, it has not happened (false). */
 
-static void come_back(struct sim *c, int node) {
-    if (sim_chance(c, 600))
-        sim_boot(c, node, sim_chance_ns(c, SIM_MS, 2500 * SIM_MS));
+static void come_back(struct sim *c, int node, const struct sim_entry *e) {
+    if (e->back_ns)
+        sim_boot(c, node, e->back_ns);
 }
 
 static void mark_coordinator(struct sim *c, int node) {
@@ -15,17 +17,17 @@ static void mark_coordinator(struct sim *c, int node) {
         sim_mark(c, SIM_MARK_COORDINATOR_GONE);
 }
 
-static bool agent_kill(struct sim *c, int node) {
+static bool agent_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
     sim_say(c, node, "FAULT: the agent is killed");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
-    come_back(c, node);
+    come_back(c, node, e);
     return true;
 }
 
-static bool agent_leave(struct sim *c, int node) {
+static bool agent_leave(struct sim *c, int node, const struct sim_entry *e) {
     struct event ev = {.kind = EVENT_SIGNAL};
     struct sim_node *n = &c->nodes[node];
     if (!n->core || n->stopped_until_ns > c->now_ns)
@@ -36,7 +38,15 @@ static bool agent_leave(struct sim *c, int node) {
     n->signaled = true;
     ev.signal.signo = 15;
     sim_agent_event(c, node, &ev);
-    come_back(c, node);
+    come_back(c, node, e);
+    return true;
+}
+
+static bool agent_start(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    if (c->nodes[node].core)
+        return false;
+    sim_boot(c, node, 0);
     return true;
 }
 
@@ -57,40 +67,41 @@ static void stop_until(struct sim *c, int node, int64_t until_ns, bool guard) {
         sim_plan(c, until_ns, node, on_woken)->a = n->group.round;
 }
 
-static bool agent_stop(struct sim *c, int node) {
+static bool agent_stop(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
-    stop_until(c, node, c->now_ns + sim_chance_ns(c, SIM_MS, 2500 * SIM_MS), false);
+    stop_until(c, node, c->now_ns + e->span_ns, false);
     return true;
 }
 
 /* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
-static bool answers_lost(struct sim *c, int node) {
+static bool answers_lost(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return false;
-    n->deaf_until_ns = c->now_ns + sim_chance_ns(c, SIM_MS, 1500 * SIM_MS);
+    n->deaf_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: no answer reaches the node for %lld ms",
-            (long long)((n->deaf_until_ns - c->now_ns) / SIM_MS));
+            (long long)(e->span_ns / SIM_MS));
     return true;
 }
 
-static bool flapping(struct sim *c, int node) {
-    struct sim_node *n = &c->nodes[node];
-    sim_say(c, node, "FAULT: the node's network comes and goes");
+/* Gone three times, and there twice in between. */
+static bool flapping(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the node's network comes and goes for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
     for (int i = 0; i < 3; i++)
-        sim_cut_later(c, node, sim_chance_ns(c, 0, 2000 * SIM_MS),
-                      sim_chance_ns(c, SIM_MS, 400 * SIM_MS));
-    return n->core != NULL;
+        sim_cut_later(c, node, 2 * i * (e->span_ns / 5), e->span_ns / 5);
+    return c->nodes[node].core != NULL;
 }
 
 /* Every agent that is not there comes at once. */
-static bool join_storm(struct sim *c, int node) {
+static bool join_storm(struct sim *c, int node, const struct sim_entry *e) {
     bool any = false;
+    (void)e;
     for (int i = 0; i < c->n_nodes; i++) {
         if (c->nodes[i].core)
             continue;
-        sim_boot(c, i, sim_chance_ns(c, 0, 20 * SIM_MS));
+        sim_boot(c, i, sim_chance_ns(&c->nodes[i].body, 0, 20 * SIM_MS));
         any = true;
     }
     if (any)
@@ -98,29 +109,28 @@ static bool join_storm(struct sim *c, int node) {
     return any;
 }
 
-static bool node_cut(struct sim *c, int node) {
+static bool node_cut(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
-    n->cut_until_ns = c->now_ns + sim_chance_ns(c, SIM_MS, 2000 * SIM_MS);
-    sim_say(c, node, "FAULT: the node is cut off for %lld ms",
-            (long long)((n->cut_until_ns - c->now_ns) / SIM_MS));
+    n->cut_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: the node is cut off for %lld ms", (long long)(e->span_ns / SIM_MS));
     return n->core != NULL;
 }
 
-static bool node_poweroff(struct sim *c, int node) {
+static bool node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].group.alive)
         return false;
     sim_say(c, node, "FAULT: the node is powered off");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
     sim_machine_power_off(c, node);
-    come_back(c, node);
+    come_back(c, node, e);
     return true;
 }
 
-static bool node_stop(struct sim *c, int node) {
+static bool node_stop(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
-    stop_until(c, node, c->now_ns + sim_chance_ns(c, SIM_MS, 2500 * SIM_MS), true);
+    stop_until(c, node, c->now_ns + e->span_ns, true);
     return true;
 }
 
@@ -132,56 +142,77 @@ static void away(struct sim *c, int64_t span_ns) {
 }
 
 /* All at once: the store's own outage, a switch that reboots. */
-static bool store_away(struct sim *c, int node) {
-    int64_t span_ns = sim_chance_ns(c, SIM_MS, 1500 * SIM_MS);
-    sim_say(c, node, "FAULT: nobody reaches the store for %lld ms", (long long)(span_ns / SIM_MS));
-    away(c, span_ns);
+static bool store_away(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: nobody reaches the store for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    away(c, e->span_ns);
     return true;
 }
 
 /* It comes back with its data, and knows no watch any more. */
-static bool store_restart(struct sim *c, int node) {
-    int64_t span_ns = sim_chance_ns(c, 10 * SIM_MS, 1900 * SIM_MS);
-    sim_say(c, node, "FAULT: the store restarts, %lld ms", (long long)(span_ns / SIM_MS));
-    away(c, span_ns);
+static bool store_restart(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the store restarts, %lld ms", (long long)(e->span_ns / SIM_MS));
+    away(c, e->span_ns);
     for (int i = 0; i < c->n_nodes; i++)
         for (int k = 0; k < WATCH_SLOTS; k++)
             sim_stream_break(c, i, (enum watch_slot)k);
     return true;
 }
 
-static bool watch_lost(struct sim *c, int node) {
+static bool watch_lost(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
-    sim_stream_break(c, node, (enum watch_slot)rand_below(&c->rand, WATCH_SLOTS));
+    sim_stream_break(c, node, (enum watch_slot)e->watch);
     return true;
 }
 
-static bool worker_fail(struct sim *c, int node) {
+static bool worker_fail(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
     bool lives = c->nodes[node].group.alive && !c->nodes[node].group.stopping;
     sim_machine_fail_worker(c, node);
     return lives;
 }
 
+#define X(name)                 [SIM_FAULT_##name]
+#define SPAN(least_ms, most_ms) .span_least_ns = (least_ms)*SIM_MS, .span_most_ns = (most_ms)*SIM_MS
 static const struct sim_fault table[SIM_FAULTS_N] = {
-    {"agent-kill", "an agent is killed; its guard ends the workers", 1},
-    {"agent-leave", "an agent is told to leave (SIGTERM)", 1},
-    {"agent-stop", "an agent is stopped for a while, its guard is not", 1},
-    {"answers-lost", "requests are applied, their answers lost", 1},
-    {"flapping", "a node's network comes and goes", 1},
-    {"join-storm", "all agents that are away come at once", 1},
-    {"node-cut", "a node is cut off from the store", 2},
-    {"node-poweroff", "a node and all on it is gone", 1},
-    {"node-stop", "an agent and its guard are stopped for a while", 1},
-    {"store-away", "nobody reaches the store for a while", 1},
-    {"store-restart", "the store restarts with its data, all watches are gone", 1},
-    {"watch-lost", "a watch breaks", 1},
-    {"worker-fail", "a worker exits with 1; its peers may follow", 2},
+    X(AGENT_KILL) = {"agent-kill", "an agent is killed; its guard ends the workers", 1,
+                     .on_node = true, .returns = true},
+    X(AGENT_LEAVE) = {"agent-leave", "an agent is told to leave (SIGTERM)", 1, .on_node = true,
+                      .returns = true},
+    X(AGENT_START) = {"agent-start",
+                      "an agent that is away comes; the first of its node comes so late", 1,
+                      .on_node = true},
+    X(AGENT_STOP) = {"agent-stop", "an agent is stopped for a while, its guard is not", 1,
+                     SPAN(1, 2500), .on_node = true},
+    X(ANSWERS_LOST) = {"answers-lost", "requests are applied, their answers lost", 1, SPAN(1, 1500),
+                       .on_node = true},
+    X(FLAPPING) = {"flapping", "a node's network comes and goes", 1, SPAN(5, 2400),
+                   .on_node = true},
+    X(JOIN_STORM) = {"join-storm", "all agents that are away come at once", 1},
+    X(NODE_CUT) = {"node-cut", "a node is cut off from the store", 2, SPAN(1, 2000),
+                   .on_node = true},
+    X(NODE_POWEROFF) = {"node-poweroff", "a node and all on it is gone", 1, .on_node = true,
+                        .returns = true},
+    X(NODE_STOP) = {"node-stop", "an agent and its guard are stopped for a while", 1, SPAN(1, 2500),
+                    .on_node = true},
+    X(STORE_AWAY) = {"store-away", "nobody reaches the store for a while", 1, SPAN(1, 1500)},
+    X(STORE_RESTART) = {"store-restart", "the store restarts with its data, all watches are gone",
+                        1, SPAN(10, 1900)},
+    X(WATCH_LOST) = {"watch-lost", "a watch breaks", 1, .on_node = true, .on_watch = true},
+    X(WORKER_FAIL) = {"worker-fail", "a worker exits with 1; its peers may follow", 2,
+                      .on_node = true},
 };
 
-static bool (*const strikes[SIM_FAULTS_N])(struct sim *c, int node) = {
-    agent_kill,    agent_leave, agent_stop, answers_lost,  flapping,   join_storm, node_cut,
-    node_poweroff, node_stop,   store_away, store_restart, watch_lost, worker_fail};
+static bool (*const strikes[])(struct sim *c, int node, const struct sim_entry *e) = {
+    X(AGENT_KILL) = agent_kill, X(AGENT_LEAVE) = agent_leave,   X(AGENT_START) = agent_start,
+    X(AGENT_STOP) = agent_stop, X(ANSWERS_LOST) = answers_lost, X(FLAPPING) = flapping,
+    X(JOIN_STORM) = join_storm, X(NODE_CUT) = node_cut,         X(NODE_POWEROFF) = node_poweroff,
+    X(NODE_STOP) = node_stop,   X(STORE_AWAY) = store_away,     X(STORE_RESTART) = store_restart,
+    X(WATCH_LOST) = watch_lost, X(WORKER_FAIL) = worker_fail,
+};
+#undef X
+#undef SPAN
 
 const struct sim_fault *sim_faults(void) {
     return table;
@@ -194,25 +225,48 @@ int sim_fault_find(const char *name) {
     return -1;
 }
 
-/* One of the kinds, by their weights. */
-void sim_fault_strike(struct sim *c, int node) {
-    int at = 0;
-    if (c->frozen) {
-        c->result->faults += node_stop(c, node);
-        return;
-    }
-    if (!c->weights_sum)
-        return;
-    for (int64_t left = (int64_t)rand_below(&c->rand, (uint64_t)c->weights_sum);
-         (left -= c->weights[at]) >= 0;)
-        at++;
-    c->result->faults += strikes[at](c, node);
+/* --- when --- */
+
+/* When all has healed, nothing strikes any more; who was to come may still come. */
+static void strike(struct sim *c, struct occurrence *o) {
+    const struct sim_entry *e = &c->schedule->entries[o->a];
+    if (!c->calm_now || e->fault == SIM_FAULT_AGENT_START)
+        c->result->faults += strikes[e->fault](c, o->node, e);
 }
 
-/* In swarm mode a seed has its own mixture: the bugs that need a certain fault to be absent. */
-void sim_faults_draw(struct sim *c) {
-    for (int i = 0; i < SIM_FAULTS_N; i++) {
-        c->weights[i] = c->config.swarm && sim_chance(c, 500) ? 0 : c->config.weights[i];
-        c->weights_sum += c->weights[i];
+static void on_time(struct sim *c, struct occurrence *o) {
+    const struct sim_entry *e = &c->schedule->entries[o->a];
+    if (e->after)
+        c->armed[c->n_armed++] = (struct armed){e, e->after};
+    else
+        strike(c, o);
+}
+
+void sim_faults_plan(struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    c->armed = calloc((size_t)s->n_entries + 1, sizeof(*c->armed));
+    if (!c->armed)
+        abort(); /* out of memory */
+    for (int i = s->n_entries - 1; i >= 0; i--)
+        if (s->entries[i].node >= 0)
+            c->nodes[s->entries[i].node].late = s->entries[i].fault == SIM_FAULT_AGENT_START;
+    for (int i = 0; i < s->n_entries; i++) {
+        const struct sim_entry *e = &s->entries[i];
+        sim_plan(c, e->at_ns, e->node < 0 ? 0 : e->node, on_time)->a = i;
     }
+}
+
+/* It strikes as the next thing: nobody has heard of the transaction. */
+void sim_faults_applied(struct sim *c, int node) {
+    int kept = 0;
+    for (int i = 0; i < c->n_armed; i++) {
+        struct armed a = c->armed[i];
+        if (--a.left) {
+            c->armed[kept++] = a;
+            continue;
+        }
+        int whom = a.entry->node == SIM_NODE_WRITER ? node : a.entry->node < 0 ? 0 : a.entry->node;
+        sim_plan(c, c->now_ns, whom, strike)->a = a.entry - c->schedule->entries;
+    }
+    c->n_armed = kept;
 }

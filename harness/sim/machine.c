@@ -49,10 +49,10 @@ static void peer_fails(struct sim *c, struct occurrence *o) {
 static void disturb_peers(struct sim *c, int node, int64_t round) {
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
-        if (i == node || !g->alive || g->round != round || !sim_chance(c, 600))
+        if (i == node || !g->alive || g->round != round || !sim_chance(&g->rand, 600))
             continue;
-        struct occurrence *o =
-            sim_plan(c, c->now_ns + sim_chance_ns(c, SIM_MS, 50 * SIM_MS), i, peer_fails);
+        int64_t after_ns = sim_chance_ns(&g->rand, SIM_MS, 50 * SIM_MS);
+        struct occurrence *o = sim_plan(c, c->now_ns + after_ns, i, peer_fails);
         o->a = (int64_t)g->number;
     }
 }
@@ -68,7 +68,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     if (!c->nodes[node].core)
         return;
     if (guard_died) {
-        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, SIM_MS), node, on_guard_dead);
+        sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_guard_dead);
         return;
     }
     for (int i = 0; i < 2; i++) {
@@ -90,8 +90,7 @@ static void kill_now(struct sim *c, int node, bool guard_died) {
     if (!g->alive || (g->dying && !guard_died))
         return;
     g->dying = g->stopping = true;
-    int64_t takes_ns =
-        sim_chance(c, 100) ? sim_chance_ns(c, 0, kill_max_ns) : sim_chance_ns(c, 0, SIM_MS);
+    int64_t takes_ns = sim_chance_ns(&g->rand, 0, sim_chance(&g->rand, 100) ? kill_max_ns : SIM_MS);
     struct occurrence *o = sim_plan(c, c->now_ns + takes_ns, node, killed);
     o->a = (int64_t)g->number;
     o->b = guard_died;
@@ -136,9 +135,10 @@ static bool is_deferred(struct sim *c, struct occurrence *o) {
 
 static void on_stop(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
-    int64_t grace_ns = o->a, delay_ns = sim_chance_ns(c, 0, 100 * SIM_MS);
+    int64_t grace_ns = o->a;
     if (is_deferred(c, o) || !g->alive)
         return;
+    int64_t delay_ns = sim_chance_ns(&g->rand, 0, 100 * SIM_MS);
     if (!g->stubborn && delay_ns < grace_ns && !g->stopping)
         sim_plan(c, c->now_ns + delay_ns, o->node, ended_by_term)->a = (int64_t)g->number;
     g->stopping = true;
@@ -155,7 +155,7 @@ void sim_machine_fail_worker(struct sim *c, int node) {
         return;
     sim_say(c, node, "a worker of round %lld fails", (long long)g->round);
     struct occurrence *o =
-        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, SIM_MS), node, on_exited);
+        sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
     o->a = 1 << 8;
     disturb_peers(c, node, g->round);
 }
@@ -252,7 +252,7 @@ static void round_finish(struct sim *c, struct occurrence *o) {
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
         if (g->alive && g->round == o->a)
-            sim_plan(c, c->now_ns + sim_chance_ns(c, 0, 200 * SIM_MS), i, finish)->a =
+            sim_plan(c, c->now_ns + sim_chance_ns(&g->rand, 0, 200 * SIM_MS), i, finish)->a =
                 (int64_t)g->number;
     }
 }
@@ -263,15 +263,17 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     sim_judge_start(c, node, s);
     n->group = (struct group_model){.alive = true, .round = s->round, .number = number};
     memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
-    n->group.stubborn = sim_chance(c, 100);
-    sim_plan_agent(c, c->now_ns + sim_chance_ns(c, 0, 20 * SIM_MS), node, on_started);
-    int64_t work_ns = c->calm_now ? 2500 * SIM_MS : c->work_ns;
+    struct rand *r = &n->group.rand;
+    *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);
+    n->group.stubborn = sim_chance(r, 100);
+    sim_plan_agent(c, c->now_ns + sim_chance_ns(r, 0, 20 * SIM_MS), node, on_started);
+    int64_t work_ns = c->calm_now ? 2500 * SIM_MS : c->schedule->work_ns;
     struct occurrence *o =
-        sim_plan(c, c->now_ns + sim_chance_ns(c, 100 * SIM_MS, work_ns), node, round_finish);
+        sim_plan(c, c->now_ns + sim_chance_ns(r, 100 * SIM_MS, work_ns), node, round_finish);
     o->a = s->round;
     o->b = s->group_world;
-    if (!c->calm_now && sim_chance(c, 150)) {
-        o = sim_plan(c, c->now_ns + sim_chance_ns(c, 0, 1000 * SIM_MS), node, peer_fails);
+    if (!c->calm_now && sim_chance(r, c->schedule->fragile)) {
+        o = sim_plan(c, c->now_ns + sim_chance_ns(r, 0, 1000 * SIM_MS), node, peer_fails);
         o->a = (int64_t)number;
     }
 }

@@ -7,17 +7,9 @@
 
 /* --- the order of things --- */
 
-int64_t sim_chance_ns(struct sim *c, int64_t from_ns, int64_t to_ns) {
-    return from_ns + (int64_t)rand_below(&c->rand, (uint64_t)(to_ns - from_ns) + 1);
-}
-
-bool sim_chance(struct sim *c, int per_thousand) {
-    return rand_below(&c->rand, 1000) < (uint64_t)per_thousand;
-}
-
 void sim_say(struct sim *c, int node, const char *fmt, ...) {
     va_list ap;
-    if (!c->config.trace)
+    if (!c->trace)
         return;
     printf("%10.3f n%d ", (double)c->now_ns / 1e6, node);
     va_start(ap, fmt);
@@ -128,7 +120,7 @@ static void on_timer(struct sim *c, struct occurrence *o) {
 static void on_port(struct sim *c, struct occurrence *o) {
     struct event ev = {.kind = EVENT_PORT};
     ev.port.addr = c->nodes[o->node].name;
-    ev.port.port = (int)sim_chance_ns(c, 20000, 30000);
+    ev.port.port = (int)sim_chance_ns(&c->nodes[o->node].body, 20000, 30000);
     sim_agent_event(c, o->node, &ev);
 }
 
@@ -242,7 +234,8 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     n->stopped_until_ns = 0;
     n->leads = false;
     n->booted_ns = c->now_ns;
-    n->core = rendezvous_new(&config, rand_u64(&c->rand), &err);
+    struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->life);
+    n->core = rendezvous_new(&config, rand_u64(&r), &err);
     if (!n->core) {
         sim_violation(c, "config: %s", err.msg);
         return;
@@ -251,7 +244,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     sim_agent_event(c, o->node, &(struct event){.kind = EVENT_START});
 }
 
-/* --- faults --- */
+/* --- what faults do --- */
 
 void sim_boot(struct sim *c, int node, int64_t after_ns) {
     sim_plan(c, c->now_ns + after_ns, node, on_boot);
@@ -267,11 +260,6 @@ void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
     sim_plan(c, c->now_ns + after_ns, node, on_cut)->a = span_ns;
 }
 
-static void on_fault(struct sim *c, struct occurrence *o) {
-    if (!c->calm_now)
-        sim_fault_strike(c, o->node);
-}
-
 /* Everything heals (who is stopped wakes within 2.5 s); agents that are not there come back, so
  * that min can be reached. */
 static void on_calm(struct sim *c, struct occurrence *o) {
@@ -280,72 +268,45 @@ static void on_calm(struct sim *c, struct occurrence *o) {
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];
         n->cut_until_ns = n->deaf_until_ns = 0;
+        struct rand r = sim_rand(c->schedule->seed, CONCERN_CALM, i, 0);
         if (!n->core)
-            sim_boot(c, i, sim_chance_ns(c, SIM_MS, 500 * SIM_MS));
+            sim_boot(c, i, sim_chance_ns(&r, SIM_MS, 500 * SIM_MS));
     }
 }
 
 /* --- a run --- */
 
-void sim_config_default(struct sim_config *ret) {
-    *ret = (struct sim_config){.faults_mean = 5};
-    for (int i = 0; i < SIM_FAULTS_N; i++)
-        ret->weights[i] = sim_faults()[i].weight;
-}
-
-static void draw_size(struct sim *c) {
-    int given = c->config.agents;
-    c->n_nodes = given ? given : (int)sim_chance_ns(c, 1, SIM_AGENTS_USUAL);
-    c->max = given ? given : (int)sim_chance_ns(c, 1, c->n_nodes);
-    c->min = given ? (c->config.calm ? given : (given + 1) / 2) : (int)sim_chance_ns(c, 1, c->max);
-}
-
-static void draw_network(struct sim *c) {
-    c->loss = sim_chance(c, 500) ? (int)sim_chance_ns(c, 0, 50) : 0;
-    c->late = sim_chance(c, 500) ? (int)sim_chance_ns(c, 0, 30) : 0;
-    c->slow_ns = sim_chance(c, 200) ? 120 * SIM_MS : 3 * SIM_MS;
-    c->frozen = c->config.frozen || sim_chance(c, 50);
-    c->slow_reply_ns = c->frozen || sim_chance(c, 50) ? 140 * SIM_MS : 1;
-}
-
-/* Work lasts beyond the faults where their time was asked for, so that they meet a job. */
-static void draw_times(struct sim *c) {
-    int64_t asked_ns = c->config.trouble_ns;
-    c->trouble_ends_ns =
-        c->now_ns + (asked_ns ? asked_ns : sim_chance_ns(c, 500 * SIM_MS, 4000 * SIM_MS));
-    c->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
-    c->max_restarts = (int)sim_chance_ns(c, 0, asked_ns ? c->config.faults_mean + 3 : 3);
+static void node_init(struct sim *c, int node) {
+    const struct sim_schedule *s = c->schedule;
+    struct sim_node *n = &c->nodes[node];
+    struct rand r = sim_rand(s->seed, CONCERN_CLOCK, node, 0);
+    snprintf(n->name, sizeof(n->name), "n%d", node);
+    n->wanted = true;
+    n->rate = 0.991 + (double)sim_chance_ns(&r, 0, 1800) / 100000.0;
+    n->clock_offset_ns = sim_chance_ns(&r, 1000 * SIM_MS, 100000 * SIM_MS);
+    if (s->even)
+        n->rate = 1;
+    n->wire = sim_rand(s->seed, CONCERN_WIRE, node, 0);
+    n->body = sim_rand(s->seed, CONCERN_BODY, node, 0);
+    r = sim_rand(s->seed, CONCERN_BOOT, node, 0);
+    if (!n->late)
+        sim_boot(c, node, sim_chance_ns(&r, 0, 100 * SIM_MS));
 }
 
 static void sim_init(struct sim *c) {
-    c->now_ns = 1000 * SIM_MS;
-    rand_init(&c->rand, c->config.seed);
-    c->kv = kv_new(c->config.seed, 0);
+    const struct sim_schedule *s = c->schedule;
+    c->kv = kv_new(s->seed, 0);
     timing_profile("fast", &c->timing);
-    draw_size(c);
-    draw_network(c);
-    draw_times(c);
-    sim_faults_draw(c);
-    for (int i = 0; i < c->n_nodes; i++) {
-        struct sim_node *n = &c->nodes[i];
-        snprintf(n->name, sizeof(n->name), "n%d", i);
-        n->wanted = true;
-        n->rate = 0.991 + (double)sim_chance_ns(c, 0, 1800) / 100000.0;
-        n->clock_offset_ns = sim_chance_ns(c, 0, 100000 * SIM_MS);
-        sim_boot(c, i, sim_chance_ns(c, 0, sim_chance(c, 250) ? 3000 * SIM_MS : 100 * SIM_MS));
-    }
-}
-
-static void plan_faults(struct sim *c) {
-    if (c->config.calm) {
-        c->calm_now = true;
-        return;
-    }
-    int n = (int)sim_chance_ns(c, 0, 2 * c->config.faults_mean);
-    for (int i = 0; i < n; i++)
-        sim_plan(c, sim_chance_ns(c, c->now_ns + 100 * SIM_MS, c->trouble_ends_ns),
-                 (int)rand_below(&c->rand, (uint64_t)c->n_nodes), on_fault);
-    sim_plan(c, c->trouble_ends_ns, 0, on_calm);
+    c->n_nodes = s->agents;
+    c->min = s->min;
+    c->max = s->max;
+    c->max_restarts = s->max_restarts;
+    c->calm_now = s->calm;
+    sim_faults_plan(c);
+    for (int i = 0; i < c->n_nodes; i++)
+        node_init(c, i);
+    if (!s->calm)
+        sim_plan(c, s->trouble_ns, 0, on_calm);
 }
 
 static bool is_over(const struct sim *c) {
@@ -361,6 +322,7 @@ static void sim_fini(struct sim *c) {
     while (c->n_heap)
         occurrence_free(c, heap_pop(c));
     free(c->heap);
+    free(c->armed);
     for (int i = 0; i < c->n_nodes; i++) {
         rendezvous_free(c->nodes[i].core);
         sim_wire_close(c, i);
@@ -371,18 +333,18 @@ static void sim_fini(struct sim *c) {
 }
 
 int64_t sim_limit_ns(const struct sim *c) {
-    return c->trouble_ends_ns + c->work_ns + SIM_CALM_S * 1000 * SIM_MS;
+    return c->schedule->trouble_ns + c->schedule->work_ns + SIM_CALM_S * 1000 * SIM_MS;
 }
 
-void sim_run(const struct sim_config *config, struct sim_result *ret) {
+void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
     struct sim *c = calloc(1, sizeof(*c));
     if (!c)
         abort(); /* out of memory */
     *ret = (struct sim_result){0};
-    c->config = *config;
+    c->schedule = s;
+    c->trace = trace;
     c->result = ret;
     sim_init(c);
-    plan_faults(c);
     while (c->n_heap && !ret->violated && !is_over(c)) {
         struct occurrence *o = heap_pop(c);
         c->now_ns = o->at_ns;

@@ -22,12 +22,36 @@ enum {
     SIM_CALM_S = 60, /* virtual: from the end of the trouble and of its work to that of the job */
 };
 
-/* What can happen to the agents and their store; the table is in faults.c. */
+/* What can happen to the agents and their store, in alphabetical order; the table is in faults.c.
+ */
+#define SIM_FAULTS(X)                                                                              \
+    X(AGENT_KILL)                                                                                  \
+    X(AGENT_LEAVE)                                                                                 \
+    X(AGENT_START)                                                                                 \
+    X(AGENT_STOP)                                                                                  \
+    X(ANSWERS_LOST)                                                                                \
+    X(FLAPPING)                                                                                    \
+    X(JOIN_STORM)                                                                                  \
+    X(NODE_CUT)                                                                                    \
+    X(NODE_POWEROFF)                                                                               \
+    X(NODE_STOP)                                                                                   \
+    X(STORE_AWAY)                                                                                  \
+    X(STORE_RESTART)                                                                               \
+    X(WATCH_LOST)                                                                                  \
+    X(WORKER_FAIL)
+
+#define X(name) SIM_FAULT_##name,
+enum sim_fault_kind { SIM_FAULTS(X) SIM_FAULTS_N };
+#undef X
+
 struct sim_fault {
     const char *name, *text;
-    int weight; /* how often it is drawn, against the others */
+    int weight;                          /* how often it is drawn, against the others */
+    int64_t span_least_ns, span_most_ns; /* how long it lasts; 0: over at once, or for good */
+    bool on_node;                        /* it strikes one node; else all, or the store */
+    bool returns;                        /* the node's agent may be started again */
+    bool on_watch;                       /* it strikes one of the node's watches */
 };
-enum { SIM_FAULTS_N = 13 };
 const struct sim_fault *sim_faults(void); /* SIM_FAULTS_N of them, in alphabetical order */
 int sim_fault_find(const char *name);     /* its place in the table, -1: none */
 
@@ -84,4 +108,5 @@ struct sim_result {
     bool marks[SIM_MARKS_N];
 };
 
+/* Draws the schedule of config's seed and plays it. */
 void sim_run(const struct sim_config *config, struct sim_result *ret);

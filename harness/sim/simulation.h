@@ -5,7 +5,7 @@
 #include "agent/base/rand.h"
 #include "agent/core/kv.h"
 #include "agent/core/rendezvous.h"
-#include "harness/sim/sim.h"
+#include "harness/sim/schedule.h"
 
 enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX };
 
@@ -38,6 +38,7 @@ struct group_model {
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
     bool stubborn;
+    struct rand rand; /* decides what becomes of it */
 };
 
 struct stream {
@@ -54,11 +55,13 @@ struct sim_node {
     uint64_t life;
     char name[16];
     bool wanted;   /* is to run an agent in the end */
+    bool late;     /* its first agent comes with the schedule */
     bool signaled; /* this life */
     int64_t clock_offset_ns;
     double rate;
-    int64_t booted_ns; /* this life */
-    bool leads;        /* as it has said itself */
+    struct rand wire, body; /* decide about its messages; about the rest */
+    int64_t booted_ns;      /* this life */
+    bool leads;             /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
     int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
     uint64_t timer;
@@ -90,9 +93,16 @@ struct judge {
     char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
 };
 
+struct armed {
+    const struct sim_entry *entry;
+    int left; /* transactions still to come */
+};
+
 struct sim {
-    struct sim_config config;
-    struct rand rand;
+    const struct sim_schedule *schedule;
+    bool trace;
+    struct armed *armed; /* faults that wait for a transaction */
+    int n_armed;
     int64_t now_ns;
     uint64_t seq;
     struct planned *heap;
@@ -103,18 +113,26 @@ struct sim {
     struct sim_node nodes[SIM_AGENTS_MAX];
     int n_nodes, min, max, max_restarts;
     struct timing timing;
-    bool calm_now;                    /* the troubled time is over */
-    int64_t trouble_ends_ns, work_ns; /* a round's work takes up to this */
-    int weights[SIM_FAULTS_N], weights_sum;
-    int loss, late; /* per thousand */
-    bool frozen;
-    int64_t slow_ns, slow_reply_ns; /* every message, every reply takes up to this */
+    bool calm_now; /* the troubled time is over */
     struct judge judge;
     struct sim_result *result;
 };
 
-int64_t sim_chance_ns(struct sim *c, int64_t from_ns, int64_t to_ns);
-bool sim_chance(struct sim *c, int per_thousand);
+/* What chance decides in a run hangs on the seed and on whom it is about, never on what else has
+ * happened: a fault taken out of the schedule leaves the rest as it was, as far as can be. */
+enum sim_concern {
+    CONCERN_DRAW,
+    CONCERN_CLOCK,
+    CONCERN_WIRE,
+    CONCERN_BODY,
+    CONCERN_BOOT,
+    CONCERN_CALM,
+    CONCERN_CORE,
+    CONCERN_GROUP,
+};
+struct rand sim_rand(uint64_t seed, enum sim_concern concern, int node, uint64_t number);
+int64_t sim_chance_ns(struct rand *r, int64_t from_ns, int64_t to_ns);
+bool sim_chance(struct rand *r, int per_thousand);
 struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
                             void (*run)(struct sim *, struct occurrence *));
 /* For the agent's process that runs now on the node. */
@@ -132,9 +150,9 @@ void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
 int64_t sim_limit_ns(const struct sim *c); /* by when the job must have ended */
 
-/* faults.c */
-void sim_faults_draw(struct sim *c);
-void sim_fault_strike(struct sim *c, int node);
+/* faults.c: all of a schedule's faults are planned; a transaction was applied that node sent. */
+void sim_faults_plan(struct sim *c);
+void sim_faults_applied(struct sim *c, int node);
 
 /* marks.c */
 void sim_mark(struct sim *c, enum sim_mark m);

@@ -73,16 +73,22 @@ static bool is_deaf(const struct sim *c, int node) {
 }
 
 static bool is_lost(struct sim *c, int node) {
-    return sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(c, c->loss));
+    return sim_node_is_cut(c, node) ||
+           (!c->calm_now && sim_chance(&c->nodes[node].wire, c->schedule->loss));
 }
 
-static int64_t delay(struct sim *c) {
-    if (!c->calm_now && sim_chance(c, c->late))
-        return sim_chance_ns(c, 50 * SIM_MS, 4000 * SIM_MS);
-    return sim_chance_ns(c, SIM_MS / 5,
-                         sim_chance(c, 50) ? 60 * SIM_MS
+static int64_t delay(struct sim *c, int node) {
+    struct rand *r = &c->nodes[node].wire;
+    if (!c->calm_now && sim_chance(r, c->schedule->late))
+        return sim_chance_ns(r, 50 * SIM_MS, 4000 * SIM_MS);
+    return sim_chance_ns(r, SIM_MS / 5,
+                         sim_chance(r, 50) ? 60 * SIM_MS
                          : c->calm_now     ? 3 * SIM_MS
-                                           : c->slow_ns);
+                                           : c->schedule->slow_ns);
+}
+
+static int64_t answer_delay(struct sim *c, int node) {
+    return delay(c, node) + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
 
 static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
@@ -229,8 +235,8 @@ void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
         return;
     s->broken = true;
     s->watch = kv_watch_free(s->watch);
-    struct occurrence *o =
-        sim_plan_agent(c, c->now_ns + sim_chance_ns(c, SIM_MS, 2 * c->timing.hb_ns), node, on_lost);
+    int64_t noticed_ns = sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns);
+    struct occurrence *o = sim_plan_agent(c, c->now_ns + noticed_ns, node, on_lost);
     o->a = slot;
     o->b = (int64_t)s->generation;
 }
@@ -274,7 +280,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     for (size_t i = 0; i < n; i++)
         w->n_entries +=
             entry_read(&w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
-    int64_t at_ns = c->now_ns + delay(c);
+    int64_t at_ns = c->now_ns + delay(c, node);
     s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
     struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
     o->payload = w;
@@ -329,6 +335,8 @@ static void applied(struct sim *c, const struct occurrence *o, const struct wire
     if (w->kind == WIRE_TXN && (!n->core || o->a != (int64_t)n->life))
         sim_mark(c, SIM_MARK_APPLIED_LATE);
     sim_judge_txn(c, w->uid, w->ops, w->n_ops);
+    if (w->kind == WIRE_TXN && c->n_armed)
+        sim_faults_applied(c, o->node);
 }
 
 /* A request comes to the store; its sender may be long gone. */
@@ -359,8 +367,8 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
             sim_mark(c, SIM_MARK_ANSWER_LOST);
         return;
     }
-    struct occurrence *reply = sim_plan_agent(
-        c, c->now_ns + delay(c) + sim_chance_ns(c, 0, c->slow_reply_ns), o->node, on_reply);
+    struct occurrence *reply =
+        sim_plan_agent(c, c->now_ns + answer_delay(c, o->node), o->node, on_reply);
     reply->payload = w;
     reply->drop = wire_drop;
     o->drop = NULL;
@@ -386,7 +394,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
         wire_drop(c, w);
         return;
     }
-    struct occurrence *o = sim_plan(c, c->now_ns + delay(c), node, on_arrival);
+    struct occurrence *o = sim_plan(c, c->now_ns + delay(c, node), node, on_arrival);
     o->a = (int64_t)n->life;
     o->payload = w;
     o->drop = wire_drop;

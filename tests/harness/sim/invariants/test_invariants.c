@@ -15,6 +15,8 @@ static struct sim *world_new(void) {
     assert_non_null(c);
     c->result = calloc(1, sizeof(*c->result));
     assert_non_null(c->result);
+    static const struct sim_schedule schedule;
+    c->schedule = &schedule;
     c->kv = kv_new(1, 0);
     c->n_nodes = 3;
     c->min = 2;

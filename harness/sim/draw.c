@@ -1,0 +1,146 @@
+#include "harness/sim/simulation.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The schedule of a seed. */
+
+int64_t sim_chance_ns(struct rand *r, int64_t from_ns, int64_t to_ns) {
+    return from_ns + (int64_t)rand_below(r, (uint64_t)(to_ns - from_ns) + 1);
+}
+
+bool sim_chance(struct rand *r, int per_thousand) {
+    return rand_below(r, 1000) < (uint64_t)per_thousand;
+}
+
+struct rand sim_rand(uint64_t seed, enum sim_concern concern, int node, uint64_t number) {
+    struct rand r;
+    uint64_t whom = (uint64_t)concern << 56 ^ (uint64_t)node << 40 ^ number;
+    rand_init(&r, seed ^ whom * UINT64_C(0xd6e8feb86659fd93));
+    return r;
+}
+
+void sim_config_default(struct sim_config *ret) {
+    *ret = (struct sim_config){.faults_mean = 5};
+    for (int i = 0; i < SIM_FAULTS_N; i++)
+        ret->weights[i] = sim_faults()[i].weight;
+}
+
+static void draw_size(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
+    int given = c->agents;
+    s->agents = given ? given : (int)sim_chance_ns(r, 1, SIM_AGENTS_USUAL);
+    s->max = given ? given : (int)sim_chance_ns(r, 1, s->agents);
+    s->min = given ? (c->calm ? given : (given + 1) / 2) : (int)sim_chance_ns(r, 1, s->max);
+}
+
+static void draw_odds(struct rand *r, bool *frozen, struct sim_schedule *s) {
+    s->loss = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 50) : 0;
+    s->late = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 30) : 0;
+    s->fragile = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 300) : 0;
+    s->slow_ns = sim_chance(r, 200) ? 120 * SIM_MS : 3 * SIM_MS;
+    *frozen |= sim_chance(r, 50);
+    s->slow_answer_ns = *frozen || sim_chance(r, 50) ? 140 * SIM_MS : 0;
+}
+
+/* Work lasts beyond the faults where their time was asked for, so that they meet a job. */
+static void draw_times(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
+    int64_t asked_ns = c->trouble_ns;
+    s->trouble_ns = asked_ns ? asked_ns : sim_chance_ns(r, 500 * SIM_MS, 4000 * SIM_MS);
+    s->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
+    s->max_restarts = (int)sim_chance_ns(r, 0, asked_ns ? c->faults_mean + 3 : 3);
+}
+
+/* In swarm mode a seed has its own mixture: the bugs that need a certain fault to be absent. */
+static int draw_weights(const struct sim_config *c, struct rand *r, int *weights) {
+    int sum = 0;
+    for (int i = 0; i < SIM_FAULTS_N; i++) {
+        weights[i] = c->swarm && sim_chance(r, 500) ? 0 : c->weights[i];
+        sum += weights[i];
+    }
+    return sum;
+}
+
+static void add(struct sim_schedule *s, const struct sim_entry *e) {
+    int at = s->n_entries++;
+    for (; at && s->entries[at - 1].at_ns > e->at_ns; at--)
+        s->entries[at] = s->entries[at - 1];
+    s->entries[at] = *e;
+}
+
+/* Most strike at a time, a third right behind something that was written. */
+static void draw_entry(struct rand *r, int fault, const struct sim_schedule *s,
+                       struct sim_entry *ret) {
+    const struct sim_fault *f = &sim_faults()[fault];
+    *ret = (struct sim_entry){.fault = fault, .node = SIM_NODE_NONE};
+    ret->at_ns = sim_chance_ns(r, 0, (s->trouble_ns - 1) / SIM_MS) * SIM_MS;
+    if (f->on_node)
+        ret->node = (int)rand_below(r, (uint64_t)s->agents);
+    if (sim_chance(r, 333)) {
+        ret->after = (int)sim_chance_ns(r, 1, 12);
+        if (f->on_node && sim_chance(r, 500))
+            ret->node = SIM_NODE_WRITER;
+    }
+    if (f->span_most_ns)
+        ret->span_ns =
+            sim_chance_ns(r, f->span_least_ns / SIM_MS, f->span_most_ns / SIM_MS) * SIM_MS;
+    if (f->returns && sim_chance(r, 600))
+        ret->back_ns = sim_chance_ns(r, 1, 2500) * SIM_MS;
+    if (f->on_watch)
+        ret->watch = (int)rand_below(r, WATCH_SLOTS);
+}
+
+/* A quarter of the nodes come later than the others. */
+static void draw_starts(struct rand *r, struct sim_schedule *s) {
+    struct sim_entry e = {.fault = SIM_FAULT_AGENT_START};
+    for (int i = 0; i < s->agents; i++) {
+        if (!sim_chance(r, 250))
+            continue;
+        e.node = i;
+        e.at_ns = sim_chance_ns(r, 1, 3000) * SIM_MS;
+        add(s, &e);
+    }
+}
+
+static int pick(struct rand *r, const int *weights, int sum) {
+    int at = 0;
+    for (int64_t left = (int64_t)rand_below(r, (uint64_t)sum); (left -= weights[at]) >= 0;)
+        at++;
+    return at;
+}
+
+static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen,
+                         struct sim_schedule *s) {
+    int weights[SIM_FAULTS_N], sum = draw_weights(c, r, weights);
+    int n = c->calm ? 0 : (int)sim_chance_ns(r, 0, 2 * c->faults_mean);
+    s->entries = calloc((size_t)(n + s->agents), sizeof(*s->entries));
+    if (!s->entries)
+        abort(); /* out of memory */
+    draw_starts(r, s);
+    for (int i = 0; i < n && (sum || frozen); i++) {
+        struct sim_entry e;
+        draw_entry(r, frozen ? SIM_FAULT_NODE_STOP : pick(r, weights, sum), s, &e);
+        add(s, &e);
+    }
+}
+
+void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
+    struct rand r = sim_rand(config->seed, CONCERN_DRAW, 0, 0);
+    bool frozen = config->frozen;
+    *ret = (struct sim_schedule){.seed = config->seed, .calm = config->calm};
+    draw_size(config, &r, ret);
+    draw_odds(&r, &frozen, ret);
+    draw_times(config, &r, ret);
+    draw_entries(config, &r, frozen, ret);
+}
+
+void sim_schedule_fini(struct sim_schedule *s) {
+    free(s->entries);
+    *s = (struct sim_schedule){0};
+}
+
+void sim_run(const struct sim_config *config, struct sim_result *ret) {
+    struct sim_schedule s;
+    sim_draw(config, &s);
+    sim_play(&s, config->trace, ret);
+    sim_schedule_fini(&s);
+}

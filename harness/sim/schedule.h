@@ -1,0 +1,49 @@
+/* schedule: what happens in a simulated run, as data. A seed's schedule is drawn; one that fails
+ * can be made smaller, written down and played again.
+ *
+ * What is not in it (how long each message takes, which one is lost, how long workers work, how
+ * clocks go) is derived from the seed and from whom it is about: with a fault less, the rest of the
+ * run stays the same as far as it does not depend on that fault. */
+#pragma once
+
+#include "harness/sim/sim.h"
+
+enum {
+    SIM_NODE_NONE = -1,   /* the fault is not about one node */
+    SIM_NODE_WRITER = -2, /* the sender of the transaction that it waits for */
+    SIM_AFTER_MAX = 1000,
+};
+
+struct sim_entry {
+    int64_t at_ns; /* since the beginning */
+    int fault;     /* in sim_faults() */
+    int node;
+    /* 0: at that time. Else right after that many transactions (no beats) were applied from then
+     * on: before their answers and watch events have reached anybody. */
+    int after;
+    int64_t span_ns; /* how long it lasts, where it lasts */
+    int64_t back_ns; /* the agent is started again so long after; 0: it stays away */
+    int watch;       /* enum watch_slot, where it strikes a watch */
+};
+
+struct sim_schedule {
+    uint64_t seed; /* of everything that is not said here */
+    int agents, min, max, max_restarts;
+    int loss, late;            /* messages lost, and very late, of a thousand */
+    int fragile;               /* groups of workers, of a thousand, that fail by themselves */
+    int64_t slow_ns;           /* every message takes up to this ... */
+    int64_t slow_answer_ns;    /* ... and every answer up to so much more */
+    int64_t work_ns;           /* a round's work takes up to this */
+    int64_t trouble_ns;        /* then everything heals */
+    bool calm;                 /* there is no trouble: healed from the beginning */
+    bool even;                 /* all clocks go alike */
+    struct sim_entry *entries; /* by time */
+    int n_entries;
+};
+
+/* Never fails; same config, same schedule. sim_schedule_fini frees what it holds. */
+void sim_draw(const struct sim_config *config, struct sim_schedule *ret);
+void sim_schedule_fini(struct sim_schedule *s);
+
+/* Plays it; with trace, every event is printed. */
+void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret);
