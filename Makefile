@@ -48,7 +48,7 @@ OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
 archive = $(patsubst %,$(OUT)/lib%.a,$(1))
-LDLIBS.rankrun := -levent_core -levent_extra -ldl
+LDLIBS.rankrun := -pthread -levent_core -levent_extra -ldl
 LDLIBS.rankquake := -lfyaml -levent_core
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
@@ -133,7 +133,7 @@ $(FAKES)/ranktrain_cuda.so: $(patsubst %.c,$(FAKES)/gpu/%.o,$(GPU_SRC)) $(FAKES)
 $(OUT)/tests/%: $(OUT)/tests/%.o $(call archive,reports harness faults job agent base)
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group \
-	  -lcmocka -lfyaml -levent_core -levent_extra -lz -lm -ldl
+	  -pthread -lcmocka -lfyaml -levent_core -levent_extra -lz -lm -ldl
 
 $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  FAKE $@"

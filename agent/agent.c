@@ -19,9 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SIGNALS = 6, CANNOT_EXECUTE = 126 };
+enum { SIGNALS_MAX = 64, CANNOT_EXECUTE = 126 };
 
 struct agent {
+    const struct options *options;
     struct arena arena;
     struct loop *loop;
     struct guard *guard;
@@ -29,10 +30,10 @@ struct agent {
     struct rendezvous *core;
     struct rendezvous_config config;
     struct loop_source *timer;
-    struct loop_source *signals[SIGNALS];
-    int port_fd; /* keeps the port of the last ack; -1: none */
+    struct loop_source *signals[SIGNALS_MAX]; /* by number */
+    int port_fd;                              /* keeps the port of the last ack; -1: none */
     int exit_code;
-    bool stepping, over;
+    bool stepping, over, output_told;
     int64_t round; /* of the worker group */
     bool ending;   /* it is being stopped, or has failed */
 
@@ -58,6 +59,14 @@ static void do_port(struct agent *a) {
     a->port_due = true;
 }
 
+/* Once: a folder in /tmp that nobody named is found by being told. */
+static void print_output_dir(struct agent *a) {
+    const char *dir = guard_output_dir(a->guard);
+    if (dir[0] && !a->output_told)
+        fprintf(stderr, "rankrun: the workers' output is in %s\n", dir);
+    a->output_told = true;
+}
+
 /* The port is let go at the last moment: from here until rank 0 binds it, somebody who asks for
  * exactly this one could take it. */
 static void do_start(struct agent *a, const struct round_spec *r) {
@@ -78,6 +87,7 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .role_rank_base = r->role_rank_base,
         .role_world_size = r->role_world,
         .token = r->token,
+        .virtual_local_rank = a->options->virtual_local_rank,
         .deadline_required = r->deadline_required,
     };
     a->round = r->round;
@@ -87,8 +97,10 @@ static void do_start(struct agent *a, const struct round_spec *r) {
     a->port_fd = -1;
     if (r->deadline_required)
         guard_deadline(a->guard, r->fence_ns, r->hard_ns);
-    if (guard_start(a->guard, &spec, &err) == 0)
+    if (guard_start(a->guard, &spec, &err) == 0) {
+        print_output_dir(a);
         return;
+    }
     a->start_failed_due = true;
     a->start_error = err;
     if (err.code == -EPIPE)
@@ -235,13 +247,14 @@ static void on_timer(void *arg, int64_t now_ns) {
     agent_step(arg, &e);
 }
 
+/* A signal that is not to be left on is the workers': SIGUSR1, SIGUSR2. */
 static void on_signal(void *arg, int signo) {
     struct agent *a = arg;
     struct event e = {.kind = EVENT_SIGNAL, .signal = {.signo = signo}};
-    if (signo == SIGUSR1 || signo == SIGUSR2)
-        guard_signal(a->guard, signo);
-    else
+    if (a->options->signals & UINT64_C(1) << signo)
         agent_step(a, &e);
+    else
+        guard_signal(a->guard, signo);
 }
 
 /* ---- the guard's ---- */
@@ -310,12 +323,13 @@ static const struct guard_events GUARD_EVENTS = {
 
 /* A signal that we were started with as ignored (nohup) stays so. */
 static void catch_signals(struct agent *a) {
-    static const int numbers[SIGNALS] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
-    for (int i = 0; i < SIGNALS; i++) {
+    uint64_t wanted = a->options->signals | UINT64_C(1) << SIGUSR1 | UINT64_C(1) << SIGUSR2;
+    for (int signo = 1; signo < SIGNALS_MAX; signo++) {
         struct sigaction old;
-        sigaction(numbers[i], NULL, &old);
+        if (!(wanted & UINT64_C(1) << signo) || sigaction(signo, NULL, &old) < 0)
+            continue;
         if (old.sa_handler != SIG_IGN)
-            a->signals[i] = loop_signal(a->loop, numbers[i], on_signal, a);
+            a->signals[signo] = loop_signal(a->loop, signo, on_signal, a);
     }
     signal(SIGPIPE, SIG_IGN);
 }
@@ -356,7 +370,7 @@ static void tear_down(struct agent *a) {
     agent_store_free(a->store);
     rendezvous_free(a->core);
     loop_source_free(a->timer);
-    for (int i = 0; i < SIGNALS; i++)
+    for (int i = 0; i < SIGNALS_MAX; i++)
         loop_source_free(a->signals[i]);
     if (a->port_fd >= 0)
         close(a->port_fd);
@@ -367,7 +381,7 @@ static int exit_code_of(int rc) {
 }
 
 int agent_run(const struct options *o, struct guard *g, struct err *err) {
-    struct agent a = {.guard = g, .port_fd = -1};
+    struct agent a = {.options = o, .guard = g, .port_fd = -1};
     struct event start = {.kind = EVENT_START};
     int rc = set_up(&a, o, err);
     if (rc == 0) {

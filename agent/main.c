@@ -26,13 +26,14 @@ static int run(const struct options *o) {
     struct err err = {0};
     for (const char *const *line = o->notices; *line; line++)
         fprintf(stderr, "rankrun: %s\n", *line);
-    if (output_check(o->log_dir, &err) < 0)
+    if (output_check(o->output.log_dir, &err) < 0)
         return fail(&err, OPTIONS_USAGE);
     struct worker_command command = {
         .words = o->command,
         .module = o->module,
         .no_python = o->no_python,
-        .log_dir = o->log_dir,
+        .run_path = o->run_path,
+        .output = o->output,
     };
     struct guard *guard = guard_new(&command, &err);
     if (!guard)

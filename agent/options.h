@@ -8,6 +8,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/err.h"
+#include "agent/workers/spec.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -48,10 +49,11 @@ struct options {
     const char *local_addr;      /* NULL: found out */
     int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */
 
-    const char *log_dir; /* NULL: workers inherit stdout and stderr */
+    struct worker_output output;
     /* The program and its arguments, NULL-ended, as typed. */
     const char *const *command;
-    bool module, no_python;
+    bool module, no_python, run_path, virtual_local_rank;
+    uint64_t signals; /* bit n: this agent leaves on signal n */
 
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;

@@ -6,7 +6,7 @@
 #include "agent/base/err.h"
 #include "agent/options.h"
 
-enum { NOTICES_MAX = 24, SOURCES_MAX = 32 };
+enum { NOTICES_MAX = 32, SOURCES_MAX = 48 };
 
 /* NULL: not given; a flag that was given is "1". */
 struct options_given {
@@ -16,6 +16,10 @@ struct options_given {
     const char *module, *no_python;
     const char *node_rank, *master_addr, *master_port;
     const char *monitor_interval, *start_method;
+    const char *redirects, *tee, *local_ranks_filter, *log_line_prefix_template;
+    const char *duplicate_stdout_filters, *duplicate_stderr_filters;
+    const char *run_path, *virtual_local_rank, *use_env;
+    const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *host, *port; /* of rankrun store */
     const char *help, *version;
 
@@ -36,5 +40,9 @@ void options_notice(struct options_given *g, const char *fmt, ...)
 
 /* What the job is: nodes, workers, store, run id, program. */
 int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
+/* Where the workers' output goes; after the number of workers is known. */
+int options_settle_output(struct options *ret, struct options_given *g, struct err *err);
+/* --signals-to-handle. */
+void options_settle_signals(struct options *ret, struct options_given *g);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

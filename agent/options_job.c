@@ -217,8 +217,26 @@ static int settle_program(struct options *o, struct options_given *g, struct err
         options_notice(g, "--monitor-interval has no effect: ends of workers are seen at once");
     if (g->start_method)
         options_notice(g, "--start-method has no effect: workers are programs of their own");
+    if (g->numa_binding)
+        options_notice(g, "--numa-binding %s has no effect: workers are not bound to cores",
+                       g->numa_binding);
+    if (g->use_env)
+        options_notice(g, "--use-env has no effect: LOCAL_RANK is in the environment anyway");
+    if (g->event_log_handler && !str_eq(g->event_log_handler, "null"))
+        options_notice(g,
+                       "--event-log-handler %s has no effect: rankrun tells on stderr what it "
+                       "does",
+                       g->event_log_handler);
+    if (g->logs_specs && !str_eq(g->logs_specs, "default"))
+        return err_say(err, -EINVAL,
+                       "--logs-specs %s: only default is there; others are Python's entry points",
+                       g->logs_specs);
     o->module = g->module != NULL;
     o->no_python = g->no_python != NULL;
+    o->run_path = g->run_path != NULL;
+    o->virtual_local_rank = g->virtual_local_rank != NULL;
+    if (o->run_path && (o->module || o->no_python))
+        return err_say(err, -EINVAL, "--run-path goes with neither --module nor --no-python");
     if (o->module && o->no_python)
         return err_say(err, -EINVAL,
                        "Don't use both the '--no-python' flag and the '--module' flag at the same "
@@ -230,7 +248,6 @@ static int settle_program(struct options *o, struct options_given *g, struct err
 static int settle_names(struct options *o, struct options_given *g, struct err *err) {
     bool alone = o->backend == BACKEND_IN_PROCESS;
     o->role = g->role && g->role[0] ? g->role : "default";
-    o->log_dir = g->log_dir && g->log_dir[0] ? g->log_dir : NULL;
     o->local_addr = g->local_addr && g->local_addr[0] ? g->local_addr : NULL;
     o->run_id = g->rdzv_id;
     if (!o->run_id && alone)
@@ -261,6 +278,10 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         code = settle_program(o, g, err);
     if (!code)
         code = settle_names(o, g, err);
+    if (!code)
+        code = options_settle_output(o, g, err);
+    if (!code)
+        options_settle_signals(o, g);
     if (!code)
         code = options_settle_rdzv(&o->rdzv, g, err);
     o->max_restarts = (int)restarts;

@@ -32,7 +32,7 @@ static bool is_in_path(const char *name) {
 
 static bool runs_by_itself(const struct worker_command *c) {
     const char *program = c->words[0];
-    if (c->no_python || c->module || str_ends(program, ".py"))
+    if (c->no_python || c->module || c->run_path || str_ends(program, ".py"))
         return c->no_python;
     return strchr(program, '/') ? is_program(program) : is_in_path(program);
 }
@@ -73,18 +73,27 @@ static char *substitute(const char *s, int local_rank, struct arena *a) {
     return text;
 }
 
+/* A script that looks at how it was started finds itself as with torchrun: __main__, its own name
+ * as argv[0]. */
+static const char by_path[] = "import runpy, sys; del sys.argv[0]; "
+                              "runpy.run_path(sys.argv[0], run_name='__main__')";
+
 char **command_make(const struct worker_command *c, int local_rank, struct arena *a) {
     const char *python = getenv("PYTHON_EXEC");
     size_t n = 0, k = 0;
     while (c->words[n])
         n++;
-    char **argv = arena_array(a, char *, n + 4);
+    char **argv = arena_array(a, char *, n + 5);
     bool bare = runs_by_itself(c);
     if (!bare) {
         argv[k++] = arena_strdup(a, python && python[0] ? python : "python3");
         argv[k++] = arena_strdup(a, "-u");
         if (c->module)
             argv[k++] = arena_strdup(a, "-m");
+        if (c->run_path) {
+            argv[k++] = arena_strdup(a, "-c");
+            argv[k++] = arena_strdup(a, by_path);
+        }
     }
     for (size_t i = 0; i < n; i++)
         argv[k++] =

@@ -1,11 +1,13 @@
 #include "agent/workers/env.h"
 
+#include "agent/base/str.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ENV_MAX = 24 };
+enum { ENV_MAX = 28 };
 
 struct env {
     char **strings;
@@ -21,8 +23,23 @@ static void put_number(struct env *e, const char *name, int64_t value) {
     e->strings[e->n++] = arena_printf(e->arena, "%s=%" PRId64, name, value);
 }
 
+/* --virtual-local-rank: the worker's own GPU is the only one it sees. */
+static void put_one_device(struct env *e, int local_rank) {
+    const char *all = getenv("CUDA_VISIBLE_DEVICES");
+    size_t n = 0;
+    char **names = all && *all ? str_split(e->arena, all, ',', &n) : NULL;
+    if ((size_t)local_rank < n)
+        put(e, "CUDA_VISIBLE_DEVICES", names[local_rank]);
+    else if (!names)
+        put_number(e, "CUDA_VISIBLE_DEVICES", local_rank);
+    else
+        put(e, "CUDA_VISIBLE_DEVICES", ""); /* there is none for it */
+}
+
 static void put_ranks(struct env *e, const struct worker_spec *s, int local_rank) {
-    put_number(e, "LOCAL_RANK", local_rank);
+    put_number(e, "LOCAL_RANK", s->virtual_local_rank ? 0 : local_rank);
+    if (s->virtual_local_rank)
+        put_one_device(e, local_rank);
     put_number(e, "RANK", s->rank_base + local_rank);
     put_number(e, "GROUP_RANK", s->group_rank);
     put_number(e, "ROLE_RANK", s->role_rank_base + local_rank);

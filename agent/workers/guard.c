@@ -4,6 +4,7 @@
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
 #include "agent/workers/command.h"
+#include "agent/workers/console.h"
 #include "agent/workers/env.h"
 #include "agent/workers/orders.h"
 #include "agent/workers/output.h"
@@ -45,6 +46,7 @@ struct guard {
     int dead_status;
     bool output_made;
     struct output output;
+    struct tee *tee; /* NULL: nothing is shown besides */
 };
 
 static void on_readable(void *arg, int fd, int what);
@@ -139,6 +141,8 @@ static void forget_workers(struct guard *g) {
     g->workers = NULL;
     g->n = g->alive = 0;
     g->group = false;
+    if (g->tee)
+        tee_end(g->tee);
 }
 
 struct guard *guard_free(struct guard *g) {
@@ -161,6 +165,7 @@ struct guard *guard_free(struct guard *g) {
     if (pid == 0)
         process_signal_descendants(getpid(), SIGKILL);
     forget_workers(g);
+    tee_free(g->tee, 5 * second_ns);
     if (g->output_made)
         output_fini(&g->output);
     free(g);
@@ -299,10 +304,13 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
                        g->group ? "the last group still lives" : "the guard is dead");
     int code = 0;
     if (!g->output_made)
-        code = output_init(&g->output, g->command->log_dir, spec->run_id, err);
+        code =
+            output_init(&g->output, &g->command->output, spec->local_world_size, spec->run_id, err);
     g->output_made = !code;
     if (!code)
         code = output_begin(&g->output, spec, err);
+    if (!code)
+        code = console_begin(&g->tee, &g->output, spec, err);
     if (!code)
         code = send_start(g, spec, err);
     if (code)
@@ -348,4 +356,9 @@ void guard_signal(struct guard *g, int signo) {
 
 int guard_alive(const struct guard *g) {
     return g->alive;
+}
+
+const char *guard_output_dir(const struct guard *g) {
+    bool chosen = g->output_made && !g->output.scratch && !g->command->output.log_dir;
+    return chosen ? g->output.run_dir : "";
 }

@@ -88,5 +88,8 @@ void guard_kill(struct guard *g);
 /* Just the signal, to each worker's process group (SIGUSR1, SIGUSR2). */
 void guard_signal(struct guard *g, int signo);
 
+/* Where the workers' output is kept when nobody said where; "": nowhere, or not yet. */
+const char *guard_output_dir(const struct guard *g);
+
 /* Living processes of the group as far as the agent was told: 0 after reaped or dead. */
 int guard_alive(const struct guard *g);

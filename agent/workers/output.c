@@ -22,24 +22,46 @@ int output_check(const char *log_dir, struct err *err) {
     return code ? err_wrap(err, "--log-dir: ") : 0;
 }
 
-int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err) {
+static bool any_to_file(const struct worker_output *w, int n) {
+    for (int i = 0; w->to_file && i < n; i++)
+        if (w->to_file[i])
+            return true;
+    return false;
+}
+
+/* The folder that the run's own is made in. Returns 0, or -errno. */
+static int base_dir(const struct output *o, char *ret, size_t size, struct err *err) {
     const char *tmp = getenv("TMPDIR");
-    char id[128];
-    *o = (struct output){.scratch = !log_dir};
-    if (str_eq(log_dir, "/dev/null"))
+    tmp = tmp && tmp[0] ? tmp : "/tmp";
+    if (o->what->log_dir) {
+        str_copy(ret, size, o->what->log_dir);
+        return file_make_dirs(ret, 0777, err);
+    }
+    if (o->scratch) {
+        str_copy(ret, size, tmp);
         return 0;
-    snprintf(id, sizeof(id), "%s", run_id);
+    }
+    snprintf(ret, size, "%s/torchelastic_XXXXXXXX", tmp);
+    return file_make_temp_dir(ret, err);
+}
+
+int output_init(struct output *o, const struct worker_output *what, int workers, const char *run_id,
+                struct err *err) {
+    char id[128], base[PATH_MAX];
+    *o = (struct output){.what = what, .scratch = !what->log_dir && !any_to_file(what, workers)};
+    if (str_eq(what->log_dir, "/dev/null"))
+        return 0;
+    str_copy(id, sizeof(id), run_id);
     for (char *p = id; *p; p++)
         if (*p == '/')
             *p = '_';
-    int code = log_dir ? file_make_dirs(log_dir, 0777, err) : 0;
+    int code = base_dir(o, base, sizeof(base), err);
     if (code)
         return code;
-    int n = log_dir ? snprintf(o->run_dir, sizeof(o->run_dir), "%s/%s_XXXXXXXX", log_dir, id)
-                    : snprintf(o->run_dir, sizeof(o->run_dir), "%s/rankrun_XXXXXXXX",
-                               tmp && tmp[0] ? tmp : "/tmp");
+    int n = snprintf(o->run_dir, sizeof(o->run_dir), "%s/%s_XXXXXXXX", base,
+                     o->scratch ? "rankrun" : id);
     if (n >= (int)sizeof(o->run_dir))
-        code = err_set(err, -ENAMETOOLONG, "log directory %s", log_dir ? log_dir : tmp);
+        code = err_set(err, -ENAMETOOLONG, "log directory %s", base);
     if (!code)
         code = file_make_temp_dir(o->run_dir, err);
     if (code)
@@ -83,17 +105,33 @@ static void name_file(const char *attempt, int local_rank, const char *name, cha
         ret[0] = '\0'; /* output_begin has refused such a directory */
 }
 
+/* A stream of a worker: a file, nowhere, or "" for the console. */
+static void name_stream(const struct output *o, const char *attempt, int local_rank, int stream,
+                        char ret[PATH_MAX]) {
+    const struct worker_output *w = o->what;
+    ret[0] = '\0';
+    if (w->to_file && (w->to_file[local_rank] & stream))
+        name_file(attempt, local_rank, stream == STREAM_OUT ? "stdout.log" : "stderr.log", ret);
+    if ((w->hidden && w->hidden[local_rank] && !ret[0]) || (ret[0] && !o->run_dir[0]))
+        str_copy(ret, PATH_MAX, "/dev/null");
+}
+
 void output_files(const struct output *o, int local_rank, struct output_files *ret) {
     char attempt[PATH_MAX];
     *ret = (struct output_files){"", "", ""};
-    if (!o->run_dir[0])
-        return;
     attempt_dir(o, attempt);
-    name_file(attempt, local_rank, "error.json", ret->error_json);
-    if (o->scratch)
-        return;
-    name_file(attempt, local_rank, "stdout.log", ret->out);
-    name_file(attempt, local_rank, "stderr.log", ret->err);
+    if (o->run_dir[0])
+        name_file(attempt, local_rank, "error.json", ret->error_json);
+    name_stream(o, attempt, local_rank, STREAM_OUT, ret->out);
+    name_stream(o, attempt, local_rank, STREAM_ERR, ret->err);
+}
+
+void output_filtered_file(const struct output *o, int stream, char ret[PATH_MAX]) {
+    char attempt[PATH_MAX];
+    attempt_dir(o, attempt);
+    if (snprintf(ret, PATH_MAX, "%s/filtered_%s.log", attempt,
+                 stream == STREAM_OUT ? "stdout" : "stderr") >= PATH_MAX)
+        ret[0] = '\0';
 }
 
 /* {"message": "text"} or {"message": {"message": "text", ...}}. */

@@ -6,8 +6,8 @@
  * as torchrun lays them out, one run directory per agent process. A round that comes at the same
  * restart count (a membership change) does not destroy what the last one wrote: its directory is
  * kept as attempt_<restart count>_round_<round>, and attempt_<n> is always the newest. Without a
- * log directory there are only the error files, in a scratch directory that is removed at the end.
- */
+ * log directory there are only the error files, in a scratch directory that is removed at the end;
+ * when streams are to go into files it is one that stays, /tmp/torchelastic_XXXXXXXX. */
 #pragma once
 
 #include "agent/base/err.h"
@@ -18,14 +18,15 @@
 #include <stddef.h>
 
 struct output {
+    const struct worker_output *what;
     char run_dir[PATH_MAX - 128]; /* "": --log-dir /dev/null, nothing is kept */
-    bool scratch;                 /* no log directory was given */
+    bool scratch;                 /* nothing of it is to stay */
     bool attempted;
     int restart_count; /* of the newest attempt */
     uint64_t round;
 };
 
-/* Paths of one worker; "": none. */
+/* Paths of one worker; "": none, the stream is inherited. */
 struct output_files {
     char out[PATH_MAX], err[PATH_MAX], error_json[PATH_MAX];
 };
@@ -33,11 +34,14 @@ struct output_files {
 /* Makes log_dir, so that one that cannot be is known before anything starts: 0, or -errno with the
  * sentence. NULL and /dev/null are always good. */
 int output_check(const char *log_dir, struct err *err);
-/* log_dir NULL: scratch. */
-int output_init(struct output *o, const char *log_dir, const char *run_id, struct err *err);
+/* what: the caller's, kept; with arrays of so many workers. */
+int output_init(struct output *o, const struct worker_output *what, int workers, const char *run_id,
+                struct err *err);
 /* Makes the directories of a round. */
 int output_begin(struct output *o, const struct worker_spec *s, struct err *err);
 void output_files(const struct output *o, int local_rank, struct output_files *ret);
+/* The file for the chosen lines of a stream (STREAM_*) of all workers of the round. */
+void output_filtered_file(const struct output *o, int stream, char ret[PATH_MAX]);
 /* What the worker of the newest attempt left in its error file, one line or more; "" when it left
  * none. A file that nobody can read is said to be one. */
 void output_error_text(const struct output *o, int local_rank, char *ret, size_t size);

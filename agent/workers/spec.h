@@ -9,11 +9,28 @@
 
 enum { WORKERS_MAX = 1024 }; /* on one node */
 
+/* Streams, as --redirects and --tee number them. */
+enum { STREAM_OUT = 1, STREAM_ERR = 2 };
+
+/* Where the workers' output goes; arrays by local rank. */
+struct worker_output {
+    const char *log_dir;    /* NULL: none was given */
+    const uint8_t *to_file; /* STREAM_*: into files; NULL: nothing does */
+    const uint8_t *tee;     /* of these, what is shown on the console as well */
+    const bool *hidden;     /* what does not go into files is not shown; NULL: none is */
+    /* Before a line that is shown; NULL: [${role_name}${local_rank}]: */
+    const char *prefix;
+    /* Lines of what is shown that hold one of these are collected in filtered_<stream>.log;
+     * NULL: none. */
+    const char *const *out_needles, *const *err_needles;
+};
+
 /* The same in every round. */
 struct worker_command {
     const char *const *words; /* the program and its arguments as typed, NULL-ended */
     bool module, no_python;
-    const char *log_dir; /* NULL: workers inherit stdout and stderr */
+    bool run_path; /* by Python's runpy.run_path */
+    struct worker_output output;
 };
 
 struct worker_spec {
@@ -30,6 +47,8 @@ struct worker_spec {
     int group_rank, rank_base, local_world_size;
     const char *role;
     int role_rank_base, role_world_size;
+
+    bool virtual_local_rank; /* every worker sees one GPU, and is local rank 0 of it */
 
     /* True: start nothing unless a deadline was set and has not passed (more than one node). */
     bool deadline_required;

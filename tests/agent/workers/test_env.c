@@ -144,6 +144,7 @@ static void test_local_rank_is_put_into_arguments_as_a_template_does(void **stat
 }
 
 static char dir[64];
+static const uint8_t both[8] = {3, 3, 3, 3, 3, 3, 3, 3};
 
 static int make_dir(void **state) {
     (void)state;
@@ -166,7 +167,8 @@ static void test_a_change_of_members_keeps_the_logs_of_the_last_round(void **sta
     struct output_files files;
     struct worker_spec s = spec();
     char kept[PATH_MAX];
-    assert_int_equal(output_init(&out, dir, "a/b", NULL), 0);
+    struct worker_output what = {.log_dir = dir, .to_file = both};
+    assert_int_equal(output_init(&out, &what, 8, "a/b", NULL), 0);
     assert_non_null(strstr(out.run_dir, "/a_b_"));
     assert_int_equal(output_begin(&out, &s, NULL), 0);
     output_files(&out, 1, &files);
@@ -193,8 +195,9 @@ static void test_without_a_log_directory_only_error_files_are_kept_and_removed(v
     struct output_files files;
     struct worker_spec s = spec();
     char text[64], run_dir[PATH_MAX];
+    struct worker_output what = {0};
     setenv("TMPDIR", dir, 1);
-    assert_int_equal(output_init(&out, NULL, "x", NULL), 0);
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
     unsetenv("TMPDIR");
     assert_int_equal(output_begin(&out, &s, NULL), 0);
     output_files(&out, 0, &files);
@@ -215,23 +218,87 @@ static void test_without_a_log_directory_only_error_files_are_kept_and_removed(v
     assert_false(file_exists(run_dir));
 }
 
+static void test_streams_go_where_each_is_told_to(void **state) {
+    (void)state;
+    static const uint8_t files_of[8] = {STREAM_OUT, 0, STREAM_ERR, 0, 0, 0, 0, 0};
+    static const bool hidden[8] = {false, false, true, true, false, false, false, false};
+    struct worker_output what = {.to_file = files_of, .hidden = hidden};
+    struct output out;
+    struct output_files files;
+    struct worker_spec s = spec();
+    setenv("TMPDIR", dir, 1);
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
+    unsetenv("TMPDIR");
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    assert_non_null(strstr(out.run_dir, "/torchelastic_"));
+    output_files(&out, 0, &files);
+    assert_non_null(strstr(files.out, "/attempt_2/0/stdout.log"));
+    assert_string_equal(files.err, "");
+    output_files(&out, 1, &files);
+    assert_string_equal(files.out, "");
+    output_files(&out, 2, &files);
+    assert_string_equal(files.out, "/dev/null");
+    assert_non_null(strstr(files.err, "/attempt_2/2/stderr.log"));
+    output_files(&out, 3, &files);
+    assert_string_equal(files.out, "/dev/null");
+    assert_string_equal(files.err, "/dev/null");
+    char kept[PATH_MAX];
+    strcpy(kept, out.run_dir);
+    output_fini(&out);
+    assert_true(file_exists(kept));
+}
+
+static void test_with_a_virtual_local_rank_a_worker_sees_its_own_gpu(void **state) {
+    (void)state;
+    struct worker_spec s = spec();
+    s.virtual_local_rank = true;
+    char **env = env_make(&s, 1, "", &arena);
+    assert_string_equal(value(env, "LOCAL_RANK"), "0");
+    assert_string_equal(value(env, "RANK"), "3");
+    assert_string_equal(value(env, "CUDA_VISIBLE_DEVICES"), "1");
+    setenv("CUDA_VISIBLE_DEVICES", "4,GPU-7", 1);
+    env = env_make(&s, 1, "", &arena);
+    assert_string_equal(value(env, "CUDA_VISIBLE_DEVICES"), "GPU-7");
+    setenv("CUDA_VISIBLE_DEVICES", "4", 1);
+    env = env_make(&s, 1, "", &arena);
+    assert_string_equal(value(env, "CUDA_VISIBLE_DEVICES"), "");
+    unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+static void test_a_script_can_be_run_by_its_path(void **state) {
+    (void)state;
+    struct worker_command c = {.words = WORDS("train.py", "--x"), .run_path = true};
+    char **argv = command_make(&c, 0, &arena);
+    assert_string_equal(argv[2], "-c");
+    assert_non_null(strstr(argv[3], "run_path"));
+    assert_string_equal(argv[4], "train.py");
+    assert_string_equal(argv[5], "--x");
+    assert_null(argv[6]);
+}
+
 static void test_a_log_directory_of_dev_null_keeps_nothing(void **state) {
     (void)state;
     struct output out;
     struct output_files files;
     struct worker_spec s = spec();
-    assert_int_equal(output_init(&out, "/dev/null", "x", NULL), 0);
+    struct worker_output what = {.log_dir = "/dev/null"};
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
     assert_int_equal(output_begin(&out, &s, NULL), 0);
     output_files(&out, 0, &files);
     assert_string_equal(files.error_json, "");
     assert_string_equal(files.out, "");
+    what.to_file = both;
+    output_files(&out, 0, &files);
+    assert_string_equal(files.error_json, "");
+    assert_string_equal(files.out, "/dev/null");
 }
 
 static void test_a_log_directory_that_is_a_file_is_named(void **state) {
     (void)state;
     struct output out;
     struct err err = {0};
-    assert_true(output_init(&out, "/etc/passwd", "x", &err) < 0);
+    struct worker_output what = {.log_dir = "/etc/passwd"};
+    assert_true(output_init(&out, &what, 8, "x", &err) < 0);
     assert_non_null(strstr(err.msg, "/etc/passwd"));
     assert_true(output_check("/etc/passwd/logs", &err) < 0);
     assert_non_null(strstr(err.msg, "--log-dir: "));
@@ -250,6 +317,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_change_of_members_keeps_the_logs_of_the_last_round, clear),
         cmocka_unit_test_teardown(
             test_without_a_log_directory_only_error_files_are_kept_and_removed, clear),
+        cmocka_unit_test_teardown(test_streams_go_where_each_is_told_to, clear),
+        cmocka_unit_test_teardown(test_with_a_virtual_local_rank_a_worker_sees_its_own_gpu, clear),
+        cmocka_unit_test_teardown(test_a_script_can_be_run_by_its_path, clear),
         cmocka_unit_test_teardown(test_a_log_directory_of_dev_null_keeps_nothing, clear),
         cmocka_unit_test_teardown(test_a_log_directory_that_is_a_file_is_named, clear),
     };
