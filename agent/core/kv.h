@@ -109,6 +109,14 @@ struct kv_event {
 struct kv *kv_new(uint64_t seed, size_t history_max);
 struct kv *kv_free(struct kv *kv); /* frees its watches too; NULL is allowed; returns NULL */
 
+/* A second store with the same keys, leases and history; nobody watches it. */
+struct kv *kv_copy(const struct kv *from);
+/* Shows every key in order, and every event from a revision on; what is shown lives as long as the
+ * store is not changed. */
+void kv_each(const struct kv *kv, void (*see)(void *arg, const struct kv_pair *pair), void *arg);
+void kv_each_event(const struct kv *kv, int64_t from_revision,
+                   void (*see)(void *arg, const struct kv_event *event), void *arg);
+
 int64_t kv_revision(const struct kv *kv);
 /* The oldest revision a watch can start from. */
 int64_t kv_compact_revision(const struct kv *kv);

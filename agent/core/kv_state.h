@@ -55,6 +55,7 @@ void kv_record_unref(struct kv *kv, struct kv_record *r);
 void kv_delete_leased(struct kv *kv, int64_t lease);
 
 /* kv_lease.c */
+void kv_lease_copy(struct kv *to, const struct kv *from);
 bool kv_lease_exists(const struct kv *kv, int64_t id);
 
 /* kv_watch.c */

@@ -24,6 +24,15 @@ static int config_check(const struct rendezvous_config *c, struct err *err) {
     return timing_check(&c->timing, err);
 }
 
+static void config_own(struct rendezvous *r, const struct rendezvous_config *config) {
+    r->config = *config;
+    r->config.run_id = arena_strdup(&r->strings, config->run_id);
+    r->config.node = arena_strdup(&r->strings, config->node);
+    r->config.addr = arena_strdup(&r->strings, config->addr);
+    r->config.role = arena_strdup(&r->strings, config->role);
+    r->config.attempt = arena_strdup(&r->strings, config->attempt);
+}
+
 struct rendezvous *rendezvous_new(const struct rendezvous_config *config, uint64_t seed,
                                   struct err *err) {
     if (config_check(config, err))
@@ -31,12 +40,7 @@ struct rendezvous *rendezvous_new(const struct rendezvous_config *config, uint64
     struct rendezvous *r = calloc(1, sizeof(*r));
     if (!r)
         abort();
-    r->config = *config;
-    r->config.run_id = arena_strdup(&r->strings, config->run_id);
-    r->config.node = arena_strdup(&r->strings, config->node);
-    r->config.addr = arena_strdup(&r->strings, config->addr);
-    r->config.role = arena_strdup(&r->strings, config->role);
-    r->config.attempt = arena_strdup(&r->strings, config->attempt);
+    config_own(r, config);
     rand_init(&r->rand, seed);
     r->due_ns = INT64_MAX;
     group_init(r);
@@ -53,6 +57,31 @@ struct rendezvous *rendezvous_free(struct rendezvous *r) {
     free(r->actions);
     free(r);
     return NULL;
+}
+
+struct rendezvous *rendezvous_copy(const struct rendezvous *from) {
+    struct rendezvous *r = malloc(sizeof(*r));
+    if (!r)
+        abort();
+    *r = *from;
+    memset(&r->strings, 0, sizeof(r->strings));
+    memset(&r->arena, 0, sizeof(r->arena));
+    r->actions = NULL;
+    r->n_actions = r->cap_actions = 0;
+    config_own(r, &from->config);
+    view_copy(&r->coordinator.view, &from->coordinator.view);
+    return r;
+}
+
+void rendezvous_rest(struct rendezvous *r) {
+    arena_fini(&r->arena);
+    free(r->actions);
+    r->actions = NULL;
+    r->n_actions = r->cap_actions = 0;
+}
+
+void rendezvous_reseed(struct rendezvous *r, uint64_t seed) {
+    rand_init(&r->rand, seed);
 }
 
 struct timing rendezvous_timing(const struct rendezvous *r) {

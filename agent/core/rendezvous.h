@@ -281,6 +281,14 @@ struct rendezvous *rendezvous_new(const struct rendezvous_config *config, uint64
                                   struct err *err);
 struct rendezvous *rendezvous_free(struct rendezvous *r); /* NULL is allowed; returns NULL */
 
+/* A second one that goes on exactly as the first would: given the same events at the same times
+ * both ask for the same. The copy has no actions. */
+struct rendezvous *rendezvous_copy(const struct rendezvous *from);
+/* Gives back what the last step took; its actions are gone. For one that is kept, not driven. */
+void rendezvous_rest(struct rendezvous *r);
+/* What is drawn from here on follows from this seed, whatever was drawn before. */
+void rendezvous_reseed(struct rendezvous *r, uint64_t seed);
+
 /* The actions and all they point to live until the next step. *ret_n may be 0. */
 const struct action *rendezvous_step(struct rendezvous *r, const struct event *event,
                                      struct now now, size_t *ret_n);

@@ -285,6 +285,7 @@ void place_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* view.c */
 void view_fini(struct view *v);
+void view_copy(struct view *to, const struct view *from); /* to: uninitialized */
 /* A snapshot of the whole incarnation; silence goes on where the beat is the same as before. */
 void view_load(struct view *v, const struct entry *entries, size_t n, int64_t revision,
                int64_t now_ns);
