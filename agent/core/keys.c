@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 size_t value_size(enum key_kind kind) {
@@ -16,154 +15,173 @@ size_t value_size(enum key_kind kind) {
     return sizes[kind];
 }
 
-/* The part of a key after the incarnation; NULL: it has none. */
-static const char *folder_of(enum key_kind kind) {
-    static const char *const names[] = {
-        [KEY_MEMBER] = "m",  [KEY_SESSION] = "s", [KEY_GONE] = "gone",
-        [KEY_LEAD] = "lead", [KEY_PLAN] = "plan", [KEY_HEAD] = "head",
-        [KEY_ACK] = "ack",   [KEY_DONE] = "done", [KEY_INCARNATION] = NULL,
-    };
-    return names[kind];
-}
+/* The part of a key after the incarnation; KEY_CUR and KEY_INCARNATION have none. */
+static const struct folder {
+    const char *name;
+    size_t len;
+} folders[] = {
+#define FOLDER(kind, name) [kind] = {name, sizeof(name) - 1}
+    FOLDER(KEY_MEMBER, "m"),  FOLDER(KEY_SESSION, "s"), FOLDER(KEY_GONE, "gone"),
+    FOLDER(KEY_LEAD, "lead"), FOLDER(KEY_PLAN, "plan"), FOLDER(KEY_HEAD, "head"),
+    FOLDER(KEY_ACK, "ack"),   FOLDER(KEY_DONE, "done"), FOLDER(KEY_INCARNATION, ""),
+#undef FOLDER
+};
 
-/* Writes text behind what is there; *at never passes the end. */
-static void append(char *out, size_t *at, const char *text) {
-    size_t n = strlen(text);
-    assert(*at + n < KEY_SIZE);
-    memcpy(out + *at, text, n + 1);
+enum { ROUND_DIGITS = 10 };
+
+/* All of these write behind *at and move it on. The longest key there can be fits: KEY_SIZE. */
+static void append(char **at, const char *text, size_t n) {
+    memcpy(*at, text, n);
     *at += n;
 }
 
-static void append_run_id(char *out, size_t *at, const char *run_id) {
+static void append_text(char **at, const char *text) {
+    append(at, text, strlen(text));
+}
+
+static void append_run_id(char **at, const char *run_id) {
     static const char digits[] = "0123456789abcdef";
     for (const unsigned char *p = (const unsigned char *)run_id; *p; p++) {
-        char text[4] = {(char)*p, 0, 0, 0};
         if (*p == '/' || *p == '%' || *p < 0x20 || *p >= 0x7f) {
-            text[0] = '%';
-            text[1] = digits[*p >> 4];
-            text[2] = digits[*p & 15];
+            append(at, (const char[]){'%', digits[*p >> 4], digits[*p & 15]}, 3);
+            continue;
         }
-        append(out, at, text);
+        *(*at)++ = (char)*p;
     }
 }
 
-static void append_round(char *out, size_t *at, int64_t round) {
-    char text[24];
-    snprintf(text, sizeof(text), "%010lld", (long long)round);
-    append(out, at, text);
+static void append_round(char **at, int64_t round) {
+    char text[ROUND_DIGITS];
+    assert(round >= 0 && round < 10000000000);
+    for (int i = ROUND_DIGITS; i--; round /= 10)
+        text[i] = (char)('0' + round % 10);
+    append(at, text, sizeof(text));
+}
+
+static void append_root(char **at, const char *run_id) {
+    append(at, "/rankrun/", 9);
+    append_run_id(at, run_id);
+    append(at, "/", 1);
 }
 
 /* Up to and without what KEYS_ALL leaves open; a folder ends in '/'. */
-static void append_scope(char *out, size_t *at, const struct key *key) {
-    const char *folder = folder_of(key->kind);
-    if (!folder)
+static void append_scope(char **at, const struct key *key) {
+    append(at, folders[key->kind].name, folders[key->kind].len);
+    if (key->kind == KEY_INCARNATION || key->kind == KEY_LEAD || key->kind == KEY_HEAD)
         return;
-    append(out, at, folder);
-    if (key->kind == KEY_LEAD || key->kind == KEY_HEAD)
-        return;
-    append(out, at, "/");
+    append(at, "/", 1);
     if (key->kind == KEY_PLAN)
-        append(out, at, key->pid);
+        append_text(at, key->pid);
     else if (key->kind == KEY_ACK || key->kind == KEY_DONE)
-        append_round(out, at, key->scope == KEYS_BELOW ? 0 : key->round);
+        append_round(at, key->scope == KEYS_BELOW ? 0 : key->round);
     else
         return;
     if (key->scope != KEYS_BELOW)
-        append(out, at, "/");
+        append(at, "/", 1);
 }
 
-void key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
-                char range_end[KEY_SIZE]) {
-    size_t at = 0, base;
-    append(text, &at, "/rankrun/");
-    append_run_id(text, &at, run_id);
-    append(text, &at, "/");
+/* The end of a scope: of a prefix that ends in '/', or the first key of the round. */
+static void end_format(const struct key *key, const char *text, size_t len, char *range_end) {
+    if (key->scope == KEYS_BELOW) {
+        char *at = range_end + (len - ROUND_DIGITS);
+        memcpy(range_end, text, len - ROUND_DIGITS);
+        append_round(&at, key->round);
+    } else {
+        memcpy(range_end, text, len);
+        range_end[len - 1]++;
+    }
+    range_end[len] = '\0';
+}
+
+size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
+                  char range_end[KEY_SIZE]) {
+    char *at = text;
+    append_root(&at, run_id);
     range_end[0] = '\0';
     if (key->kind == KEY_CUR) {
-        append(text, &at, "cur");
-        return;
-    }
-    append(text, &at, key->inc);
-    append(text, &at, "/");
-    base = at;
-    append_scope(text, &at, key);
-    if (key->scope == KEYS_ONE) {
-        append(text, &at, key->uid);
-        return;
-    }
-    memcpy(range_end, text, at + 1);
-    if (key->scope == KEYS_BELOW) {
-        size_t end = base;
-        append(range_end, &end, folder_of(key->kind));
-        append(range_end, &end, "/");
-        append_round(range_end, &end, key->round);
+        append(&at, "cur", 3);
     } else {
-        range_end[at - 1]++; /* '/' + 1: the end of a prefix */
+        append_text(&at, key->inc);
+        append(&at, "/", 1);
+        append_scope(&at, key);
+        if (key->scope == KEYS_ONE)
+            append_text(&at, key->uid);
+        else
+            end_format(key, text, (size_t)(at - text), range_end);
     }
+    *at = '\0';
+    return (size_t)(at - text);
 }
+
+/* What of a key is still to be read. */
+struct rest {
+    const char *at, *end;
+};
 
 /* Takes "part/" (or the last part) off the front; false when it is empty or does not fit. */
-static bool take_part(const char **p, char *out, size_t size) {
-    const char *slash = strchr(*p, '/');
-    size_t n = slash ? (size_t)(slash - *p) : strlen(*p);
+static bool take_part(struct rest *r, char *out, size_t size) {
+    size_t left = (size_t)(r->end - r->at);
+    const char *slash = left ? memchr(r->at, '/', left) : NULL;
+    size_t n = slash ? (size_t)(slash - r->at) : left;
     if (!n || n >= size)
         return false;
-    memcpy(out, *p, n);
+    memcpy(out, r->at, n);
     out[n] = '\0';
-    *p += n + (slash != NULL);
+    r->at += n + (slash != NULL);
     return true;
 }
 
-static bool take_round(const char **p, int64_t *ret) {
-    char text[16];
-    if (!take_part(p, text, sizeof(text)) || strlen(text) != 10 || strspn(text, "0123456789") != 10)
+static bool take_round(struct rest *r, int64_t *ret) {
+    char text[ROUND_DIGITS + 2];
+    if (!take_part(r, text, sizeof(text)) || strlen(text) != ROUND_DIGITS)
         return false;
     *ret = 0;
-    for (const char *d = text; *d; d++)
+    for (const char *d = text; *d; d++) {
+        if (*d < '0' || *d > '9')
+            return false;
         *ret = *ret * 10 + (*d - '0');
+    }
     return true;
 }
 
-static bool take_rest(const char *p, enum key_kind kind, struct key *ret) {
-    ret->kind = kind;
-    if (kind == KEY_LEAD || kind == KEY_HEAD)
-        return !*p;
-    if (kind == KEY_PLAN && !take_part(&p, ret->pid, sizeof(ret->pid)))
-        return false;
-    if ((kind == KEY_ACK || kind == KEY_DONE) && !take_round(&p, &ret->round))
-        return false;
-    return take_part(&p, ret->uid, sizeof(ret->uid)) && !*p;
-}
-
-bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
-    char copy[KEY_SIZE], head[KEY_SIZE], folder[8];
-    size_t at = 0;
-    struct key key = {0};
-    if (len >= sizeof(copy))
-        return false;
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    append(head, &at, "/rankrun/");
-    append_run_id(head, &at, run_id);
-    append(head, &at, "/");
-    const char *p = copy + at;
-    if (strncmp(copy, head, at) != 0 || strlen(copy) != len)
-        return false;
-    if (strcmp(p, "cur") == 0) {
-        *ret = key;
-        return true;
-    }
-    if (!take_part(&p, key.inc, sizeof(key.inc)) || !take_part(&p, folder, sizeof(folder)))
+static bool take_folder(struct rest *r, enum key_kind *ret) {
+    char name[8];
+    if (!take_part(r, name, sizeof(name)))
         return false;
     for (enum key_kind kind = KEY_MEMBER; kind < KEY_INCARNATION; kind++) {
-        if (strcmp(folder, folder_of(kind)) != 0)
+        if (strcmp(name, folders[kind].name) != 0)
             continue;
-        if (!take_rest(p, kind, &key))
-            return false;
-        *ret = key;
+        *ret = kind;
         return true;
     }
     return false;
+}
+
+static bool take_rest(struct rest *r, struct key *ret) {
+    enum key_kind kind = ret->kind;
+    if (kind == KEY_LEAD || kind == KEY_HEAD)
+        return r->at == r->end;
+    if (kind == KEY_PLAN && !take_part(r, ret->pid, sizeof(ret->pid)))
+        return false;
+    if ((kind == KEY_ACK || kind == KEY_DONE) && !take_round(r, &ret->round))
+        return false;
+    return take_part(r, ret->uid, sizeof(ret->uid)) && r->at == r->end;
+}
+
+bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
+    char root[KEY_SIZE], *root_end = root;
+    struct key key = {0};
+    append_root(&root_end, run_id);
+    size_t n = (size_t)(root_end - root);
+    if (len >= KEY_SIZE || len < n || memcmp(text, root, n) != 0 || memchr(text, '\0', len))
+        return false;
+    struct rest r = {text + n, text + len};
+    bool cur = len - n == 3 && memcmp(r.at, "cur", 3) == 0;
+    if (!cur && (!take_part(&r, key.inc, sizeof(key.inc)) || !take_folder(&r, &key.kind) ||
+                 !take_rest(&r, &key)))
+        return false;
+    *ret = key;
+    return true;
 }
 
 int key_run_id_check(const char *run_id, struct err *err) {

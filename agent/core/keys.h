@@ -176,10 +176,11 @@ size_t value_size(enum key_kind kind);
 
 /* --- keys as text --- */
 
-/* What a key (or a whole scope) is in the store. For one key range_end is "". Both are written with
- * a NUL. Never fails: run ids longer than RUN_ID_MAX must be refused before (key_run_id_check). */
-void key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
-                char range_end[KEY_SIZE]);
+/* What a key (or a whole scope) is in the store; returns the length of text. For one key range_end
+ * is "", for a scope as long as text. Both are written with a NUL. Never fails: run ids longer than
+ * RUN_ID_MAX must be refused before (key_run_id_check). */
+size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
+                  char range_end[KEY_SIZE]);
 
 /* Reads a key of this run back. Returns false for a key that is none of ours. */
 bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret);

@@ -8,7 +8,7 @@
 #define STAGGER_NS 20000000LL
 
 bool lead_is_own(const struct rendezvous *r) {
-    return r->lead_revision && strcmp(r->lead, r->session.uid) == 0;
+    return r->lead_revision && uid_is(r->lead, r->session.uid);
 }
 
 static void holder_reset(struct rendezvous *r, const char *uid) {
@@ -23,7 +23,7 @@ static void holder_reset(struct rendezvous *r, const char *uid) {
 
 static void holder_follow(struct rendezvous *r) {
     struct holder *h = &r->holder;
-    if (strcmp(h->uid, r->lead) != 0)
+    if (!uid_is(h->uid, r->lead))
         holder_reset(r, r->lead);
     if (!r->lead_revision || lead_is_own(r))
         return;

@@ -63,7 +63,7 @@ static void inc_adopt(struct rendezvous *r, const struct entry *e) {
     struct session *s = &r->session;
     if (!r->has_cur || strcmp(r->cur.inc, e->value->cur.inc) != 0) {
         r->has_head = false;
-        r->head_revision = r->lead_revision = r->lead_seen = 0;
+        r->head_revision = r->lead_revision = r->lead_seen = r->places_head = 0;
         memset(&r->head, 0, sizeof(r->head));
         memset(r->lead, 0, sizeof(r->lead));
         group_init(r);

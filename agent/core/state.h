@@ -10,6 +10,7 @@
 #include "agent/core/rendezvous.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 /* A request to the store. Only whether it came through is used of a reply, never what was decided
  * by it: that is read from the state. */
@@ -185,6 +186,7 @@ struct rendezvous {
 
     struct session session;
     struct place places[2];
+    int64_t places_head; /* of this revision of head both places are known; 0: not looked yet */
     struct request read_places;
     char asked_pids[2][PID_SIZE];
     struct group group;
@@ -224,6 +226,11 @@ union value *draft_put(struct rendezvous *r, struct draft *d, struct key key);
 void draft_delete(struct draft *d, struct key key);
 size_t draft_ops(const struct draft *d);
 struct txn draft_txn(const struct rendezvous *r, const struct draft *d);
+
+/* Most uids differ in their first digit. */
+static inline bool uid_is(const char *a, const char *b) {
+    return a[0] == b[0] && strcmp(a, b) == 0;
+}
 
 /* Nothing under way and the time has come; else the timer is set for it. */
 bool request_may(struct rendezvous *r, const struct request *q);

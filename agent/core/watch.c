@@ -113,7 +113,8 @@ static void place_keep(struct rendezvous *r, const char *pid, const struct plan_
 void place_advance(struct rendezvous *r) {
     struct key keys[2];
     size_t n = 0;
-    if (r->session.phase != SESSION_ACTIVE || !r->has_head || !request_may(r, &r->read_places))
+    if (r->session.phase != SESSION_ACTIVE || !r->has_head || r->places_head == r->head_revision ||
+        !request_may(r, &r->read_places))
         return;
     const char *pids[2] = {r->head.pid, r->head.last_pid};
     memset(r->asked_pids, 0, sizeof(r->asked_pids));
@@ -126,6 +127,8 @@ void place_advance(struct rendezvous *r) {
     }
     if (n)
         request_snapshot(r, &r->read_places, keys, n);
+    else
+        r->places_head = r->head_revision;
 }
 
 /* What was asked for was named by head, so it was written: absent now is absent for ever. */

@@ -29,6 +29,7 @@ void group_new_session(struct rendezvous *r) {
     g->acked = g->port_round = -1;
     g->port_asked = false;
     memset(r->places, 0, sizeof(r->places));
+    r->places_head = 0;
     r->read_places = (struct request){0};
 }
 
@@ -146,9 +147,9 @@ static void done_advance(struct rendezvous *r) {
 static bool ack_wanted(const struct rendezvous *r) {
     const struct head_value *h = &r->head;
     bool form = r->has_head && h->phase == HEAD_FORM, end = r->has_head && h->phase == HEAD_END;
-    const struct place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
     if (alive(r) || (!form && !end) || r->group.acked >= h->last_round)
         return false;
+    const struct place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
     return (form && now && now->present) || (last && last->present);
 }
 

@@ -55,21 +55,37 @@ static struct occurrence *heap_pop(struct sim *c) {
     return top;
 }
 
-struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
-                            void (*run)(struct sim *, struct occurrence *)) {
+uint64_t sim_number(struct sim *c) {
+    return ++c->seq;
+}
+
+static struct occurrence *plan(struct sim *c, struct occurrence new) {
     struct occurrence *o = pool_take(&c->pool, sizeof(*o));
-    *o = (struct occurrence){
-        .at_ns = at_ns < c->now_ns ? c->now_ns : at_ns, .seq = ++c->seq, .run = run, .node = node};
+    *o = new;
+    o->at_ns = o->at_ns < c->now_ns ? c->now_ns : o->at_ns;
     heap_push(c, o);
     return o;
 }
 
+struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
+                            void (*run)(struct sim *, struct occurrence *)) {
+    return plan(
+        c, (struct occurrence){.at_ns = at_ns, .seq = sim_number(c), .run = run, .node = node});
+}
+
+struct occurrence *sim_plan_agent_as(struct sim *c, uint64_t number, int64_t at_ns, int node,
+                                     void (*run)(struct sim *, struct occurrence *)) {
+    return plan(c, (struct occurrence){.at_ns = at_ns,
+                                       .seq = number,
+                                       .run = run,
+                                       .node = node,
+                                       .process = true,
+                                       .life = c->nodes[node].life});
+}
+
 struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
                                   void (*run)(struct sim *, struct occurrence *)) {
-    struct occurrence *o = sim_plan(c, at_ns, node, run);
-    o->process = true;
-    o->life = c->nodes[node].life;
-    return o;
+    return sim_plan_agent_as(c, sim_number(c), at_ns, node, run);
 }
 
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns) {
@@ -112,9 +128,24 @@ int64_t sim_node_to_real(const struct sim_node *n, int64_t boottime_ns) {
 
 /* --- agents --- */
 
+static void on_timer(struct sim *c, struct occurrence *o);
+
+static void timer_plan(struct sim *c, int node) {
+    struct timer_model *t = &c->nodes[node].timer;
+    t->planned_ns = t->at_ns;
+    t->planned_seq = t->seq;
+    sim_plan_agent_as(c, t->seq, t->at_ns, node, on_timer);
+}
+
 static void on_timer(struct sim *c, struct occurrence *o) {
-    if ((uint64_t)o->a == c->nodes[o->node].timer)
+    struct timer_model *t = &c->nodes[o->node].timer;
+    if (o->seq != t->planned_seq)
+        return;
+    t->planned_seq = 0;
+    if (o->seq == t->seq)
         sim_agent_event(c, o->node, &(struct event){.kind = EVENT_TIMER});
+    else
+        timer_plan(c, o->node);
 }
 
 static void on_port(struct sim *c, struct occurrence *o) {
@@ -143,9 +174,11 @@ static void on_exit_done(struct sim *c, struct occurrence *o) {
 }
 
 static void set_timer(struct sim *c, int node, int64_t at_ns) {
-    struct sim_node *n = &c->nodes[node];
-    int64_t real_ns = sim_node_to_real(n, at_ns + 7777 * SIM_MS);
-    sim_plan_agent(c, real_ns, node, on_timer)->a = (int64_t)++n->timer;
+    struct timer_model *t = &c->nodes[node].timer;
+    t->at_ns = sim_node_to_real(&c->nodes[node], at_ns + 7777 * SIM_MS);
+    t->seq = sim_number(c);
+    if (!t->planned_seq || t->at_ns < t->planned_ns)
+        timer_plan(c, node);
 }
 
 static void act(struct sim *c, int node, const struct action *a) {
@@ -233,6 +266,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     memset(n->pending, 0, sizeof(n->pending));
     n->stopped_until_ns = 0;
     n->leads = false;
+    n->timer = (struct timer_model){0};
     n->booted_ns = c->now_ns;
     struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->life);
     n->core = rendezvous_new(&config, rand_u64(&r), &err);

@@ -50,6 +50,13 @@ struct stream {
     int64_t last_ns;
 };
 
+/* The agent's one timer. It is moved more often than it fires: what is planned for an earlier time
+ * plans it again. */
+struct timer_model {
+    int64_t at_ns, planned_ns;
+    uint64_t seq, planned_seq; /* of the timer; of what is planned, 0: nothing */
+};
+
 struct sim_node {
     struct rendezvous *core; /* NULL: no agent runs */
     uint64_t life;
@@ -64,7 +71,7 @@ struct sim_node {
     bool leads;             /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
     int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
-    uint64_t timer;
+    struct timer_model timer;
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
@@ -138,6 +145,10 @@ struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
 /* For the agent's process that runs now on the node. */
 struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
                                   void (*run)(struct sim *, struct occurrence *));
+/* The number of something that is planned later, if at all, with sim_plan_agent_as. */
+uint64_t sim_number(struct sim *c);
+struct occurrence *sim_plan_agent_as(struct sim *c, uint64_t number, int64_t at_ns, int node,
+                                     void (*run)(struct sim *, struct occurrence *));
 /* What runs now runs again then, in the order it had. */
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns);
 struct now sim_node_now(const struct sim *c, const struct sim_node *n);

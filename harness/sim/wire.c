@@ -19,7 +19,9 @@ struct wire {
     struct arena arena;
     struct wire *next; /* among the spares */
     enum wire_kind kind;
-    uint64_t id; /* of a beat: its seq; of a watch and its changes: the generation */
+    uint64_t patience;   /* the number of the end of the sender's patience, 0: it is planned */
+    int64_t patience_ns; /* when that is */
+    uint64_t id;         /* of a beat: its seq; of a watch and its changes: the generation */
     char uid[UID_SIZE];
     struct kv_txn txn;
     struct op *ops; /* as the core wrote them, for the judge */
@@ -93,9 +95,9 @@ static int64_t answer_delay(struct sim *c, int node) {
 
 static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
     char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, "job", text, end);
-    *ret_end = kv_string(end[0] ? arena_strdup(a, end) : "");
-    return kv_string(arena_strdup(a, text));
+    size_t len = key_format(key, "job", text, end), end_len = end[0] ? len : 0;
+    *ret_end = (struct kv_bytes){end_len ? arena_strndup(a, end, end_len) : "", end_len};
+    return (struct kv_bytes){arena_strndup(a, text, len), len};
 }
 
 static void *copy(struct arena *a, const void *p, size_t size) {
@@ -209,14 +211,29 @@ static void reply_event(struct sim *c, int node, const struct wire *w, bool reac
     sim_agent_event(c, node, &ev);
 }
 
-static void on_reply(struct sim *c, struct occurrence *o) {
-    if (!sim_node_is_cut(c, o->node) && !is_deaf(c, o->node))
-        reply_event(c, o->node, o->payload, true);
-}
-
 static void on_timeout(struct sim *c, struct occurrence *o) {
     struct wire w = {.kind = (enum wire_kind)o->a, .id = (uint64_t)o->b};
     reply_event(c, o->node, &w, false);
+}
+
+/* Most requests are answered in time: only for those that are not the end of the sender's patience
+ * is an occurrence, with the number that it has had since the request was sent. */
+static void lose_patience(struct sim *c, int node, struct wire *w) {
+    if (!w->patience)
+        return;
+    struct occurrence *o = sim_plan_agent_as(c, w->patience, w->patience_ns, node, on_timeout);
+    o->a = w->kind;
+    o->b = (int64_t)w->id;
+    w->patience = 0;
+}
+
+/* A sender that was stopped may find that it has waited for too long. */
+static void on_reply(struct sim *c, struct occurrence *o) {
+    struct wire *w = o->payload;
+    if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node))
+        lose_patience(c, o->node, w);
+    else
+        reply_event(c, o->node, w, !w->patience || w->patience_ns > c->now_ns);
 }
 
 /* --- watches --- */
@@ -363,12 +380,15 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
         return;
     if (is_lost(c, o->node) || is_deaf(c, o->node)) {
+        lose_patience(c, o->node, w);
         if (w->kind == WIRE_TXN && w->applied)
             sim_mark(c, SIM_MARK_ANSWER_LOST);
         return;
     }
-    struct occurrence *reply =
-        sim_plan_agent(c, c->now_ns + answer_delay(c, o->node), o->node, on_reply);
+    int64_t reply_ns = c->now_ns + answer_delay(c, o->node);
+    if (reply_ns >= w->patience_ns)
+        lose_patience(c, o->node, w);
+    struct occurrence *reply = sim_plan_agent(c, reply_ns, o->node, on_reply);
     reply->payload = w;
     reply->drop = wire_drop;
     o->drop = NULL;
@@ -377,13 +397,12 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
 /* The client's own patience: hb for a beat, a little more for the rest. */
 static void wire_send(struct sim *c, int node, struct wire *w) {
     struct sim_node *n = &c->nodes[node];
+    bool beat = w->kind == WIRE_BEAT;
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
     if (w->kind != WIRE_WATCH) {
-        int64_t patience_ns = w->kind == WIRE_BEAT ? c->timing.hb_ns : 2 * c->timing.hb_ns;
-        struct occurrence *t = sim_plan_agent(c, c->now_ns + patience_ns, node, on_timeout);
-        t->a = w->kind;
-        t->b = (int64_t)w->id;
-        if (w->kind == WIRE_BEAT)
+        w->patience = sim_number(c);
+        w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->timing.hb_ns;
+        if (beat)
             n->beat_pending = (int64_t)w->id;
         else
             pending_add(c, n, w->id);
@@ -391,6 +410,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     if (is_lost(c, node)) {
         if (w->kind == WIRE_WATCH)
             sim_stream_break(c, node, w->slot);
+        lose_patience(c, node, w);
         wire_drop(c, w);
         return;
     }
@@ -398,6 +418,8 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     o->a = (int64_t)n->life;
     o->payload = w;
     o->drop = wire_drop;
+    if (o->at_ns >= w->patience_ns)
+        lose_patience(c, node, w);
 }
 
 /* --- what the core asks for --- */
