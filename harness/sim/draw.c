@@ -45,7 +45,7 @@ static void draw_odds(struct rand *r, bool *frozen, struct sim_schedule *s) {
 /* Work lasts beyond the faults where their time was asked for, so that they meet a job. */
 static void draw_times(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
     int64_t asked_ns = c->trouble_ns;
-    s->trouble_ns = asked_ns ? asked_ns : sim_chance_ns(r, 500 * SIM_MS, 4000 * SIM_MS);
+    s->trouble_ns = asked_ns ? asked_ns : sim_chance_ns(r, 500, 4000) * SIM_MS;
     s->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
     s->max_restarts = (int)sim_chance_ns(r, 0, asked_ns ? c->faults_mean + 3 : 3);
 }
@@ -60,7 +60,7 @@ static int draw_weights(const struct sim_config *c, struct rand *r, int *weights
     return sum;
 }
 
-static void add(struct sim_schedule *s, const struct sim_entry *e) {
+void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e) {
     int at = s->n_entries++;
     for (; at && s->entries[at - 1].at_ns > e->at_ns; at--)
         s->entries[at] = s->entries[at - 1];
@@ -97,7 +97,7 @@ static void draw_starts(struct rand *r, struct sim_schedule *s) {
             continue;
         e.node = i;
         e.at_ns = sim_chance_ns(r, 1, 3000) * SIM_MS;
-        add(s, &e);
+        sim_schedule_add(s, &e);
     }
 }
 
@@ -119,7 +119,7 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
     for (int i = 0; i < n && (sum || frozen); i++) {
         struct sim_entry e;
         draw_entry(r, frozen ? SIM_FAULT_NODE_STOP : pick(r, weights, sum), s, &e);
-        add(s, &e);
+        sim_schedule_add(s, &e);
     }
 }
 
@@ -131,6 +131,16 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     draw_odds(&r, &frozen, ret);
     draw_times(config, &r, ret);
     draw_entries(config, &r, frozen, ret);
+}
+
+void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret) {
+    struct sim_entry *entries = calloc((size_t)s->n_entries + 1, sizeof(*entries));
+    if (!entries)
+        abort(); /* out of memory */
+    if (s->n_entries)
+        memcpy(entries, s->entries, (size_t)s->n_entries * sizeof(*entries));
+    *ret = *s;
+    ret->entries = entries;
 }
 
 void sim_schedule_fini(struct sim_schedule *s) {

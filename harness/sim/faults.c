@@ -225,6 +225,15 @@ int sim_fault_find(const char *name) {
     return -1;
 }
 
+const char *const *sim_watches(void) {
+    static const char *const names[] = {[WATCH_HEAD] = "head",
+                                        [WATCH_LEAD] = "lead",
+                                        [WATCH_HOLDER] = "holder",
+                                        [WATCH_ALL] = "all",
+                                        [WATCH_SLOTS] = NULL};
+    return names;
+}
+
 /* --- when --- */
 
 /* When all has healed, nothing strikes any more; who was to come may still come. */

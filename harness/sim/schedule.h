@@ -8,6 +8,8 @@
 
 #include "harness/sim/sim.h"
 
+#define SIM_MS 1000000LL
+
 enum {
     SIM_NODE_NONE = -1,   /* the fault is not about one node */
     SIM_NODE_WRITER = -2, /* the sender of the transaction that it waits for */
@@ -23,8 +25,11 @@ struct sim_entry {
     int after;
     int64_t span_ns; /* how long it lasts, where it lasts */
     int64_t back_ns; /* the agent is started again so long after; 0: it stays away */
-    int watch;       /* enum watch_slot, where it strikes a watch */
+    int watch;       /* in sim_watches(), where it strikes a watch */
 };
+
+/* The watches that an agent has, by name; NULL-ended. */
+const char *const *sim_watches(void);
 
 struct sim_schedule {
     uint64_t seed; /* of everything that is not said here */
@@ -44,6 +49,9 @@ struct sim_schedule {
 /* Never fails; same config, same schedule. sim_schedule_fini frees what it holds. */
 void sim_draw(const struct sim_config *config, struct sim_schedule *ret);
 void sim_schedule_fini(struct sim_schedule *s);
+void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
+/* Puts it in its place by time; the caller has seen to the room for it. */
+void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);
 
 /* Plays it; with trace, every event is printed. */
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret);

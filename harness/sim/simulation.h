@@ -9,8 +9,6 @@
 
 enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX };
 
-#define SIM_MS 1000000LL
-
 struct sim;
 
 struct occurrence {

@@ -3,7 +3,10 @@
 #include "agent/base/arena.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "harness/sim/found.h"
+#include "harness/sim/script.h"
 #include "harness/sim/seeds.h"
+#include "harness/sim/shrink.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -35,6 +38,9 @@ static const struct verb_option options[] = {
     {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},
     {"--swarm", NULL, "every seed leaves some kinds of faults out"},
     {"--calm", NULL, "no faults at all"},
+    {"--scenario", "FILE", "a schedule that was written down, every event of it printed"},
+    {"--out", "DIR", "where a seed that fails is written, also made small (default: runs/sim-N)"},
+    {"--no-shrink", NULL, "do not make a seed that fails small"},
     {"--jobs", "N", "processes (default: one for each processor)"},
     {0},
 };
@@ -207,7 +213,23 @@ static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double 
     return fails ? EXIT_FAIL : EXIT_PASS;
 }
 
-static int simulate(const struct seeds_spec *given) {
+/* The first that fails, made small. */
+static int tell_found(const struct seeds_spec *s, const struct seeds_tally *t, const char *dir) {
+    struct sim_config config = s->config;
+    struct err err = {0};
+    struct buf said = {0};
+    config.seed = t->failed[0].seed;
+    config.trace = false;
+    fflush(stdout);
+    int r = found_write(&config, dir, &said, &err);
+    fputs(buf_str(&said), stdout);
+    buf_fini(&said);
+    if (r)
+        fprintf(stderr, "rankquake sim: %s\n", err.msg);
+    return r ? EXIT_BROKEN : 0;
+}
+
+static int simulate(const struct seeds_spec *given, bool shrinks, const char *dir) {
     struct seeds_spec s = *given;
     struct err err = {0};
     static struct seeds_tally t;
@@ -229,6 +251,8 @@ static int simulate(const struct seeds_spec *given) {
         return EXIT_BROKEN;
     }
     int code = tell(&s, &t, (double)(clock_monotonic_ns() - show.begun_ns) / 1e9);
+    if (t.failed_n && shrinks && r == 0 && tell_found(&s, &t, dir))
+        return EXIT_BROKEN;
     return r == -ECANCELED ? EXIT_INTERRUPTED : code;
 }
 
@@ -239,6 +263,46 @@ static int print_faults(void) {
     return EXIT_PASS;
 }
 
+/* ---- a file ---- */
+
+static int tell_played(const struct script *s, const struct sim_result *r) {
+    char invariant[32];
+    bool same = s->breaks && r->violated && str_eq(shrink_invariant(r->text, invariant), s->breaks);
+    if (r->violated)
+        printf("%s at %.3f s: %s\n", s->name, (double)r->ended_ns / 1e9, r->text);
+    else
+        printf("%s: the job %s at %.3f s, no invariant is broken\n", s->name,
+               r->outcome == SIM_SUCCEEDED ? "has succeeded" : "has failed",
+               (double)r->ended_ns / 1e9);
+    if (s->breaks)
+        printf("%s\n", same ? "as the file says" : "the file says that it breaks another, or did");
+    return r->violated ? EXIT_FAIL : EXIT_PASS;
+}
+
+static int play_file(const char *file) {
+    struct diagnostics d = {0};
+    struct sim_result result;
+    struct script *s = script_read(file, &d);
+    fputs(buf_str(&d.out), stderr);
+    diagnostics_fini(&d);
+    if (!s)
+        return EXIT_USAGE_ERROR;
+    printf("sim, %s, rankquake %s\n", file, RANKQUAKE_VERSION);
+    sim_play(&s->schedule, true, &result);
+    int code = tell_played(s, &result);
+    script_free(s);
+    return code;
+}
+
+/* A file has in it all that the other options would say. */
+static int take_scenario(const struct arguments *a) {
+    const char *file = arguments_value(a, "--scenario");
+    if (a->options_n > 1 || a->files_n)
+        return verb_usage_error(a->verb, "--scenario %s: the file says it all; no other options",
+                                file);
+    return play_file(file);
+}
+
 static int main_sim(int argc, char **argv) {
     struct arguments a;
     struct seeds_spec s = {0};
@@ -246,11 +310,15 @@ static int main_sim(int argc, char **argv) {
     if (r)
         return r;
     const char *kinds = arguments_value(&a, "--faults");
-    bool list = kinds && str_eq(kinds, "list");
     sim_config_default(&s.config);
-    r = list ? 0 : take_options(&a, &s);
+    if (kinds && str_eq(kinds, "list"))
+        r = print_faults();
+    else if (arguments_value(&a, "--scenario"))
+        r = take_scenario(&a);
+    else if ((r = take_options(&a, &s)) == 0)
+        r = simulate(&s, !arguments_value(&a, "--no-shrink"), arguments_value(&a, "--out"));
     arguments_fini(&a);
-    return r ? r : list ? print_faults() : simulate(&s);
+    return r;
 }
 
 const struct verb verb_sim = {

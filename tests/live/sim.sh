@@ -32,6 +32,8 @@ refused '--time soon: write a duration' --time soon
 refused 'there is no kind "meteor"' --faults meteor
 refused 'all weights are 0' --faults node-cut=0
 refused 'it takes no files' tour.yaml
+refused 'no other options' --scenario x.yaml --seed 1
+refused 'x.yaml: ' --scenario "$dir/x.yaml"
 
 "$rq" sim --faults list | grep -q '^node-poweroff .*gone' || fail '--faults list does not print them'
 
@@ -41,6 +43,20 @@ trace >"$dir/one"
 trace >"$dir/two"
 cmp -s "$dir/one" "$dir/two" || fail 'seed 42 is not the same run twice'
 [ "$(wc -l <"$dir/one")" -gt 50 ] || fail 'seed 42 prints no events'
+
+cat >"$dir/cut.yaml" <<'EOF'
+simulation: a-cut
+agents: 2
+nodes: "1:2"
+trouble: 2s
+timeline:
+  - {at: 500ms, fault: node-cut, on: n1, for: 1s}
+EOF
+"$rq" sim --scenario "$dir/cut.yaml" >"$dir/out" || fail "a schedule that breaks nothing ends with $?"
+grep -q '500.000 n1 FAULT: the node is cut off for 1000 ms' "$dir/out" || fail 'the fault is not struck at its time'
+grep -q '^a-cut: the job has succeeded' "$dir/out" || fail 'what came of it is not said'
+sed -i 's/on: n1/on: n2/' "$dir/cut.yaml"
+refused 'cut.yaml:6:38: there is no n2, agents is 2' --scenario "$dir/cut.yaml"
 
 "$rq" sim --seeds 1:300 --agents 3 --swarm >"$dir/out" || fail "sim ends with $?"
 head -n 1 "$dir/out" | grep -q '^sim, seeds 1:300' || fail 'the seeds do not stand first'

@@ -1,0 +1,88 @@
+#include "harness/sim/found.h"
+
+#include "agent/sys/file.h"
+#include "harness/sim/script.h"
+#include "harness/sim/shrink.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const int64_t shrink_time_ns = INT64_C(60000000000);
+
+static int write_script(const struct script *s, const char *head, const char *path,
+                        struct err *err) {
+    struct buf text = {0};
+    buf_printf(&text, "# %s\n# rankquake sim --scenario %s\n", head, path);
+    script_write(s, &text);
+    int r = file_write(path, buf_str(&text), text.len, err);
+    buf_fini(&text);
+    return r;
+}
+
+static void put_script(const struct script *s, struct buf *said) {
+    struct buf text = {0};
+    script_write(s, &text);
+    for (const char *p = buf_str(&text), *end; *p; p = end + (*end != 0)) {
+        end = strchrnul(p, '\n');
+        buf_printf(said, "    %.*s\n", (int)(end - p), p);
+    }
+    buf_fini(&text);
+}
+
+static void describe(struct script *s, const struct sim_result *r, const char *name) {
+    char invariant[32];
+    s->name = name;
+    s->breaks = arena_strdup(&s->arena, shrink_invariant(r->text, invariant));
+    s->found = arena_strdup(&s->arena, r->text);
+}
+
+static int tell_shrunk(const struct sim_schedule *before, const struct shrunk *small,
+                       const char *name, const char *dir, struct buf *said, struct err *err) {
+    struct script s = {.schedule = small->schedule};
+    const char *path = arena_printf(&s.arena, "%s/shrunk.yaml", dir);
+    describe(&s, &small->result, name);
+    buf_printf(said, "shrunk     %d faults to %d, %d agents to %d, with %d runs%s\n",
+               before->n_entries, small->schedule.n_entries, before->agents, small->schedule.agents,
+               small->runs, small->cut_short ? "; there was no time for more" : "");
+    put_script(&s, said);
+    int r = write_script(&s, "A schedule that breaks an invariant, made as small as it goes.", path,
+                         err);
+    if (r == 0)
+        buf_printf(said, "again      rankquake sim --scenario %s\n", path);
+    arena_fini(&s.arena);
+    return r;
+}
+
+/* Of a schedule that breaks an invariant: both files. */
+static int found(const struct sim_schedule *drawn, const char *name, const char *dir,
+                 struct buf *said, struct err *err) {
+    struct script s = {.schedule = *drawn};
+    struct shrunk small;
+    struct sim_result result;
+    sim_play(drawn, false, &result);
+    describe(&s, &result, name);
+    int r = file_make_dirs(dir, 0777, err);
+    if (r == 0)
+        r = write_script(&s, "A schedule that breaks an invariant, as it was drawn.",
+                         arena_printf(&s.arena, "%s/schedule.yaml", dir), err);
+    arena_fini(&s.arena);
+    struct shrink_spec spec = {.runs = SHRINK_RUNS_USUAL, .time_ns = shrink_time_ns};
+    if (r || !shrink(drawn, &spec, &small))
+        return r;
+    r = tell_shrunk(drawn, &small, name, dir, said, err);
+    sim_schedule_fini(&small.schedule);
+    return r;
+}
+
+int found_write(const struct sim_config *config, const char *dir, struct buf *said,
+                struct err *err) {
+    struct arena a = {0};
+    struct sim_schedule drawn;
+    const char *name = arena_printf(&a, "seed-%" PRIu64, config->seed);
+    sim_draw(config, &drawn);
+    dir = dir ? dir : arena_printf(&a, "runs/sim-%" PRIu64, config->seed);
+    int r = found(&drawn, name, dir, said, err);
+    sim_schedule_fini(&drawn);
+    arena_fini(&a);
+    return r;
+}

@@ -1,0 +1,293 @@
+#include "harness/sim/shrink.h"
+
+#include "agent/sys/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { INVARIANT_SIZE = 32, ROUNDS_MAX = 8 };
+
+/* A schedule that became smaller may need other luck with its messages: these are tried as well. */
+static const uint64_t lucks[] = {1, 2, 3, 4, 5, 6};
+enum { LUCKS = sizeof(lucks) / sizeof(*lucks), OTHERS_MAX = 4000 };
+
+struct state {
+    struct shrunk best;
+    struct shrink_spec spec;
+    int64_t until_ns;
+    char invariant[INVARIANT_SIZE];
+};
+
+const char *shrink_invariant(const char *violation, char *ret) {
+    size_t n = strcspn(violation, ":");
+    n = n < INVARIANT_SIZE ? n : INVARIANT_SIZE - 1;
+    memcpy(ret, violation, n);
+    ret[n] = '\0';
+    return ret;
+}
+
+static bool is_out(struct state *s) {
+    if (s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns)
+        s->best.cut_short = true;
+    return s->best.cut_short;
+}
+
+static bool breaks(struct state *s, const struct sim_schedule *c, struct sim_result *r) {
+    char invariant[INVARIANT_SIZE];
+    if (is_out(s))
+        return false;
+    s->best.runs++;
+    s->spec.play(c, false, r);
+    return r->violated && strcmp(shrink_invariant(r->text, invariant), s->invariant) == 0;
+}
+
+/* Takes c: it is the best from now on, or freed. */
+static bool try(struct state *s, struct sim_schedule *c, bool other_luck) {
+    struct sim_result r;
+    bool good = breaks(s, c, &r);
+    uint64_t seed = c->seed;
+    for (int i = 0; i < LUCKS && !good && other_luck; i++) {
+        c->seed = lucks[i];
+        good = c->seed != seed && breaks(s, c, &r);
+    }
+    if (good) {
+        sim_schedule_fini(&s->best.schedule);
+        s->best.schedule = *c;
+        s->best.result = r;
+    } else {
+        sim_schedule_fini(c);
+    }
+    return good;
+}
+
+static struct sim_schedule candidate(const struct state *s) {
+    struct sim_schedule c;
+    sim_schedule_copy(&s->best.schedule, &c);
+    return c;
+}
+
+/* --- fewer --- */
+
+static bool without(struct state *s, int at, int n) {
+    struct sim_schedule c = candidate(s);
+    memmove(&c.entries[at], &c.entries[at + n],
+            (size_t)(c.n_entries - at - n) * sizeof(*c.entries));
+    c.n_entries -= n;
+    return try(s, &c, true);
+}
+
+static bool fewer_faults(struct state *s) {
+    bool any = false;
+    for (int n = (s->best.schedule.n_entries + 1) / 2; n >= 1; n /= 2) {
+        for (int at = 0; at + n <= s->best.schedule.n_entries;) {
+            bool gone = without(s, at, n);
+            any |= gone;
+            at += gone ? 0 : n;
+        }
+    }
+    return any;
+}
+
+/* The node with all that strikes it; those behind it move up. */
+static bool without_node(struct state *s, int node) {
+    struct sim_schedule c = candidate(s);
+    int kept = 0;
+    for (int i = 0; i < c.n_entries; i++) {
+        struct sim_entry e = c.entries[i];
+        if (e.node == node)
+            continue;
+        e.node -= e.node > node;
+        c.entries[kept++] = e;
+    }
+    c.n_entries = kept;
+    c.agents--;
+    c.max = c.max > c.agents ? c.agents : c.max;
+    c.min = c.min > c.max ? c.max : c.min;
+    return try(s, &c, true);
+}
+
+static bool fewer_agents(struct state *s) {
+    bool any = false;
+    for (int node = s->best.schedule.agents - 1; node >= 0; node--)
+        if (s->best.schedule.agents > 1)
+            any |= without_node(s, node);
+    return any;
+}
+
+/* --- plainer --- */
+
+/* Sets one number of the schedule, unless it is that already. */
+#define PLAINER(s, member, value)                                                                  \
+    do {                                                                                           \
+        struct sim_schedule c_ = candidate(s);                                                     \
+        if (c_.member != (value)) {                                                                \
+            c_.member = (value);                                                                   \
+            any |= try((s), &c_, true);                                                            \
+        } else {                                                                                   \
+            sim_schedule_fini(&c_);                                                                \
+        }                                                                                          \
+    } while (0)
+
+static bool plainer_world(struct state *s) {
+    bool any = false;
+    PLAINER(s, fragile, 0);
+    PLAINER(s, loss, 0);
+    PLAINER(s, late, 0);
+    PLAINER(s, slow_answer_ns, 0);
+    PLAINER(s, slow_ns, 3 * SIM_MS);
+    PLAINER(s, even, true);
+    PLAINER(s, work_ns, 2500 * SIM_MS);
+    PLAINER(s, max, s->best.schedule.agents);
+    PLAINER(s, min, 1);
+    for (int n = 0; n < s->best.schedule.max_restarts && !s->best.cut_short; n++)
+        PLAINER(s, max_restarts, n);
+    return any;
+}
+
+/* --- shorter, rounder --- */
+
+static bool set_time(struct state *s, int at, size_t member, int64_t ns) {
+    struct sim_schedule c = candidate(s);
+    struct sim_entry e = c.entries[at];
+    *(int64_t *)(void *)((char *)&e + member) = ns;
+    memmove(&c.entries[at], &c.entries[at + 1],
+            (size_t)(c.n_entries - at - 1) * sizeof(*c.entries));
+    c.n_entries--;
+    sim_schedule_add(&c, &e);
+    return try(s, &c, false);
+}
+
+static int64_t time_of(const struct state *s, int at, size_t member) {
+    return *(const int64_t *)(const void *)((const char *)&s->best.schedule.entries[at] + member);
+}
+
+static bool rounder(struct state *s, int at, size_t member) {
+    static const int64_t units_ms[] = {1000, 500, 100, 50, 10};
+    int64_t ns = time_of(s, at, member);
+    for (size_t i = 0; i < sizeof(units_ms) / sizeof(*units_ms) && ns; i++) {
+        int64_t unit = units_ms[i] * SIM_MS, round = (ns + unit / 2) / unit * unit;
+        if (round == ns)
+            return false;
+        if (round && set_time(s, at, member, round))
+            return true;
+    }
+    return false;
+}
+
+static bool shorter(struct state *s, int at, size_t member) {
+    bool any = false;
+    for (int64_t ns; (ns = time_of(s, at, member)) >= 20 * SIM_MS;) {
+        if (!set_time(s, at, member, ns / 2 / SIM_MS * SIM_MS))
+            break;
+        any = true;
+    }
+    return any;
+}
+
+static bool try_entry(struct state *s, int at, struct sim_entry e) {
+    struct sim_schedule c = candidate(s);
+    c.entries[at] = e;
+    return try(s, &c, true);
+}
+
+/* At a time rather than behind a transaction, a node by name; who is gone stays away. */
+static bool plainer_entry(struct state *s, int at) {
+    struct sim_entry e = s->best.schedule.entries[at];
+    bool any = false;
+    for (int node = 0; e.node == SIM_NODE_WRITER && node < s->best.schedule.agents; node++) {
+        struct sim_entry named = e;
+        named.node = node;
+        if (try_entry(s, at, named)) {
+            e = named;
+            any = true;
+        }
+    }
+    for (int after = 0; after < e.after; after++) {
+        struct sim_entry sooner = e;
+        sooner.after = after;
+        if (e.node != SIM_NODE_WRITER || after)
+            if (try_entry(s, at, sooner)) {
+                e = sooner;
+                any = true;
+            }
+    }
+    e.back_ns = 0;
+    if (s->best.schedule.entries[at].back_ns)
+        any |= try_entry(s, at, e);
+    return any;
+}
+
+/* Moving a line in time may move it among the others; the next round comes by again. */
+static bool plainer_entries(struct state *s) {
+    bool any = false;
+    for (int i = 0; i < s->best.schedule.n_entries; i++) {
+        any |= plainer_entry(s, i);
+        any |= shorter(s, i, offsetof(struct sim_entry, span_ns));
+        any |= rounder(s, i, offsetof(struct sim_entry, span_ns));
+        any |= rounder(s, i, offsetof(struct sim_entry, back_ns));
+        any |= rounder(s, i, offsetof(struct sim_entry, at_ns));
+    }
+    return any;
+}
+
+/* All heals soon after the last fault. */
+static bool shorter_trouble(struct state *s) {
+    bool any = false;
+    int n = s->best.schedule.n_entries;
+    int64_t unit = 500 * SIM_MS, last_ns = n ? s->best.schedule.entries[n - 1].at_ns : 0;
+    int64_t most_ns = (s->best.schedule.trouble_ns + unit - 1) / unit * unit;
+    for (int64_t ns = (last_ns / unit + 1) * unit; ns <= most_ns && !any; ns += unit)
+        PLAINER(s, trouble_ns, ns);
+    return any;
+}
+
+/* --- other faults instead of chance --- */
+
+/* What hangs on which messages are lost, or on workers that fail by themselves, is shown better by
+ * faults that stand there: some drawn ones are tried in the place of chance. */
+static bool named_faults(struct state *s) {
+    struct sim_config config;
+    sim_config_default(&config);
+    const struct sim_schedule *b = &s->best.schedule;
+    if (!b->loss && !b->late && !b->fragile && !b->slow_answer_ns)
+        return false;
+    for (config.seed = 1; config.seed <= OTHERS_MAX && !s->best.cut_short; config.seed++) {
+        struct sim_schedule c;
+        config.agents = b->agents;
+        config.trouble_ns = b->trouble_ns;
+        sim_draw(&config, &c);
+        c.max = b->max;
+        c.min = b->min;
+        c.max_restarts = b->max_restarts;
+        c.work_ns = b->work_ns;
+        c.loss = c.late = c.fragile = 0;
+        c.slow_answer_ns = 0;
+        if (try(s, &c, false))
+            return true;
+    }
+    return false;
+}
+
+bool shrink(const struct sim_schedule *given, const struct shrink_spec *spec, struct shrunk *ret) {
+    struct state s = {.spec = *spec, .until_ns = clock_monotonic_ns() + spec->time_ns};
+    struct sim_result r;
+    s.spec.play = spec->play ? spec->play : sim_play;
+    s.spec.play(given, false, &r);
+    if (!r.violated)
+        return false;
+    shrink_invariant(r.text, s.invariant);
+    s.best.result = r;
+    sim_schedule_copy(given, &s.best.schedule);
+    plainer_world(&s); /* while all faults are there that could do what chance does */
+    bool any = true;
+    for (int i = 0; i < ROUNDS_MAX && any && !s.best.cut_short; i++) {
+        any = fewer_faults(&s);
+        any |= fewer_agents(&s);
+        any |= plainer_world(&s);
+        any |= plainer_entries(&s);
+        any |= shorter_trouble(&s);
+        any |= named_faults(&s);
+    }
+    *ret = s.best;
+    return true;
+}
