@@ -5,11 +5,12 @@
 /* The coordinator's work around its decisions: to hold a view of the whole incarnation, to keep the
  * job's lease alive, and to clear away what no later round can need. */
 
-/* The view is also held by the host of the store once the run is closed: it exits last. */
+/* The view is also held by who may have to coordinate next, and by the host of the store once the
+ * run is closed: it exits last. */
 static bool is_needed(const struct rendezvous *r) {
     bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
-    bool own = r->session.phase == SESSION_ACTIVE && lead_is_own(r);
-    return r->has_cur && (own || (r->config.hosts_store && closed));
+    bool active = r->session.phase == SESSION_ACTIVE && (lead_is_own(r) || r->warm.on);
+    return r->has_cur && (active || (r->config.hosts_store && closed));
 }
 
 static void drop(struct rendezvous *r) {
@@ -17,6 +18,14 @@ static void drop(struct rendezvous *r) {
     view_fini(&c->view);
     action_unwatch(r, WATCH_ALL);
     memset(c, 0, sizeof(*c));
+}
+
+/* Another one leads now: what this one was about to do is over, what it knows is not. Its timers
+ * begin anew should it lead again. */
+static void resign(struct coordinator *c) {
+    struct coordinator kept = {.read = c->read, .loaded = c->loaded, .view = c->view};
+    kept.view.changed = true;
+    *c = kept;
 }
 
 static void read_all(struct rendezvous *r) {
@@ -141,6 +150,8 @@ void coordinator_advance(struct rendezvous *r) {
     }
     view_settle(&c->view);
     bool own = lead_is_own(r) && c->view.lead_revision == r->lead_revision;
+    if (c->claimed && !own && !lead_is_own(r))
+        resign(c);
     if (!own || r->over)
         return;
     if (!c->claimed) {

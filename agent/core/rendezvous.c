@@ -126,6 +126,7 @@ static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     watch_snapshot(r, ev);
     place_snapshot(r, ev);
     lead_snapshot(r, ev);
+    warm_snapshot(r, ev);
     coordinator_snapshot(r, ev);
 }
 
@@ -204,6 +205,7 @@ static void advance(struct rendezvous *r) {
     if (r->over)
         return;
     lead_advance(r);
+    warm_advance(r);
     coordinator_advance(r);
 }
 

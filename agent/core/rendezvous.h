@@ -27,7 +27,8 @@
  *
  * Who decides what is in the rooms' order: worker_group.c (the local workers), session.c (join,
  * beats), goodbye.c (leave, end), contact.c (a store that is silent), lead.c (who coordinates),
- * coordinator.c with membership.c, ranks.c, budget.c and detector.c (what a coordinator does). */
+ * warm.c (who may have to next), coordinator.c with membership.c, ranks.c, budget.c and detector.c
+ * (what a coordinator does). */
 #pragma once
 
 #include "agent/base/arena.h"

@@ -86,6 +86,15 @@ struct holder {
     int rank;              /* of the wish when not in the plan */
 };
 
+/* A successor that is to know what the coordinator knows; see warm.c. */
+struct warm {
+    bool on;
+    struct request read; /* of the holder's place */
+    char pid[PID_SIZE], uid[UID_SIZE];
+    bool known;
+    int rank; /* group rank of uid in pid, -1: it has none */
+};
+
 /* How it stands with the store. */
 struct contact {
     int64_t heard_ns; /* monotonic; 0: never */
@@ -191,6 +200,7 @@ struct rendezvous {
     char asked_pids[2][PID_SIZE];
     struct group group;
     struct holder holder;
+    struct warm warm;
     struct coordinator coordinator;
 
     int signo; /* leaving on it; 0: not */
@@ -277,6 +287,10 @@ void lead_snapshot(struct rendezvous *r, const struct event *ev);
 void lead_changes(struct rendezvous *r, const struct event *ev);
 void lead_done(struct rendezvous *r, const struct event *ev);
 bool lead_is_own(const struct rendezvous *r);
+
+/* warm.c: who holds the coordinator's view before it has to */
+void warm_advance(struct rendezvous *r);
+void warm_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* watch.c: head and lead, as every agent follows them, and its own place in their plans */
 void watch_begin(struct rendezvous *r, int64_t revision);

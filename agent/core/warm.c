@@ -1,0 +1,57 @@
+#include "agent/core/state.h"
+
+#include <string.h>
+
+/* Warm successors: the two next in line hold the coordinator's view before they need it. Who takes
+ * over has then heard every beat itself, so that a node that was lost together with the coordinator
+ * is given up after suspect, not after twice that: silence is counted from what was received, and
+ * a cold successor has received nothing yet.
+ *
+ * Who they are follows from the store: the lowest group ranks of the plan that head names, but for
+ * the holder of the lead. Each costs the store one more stream of all beats, so larger jobs than
+ * WARM_NODES_MAX do without. */
+
+enum { WARM_NODES_MAX = 100, SUCCESSORS = 2 };
+
+/* The holder's rank matters to one agent only: the one behind the first two. */
+static bool holder_known(struct rendezvous *r) {
+    struct warm *w = &r->warm;
+    if (w->known && strcmp(w->pid, r->head.pid) == 0 && strcmp(w->uid, r->lead) == 0)
+        return true;
+    if (!r->lead_revision || !request_may(r, &w->read))
+        return false;
+    struct key key = key_of(r, KEY_PLAN, r->lead);
+    memcpy(key.pid, r->head.pid, sizeof(key.pid));
+    w->known = false;
+    memcpy(w->pid, r->head.pid, sizeof(w->pid));
+    memcpy(w->uid, r->lead, sizeof(w->uid));
+    request_snapshot(r, &w->read, &key, 1);
+    return false;
+}
+
+void warm_snapshot(struct rendezvous *r, const struct event *ev) {
+    struct warm *w = &r->warm;
+    if (!request_reply(r, &w->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
+        return;
+    w->known = true;
+    w->rank = ev->snapshot.n ? ev->snapshot.entries[0].value->plan.group_rank : -1;
+}
+
+/* Between two plans what was true of the last one goes on, so that no view is dropped for a
+ * moment. */
+void warm_advance(struct rendezvous *r) {
+    struct warm *w = &r->warm;
+    bool member = r->session.phase == SESSION_ACTIVE && r->has_head && !goodbye_due(r);
+    const struct place *p = place_in(r, r->head.pid);
+    if (!member || r->head.n < 2 || r->head.n > WARM_NODES_MAX) {
+        w->on = false;
+        return;
+    }
+    if (!p || lead_is_own(r))
+        return;
+    int rank = p->present ? p->value.group_rank : r->head.n;
+    if (rank != SUCCESSORS)
+        w->on = rank < SUCCESSORS;
+    else if (holder_known(r))
+        w->on = w->rank >= 0 && w->rank < SUCCESSORS;
+}
