@@ -40,6 +40,7 @@ void coordinator_snapshot(struct rendezvous *r, const struct event *ev) {
     if (!request_reply(r, &c->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
         return;
     c->loaded = true;
+    c->view.gap_ns = r->cur.timing.fence_ns;
     view_load(&c->view, ev->snapshot.entries, ev->snapshot.n, ev->snapshot.revision,
               r->now.monotonic_ns);
     action_watch(r, WATCH_ALL, key_all(r, KEY_INCARNATION), ev->snapshot.revision + 1);

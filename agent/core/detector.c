@@ -8,11 +8,16 @@
 
 enum { REVOCATIONS_MAX = 32 };
 
+/* How much longer than its own longest stop an agent may owe an ack. */
+#define EVICT_MARGIN_NS 5000000000LL
+
 /* After a stall of its own a coordinator knows nothing about the others' silence. */
 void detector_restart(struct rendezvous *r) {
     struct view *v = &r->coordinator.view;
-    for (size_t i = 0; i < v->n; i++)
+    for (size_t i = 0; i < v->n; i++) {
         v->members[i]->heard_ns = r->now.monotonic_ns;
+        v->members[i]->owes_since_ns = 0;
+    }
     r->holder.heard_ns = r->now.monotonic_ns;
 }
 
@@ -33,6 +38,55 @@ static bool is_watched(const struct rendezvous *r, const struct member *m) {
     return m->session || m->rank_now >= 0 || m->rank_last >= 0;
 }
 
+/* --- who beats and does not ack --- */
+
+static bool owes_ack(const struct view *v, const struct member *m) {
+    bool form = v->head.phase == HEAD_FORM, ended = form || v->head.phase == HEAD_END;
+    if (!ended || !m->session || m->acked)
+        return false;
+    return (form && m->rank_now >= 0) || (m->rank_last >= 0 && !m->done && !m->gone);
+}
+
+/* The session ends, without a certificate: its workers may live. Its next beat is refused, by which
+ * the agent ends them; the certificate comes of its silence, as of any session that is not there.
+ */
+static void evict_member(struct rendezvous *r, struct member *m) {
+    struct draft *d = draft_new(r);
+    struct key ack = key_of(r, KEY_ACK, m->uid);
+    ack.round = r->coordinator.view.head.last_round;
+    draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
+    draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_CREATE, m->created);
+    draft_compare(d, ack, COMPARE_VERSION, 0);
+    draft_delete(d, key_of(r, KEY_SESSION, m->uid));
+    request_txn(r, &m->revoke, d);
+    action_log(r, "node %s beats but has not said for %lld s that its workers are dead: evicted",
+               m->known ? m->value.node : m->uid,
+               (long long)((r->now.monotonic_ns - m->owes_since_ns) / 1000000000));
+}
+
+/* Silence is not counted here: a store that was away gives everybody their time again. */
+static void evict_advance(struct rendezvous *r, struct member *m) {
+    const struct view *v = &r->coordinator.view;
+    int64_t stop_ns = m->known && m->value.stop_ns ? m->value.stop_ns : group_stop_ns(r);
+    if (!owes_ack(v, m)) {
+        m->owes_since_ns = 0;
+        return;
+    }
+    if (!m->owes_since_ns)
+        m->owes_since_ns = r->now.monotonic_ns;
+    if (m->owes_since_ns < m->beats_since_ns)
+        m->owes_since_ns = m->beats_since_ns;
+    int64_t at_ns = m->owes_since_ns + stop_ns + EVICT_MARGIN_NS;
+    if (r->now.monotonic_ns < at_ns)
+        wake_at(r, at_ns);
+    else if (r->now.monotonic_ns - m->heard_ns > v->gap_ns)
+        m->owes_since_ns = 0;
+    else if (request_may(r, &m->revoke))
+        evict_member(r, m);
+}
+
+/* --- all of them --- */
+
 /* Each silent member is revoked for itself, so that one that beats after all spoils only its own;
  * when half the cluster goes silent, not all of them are asked about at once. */
 void detector_advance(struct rendezvous *r) {
@@ -44,6 +98,7 @@ void detector_advance(struct rendezvous *r) {
         struct member *m = v->members[i];
         int64_t at_ns = m->heard_ns + r->cur.timing.suspect_ns;
         under_way += m->revoke.id != 0;
+        evict_advance(r, m);
         if (!is_watched(r, m) || under_way >= REVOCATIONS_MAX)
             continue;
         if (r->now.monotonic_ns < at_ns) {

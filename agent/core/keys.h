@@ -89,6 +89,7 @@ struct member_value {
     char role[ROLE_SIZE];
     enum member_want want;
     int64_t last_round; /* this node was in, 0: none */
+    int64_t stop_ns;    /* its workers may take so long to end, and to be reaped */
 };
 
 struct session_value {

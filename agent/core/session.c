@@ -161,6 +161,7 @@ static void join(struct rendezvous *r) {
     snprintf(m->role, sizeof(m->role), "%s", c->role);
     m->slots = c->slots;
     m->last_round = r->group.round;
+    m->stop_ns = group_stop_ns(r);
     r->session.join_sent_boottime_ns = r->now.boottime_ns;
     r->session.beat_next_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
     request_txn(r, &r->session.request, d);

@@ -119,6 +119,8 @@ struct member {
     bool returned;           /* not in last, but its node was */
     int rank_now, rank_last; /* group rank in the plan of head, of last; -1: not in it */
     struct request revoke;
+    int64_t beats_since_ns; /* receipt of the first beat after a gap */
+    int64_t owes_since_ns;  /* an ack is asked of it; 0: none is */
 };
 
 struct plan_entry {
@@ -134,6 +136,7 @@ struct plan {
 
 struct view {
     int64_t revision;
+    int64_t gap_ns;          /* beats further apart than this do not follow each other */
     struct member **members; /* by uid */
     size_t n, cap;
     struct plan *plans;
@@ -280,6 +283,8 @@ void group_advance(struct rendezvous *r);
 void group_event(struct rendezvous *r, const struct event *ev);
 void group_done(struct rendezvous *r, const struct event *ev);
 void group_kill(struct rendezvous *r);
+/* The longest an ordinary stop can take until this agent gives up on its workers. */
+int64_t group_stop_ns(const struct rendezvous *r);
 
 /* lead.c */
 void lead_advance(struct rendezvous *r);

@@ -114,6 +114,8 @@ static void apply_session(struct view *v, struct member *m, const struct entry *
         v->dirty = true;
         m->joined_ns = now_ns;
     }
+    if (!m->session || now_ns - m->heard_ns > v->gap_ns)
+        m->beats_since_ns = now_ns;
     m->session = !e->deleted;
     m->created = e->deleted ? 0 : e->create_revision;
     m->beat_revision = e->deleted ? 0 : e->mod_revision;
@@ -233,6 +235,7 @@ void view_load(struct view *v, const struct entry *entries, size_t n, int64_t re
                int64_t now_ns) {
     struct view old = *v;
     memset(v, 0, sizeof(*v));
+    v->gap_ns = old.gap_ns;
     /* Head first: acks and dones are of its last round, whatever their place among the keys. */
     for (size_t i = 0; i < n; i++)
         if (entries[i].key.kind == KEY_HEAD)
@@ -244,7 +247,7 @@ void view_load(struct view *v, const struct entry *entries, size_t n, int64_t re
         struct member *m = v->members[i];
         const struct member *before = view_find(&old, m->uid);
         m->heard_ns = now_ns;
-        m->joined_ns = now_ns;
+        m->joined_ns = m->beats_since_ns = now_ns;
         if (before && before->beat_revision == m->beat_revision)
             m->heard_ns = before->heard_ns;
         if (before && before->created == m->created)

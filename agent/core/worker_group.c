@@ -35,6 +35,16 @@ void group_new_session(struct rendezvous *r) {
 
 /* --- stopping --- */
 
+/* From SIGKILL until a worker counts as one that cannot be killed. */
+static int64_t reap_ns(const struct rendezvous *r) {
+    return r->config.stop_timeout_ns + 5 * SECOND;
+}
+
+int64_t group_stop_ns(const struct rendezvous *r) {
+    int64_t failure_ns = r->config.stop_timeout_ns, change_ns = r->config.shutdown_grace_ns;
+    return (failure_ns > change_ns ? failure_ns : change_ns) + reap_ns(r);
+}
+
 static void stop(struct rendezvous *r, int signo, int64_t grace_ns) {
     struct group *g = &r->group;
     int64_t kill_by_ns = r->now.monotonic_ns + grace_ns;
@@ -42,7 +52,7 @@ static void stop(struct rendezvous *r, int signo, int64_t grace_ns) {
         return;
     g->stopping = true;
     g->kill_by_ns = kill_by_ns;
-    g->reap_by_ns = kill_by_ns + r->config.stop_timeout_ns + 5 * SECOND;
+    g->reap_by_ns = kill_by_ns + reap_ns(r);
     struct action *a = action_add(r, ACTION_STOP);
     a->stop.signo = signo;
     a->stop.grace_ms = grace_ns / 1000000;
@@ -54,7 +64,7 @@ void group_kill(struct rendezvous *r) {
     if (!alive(r) || g->killed)
         return;
     g->stopping = g->killed = true;
-    g->reap_by_ns = r->now.monotonic_ns + r->config.stop_timeout_ns + 5 * SECOND;
+    g->reap_by_ns = r->now.monotonic_ns + reap_ns(r);
     action_add(r, ACTION_KILL);
     action_claim(r, CLAIM_STOP, g->round);
 }

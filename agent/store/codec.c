@@ -62,6 +62,7 @@ static const struct field MEMBER[] = {
     FIELD(TEXT, member_value, role),
     FIELD_WORD(member_value, want, WANTS),
     FIELD(I64, member_value, last_round),
+    FIELD(I64, member_value, stop_ns),
     {0},
 };
 

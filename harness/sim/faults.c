@@ -127,6 +127,17 @@ static bool node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+/* The coordinator and this node, at the same moment. */
+static bool lost_together(struct sim *c, int node, const struct sim_entry *e) {
+    int lead = -1;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].core && c->nodes[i].leads)
+            lead = i;
+    if (lead < 0 || lead == node || !c->nodes[node].core)
+        return false;
+    return node_poweroff(c, lead, e) && node_poweroff(c, node, e);
+}
+
 static bool node_stop(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
@@ -166,6 +177,26 @@ static bool watch_lost(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+/* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
+static bool watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return false;
+    sim_say(c, node, "FAULT: the watch of head says nothing more");
+    sim_stream_stall(c, node, WATCH_HEAD, e->span_ns);
+    return true;
+}
+
+static bool worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->group.alive)
+        return false;
+    n->stuck_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: a worker cannot be reaped for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    return true;
+}
+
 static bool worker_fail(struct sim *c, int node, const struct sim_entry *e) {
     (void)e;
     bool lives = c->nodes[node].group.alive && !c->nodes[node].group.stopping;
@@ -190,6 +221,8 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(FLAPPING) = {"flapping", "a node's network comes and goes", 1, SPAN(5, 2400),
                    .on_node = true},
     X(JOIN_STORM) = {"join-storm", "all agents that are away come at once", 1},
+    X(LOST_TOGETHER) = {"lost-together", "the coordinator and another node are gone at once", 1,
+                        .on_node = true, .returns = true},
     X(NODE_CUT) = {"node-cut", "a node is cut off from the store", 2, SPAN(1, 2000),
                    .on_node = true},
     X(NODE_POWEROFF) = {"node-poweroff", "a node and all on it is gone", 1, .on_node = true,
@@ -200,16 +233,24 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(STORE_RESTART) = {"store-restart", "the store restarts with its data, all watches are gone",
                         1, SPAN(10, 1900)},
     X(WATCH_LOST) = {"watch-lost", "a watch breaks", 1, .on_node = true, .on_watch = true},
+    X(WATCH_STALLED) = {"watch-stalled", "a watch breaks, and nobody is told for a long time", 1,
+                        SPAN(1, 25000), .on_node = true},
     X(WORKER_FAIL) = {"worker-fail", "a worker exits with 1; its peers may follow", 2,
                       .on_node = true},
+    X(WORKER_STUCK) = {"worker-stuck", "workers in state D: SIGKILL acts, but none is reaped", 1,
+                       SPAN(1, 15000), .on_node = true},
 };
 
 static bool (*const strikes[])(struct sim *c, int node, const struct sim_entry *e) = {
-    X(AGENT_KILL) = agent_kill, X(AGENT_LEAVE) = agent_leave,   X(AGENT_START) = agent_start,
-    X(AGENT_STOP) = agent_stop, X(ANSWERS_LOST) = answers_lost, X(FLAPPING) = flapping,
-    X(JOIN_STORM) = join_storm, X(NODE_CUT) = node_cut,         X(NODE_POWEROFF) = node_poweroff,
-    X(NODE_STOP) = node_stop,   X(STORE_AWAY) = store_away,     X(STORE_RESTART) = store_restart,
-    X(WATCH_LOST) = watch_lost, X(WORKER_FAIL) = worker_fail,
+    X(AGENT_KILL) = agent_kill,       X(AGENT_LEAVE) = agent_leave,
+    X(AGENT_START) = agent_start,     X(AGENT_STOP) = agent_stop,
+    X(ANSWERS_LOST) = answers_lost,   X(FLAPPING) = flapping,
+    X(JOIN_STORM) = join_storm,       X(NODE_CUT) = node_cut,
+    X(NODE_POWEROFF) = node_poweroff, X(NODE_STOP) = node_stop,
+    X(STORE_AWAY) = store_away,       X(STORE_RESTART) = store_restart,
+    X(WATCH_LOST) = watch_lost,       X(WORKER_FAIL) = worker_fail,
+    X(LOST_TOGETHER) = lost_together, X(WATCH_STALLED) = watch_stalled,
+    X(WORKER_STUCK) = worker_stuck,
 };
 #undef X
 #undef SPAN

@@ -160,6 +160,7 @@ static void judge_put(struct sim *c, const char *uid, const struct op *op) {
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n) {
     const unsigned counted = 1u << KEY_GONE | 1u << KEY_ACK | 1u << KEY_DONE;
     const unsigned judged = counted | 1u << KEY_LEAD;
+    sim_mark_txn(c, uid, ops, n);
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
         if (!op->put)

@@ -71,12 +71,14 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_guard_dead);
         return;
     }
+    int64_t stuck_ns = c->nodes[node].stuck_until_ns;
+    g->reaped_ns = stuck_ns > c->now_ns ? stuck_ns : c->now_ns;
     for (int i = 0; i < 2; i++) {
-        struct occurrence *o = sim_plan_agent(c, c->now_ns + i, node, on_exited);
+        struct occurrence *o = sim_plan_agent(c, g->reaped_ns + i, node, on_exited);
         o->a = status;
         o->b = i;
     }
-    sim_plan_agent(c, c->now_ns + 2, node, on_reaped)->a = fenced;
+    sim_plan_agent(c, g->reaped_ns + 2, node, on_reaped)->a = fenced;
 }
 
 static void killed(struct sim *c, struct occurrence *o) {
@@ -121,7 +123,8 @@ void sim_machine_kill(struct sim *c, int node) {
 }
 
 static void ended_by_term(struct sim *c, struct occurrence *o) {
-    if (is_same(c, o) && !group_of(c, o->node)->dying)
+    bool stuck = c->nodes[o->node].stuck_until_ns > c->now_ns;
+    if (is_same(c, o) && !group_of(c, o->node)->dying && !stuck)
         group_ends(c, o->node, 15, false);
 }
 
@@ -236,6 +239,10 @@ static void finish(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
     if (!is_same(c, o) || g->stopping)
         return;
+    if (c->nodes[o->node].stuck_until_ns > c->now_ns) {
+        sim_plan(c, c->nodes[o->node].stuck_until_ns, o->node, finish)->a = o->a;
+        return;
+    }
     g->stopping = true;
     g->alive = false;
     sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);

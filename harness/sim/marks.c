@@ -1,5 +1,6 @@
 #include "harness/sim/simulation.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define X(name, text) [SIM_MARK_##name] = text,
@@ -25,6 +26,41 @@ void sim_mark_claim(struct sim *c, int node, const char *what) {
         if (i != node && c->nodes[i].core && c->nodes[i].leads)
             sim_mark(c, SIM_MARK_TWO_LEADERS);
     n->leads = true;
+}
+
+static void mark_lead(struct sim *c, const char *to) {
+    memcpy(c->lead.before, c->lead.uid, UID_SIZE);
+    snprintf(c->lead.uid, UID_SIZE, "%s", to);
+    c->lead.since_ns = c->now_ns;
+}
+
+static bool has_put(const struct op *ops, size_t n, enum key_kind kind) {
+    for (size_t i = 0; i < n; i++)
+        if (ops[i].put && ops[i].key.kind == kind)
+            return true;
+    return false;
+}
+
+/* A cold successor would have to wait for suspect first. */
+static void mark_gone(struct sim *c, const char *uid, const struct op *op) {
+    bool new = strcmp(c->lead.uid, uid) == 0 && c->lead.before[0] &&
+               c->now_ns - c->lead.since_ns < c->timing.suspect_ns / 2;
+    if (new && op->value->gone.why == GONE_SILENT && strcmp(op->key.uid, c->lead.before) != 0)
+        sim_mark(c, SIM_MARK_WARM_SUCCESSOR);
+}
+
+void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n) {
+    bool gone = has_put(ops, n, KEY_GONE), lead = has_put(ops, n, KEY_LEAD);
+    for (size_t i = 0; i < n; i++) {
+        const struct op *op = &ops[i];
+        if (op->put && op->key.kind == KEY_LEAD)
+            mark_lead(c, op->value->lead.uid);
+        else if (op->put && op->key.kind == KEY_GONE && !lead)
+            mark_gone(c, uid, op);
+        else if (n == 1 && !op->put && op->key.kind == KEY_SESSION && !gone &&
+                 c->judge.head.phase != HEAD_CLOSED)
+            sim_mark(c, SIM_MARK_EVICTED);
+    }
 }
 
 static int node_of(const struct sim *c, const char *uid) {

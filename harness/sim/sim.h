@@ -32,13 +32,16 @@ enum {
     X(ANSWERS_LOST)                                                                                \
     X(FLAPPING)                                                                                    \
     X(JOIN_STORM)                                                                                  \
+    X(LOST_TOGETHER)                                                                               \
     X(NODE_CUT)                                                                                    \
     X(NODE_POWEROFF)                                                                               \
     X(NODE_STOP)                                                                                   \
     X(STORE_AWAY)                                                                                  \
     X(STORE_RESTART)                                                                               \
     X(WATCH_LOST)                                                                                  \
-    X(WORKER_FAIL)
+    X(WATCH_STALLED)                                                                               \
+    X(WORKER_FAIL)                                                                                 \
+    X(WORKER_STUCK)
 
 #define X(name) SIM_FAULT_##name,
 enum sim_fault_kind { SIM_FAULTS(X) SIM_FAULTS_N };
@@ -58,11 +61,13 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
 /* What a schedule should sometimes reach: where nobody thought of looking. */
 #define SIM_MARKS(X)                                                                               \
     X(ACK_REFUSED, "an ack arrives after its sender was certified dead, and is refused")           \
+    X(AGENT_STUCK, "an agent whose workers cannot be reaped ends without a word")                  \
     X(ANSWER_LOST, "a transaction is applied and its answer lost")                                 \
     X(APPLIED_LATE, "a transaction is applied whose sender is gone")                               \
     X(BUDGET_SPENT, "a failure finds no restart left")                                             \
     X(COORDINATOR_GONE, "the coordinator goes while a round is being formed")                      \
     X(DONE_TWICE_FORMED, "a round is formed again after its workers had begun to succeed")         \
+    X(EVICTED, "an agent that beats and does not ack is evicted")                                  \
     X(FENCED, "a guard ends workers because the fence has passed")                                 \
     X(GUARD_TIMER, "the kernel's timer ends a stopped guard and its workers")                      \
     X(LATE_JOINER, "a round grows by a node that came later")                                      \
@@ -73,6 +78,7 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(STORE_AWAY_LONG, "the store is away for longer than the fence")                              \
     X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
+    X(WARM_SUCCESSOR, "a warm successor revokes another lost node right after taking over")        \
     X(WATCH_LOST, "a watch is lost with changes under way")
 
 #define X(name, text) SIM_MARK_##name,

@@ -36,7 +36,8 @@ struct group_model {
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
     bool stubborn;
-    struct rand rand; /* decides what becomes of it */
+    struct rand rand;  /* decides what becomes of it */
+    int64_t reaped_ns; /* not before: what SIGKILL has ended cannot be reaped yet */
 };
 
 struct stream {
@@ -68,7 +69,8 @@ struct sim_node {
     int64_t booted_ns;      /* this life */
     bool leads;             /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
-    int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
+    int64_t deaf_until_ns;  /* answers and watches do not get through, requests do */
+    int64_t stuck_until_ns; /* its workers are in state D */
     struct timer_model timer;
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
@@ -120,6 +122,10 @@ struct sim {
     struct timing timing;
     bool calm_now; /* the troubled time is over */
     struct judge judge;
+    struct { /* for marks */
+        char uid[UID_SIZE], before[UID_SIZE];
+        int64_t since_ns;
+    } lead;
     struct sim_result *result;
 };
 
@@ -165,6 +171,8 @@ void sim_faults_applied(struct sim *c, int node);
 
 /* marks.c */
 void sim_mark(struct sim *c, enum sim_mark m);
+/* A transaction is about to be counted. */
+void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
 void sim_mark_claim(struct sim *c, int node, const char *what);
 /* A round has been completed; the judge still has the one before it. */
 void sim_mark_round(struct sim *c);
@@ -174,6 +182,8 @@ void sim_wire_act(struct sim *c, int node, const struct action *a);
 void sim_wire_close(struct sim *c, int node); /* the agent is gone, its streams with it */
 void sim_wire_fini(struct sim *c);            /* after every message was dropped */
 void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
+/* It says nothing more, and its loss is seen only after this time. */
+void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns);
 bool sim_node_is_cut(const struct sim *c, int node);
 
 /* machine.c: guards and workers */

@@ -245,17 +245,21 @@ static void on_lost(struct sim *c, struct occurrence *o) {
     sim_agent_event(c, o->node, &ev);
 }
 
-/* The stream says nothing more; the agent notices later. */
-void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
+void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns) {
     struct stream *s = &c->nodes[node].streams[slot];
     if (!s->generation || s->broken)
         return;
     s->broken = true;
     s->watch = kv_watch_free(s->watch);
-    int64_t noticed_ns = sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns);
-    struct occurrence *o = sim_plan_agent(c, c->now_ns + noticed_ns, node, on_lost);
+    struct occurrence *o = sim_plan_agent(c, c->now_ns + span_ns, node, on_lost);
     o->a = slot;
     o->b = (int64_t)s->generation;
+}
+
+/* The stream says nothing more; the agent notices later. */
+void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
+    sim_stream_stall(c, node, slot,
+                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns));
 }
 
 static void stream_close(struct sim_node *n, enum watch_slot slot) {

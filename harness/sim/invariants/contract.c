@@ -17,7 +17,8 @@ static void judge_ack(struct sim *c, const struct key *key) {
         return;
     for (int i = 0; i < c->n_nodes; i++) {
         const struct group_model *g = &c->nodes[i].group;
-        if (g->alive && g->round <= key->round && strcmp(g->uid, key->uid) == 0)
+        bool lives = g->alive || g->reaped_ns > c->now_ns;
+        if (lives && g->round <= key->round && strcmp(g->uid, key->uid) == 0)
             invariant_broken(c, &invariant_contract, "%s acks round %lld with a living worker",
                              key->uid, (long long)key->round);
     }
