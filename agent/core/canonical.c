@@ -184,6 +184,13 @@ static void holder_see(struct canonical *c, uint64_t ids, const struct rendezvou
     canonical_bytes(c, &h, sizeof(h));
 }
 
+static void warm_see(struct canonical *c, uint64_t ids, const struct rendezvous *r) {
+    struct warm w = r->warm;
+    take_request(c, ids, &w.read);
+    take_pid(c, w.pid);
+    canonical_bytes(c, &w, sizeof(w));
+}
+
 static void places_see(struct canonical *c, const struct rendezvous *r) {
     for (int i = 0; i < 2; i++) {
         struct place p = r->places[i];
@@ -211,6 +218,9 @@ static void member_see(struct canonical *c, uint64_t ids, const struct rendezvou
     take_order(c, CANONICAL_REVISION, &m.ack_revision);
     take_order(c, CANONICAL_REVISION, &m.done_revision);
     take_request(c, ids, &m.revoke);
+    int64_t evict_ns = detector_evict_ns(r, from);
+    take_time(c, &m.owes_since_ns, evict_ns);
+    take_time(c, &m.beats_since_ns, evict_ns);
     canonical_bytes(c, &m, sizeof(m));
 }
 
@@ -264,6 +274,7 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     session_see(c, ids, r);
     group_see(c, ids, r);
     holder_see(c, ids, r);
+    warm_see(c, ids, r);
     places_see(c, r);
     coordinator_see(c, ids, r);
     head_see(c, &r->head);
@@ -287,6 +298,7 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     memset(&t.session, 0, sizeof(t.session));
     memset(&t.group, 0, sizeof(t.group));
     memset(&t.holder, 0, sizeof(t.holder));
+    memset(&t.warm, 0, sizeof(t.warm));
     memset(t.places, 0, sizeof(t.places));
     memset(t.asked_pids, 0, sizeof(t.asked_pids));
     memset(&t.coordinator, 0, sizeof(t.coordinator));

@@ -64,10 +64,14 @@ static void evict_member(struct rendezvous *r, struct member *m) {
                (long long)((r->now.monotonic_ns - m->owes_since_ns) / 1000000000));
 }
 
+int64_t detector_evict_ns(const struct rendezvous *r, const struct member *m) {
+    bool told = m->known && m->value.stop_ns;
+    return (told ? m->value.stop_ns : group_stop_ns(r)) + EVICT_MARGIN_NS;
+}
+
 /* Silence is not counted here: a store that was away gives everybody their time again. */
 static void evict_advance(struct rendezvous *r, struct member *m) {
     const struct view *v = &r->coordinator.view;
-    int64_t stop_ns = m->known && m->value.stop_ns ? m->value.stop_ns : group_stop_ns(r);
     if (!owes_ack(v, m)) {
         m->owes_since_ns = 0;
         return;
@@ -76,7 +80,7 @@ static void evict_advance(struct rendezvous *r, struct member *m) {
         m->owes_since_ns = r->now.monotonic_ns;
     if (m->owes_since_ns < m->beats_since_ns)
         m->owes_since_ns = m->beats_since_ns;
-    int64_t at_ns = m->owes_since_ns + stop_ns + EVICT_MARGIN_NS;
+    int64_t at_ns = m->owes_since_ns + detector_evict_ns(r, m);
     if (r->now.monotonic_ns < at_ns)
         wake_at(r, at_ns);
     else if (r->now.monotonic_ns - m->heard_ns > v->gap_ns)

@@ -340,6 +340,8 @@ void ranks_assign(const struct wanted *w, struct plan_value *ret);
 
 /* detector.c */
 void detector_restart(struct rendezvous *r);
+/* How long the member may owe an ack before it is evicted. */
+int64_t detector_evict_ns(const struct rendezvous *r, const struct member *m);
 void detector_advance(struct rendezvous *r);
 bool detector_done(struct rendezvous *r, const struct event *ev);
 
