@@ -3,7 +3,9 @@
 #include "agent/agent_config.h"
 #include "agent/agent_store.h"
 #include "agent/core/rendezvous.h"
+#include "agent/legacy/legacy.h"
 #include "agent/options.h"
+#include "agent/store/tree_client.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/event.h"
 #include "agent/sys/process.h"
@@ -28,6 +30,9 @@ struct agent {
     struct guard *guard;
     struct agent_store *store;
     struct rendezvous *core;
+    struct legacy *legacy; /* torchelastic's etcd rendezvous, instead of store and core */
+    struct tree_client *tree;
+    char tree_place[TCP_HOST_MAX + 32];
     struct rendezvous_config config;
     struct loop_source *timer;
     struct loop_source *signals[SIGNALS_MAX]; /* by number */
@@ -121,23 +126,29 @@ static void print_failure(const struct failure *f, int64_t round, bool earlier) 
                 earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
 }
 
+static const char *place(const struct agent *a) {
+    return a->tree ? a->tree_place : agent_store_place(a->store);
+}
+
+static const char *trouble(const struct agent *a) {
+    return a->tree ? tree_client_trouble(a->tree) : agent_store_trouble(a->store);
+}
+
 static void do_exit(struct agent *a, const struct action *act) {
     a->over = true;
     a->exit_code = act->exit.code;
     if (act->exit.text && act->exit.text[0])
         fprintf(stderr, "rankrun: %s\n", act->exit.text);
     if (act->exit.code == 69)
-        fprintf(stderr, "rankrun: %s: %s\n", agent_store_place(a->store),
-                agent_store_trouble(a->store));
+        fprintf(stderr, "rankrun: %s: %s\n", place(a), trouble(a));
     if (act->exit.failure)
         print_failure(act->exit.failure, act->exit.round, act->exit.earlier);
     loop_stop(a->loop);
 }
 
 static void print_store(const struct agent *a, const char *text, bool lost) {
-    const char *why = lost ? agent_store_trouble(a->store) : "";
-    fprintf(stderr, "rankrun: %s %s%s%s\n", agent_store_place(a->store), text, why[0] ? ": " : "",
-            why);
+    const char *why = lost ? trouble(a) : "";
+    fprintf(stderr, "rankrun: %s %s%s%s\n", place(a), text, why[0] ? ": " : "", why);
 }
 
 static int64_t request_timeout_ms(const struct agent *a) {
@@ -188,6 +199,12 @@ static void agent_do(struct agent *a, const struct action *act) {
     case ACTION_EXIT:
         do_exit(a, act);
         break;
+    case ACTION_TREE:
+        tree_client_send(a->tree, act->tree.id, &act->tree.request);
+        break;
+    case ACTION_TREE_CANCEL:
+        tree_client_cancel(a->tree, act->tree.id);
+        break;
     }
 }
 
@@ -227,7 +244,8 @@ static void agent_step(struct agent *a, const struct event *e) {
     assert(!a->stepping);
     a->stepping = true;
     struct now now = {clock_monotonic_ns(), clock_boottime_ns()};
-    const struct action *actions = rendezvous_step(a->core, e, now, &n);
+    const struct action *actions =
+        a->legacy ? legacy_step(a->legacy, e, now, &n) : rendezvous_step(a->core, e, now, &n);
     for (size_t i = 0; i < n && !a->over; i++)
         agent_do(a, &actions[i]);
     a->stepping = false;
@@ -239,6 +257,11 @@ static void agent_step(struct agent *a, const struct event *e) {
 
 static void on_store_event(void *arg, const struct event *e) {
     agent_step(arg, e);
+}
+
+static void on_tree_answer(void *arg, uint64_t id, const struct tree_answer *answer) {
+    struct event e = {.kind = EVENT_TREE, .tree = {.id = id, .answer = answer}};
+    agent_step(arg, &e);
 }
 
 static void on_timer(void *arg, int64_t now_ns) {
@@ -342,13 +365,16 @@ static void tell_hosted(const struct agent *a) {
                 agent_store_place(a->store));
 }
 
-static int set_up(struct agent *a, const struct options *o, struct err *err) {
-    a->loop = loop_new(err);
-    if (!a->loop)
+static int set_up_legacy(struct agent *a, const struct options *o, struct err *err) {
+    a->tree = tree_client_new(a->loop, o->endpoints, on_tree_answer, a, err);
+    if (!a->tree)
         return err->code;
-    int rc = agent_config_await(a->loop, o, &a->arena, &a->config, err);
-    if (rc < 0)
-        return rc;
+    snprintf(a->tree_place, sizeof(a->tree_place), "the etcd at %s", o->endpoints);
+    a->legacy = legacy_new(&a->config, o->rdzv.etcd_prefix, random_u64(), err);
+    return a->legacy ? 0 : err->code;
+}
+
+static int set_up_native(struct agent *a, const struct options *o, struct err *err) {
     a->store = agent_store_new(a->loop, o, on_store_event, a, err);
     if (!a->store)
         return err->code;
@@ -356,8 +382,19 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
     a->config.hosts_store = agent_store_is_hosted(a->store);
     tell_hosted(a);
     a->core = rendezvous_new(&a->config, random_u64(), err);
-    if (!a->core)
+    return a->core ? 0 : err->code;
+}
+
+static int set_up(struct agent *a, const struct options *o, struct err *err) {
+    a->loop = loop_new(err);
+    if (!a->loop)
         return err->code;
+    int rc = agent_config_await(a->loop, o, &a->arena, &a->config, err);
+    if (rc < 0)
+        return rc;
+    rc = o->backend == BACKEND_ETCD_LEGACY ? set_up_legacy(a, o, err) : set_up_native(a, o, err);
+    if (rc < 0)
+        return rc;
     a->timer = loop_timer(a->loop, on_timer, a);
     guard_attach(a->guard, a->loop, &GUARD_EVENTS, a);
     catch_signals(a);
@@ -369,6 +406,8 @@ static void tear_down(struct agent *a) {
     event_close();
     agent_store_free(a->store);
     rendezvous_free(a->core);
+    legacy_free(a->legacy);
+    tree_client_free(a->tree);
     loop_source_free(a->timer);
     for (int i = 0; i < SIGNALS_MAX; i++)
         loop_source_free(a->signals[i]);

@@ -33,9 +33,10 @@ static const struct row rows[] = {
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
      "one node, its store in this process; no port is opened"},
     {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_JOB,
-     "embedded (rankrun store) or etcd-v3; c10d means embedded"},
+     "embedded (rankrun store), etcd-v3, or etcd: together with torchrun's\n"
+     "                                         agents, over etcd's v2 API; c10d means embedded"},
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_JOB,
-     "where the store is [port 29400, etcd-v3 2379]; of etcd-v3 several, with commas"},
+     "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
     {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_JOB, "the job's name in the store [none]"},
     {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_JOB, "see below"},
     {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,

@@ -22,6 +22,7 @@ enum options_backend {
     BACKEND_IN_PROCESS, /* the store lives in this agent: --standalone, or one node */
     BACKEND_EMBEDDED,   /* rankrun store, or the agent that owns the endpoint */
     BACKEND_ETCD_V3,
+    BACKEND_ETCD_LEGACY, /* torchelastic's own protocol, over etcd's v2 API */
 };
 
 /* --rdzv-conf. Milliseconds; -1: not given, then the profile or the default of the core holds. */
@@ -29,7 +30,8 @@ struct options_rdzv {
     const char *profile; /* "fast" or "default"; never NULL */
     int64_t hb_ms, fence_ms, hard_ms, suspect_ms;
     int64_t join_timeout_ms, last_call_timeout_ms, admit_ms, stop_timeout_ms, give_up_ms;
-    const char *attempt; /* NULL: not given */
+    const char *attempt;     /* NULL: not given */
+    const char *etcd_prefix; /* of BACKEND_ETCD_LEGACY; NULL: not given */
 };
 
 struct options {

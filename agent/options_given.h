@@ -29,6 +29,7 @@ struct options_given {
     } from_environment[SOURCES_MAX];
     int from_environment_n;
 
+    bool legacy; /* the backend is torchelastic's legacy etcd rendezvous */
     struct arena *arena;
     const char *notices[NOTICES_MAX + 1];
     int notices_n;

@@ -137,13 +137,18 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
     }
     if (str_eq(name, "static"))
         return no_static(err);
-    if (str_eq(name, "etcd") || str_eq(name, "etcd-v2"))
+    if (str_eq(name, "etcd")) {
+        *ret = BACKEND_ETCD_LEGACY;
+        g->legacy = true;
+        return 0;
+    }
+    if (str_eq(name, "etcd-v2"))
         return err_say(err, -EINVAL,
-                       "--rdzv-backend %s: not there; use embedded (rankrun store) or etcd-v3",
-                       name);
+                       "--rdzv-backend etcd-v2: not there; use embedded (rankrun store), etcd-v3, "
+                       "or etcd, torchelastic's older protocol over the same API");
     const char *near = str_nearest(name, names);
-    return err_say(err, -EINVAL, "--rdzv-backend %s: must be embedded, etcd-v3 or c10d%s%s%s", name,
-                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return err_say(err, -EINVAL, "--rdzv-backend %s: must be embedded, etcd-v3, etcd or c10d%s%s%s",
+                   name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* The first is the one that is talked of; the others are its etcd's other members. */
@@ -172,7 +177,7 @@ static int settle_members(struct options *o, struct options_given *g, uint16_t a
 }
 
 static int settle_endpoint(struct options *o, struct options_given *g, struct err *err) {
-    uint16_t absent = o->backend == BACKEND_ETCD_V3 ? PORT_ETCD : PORT_EMBEDDED;
+    uint16_t absent = o->backend == BACKEND_EMBEDDED ? PORT_EMBEDDED : PORT_ETCD;
     if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
         return err_say(err, -EINVAL, "--rdzv-backend %s needs --rdzv-endpoint=HOST:%d",
                        g->rdzv_backend, absent);

@@ -25,6 +25,9 @@ static const struct key {
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
+/* Torchelastic's name of it, in its legacy rendezvous. */
+static const struct key timeout = {"timeout", offsetof(struct options_rdzv, join_timeout_ms), true};
+
 /* Torchrun's keys that have nothing to set here. */
 static const char *const without_effect[] = {
     "timeout",      "close_timeout", "heartbeat_timeout", "heartbeat", "keep_alive_interval",
@@ -71,10 +74,16 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
     for (size_t i = 0; i < KEYS; i++)
         if (str_eq(name, keys[i].name))
             return set_time(r, &keys[i], value, err);
-    if (str_eq(name, "attempt")) {
+    if (g->legacy && str_eq(name, "timeout"))
+        return set_time(r, &timeout, value, err);
+    if (g->legacy && str_eq(name, "protocol") && !str_eq(value, "http"))
+        return err_say(err, -EINVAL, "--rdzv-conf protocol=%s: only http is there", value);
+    if (g->legacy && str_eq(name, "etcd_prefix"))
+        r->etcd_prefix = value;
+    else if (str_eq(name, "attempt"))
         r->attempt = value;
+    if (r->etcd_prefix == value || r->attempt == value)
         return 0;
-    }
     if (!str_eq(name, "profile"))
         return unknown_key(g, name, err);
     if (!str_eq(value, "fast") && !str_eq(value, "default"))

@@ -179,6 +179,8 @@ static void absorb(struct rendezvous *r, const struct event *ev) {
     case EVENT_SIGNAL:
         on_signal(r, ev);
         break;
+    case EVENT_TREE:
+        break; /* agent/legacy's */
     }
 }
 

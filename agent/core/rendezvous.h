@@ -34,6 +34,7 @@
 #include "agent/base/arena.h"
 #include "agent/core/keys.h"
 #include "agent/core/timing.h"
+#include "agent/core/tree.h"
 
 struct rendezvous;
 
@@ -85,6 +86,7 @@ enum event_kind {
     EVENT_GUARD_DEAD,
     EVENT_PORT, /* reply to NEED_PORT */
     EVENT_SIGNAL,
+    EVENT_TREE, /* reply to TREE */
 };
 
 enum beat_result { BEAT_APPLIED, BEAT_REFUSED, BEAT_FAILED /* nothing came back */ };
@@ -137,6 +139,10 @@ struct event {
         struct {
             int signo;
         } signal;
+        struct {
+            uint64_t id;
+            const struct tree_answer *answer;
+        } tree;
     };
 };
 
@@ -200,6 +206,8 @@ enum action_kind {
     ACTION_LOG,       /* one line for people, stderr */
     ACTION_STORE,     /* the same, after words that say where the store is */
     ACTION_EXIT,
+    ACTION_TREE,        /* of agent/legacy alone, as its cancel: a request to an etcd's v2 tree */
+    ACTION_TREE_CANCEL, /* no reply is wanted any more */
 };
 
 /* The words of ACTION_CLAIM. */
@@ -272,6 +280,10 @@ struct action {
             int64_t round;                 /* it failed in; 0: there could be only one */
             bool earlier; /* all that was before this agent came: it took no part in the run */
         } exit;
+        struct {
+            uint64_t id;
+            struct tree_request request;
+        } tree; /* TREE_CANCEL: only id */
     };
 };
 

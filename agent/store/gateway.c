@@ -1,7 +1,7 @@
 #include "agent/store/gateway.h"
 
 #include "agent/base/json.h"
-#include "agent/store/base64.h"
+#include "agent/base/base64.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,15 +6,17 @@
 #include "agent/sys/tcp.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros cannot wrap a function that was looked up */
+#include <ctype.h>
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* An answer that is collected may not be longer: nothing the agents ask for comes near. */
-enum { BODY_MAX = 64 << 20, SILENCE_S = 20 };
+enum { BODY_MAX = 64 << 20, SILENCE_S = 20, HEADER_SIZE = 64 };
 
 #define CURL_FUNCTIONS(X)                                                                          \
     X(curl_global_init)                                                                            \
@@ -43,11 +45,12 @@ static struct {
 struct http {
     struct loop *loop;
     CURLM *multi;
-    struct curl_slist *headers;
+    struct curl_slist *headers, *plain; /* of a body in JSON, of any other request */
     struct loop_source *timer;
     struct list calls; /* in flight */
     struct list ready; /* have something to tell their owner */
     bool telling;
+    char header[HEADER_SIZE]; /* of the call that is being told */
 };
 
 struct http_call {
@@ -57,6 +60,8 @@ struct http_call {
     http_data_fn *on_data;
     http_done_fn *on_done;
     void *arg;
+    const char *header; /* wanted, or NULL */
+    char header_value[HEADER_SIZE];
     struct buf received;
     bool ended;
     long status;
@@ -117,6 +122,7 @@ static void call_tell(struct http_call *c) {
         call_free(c);
         if (end.on_data)
             buf_clear(&received);
+        str_copy(end.http->header, HEADER_SIZE, end.header_value);
         end.on_done(end.arg, end.status, &received, end.error);
     }
     buf_fini(&received);
@@ -209,6 +215,19 @@ static size_t take_body(char *p, size_t size, size_t n, void *arg) {
     return n;
 }
 
+static size_t take_header(char *p, size_t size, size_t n, void *arg) {
+    struct http_call *c = arg;
+    size_t name = strlen(c->header), k = 0;
+    (void)size; /* always 1 */
+    if (n <= name || strncasecmp(p, c->header, name) != 0)
+        return n;
+    for (size_t i = name; i < n && k + 1 < sizeof(c->header_value); i++)
+        if (!isspace((unsigned char)p[i]))
+            c->header_value[k++] = p[i];
+    c->header_value[k] = '\0';
+    return n;
+}
+
 static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose) {
     (void)arg;
     if (purpose == CURLSOCKTYPE_IPCXN)
@@ -231,7 +250,8 @@ struct http *http_new(struct loop *l, struct err *err) {
     h->multi = curl.curl_multi_init();
     h->headers = curl.curl_slist_append(NULL, "Content-Type: application/json");
     h->headers = curl.curl_slist_append(h->headers, "Expect:");
-    if (!h->multi || !h->headers)
+    h->plain = curl.curl_slist_append(NULL, "Expect:");
+    if (!h->multi || !h->headers || !h->plain)
         abort();
     curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
     curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
@@ -247,32 +267,33 @@ struct http *http_free(struct http *h) {
     list_each_safe(it, next, &h->ready) call_free(list_entry(it, struct http_call, node));
     curl.curl_multi_cleanup(h->multi);
     curl.curl_slist_free_all(h->headers);
+    curl.curl_slist_free_all(h->plain);
     loop_source_free(h->timer);
     free(h);
     return NULL;
 }
 
-static void call_set_up(struct http_call *c, const char *url, const struct buf *body,
-                        int64_t timeout_ms) {
+static void call_set_up(struct http_call *c, const char *url, bool waits, int64_t timeout_ms) {
     CURL *e = c->easy;
     curl.curl_easy_setopt(e, CURLOPT_PRIVATE, c);
     curl.curl_easy_setopt(e, CURLOPT_URL, url);
-    curl.curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->http->headers);
-    curl.curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE, (long)body->len);
-    curl.curl_easy_setopt(e, CURLOPT_COPYPOSTFIELDS, buf_str(body));
     curl.curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
     curl.curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
     curl.curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->error);
     curl.curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a store is reached directly */
     curl.curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
-    curl.curl_easy_setopt(e, c->on_data ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
+    curl.curl_easy_setopt(e, waits ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
                           (long)timeout_ms);
 }
 
-struct http_call *http_post(struct http *h, const char *url, const struct buf *body,
-                            int64_t timeout_ms, http_data_fn *on_data, http_done_fn *on_done,
-                            void *arg) {
+static void call_set_body(struct http_call *c, const struct buf *body) {
+    curl.curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE, (long)body->len);
+    curl.curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, buf_str(body));
+}
+
+static struct http_call *call_new(struct http *h, http_data_fn *on_data, http_done_fn *on_done,
+                                  void *arg) {
     struct http_call *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
@@ -281,9 +302,39 @@ struct http_call *http_post(struct http *h, const char *url, const struct buf *b
     if (!c->easy)
         abort();
     list_append(&h->calls, &c->node);
-    call_set_up(c, url, body, timeout_ms);
+    return c;
+}
+
+struct http_call *http_post(struct http *h, const char *url, const struct buf *body,
+                            int64_t timeout_ms, http_data_fn *on_data, http_done_fn *on_done,
+                            void *arg) {
+    struct http_call *c = call_new(h, on_data, on_done, arg);
+    call_set_up(c, url, on_data, timeout_ms);
+    call_set_body(c, body);
+    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, h->headers);
     curl.curl_multi_add_handle(h->multi, c->easy);
     return c;
+}
+
+struct http_call *http_send(struct http *h, const struct http_request *r, http_done_fn *on_done,
+                            void *arg) {
+    struct http_call *c = call_new(h, NULL, on_done, arg);
+    call_set_up(c, r->url, r->waits, r->timeout_ms);
+    if (r->form)
+        call_set_body(c, r->form);
+    curl.curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, r->method);
+    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, h->plain);
+    c->header = r->header;
+    if (r->header) {
+        curl.curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, take_header);
+        curl.curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
+    }
+    curl.curl_multi_add_handle(h->multi, c->easy);
+    return c;
+}
+
+const char *http_header(const struct http *h) {
+    return h->header;
 }
 
 void http_cancel(struct http_call *c) {

@@ -1,4 +1,4 @@
-/* http: POST requests on the loop, by libcurl's multi interface.
+/* http: requests on the loop, by libcurl's multi interface.
  *
  * libcurl is loaded at the first http_new and never linked: a job whose store is in its own process
  * does not pay the milliseconds and megabytes that it costs.
@@ -26,6 +26,22 @@ typedef void http_data_fn(void *arg, const char *p, size_t n);
 struct http *http_new(struct loop *l, struct err *err); /* NULL: no libcurl, err says what to do */
 struct http *http_free(struct http *h);                 /* cancels what is left; NULL is
                                                            allowed; not from a callback */
+
+struct http_request {
+    const char *method; /* PUT, GET, DELETE */
+    const char *url;
+    const struct buf *form; /* the body, as a form; NULL: none */
+    const char *header;     /* of the answer, "X-Name:": http_header gives its value; NULL: none */
+    bool waits;             /* timeout_ms limits only the time to connect */
+    int64_t timeout_ms;
+};
+
+/* Sends what r says (all but header is copied). Never NULL. */
+struct http_call *http_send(struct http *h, const struct http_request *r, http_done_fn *on_done,
+                            void *arg);
+/* Inside a done function: what the header that its call asked for said; "" when it was not there.
+ */
+const char *http_header(const struct http *h);
 
 /* Sends body (copied) as JSON. With on_data the answer is streamed to it and body of done is empty,
  * without it the answer is collected. timeout_ms limits the whole call; for a stream, the time to

@@ -220,6 +220,9 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_STORE:
         sim_say(c, node, "the store %s", a->store.text);
         break;
+    case ACTION_TREE:
+    case ACTION_TREE_CANCEL:
+        break; /* of agent/legacy alone */
     case ACTION_EXIT:
         sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         sim_judge_exit(c, node, a->exit.code);

@@ -148,6 +148,24 @@ static void test_standalone_wins_over_every_rendezvous_option(void **state) {
     assert_string_not_equal(first, o.run_id);
 }
 
+static void test_etcd_is_torchelastics_own_with_its_names_of_settings(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h "
+                           "--rdzv-conf timeout=90,etcd_prefix=/jobs,protocol=http a.py"),
+                     0);
+    assert_int_equal(o.backend, BACKEND_ETCD_LEGACY);
+    assert_string_equal(o.endpoints, "h:2379");
+    assert_int_equal(o.rdzv.join_timeout_ms, 90000);
+    assert_string_equal(o.rdzv.etcd_prefix, "/jobs");
+    REFUSED(
+        "rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf protocol=https a.py",
+        "only http");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf timeout=x a.py",
+            "timeout=x");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=a,b x.py", "several members");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd a.py", "--rdzv-endpoint=HOST:2379");
+}
+
 static void test_backends_that_are_not_built_yet_say_so(void **state) {
     (void)state;
     REFUSED("rankrun --nnodes 2 --node-rank=0 --master-addr=h a.py", "static rendezvous");
@@ -270,6 +288,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(test_one_node_needs_nothing_but_a_program, clear),
         cmocka_unit_test_teardown(test_both_spellings_and_both_forms_are_taken, clear),
+        cmocka_unit_test_teardown(test_etcd_is_torchelastics_own_with_its_names_of_settings, clear),
         cmocka_unit_test_teardown(test_an_etcd_may_have_several_members, clear),
         cmocka_unit_test_teardown(test_a_unique_beginning_is_enough_and_another_is_not, clear),
         cmocka_unit_test_teardown(test_an_unknown_option_is_named_with_its_nearest, clear),

@@ -1,4 +1,4 @@
-#include "agent/store/base64.h"
+#include "agent/base/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,57 @@
+#include "agent/legacy/state.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct action *legacy_add(struct legacy *l, enum action_kind kind) {
+    if (l->n_actions == l->cap_actions) {
+        l->cap_actions = l->cap_actions ? l->cap_actions * 2 : 8;
+        l->actions = realloc(l->actions, l->cap_actions * sizeof(*l->actions));
+        if (!l->actions)
+            abort();
+    }
+    struct action *a = &l->actions[l->n_actions++];
+    memset(a, 0, sizeof(*a));
+    a->kind = kind;
+    return a;
+}
+
+static const char *print(struct legacy *l, const char *fmt, va_list ap) {
+    char text[1024];
+    vsnprintf(text, sizeof(text), fmt, ap);
+    return arena_strdup(&l->arena, text);
+}
+
+void legacy_log(struct legacy *l, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = print(l, fmt, ap);
+    va_end(ap);
+    legacy_add(l, ACTION_LOG)->log = text;
+}
+
+void legacy_claim(struct legacy *l, const char *what, int64_t round) {
+    struct action *a = legacy_add(l, ACTION_CLAIM);
+    a->claim.what = what;
+    a->claim.round = round;
+}
+
+void legacy_exit(struct legacy *l, int code, const struct failure *f, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = print(l, fmt, ap);
+    va_end(ap);
+    struct action *a = legacy_add(l, ACTION_EXIT);
+    a->exit.code = code;
+    a->exit.text = text;
+    a->exit.failure = f;
+    a->exit.round = f && l->config.max_restarts > 0 ? l->round.version : 0;
+    l->over = true;
+}
+
+void legacy_wake_at(struct legacy *l, int64_t monotonic_ns) {
+    if (monotonic_ns < l->wake_ns)
+        l->wake_ns = monotonic_ns;
+}

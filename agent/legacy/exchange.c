@@ -1,0 +1,156 @@
+#include "agent/legacy/state.h"
+
+#include "agent/base/base64.h"
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What the members of a final state tell each other before they start: how many workers each has,
+ * of which rank 0's node publishes where the master is. Torchrun calls these keys a store. */
+
+const char *exchange_get(struct legacy *l, const char *key) {
+    const struct mirror_key *k = mirror_find(&l->mirror, path_kv(l, l->round.version, key));
+    struct buf b = {0};
+    const char *value = NULL;
+    if (k && base64_take(&b, k->value, strlen(k->value)))
+        value = arena_strdup(&l->arena, buf_str(&b));
+    buf_fini(&b);
+    return value;
+}
+
+void exchange_put(struct legacy *l, const char *key, const char *value) {
+    struct buf b = {0};
+    base64_put(&b, value, strlen(value));
+    flow_put(l, path_kv(l, l->round.version, key), arena_strdup(&l->arena, buf_str(&b)), 0);
+    buf_fini(&b);
+}
+
+static bool put_if_absent(struct legacy *l, const char *key, const char *value) {
+    if (exchange_get(l, key))
+        return false;
+    exchange_put(l, key, value);
+    return true;
+}
+
+static const char *ranked(struct legacy *l, const char *fmt, int rank) {
+    return arena_printf(&l->arena, "torchelastic/role_info%s%d", fmt, rank);
+}
+
+/* Python's json.dumps, which torchrun's readers do not insist on. */
+static const char *own_info(struct legacy *l) {
+    struct buf b = {0};
+    struct json_writer w = {.out = &b};
+    json_object(&w, NULL);
+    json_put_string(&w, "role", l->config.role);
+    json_put_i64(&w, "rank", l->round.rank);
+    json_put_i64(&w, "local_world_size", l->config.slots);
+    json_end_object(&w);
+    const char *text = arena_strdup(&l->arena, buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+struct info {
+    const char *role;
+    int64_t slots;
+};
+
+/* Of a torch from 2.4 on the key has a slash before the rank. False: not told yet. */
+static bool read_info(struct legacy *l, int rank, struct info *ret) {
+    const char *text = exchange_get(l, ranked(l, "", rank));
+    struct err err;
+    if (!text)
+        text = exchange_get(l, ranked(l, "/", rank));
+    if (!text)
+        return false;
+    const struct json *j = json_parse(&l->arena, text, strlen(text), &err);
+    ret->role = json_get_string(j, "role", "");
+    ret->slots = json_get_i64(j, "local_world_size", 0);
+    if (ret->slots >= 1 && ret->slots <= 100000)
+        return true;
+    legacy_exit(l, 1, NULL,
+                "node %d of round %lld tells of itself %.200s: no role_info of a torch "
+                "that is known here",
+                rank, (long long)l->round.version, text);
+    return false;
+}
+
+static bool read_all(struct legacy *l) {
+    struct round *r = &l->round;
+    struct info info, own;
+    if (!read_info(l, r->rank, &own))
+        return false;
+    r->rank_base = r->world = r->role_rank_base = r->role_world = 0;
+    for (int i = 0; i < r->n; i++) {
+        if (!read_info(l, i, &info))
+            return false;
+        bool same = str_eq(info.role, own.role);
+        r->world += (int)info.slots;
+        r->role_world += same ? (int)info.slots : 0;
+        if (i < r->rank) {
+            r->rank_base += (int)info.slots;
+            r->role_rank_base += same ? (int)info.slots : 0;
+        }
+    }
+    return true;
+}
+
+/* The port is asked for when everything else is known: it is held bound from then on. */
+static bool publish_master(struct legacy *l) {
+    struct round *r = &l->round;
+    if (r->rank != 0 || (exchange_get(l, "MASTER_ADDR") && exchange_get(l, "MASTER_PORT")))
+        return false;
+    if (!r->addr[0]) {
+        if (!r->port_asked)
+            legacy_add(l, ACTION_NEED_PORT);
+        r->port_asked = true;
+        return true;
+    }
+    return put_if_absent(l, "MASTER_ADDR", r->addr) ||
+           put_if_absent(l, "MASTER_PORT", arena_printf(&l->arena, "%d", r->port));
+}
+
+static void start(struct legacy *l, const char *addr, int port) {
+    struct round *r = &l->round;
+    struct round_spec *s = arena_new(&l->arena, struct round_spec);
+    *s = (struct round_spec){
+        .run_id = l->config.run_id,
+        .round = r->version,
+        .group_rank = r->rank,
+        .group_world = r->n,
+        .rank_base = r->rank_base,
+        .local_world = l->config.slots,
+        .world = r->world,
+        .role = l->config.role,
+        .role_rank_base = r->role_rank_base,
+        .role_world = r->role_world,
+        .master_addr = addr,
+        .master_port = port,
+        .restart_count = l->spent,
+        .max_restarts = l->config.max_restarts,
+        .deadline_required = true,
+        .fence_ns = l->alive.deadline_ns,
+        .hard_ns = l->alive.deadline_ns + HARD_AFTER_NS,
+    };
+    l->group = (struct group){.state = GROUP_STARTING, .ran = true, .workers = l->config.slots};
+    legacy_claim(l, CLAIM_START, r->version);
+    legacy_add(l, ACTION_START)->start = s;
+}
+
+void exchange_advance(struct legacy *l) {
+    const char *own = ranked(l, "", l->round.rank);
+    int64_t port = 0;
+    if (!call_may(l, CALL_FLOW) || put_if_absent(l, own, own_info(l)) || !read_all(l) ||
+        put_if_absent(l, arena_printf(&l->arena, "%s.FIN", own), "FIN") || publish_master(l))
+        return;
+    const char *addr = exchange_get(l, "MASTER_ADDR"), *text = exchange_get(l, "MASTER_PORT");
+    if (!addr || !text)
+        return;
+    if (str_to_i64(text, 1, 65535, &port) && strlen(addr) < NAME_SIZE)
+        start(l, addr, (int)port);
+    else
+        legacy_exit(l, 1, NULL, "rank 0's node of round %lld published %.100s:%.20s as the master",
+                    (long long)l->round.version, addr, text);
+}

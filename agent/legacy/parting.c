@@ -1,0 +1,114 @@
+#include "agent/legacy/state.h"
+
+#include <string.h>
+
+/* The end of an agent: what others must know is written, for as long as that may take, then it
+ * exits. A run that is closed stays so: who comes later is told. */
+
+#define PART_NS (5 * S)
+
+void parting_begin(struct legacy *l, enum part_why why) {
+    l->stage = STAGE_PART;
+    l->part = why;
+    l->part_ns = l->now.monotonic_ns + PART_NS;
+    legacy_claim(l, why == PART_LEFT ? CLAIM_LEAVE : CLAIM_CLOSED, l->round.version);
+}
+
+static const char *failure_text(struct legacy *l) {
+    const struct failure *f = &l->group.failure;
+    int signo = f->wait_status & 0x7f;
+    const char *how =
+        signo ? arena_printf(&l->arena, "was killed by signal %d", signo)
+              : arena_printf(&l->arena, "exited with code %d", f->wait_status >> 8 & 0xff);
+    return arena_printf(&l->arena, "rank %d (local rank %d on node %s) %s%s%s", f->rank,
+                        f->local_rank, f->node, how, f->error[0] ? ": " : "", f->error);
+}
+
+/* Closed, and no worker of ours lives. */
+void parting_closed(struct legacy *l) {
+    const char *id = l->config.run_id, *end = document_end(&l->doc);
+    bool took_part = l->round.version != 0;
+    if (end && end[0])
+        legacy_exit(l, 1, NULL, "run \"%s\" failed: %s", id, end);
+    else if (end)
+        legacy_exit(l, 0, NULL, "run \"%s\" has ended, it succeeded; no worker was started", id);
+    else
+        legacy_exit(l, 1, NULL,
+                    "the rendezvous of run \"%s\" is closed: %s ended the job; use another "
+                    "--rdzv-id for a new one",
+                    id, took_part ? "an agent of torchrun" : "a run of that name");
+}
+
+static void parting_exit(struct legacy *l) {
+    const char *id = l->config.run_id;
+    if (l->part == PART_DONE) {
+        legacy_exit(l, 0, NULL, "%s", "");
+    } else if (l->part == PART_LEFT) {
+        legacy_exit(l, 128 + l->signo, NULL, "left run \"%s\" on signal %d before the outcome", id,
+                    l->signo);
+    } else {
+        int max = l->config.max_restarts;
+        const char *spent = l->spent < max ? "; others had ended the run already"
+                            : max ? arena_printf(&l->arena, "; max_restarts %d is used up", max)
+                                  : "";
+        legacy_exit(l, 1, &l->group.failure, "run \"%s\" failed: %s%s", id, failure_text(l), spent);
+    }
+}
+
+/* Torchrun's agents that are done wait for every member's word, even for one that has failed. */
+static bool tell_terminal(struct legacy *l) {
+    const char *key = arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", l->round.rank);
+    const char *fin = arena_printf(&l->arena, "%s.FIN", key);
+    if (l->round.n == 1)
+        return false;
+    if (!exchange_get(l, key))
+        exchange_put(l, key, arena_printf(&l->arena, "%d", l->round.rank));
+    else if (!exchange_get(l, fin))
+        exchange_put(l, fin, "FIN");
+    else
+        return false;
+    return true;
+}
+
+static bool close_run(struct legacy *l) {
+    struct document_edit e = {.status = "closed", .add_rank = -1, .waiting = -1};
+    e.end = l->part == PART_FAILED ? failure_text(l) : "";
+    if (l->doc.status == DOCUMENT_ABSENT || l->doc.status == DOCUMENT_CLOSED)
+        return false;
+    flow_edit(l, &e, 0);
+    return true;
+}
+
+/* So that those who stay begin anew at once, rather than when they find that we are silent. */
+static bool say_left(struct legacy *l) {
+    struct document_edit e = {.add_rank = -1, .waiting = l->doc.waiting + 1};
+    struct tree_request q = {.verb = TREE_DELETE};
+    int64_t version = l->round.version;
+    if (l->doc.status != DOCUMENT_FINAL || l->doc.version != version || !l->alive.key ||
+        l->round.n == 1)
+        return false;
+    if (l->doc.waiting == 0 && l->announced_version != version) {
+        l->announced_version = version;
+        flow_edit(l, &e, 0);
+        return true;
+    }
+    if (!document_is_pure(&l->doc))
+        return false;
+    q.key = arena_strdup(&l->arena, l->alive.key);
+    alive_forget(l);
+    flow_send(l, FLOW_DROP, &q);
+    return true;
+}
+
+void parting_advance(struct legacy *l) {
+    legacy_wake_at(l, l->part_ns);
+    if (l->now.monotonic_ns >= l->part_ns) {
+        parting_exit(l);
+        return;
+    }
+    if (l->doc_due || !call_may(l, CALL_FLOW))
+        return;
+    bool more = l->part == PART_LEFT ? say_left(l) : tell_terminal(l) || close_run(l);
+    if (!more)
+        parting_exit(l);
+}

@@ -1,0 +1,167 @@
+#include "agent/legacy/state.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A final state with this agent in it, until its workers are done or it is left. */
+
+void round_begin(struct legacy *l, int rank) {
+    l->stage = STAGE_ROUND;
+    l->round = (struct round){.version = l->doc.version, .rank = rank, .n = l->doc.n};
+    l->group = (struct group){0};
+    l->told_spare = false;
+    legacy_claim(l, CLAIM_RUN, l->round.version);
+}
+
+static void round_leave(struct legacy *l) {
+    l->left_version = l->round.version;
+    legacy_claim(l, CLAIM_END, l->round.version);
+    meeting_begin(l);
+}
+
+static bool is_gone(void *arg, const char *key) {
+    return !mirror_find(&((struct legacy *)arg)->mirror, key);
+}
+
+/* Why the round cannot go on, NULL when it can. A closed one goes on: torchrun's agents close it
+ * when they are done, whatever the others still do. */
+static const char *disturbance(struct legacy *l) {
+    const struct document *d = &l->doc;
+    if (d->status == DOCUMENT_CLOSED)
+        return document_end(d) && document_end(d)[0] ? "the run was ended" : NULL;
+    if (d->status != DOCUMENT_FINAL || d->version != l->round.version)
+        return "others have begun anew";
+    if (d->waiting > 0)
+        return "nodes wait to be taken in";
+    if (!l->alive.key)
+        return "this node was taken for lost";
+    if (document_any_keep_alive(d, is_gone, l))
+        return "a node was lost";
+    return NULL;
+}
+
+static void stop(struct legacy *l, int signo, int64_t grace_ns) {
+    struct action *a = legacy_add(l, ACTION_STOP);
+    a->stop.signo = signo;
+    a->stop.grace_ms = grace_ns / MS;
+    l->group.stopping = true;
+    legacy_claim(l, CLAIM_STOP, l->round.version);
+}
+
+static void group_watch(struct legacy *l, const char *why) {
+    struct group *g = &l->group;
+    if (g->stopping)
+        return;
+    if (l->signo) {
+        stop(l, l->signo, l->config.shutdown_grace_ns);
+    } else if (g->failed) {
+        stop(l, SIGTERM, l->config.stop_timeout_ns);
+    } else if (why) {
+        legacy_log(l, "round %lld ends: %s", (long long)l->round.version, why);
+        stop(l, SIGTERM, l->config.shutdown_grace_ns);
+    }
+}
+
+static void round_failed(struct legacy *l) {
+    bool closed = l->doc.status == DOCUMENT_CLOSED;
+    if (closed || l->spent >= l->config.max_restarts) {
+        parting_begin(l, PART_FAILED);
+        return;
+    }
+    l->spent++;
+    round_leave(l);
+}
+
+/* torchelastic's exit barrier. A member that began anew, or died, before all were done is followed:
+ * its round would be short of us. */
+static void barrier(struct legacy *l, const char *why) {
+    struct round *r = &l->round;
+    const char *own = arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", r->rank);
+    int done = 0;
+    for (int i = 0; i < r->n; i++)
+        done += exchange_get(
+                    l, arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", i)) != NULL;
+    if (!r->told_barrier)
+        legacy_claim(l, CLAIM_EXIT_BARRIER, r->version);
+    r->told_barrier = true;
+    if (done == r->n || l->doc.status == DOCUMENT_CLOSED) {
+        parting_begin(l, PART_DONE);
+    } else if (why) {
+        legacy_log(l, "round %lld ends: %s", (long long)r->version, why);
+        round_leave(l);
+    } else if (call_may(l, CALL_FLOW) && !exchange_get(l, own)) {
+        exchange_put(l, own, arena_printf(&l->arena, "%d", r->rank));
+    }
+}
+
+void round_advance(struct legacy *l) {
+    struct group *g = &l->group;
+    const char *why = disturbance(l);
+    if (g->state != GROUP_IDLE) {
+        group_watch(l, why);
+        return;
+    }
+    if (l->signo)
+        parting_begin(l, PART_LEFT);
+    else if (why && l->doc.status == DOCUMENT_CLOSED)
+        parting_closed(l);
+    else if (g->failed)
+        round_failed(l);
+    else if (g->ok)
+        barrier(l, why);
+    else if (why || g->ran)
+        round_leave(l);
+    else if (l->doc.status == DOCUMENT_CLOSED)
+        parting_closed(l);
+    else
+        exchange_advance(l);
+}
+
+/* ---- events ---- */
+
+/* Only an exit that nobody asked for says something about the job. */
+static void worker_exited(struct legacy *l, const struct event *ev) {
+    struct group *g = &l->group;
+    struct failure *f = &g->failure;
+    g->exited++;
+    if (ev->exited.wait_status == 0 || g->stopping || g->failed)
+        return;
+    g->failed = true;
+    memcpy(f->uid, l->uid, sizeof(f->uid));
+    snprintf(f->node, sizeof(f->node), "%s", l->config.node);
+    f->rank = l->round.rank_base + ev->exited.local_rank;
+    f->local_rank = ev->exited.local_rank;
+    f->pid = ev->exited.pid;
+    f->wait_status = ev->exited.wait_status;
+    snprintf(f->error, sizeof(f->error), "%s", ev->exited.error ? ev->exited.error : "");
+    f->realtime_ns = ev->exited.realtime_ns;
+}
+
+static void group_reaped(struct legacy *l, bool fenced) {
+    struct group *g = &l->group;
+    g->state = GROUP_IDLE;
+    g->ok = !g->stopping && !g->failed && !fenced && g->exited == g->workers;
+    if (fenced)
+        legacy_claim(l, CLAIM_FENCED, l->round.version);
+}
+
+void round_event(struct legacy *l, const struct event *ev) {
+    struct group *g = &l->group;
+    if (ev->kind == EVENT_PORT) {
+        snprintf(l->round.addr, sizeof(l->round.addr), "%s", ev->port.addr);
+        l->round.port = ev->port.port;
+    }
+    if (g->state == GROUP_IDLE)
+        return;
+    if (ev->kind == EVENT_WORKERS_STARTED) {
+        g->state = GROUP_RUNNING;
+        legacy_claim(l, CLAIM_STARTED, l->round.version);
+    } else if (ev->kind == EVENT_WORKER_EXITED) {
+        worker_exited(l, ev);
+    } else if (ev->kind == EVENT_GROUP_REAPED) {
+        group_reaped(l, ev->reaped.fenced);
+    } else if (ev->kind == EVENT_GUARD_DEAD) {
+        group_reaped(l, true);
+    }
+}

@@ -1,0 +1,11 @@
+/* tree_answer: what etcd's v2 API says, as the plain data of agent/core/tree.h. */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/core/tree.h"
+
+/* status: of HTTP; index: what the header X-Etcd-Index says, or "". Everything in the result is in
+ * the arena. What is no answer of etcd's is LOST, NO_V2 or STRANGE, with the reason as its text. */
+struct tree_answer tree_answer_read(struct arena *a, enum tree_verb verb, long status,
+                                    const struct buf *body, const char *index);

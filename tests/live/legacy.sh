@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# Agents of rankrun alone over torchelastic's legacy etcd rendezvous, on a real etcd: workers get the right
+# environment, a killed worker restarts all at once, a late node is taken in, a spare disturbs nobody, one that
+# leaves is not waited for, the run is closed, and an endpoint that cannot do it is told.
+# deadline: 120 s
+set -u
+if ! command -v etcd >/dev/null; then
+    echo 'no etcd on this host: apt install etcd-server'
+    exit 77
+fi
+mkfifo "$TMPDIR/events"
+exec 3<>"$TMPDIR/events"
+started=()
+
+fail() {
+    echo "FAILED: $*"
+    cat "$TMPDIR"/said*
+    exit 1
+}
+trap 'kill -KILL "${started[@]}" 2>/dev/null; wait' EXIT
+
+serve() { # serve PORT [OPTION...]: an etcd that is ready
+    local line
+    exec 4< <(exec etcd --data-dir "$TMPDIR/etcd-$1" --unsafe-no-fsync --listen-client-urls "http://127.0.0.1:$1" \
+        --advertise-client-urls "http://127.0.0.1:$1" --listen-peer-urls "http://127.0.0.1:$(($1 + 1))" "${@:2}" 2>&1)
+    started+=($!)
+    while read -r -t 30 -u 4 line; do
+        case $line in *'ready to serve client requests'*) break ;; *'unsafe-no-fsync'*) fail "$line" ;; esac
+    done || fail "etcd did not start within 30 s"
+    cat <&4 >/dev/null &
+    started+=($!)
+}
+
+cat >"$TMPDIR/worker" <<'END'
+#!/usr/bin/env bash
+trap 'exit 0' USR1
+echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $GROUP_RANK $TORCHELASTIC_RESTART_COUNT $MASTER_ADDR:$MASTER_PORT $$" >"$EVENTS"
+while :; do
+    sleep 1000 &
+    wait $!
+done
+END
+chmod +x "$TMPDIR/worker"
+export EVENTS=$TMPDIR/events OMP_NUM_THREADS=1
+
+# The next N workers to start are those of one round: sets round and pids[rank].
+await_round() { # await_round N
+    local n r rank world group count master_there
+    round='' master='' pids=()
+    for ((n = 0; n < $1; n++)); do
+        read -r -t 30 -u 3 r rank world group count master_there pid || fail "only $n of $1 workers started"
+        [ "${round:=$r}" = "$r" ] || fail "rounds $round and $r mixed"
+        [ "${master:=$master_there}" = "$master_there" ] || fail "masters $master and $master_there"
+        [ "$world" = "$1" ] || fail "round $r: world size $world, not $1"
+        [ -z "${pids[rank]-}" ] || fail "round $r: rank $rank twice"
+        ((rank / 2 == group)) || fail "rank $rank on node $group"
+        pids[rank]=$pid
+    done
+}
+
+agent() { # agent JOB [OPTION...]
+    "$BIN/rankrun" --nproc-per-node=2 --max-restarts=2 --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" \
+        --rdzv-id="$1" --rdzv-conf=last_call_timeout=300ms "${@:2}" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
+    agent=$!
+    started+=("$agent")
+}
+
+ends() { # ends PID CODE WHAT
+    wait "$1"
+    local rc=$?
+    [ $rc = "$2" ] || fail "$3: exit code $rc, not $2"
+}
+
+port=$((20000 + $$ % 2500 * 4))
+serve $port --enable-v2
+agent one --nnodes=2:3 && a=$agent
+agent one --nnodes=2:3 && b=$agent
+await_round 4
+[ "$round" = 1 ] || fail "the first round is $round"
+
+# A worker is killed: its key is given back, nobody waits for its end of life.
+begin=$SECONDS
+kill -KILL "${pids[1]}"
+await_round 4
+((SECONDS - begin < 8)) || fail "a restart waited for a key to expire"
+
+# A third node is taken in; a fourth waits and takes the place of the one that leaves.
+agent one --nnodes=2:3 && c=$agent
+await_round 6
+: >"$TMPDIR/said"
+exec 5< <(exec "$BIN/rankrun" --nproc-per-node=2 --nnodes=2:3 --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" \
+    --rdzv-id=one --rdzv-conf=last_call_timeout=300ms --no-python "$TMPDIR/worker" 2>&1)
+d=$!
+started+=("$d")
+read -r -t 30 -u 5 line
+[[ $line == *'waits as a spare'* ]] || fail "a spare: $line"
+kill -TERM "$b"
+ends "$b" 143 'one that was told to leave'
+await_round 6
+kill -USR1 "${pids[@]}"
+ends "$a" 0 'one that was there all the time'
+ends "$c" 0 'the late one'
+ends "$d" 0 'the spare'
+
+# The run is closed, and says how it ended.
+agent one --nnodes=2:3
+ends "$agent" 0 'who comes after the end'
+grep -q 'has ended, it succeeded' "$TMPDIR/said" || fail 'the end is not told'
+"$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" --rdzv-id=two --no-python false 2>"$TMPDIR/said"
+[ $? = 1 ] || fail 'a job that fails'
+grep -q 'exited with code 1' "$TMPDIR/said" || fail 'a failure without a reason'
+
+# What cannot be is said, with what to do.
+serve $((port + 2))
+"$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$((port + 2))" --no-python true 2>"$TMPDIR/said"
+rc=$?
+version=$(etcd --version | sed -n 's/^etcd Version: //p')
+case $version in
+2.* | 3.[0-3].*) ;; # serves v2 unasked
+*)
+    [ $rc = 64 ] || fail "an etcd without v2: exit code $rc"
+    grep -q 'enable-v2' "$TMPDIR/said" || fail 'what is missing is not told'
+    ;;
+esac
+exec 6< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
+started+=($!)
+read -r -t 10 -u 6 line
+"$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:${line##*:}" --no-python true 2>"$TMPDIR/said"
+[ $? = 64 ] && grep -q 'is no etcd' "$TMPDIR/said" || fail 'a store that is no etcd'
+exit 0
