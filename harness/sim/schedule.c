@@ -18,43 +18,6 @@ void sim_say(struct sim *c, int node, const char *fmt, ...) {
     printf("\n");
 }
 
-static bool is_before(const struct planned *a, const struct planned *b) {
-    return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->seq < b->seq;
-}
-
-/* A heap of four: half as deep as one of two, and the four lie side by side. */
-static void heap_push(struct sim *c, struct occurrence *o) {
-    if (c->n_heap == c->cap_heap) {
-        c->cap_heap = c->cap_heap ? c->cap_heap * 2 : 256;
-        c->heap = realloc(c->heap, c->cap_heap * sizeof(*c->heap));
-        if (!c->heap)
-            abort(); /* out of memory */
-    }
-    struct planned p = {o->at_ns, o->seq, o};
-    size_t i = c->n_heap++;
-    for (; i && is_before(&p, &c->heap[(i - 1) / 4]); i = (i - 1) / 4)
-        c->heap[i] = c->heap[(i - 1) / 4];
-    c->heap[i] = p;
-}
-
-static struct occurrence *heap_pop(struct sim *c) {
-    struct planned *h = c->heap, last = h[--c->n_heap];
-    struct occurrence *top = h[0].occurrence;
-    size_t i = 0, n = c->n_heap;
-    for (size_t first; (first = 4 * i + 1) < n;) {
-        size_t least = first, end = first + 4 < n ? first + 4 : n;
-        for (size_t k = first + 1; k < end; k++)
-            if (is_before(&h[k], &h[least]))
-                least = k;
-        if (!is_before(&h[least], &last))
-            break;
-        h[i] = h[least];
-        i = least;
-    }
-    h[i] = last;
-    return top;
-}
-
 uint64_t sim_number(struct sim *c) {
     return ++c->seq;
 }
@@ -63,7 +26,7 @@ static struct occurrence *plan(struct sim *c, struct occurrence new) {
     struct occurrence *o = pool_take(&c->pool, sizeof(*o));
     *o = new;
     o->at_ns = o->at_ns < c->now_ns ? c->now_ns : o->at_ns;
-    heap_push(c, o);
+    sim_queue_add(c, o);
     return o;
 }
 
@@ -93,7 +56,7 @@ void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns) {
     *again = *o;
     again->at_ns = at_ns;
     o->drop = NULL;
-    heap_push(c, again);
+    sim_queue_add(c, again);
 }
 
 static void occurrence_free(struct sim *c, struct occurrence *o) {
@@ -109,7 +72,7 @@ static void occurrence_run(struct sim *c, struct occurrence *o) {
         occurrence_free(c, o);
     } else if (o->process && n->stopped_until_ns > c->now_ns) {
         o->at_ns = n->stopped_until_ns;
-        heap_push(c, o); /* with its old number: what waits keeps its order */
+        sim_queue_add(c, o); /* with its old number: what waits keeps its order */
     } else {
         o->run(c, o);
         occurrence_free(c, o);
@@ -128,24 +91,9 @@ int64_t sim_node_to_real(const struct sim_node *n, int64_t boottime_ns) {
 
 /* --- agents --- */
 
-static void on_timer(struct sim *c, struct occurrence *o);
-
-static void timer_plan(struct sim *c, int node) {
-    struct timer_model *t = &c->nodes[node].timer;
-    t->planned_ns = t->at_ns;
-    t->planned_seq = t->seq;
-    sim_plan_agent_as(c, t->seq, t->at_ns, node, on_timer);
-}
-
 static void on_timer(struct sim *c, struct occurrence *o) {
-    struct timer_model *t = &c->nodes[o->node].timer;
-    if (o->seq != t->planned_seq)
-        return;
-    t->planned_seq = 0;
-    if (o->seq == t->seq)
-        sim_agent_event(c, o->node, &(struct event){.kind = EVENT_TIMER});
-    else
-        timer_plan(c, o->node);
+    c->nodes[o->node].timer = NULL;
+    sim_agent_event(c, o->node, &(struct event){.kind = EVENT_TIMER});
 }
 
 static void on_port(struct sim *c, struct occurrence *o) {
@@ -174,11 +122,12 @@ static void on_exit_done(struct sim *c, struct occurrence *o) {
 }
 
 static void set_timer(struct sim *c, int node, int64_t at_ns) {
-    struct timer_model *t = &c->nodes[node].timer;
-    t->at_ns = sim_node_to_real(&c->nodes[node], at_ns + 7777 * SIM_MS);
-    t->seq = sim_number(c);
-    if (!t->planned_seq || t->at_ns < t->planned_ns)
-        timer_plan(c, node);
+    struct sim_node *n = &c->nodes[node];
+    int64_t real_ns = sim_node_to_real(n, at_ns + 7777 * SIM_MS);
+    if (n->timer)
+        sim_queue_move(c, n->timer, real_ns, sim_number(c));
+    else
+        n->timer = sim_plan_agent(c, real_ns, node, on_timer);
 }
 
 static void act(struct sim *c, int node, const struct action *a) {
@@ -269,7 +218,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     memset(n->pending, 0, sizeof(n->pending));
     n->stopped_until_ns = 0;
     n->leads = false;
-    n->timer = (struct timer_model){0};
+    n->timer = NULL;
     n->booted_ns = c->now_ns;
     struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->life);
     n->core = rendezvous_new(&config, rand_u64(&r), &err);
@@ -356,9 +305,9 @@ static bool is_over(const struct sim *c) {
 }
 
 static void sim_fini(struct sim *c) {
-    while (c->n_heap)
-        occurrence_free(c, heap_pop(c));
-    free(c->heap);
+    while (c->n_queue)
+        occurrence_free(c, sim_queue_take(c));
+    free(c->queue);
     free(c->armed);
     for (int i = 0; i < c->n_nodes; i++) {
         rendezvous_free(c->nodes[i].core);
@@ -382,8 +331,8 @@ void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) 
     c->trace = trace;
     c->result = ret;
     sim_init(c);
-    while (c->n_heap && !ret->violated && !is_over(c)) {
-        struct occurrence *o = heap_pop(c);
+    while (c->n_queue && !ret->violated && !is_over(c)) {
+        struct occurrence *o = sim_queue_take(c);
         c->now_ns = o->at_ns;
         occurrence_run(c, o);
         if (c->now_ns > sim_limit_ns(c))

@@ -16,6 +16,7 @@ struct occurrence {
     uint64_t seq;
     void (*run)(struct sim *c, struct occurrence *o);
     void (*drop)(struct sim *c, void *payload); /* NULL: payload is not owned */
+    size_t place;                               /* in the queue */
     int node;
     bool process;  /* for the agent's process: waits while it is stopped */
     uint64_t life; /* of the agent it is for; one for another life is dropped */
@@ -49,13 +50,6 @@ struct stream {
     int64_t last_ns;
 };
 
-/* The agent's one timer. It is moved more often than it fires: what is planned for an earlier time
- * plans it again. */
-struct timer_model {
-    int64_t at_ns, planned_ns;
-    uint64_t seq, planned_seq; /* of the timer; of what is planned, 0: nothing */
-};
-
 struct sim_node {
     struct rendezvous *core; /* NULL: no agent runs */
     uint64_t life;
@@ -69,9 +63,9 @@ struct sim_node {
     int64_t booted_ns;      /* this life */
     bool leads;             /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
-    int64_t deaf_until_ns;  /* answers and watches do not get through, requests do */
-    int64_t stuck_until_ns; /* its workers are in state D */
-    struct timer_model timer;
+    int64_t deaf_until_ns;    /* answers and watches do not get through, requests do */
+    int64_t stuck_until_ns;   /* its workers are in state D */
+    struct occurrence *timer; /* its next one; NULL: none is planned */
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
@@ -112,8 +106,8 @@ struct sim {
     int n_armed;
     int64_t now_ns;
     uint64_t seq;
-    struct planned *heap;
-    size_t n_heap, cap_heap;
+    struct planned *queue; /* a heap */
+    size_t n_queue, cap_queue;
     struct pool pool;    /* of occurrences and what they carry */
     struct wire *spares; /* messages that have come to an end */
     struct kv *kv;
@@ -153,6 +147,10 @@ struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,
 uint64_t sim_number(struct sim *c);
 struct occurrence *sim_plan_agent_as(struct sim *c, uint64_t number, int64_t at_ns, int node,
                                      void (*run)(struct sim *, struct occurrence *));
+/* queue.c: what is planned, by time, and at one time in the order of the numbers */
+void sim_queue_add(struct sim *c, struct occurrence *o);
+void sim_queue_move(struct sim *c, struct occurrence *o, int64_t at_ns, uint64_t number);
+struct occurrence *sim_queue_take(struct sim *c); /* the next; there must be one */
 /* What runs now runs again then, in the order it had. */
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns);
 struct now sim_node_now(const struct sim *c, const struct sim_node *n);
