@@ -168,17 +168,28 @@ static bool take_rest(struct rest *r, struct key *ret) {
     return take_part(r, ret->uid, sizeof(ret->uid)) && r->at == r->end;
 }
 
-bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
-    char root[KEY_SIZE], *root_end = root;
-    struct key key = {0};
-    append_root(&root_end, run_id);
-    size_t n = (size_t)(root_end - root);
-    if (len >= KEY_SIZE || len < n || memcmp(text, root, n) != 0 || memchr(text, '\0', len))
+/* Takes "/rankrun/<run_id>/" off the front. */
+static bool take_root(struct rest *r, const char *run_id) {
+    char root[KEY_SIZE], *end = root;
+    append_root(&end, run_id);
+    size_t n = (size_t)(end - root);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, root, n) != 0)
         return false;
-    struct rest r = {text + n, text + len};
-    bool cur = len - n == 3 && memcmp(r.at, "cur", 3) == 0;
-    if (!cur && (!take_part(&r, key.inc, sizeof(key.inc)) || !take_folder(&r, &key.kind) ||
-                 !take_rest(&r, &key)))
+    r->at += n;
+    return true;
+}
+
+static bool is_cur(const struct rest *r) {
+    return r->end - r->at == 3 && memcmp(r->at, "cur", 3) == 0;
+}
+
+bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
+    struct rest r = {text, text + len};
+    struct key key = {0};
+    if (len >= KEY_SIZE || memchr(text, '\0', len) || !take_root(&r, run_id))
+        return false;
+    if (!is_cur(&r) && (!take_part(&r, key.inc, sizeof(key.inc)) || !take_folder(&r, &key.kind) ||
+                        !take_rest(&r, &key)))
         return false;
     *ret = key;
     return true;

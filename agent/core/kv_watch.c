@@ -73,11 +73,20 @@ static size_t log_find(const struct kv_log *log, int64_t revision) {
 
 /* --- groups --- */
 
-static uint64_t hash_of(struct kv_bytes key) {
-    uint64_t h = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < key.len; i++)
-        h = (h ^ (unsigned char)key.data[i]) * 0x100000001b3u;
+static uint64_t mix(uint64_t h, uint64_t word) {
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
     return h ^ h >> 29;
+}
+
+static uint64_t hash_of(struct kv_bytes key) {
+    uint64_t h = key.len, word;
+    for (; key.len >= sizeof(word); key.data += sizeof(word), key.len -= sizeof(word)) {
+        memcpy(&word, key.data, sizeof(word));
+        h = mix(h, word);
+    }
+    word = 0;
+    memcpy(&word, key.data, key.len);
+    return mix(h, word);
 }
 
 static struct kv_watched **slot_of(const struct kv *kv, struct kv_bytes key) {
@@ -137,10 +146,14 @@ static void watched_link(struct kv *kv, struct kv_watched *g) {
     kv->n_keys++;
 }
 
-static void watched_fill(const struct kv *kv, struct kv_watched *g) {
+/* What happened before anybody looked, for a watch that begins there. */
+static void watched_fill(struct kv *kv, struct kv_watched *g, int64_t revision) {
     const struct kv_log *h = &kv->history;
-    g->log_from = kv->compact_revision;
-    for (size_t i = 0; i < h->n; i++) {
+    if (revision >= g->log_from)
+        return;
+    kv_log_drop_below(kv, &g->log, INT64_MAX);
+    g->log_from = revision;
+    for (size_t i = log_find(h, revision); i < h->n; i++) {
         struct kv_record *r = h->records[h->first + i];
         if (kv_in_range(kv_record_key(r), g->key, g->end))
             kv_log_push(&g->log, r);
@@ -157,7 +170,7 @@ static struct kv_watched *watched_new(struct kv *kv, struct kv_bytes key, struct
     g->key = (struct kv_bytes){g->bytes, key.len};
     g->end = (struct kv_bytes){g->bytes + key.len, end.len};
     list_init(&g->watches);
-    watched_fill(kv, g);
+    g->log_from = kv->revision + 1;
     watched_link(kv, g);
     return g;
 }
@@ -251,6 +264,7 @@ struct kv_watch *kv_watch_new(struct kv *kv, struct kv_bytes key, struct kv_byte
     w->watched = watched_find(kv, key, range_end);
     if (!w->watched)
         w->watched = watched_new(kv, key, range_end);
+    watched_fill(kv, w->watched, w->next_revision);
     w->watched->refs++;
     list_append(&w->watched->watches, &w->node);
     list_init(&w->ready);

@@ -6,9 +6,9 @@
 #include <string.h>
 
 struct draft {
-    struct compare compares[TXN_COMPARES_MAX];
+    struct compare *compares;
     struct op *ops;
-    size_t n_compares, n_ops, cap_ops;
+    size_t n_compares, cap_compares, n_ops, cap_ops;
     struct arena *arena;
 };
 
@@ -113,8 +113,19 @@ struct draft *draft_new(struct rendezvous *r) {
     return d;
 }
 
+/* Room for one more; most transactions have one or two of each. */
+static void *grow(struct arena *arena, void *array, size_t n, size_t *cap, size_t size) {
+    if (n < *cap)
+        return array;
+    *cap = *cap ? *cap * 4 : 2;
+    void *larger = arena_alloc(arena, *cap * size);
+    return n ? memcpy(larger, array, n * size) : larger;
+}
+
 static struct compare *compare_add(struct draft *d, struct key key) {
     assert(d->n_compares < TXN_COMPARES_MAX);
+    d->compares =
+        grow(d->arena, d->compares, d->n_compares, &d->cap_compares, sizeof(*d->compares));
     struct compare *c = &d->compares[d->n_compares++];
     c->key = key;
     return c;
@@ -140,13 +151,7 @@ void draft_compare_session(struct rendezvous *r, struct draft *d) {
 
 static struct op *op_add(struct draft *d, struct key key) {
     assert(d->n_ops < TXN_OPS_MAX);
-    if (d->n_ops == d->cap_ops) {
-        d->cap_ops = d->cap_ops ? d->cap_ops * 4 : 4;
-        struct op *ops = arena_array(d->arena, struct op, d->cap_ops);
-        if (d->n_ops)
-            memcpy(ops, d->ops, d->n_ops * sizeof(*ops));
-        d->ops = ops;
-    }
+    d->ops = grow(d->arena, d->ops, d->n_ops, &d->cap_ops, sizeof(*d->ops));
     struct op *op = &d->ops[d->n_ops++];
     op->key = key;
     return op;

@@ -268,9 +268,9 @@ static bool was_in_last(const struct view *v, const char *node) {
 }
 
 void view_settle(struct view *v) {
-    const struct plan *now = view_plan(v, v->head.pid), *last = view_plan(v, v->head.last_pid);
     if (!v->dirty)
         return;
+    const struct plan *now = view_plan(v, v->head.pid), *last = view_plan(v, v->head.last_pid);
     v->dirty = false;
     v->changed = true;
     for (size_t i = 0; i < v->n; i++)
