@@ -52,13 +52,28 @@ static void agent_step(struct agent *a, const struct event *e);
 
 /* ---- actions ---- */
 
+/* The master's port that was asked for; its first worker fails when somebody else has it. */
+static uint16_t reserve_master_port(struct agent *a) {
+    struct err err = {0};
+    uint16_t port = (uint16_t)a->options->master_port;
+    if (tcp_reserve_this_port(port, &a->port_fd, &err) < 0)
+        fprintf(stderr, "rankrun: --master-port: %s\n", err.msg);
+    return port;
+}
+
+static bool is_master(const struct agent *a) {
+    return a->options->master_port && a->options->node_rank <= 0;
+}
+
 static void do_port(struct agent *a) {
     struct err err = {0};
     uint16_t port = 0;
     if (a->port_fd >= 0)
         close(a->port_fd);
     a->port_fd = -1;
-    if (tcp_reserve_port(&a->port_fd, &port, &err) < 0)
+    if (is_master(a))
+        port = reserve_master_port(a);
+    else if (tcp_reserve_port(&a->port_fd, &port, &err) < 0)
         fprintf(stderr, "rankrun: %s\n", err.msg);
     a->port = port;
     a->port_due = true;
@@ -211,7 +226,8 @@ static void agent_do(struct agent *a, const struct action *act) {
 /* ---- events ---- */
 
 static void tell_port(struct agent *a) {
-    struct event e = {.kind = EVENT_PORT, .port = {.addr = a->config.addr, .port = a->port}};
+    const char *addr = is_master(a) ? a->options->master_addr : a->config.addr;
+    struct event e = {.kind = EVENT_PORT, .port = {.addr = addr, .port = a->port}};
     a->port_due = false;
     agent_step(a, &e);
 }

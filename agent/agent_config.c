@@ -74,6 +74,7 @@ int agent_config_make(const struct options *o, struct arena *a, struct rendezvou
         .node = find_node(o, a),
         .role = o->role,
         .slots = o->workers_per_node,
+        .seat = o->node_rank + 1,
         .min = o->nodes_min,
         .max = o->nodes_max,
         .max_restarts = o->max_restarts,

@@ -33,7 +33,7 @@ static const struct row rows[] = {
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
      "one node, its store in this process; no port is opened"},
     {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_JOB,
-     "embedded (rankrun store), etcd-v3, or etcd: together with torchrun's\n"
+     "embedded (rankrun store), etcd-v3, static, or etcd: together with torchrun's\n"
      "                                         agents, over etcd's v2 API; c10d means embedded"},
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_JOB,
      "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
@@ -63,11 +63,10 @@ static const struct row rows[] = {
      "address by which the others reach this node"},
     {"shutdown-timeout", 0, "SECONDS", AT(shutdown_timeout), ROW_JOB,
      "grace of the workers on a signal or a change of members [30]"},
-    {"node-rank", 0, "N", AT(node_rank), ROW_JOB,
-     "not used: the rendezvous gives the ranks; see below"},
-    {"master-addr", 0, "ADDR", AT(master_addr), ROW_JOB,
-     "not used: rank 0's node gives its address and a free port"},
-    {"master-port", 0, "PORT", AT(master_port), ROW_JOB, "the same"},
+    {"node-rank", 0, "N", AT(node_rank), ROW_JOB, "static: this node's group rank [0]"},
+    {"master-addr", 0, "ADDR", AT(master_addr), ROW_JOB, "static: node 0 [127.0.0.1]"},
+    {"master-port", 0, "PORT", AT(master_port), ROW_JOB,
+     "static: MASTER_PORT; the agents meet at the next one [29500]"},
     {"signals-to-handle", 0, "NAME,...", AT(signals_to_handle), ROW_JOB,
      "signals to leave on [SIGTERM,SIGINT,SIGHUP,SIGQUIT]"},
     {"virtual-local-rank", 0, NULL, AT(virtual_local_rank), ROW_JOB,
@@ -317,8 +316,8 @@ void options_print_help(FILE *out) {
           "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
           "2s),\n"
           "  attempt=TEXT\n"
-          "\nTorchrun's static rendezvous (--rdzv-backend static) is not there: several nodes need "
-          "a store,\n--rdzv-endpoint=HOST.\n"
+          "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
+          "--master-addr on each.\n"
           "\nrankrun store:\n",
           out);
     print_rows(out, ROW_STORE);

@@ -47,6 +47,10 @@ struct options {
     const char *endpoints; /* "host:port", of several members of one etcd with commas between */
     struct options_rdzv rdzv;
     int max_restarts;
+    /* --rdzv-backend static: this node's group rank; -1: the rendezvous gives it. */
+    int node_rank;
+    const char *master_addr; /* what the workers are told when this node has rank 0; NULL: found */
+    int master_port;         /* likewise; 0: a free one */
     const char *role;
     const char *local_addr;      /* NULL: found out */
     int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */

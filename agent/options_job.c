@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { NODES_MAX = 100000, PORT_EMBEDDED = 29400, PORT_ETCD = 2379 };
+enum { NODES_MAX = 100000, PORT_EMBEDDED = 29400, PORT_ETCD = 2379, PORT_MASTER = 29500 };
 
 /* "3" or "2:4". */
 static int settle_nodes(struct options *o, const struct options_given *g, struct err *err) {
@@ -103,17 +103,7 @@ static bool names_static(const struct options_given *g) {
     return g->node_rank || g->master_addr || g->master_port;
 }
 
-static int no_static(struct err *err) {
-    return err_say(err, -EINVAL,
-                   "torchrun's static rendezvous (--rdzv-backend static, --node-rank, "
-                   "--master-addr) is not there; start `rankrun store` on one host and give every "
-                   "node --rdzv-endpoint=HOST:%d",
-                   PORT_EMBEDDED);
-}
-
-static int no_backend(const struct options *o, const struct options_given *g, struct err *err) {
-    if (names_static(g))
-        return no_static(err);
+static int no_backend(const struct options *o, struct err *err) {
     return err_say(err, -EINVAL,
                    "--nnodes %d:%d needs a store: start `rankrun store` on one host and give every "
                    "node --rdzv-endpoint=HOST:%d",
@@ -135,8 +125,6 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
         options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
         return 0;
     }
-    if (str_eq(name, "static"))
-        return no_static(err);
     if (str_eq(name, "etcd")) {
         *ret = BACKEND_ETCD_LEGACY;
         g->legacy = true;
@@ -147,8 +135,9 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
                        "--rdzv-backend etcd-v2: not there; use embedded (rankrun store), etcd-v3, "
                        "or etcd, torchelastic's older protocol over the same API");
     const char *near = str_nearest(name, names);
-    return err_say(err, -EINVAL, "--rdzv-backend %s: must be embedded, etcd-v3, etcd or c10d%s%s%s",
-                   name, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return err_say(err, -EINVAL,
+                   "--rdzv-backend %s: must be embedded, etcd-v3, etcd, c10d or static%s%s%s", name,
+                   near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
 /* The first is the one that is talked of; the others are its etcd's other members. */
@@ -192,26 +181,80 @@ static void tell_static(struct options_given *g) {
                        "gives the ranks, and rank 0's node the address and a free port");
 }
 
+/* Torchrun's static rendezvous: ranks and master are as the command lines say. An endpoint is
+ * another word for the master there. */
+static bool is_static(const struct options_given *g) {
+    return g->rdzv_backend ? str_eq(g->rdzv_backend, "static") : names_static(g);
+}
+
+static int settle_master(struct options *o, struct options_given *g, struct err *err) {
+    struct tcp_endpoint e;
+    const char *addr = g->master_addr && g->master_addr[0] ? g->master_addr : "127.0.0.1";
+    int64_t port = PORT_MASTER;
+    if (g->master_port && !str_to_i64(g->master_port, 1, 65534, &port))
+        return err_say(err, -EINVAL, "--master-port %s: must be a number from 1 to 65534",
+                       g->master_port);
+    o->master_addr = addr;
+    o->master_port = (int)port;
+    if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
+        return 0;
+    if (tcp_endpoint_parse(g->rdzv_endpoint, (uint16_t)port, &e, err) < 0)
+        return err_wrap(err, "--rdzv-endpoint: ");
+    o->master_addr = arena_strdup(g->arena, e.host);
+    o->master_port = e.port;
+    return 0;
+}
+
+/* The agents' store lies beside the master's port, which is the workers'. One node needs none; who
+ * gave its port wants it to be that one. */
+static int settle_static(struct options *o, struct options_given *g, struct err *err) {
+    int64_t rank = 0;
+    if (o->nodes_min != o->nodes_max)
+        return err_say(err, -EINVAL,
+                       "--nnodes %s: with --rdzv-backend static (--node-rank, --master-addr) the "
+                       "number of nodes is fixed; give one number, or a store by --rdzv-endpoint",
+                       g->nnodes);
+    if (g->node_rank && !str_to_i64(g->node_rank, 0, o->nodes_max - 1, &rank))
+        return err_say(err, -EINVAL, "--node-rank %s: must be 0 to %d with --nnodes %d",
+                       g->node_rank, o->nodes_max - 1, o->nodes_max);
+    int code = settle_master(o, g, err);
+    o->node_rank = (int)rank;
+    if (o->nodes_max == 1) {
+        bool fixed = g->master_port || g->master_addr || (g->rdzv_endpoint && g->rdzv_endpoint[0]);
+        o->master_port = fixed ? o->master_port : 0;
+        o->master_addr = fixed ? o->master_addr : NULL;
+        return code;
+    }
+    o->backend = BACKEND_EMBEDDED;
+    o->endpoint_host = o->master_addr;
+    o->endpoint_port = o->master_port + 1;
+    o->endpoints = arena_printf(g->arena, strchr(o->endpoint_host, ':') ? "[%s]:%d" : "%s:%d",
+                                o->endpoint_host, o->endpoint_port);
+    return code;
+}
+
 /* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one
  * node without any needs no store of its own process. */
 static int settle_store(struct options *o, struct options_given *g, struct err *err) {
     bool endpoint = g->rdzv_endpoint && g->rdzv_endpoint[0];
     o->standalone = g->standalone != NULL;
     o->backend = BACKEND_IN_PROCESS;
+    o->node_rank = -1;
     if (o->standalone && o->nodes_min > 1)
         return err_say(err, -EINVAL, "--standalone is one node, but --nnodes is %s", g->nnodes);
     if (o->standalone) {
         o->nodes_max = 1;
         return 0;
     }
+    if (is_static(g))
+        return settle_static(o, g, err);
     if (!g->rdzv_backend && !endpoint && o->nodes_max > 1)
-        return no_backend(o, g, err);
+        return no_backend(o, err);
     tell_static(g);
     if (!g->rdzv_backend && !endpoint)
         return 0;
-    /* torchrun's `--nnodes=1 --rdzv-backend=c10d` or `=static`, without an endpoint: one node. */
-    if (!endpoint && o->nodes_max == 1 &&
-        (str_eq(g->rdzv_backend, "c10d") || str_eq(g->rdzv_backend, "static")))
+    /* torchrun's `--nnodes=1 --rdzv-backend=c10d`, without an endpoint: one node. */
+    if (!endpoint && o->nodes_max == 1 && str_eq(g->rdzv_backend, "c10d"))
         return 0;
     int code = named_backend(g->rdzv_backend ? g->rdzv_backend : "embedded", &o->backend, g, err);
     return code ? code : settle_endpoint(o, g, err);

@@ -193,14 +193,15 @@ static void close_over_budget(struct rendezvous *r) {
     decision_send(r, d);
 }
 
-static void close_below_min(struct rendezvous *r, size_t n) {
+static void close_below_min(struct rendezvous *r, const struct wanted *w) {
     struct draft *d = decision_new(r);
     struct head_value *h = close_put(r, d, OUTCOME_FAILED);
     memset(&h->failure, 0, sizeof(h->failure));
     h->failure.rank = h->failure.local_rank = -1;
     snprintf(h->failure.error, sizeof(h->failure.error),
-             "fewer than %d nodes (%zu) for %lld s (join_timeout)", r->cur.min, n,
-             (long long)(r->config.join_timeout_ns / 1000000000));
+             "fewer than %d nodes (%zu) for %lld s (join_timeout)%s", r->cur.min, w->n,
+             (long long)(r->config.join_timeout_ns / 1000000000),
+             w->doubled ? "; several nodes have the same node rank" : "");
     decision_send(r, d);
 }
 
@@ -231,8 +232,12 @@ static bool below_min(struct rendezvous *r, const struct wanted *w) {
     if (!c->below_since_ns && !goodbye_due(r))
         action_log(r, "%s; waiting up to %lld s for more (--rdzv-conf join_timeout=...)",
                    here_text(r, w), (long long)(r->config.join_timeout_ns / 1000000000));
+    if (w->doubled && w->doubled != c->doubled_told)
+        action_log(r, "node rank %d was given to several nodes: one takes part, the others wait",
+                   w->doubled - 1);
+    c->doubled_told = w->doubled;
     if (has_lasted(r, &c->below_since_ns, r->config.join_timeout_ns))
-        close_below_min(r, w->n);
+        close_below_min(r, w);
     return true;
 }
 

@@ -88,6 +88,7 @@ struct member_value {
     int slots; /* workers on this node */
     char role[ROLE_SIZE];
     enum member_want want;
+    int seat;           /* its group rank is fixed: seat - 1; 0: it is not */
     int64_t last_round; /* this node was in, 0: none */
     int64_t stop_ns;    /* its workers may take so long to end, and to be reaped */
 };

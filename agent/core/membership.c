@@ -5,7 +5,8 @@
 
 /* Who is to be in the next round, and in which order. Survivors of the last round come first, in
  * their order: rank 0 is the longest-serving one. Then nodes that were in it and are back - their
- * disk has the state -, then all others in the order of their joining. What is over max waits. */
+ * disk has the state -, then all others in the order of their joining. What is over max waits. In a
+ * job with fixed ranks each has its seat; who comes for one that is taken waits too. */
 
 struct candidate {
     struct member *member;
@@ -20,7 +21,15 @@ static int compare_candidates(const void *a, const void *b) {
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
+/* Within a seat a survivor of the last round is before all others. */
+static struct candidate seated(struct member *m) {
+    int64_t order = (int64_t)m->value.seat << 40;
+    return (struct candidate){m, -1, order + (m->rank_last >= 0 ? 0 : m->created)};
+}
+
 static struct candidate candidate_of(struct member *m) {
+    if (m->value.seat)
+        return seated(m);
     if (m->rank_last >= 0)
         return (struct candidate){m, 0, m->rank_last};
     return (struct candidate){m, m->returned ? 1 : 2, m->created};
@@ -51,10 +60,14 @@ struct wanted membership_wanted(struct rendezvous *r) {
             c[n++] = candidate_of(m);
     }
     sort(c, n, c + v->n);
-    w.n = n < (size_t)r->cur.max ? n : (size_t)r->cur.max;
-    w.members = arena_array(&r->arena, struct member *, w.n);
-    for (size_t i = 0; i < w.n; i++)
-        w.members[i] = c[i].member;
+    w.members = arena_array(&r->arena, struct member *, n);
+    for (size_t i = 0; i < n && w.n < (size_t)r->cur.max; i++) {
+        struct member *m = c[i].member;
+        if (m->value.seat && w.n && w.members[w.n - 1]->value.seat == m->value.seat)
+            w.doubled = m->value.seat;
+        else
+            w.members[w.n++] = m;
+    }
     return w;
 }
 

@@ -47,6 +47,7 @@ struct rendezvous_config {
     const char *run_id;
     const char *node, *addr, *role; /* identity of the node; where peers reach it */
     int slots;                      /* workers on this node */
+    int seat;                       /* of a job with fixed ranks: its group rank + 1; 0: none */
     int min, max;                   /* nodes */
     int max_restarts;
     enum restart_mode restart_mode;

@@ -160,6 +160,7 @@ static void join(struct rendezvous *r) {
     snprintf(m->addr, sizeof(m->addr), "%s", c->addr);
     snprintf(m->role, sizeof(m->role), "%s", c->role);
     m->slots = c->slots;
+    m->seat = c->seat;
     m->last_round = r->group.round;
     m->stop_ns = group_stop_ns(r);
     r->session.join_sent_boottime_ns = r->now.boottime_ns;

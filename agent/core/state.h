@@ -162,6 +162,7 @@ struct coordinator {
     int64_t pid_head;   /* for this revision of head */
     size_t pid_n;
     int64_t enough_since_ns, below_since_ns; /* >= min, < min; 0: not */
+    int doubled_told;                        /* people know of this seat that several came for */
     int64_t cleaned_round;
     struct request clean;
     struct request lease;
@@ -329,6 +330,7 @@ int budget_cost(const struct view *v);
 struct wanted {
     struct member **members; /* in the order of their ranks */
     size_t n;
+    int doubled; /* a seat that several came for; 0: none */
 };
 struct wanted membership_wanted(struct rendezvous *r);
 bool membership_lost(const struct view *v);

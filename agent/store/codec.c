@@ -56,10 +56,15 @@ static const struct field CUR[] = {
 };
 
 static const struct field MEMBER[] = {
-    FIELD(TEXT, member_value, node),       FIELD(TEXT, member_value, addr),
-    FIELD(INT, member_value, slots),       FIELD(TEXT, member_value, role),
-    FIELD_WORD(member_value, want, WANTS), FIELD(I64, member_value, last_round),
-    FIELD(I64, member_value, stop_ns),     {0},
+    FIELD(TEXT, member_value, node),
+    FIELD(TEXT, member_value, addr),
+    FIELD(INT, member_value, slots),
+    FIELD(TEXT, member_value, role),
+    FIELD_WORD(member_value, want, WANTS),
+    FIELD(INT, member_value, seat),
+    FIELD(I64, member_value, last_round),
+    FIELD(I64, member_value, stop_ns),
+    {0},
 };
 
 static const struct field SESSION[] = {FIELD(I64, session_value, seq), {0}};

@@ -152,6 +152,14 @@ int tcp_reserve_port(int *ret_fd, uint16_t *ret_port, struct err *err) {
     return 0;
 }
 
+int tcp_reserve_this_port(uint16_t port, int *ret_fd, struct err *err) {
+    int fd = bind_everywhere(port);
+    if (fd < 0)
+        return err_set(err, fd, "TCP port %u", port);
+    *ret_fd = fd;
+    return 0;
+}
+
 bool tcp_host_is_ours(const char *host) {
     struct addrinfo *list = NULL;
     bool ours = false;

@@ -31,6 +31,8 @@ int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16
  * one outside ip_local_port_range. While ret_fd (the caller's) is open no other process can have
  * it; closing leaves nothing behind. Returns 0 or -errno. */
 int tcp_reserve_port(int *ret_fd, uint16_t *ret_port, struct err *err);
+/* The same with a port that is given: -EADDRINUSE when somebody has it. */
+int tcp_reserve_this_port(uint16_t port, int *ret_fd, struct err *err);
 
 /* True when host names an address of this machine (one that can be bound here). */
 bool tcp_host_is_ours(const char *host);

@@ -168,17 +168,50 @@ static void test_etcd_is_torchelastics_own_with_its_names_of_settings(void **sta
 
 static void test_backends_that_are_not_built_yet_say_so(void **state) {
     (void)state;
-    REFUSED("rankrun --nnodes 2 --node-rank=0 --master-addr=h a.py", "static rendezvous");
-    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=h:1 a.py", "is not there");
-    REFUSED("rankrun --nnodes 2 --rdzv-backend=static --master-addr=h a.py", "`rankrun store`");
-    assert_int_equal(parse("rankrun --nnodes 2 --node-rank=1 --rdzv-endpoint=h a.py"), 0);
-    assert_non_null(strstr(o.notices[0], "are not used: the rendezvous gives the ranks"));
-    assert_int_equal(parse("rankrun --rdzv-backend=static --node-rank=0 --master-port=1 a.py"), 0);
-    assert_non_null(strstr(o.notices[0], "are not used"));
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd-v2 --rdzv-endpoint=h:1 a.py", "etcd-v3");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd3 --rdzv-endpoint=h:1 a.py",
             "did you mean etcd");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=embedded a.py", "--rdzv-endpoint=HOST:29400");
+}
+
+static void test_fixed_ranks_have_their_store_beside_the_master(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nnodes 2 --node-rank=1 --master-addr=h a.py"), 0);
+    assert_int_equal(o.backend, BACKEND_EMBEDDED);
+    assert_int_equal(o.node_rank, 1);
+    assert_string_equal(o.master_addr, "h");
+    assert_int_equal(o.master_port, 29500);
+    assert_string_equal(o.endpoint_host, "h");
+    assert_int_equal(o.endpoint_port, 29501);
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=static --rdzv-endpoint=g:1000 a.py"),
+                     0);
+    assert_string_equal(o.master_addr, "g");
+    assert_int_equal(o.endpoint_port, 1001);
+    assert_int_equal(o.node_rank, 0);
+    REFUSED("rankrun --nnodes 1:2 --node-rank=0 a.py", "the number of nodes is fixed");
+    REFUSED("rankrun --nnodes 2 --node-rank=2 a.py", "must be 0 to 1");
+    REFUSED("rankrun --nnodes 2 --node-rank=0 --master-port x a.py", "--master-port x");
+    REFUSED("rankrun --nnodes 2 a.py", "needs a store");
+}
+
+static void test_the_masters_port_of_one_node_is_the_one_asked_for(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --master-port=29501 a.py"), 0);
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    assert_int_equal(o.master_port, 29501);
+    assert_string_equal(o.master_addr, "127.0.0.1");
+    assert_int_equal(parse("rankrun --rdzv-backend=static --node-rank 0 a.py"), 0);
+    assert_int_equal(o.master_port, 0);
+    assert_null(o.master_addr);
+}
+
+static void test_with_a_named_store_fixed_ranks_are_not_used(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nnodes 2 --node-rank=1 --rdzv-backend=embedded "
+                           "--rdzv-endpoint=h a.py"),
+                     0);
+    assert_non_null(strstr(o.notices[0], "are not used: the rendezvous gives the ranks"));
+    assert_int_equal(o.node_rank, -1);
 }
 
 static void test_an_etcd_may_have_several_members(void **state) {
@@ -289,6 +322,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_one_node_needs_nothing_but_a_program, clear),
         cmocka_unit_test_teardown(test_both_spellings_and_both_forms_are_taken, clear),
         cmocka_unit_test_teardown(test_etcd_is_torchelastics_own_with_its_names_of_settings, clear),
+        cmocka_unit_test_teardown(test_fixed_ranks_have_their_store_beside_the_master, clear),
+        cmocka_unit_test_teardown(test_the_masters_port_of_one_node_is_the_one_asked_for, clear),
+        cmocka_unit_test_teardown(test_with_a_named_store_fixed_ranks_are_not_used, clear),
         cmocka_unit_test_teardown(test_an_etcd_may_have_several_members, clear),
         cmocka_unit_test_teardown(test_a_unique_beginning_is_enough_and_another_is_not, clear),
         cmocka_unit_test_teardown(test_an_unknown_option_is_named_with_its_nearest, clear),
