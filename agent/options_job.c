@@ -218,19 +218,21 @@ static int settle_static(struct options *o, struct options_given *g, struct err 
         return err_say(err, -EINVAL, "--node-rank %s: must be 0 to %d with --nnodes %d",
                        g->node_rank, o->nodes_max - 1, o->nodes_max);
     int code = settle_master(o, g, err);
+    if (code)
+        return code;
     o->node_rank = (int)rank;
     if (o->nodes_max == 1) {
         bool fixed = g->master_port || g->master_addr || (g->rdzv_endpoint && g->rdzv_endpoint[0]);
         o->master_port = fixed ? o->master_port : 0;
         o->master_addr = fixed ? o->master_addr : NULL;
-        return code;
+        return 0;
     }
     o->backend = BACKEND_EMBEDDED;
     o->endpoint_host = o->master_addr;
     o->endpoint_port = o->master_port + 1;
     o->endpoints = arena_printf(g->arena, strchr(o->endpoint_host, ':') ? "[%s]:%d" : "%s:%d",
                                 o->endpoint_host, o->endpoint_port);
-    return code;
+    return 0;
 }
 
 /* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one

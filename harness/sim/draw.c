@@ -33,6 +33,14 @@ static void draw_size(const struct sim_config *c, struct rand *r, struct sim_sch
     s->min = given ? (c->calm ? given : (given + 1) / 2) : (int)sim_chance_ns(r, 1, s->max);
 }
 
+/* A job with fixed ranks has a fixed number of nodes. */
+static void draw_seats(const struct sim_config *c, struct sim_schedule *s) {
+    struct rand r = sim_rand(c->seed, CONCERN_DRAW, 1, 0);
+    s->seated = !c->calm && sim_chance(&r, 60);
+    if (s->seated)
+        s->min = s->max;
+}
+
 static void draw_odds(struct rand *r, bool *frozen, struct sim_schedule *s) {
     s->loss = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 50) : 0;
     s->late = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 30) : 0;
@@ -128,6 +136,7 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     bool frozen = config->frozen;
     *ret = (struct sim_schedule){.seed = config->seed, .calm = config->calm};
     draw_size(config, &r, ret);
+    draw_seats(config, ret);
     draw_odds(&r, &frozen, ret);
     draw_times(config, &r, ret);
     draw_entries(config, &r, frozen, ret);

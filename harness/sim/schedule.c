@@ -112,6 +112,10 @@ void sim_agent_gone(struct sim *c, int node) {
     sim_machine_agent_gone(c, node);
 }
 
+int sim_seat(const struct sim_schedule *s, int node) {
+    return s->seated ? node % s->max + 1 : 0;
+}
+
 static void on_boot(struct sim *c, struct occurrence *o);
 
 static void on_exit_done(struct sim *c, struct occurrence *o) {
@@ -200,6 +204,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .addr = n->name,
         .role = "default",
         .slots = 2,
+        .seat = sim_seat(c->schedule, o->node),
         .min = c->min,
         .max = c->max,
         .max_restarts = c->max_restarts,

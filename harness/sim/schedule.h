@@ -34,14 +34,15 @@ const char *const *sim_watches(void);
 struct sim_schedule {
     uint64_t seed; /* of everything that is not said here */
     int agents, min, max, max_restarts;
-    int loss, late;            /* messages lost, and very late, of a thousand */
-    int fragile;               /* groups of workers, of a thousand, that fail by themselves */
-    int64_t slow_ns;           /* every message takes up to this ... */
-    int64_t slow_answer_ns;    /* ... and every answer up to so much more */
-    int64_t work_ns;           /* a round's work takes up to this */
-    int64_t trouble_ns;        /* then everything heals */
-    bool calm;                 /* there is no trouble: healed from the beginning */
-    bool even;                 /* all clocks go alike */
+    int loss, late;         /* messages lost, and very late, of a thousand */
+    int fragile;            /* groups of workers, of a thousand, that fail by themselves */
+    int64_t slow_ns;        /* every message takes up to this ... */
+    int64_t slow_answer_ns; /* ... and every answer up to so much more */
+    int64_t work_ns;        /* a round's work takes up to this */
+    int64_t trouble_ns;     /* then everything heals */
+    bool calm;              /* there is no trouble: healed from the beginning */
+    bool even;              /* all clocks go alike */
+    bool seated;            /* group ranks are fixed; more agents than max come for a taken one */
     struct sim_entry *entries; /* by time */
     int n_entries;
 };
@@ -52,6 +53,9 @@ void sim_schedule_fini(struct sim_schedule *s);
 void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
 /* Puts it in its place by time; the caller has seen to the room for it. */
 void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);
+
+/* The node's fixed group rank + 1; 0: it has none. */
+int sim_seat(const struct sim_schedule *s, int node);
 
 /* Plays it; with trace, every event is printed. */
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret);

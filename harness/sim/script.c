@@ -168,6 +168,8 @@ static const struct section section_simulation = {
         {"clocks", "drift or even", "drift", "Whether clocks differ in rate.", NULL, read_clocks},
         {"trouble", "a duration", NULL, "Then everything heals.", "trouble: 2s", SPAN(trouble_ns),
          .required = true},
+        {"seated", "true or false", "false", "Group ranks are fixed, as torchrun's --node-rank.",
+         NULL, reader_bool, offsetof(struct script, schedule.seated)},
         {"calm", "true or false", "false", "Healed from the beginning.", NULL, reader_bool,
          offsetof(struct script, schedule.calm)},
         {"timeline", "a list of lines", NULL, "What strikes.", NULL, read_timeline},
@@ -286,6 +288,8 @@ void script_write(const struct script *script, struct buf *out) {
     write_odds(s, out);
     write_time(out, "trouble: ", s->trouble_ns);
     buf_puts(out, s->calm ? "\ncalm: true\n" : "\n");
+    if (s->seated)
+        buf_puts(out, "seated: true\n");
     if (s->n_entries)
         buf_puts(out, "timeline:\n");
     for (int i = 0; i < s->n_entries; i++)

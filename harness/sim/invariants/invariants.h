@@ -14,7 +14,8 @@
     X(progress)                                                                                    \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
-    X(restarts)
+    X(restarts)                                                                                    \
+    X(seats)
 
 #define X(name) extern const struct invariant invariant_##name;
 INVARIANTS(X)

@@ -263,6 +263,14 @@ static void budget_is_passed(struct sim *c) {
     head(c, "a", run(2));
 }
 
+static void takes_another_seat(struct sim *c) {
+    static const struct sim_schedule seated = {.seated = true, .max = 2};
+    struct round_spec s = spec(2, 0);
+    c->schedule = &seated;
+    groups_end(c);
+    sim_judge_start(c, 1, &s);
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct sim *c);
@@ -286,6 +294,7 @@ static const struct row {
     {"ranks", rank_twice},
     {"restarts", budget_is_passed},
     {"restarts", failure_costs_nothing},
+    {"seats", takes_another_seat},
 };
 
 static void test_each_invariant_catches_what_breaks_it(void **state) {
