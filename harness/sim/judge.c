@@ -133,6 +133,7 @@ static bool is_anew(struct sim *c, const char *inc) {
         return false;
     memset(j, 0, sizeof(*j));
     snprintf(j->inc, sizeof(j->inc), "%s", inc);
+    c->outcome_before = c->result->outcome;
     c->result->outcome = SIM_NONE;
     return replaces;
 }

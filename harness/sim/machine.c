@@ -34,6 +34,15 @@ static void on_guard_dead(struct sim *c, struct occurrence *o) {
     sim_agent_event(c, o->node, &(struct event){.kind = EVENT_GUARD_DEAD});
 }
 
+/* Frozen workers do what they were about to do later. */
+static bool is_frozen(struct sim *c, struct occurrence *o) {
+    int64_t until_ns = c->nodes[o->node].frozen_until_ns;
+    if (until_ns <= c->now_ns)
+        return false;
+    sim_postpone(c, o, until_ns);
+    return true;
+}
+
 static bool is_same(struct sim *c, const struct occurrence *o) {
     return group_of(c, o->node)->number == (uint64_t)o->a && group_of(c, o->node)->alive;
 }
@@ -41,7 +50,7 @@ static bool is_same(struct sim *c, const struct occurrence *o) {
 /* --- ends --- */
 
 static void peer_fails(struct sim *c, struct occurrence *o) {
-    if (is_same(c, o) && !group_of(c, o->node)->stopping)
+    if (!is_frozen(c, o) && is_same(c, o) && !group_of(c, o->node)->stopping)
         sim_machine_fail_worker(c, o->node);
 }
 
@@ -124,7 +133,7 @@ void sim_machine_kill(struct sim *c, int node) {
 
 static void ended_by_term(struct sim *c, struct occurrence *o) {
     bool stuck = c->nodes[o->node].stuck_until_ns > c->now_ns;
-    if (is_same(c, o) && !group_of(c, o->node)->dying && !stuck)
+    if (!is_frozen(c, o) && is_same(c, o) && !group_of(c, o->node)->dying && !stuck)
         group_ends(c, o->node, 15, false);
 }
 
@@ -170,13 +179,16 @@ static void orphan_killed(struct sim *c, struct occurrence *o) {
 
 /* Its guard sees the socket end; a stopped one dies by its own deadline, whatever a new agent's
  * guard is told. */
-void sim_machine_agent_gone(struct sim *c, int node) {
+static void orphan_plan(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
-    sim_machine_kill(c, node);
-    int64_t hard_ns = sim_node_to_real(n, n->hard_ns);
-    struct occurrence *o =
-        sim_plan(c, hard_ns > c->now_ns ? hard_ns : c->now_ns, node, orphan_killed);
+    struct occurrence *o = sim_plan(c, sim_node_to_real(n, n->hard_ns), node, orphan_killed);
     o->a = (int64_t)n->group.number;
+}
+
+void sim_machine_agent_gone(struct sim *c, int node) {
+    c->nodes[node].group.orphan = true;
+    sim_machine_kill(c, node);
+    orphan_plan(c, node);
 }
 
 void sim_machine_power_off(struct sim *c, int node) {
@@ -223,9 +235,28 @@ void sim_machine_deadline(struct sim *c, int node, int64_t fence_ns, int64_t har
     sim_plan(c, sim_node_to_real(n, fence_ns), node, on_fence);
 }
 
+void sim_machine_replan(struct sim *c, int node) {
+    struct sim_node *n = &c->nodes[node];
+    if (n->fence_planned)
+        sim_plan(c, sim_node_to_real(n, n->fence_ns), node, on_fence);
+    if (n->group.alive)
+        sim_plan(c, sim_node_to_real(n, n->hard_ns), node, on_hard);
+    if (n->group.alive && n->group.orphan)
+        orphan_plan(c, node);
+}
+
 /* --- start and success --- */
 
 /* A group can only finish together with all of its round. */
+static int64_t round_frozen_ns(const struct sim *c, int64_t round) {
+    int64_t until_ns = 0;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].group.alive && c->nodes[i].group.round == round &&
+            c->nodes[i].frozen_until_ns > until_ns)
+            until_ns = c->nodes[i].frozen_until_ns;
+    return until_ns;
+}
+
 static bool round_is_whole(const struct sim *c, int64_t round, int group_world) {
     int n = 0;
     for (int i = 0; i < c->n_nodes; i++) {
@@ -237,7 +268,7 @@ static bool round_is_whole(const struct sim *c, int64_t round, int group_world) 
 
 static void finish(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
-    if (!is_same(c, o) || g->stopping)
+    if (is_frozen(c, o) || !is_same(c, o) || g->stopping)
         return;
     if (c->nodes[o->node].stuck_until_ns > c->now_ns) {
         sim_plan(c, c->nodes[o->node].stuck_until_ns, o->node, finish)->a = o->a;
@@ -254,8 +285,13 @@ static void finish(struct sim *c, struct occurrence *o) {
 }
 
 static void round_finish(struct sim *c, struct occurrence *o) {
+    int64_t frozen_ns = round_frozen_ns(c, o->a);
     if (!round_is_whole(c, o->a, (int)o->b))
         return;
+    if (frozen_ns > c->now_ns) {
+        sim_postpone(c, o, frozen_ns);
+        return;
+    }
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
         if (g->alive && g->round == o->a)

@@ -79,16 +79,6 @@ static void occurrence_run(struct sim *c, struct occurrence *o) {
     }
 }
 
-struct now sim_node_now(const struct sim *c, const struct sim_node *n) {
-    int64_t local_ns = n->clock_offset_ns + (int64_t)((double)c->now_ns * n->rate);
-    return (struct now){local_ns, local_ns + 7777 * SIM_MS};
-}
-
-int64_t sim_node_to_real(const struct sim_node *n, int64_t boottime_ns) {
-    double local_ns = (double)(boottime_ns - 7777 * SIM_MS - n->clock_offset_ns);
-    return (int64_t)(local_ns / n->rate) + 1000;
-}
-
 /* --- agents --- */
 
 static void on_timer(struct sim *c, struct occurrence *o) {
@@ -108,6 +98,7 @@ void sim_agent_gone(struct sim *c, int node) {
     if (!n->core)
         return;
     n->core = rendezvous_free(n->core);
+    n->other = false;
     sim_wire_close(c, node);
     sim_machine_agent_gone(c, node);
 }
@@ -127,11 +118,17 @@ static void on_exit_done(struct sim *c, struct occurrence *o) {
 
 static void set_timer(struct sim *c, int node, int64_t at_ns) {
     struct sim_node *n = &c->nodes[node];
-    int64_t real_ns = sim_node_to_real(n, at_ns + 7777 * SIM_MS);
+    int64_t real_ns = sim_monotonic_to_real(c, n, at_ns);
+    n->timer_local_ns = at_ns;
     if (n->timer)
         sim_queue_move(c, n->timer, real_ns, sim_number(c));
     else
         n->timer = sim_plan_agent(c, real_ns, node, on_timer);
+}
+
+void sim_timer_replan(struct sim *c, int node) {
+    if (c->nodes[node].timer && c->nodes[node].core)
+        set_timer(c, node, c->nodes[node].timer_local_ns);
 }
 
 static void act(struct sim *c, int node, const struct action *a) {
@@ -193,6 +190,10 @@ void sim_agent_event(struct sim *c, int node, const struct event *ev) {
         act(c, node, &a[i]);
 }
 
+const char *sim_attempt(const struct sim *c, int node) {
+    return c->nodes[node].other ? "2" : "1";
+}
+
 static void on_boot(struct sim *c, struct occurrence *o) {
     struct sim_node *n = &c->nodes[o->node];
     struct err err = {0};
@@ -208,7 +209,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .min = c->min,
         .max = c->max,
         .max_restarts = c->max_restarts,
-        .attempt = "",
+        .attempt = sim_attempt(c, o->node),
         .timing = c->timing,
         .last_call_ns = 300 * SIM_MS,
         .admit_ns = 50 * SIM_MS,
@@ -256,9 +257,11 @@ void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
 static void on_calm(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "CALM");
     c->calm_now = true;
+    c->compact_until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];
-        n->cut_until_ns = n->deaf_until_ns = 0;
+        n->cut_until_ns = n->deaf_until_ns = n->mute_until_ns = 0;
+        n->answers_from_ns = n->requests_from_ns = 0;
         struct rand r = sim_rand(c->schedule->seed, CONCERN_CALM, i, 0);
         if (!n->core)
             sim_boot(c, i, sim_chance_ns(&r, SIM_MS, 500 * SIM_MS));
@@ -323,8 +326,11 @@ static void sim_fini(struct sim *c) {
     kv_free(c->kv);
 }
 
+/* A run whose agents are all gone keeps its name for as long as its lease lives: another attempt
+ * waits for that. */
 int64_t sim_limit_ns(const struct sim *c) {
-    return c->schedule->trouble_ns + c->schedule->work_ns + SIM_CALM_S * 1000 * SIM_MS;
+    int64_t lease_ns = c->others ? SIM_LEASE_S * 1000 * SIM_MS : 0;
+    return lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + SIM_CALM_S * 1000 * SIM_MS;
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {

@@ -19,31 +19,43 @@
 enum {
     SIM_AGENTS_USUAL = 5,
     SIM_AGENTS_MAX = 200,
-    SIM_CALM_S = 60, /* virtual: from the end of the trouble and of its work to that of the job */
+    SIM_LEASE_S = 65, /* of a run whose agents are all gone, until the store has forgotten it */
+    SIM_CALM_S = 60,  /* virtual: from the end of the trouble and of its work to that of the job */
 };
 
 /* What can happen to the agents and their store, in alphabetical order; the table is in faults.c.
  */
 #define SIM_FAULTS(X)                                                                              \
-    X(AGENT_KILL)                                                                                  \
-    X(AGENT_LEAVE)                                                                                 \
-    X(AGENT_START)                                                                                 \
-    X(AGENT_STOP)                                                                                  \
-    X(ANSWERS_LOST)                                                                                \
-    X(FLAPPING)                                                                                    \
-    X(JOIN_STORM)                                                                                  \
-    X(LOST_TOGETHER)                                                                               \
-    X(NODE_CUT)                                                                                    \
-    X(NODE_POWEROFF)                                                                               \
-    X(NODE_STOP)                                                                                   \
-    X(STORE_AWAY)                                                                                  \
-    X(STORE_RESTART)                                                                               \
-    X(WATCH_LOST)                                                                                  \
-    X(WATCH_STALLED)                                                                               \
-    X(WORKER_FAIL)                                                                                 \
-    X(WORKER_STUCK)
+    X(AGENT_KILL, agent_kill)                                                                      \
+    X(AGENT_LEAVE, agent_leave)                                                                    \
+    X(AGENT_OTHER, agent_other)                                                                    \
+    X(AGENT_START, agent_start)                                                                    \
+    X(AGENT_STOP, agent_stop)                                                                      \
+    X(ANSWERS_LATE, answers_late)                                                                  \
+    X(ANSWERS_LOST, answers_lost)                                                                  \
+    X(CLOCK_RATE, clock_rate)                                                                      \
+    X(CLOCK_STALL, clock_stall)                                                                    \
+    X(FLAPPING, flapping)                                                                          \
+    X(JOIN_STORM, join_storm)                                                                      \
+    X(LEAVE_STORM, leave_storm)                                                                    \
+    X(LOST_TOGETHER, lost_together)                                                                \
+    X(NODE_CUT, node_cut)                                                                          \
+    X(NODE_FREEZE, node_freeze)                                                                    \
+    X(NODE_POWEROFF, node_poweroff)                                                                \
+    X(NODE_STOP, node_stop)                                                                        \
+    X(REQUESTS_LATE, requests_late)                                                                \
+    X(REQUESTS_LOST, requests_lost)                                                                \
+    X(STORE_AWAY, store_away)                                                                      \
+    X(STORE_COMPACT, store_compact)                                                                \
+    X(STORE_LEADER, store_leader)                                                                  \
+    X(STORE_RESTART, store_restart)                                                                \
+    X(STORE_WIPED, store_wiped)                                                                    \
+    X(WATCH_LOST, watch_lost)                                                                      \
+    X(WATCH_STALLED, watch_stalled)                                                                \
+    X(WORKER_FAIL, worker_fail)                                                                    \
+    X(WORKER_STUCK, worker_stuck)
 
-#define X(name) SIM_FAULT_##name,
+#define X(NAME, name) SIM_FAULT_##NAME,
 enum sim_fault_kind { SIM_FAULTS(X) SIM_FAULTS_N };
 #undef X
 

@@ -7,7 +7,7 @@
 #include "agent/core/rendezvous.h"
 #include "harness/sim/schedule.h"
 
-enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX };
+enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX, LEASES_MAX = 16 };
 
 struct sim;
 
@@ -32,7 +32,7 @@ struct planned {
 };
 
 struct group_model {
-    bool alive, stopping, dying, by_guard;
+    bool alive, stopping, dying, by_guard, orphan;
     int64_t round;
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
@@ -63,9 +63,16 @@ struct sim_node {
     int64_t booted_ns;      /* this life */
     bool leads;             /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
-    int64_t deaf_until_ns;    /* answers and watches do not get through, requests do */
-    int64_t stuck_until_ns;   /* its workers are in state D */
-    struct occurrence *timer; /* its next one; NULL: none is planned */
+    int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
+    int64_t mute_until_ns; /* requests do not get through */
+    int64_t answers_from_ns, requests_from_ns; /* none comes before */
+    int64_t stuck_until_ns;                    /* its workers are in state D */
+    int64_t frozen_until_ns;                   /* they do nothing; SIGKILL acts */
+    int64_t stall_from_ns, stall_until_ns;     /* CLOCK_MONOTONIC stands still */
+    int64_t lag_ns;                            /* what it has lost by earlier stalls */
+    bool other;                                /* its agent is of another attempt */
+    struct occurrence *timer;                  /* its next one; NULL: none is planned */
+    int64_t timer_local_ns;                    /* on the node's clock */
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
@@ -114,9 +121,15 @@ struct sim {
     struct sim_node nodes[SIM_AGENTS_MAX];
     int n_nodes, min, max, max_restarts;
     struct timing timing;
-    bool calm_now; /* the troubled time is over */
+    bool calm_now;            /* the troubled time is over */
+    int64_t compact_until_ns; /* the store forgets every change at once */
+    int64_t leases[LEASES_MAX];
+    int n_leases; /* that were granted; the newest of them */
+    bool others;  /* agents of two attempts have come */
     struct judge judge;
-    struct { /* for marks */
+    enum sim_outcome
+        outcome_before; /* of the job that had the name before; who was in it ends so */
+    struct {            /* for marks */
         char uid[UID_SIZE], before[UID_SIZE];
         int64_t since_ns;
     } lead;
@@ -155,9 +168,15 @@ struct occurrence *sim_queue_take(struct sim *c); /* the next; there must be one
 void sim_postpone(struct sim *c, struct occurrence *o, int64_t at_ns);
 struct now sim_node_now(const struct sim *c, const struct sim_node *n);
 int64_t sim_node_to_real(const struct sim_node *n, int64_t local_ns);
+/* When its CLOCK_MONOTONIC will be at_ns; now, when it has been. */
+int64_t sim_monotonic_to_real(const struct sim *c, const struct sim_node *n, int64_t at_ns);
+void sim_timer_replan(struct sim *c, int node); /* the clock has changed */
+void sim_clock_rate(struct sim *c, int node, double rate);
+void sim_clock_stall(struct sim *c, int node, int64_t span_ns);
 void sim_agent_event(struct sim *c, int node, const struct event *ev);
 void sim_agent_gone(struct sim *c, int node);
 void sim_say(struct sim *c, int node, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+const char *sim_attempt(const struct sim *c, int node); /* of its agent */
 /* Starts the node's agent, unless one runs then. */
 void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
@@ -189,6 +208,8 @@ void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);
 void sim_machine_stop(struct sim *c, int node, int64_t grace_ns);
 void sim_machine_kill(struct sim *c, int node);
 void sim_machine_deadline(struct sim *c, int node, int64_t fence_ns, int64_t hard_ns);
+/* The clock has changed: the guard's deadlines come at another time. */
+void sim_machine_replan(struct sim *c, int node);
 void sim_machine_fail_worker(struct sim *c, int node);
 void sim_machine_agent_gone(struct sim *c, int node);
 void sim_machine_power_off(struct sim *c, int node);

@@ -89,6 +89,10 @@ static int64_t delay(struct sim *c, int node) {
                                            : c->schedule->slow_ns);
 }
 
+static int64_t later(int64_t a_ns, int64_t b_ns) {
+    return a_ns > b_ns ? a_ns : b_ns;
+}
+
 static int64_t answer_delay(struct sim *c, int node) {
     return delay(c, node) + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
@@ -301,8 +305,8 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     for (size_t i = 0; i < n; i++)
         w->n_entries +=
             entry_read(&w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
-    int64_t at_ns = c->now_ns + delay(c, node);
-    s->last_ns = at_ns > s->last_ns ? at_ns : s->last_ns;
+    int64_t at_ns = later(c->now_ns + delay(c, node), c->nodes[node].answers_from_ns);
+    s->last_ns = later(at_ns, s->last_ns);
     struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
     o->payload = w;
     o->drop = wire_drop;
@@ -335,6 +339,8 @@ static void store_lease(struct sim *c, struct wire *w) {
     int rc = w->kind == WIRE_GRANT ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
                                    : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
     w->applied = !rc || rc == KV_LEASE_EXISTS;
+    if (w->kind == WIRE_GRANT && !rc)
+        c->leases[c->n_leases < LEASES_MAX ? c->n_leases++ : LEASES_MAX - 1] = w->lease;
 }
 
 static void store_watch(struct sim *c, int node, const struct wire *w) {
@@ -381,6 +387,8 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     }
     w->revision = kv_revision(c->kv);
     fan_out(c);
+    if (c->compact_until_ns > c->now_ns)
+        kv_compact(c->kv, w->revision, NULL);
     if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
         return;
     if (is_lost(c, o->node) || is_deaf(c, o->node)) {
@@ -389,7 +397,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
             sim_mark(c, SIM_MARK_ANSWER_LOST);
         return;
     }
-    int64_t reply_ns = c->now_ns + answer_delay(c, o->node);
+    int64_t reply_ns = later(c->now_ns + answer_delay(c, o->node), n->answers_from_ns);
     if (reply_ns >= w->patience_ns)
         lose_patience(c, o->node, w);
     struct occurrence *reply = sim_plan_agent(c, reply_ns, o->node, on_reply);
@@ -411,14 +419,15 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
         else
             pending_add(c, n, w->id);
     }
-    if (is_lost(c, node)) {
+    if (is_lost(c, node) || n->mute_until_ns > c->now_ns) {
         if (w->kind == WIRE_WATCH)
             sim_stream_break(c, node, w->slot);
         lose_patience(c, node, w);
         wire_drop(c, w);
         return;
     }
-    struct occurrence *o = sim_plan(c, c->now_ns + delay(c, node), node, on_arrival);
+    int64_t at_ns = later(c->now_ns + delay(c, node), n->requests_from_ns);
+    struct occurrence *o = sim_plan(c, at_ns, node, on_arrival);
     o->a = (int64_t)n->life;
     o->payload = w;
     o->drop = wire_drop;

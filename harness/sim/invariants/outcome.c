@@ -31,16 +31,20 @@ static void on_head(struct sim *c, const struct head_change *h) {
                          c->max_restarts);
 }
 
+static bool fits_outcome(int code, enum sim_outcome o) {
+    return (code == 0 && o == SIM_SUCCEEDED) || (code == 1 && o == SIM_FAILED);
+}
+
 /* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
- * be reaped with 1, whatever the others come to. */
+ * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
 static void on_exit(struct sim *c, int node, int code) {
     enum sim_outcome o = c->result->outcome;
     bool stuck = c->nodes[node].group.reaped_ns > c->now_ns;
     if (stuck)
         sim_mark(c, SIM_MARK_AGENT_STUCK);
-    bool fits = (code == 1 && stuck) || (code == 0 && o == SIM_SUCCEEDED) ||
-                (code == 1 && o == SIM_FAILED) ||
-                (c->nodes[node].signaled && code == 128 + SIGTERM);
+    bool fits = (code == 1 && stuck) || fits_outcome(code, o) ||
+                fits_outcome(code, c->outcome_before) ||
+                (c->nodes[node].signaled && code == 128 + SIGTERM) || (code == 64 && c->others);
     if (!fits)
         invariant_broken(c, &invariant_outcome, "the agent of n%d ends with %d, the outcome is %d",
                          node, code, o);

@@ -86,6 +86,29 @@ static void test_one_kind_of_fault_alone_is_all_that_strikes(void **state) {
     }
 }
 
+/* What the core does not bear yet has the weight 0. */
+static void test_every_kind_of_fault_strikes_and_breaks_nothing(void **state) {
+    (void)state;
+    for (int i = 0; i < SIM_FAULTS_N; i++) {
+        struct sim_config c;
+        struct sim_result r;
+        int64_t struck = 0;
+        sim_config_default(&c);
+        if (!sim_faults()[i].weight)
+            continue;
+        memset(c.weights, 0, sizeof(c.weights));
+        c.weights[i] = 1;
+        for (c.seed = 1; c.seed <= 60; c.seed++) {
+            sim_run(&c, &r);
+            if (r.violated)
+                fail_msg("%s, seed %d: %s", sim_faults()[i].name, (int)c.seed, r.text);
+            struck += r.faults;
+        }
+        if (!struck)
+            fail_msg("%s never strikes", sim_faults()[i].name);
+    }
+}
+
 static void test_fault_names_are_found_and_in_order(void **state) {
     (void)state;
     for (int i = 0; i < SIM_FAULTS_N; i++) {
@@ -103,6 +126,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_seeds_that_are_stopped_say_so_and_leave_no_process),
         cmocka_unit_test(test_a_minute_of_faults_reaches_the_marks_and_breaks_nothing),
         cmocka_unit_test(test_one_kind_of_fault_alone_is_all_that_strikes),
+        cmocka_unit_test(test_every_kind_of_fault_strikes_and_breaks_nothing),
         cmocka_unit_test(test_fault_names_are_found_and_in_order),
     };
     if (argc > 1)

@@ -1,0 +1,119 @@
+#include "harness/sim/strikes.h"
+
+/* What strikes the network, the store and its watches. */
+
+/* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
+bool strike_answers_lost(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return false;
+    n->deaf_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: no answer reaches the node for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    return true;
+}
+
+/* Gone three times, and there twice in between. */
+bool strike_flapping(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the node's network comes and goes for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    for (int i = 0; i < 3; i++)
+        sim_cut_later(c, node, 2 * i * (e->span_ns / 5), e->span_ns / 5);
+    return c->nodes[node].core != NULL;
+}
+
+bool strike_node_cut(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    n->cut_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: the node is cut off for %lld ms", (long long)(e->span_ns / SIM_MS));
+    return n->core != NULL;
+}
+
+static void away(struct sim *c, int64_t span_ns) {
+    sim_mark(c,
+             span_ns > c->timing.fence_ns ? SIM_MARK_STORE_AWAY_LONG : SIM_MARK_STORE_AWAY_SHORT);
+    for (int i = 0; i < c->n_nodes; i++)
+        c->nodes[i].cut_until_ns = c->now_ns + span_ns;
+}
+
+/* All at once: the store's own outage, a switch that reboots. */
+bool strike_store_away(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: nobody reaches the store for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    away(c, e->span_ns);
+    return true;
+}
+
+/* It comes back with its data, and knows no watch any more. */
+bool strike_store_restart(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the store restarts, %lld ms", (long long)(e->span_ns / SIM_MS));
+    away(c, e->span_ns);
+    for (int i = 0; i < c->n_nodes; i++)
+        for (int k = 0; k < WATCH_SLOTS; k++)
+            sim_stream_break(c, i, (enum watch_slot)k);
+    return true;
+}
+
+bool strike_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core)
+        return false;
+    sim_stream_break(c, node, (enum watch_slot)e->watch);
+    return true;
+}
+
+/* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
+bool strike_watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return false;
+    sim_say(c, node, "FAULT: the watch of head says nothing more");
+    sim_stream_stall(c, node, WATCH_HEAD, e->span_ns);
+    return true;
+}
+
+/* What is asked in this time is answered, and all answers come at its end. */
+bool strike_answers_late(struct sim *c, int node, const struct sim_entry *e) {
+    c->nodes[node].answers_from_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: answers come after %lld ms", (long long)(e->span_ns / SIM_MS));
+    return c->nodes[node].core != NULL;
+}
+
+bool strike_requests_late(struct sim *c, int node, const struct sim_entry *e) {
+    c->nodes[node].requests_from_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: requests come after %lld ms", (long long)(e->span_ns / SIM_MS));
+    return c->nodes[node].core != NULL;
+}
+
+bool strike_requests_lost(struct sim *c, int node, const struct sim_entry *e) {
+    c->nodes[node].mute_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: no request leaves the node for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    return c->nodes[node].core != NULL;
+}
+
+bool strike_store_compact(struct sim *c, int node, const struct sim_entry *e) {
+    c->compact_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: the store forgets what was, for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    kv_compact(c->kv, kv_revision(c->kv), NULL);
+    return true;
+}
+
+/* Watches live on at the other members; who leads gives every lease its whole time again. */
+bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the store has no leader for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    away(c, e->span_ns);
+    for (int i = 0; i < c->n_leases; i++)
+        kv_lease_keepalive(c->kv, c->leases[i], c->now_ns + e->span_ns, &(int64_t){0}, NULL);
+    return true;
+}
+
+bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the store comes back empty after %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    strike_store_restart(c, node, e);
+    kv_free(c->kv);
+    c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
+    return true;
+}

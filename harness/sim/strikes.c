@@ -1,0 +1,176 @@
+#include "harness/sim/strikes.h"
+
+/* What strikes agents, nodes and workers. */
+
+static void come_back(struct sim *c, int node, const struct sim_entry *e) {
+    if (e->back_ns)
+        sim_boot(c, node, e->back_ns);
+}
+
+static void mark_coordinator(struct sim *c, int node) {
+    if (c->judge.head.phase == HEAD_FORM && c->nodes[node].leads)
+        sim_mark(c, SIM_MARK_COORDINATOR_GONE);
+}
+
+bool strike_agent_kill(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core)
+        return false;
+    sim_say(c, node, "FAULT: the agent is killed");
+    mark_coordinator(c, node);
+    sim_agent_gone(c, node);
+    come_back(c, node, e);
+    return true;
+}
+
+bool strike_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
+    struct event ev = {.kind = EVENT_SIGNAL};
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core || n->stopped_until_ns > c->now_ns)
+        return false;
+    sim_say(c, node, "FAULT: SIGTERM to the agent");
+    if (c->judge.head.phase == HEAD_FORM)
+        sim_mark(c, SIM_MARK_LEAVER_IN_FORM);
+    n->signaled = true;
+    ev.signal.signo = 15;
+    sim_agent_event(c, node, &ev);
+    come_back(c, node, e);
+    return true;
+}
+
+/* A job of the same name that was submitted again: what ran on the node is gone. */
+bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    sim_say(c, node, "FAULT: an agent of another attempt comes");
+    mark_coordinator(c, node);
+    sim_agent_gone(c, node);
+    c->nodes[node].other = c->others = true;
+    sim_boot(c, node, 0);
+    return true;
+}
+
+bool strike_agent_start(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    if (c->nodes[node].core)
+        return false;
+    sim_boot(c, node, 0);
+    return true;
+}
+
+static void on_woken(struct sim *c, struct occurrence *o) {
+    if (c->nodes[o->node].core && c->judge.head.last_round > o->a)
+        sim_mark(c, SIM_MARK_STOPPED_RETURNS);
+}
+
+static void stop_until(struct sim *c, int node, int64_t until_ns, bool guard) {
+    struct sim_node *n = &c->nodes[node];
+    sim_say(c, node, "FAULT: the agent%s stopped for %lld ms", guard ? " and its guard are" : " is",
+            (long long)((until_ns - c->now_ns) / SIM_MS));
+    if (until_ns > n->stopped_until_ns)
+        n->stopped_until_ns = until_ns;
+    if (guard && until_ns > n->guard_stopped_until_ns)
+        n->guard_stopped_until_ns = until_ns;
+    if (n->group.alive)
+        sim_plan(c, until_ns, node, on_woken)->a = n->group.round;
+}
+
+bool strike_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core)
+        return false;
+    stop_until(c, node, c->now_ns + e->span_ns, false);
+    return true;
+}
+
+/* Every agent that is not there comes at once. */
+bool strike_join_storm(struct sim *c, int node, const struct sim_entry *e) {
+    bool any = false;
+    (void)e;
+    for (int i = 0; i < c->n_nodes; i++) {
+        if (c->nodes[i].core)
+            continue;
+        sim_boot(c, i, sim_chance_ns(&c->nodes[i].body, 0, 20 * SIM_MS));
+        any = true;
+    }
+    if (any)
+        sim_say(c, node, "FAULT: all agents that were away come at once");
+    return any;
+}
+
+bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core && !c->nodes[node].group.alive)
+        return false;
+    sim_say(c, node, "FAULT: the node is powered off");
+    mark_coordinator(c, node);
+    sim_agent_gone(c, node);
+    sim_machine_power_off(c, node);
+    come_back(c, node, e);
+    return true;
+}
+
+/* The coordinator and this node, at the same moment. */
+bool strike_lost_together(struct sim *c, int node, const struct sim_entry *e) {
+    int lead = -1;
+    for (int i = 0; i < c->n_nodes; i++)
+        if (c->nodes[i].core && c->nodes[i].leads)
+            lead = i;
+    if (lead < 0 || lead == node || !c->nodes[node].core)
+        return false;
+    return strike_node_poweroff(c, lead, e) && strike_node_poweroff(c, node, e);
+}
+
+bool strike_node_stop(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core)
+        return false;
+    stop_until(c, node, c->now_ns + e->span_ns, true);
+    return true;
+}
+
+bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->group.alive)
+        return false;
+    n->stuck_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: a worker cannot be reaped for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    return true;
+}
+
+bool strike_worker_fail(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    bool lives = c->nodes[node].group.alive && !c->nodes[node].group.stopping;
+    sim_machine_fail_worker(c, node);
+    return lives;
+}
+
+bool strike_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return false;
+    stop_until(c, node, c->now_ns + e->span_ns, true);
+    sim_say(c, node, "FAULT: and its workers");
+    if (c->now_ns + e->span_ns > n->frozen_until_ns)
+        n->frozen_until_ns = c->now_ns + e->span_ns;
+    return true;
+}
+
+bool strike_leave_storm(struct sim *c, int node, const struct sim_entry *e) {
+    int left = 0;
+    for (int i = 0; i < c->n_nodes; i++)
+        left += i != node && strike_agent_leave(c, i, e);
+    return left > 0;
+}
+
+/* Between the slowest and the fastest that the protocol allows for. */
+bool strike_clock_rate(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    (void)e;
+    sim_clock_rate(c, node, 0.991 + (double)sim_chance_ns(&n->body, 0, 1800) / 100000.0);
+    sim_say(c, node, "FAULT: the clock goes at %.5f", n->rate);
+    return n->core != NULL;
+}
+
+bool strike_clock_stall(struct sim *c, int node, const struct sim_entry *e) {
+    sim_say(c, node, "FAULT: the monotonic clock stands still for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    sim_clock_stall(c, node, e->span_ns);
+    return c->nodes[node].core != NULL;
+}
