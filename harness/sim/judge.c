@@ -20,15 +20,14 @@ void sim_violation(struct sim *c, const char *fmt, ...) {
 
 bool judge_key(struct sim *c, struct key key, union value *ret) {
     char text[KEY_SIZE], end[KEY_SIZE];
-    struct arena a = {0};
     struct kv_txn_result r = {0};
+    arena_clear(&c->arena);
     key_format(&key, "job", text, end);
     struct kv_op op = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
-    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &c->arena, &r, NULL);
     bool there = r.results[0].n_pairs > 0;
     if (there && ret)
         memcpy(ret, r.results[0].pairs[0].value.data, r.results[0].pairs[0].value.len);
-    arena_fini(&a);
     return there;
 }
 
@@ -60,15 +59,15 @@ static void form_read(struct sim *c, const struct op *op) {
     struct judge *j = &c->judge;
     struct key key = {.kind = KEY_PLAN, .scope = KEYS_ALL};
     char text[KEY_SIZE], end[KEY_SIZE];
-    struct arena a = {0};
     struct kv_txn_result r = {0};
+    arena_clear(&c->arena);
     memcpy(key.inc, op->key.inc, sizeof(key.inc));
     memcpy(key.pid, op->value->head.pid, sizeof(key.pid));
     key_format(&key, "job", text, end);
     struct kv_op range = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
-    kv_txn(c->kv, &(struct kv_txn){.success = &range, .n_success = 1}, &a, &r, NULL);
+    kv_txn(c->kv, &(struct kv_txn){.success = &range, .n_success = 1}, &c->arena, &r, NULL);
     j->n_form = 0;
-    for (size_t i = 0; i < r.results[0].n_pairs && i < SIM_AGENTS_MAX; i++) {
+    for (size_t i = 0; i < r.results[0].n_pairs && i < (size_t)c->n_nodes; i++) {
         struct kv_pair *p = &r.results[0].pairs[i];
         struct last_member *m = &j->form[j->n_form++];
         struct plan_value place;
@@ -79,7 +78,6 @@ static void form_read(struct sim *c, const struct op *op) {
         memcpy(&place, p->value.data, sizeof(place));
         m->rank = place.group_rank;
     }
-    arena_fini(&a);
 }
 
 /* A failed round costs one if nobody was lost in it, else nothing. */
@@ -101,7 +99,7 @@ static void settle(struct sim *c, struct head_change *h) {
 static void count_run(struct sim *c) {
     struct judge *j = &c->judge;
     sim_mark_round(c);
-    memcpy(j->last, j->form, sizeof(j->last));
+    memcpy(j->last, j->form, (size_t)j->n_form * sizeof(*j->form));
     j->n_last = j->n_form;
     j->failed = false;
     j->run_ns = c->now_ns;
@@ -131,7 +129,7 @@ static bool is_anew(struct sim *c, const char *inc) {
     bool replaces = j->has_head;
     if (strcmp(j->inc, inc) == 0)
         return false;
-    memset(j, 0, sizeof(*j));
+    *j = (struct judge){.last = j->last, .form = j->form, .ranks = j->ranks};
     snprintf(j->inc, sizeof(j->inc), "%s", inc);
     c->outcome_before = c->result->outcome;
     c->result->outcome = SIM_NONE;
@@ -178,7 +176,7 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
 static void count_first_start(struct sim *c, const struct round_spec *s) {
     struct judge *j = &c->judge;
     j->facts = *s;
-    memset(j->ranks, 0, sizeof(j->ranks));
+    memset(j->ranks, 0, (size_t)c->n_nodes * SIM_WORKERS * sizeof(*j->ranks));
     snprintf(j->master_addr, sizeof(j->master_addr), "%s", s->master_addr);
     snprintf(j->token, sizeof(j->token), "%s", s->token);
 }
@@ -191,7 +189,7 @@ void sim_judge_start(struct sim *c, int node, const struct round_spec *s) {
         if (invariants[i]->on_start)
             invariants[i]->on_start(c, node, s);
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
-        if (i >= 0 && i < SIM_WORLD_MAX)
+        if (i >= 0 && i < c->n_nodes * SIM_WORKERS)
             j->ranks[i] = true;
 }
 

@@ -1,4 +1,4 @@
-#include "harness/sim/simulation.h"
+#include "harness/sim/invariants/judging.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,13 +70,6 @@ static int node_of(const struct sim *c, const char *uid) {
     return -1;
 }
 
-static bool is_in(const struct last_member *m, int n, const char *uid) {
-    for (int i = 0; i < n; i++)
-        if (strcmp(m[i].uid, uid) == 0)
-            return true;
-    return false;
-}
-
 void sim_mark_round(struct sim *c) {
     const struct judge *j = &c->judge;
     for (int i = 0; i < j->n_last; i++)
@@ -86,10 +79,10 @@ void sim_mark_round(struct sim *c) {
         return;
     if (j->n_form > j->n_last)
         sim_mark(c, SIM_MARK_LATE_JOINER);
-    for (int i = 0; i < j->n_form; i++) {
-        int node = node_of(c, j->form[i].uid);
-        if (node >= 0 && !is_in(j->last, j->n_last, j->form[i].uid) && j->n_last == c->max &&
-            c->nodes[node].booted_ns < j->run_ns)
+    for (int i = 0; i < j->n_form && j->n_last == c->max; i++) {
+        bool survives = member_find(j->last, j->n_last, j->form[i].uid);
+        int node = survives ? -1 : node_of(c, j->form[i].uid);
+        if (node >= 0 && c->nodes[node].booted_ns < j->run_ns)
             sim_mark(c, SIM_MARK_SPARE_PROMOTED);
     }
 }

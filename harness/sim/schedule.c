@@ -204,7 +204,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .node = n->name,
         .addr = n->name,
         .role = "default",
-        .slots = 2,
+        .slots = SIM_WORKERS,
         .seat = sim_seat(c->schedule, o->node),
         .min = c->min,
         .max = c->max,
@@ -287,11 +287,34 @@ static void node_init(struct sim *c, int node) {
         sim_boot(c, node, sim_chance_ns(&r, 0, 100 * SIM_MS));
 }
 
+static void *room(int n, size_t size) {
+    void *memory = calloc((size_t)n, size);
+    if (!memory)
+        abort(); /* out of memory */
+    return memory;
+}
+
+void sim_nodes_init(struct sim *c, int n) {
+    c->n_nodes = n;
+    c->nodes = room(n, sizeof(*c->nodes));
+    c->judge.last = room(n, sizeof(*c->judge.last));
+    c->judge.form = room(n, sizeof(*c->judge.form));
+    c->judge.ranks = room(n * SIM_WORKERS, sizeof(*c->judge.ranks));
+}
+
+void sim_nodes_fini(struct sim *c) {
+    arena_fini(&c->arena);
+    free(c->judge.last);
+    free(c->judge.form);
+    free(c->judge.ranks);
+    free(c->nodes);
+}
+
 static void sim_init(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
+    sim_nodes_init(c, s->agents);
     c->kv = kv_new(s->seed, 0);
     timing_profile("fast", &c->timing);
-    c->n_nodes = s->agents;
     c->min = s->min;
     c->max = s->max;
     c->max_restarts = s->max_restarts;
@@ -324,6 +347,7 @@ static void sim_fini(struct sim *c) {
     sim_wire_fini(c);
     pool_fini(&c->pool);
     kv_free(c->kv);
+    sim_nodes_fini(c);
 }
 
 /* A run whose agents are all gone keeps its name for as long as its lease lives: another attempt
@@ -334,9 +358,7 @@ int64_t sim_limit_ns(const struct sim *c) {
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
-    struct sim *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort(); /* out of memory */
+    struct sim *c = room(1, sizeof(*c));
     *ret = (struct sim_result){0};
     c->schedule = s;
     c->trace = trace;

@@ -18,7 +18,7 @@
 
 enum {
     SIM_AGENTS_USUAL = 5,
-    SIM_AGENTS_MAX = 200,
+    SIM_AGENTS_MAX = 10000,
     SIM_LEASE_S = 65, /* of a run whose agents are all gone, until the store has forgotten it */
     SIM_CALM_S = 60,  /* virtual: from the end of the trouble and of its work to that of the job */
 };

@@ -7,7 +7,7 @@
 #include "agent/core/rendezvous.h"
 #include "harness/sim/schedule.h"
 
-enum { SIM_WORLD_MAX = 2 * SIM_AGENTS_MAX, LEASES_MAX = 16 };
+enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
 
 struct sim;
 
@@ -91,13 +91,13 @@ struct judge {
     char inc[INC_SIZE]; /* of the job: a store that has forgotten one takes another of that name */
     bool has_head;
     struct head_value head;
-    int restarts;   /* counted here */
-    bool failed;    /* the last round was ended by a failure */
-    int64_t run_ns; /* when the last one was completed */
-    struct last_member last[SIM_AGENTS_MAX], form[SIM_AGENTS_MAX];
+    int restarts;                    /* counted here */
+    bool failed;                     /* the last round was ended by a failure */
+    int64_t run_ns;                  /* when the last one was completed */
+    struct last_member *last, *form; /* by uid, room for all nodes */
     int n_last, n_form;
     struct round_spec facts; /* of the round that started last */
-    bool ranks[SIM_WORLD_MAX];
+    bool *ranks;             /* that were started, of the workers of all nodes */
     char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
 };
 
@@ -118,7 +118,7 @@ struct sim {
     struct pool pool;    /* of occurrences and what they carry */
     struct wire *spares; /* messages that have come to an end */
     struct kv *kv;
-    struct sim_node nodes[SIM_AGENTS_MAX];
+    struct sim_node *nodes;
     int n_nodes, min, max, max_restarts;
     struct timing timing;
     bool calm_now;            /* the troubled time is over */
@@ -129,6 +129,7 @@ struct sim {
     struct judge judge;
     enum sim_outcome
         outcome_before; /* of the job that had the name before; who was in it ends so */
+    struct arena arena; /* of one look into the store */
     struct {            /* for marks */
         char uid[UID_SIZE], before[UID_SIZE];
         int64_t since_ns;
@@ -180,6 +181,8 @@ const char *sim_attempt(const struct sim *c, int node); /* of its agent */
 /* Starts the node's agent, unless one runs then. */
 void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
+void sim_nodes_init(struct sim *c, int n); /* room for so many, also the judge's */
+void sim_nodes_fini(struct sim *c);
 int64_t sim_limit_ns(const struct sim *c); /* by when the job must have ended */
 
 /* faults.c: all of a schedule's faults are planned; a transaction was applied that node sent. */

@@ -32,7 +32,7 @@ static void on_interrupt(int signo) {
 static const struct verb_option options[] = {
     {"--seeds", "A:B", "the seeds from A to B (default: 1:10000)"},
     {"--seed", "N", "one seed, every event of it printed"},
-    {"--agents", "N", "so many agents, 200 at most (default: 1 to 5, as the seed has it)"},
+    {"--agents", "N", "so many agents, 10000 at most (default: 1 to 5, as the seed has it)"},
     {"--time", "T", "how long faults strike, in virtual time (default: 0.5 to 4 s)"},
     {"--rate", "N", "faults in that time, on average (default: 5)"},
     {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},

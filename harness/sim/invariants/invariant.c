@@ -27,8 +27,15 @@ void invariant_broken(struct sim *c, const struct invariant *i, const char *fmt,
 }
 
 struct last_member *member_find(struct last_member *m, int n, const char *uid) {
-    for (int i = 0; i < n; i++)
-        if (strcmp(m[i].uid, uid) == 0)
-            return &m[i];
+    int low = 0, high = n;
+    while (low < high) {
+        int mid = low + (high - low) / 2, order = strcmp(m[mid].uid, uid);
+        if (order == 0)
+            return &m[mid];
+        if (order < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
     return NULL;
 }

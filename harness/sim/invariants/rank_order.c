@@ -1,19 +1,36 @@
 #include "harness/sim/invariants/judging.h"
 
+/* The members of the round by their ranks; NULL when two have the same, or one is outside. */
+static const struct last_member **by_rank(struct sim *c) {
+    const struct judge *j = &c->judge;
+    arena_clear(&c->arena);
+    const struct last_member **order =
+        arena_array(&c->arena, const struct last_member *, (size_t)j->n_form);
+    for (int i = 0; i < j->n_form; i++) {
+        int rank = j->form[i].rank;
+        if (rank < 0 || rank >= j->n_form || order[rank])
+            return NULL;
+        order[rank] = &j->form[i];
+    }
+    return order;
+}
+
 static void on_head(struct sim *c, const struct head_change *h) {
     struct judge *j = &c->judge;
-    if (h->to->phase != HEAD_RUN)
-        return;
-    for (int i = 0; i < j->n_form; i++) {
-        struct last_member *a = member_find(j->last, j->n_last, j->form[i].uid);
-        for (int k = 0; k < j->n_form; k++) {
-            struct last_member *b = member_find(j->last, j->n_last, j->form[k].uid);
-            bool before = j->form[i].rank < j->form[k].rank;
-            bool late = a && b ? a->rank > b->rank : !c->schedule->seated;
-            if (k != i && b && before && late)
-                invariant_broken(c, &invariant_rank_order, "%s is ranked before the survivor %s",
-                                 j->form[i].uid, j->form[k].uid);
-        }
+    const struct last_member **order = h->to->phase == HEAD_RUN ? by_rank(c) : NULL, *last = NULL;
+    bool newcomer = false;
+    if (h->to->phase == HEAD_RUN && !order)
+        invariant_broken(c, &invariant_rank_order, "the group ranks are not 0 to %d",
+                         j->n_form - 1);
+    for (int i = 0; order && i < j->n_form; i++) {
+        const struct last_member *m = member_find(j->last, j->n_last, order[i]->uid);
+        newcomer |= !m;
+        if (!m)
+            continue;
+        if ((last && last->rank > m->rank) || (newcomer && !c->schedule->seated))
+            invariant_broken(c, &invariant_rank_order, "%s is ranked before the survivor %s",
+                             order[i - 1]->uid, m->uid);
+        last = m;
     }
 }
 

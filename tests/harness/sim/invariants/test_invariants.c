@@ -18,7 +18,7 @@ static struct sim *world_new(void) {
     static const struct sim_schedule schedule;
     c->schedule = &schedule;
     c->kv = kv_new(1, 0);
-    c->n_nodes = 3;
+    sim_nodes_init(c, 3);
     c->min = 2;
     c->max = 3;
     c->max_restarts = 1;
@@ -40,6 +40,7 @@ static struct sim *world_new(void) {
 
 static void world_free(struct sim *c) {
     kv_free(c->kv);
+    sim_nodes_fini(c);
     free(c->result);
     free(c);
 }
