@@ -5,6 +5,7 @@
 #include "agent/sys/priority.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/output.h"
+#include "agent/workers/sandbox.h"
 
 #include <stdio.h>
 
@@ -18,6 +19,14 @@ static int serve(const struct options *o) {
     priority_raise();
     if (store_serve(o->store_host, (uint16_t)o->store_port, &err) < 0)
         return fail(&err, 1);
+    return 0;
+}
+
+static int fill_sandbox(struct worker_command *c, struct buf *filter, struct err *err) {
+    if (sandbox_make(filter, err) < 0)
+        return 1;
+    c->sandbox = filter->data;
+    c->sandbox_size = (uint32_t)filter->len;
     return 0;
 }
 
@@ -39,7 +48,10 @@ static int run(const struct options *o) {
     if (!guard)
         return fail(&err, 1);
     priority_raise(); /* the guard exists already and keeps its ordinary one, as workers do */
-    int code = agent_run(o, guard, &err);
+    struct buf filter = {0};
+    int code = o->sandbox ? fill_sandbox(&command, &filter, &err) : 0;
+    code = code ? code : agent_run(o, guard, &err);
+    buf_fini(&filter);
     return err.code ? fail(&err, code) : code;
 }
 

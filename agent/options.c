@@ -71,6 +71,8 @@ static const struct row rows[] = {
      "signals to leave on [SIGTERM,SIGINT,SIGHUP,SIGQUIT]"},
     {"virtual-local-rank", 0, NULL, AT(virtual_local_rank), ROW_JOB,
      "LOCAL_RANK is 0, and only the worker's own GPU is visible"},
+    {"sandbox", 0, NULL, AT(sandbox), ROW_JOB,
+     "workers cannot trace, mount, load modules, reboot ...: docs/torchrun.md"},
     {"monitor-interval", 0, "SECONDS", AT(monitor_interval), ROW_JOB,
      "accepted; ends of workers are seen at once, without polling"},
     {"start-method", 0, "NAME", AT(start_method), ROW_JOB,

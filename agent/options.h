@@ -58,7 +58,7 @@ struct options {
     struct worker_output output;
     /* The program and its arguments, NULL-ended, as typed. */
     const char *const *command;
-    bool module, no_python, run_path, virtual_local_rank;
+    bool module, no_python, run_path, virtual_local_rank, sandbox;
     uint64_t signals; /* bit n: this agent leaves on signal n */
 
     const char *store_host; /* OPTIONS_STORE: where to listen */

@@ -18,7 +18,7 @@ struct options_given {
     const char *monitor_interval, *start_method;
     const char *redirects, *tee, *local_ranks_filter, *log_line_prefix_template;
     const char *duplicate_stdout_filters, *duplicate_stderr_filters;
-    const char *run_path, *virtual_local_rank, *use_env;
+    const char *run_path, *virtual_local_rank, *sandbox, *use_env;
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *host, *port; /* of rankrun store */
     const char *help, *version;

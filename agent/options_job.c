@@ -285,6 +285,7 @@ static int settle_program(struct options *o, struct options_given *g, struct err
     o->no_python = g->no_python != NULL;
     o->run_path = g->run_path != NULL;
     o->virtual_local_rank = g->virtual_local_rank != NULL;
+    o->sandbox = g->sandbox != NULL;
     if (o->run_path && (o->module || o->no_python))
         return err_say(err, -EINVAL, "--run-path goes with neither --module nor --no-python");
     if (o->module && o->no_python)

@@ -3,6 +3,7 @@
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
+#include "agent/workers/sandbox.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -39,10 +40,15 @@ static const char **merge_environment(char *const *own) {
     return all;
 }
 
+struct child {
+    const struct launch *launch;
+    const struct launch_worker *worker;
+};
+
 /* Runs in the child: opens the logs there, so that a disk that hangs never hangs the guard. */
-static int open_logs(void *arg) {
-    const struct launch_worker *w = arg;
-    const char *const paths[] = {w->out, w->err};
+static int begin_child(void *arg) {
+    const struct child *c = arg;
+    const char *const paths[] = {c->worker->out, c->worker->err};
     for (int i = 0; i < 2; i++) {
         if (!paths[i][0])
             continue;
@@ -50,19 +56,20 @@ static int open_logs(void *arg) {
         if (fd < 0 || dup2(fd, i + 1) < 0)
             return -errno;
     }
-    return 0;
+    return c->launch->sandbox_size ? sandbox_enter(c->launch->sandbox, c->launch->sandbox_size) : 0;
 }
 
-static int fork_worker(const struct launch_worker *w, uint32_t local_rank, int report,
+static int fork_worker(const struct launch *l, uint32_t local_rank, int report,
                        struct process *ret) {
-    const char **env = merge_environment(w->env);
+    struct child child = {l, &l->workers[local_rank]};
+    const char **env = merge_environment(child.worker->env);
     struct process_spawn s = {
-        .argv = (const char *const *)w->argv,
+        .argv = (const char *const *)child.worker->argv,
         .envp = env,
         .session = true,
         .death_signal = SIGKILL,
-        .in_child = open_logs,
-        .in_child_arg = (void *)w,
+        .in_child = begin_child,
+        .in_child_arg = &child,
     };
     int code = process_spawn_reporting(&s, report, local_rank, ret, NULL);
     free(env);
@@ -82,7 +89,7 @@ static void fork_all(struct group *g, const struct launch *l, int64_t fence_ns, 
             group_kill_all(g, i == 0 ? GUARD_REFUSED : GUARD_FENCED);
             return;
         }
-        int code = fork_worker(&l->workers[i], i, report, &p);
+        int code = fork_worker(l, i, report, &p);
         if (code) {
             g->failed = true;
             ev->exec_failed(arg, i, code);

@@ -51,7 +51,9 @@ struct launch_worker {
 };
 struct launch {
     bool deadline_required;
-    const char *scratch; /* to be removed when agent and workers are gone; "": nothing */
+    const char *scratch;   /* to be removed when agent and workers are gone; "": nothing */
+    const void *sandbox;   /* a filter for every worker */
+    uint32_t sandbox_size; /* 0: none */
     uint32_t n;
     struct launch_worker *workers;
 };

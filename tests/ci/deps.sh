@@ -51,8 +51,8 @@ judge() {
 judge 0 '' '' '' ''
 [ ! -s said ] || fail 'it speaks although nothing is missing'
 judge 0 'apt-get install gcc;' 'installing gcc' gcc ''
-judge 0 'apt-get install libcurl4;' 'installing libcurl4' 'libcurl4 libcurl4t64' libcurl4t64
-judge 0 'apt-get install libcurl4t64;' 'installing libcurl4t64' 'libcurl4 libcurl4t64' ''
+judge 0 'apt-get install libcurl4-gnutls-dev;' 'installing libcurl4-gnutls-dev' 'libcurl4-openssl-dev libcurl4-gnutls-dev' libcurl4-openssl-dev
+judge 0 'apt-get install libcurl4-openssl-dev;' 'installing libcurl4-openssl-dev' 'libcurl4-openssl-dev libcurl4-gnutls-dev' ''
 judge 0 'apt-get update;apt-get install libfyaml-dev;' 'reading the package lists' libfyaml-dev libfyaml-dev
 
 FAKE_UID=1000 judge 3 '' 'apt-get install -y --no-install-recommends gcc make' 'gcc make' ''

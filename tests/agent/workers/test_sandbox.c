@@ -1,0 +1,114 @@
+/* Each experiment is a child of its own: a sandbox is never left. */
+#include "agent/workers/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+static struct buf filter;
+
+static int make(void **state) {
+    struct err err = {0};
+    (void)state;
+    if (sandbox_make(&filter, &err) == 0)
+        return 0;
+    print_error("%s\n", err.msg);
+    return -1;
+}
+
+static int unmake(void **state) {
+    (void)state;
+    buf_fini(&filter);
+    return 0;
+}
+
+/* What experiment returns in a child that has entered the sandbox. */
+static int in_sandbox(int (*experiment)(void)) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(sandbox_enter(filter.data, filter.len) == 0 ? experiment() : 99);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+/* Arguments that would do nothing: without the filter the kernel finds another fault with them. */
+static int refused_calls(void) {
+    static const long numbers[] = {
+        SYS_ptrace,  SYS_init_module, SYS_finit_module, SYS_kexec_load, SYS_bpf,
+        SYS_reboot,  SYS_mount,       SYS_pivot_root,   SYS_chroot,     SYS_setns,
+        SYS_unshare, SYS_swapon,      SYS_sethostname,  SYS_keyctl,     SYS_open_by_handle_at};
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (syscall(numbers[i], -1L, -1L, -1L, -1L, -1L) != -1 || errno != EPERM)
+            return 1 + (int)i;
+    return 0;
+}
+
+static int ordinary_calls(void) {
+    char a[4] = "abc", b[4] = "";
+    struct iovec to = {b, 4}, from = {a, 4};
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, b, 1) != 1 || getpid() <= 0)
+        return 1;
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != 4 || strcmp(b, "abc") != 0)
+        return 2;
+    return prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 0 : 3;
+}
+
+static int child_of_it(void) {
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(ptrace(PTRACE_TRACEME, 0, NULL, NULL) == -1 && errno == EPERM ? 0 : 1);
+    return waitpid(pid, &status, 0) == pid && status == 0 ? 0 : 1;
+}
+
+static void test_what_no_worker_needs_is_refused(void **state) {
+    (void)state;
+    assert_int_equal(in_sandbox(refused_calls), 0);
+}
+
+static void test_what_workers_do_goes_on(void **state) {
+    (void)state;
+    assert_int_equal(in_sandbox(ordinary_calls), 0);
+}
+
+static void test_a_child_of_a_worker_is_in_it_too(void **state) {
+    (void)state;
+    assert_int_equal(in_sandbox(child_of_it), 0);
+}
+
+static void test_every_call_of_the_list_has_a_name_of_its_own(void **state) {
+    (void)state;
+    const char *const *names = sandbox_refused();
+    for (size_t i = 0; names[i]; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(names[i], names[k]);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_no_worker_needs_is_refused),
+        cmocka_unit_test(test_what_workers_do_goes_on),
+        cmocka_unit_test(test_a_child_of_a_worker_is_in_it_too),
+        cmocka_unit_test(test_every_call_of_the_list_has_a_name_of_its_own),
+    };
+    return cmocka_run_group_tests(tests, make, unmake);
+}
