@@ -1,6 +1,7 @@
 #include "agent/agent.h"
 
 #include "agent/agent_config.h"
+#include "agent/agent_lifeline.h"
 #include "agent/agent_store.h"
 #include "agent/core/rendezvous.h"
 #include "agent/legacy/legacy.h"
@@ -29,6 +30,7 @@ struct agent {
     struct loop *loop;
     struct guard *guard;
     struct agent_store *store;
+    struct agent_lifeline *lifeline; /* NULL: there is none to be had */
     struct rendezvous *core;
     struct legacy *legacy; /* torchelastic's etcd rendezvous, instead of store and core */
     struct tree_client *tree;
@@ -109,6 +111,7 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .token = r->token,
         .virtual_local_rank = a->options->virtual_local_rank,
         .deadline_required = r->deadline_required,
+        .lifeline = r->lifeline ? agent_lifeline_fd(a->lifeline) : 0,
     };
     a->round = r->round;
     a->ending = false;
@@ -181,6 +184,10 @@ static void agent_do(struct agent *a, const struct action *act) {
     case ACTION_LEASE_KEEPALIVE:
     case ACTION_BEAT:
         agent_store_do(a->store, act, request_timeout_ms(a));
+        break;
+    case ACTION_LIFELINE_OPEN:
+    case ACTION_LIFELINE_DROP:
+        agent_lifeline_do(a->lifeline, act);
         break;
     case ACTION_DEADLINE:
         guard_deadline(a->guard, act->deadline.fence_ns, act->deadline.hard_ns);
@@ -397,6 +404,10 @@ static int set_up_native(struct agent *a, const struct options *o, struct err *e
     a->config.store_in_process = o->backend == BACKEND_IN_PROCESS;
     a->config.hosts_store = agent_store_is_hosted(a->store);
     tell_hosted(a);
+    /* The end of who hosts the store is the end of the store. */
+    if (o->backend == BACKEND_EMBEDDED && !a->config.hosts_store && !o->rdzv.no_lifeline)
+        a->lifeline = agent_lifeline_new(a->loop, o, on_store_event, a, NULL);
+    a->config.lifeline = a->lifeline != NULL;
     a->core = rendezvous_new(&a->config, random_u64(), err);
     return a->core ? 0 : err->code;
 }
@@ -420,6 +431,7 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
 
 static void tear_down(struct agent *a) {
     event_close();
+    agent_lifeline_free(a->lifeline);
     agent_store_free(a->store);
     rendezvous_free(a->core);
     legacy_free(a->legacy);

@@ -86,6 +86,8 @@ int agent_config_make(const struct options *o, struct arena *a, struct rendezvou
         .stop_timeout_ns = ns_or(o->rdzv.stop_timeout_ms, 2 * S),
         .give_up_ns = ns_or(o->rdzv.give_up_ms, 300 * S),
         .shutdown_grace_ns = o->shutdown_timeout_ms * MS,
+        .want = o->standby ? WANT_STANDBY : WANT_MEMBER,
+        .on_node_loss = o->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
     };
     int rc = read_timing(o, &c.timing, err);
     if (rc == 0)

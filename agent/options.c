@@ -41,6 +41,10 @@ static const struct row rows[] = {
     {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_JOB, "see below"},
     {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,
      "rounds that may fail before the job does [0]"},
+    {"standby", 0, NULL, AT(standby), ROW_JOB,
+     "a spare: waits until a node is lost, or MIN is not reached without it"},
+    {"on-node-loss", 0, "replace|gang", AT(on_node_loss), ROW_JOB,
+     "gang: the job has failed when a node is lost [replace]"},
     {"role", 0, "NAME", AT(role), ROW_JOB, "ROLE_NAME of this node's workers [default]"},
     {"module", 'm', NULL, AT(module), ROW_JOB, "PROGRAM is a Python module: python3 -u -m"},
     {"no-python", 0, NULL, AT(no_python), ROW_JOB, "run PROGRAM as it stands"},
@@ -115,7 +119,7 @@ static bool names_equal(const char *a, const char *b, size_t n) {
 
 /* Options of torchrun, and planned ones of ours, that a later version will take. */
 static const char *const not_built[] = {
-    "accelerators", "hostfile", "hosts", "on-node-loss", "restart-count", "standby", NULL,
+    "accelerators", "hostfile", "hosts", "restart-count", NULL,
 };
 
 static int unknown(const char *typed, int verb, struct err *err) {
@@ -317,7 +321,7 @@ void options_print_help(FILE *out) {
           "[2s],\n"
           "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
           "2s),\n"
-          "  attempt=TEXT\n"
+          "  attempt=TEXT, lifeline=on|off [on]\n"
           "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
           "--master-addr on each.\n"
           "\nrankrun store:\n",

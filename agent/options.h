@@ -32,6 +32,7 @@ struct options_rdzv {
     int64_t join_timeout_ms, last_call_timeout_ms, admit_ms, stop_timeout_ms, give_up_ms;
     const char *attempt;     /* NULL: not given */
     const char *etcd_prefix; /* of BACKEND_ETCD_LEGACY; NULL: not given */
+    bool no_lifeline;
 };
 
 struct options {
@@ -51,6 +52,7 @@ struct options {
     int node_rank;
     const char *master_addr; /* what the workers are told when this node has rank 0; NULL: found */
     int master_port;         /* likewise; 0: a free one */
+    bool standby, gang;
     const char *role;
     const char *local_addr;      /* NULL: found out */
     int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */

@@ -14,6 +14,7 @@ struct options_given {
     const char *rdzv_id, *rdzv_backend, *rdzv_endpoint, *rdzv_conf;
     const char *max_restarts, *role, *log_dir, *local_addr, *shutdown_timeout;
     const char *module, *no_python;
+    const char *standby, *on_node_loss;
     const char *node_rank, *master_addr, *master_port;
     const char *monitor_interval, *start_method;
     const char *redirects, *tee, *local_ranks_filter, *log_line_prefix_template;

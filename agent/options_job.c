@@ -262,6 +262,15 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     return code ? code : settle_endpoint(o, g, err);
 }
 
+static int settle_loss(struct options *o, const struct options_given *g, struct err *err) {
+    const char *word = g->on_node_loss ? g->on_node_loss : "replace";
+    o->standby = g->standby != NULL;
+    o->gang = str_eq(word, "gang");
+    if (o->gang || str_eq(word, "replace"))
+        return 0;
+    return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);
+}
+
 static int settle_program(struct options *o, struct options_given *g, struct err *err) {
     if (g->monitor_interval)
         options_notice(g, "--monitor-interval has no effect: ends of workers are seen at once");
@@ -325,6 +334,8 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         code = settle_shutdown(o, g, err);
     if (!code)
         code = settle_store(o, g, err);
+    if (!code)
+        code = settle_loss(o, g, err);
     if (!code)
         code = settle_program(o, g, err);
     if (!code)

@@ -54,9 +54,9 @@ static int set_time(struct options_rdzv *r, const struct key *k, const char *val
 /* A key that looks like one of ours is a slip of the pen; any other is torchrun's or a plug-in's,
  * and torchrun ignores what it does not know. */
 static int unknown_key(struct options_given *g, const char *name, struct err *err) {
-    const char *names[KEYS + 3] = {"profile", "attempt"};
+    const char *names[KEYS + 4] = {"profile", "attempt", "lifeline"};
     for (size_t i = 0; i < KEYS; i++)
-        names[i + 2] = keys[i].name;
+        names[i + 3] = keys[i].name;
     for (const char *const *p = without_effect; *p; p++)
         if (str_eq(name, *p)) {
             options_notice(g, "--rdzv-conf: %s has no effect here", name);
@@ -84,6 +84,12 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
         r->attempt = value;
     if (r->etcd_prefix == value || r->attempt == value)
         return 0;
+    if (str_eq(name, "lifeline")) {
+        if (!str_eq(value, "on") && !str_eq(value, "off"))
+            return err_say(err, -EINVAL, "--rdzv-conf lifeline=%s: must be on or off", value);
+        r->no_lifeline = str_eq(value, "off");
+        return 0;
+    }
     if (!str_eq(name, "profile"))
         return unknown_key(g, name, err);
     if (!str_eq(value, "fast") && !str_eq(value, "default"))

@@ -284,6 +284,8 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     take_order(c, CANONICAL_REVISION, &t.lead_seen);
     take_request(c, ids, &t.reread);
     take_request(c, ids, &t.read_places);
+    take_id(c, ids, &t.lifeline.id);
+    take_until(c, &t.lifeline.retry_ns);
     for (int i = 0; i < WATCH_SLOTS; i++)
         take_id(c, ids, &t.generations[i]);
     canonical_time(c, t.due_ns, rendezvous_timing(r).hb_ns + 1);

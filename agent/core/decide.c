@@ -205,6 +205,18 @@ static void close_below_min(struct rendezvous *r, const struct wanted *w) {
     decision_send(r, d);
 }
 
+static void close_gang(struct rendezvous *r, const struct member *missed) {
+    const char *node = missed->known ? missed->value.node : missed->uid;
+    struct draft *d = decision_new(r);
+    struct failure *f = &close_put(r, d, OUTCOME_FAILED)->failure;
+    memset(f, 0, sizeof(*f));
+    f->rank = f->local_rank = -1;
+    snprintf(f->node, sizeof(f->node), "%s", node);
+    snprintf(f->error, sizeof(f->error),
+             "node %.100s was lost or left, and --on-node-loss=gang ends the run with it", node);
+    decision_send(r, d);
+}
+
 /* --- what each phase asks --- */
 
 /* True once the time since `*since_ns` (set here at first) has passed. */
@@ -323,6 +335,11 @@ static void decide_run(struct rendezvous *r, const struct wanted *w) {
 void decide_advance(struct rendezvous *r) {
     if (view_of(r)->head.phase == HEAD_CLOSED || !decision_may(r))
         return;
+    const struct member *missed = membership_missed(view_of(r));
+    if (missed && r->cur.on_node_loss == NODE_LOSS_GANG) {
+        close_gang(r, missed);
+        return;
+    }
     struct wanted w = membership_wanted(r);
     if (w.n >= (size_t)r->cur.min)
         r->coordinator.below_since_ns = 0;

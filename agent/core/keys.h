@@ -71,16 +71,19 @@ struct timing {
 };
 
 enum restart_mode { RESTART_COUNT_JOB, RESTART_COUNT_NODE };
+/* A node of the last round is gone: the next round does without it, or a spare takes its place; or
+ * the job has failed. */
+enum node_loss { NODE_LOSS_REPLACE, NODE_LOSS_GANG };
+enum member_want { WANT_MEMBER, WANT_STANDBY };
 
 struct cur_value {
     char inc[INC_SIZE]; /* 16 hex digits; the job's lease id is made of it, see key_lease */
     char attempt[ATTEMPT_SIZE];
     int min, max, max_restarts;
     enum restart_mode restart_mode;
+    enum node_loss on_node_loss;
     struct timing timing;
 };
-
-enum member_want { WANT_MEMBER, WANT_STANDBY };
 
 struct member_value {
     char node[NAME_SIZE]; /* identity of the node: its disk */

@@ -6,11 +6,16 @@
 /* Who is to be in the next round, and in which order. Survivors of the last round come first, in
  * their order: rank 0 is the longest-serving one. Then nodes that were in it and are back - their
  * disk has the state -, then all others in the order of their joining. What is over max waits. In a
- * job with fixed ranks each has its seat; who comes for one that is taken waits too. */
+ * job with fixed ranks each has its seat; who comes for one that is taken waits too.
+ *
+ * A spare (--standby) waits even below max: it is taken up to min, or up to the size of the last
+ * round when that has lost somebody. Once it was in a round it is a member like any other. */
+
+enum candidate_class { SEATED, SURVIVOR, RETURNED, NEW, SPARE };
 
 struct candidate {
     struct member *member;
-    int class;
+    enum candidate_class class;
     int64_t order;
 };
 
@@ -24,15 +29,17 @@ static int compare_candidates(const void *a, const void *b) {
 /* Within a seat a survivor of the last round is before all others. */
 static struct candidate seated(struct member *m) {
     int64_t order = (int64_t)m->value.seat << 40;
-    return (struct candidate){m, -1, order + (m->rank_last >= 0 ? 0 : m->created)};
+    return (struct candidate){m, SEATED, order + (m->rank_last >= 0 ? 0 : m->created)};
 }
 
 static struct candidate candidate_of(struct member *m) {
     if (m->value.seat)
         return seated(m);
     if (m->rank_last >= 0)
-        return (struct candidate){m, 0, m->rank_last};
-    return (struct candidate){m, m->returned ? 1 : 2, m->created};
+        return (struct candidate){m, SURVIVOR, m->rank_last};
+    if (m->value.want == WANT_STANDBY)
+        return (struct candidate){m, SPARE, m->created};
+    return (struct candidate){m, m->returned ? RETURNED : NEW, m->created};
 }
 
 /* A merge sort: the C library's may allocate and is not the same everywhere. */
@@ -49,19 +56,31 @@ static void sort(struct candidate *c, size_t n, struct candidate *scratch) {
     memcpy(c, scratch, n * sizeof(*c));
 }
 
+/* Of the candidates in their order, the last of them spares. */
+static size_t limit(const struct rendezvous *r, size_t n, size_t spares) {
+    size_t members = n - spares, max = (size_t)r->cur.max, least = (size_t)r->cur.min;
+    size_t last = (size_t)r->coordinator.view.head.last_n;
+    least = last > least ? last : least;
+    n = members < least && n > least ? least : members < least ? n : members;
+    return n < max ? n : max;
+}
+
 struct wanted membership_wanted(struct rendezvous *r) {
     const struct view *v = &r->coordinator.view;
     struct candidate *c = arena_array(&r->arena, struct candidate, 2 * v->n + 1);
     struct wanted w = {0};
-    size_t n = 0;
+    size_t n = 0, spares = 0;
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
-        if (m->session && m->known && m->value.want == WANT_MEMBER)
-            c[n++] = candidate_of(m);
+        if (!m->session || !m->known)
+            continue;
+        c[n++] = candidate_of(m);
+        spares += c[n - 1].class == SPARE;
     }
     sort(c, n, c + v->n);
+    size_t most = limit(r, n, spares);
     w.members = arena_array(&r->arena, struct member *, n);
-    for (size_t i = 0; i < n && w.n < (size_t)r->cur.max; i++) {
+    for (size_t i = 0; i < n && w.n < most; i++) {
         struct member *m = c[i].member;
         if (m->value.seat && w.n && w.members[w.n - 1]->value.seat == m->value.seat)
             w.doubled = m->value.seat;
@@ -80,6 +99,15 @@ bool membership_lost(const struct view *v) {
             return true;
     }
     return false;
+}
+
+const struct member *membership_missed(const struct view *v) {
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        if (m->rank_last >= 0 && !m->session && !m->done)
+            return m;
+    }
+    return NULL;
 }
 
 bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns) {

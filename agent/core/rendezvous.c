@@ -181,6 +181,9 @@ static void absorb(struct rendezvous *r, const struct event *ev) {
         break;
     case EVENT_TREE:
         break; /* agent/legacy's */
+    case EVENT_LIFELINE:
+        lifeline_event(r, ev);
+        break;
     }
 }
 
@@ -203,6 +206,7 @@ static void advance(struct rendezvous *r) {
         return;
     watch_advance(r);
     place_advance(r);
+    lifeline_advance(r);
     group_advance(r);
     if (r->over)
         return;

@@ -23,10 +23,14 @@
  * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell then
  * makes a new guard before the next START.
  *  - DEADLINE goes to the guard at once, before any later action of the same step.
+ *  - LIFELINE_OPEN: a connection to the store is made, with no local worker alive; as soon as it
+ *    stands the claim is sent on it and EVENT_LIFELINE says open. That it could not be made, or has
+ *    ended, the same event says once. The shell keeps it, and a START whose spec says so gives a
+ *    copy to every worker. LIFELINE_DROP: it is closed so that it can only end as broken.
  *  - After EXIT nothing is to be done but to end with that code.
  *
  * Who decides what is in the rooms' order: worker_group.c (the local workers), session.c (join,
- * beats), goodbye.c (leave, end), contact.c (a store that is silent), lead.c (who coordinates),
+ * beats), lifeline.c, goodbye.c (leave, end), contact.c (a silent store), lead.c (who coordinates),
  * warm.c (who may have to next), coordinator.c with membership.c, ranks.c, budget.c and detector.c
  * (what a coordinator does). */
 #pragma once
@@ -59,6 +63,9 @@ struct rendezvous_config {
     int64_t give_up_ns;        /* the store away for so long: exit 69 */
     bool store_in_process;     /* with max = 1: no deadline is armed */
     bool hosts_store;          /* others reach the store through this process: exit last */
+    bool lifeline;             /* the store reads lifelines, and there is one to be had */
+    enum member_want want;     /* WANT_STANDBY: a spare */
+    enum node_loss on_node_loss;
 };
 
 /* --- what comes in --- */
@@ -88,6 +95,7 @@ enum event_kind {
     EVENT_PORT, /* reply to NEED_PORT */
     EVENT_SIGNAL,
     EVENT_TREE, /* reply to TREE */
+    EVENT_LIFELINE,
 };
 
 enum beat_result { BEAT_APPLIED, BEAT_REFUSED, BEAT_FAILED /* nothing came back */ };
@@ -144,6 +152,10 @@ struct event {
             uint64_t id;
             const struct tree_answer *answer;
         } tree;
+        struct {
+            uint64_t id;
+            bool open; /* false: it could not be made, or has ended */
+        } lifeline;
     };
 };
 
@@ -187,6 +199,7 @@ struct round_spec {
     /* The guard forks only before fence_ns (CLOCK_BOOTTIME) when deadline_required. */
     bool deadline_required;
     int64_t fence_ns, hard_ns;
+    bool lifeline; /* each worker inherits the one that is open */
 };
 
 enum action_kind {
@@ -206,6 +219,8 @@ enum action_kind {
     ACTION_CLAIM,     /* the launcher's phase, for who watches; see CLAIM_* */
     ACTION_LOG,       /* one line for people, stderr */
     ACTION_STORE,     /* the same, after words that say where the store is */
+    ACTION_LIFELINE_OPEN,
+    ACTION_LIFELINE_DROP,
     ACTION_EXIT,
     ACTION_TREE,        /* of agent/legacy alone, as its cancel: a request to an etcd's v2 tree */
     ACTION_TREE_CANCEL, /* no reply is wanted any more */
@@ -257,6 +272,11 @@ struct action {
         struct {
             int64_t fence_ns, hard_ns; /* CLOCK_BOOTTIME, absolute */
         } deadline;
+        struct {
+            uint64_t id; /* DROP: only this */
+            char inc[INC_SIZE], uid[UID_SIZE];
+            int64_t revision; /* C(s/uid) */
+        } lifeline;
         const struct round_spec *start;
         struct {
             int signo;

@@ -119,6 +119,7 @@ static void cur_put(struct rendezvous *r) {
     v->max = c->max;
     v->max_restarts = c->max_restarts;
     v->restart_mode = c->restart_mode;
+    v->on_node_loss = c->on_node_loss;
     v->timing = c->timing;
     request_txn(r, &r->session.request, d);
     r->actions[r->n_actions - 1].txn.txn.lease = key_lease(v->inc);
@@ -161,6 +162,7 @@ static void join(struct rendezvous *r) {
     snprintf(m->role, sizeof(m->role), "%s", c->role);
     m->slots = c->slots;
     m->seat = c->seat;
+    m->want = c->want;
     m->last_round = r->group.round;
     m->stop_ns = group_stop_ns(r);
     r->session.join_sent_boottime_ns = r->now.boottime_ns;
@@ -170,6 +172,7 @@ static void join(struct rendezvous *r) {
 
 static void session_renew(struct rendezvous *r) {
     struct session *s = &r->session;
+    lifeline_drop(r);
     uid_draw(r, s->uid);
     s->phase = SESSION_READ_CUR;
     s->revision = 0;

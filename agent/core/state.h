@@ -95,6 +95,13 @@ struct warm {
     int rank; /* group rank of uid in pid, -1: it has none */
 };
 
+/* This session's lifeline. */
+struct lifeline {
+    uint64_t id; /* of the one that is open or being opened, 0: none */
+    bool open;
+    int64_t retry_ns; /* not before */
+};
+
 /* How it stands with the store. */
 struct contact {
     int64_t heard_ns; /* monotonic; 0: never */
@@ -203,6 +210,7 @@ struct rendezvous {
     struct request read_places;
     char asked_pids[2][PID_SIZE];
     struct group group;
+    struct lifeline lifeline;
     struct holder holder;
     struct warm warm;
     struct coordinator coordinator;
@@ -277,6 +285,12 @@ void goodbye_advance(struct rendezvous *r);
 void goodbye_done(struct rendezvous *r, const struct event *ev);
 bool goodbye_due(const struct rendezvous *r);
 
+/* lifeline.c: the agent's side */
+void lifeline_advance(struct rendezvous *r);
+void lifeline_drop(struct rendezvous *r);
+bool lifeline_inherit(struct rendezvous *r); /* a group is about to start: whether it holds it */
+void lifeline_event(struct rendezvous *r, const struct event *ev);
+
 /* worker_group.c */
 void group_init(struct rendezvous *r);
 void group_new_session(struct rendezvous *r);
@@ -334,6 +348,8 @@ struct wanted {
 };
 struct wanted membership_wanted(struct rendezvous *r);
 bool membership_lost(const struct view *v);
+/* A member of the last round that is gone and was not done with it; NULL: there is none. */
+const struct member *membership_missed(const struct view *v);
 /* Members that would be taken but are in no plan yet; *ret_joined_ns: when the last one came. */
 bool membership_newcomers(const struct wanted *w, int64_t *ret_joined_ns);
 

@@ -224,6 +224,7 @@ static const struct round_spec *spec_new(struct rendezvous *r, const struct plan
         .deadline_required = session_armed(r),
         .fence_ns = deadline_ns,
         .hard_ns = deadline_ns + (r->cur.timing.hard_ns - r->cur.timing.fence_ns),
+        .lifeline = lifeline_inherit(r),
     };
     return s;
 }
@@ -245,7 +246,8 @@ static void start_advance(struct rendezvous *r) {
     memset(&g->failure, 0, sizeof(g->failure));
     g->end = g->done = (struct request){0};
     action_claim(r, CLAIM_START, g->round);
-    action_add(r, ACTION_START)->start = spec_new(r, &p->value);
+    const struct round_spec *spec = spec_new(r, &p->value);
+    action_add(r, ACTION_START)->start = spec;
 }
 
 void group_advance(struct rendezvous *r) {

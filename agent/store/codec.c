@@ -34,6 +34,7 @@ struct field {
     { #member, WORD, offsetof(struct of, member), sizeof(int), words }
 
 static const char *const MODES[] = {"job", "node", NULL};
+static const char *const LOSSES[] = {"replace", "gang", NULL};
 static const char *const WANTS[] = {"member", "standby", NULL};
 static const char *const GONES[] = {"left", "silent", NULL};
 static const char *const PHASES[] = {"none", "form", "run", "end", "closed", NULL};
@@ -48,6 +49,7 @@ static const struct field CUR[] = {
     FIELD(INT, cur_value, max),
     FIELD(INT, cur_value, max_restarts),
     FIELD_WORD(cur_value, restart_mode, MODES),
+    FIELD_WORD(cur_value, on_node_loss, LOSSES),
     FIELD_AS("hb_ns", I64, cur_value, timing.hb_ns),
     FIELD_AS("fence_ns", I64, cur_value, timing.fence_ns),
     FIELD_AS("hard_ns", I64, cur_value, timing.hard_ns),

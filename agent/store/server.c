@@ -4,6 +4,7 @@
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
 #include "agent/store/gateway.h"
+#include "agent/store/lifelines.h"
 #include "agent/store/stream.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/random.h"
@@ -31,6 +32,7 @@ struct server {
     struct kv *kv;
     struct evhttp *http;
     struct streams *streams;
+    struct lifelines *lifelines;
     struct loop_source *fan_out; /* due when something was written: after the answer to it */
     struct loop_source *leases;
     uint16_t port;
@@ -99,6 +101,22 @@ static void on_watch(struct evhttp_request *req, void *arg) {
     arena_fini(&arena);
 }
 
+static void on_lifeline(struct evhttp_request *req, void *arg) {
+    struct server *s = arg;
+    struct answer answer = {.status = 200};
+    struct err err = {0};
+    size_t n;
+    const char *body = request_body(req, &n);
+    if (lifelines_take(s->lifelines, req, body, n, &err) == 0)
+        return; /* it is never answered */
+    answer_refuse(&answer, ANSWER_INVALID, err.msg);
+    send_answer(req, &answer);
+}
+
+static void on_certified(void *arg) {
+    state_changed(arg);
+}
+
 static void on_request(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     struct answer answer = {.status = 200};
@@ -151,6 +169,7 @@ static struct evhttp *http_server_new(struct server *s) {
     evhttp_set_bevcb(h, on_connection, s);
     evhttp_set_allowed_methods(h, EVHTTP_REQ_POST | EVHTTP_REQ_GET | EVHTTP_REQ_PUT);
     evhttp_set_cb(h, "/v3/watch", on_watch, s);
+    evhttp_set_cb(h, LIFELINE_PATH, on_lifeline, s);
     evhttp_set_gencb(h, on_request, s);
     return h;
 }
@@ -166,6 +185,7 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
         abort();
     *s = (struct server){.loop = l, .kv = kv, .port = port};
     s->streams = streams_new(kv);
+    s->lifelines = lifelines_new(l, kv, on_certified, s);
     s->fan_out = loop_timer(l, on_fan_out, s);
     s->leases = loop_timer(l, on_leases, s);
     s->http = http_server_new(s);
@@ -180,6 +200,7 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
 struct server *server_free(struct server *s) {
     if (!s)
         return NULL;
+    lifelines_free(s->lifelines);
     streams_free(s->streams);
     evhttp_free(s->http);
     loop_source_free(s->fan_out);
@@ -194,6 +215,10 @@ void server_changed(struct server *s) {
 
 uint16_t server_port(const struct server *s) {
     return s->port;
+}
+
+size_t server_lifelines(const struct server *s) {
+    return lifelines_count(s->lifelines);
 }
 
 size_t server_watches(const struct server *s) {

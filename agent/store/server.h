@@ -8,7 +8,9 @@
  * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
  * is answered before its events go out. A watcher whose unsent bytes grow past a limit is cut off:
  * it comes back and re-reads. There is no authentication and no TLS; listen where only the job's
- * nodes can reach it. */
+ * nodes can reach it.
+ *
+ *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h */
 #pragma once
 
 #include "agent/base/err.h"
@@ -28,7 +30,8 @@ struct server *server_free(struct server *s); /* closes every connection; NULL i
 /* Tells the watchers on the next turn. */
 void server_changed(struct server *s);
 uint16_t server_port(const struct server *s);
-size_t server_watches(const struct server *s); /* that are open now */
+size_t server_watches(const struct server *s);   /* that are open now */
+size_t server_lifelines(const struct server *s); /* the same */
 
 /* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
  * listens. Returns 0, or -errno with err when it cannot listen. */

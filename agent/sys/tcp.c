@@ -4,6 +4,8 @@
 #include "agent/base/str.h"
 #include "agent/sys/random.h"
 
+#include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -195,6 +197,85 @@ int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX
     }
     freeaddrinfo(list);
     return rc == 0 ? 0 : err_set(err, -ENETUNREACH, "find a way to %s:%u", e->host, e->port);
+}
+
+int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, struct err *err) {
+    struct addrinfo *list = NULL;
+    int n = 0, rc = resolve(e->host, e->port, 0, &list, err);
+    if (rc < 0)
+        return rc;
+    for (struct addrinfo *ai = list; ai && n < max; ai = ai->ai_next) {
+        assert(ai->ai_addrlen <= sizeof(ret[n].bytes));
+        memcpy(ret[n].bytes, ai->ai_addr, ai->ai_addrlen);
+        ret[n++].len = ai->ai_addrlen;
+    }
+    freeaddrinfo(list);
+    return n;
+}
+
+int tcp_connect(const struct tcp_address *to, int *ret_fd) {
+    const struct sockaddr *a = (const struct sockaddr *)(const void *)to->bytes;
+    int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    if (connect(fd, a, to->len) < 0 && errno != EINPROGRESS) {
+        int code = -errno;
+        close(fd);
+        return code;
+    }
+    *ret_fd = fd;
+    return 0;
+}
+
+int tcp_connected(int fd) {
+    int code = 0;
+    socklen_t n = sizeof(code);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &n) < 0)
+        return -errno;
+    return -code;
+}
+
+static int end_text(const struct sockaddr_storage *a, socklen_t n, char ret[TCP_ENDS_MAX]) {
+    char host[INET6_ADDRSTRLEN + 16], port[8];
+    if (getnameinfo((const struct sockaddr *)a, n, host, sizeof(host), port, sizeof(port),
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+        return -EADDRNOTAVAIL;
+    bool mapped = strncmp(host, "::ffff:", 7) == 0 && strchr(host, '.');
+    bool v6 = !mapped && strchr(host, ':');
+    snprintf(ret, TCP_ENDS_MAX, "%s%.46s%s:%.5s", v6 ? "[" : "", mapped ? host + 7 : host,
+             v6 ? "]" : "", port);
+    return 0;
+}
+
+int tcp_ends(int fd, char ret_own[TCP_ENDS_MAX], char ret_peer[TCP_ENDS_MAX]) {
+    struct sockaddr_storage own, peer;
+    socklen_t own_n = sizeof(own), peer_n = sizeof(peer);
+    if (getsockname(fd, (struct sockaddr *)&own, &own_n) < 0 ||
+        getpeername(fd, (struct sockaddr *)&peer, &peer_n) < 0)
+        return -errno;
+    int rc = end_text(&own, own_n, ret_own);
+    return rc ? rc : end_text(&peer, peer_n, ret_peer);
+}
+
+/* An error is told to who reads first, and an end to everybody after: the state of the connection
+ * tells the two apart. */
+bool tcp_ended_in_order(int fd) {
+    struct tcp_info info = {0};
+    socklen_t n = sizeof(info);
+    char byte;
+    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) != 0)
+        return false;
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
+           info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
+void tcp_close_as_broken(int *fd) {
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    if (*fd < 0)
+        return;
+    setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+    close(*fd);
+    *fd = -1;
 }
 
 void tcp_bound_silence(int fd, int seconds) {

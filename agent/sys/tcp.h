@@ -41,6 +41,27 @@ bool tcp_host_is_ours(const char *host);
  * -errno (no route, name not known). */
 int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX], struct err *err);
 
+/* All addresses of an endpoint, for tcp_connect; at most `max` of them. Returns how many, or
+ * -errno. May block, as every look-up of a name. */
+struct tcp_address {
+    _Alignas(8) char bytes[128]; /* a sockaddr_storage */
+    unsigned len;
+};
+int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, struct err *err);
+/* Begins to connect, without blocking: writable when it has (tcp_connected says how). */
+int tcp_connect(const struct tcp_address *to, int *ret_fd);
+int tcp_connected(int fd); /* 0, or the -errno of the attempt */
+
+/* The two ends of a connection as numbers, "10.0.0.1:29400" and "[fd00::1]:29400"; an IPv4 address
+ * in an IPv6 one as what it is. -errno when there is none (any more). */
+enum { TCP_ENDS_MAX = 64 };
+int tcp_ends(int fd, char ret_own[TCP_ENDS_MAX], char ret_peer[TCP_ENDS_MAX]);
+/* The other side has closed, in order: its FIN came, and after all that it had sent. False also
+ * when the connection was reset or timed out, whoever has read that error. */
+bool tcp_ended_in_order(int fd);
+/* Closes so that the end is a reset, whoever else holds the socket. */
+void tcp_close_as_broken(int *fd);
+
 /* Makes a connection whose other host vanished without a goodbye end after about seconds, also
  * when nothing is being sent. Best effort. */
 void tcp_bound_silence(int fd, int seconds);

@@ -66,6 +66,8 @@ static int fork_worker(const struct launch *l, uint32_t local_rank, int report,
     struct process_spawn s = {
         .argv = (const char *const *)child.worker->argv,
         .envp = env,
+        .keep = &l->lifeline,
+        .keep_n = l->lifeline > 0,
         .session = true,
         .death_signal = SIGKILL,
         .in_child = begin_child,

@@ -290,6 +290,12 @@ static int send_start(struct guard *g, const struct worker_spec *spec, struct er
     for (int i = 0; i < spec->local_world_size; i++)
         describe_worker(g, spec, i, &a, &l.workers[i]);
     int code = launch_write(&l, &fd, err);
+    if (!code && spec->lifeline > 0) {
+        struct order hold = {.kind = ORDER_LIFELINE};
+        code = order_send(g->sock, &hold, sizeof(hold), spec->lifeline);
+        if (code)
+            err_set(err, code, "hand the lifeline to the guard");
+    }
     if (!code) {
         code = order_send(g->sock, &order, sizeof(order), fd);
         if (code)

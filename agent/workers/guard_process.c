@@ -23,7 +23,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { AGENT_FD = 3 }; /* by agreement with guard.c */
+enum {
+    AGENT_FD = 3, /* by agreement with guard.c */
+    LIFELINE_FD_MIN = 700,
+};
 
 struct queued {
     struct report report;
@@ -38,6 +41,7 @@ struct life {
     int64_t fence_ns, hard_ns; /* 0: never told */
     bool deadline_counts;      /* for the group that lives */
     struct group group;
+    int lifeline; /* of the group that lives or starts next; -1: none */
     char scratch[4096];
     struct queued *queue;
     size_t queue_n, queue_cap;
@@ -106,6 +110,7 @@ static void arm(const struct life *l) {
 static void on_reaped(void *arg, enum guard_reason reason) {
     struct life *l = arg;
     l->deadline_counts = false;
+    file_close(&l->lifeline);
     arm(l);
     tell(l, (struct report){REPORT_REAPED, 0, 0, (int)reason, 0}, -1);
 }
@@ -117,6 +122,17 @@ static const struct group_events events = {
     .running = on_running,
     .reaped = on_reaped,
 };
+
+/* Far above what programs open for themselves: shells and scripts put their own files at the first
+ * numbers, and would close it by that. */
+static void take_lifeline(struct life *l, int fd) {
+    file_close(&l->lifeline);
+    l->lifeline = fcntl(fd, F_DUPFD_CLOEXEC, LIFELINE_FD_MIN);
+    if (l->lifeline < 0)
+        l->lifeline = fd; /* few descriptors are allowed */
+    else
+        file_close(&fd);
+}
 
 static void take_deadline(struct life *l, const struct order *o) {
     if (o->fence_ns > l->fence_ns)
@@ -135,9 +151,11 @@ static void start(struct life *l, int fd) {
     str_copy(l->scratch, sizeof(l->scratch), launch.scratch);
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
         tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
+        file_close(&l->lifeline);
         arena_fini(&a);
         return;
     }
+    launch.lifeline = l->lifeline > 0 ? l->lifeline : 0;
     l->deadline_counts = launch.deadline_required;
     arm(l);
     group_start(&l->group, &launch, l->deadline_counts ? l->fence_ns : 0, &events, l);
@@ -149,6 +167,9 @@ static void obey(struct life *l, const struct order *o, int fd) {
     switch (o->kind) {
     case ORDER_START:
         start(l, fd);
+        return;
+    case ORDER_LIFELINE:
+        take_lifeline(l, fd);
         return;
     case ORDER_DEADLINE:
         take_deadline(l, o);
@@ -214,7 +235,7 @@ static void turn(struct life *l) {
 static int begin(struct life *l) {
     sigset_t all, child;
     struct sigevent kill_me = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-    *l = (struct life){.agent = AGENT_FD, .group = {.failures = -1}};
+    *l = (struct life){.agent = AGENT_FD, .group = {.failures = -1}, .lifeline = -1};
     sigfillset(&all);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);

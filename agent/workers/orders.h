@@ -10,7 +10,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum order_kind { ORDER_START, ORDER_DEADLINE, ORDER_STOP, ORDER_KILL, ORDER_SIGNAL };
+/* LIFELINE brings a descriptor for the groups that START makes from then on. */
+enum order_kind {
+    ORDER_LIFELINE,
+    ORDER_START,
+    ORDER_DEADLINE,
+    ORDER_STOP,
+    ORDER_KILL,
+    ORDER_SIGNAL
+};
 
 /* Agent to guard. */
 struct order {
@@ -56,6 +64,7 @@ struct launch {
     uint32_t sandbox_size; /* 0: none */
     uint32_t n;
     struct launch_worker *workers;
+    int lifeline; /* the guard's; 0: none. Does not travel with the rest */
 };
 
 /* A memfd that holds it. */

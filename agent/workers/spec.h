@@ -55,4 +55,7 @@ struct worker_spec {
 
     /* True: start nothing unless a deadline was set and has not passed (more than one node). */
     bool deadline_required;
+
+    /* A descriptor that the guard and every worker inherit, and nobody uses; 0: none. */
+    int lifeline;
 };

@@ -131,6 +131,14 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
     }
 }
 
+/* Jobs with lifelines, jobs with spares, jobs that are all or nothing. */
+static void draw_kind(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
+    s->lifeline = sim_chance(r, 700);
+    s->gang = sim_chance(r, 60) && !c->calm;
+    int spares = sim_chance(r, 200) ? (int)sim_chance_ns(r, 0, s->agents) : 0;
+    s->spares = c->calm ? 0 : spares;
+}
+
 void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     struct rand r = sim_rand(config->seed, CONCERN_DRAW, 0, 0);
     bool frozen = config->frozen;
@@ -140,6 +148,7 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     draw_odds(&r, &frozen, ret);
     draw_times(config, &r, ret);
     draw_entries(config, &r, frozen, ret);
+    draw_kind(config, &r, ret);
 }
 
 void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret) {

@@ -18,17 +18,25 @@ void sim_violation(struct sim *c, const char *fmt, ...) {
     va_end(ap);
 }
 
-bool judge_key(struct sim *c, struct key key, union value *ret) {
+static int64_t key_read(struct sim *c, const struct key *key, union value *ret) {
     char text[KEY_SIZE], end[KEY_SIZE];
     struct kv_txn_result r = {0};
     arena_clear(&c->arena);
-    key_format(&key, "job", text, end);
+    key_format(key, "job", text, end);
     struct kv_op op = {.kind = KV_RANGE, .key = kv_string(text), .range_end = kv_string(end)};
     kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &c->arena, &r, NULL);
-    bool there = r.results[0].n_pairs > 0;
-    if (there && ret)
+    int64_t version = r.results[0].n_pairs ? r.results[0].pairs[0].version : 0;
+    if (version && ret)
         memcpy(ret, r.results[0].pairs[0].value.data, r.results[0].pairs[0].value.len);
-    return there;
+    return version;
+}
+
+bool judge_key(struct sim *c, struct key key, union value *ret) {
+    return key_read(c, &key, ret) > 0;
+}
+
+int64_t judge_version(struct sim *c, struct key key) {
+    return key_read(c, &key, NULL);
 }
 
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid) {
@@ -117,6 +125,8 @@ static void count_head(struct sim *c, const struct head_change *h) {
         count_run(c);
     else if (h->to->phase == HEAD_CLOSED)
         c->result->outcome = h->to->outcome == OUTCOME_SUCCEEDED ? SIM_SUCCEEDED : SIM_FAILED;
+    if (h->to->phase == HEAD_CLOSED && h->to->failure.node[0] && !h->settles)
+        sim_mark(c, SIM_MARK_GANG_CLOSED);
     if (h->to->phase == HEAD_CLOSED && h->settles)
         sim_mark(c, SIM_MARK_BUDGET_SPENT);
     j->has_head = true;

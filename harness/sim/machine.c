@@ -72,6 +72,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     bool fenced = g->by_guard;
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
     g->alive = false;
+    sim_lifeline_release(c, node);
     if (status)
         disturb_peers(c, node, g->round);
     if (!c->nodes[node].core)
@@ -101,6 +102,8 @@ static void kill_now(struct sim *c, int node, bool guard_died) {
     if (!g->alive || (g->dying && !guard_died))
         return;
     g->dying = g->stopping = true;
+    g->guard_dead = guard_died;
+    sim_lifeline_release(c, node);
     int64_t takes_ns = sim_chance_ns(&g->rand, 0, sim_chance(&g->rand, 100) ? kill_max_ns : SIM_MS);
     struct occurrence *o = sim_plan(c, c->now_ns + takes_ns, node, killed);
     o->a = (int64_t)g->number;
@@ -197,6 +200,14 @@ void sim_machine_power_off(struct sim *c, int node) {
         group_ends(c, node, 9, false);
 }
 
+bool sim_machine_kill_guard(struct sim *c, int node) {
+    if (!group_of(c, node)->alive || !c->nodes[node].core)
+        return false;
+    c->nodes[node].guard_stopped_until_ns = 0;
+    kill_now(c, node, true);
+    return true;
+}
+
 /* --- deadlines --- */
 
 static void on_hard(struct sim *c, struct occurrence *o) {
@@ -276,6 +287,7 @@ static void finish(struct sim *c, struct occurrence *o) {
     }
     g->stopping = true;
     g->alive = false;
+    sim_lifeline_release(c, o->node);
     sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);
     sim_judge_success(c, g->uid, g->round);
     for (int i = 0; i < 2 && c->nodes[o->node].core; i++)
@@ -309,6 +321,9 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     struct rand *r = &n->group.rand;
     *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);
     n->group.stubborn = sim_chance(r, 100);
+    n->group.closes = sim_chance(r, 100);
+    if (s->lifeline)
+        sim_lifeline_born(c, node);
     sim_plan_agent(c, c->now_ns + sim_chance_ns(r, 0, 20 * SIM_MS), node, on_started);
     int64_t work_ns = c->calm_now ? 2500 * SIM_MS : c->schedule->work_ns;
     struct occurrence *o =

@@ -48,6 +48,7 @@ bool strike_store_away(struct sim *c, int node, const struct sim_entry *e) {
 bool strike_store_restart(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store restarts, %lld ms", (long long)(e->span_ns / SIM_MS));
     away(c, e->span_ns);
+    sim_lifeline_forget(c);
     for (int i = 0; i < c->n_nodes; i++)
         for (int k = 0; k < WATCH_SLOTS; k++)
             sim_stream_break(c, i, (enum watch_slot)k);

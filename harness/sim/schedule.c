@@ -99,6 +99,7 @@ void sim_agent_gone(struct sim *c, int node) {
         return;
     n->core = rendezvous_free(n->core);
     n->other = false;
+    sim_lifeline_agent_gone(c, node);
     sim_wire_close(c, node);
     sim_machine_agent_gone(c, node);
 }
@@ -173,6 +174,10 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_TREE:
     case ACTION_TREE_CANCEL:
         break; /* of agent/legacy alone */
+    case ACTION_LIFELINE_OPEN:
+    case ACTION_LIFELINE_DROP:
+        sim_lifeline_act(c, node, a);
+        break;
     case ACTION_EXIT:
         sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         sim_judge_exit(c, node, a->exit.code);
@@ -217,6 +222,9 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .stop_timeout_ns = 200 * SIM_MS,
         .shutdown_grace_ns = 500 * SIM_MS,
         .give_up_ns = 300000 * SIM_MS,
+        .lifeline = c->schedule->lifeline,
+        .want = o->node >= c->n_nodes - c->schedule->spares ? WANT_STANDBY : WANT_MEMBER,
+        .on_node_loss = c->schedule->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
     };
     n->life++;
     n->signaled = false;
@@ -345,6 +353,7 @@ static void sim_fini(struct sim *c) {
         sim_wire_close(c, i);
     }
     sim_wire_fini(c);
+    sim_lifeline_fini(c);
     pool_fini(&c->pool);
     kv_free(c->kv);
     sim_nodes_fini(c);

@@ -43,6 +43,9 @@ struct sim_schedule {
     bool calm;              /* there is no trouble: healed from the beginning */
     bool even;              /* all clocks go alike */
     bool seated;            /* group ranks are fixed; more agents than max come for a taken one */
+    bool lifeline;          /* agents have one */
+    bool gang;              /* the loss of a node ends the job */
+    int spares;             /* the last nodes, that wait as spares */
     struct sim_entry *entries; /* by time */
     int n_entries;
 };

@@ -166,6 +166,12 @@ static const struct section section_simulation = {
         {"work", "a duration", "2500ms", "The work of a round takes up to this.", NULL,
          SPAN(work_ns), 100 * SIM_MS},
         {"clocks", "drift or even", "drift", "Whether clocks differ in rate.", NULL, read_clocks},
+        {"lifeline", "true or false", "false", "Whether agents have a lifeline.", NULL, reader_bool,
+         offsetof(struct script, schedule.lifeline)},
+        {"gang", "true or false", "false", "Whether the loss of a node ends the job.", NULL,
+         reader_bool, offsetof(struct script, schedule.gang)},
+        {"spares", "a whole number", "0", "How many of the nodes wait as spares, the last ones.",
+         NULL, COUNT(spares), 0, SIM_AGENTS_MAX},
         {"trouble", "a duration", NULL, "Then everything heals.", "trouble: 2s", SPAN(trouble_ns),
          .required = true},
         {"seated", "true or false", "false", "Group ranks are fixed, as torchrun's --node-rank.",
@@ -290,6 +296,12 @@ void script_write(const struct script *script, struct buf *out) {
     buf_puts(out, s->calm ? "\ncalm: true\n" : "\n");
     if (s->seated)
         buf_puts(out, "seated: true\n");
+    if (s->lifeline)
+        buf_puts(out, "lifeline: true\n");
+    if (s->gang)
+        buf_puts(out, "gang: true\n");
+    if (s->spares)
+        buf_printf(out, "spares: %d\n", s->spares);
     if (s->n_entries)
         buf_puts(out, "timeline:\n");
     for (int i = 0; i < s->n_entries; i++)

@@ -136,6 +136,9 @@ static bool plainer_world(struct state *s) {
     PLAINER(s, slow_answer_ns, 0);
     PLAINER(s, slow_ns, 3 * SIM_MS);
     PLAINER(s, even, true);
+    PLAINER(s, lifeline, false);
+    PLAINER(s, gang, false);
+    PLAINER(s, spares, 0);
     PLAINER(s, work_ns, 2500 * SIM_MS);
     PLAINER(s, max, s->best.schedule.agents);
     PLAINER(s, min, 1);

@@ -36,11 +36,14 @@ enum {
     X(CLOCK_RATE, clock_rate)                                                                      \
     X(CLOCK_STALL, clock_stall)                                                                    \
     X(FLAPPING, flapping)                                                                          \
+    X(GUARD_KILL, guard_kill)                                                                      \
     X(JOIN_STORM, join_storm)                                                                      \
     X(LEAVE_STORM, leave_storm)                                                                    \
+    X(LIFELINE_RESET, lifeline_reset)                                                              \
     X(LOST_TOGETHER, lost_together)                                                                \
     X(NODE_CUT, node_cut)                                                                          \
     X(NODE_FREEZE, node_freeze)                                                                    \
+    X(NODE_KILL, node_kill)                                                                        \
     X(NODE_POWEROFF, node_poweroff)                                                                \
     X(NODE_STOP, node_stop)                                                                        \
     X(REQUESTS_LATE, requests_late)                                                                \
@@ -81,11 +84,17 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(DONE_TWICE_FORMED, "a round is formed again after its workers had begun to succeed")         \
     X(EVICTED, "an agent that beats and does not ack is evicted")                                  \
     X(FENCED, "a guard ends workers because the fence has passed")                                 \
+    X(GANG_CLOSED, "the loss of a node ends a job that runs all or nothing")                       \
     X(GUARD_TIMER, "the kernel's timer ends a stopped guard and its workers")                      \
     X(LATE_JOINER, "a round grows by a node that came later")                                      \
     X(LEAVER_IN_FORM, "an agent is told to leave while a round is being formed")                   \
+    X(LIFELINE_CERTIFIED, "the end of a lifeline certifies a session")                             \
+    X(LIFELINE_REFUSED, "the end of a lifeline comes after that of its session")                   \
+    X(LIFELINE_RESET, "a lifeline is reset while workers hold it")                                 \
+    X(LIFELINE_UNHEARD, "the end of a lifeline never reaches the store")                           \
     X(LOST_AND_FAILED, "a round loses a node and has a failed worker: no restart is charged")      \
     X(SPARE_PROMOTED, "a waiting spare takes the place of a lost node")                            \
+    X(STANDBY_TAKEN, "an agent started as a spare becomes a member")                               \
     X(STOPPED_RETURNS, "a stopped agent wakes after its round was over")                           \
     X(STORE_AWAY_LONG, "the store is away for longer than the fence")                              \
     X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \

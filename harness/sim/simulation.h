@@ -33,6 +33,7 @@ struct planned {
 
 struct group_model {
     bool alive, stopping, dying, by_guard, orphan;
+    bool guard_dead, closes; /* its workers keep no descriptor that they did not open */
     int64_t round;
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
@@ -117,6 +118,7 @@ struct sim {
     size_t n_queue, cap_queue;
     struct pool pool;    /* of occurrences and what they carry */
     struct wire *spares; /* messages that have come to an end */
+    struct sim_lifeline *lifelines;
     struct kv *kv;
     struct sim_node *nodes;
     int n_nodes, min, max, max_restarts;
@@ -205,6 +207,9 @@ void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
 /* It says nothing more, and its loss is seen only after this time. */
 void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns);
 bool sim_node_is_cut(const struct sim *c, int node);
+int64_t sim_delay_ns(struct sim *c, int node); /* of a message */
+/* At the store, by itself: whether the compares held. */
+bool sim_wire_apply(struct sim *c, int node, const char *uid, const struct txn *txn);
 
 /* machine.c: guards and workers */
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);
@@ -216,6 +221,17 @@ void sim_machine_replan(struct sim *c, int node);
 void sim_machine_fail_worker(struct sim *c, int node);
 void sim_machine_agent_gone(struct sim *c, int node);
 void sim_machine_power_off(struct sim *c, int node);
+bool sim_machine_kill_guard(struct sim *c, int node); /* false: it has no workers */
+
+/* lifeline.c: connections whose end is a proof */
+void sim_lifeline_act(struct sim *c, int node, const struct action *a);
+void sim_lifeline_born(struct sim *c, int node);    /* a group inherits what its agent holds */
+void sim_lifeline_release(struct sim *c, int node); /* a holder has gone */
+void sim_lifeline_agent_gone(struct sim *c, int node);
+void sim_lifeline_power_off(struct sim *c, int node); /* before anything else of it */
+bool sim_lifeline_reset(struct sim *c, int node);     /* on the way; false: there is none */
+void sim_lifeline_forget(struct sim *c);              /* by a store that restarts */
+void sim_lifeline_fini(struct sim *c);
 
 /* judge.c: tells the invariants, and counts */
 void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -100,6 +100,35 @@ bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
         return false;
     sim_say(c, node, "FAULT: the node is powered off");
     mark_coordinator(c, node);
+    sim_lifeline_power_off(c, node);
+    sim_agent_gone(c, node);
+    sim_machine_power_off(c, node);
+    come_back(c, node, e);
+    return true;
+}
+
+bool strike_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    if (!sim_machine_kill_guard(c, node))
+        return false;
+    sim_say(c, node, "FAULT: the guard is killed, and its workers with it");
+    return true;
+}
+
+bool strike_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
+    (void)e;
+    if (!sim_lifeline_reset(c, node))
+        return false;
+    sim_say(c, node, "FAULT: the node's lifeline is reset on its way");
+    return true;
+}
+
+/* As strike_node_poweroff, but the kernel and the network are there to say goodbye. */
+bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
+    if (!c->nodes[node].core && !c->nodes[node].group.alive)
+        return false;
+    sim_say(c, node, "FAULT: all processes of the node are killed");
+    mark_coordinator(c, node);
     sim_agent_gone(c, node);
     sim_machine_power_off(c, node);
     come_back(c, node, e);

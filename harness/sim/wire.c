@@ -79,7 +79,7 @@ static bool is_lost(struct sim *c, int node) {
            (!c->calm_now && sim_chance(&c->nodes[node].wire, c->schedule->loss));
 }
 
-static int64_t delay(struct sim *c, int node) {
+int64_t sim_delay_ns(struct sim *c, int node) {
     struct rand *r = &c->nodes[node].wire;
     if (!c->calm_now && sim_chance(r, c->schedule->late))
         return sim_chance_ns(r, 50 * SIM_MS, 4000 * SIM_MS);
@@ -94,7 +94,8 @@ static int64_t later(int64_t a_ns, int64_t b_ns) {
 }
 
 static int64_t answer_delay(struct sim *c, int node) {
-    return delay(c, node) + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
+    return sim_delay_ns(c, node) +
+           sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
 
 static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
@@ -305,7 +306,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     for (size_t i = 0; i < n; i++)
         w->n_entries +=
             entry_read(&w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
-    int64_t at_ns = later(c->now_ns + delay(c, node), c->nodes[node].answers_from_ns);
+    int64_t at_ns = later(c->now_ns + sim_delay_ns(c, node), c->nodes[node].answers_from_ns);
     s->last_ns = later(at_ns, s->last_ns);
     struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
     o->payload = w;
@@ -406,6 +407,22 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     o->drop = NULL;
 }
 
+bool sim_wire_apply(struct sim *c, int node, const char *uid, const struct txn *txn) {
+    struct wire *w = wire_new(c, WIRE_TXN, 0);
+    wire_compares(w, txn);
+    wire_ops(w, txn);
+    kv_lease_expire(c->kv, c->now_ns);
+    bool applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
+    if (applied) {
+        c->result->transactions++;
+        sim_judge_txn(c, uid, w->ops, w->n_ops);
+        sim_faults_applied(c, node);
+    }
+    fan_out(c);
+    wire_drop(c, w);
+    return applied;
+}
+
 /* The client's own patience: hb for a beat, a little more for the rest. */
 static void wire_send(struct sim *c, int node, struct wire *w) {
     struct sim_node *n = &c->nodes[node];
@@ -426,7 +443,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
         wire_drop(c, w);
         return;
     }
-    int64_t at_ns = later(c->now_ns + delay(c, node), n->requests_from_ns);
+    int64_t at_ns = later(c->now_ns + sim_delay_ns(c, node), n->requests_from_ns);
     struct occurrence *o = sim_plan(c, at_ns, node, on_arrival);
     o->a = (int64_t)n->life;
     o->payload = w;

@@ -7,6 +7,7 @@
 #define INVARIANTS(X)                                                                              \
     X(agreement)                                                                                   \
     X(bounds)                                                                                      \
+    X(certified_once)                                                                              \
     X(contract)                                                                                    \
     X(fencing)                                                                                     \
     X(one_round)                                                                                   \
@@ -15,7 +16,8 @@
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
     X(restarts)                                                                                    \
-    X(seats)
+    X(seats)                                                                                       \
+    X(spares)
 
 #define X(name) extern const struct invariant invariant_##name;
 INVARIANTS(X)

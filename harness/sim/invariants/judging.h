@@ -24,3 +24,4 @@ void invariant_broken(struct sim *c, const struct invariant *i, const char *fmt,
 struct last_member *member_find(struct last_member *m, int n, const char *uid);
 /* Whether a key is in the store, and its value; ret may be NULL. */
 bool judge_key(struct sim *c, struct key key, union value *ret);
+int64_t judge_version(struct sim *c, struct key key); /* 0: it is not there */

@@ -21,11 +21,24 @@ static void judge_succeeded(struct sim *c) {
                              j->last[i].uid);
 }
 
+/* All or nothing: a member of the last round has no session, and had not succeeded. */
+static void judge_gang(struct sim *c, const struct head_change *h) {
+    const struct judge *j = &c->judge;
+    bool missed = false;
+    for (int i = 0; i < j->n_last; i++)
+        missed |= !sim_judge_has_session(c, h->key, j->last[i].uid);
+    if (!c->schedule->gang || !missed)
+        invariant_broken(c, &invariant_outcome, "failed by the loss of a node, %s",
+                         c->schedule->gang ? "and none is lost" : "which was to be replaced");
+}
+
 static void on_head(struct sim *c, const struct head_change *h) {
     if (h->to->phase != HEAD_CLOSED)
         return;
     if (h->to->outcome == OUTCOME_SUCCEEDED)
         judge_succeeded(c);
+    else if (!h->settles && h->to->failure.node[0])
+        judge_gang(c, h);
     else if (h->settles && h->to->restarts <= c->max_restarts)
         invariant_broken(c, &invariant_outcome, "failed with %d restarts of %d", h->to->restarts,
                          c->max_restarts);
@@ -55,7 +68,8 @@ const struct invariant invariant_outcome = {
     .number = "I6",
     .summary = "one outcome, and it is what the workers did",
     .text = "A job has succeeded when every worker of its last round has, in that round; it has "
-            "failed when the budget is spent. Every agent that ends by itself ends with that "
+            "failed when the budget is spent, or when a node is lost and on-node-loss is gang. "
+            "Every agent that ends by itself ends with that "
             "outcome, one that was told to leave with its signal.",
     .check = "one_outcome",
     .kinds = 1u << KEY_DONE,

@@ -30,7 +30,8 @@ static void test_every_value_comes_back_whole(void **state) {
     (void)state;
     union value v;
     memset(&v, 0, sizeof(v));
-    v.cur = (struct cur_value){"0123456789abcdef", "a7", 1, 2, 3, RESTART_COUNT_NODE, {4, 5, 6, 7}};
+    v.cur = (struct cur_value){"0123456789abcdef", "a7",           1,           2, 3,
+                               RESTART_COUNT_NODE, NODE_LOSS_GANG, {4, 5, 6, 7}};
     comes_back(KEY_CUR, &v);
     memset(&v, 0, sizeof(v));
     v.member = (struct member_value){"n0", "10.0.0.1", 8, "trainer", WANT_STANDBY, 12};

@@ -160,6 +160,49 @@ static void certified_with_a_worker(struct sim *c) {
     put(c, "a", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_SILENT}});
 }
 
+static void certified_again(struct sim *c) {
+    sessions(c);
+    groups_end(c);
+    put(c, "b", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_LEFT}});
+    put(c, "b", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_SILENT}});
+}
+
+/* c waits as a spare, and is taken although nobody of two is missing. */
+static void spare_makes_it_larger(struct sim *c) {
+    reform(c);
+    put(c, "c", key_of(KEY_SESSION, "c", 0), (union value){.session = {0}});
+    put(c, "c", key_of(KEY_MEMBER, "c", 0), (union value){.member = {.want = WANT_STANDBY}});
+    plan(c, "p", "c", 2);
+    c->judge.head.phase = HEAD_END;
+    c->judge.head.round = 1;
+    head(c, "a", form(3));
+    ack(c, "a", 1);
+    ack(c, "b", 1);
+    ack(c, "c", 1);
+    head(c, "a", run(1));
+}
+
+static struct head_value failed_by_loss(void) {
+    return (struct head_value){.phase = HEAD_CLOSED,
+                               .round = 1,
+                               .last_round = 1,
+                               .outcome = OUTCOME_FAILED,
+                               .failure = {.node = "n1", .rank = -1}};
+}
+
+static void gang_without_a_loss(struct sim *c) {
+    static const struct sim_schedule gang = {.gang = true};
+    c->schedule = &gang;
+    sessions(c);
+    head(c, "a", failed_by_loss());
+}
+
+static void loss_that_was_to_be_replaced(struct sim *c) {
+    sessions(c);
+    strcpy(c->judge.last[1].uid, "x");
+    head(c, "a", failed_by_loss());
+}
+
 static void acks_with_a_worker(struct sim *c) {
     sessions(c);
     ack(c, "b", 1);
@@ -279,6 +322,7 @@ static const struct row {
     {"agreement", plan_is_short},
     {"agreement", told_otherwise},
     {"bounds", too_few},
+    {"certified_once", certified_again},
     {"contract", acks_with_a_worker},
     {"contract", certified_with_a_worker},
     {"fencing", acks_without_session},
@@ -290,12 +334,15 @@ static const struct row {
     {"outcome", closes_as_succeeded},
     {"outcome", done_though_not_all},
     {"outcome", ends_otherwise},
+    {"outcome", gang_without_a_loss},
+    {"outcome", loss_that_was_to_be_replaced},
     {"progress", has_no_end},
     {"rank_order", survivors_change_places},
     {"ranks", rank_twice},
     {"restarts", budget_is_passed},
     {"restarts", failure_costs_nothing},
     {"seats", takes_another_seat},
+    {"spares", spare_makes_it_larger},
 };
 
 static void test_each_invariant_catches_what_breaks_it(void **state) {
