@@ -267,7 +267,7 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 
 /* --- the parts --- */
 
-/* contact.c */
+/* goodbye.c: how it stands with the store */
 void contact_made(struct rendezvous *r);   /* the store has answered, whatever */
 void contact_missed(struct rendezvous *r); /* a request was not answered */
 void contact_advance(struct rendezvous *r);
