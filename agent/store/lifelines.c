@@ -96,8 +96,10 @@ static void certify(struct lifeline_kept *k) {
                             .key = key_bytes(&c.ops[1].key, k->run_id, gone),
                             .value = {value.data, value.len},
                             .lease = c.txn.lease}};
-    struct kv_txn txn = {
-        .compares = &compare, .n_compares = 1, .success = ops, .n_success = c.txn.n_ops};
+    struct kv_txn txn = {.compares = &compare,
+                         .n_compares = c.txn.n_compares,
+                         .success = ops,
+                         .n_success = c.txn.n_ops};
     if (kv_txn(k->all->kv, &txn, &arena, &result, NULL) == 0 && result.succeeded)
         k->all->written(k->all->arg);
     buf_fini(&value);

@@ -37,14 +37,48 @@ static struct sim_lifeline *find(struct sim *c, int node, uint64_t id) {
 
 /* --- the store's side --- */
 
+static struct kv_bytes text_of(const struct key *key, char text[KEY_SIZE]) {
+    char end[KEY_SIZE];
+    key_format(key, "job", text, end);
+    return kv_string(text);
+}
+
+/* At the store, by itself: whether the compare held. */
+static bool apply(struct sim *c, const struct lifeline_certificate *t) {
+    char session[KEY_SIZE], gone[KEY_SIZE];
+    struct kv_txn_result result = {0};
+    struct kv_compare compare = {.key = text_of(&t->compare.key, session),
+                                 .target = KV_CREATE,
+                                 .relation = KV_EQUAL,
+                                 .number = t->compare.number};
+    struct kv_op ops[2] = {{.kind = KV_DELETE, .key = compare.key},
+                           {.kind = KV_PUT,
+                            .key = text_of(&t->ops[1].key, gone),
+                            .value = {(const char *)&t->gone, value_size(KEY_GONE)},
+                            .lease = t->txn.lease}};
+    struct kv_txn txn = {.compares = &compare,
+                         .n_compares = t->txn.n_compares,
+                         .success = ops,
+                         .n_success = t->txn.n_ops};
+    arena_clear(&c->arena);
+    kv_lease_expire(c->kv, c->now_ns);
+    return kv_txn(c->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
+}
+
 static void on_certify(struct sim *c, struct occurrence *o) {
     const struct sim_lifeline *l = o->payload;
     struct lifeline_certificate t;
     lifeline_certify(&l->claim, &t);
-    bool applied = sim_wire_apply(c, o->node, l->claim.uid, &t.txn);
-    sim_mark(c, applied ? SIM_MARK_LIFELINE_CERTIFIED : SIM_MARK_LIFELINE_REFUSED);
-    if (applied)
-        sim_say(c, o->node, "the end of its lifeline certifies %s", l->claim.uid);
+    if (!apply(c, &t)) {
+        sim_mark(c, SIM_MARK_LIFELINE_REFUSED);
+        return;
+    }
+    sim_say(c, o->node, "the end of its lifeline certifies %s", l->claim.uid);
+    sim_mark(c, SIM_MARK_LIFELINE_CERTIFIED);
+    c->result->transactions++;
+    sim_judge_txn(c, l->claim.uid, t.ops, t.txn.n_ops);
+    sim_faults_applied(c, o->node);
+    sim_wire_fan_out(c);
 }
 
 static void store_sees(struct sim *c, struct sim_lifeline *l, enum lifeline_end how) {

@@ -208,8 +208,7 @@ void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
 void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns);
 bool sim_node_is_cut(const struct sim *c, int node);
 int64_t sim_delay_ns(struct sim *c, int node); /* of a message */
-/* At the store, by itself: whether the compares held. */
-bool sim_wire_apply(struct sim *c, int node, const char *uid, const struct txn *txn);
+void sim_wire_fan_out(struct sim *c);          /* of what has been written */
 
 /* machine.c: guards and workers */
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);

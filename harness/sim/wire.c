@@ -313,7 +313,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     o->drop = wire_drop;
 }
 
-static void fan_out(struct sim *c) {
+void sim_wire_fan_out(struct sim *c) {
     struct kv_watch *w;
     while ((w = kv_watch_ready(c->kv))) {
         const struct stream *s = kv_watch_owner(w);
@@ -387,7 +387,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
         store_lease(c, w);
     }
     w->revision = kv_revision(c->kv);
-    fan_out(c);
+    sim_wire_fan_out(c);
     if (c->compact_until_ns > c->now_ns)
         kv_compact(c->kv, w->revision, NULL);
     if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
@@ -405,22 +405,6 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     reply->payload = w;
     reply->drop = wire_drop;
     o->drop = NULL;
-}
-
-bool sim_wire_apply(struct sim *c, int node, const char *uid, const struct txn *txn) {
-    struct wire *w = wire_new(c, WIRE_TXN, 0);
-    wire_compares(w, txn);
-    wire_ops(w, txn);
-    kv_lease_expire(c->kv, c->now_ns);
-    bool applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
-    if (applied) {
-        c->result->transactions++;
-        sim_judge_txn(c, uid, w->ops, w->n_ops);
-        sim_faults_applied(c, node);
-    }
-    fan_out(c);
-    wire_drop(c, w);
-    return applied;
 }
 
 /* The client's own patience: hb for a beat, a little more for the rest. */
