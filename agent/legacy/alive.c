@@ -58,6 +58,7 @@ void alive_renewed(struct legacy *l, const struct tree_answer *answer) {
     if (!a->key || l->group.state == GROUP_IDLE)
         return;
     struct action *d = legacy_add(l, ACTION_DEADLINE);
+    l->group.fence_ns = a->deadline_ns;
     d->deadline.fence_ns = a->deadline_ns;
     d->deadline.hard_ns = a->deadline_ns + HARD_AFTER_NS;
 }

@@ -57,14 +57,24 @@ struct info {
     int64_t slots;
 };
 
-/* Of a torch from 2.4 on the key has a slash before the rank. False: not told yet. */
+/* A torch from 2.4 on writes other keys, and waits for them. */
+static void refuse_newer(struct legacy *l, int rank) {
+    if (!exchange_get(l, ranked(l, "/", rank)))
+        return;
+    legacy_exit(l, 1, NULL,
+                "node %d of round %lld wrote torchelastic/role_info/%d, as torch 2.4 and newer do; "
+                "rankrun exchanges ranks as torch up to 2.3 does, and cannot be in one job with it",
+                rank, (long long)l->round.version, rank);
+}
+
+/* False: not told yet, or not to be used. */
 static bool read_info(struct legacy *l, int rank, struct info *ret) {
     const char *text = exchange_get(l, ranked(l, "", rank));
     struct err err;
-    if (!text)
-        text = exchange_get(l, ranked(l, "/", rank));
-    if (!text)
+    if (!text) {
+        refuse_newer(l, rank);
         return false;
+    }
     const struct json *j = json_parse(&l->arena, text, strlen(text), &err);
     ret->role = json_get_string(j, "role", "");
     ret->slots = json_get_i64(j, "local_world_size", 0);
@@ -134,7 +144,10 @@ static void start(struct legacy *l, const char *addr, int port) {
         .fence_ns = l->alive.deadline_ns,
         .hard_ns = l->alive.deadline_ns + HARD_AFTER_NS,
     };
-    l->group = (struct group){.state = GROUP_STARTING, .ran = true, .workers = l->config.slots};
+    l->group = (struct group){.state = GROUP_STARTING,
+                              .ran = true,
+                              .workers = l->config.slots,
+                              .fence_ns = l->alive.deadline_ns};
     legacy_claim(l, CLAIM_START, r->version);
     legacy_add(l, ACTION_START)->start = s;
 }
@@ -146,8 +159,8 @@ void exchange_advance(struct legacy *l) {
         put_if_absent(l, arena_printf(&l->arena, "%s.FIN", own), "FIN") || publish_master(l))
         return;
     const char *addr = exchange_get(l, "MASTER_ADDR"), *text = exchange_get(l, "MASTER_PORT");
-    if (!addr || !text)
-        return;
+    if (!addr || !text || l->now.boottime_ns >= l->alive.deadline_ns)
+        return; /* in the last case the key is due to be renewed, or lost */
     if (str_to_i64(text, 1, 65535, &port) && strlen(addr) < NAME_SIZE)
         start(l, addr, (int)port);
     else

@@ -165,6 +165,7 @@ const struct action *legacy_step(struct legacy *l, const struct event *event, st
     l->now = now;
     if (event->kind == EVENT_START)
         l->start_ns = now.monotonic_ns;
+    round_fence(l);
     absorb(l, event);
     do {
         before = l->n_actions;

@@ -24,24 +24,34 @@ static bool is_gone(void *arg, const char *key) {
     return !mirror_find(&((struct legacy *)arg)->mirror, key);
 }
 
-/* Why the round cannot go on, NULL when it can. A closed one goes on: torchrun's agents close it
- * when they are done, whatever the others still do. */
-static const char *disturbance(struct legacy *l) {
+/* Why the round cannot go on, NULL when it can; *ret_grace_ns is what its workers are given then.
+ * Where others may have begun already it is little, and none where they take us for dead. A closed
+ * round goes on: torchrun's agents close it when they are done, whatever the others still do. */
+static const char *disturbance(struct legacy *l, int64_t *ret_grace_ns) {
     const struct document *d = &l->doc;
-    if (d->status == DOCUMENT_CLOSED)
+    bool closed = d->status == DOCUMENT_CLOSED;
+    *ret_grace_ns = closed ? l->config.stop_timeout_ns : l->config.shutdown_grace_ns;
+    if (closed)
         return document_end(d) && document_end(d)[0] ? "the run was ended" : NULL;
-    if (d->status != DOCUMENT_FINAL || d->version != l->round.version)
+    if (!l->alive.key) {
+        *ret_grace_ns = 0;
+        return "this node was taken for lost";
+    }
+    if (d->status != DOCUMENT_FINAL || d->version != l->round.version) {
+        *ret_grace_ns = l->config.stop_timeout_ns;
         return "others have begun anew";
+    }
     if (d->waiting > 0)
         return "nodes wait to be taken in";
-    if (!l->alive.key)
-        return "this node was taken for lost";
-    if (document_any_keep_alive(d, is_gone, l))
-        return "a node was lost";
-    return NULL;
+    return document_any_keep_alive(d, is_gone, l) ? "a node was lost" : NULL;
 }
 
-static void stop(struct legacy *l, int signo, int64_t grace_ns) {
+static void group_kill(struct legacy *l) {
+    l->group.stopping = l->group.killed = true;
+    legacy_add(l, ACTION_KILL);
+}
+
+static void group_stop(struct legacy *l, int signo, int64_t grace_ns) {
     struct action *a = legacy_add(l, ACTION_STOP);
     a->stop.signo = signo;
     a->stop.grace_ms = grace_ns / MS;
@@ -49,18 +59,33 @@ static void stop(struct legacy *l, int signo, int64_t grace_ns) {
     legacy_claim(l, CLAIM_STOP, l->round.version);
 }
 
-static void group_watch(struct legacy *l, const char *why) {
+static void group_watch(struct legacy *l, const char *why, int64_t grace_ns) {
     struct group *g = &l->group;
+    if (!g->killed)
+        legacy_wake_at(l, l->now.monotonic_ns + (g->fence_ns - l->now.boottime_ns));
+    if (why && grace_ns == 0 && !g->killed)
+        group_kill(l);
     if (g->stopping)
         return;
     if (l->signo) {
-        stop(l, l->signo, l->config.shutdown_grace_ns);
+        group_stop(l, l->signo, l->config.shutdown_grace_ns);
     } else if (g->failed) {
-        stop(l, SIGTERM, l->config.stop_timeout_ns);
+        group_stop(l, SIGTERM, l->config.stop_timeout_ns);
     } else if (why) {
         legacy_log(l, "round %lld ends: %s", (long long)l->round.version, why);
-        stop(l, SIGTERM, l->config.shutdown_grace_ns);
+        group_stop(l, SIGTERM, grace_ns);
     }
+}
+
+/* Before what the guard's fence brought about is taken for a failure of the job. */
+void round_fence(struct legacy *l) {
+    struct group *g = &l->group;
+    if (g->state == GROUP_IDLE || l->now.boottime_ns < g->fence_ns || g->killed)
+        return;
+    legacy_claim(l, CLAIM_FENCED, l->round.version);
+    legacy_log(l, "the store has not answered for so long that the others may take this node for "
+                  "lost: workers are killed before that");
+    group_kill(l);
 }
 
 static void round_failed(struct legacy *l) {
@@ -97,9 +122,10 @@ static void barrier(struct legacy *l, const char *why) {
 
 void round_advance(struct legacy *l) {
     struct group *g = &l->group;
-    const char *why = disturbance(l);
+    int64_t grace_ns;
+    const char *why = disturbance(l, &grace_ns);
     if (g->state != GROUP_IDLE) {
-        group_watch(l, why);
+        group_watch(l, why, grace_ns);
         return;
     }
     if (l->signo)
@@ -142,8 +168,6 @@ static void group_reaped(struct legacy *l, bool fenced) {
     struct group *g = &l->group;
     g->state = GROUP_IDLE;
     g->ok = !g->stopping && !g->failed && !fenced && g->exited == g->workers;
-    if (fenced)
-        legacy_claim(l, CLAIM_FENCED, l->round.version);
 }
 
 void round_event(struct legacy *l, const struct event *ev) {

@@ -69,7 +69,8 @@ struct group {
     enum group_state state;
     bool ran; /* it was started in this round */
     int workers, exited;
-    bool stopping, killed, failed, fenced, ok;
+    bool stopping, killed, failed, ok;
+    int64_t fence_ns; /* CLOCK_BOOTTIME: the guard's deadline */
     struct failure failure;
 };
 
@@ -174,6 +175,7 @@ bool waiting_missing(struct legacy *l);
 void exchange_advance(struct legacy *l);
 void round_begin(struct legacy *l, int rank);
 void round_advance(struct legacy *l);
+void round_fence(struct legacy *l);
 void round_event(struct legacy *l, const struct event *ev);
 void parting_begin(struct legacy *l, enum part_why why);
 void parting_advance(struct legacy *l);

@@ -1,0 +1,240 @@
+/* What agents of the legacy rendezvous do among themselves, around a model of an etcd. */
+#include "tests/agent/legacy/fleet.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define S  1000000000LL
+#define MS 1000000LL
+
+static struct fleet *f;
+
+static int end(void **state) {
+    (void)state;
+    f = f ? fleet_free(f) : NULL;
+    return 0;
+}
+
+static void begin(int n, int min, int max, int max_restarts) {
+    f = fleet_new(1, min, max, max_restarts);
+    for (int i = 0; i < n; i++)
+        fleet_start(f, i);
+}
+
+/* The agents of the set (a bit each), and no others, have workers, all of one round. */
+static void assert_round(unsigned set, int64_t round) {
+    int world = 0, nodes = 0;
+    assert_string_equal(fleet_wrong(f), "");
+    for (int i = 0; i < FLEET_MAX; i++) {
+        assert_int_equal(fleet_agent(f, i)->group.alive, set >> i & 1);
+        world += set >> i & 1 ? 1 + i % 2 : 0;
+        nodes += set >> i & 1 ? 1 : 0;
+    }
+    for (int i = 0; i < FLEET_MAX; i++)
+        if (set >> i & 1) {
+            assert_int_equal(fleet_agent(f, i)->group.round, round);
+            assert_int_equal(fleet_agent(f, i)->group.world, world);
+            assert_int_equal(fleet_agent(f, i)->group.n, nodes);
+        }
+}
+
+static void test_nodes_that_are_all_there_start_at_once(void **state) {
+    (void)state;
+    begin(3, 3, 3, 0);
+    fleet_run(f, 500 * MS);
+    assert_round(7, 1);
+}
+
+static void test_an_elastic_job_waits_for_more_and_then_starts(void **state) {
+    (void)state;
+    begin(2, 1, 4, 0);
+    fleet_run(f, 1500 * MS);
+    assert_round(0, 0);
+    fleet_run(f, 1500 * MS);
+    assert_round(3, 1);
+}
+
+static void test_too_few_nodes_start_nothing(void **state) {
+    (void)state;
+    begin(2, 3, 3, 0);
+    fleet_run(f, 60 * S);
+    assert_round(0, 0);
+    fleet_start(f, 2);
+    fleet_run(f, 1 * S);
+    assert_round(7, 1);
+}
+
+static void test_nodes_that_do_not_come_end_it_with_their_number(void **state) {
+    (void)state;
+    begin(2, 3, 3, 0);
+    fleet_run(f, 605 * S);
+    assert_int_equal(fleet_agent(f, 0)->exit_code, 1);
+    assert_non_null(strstr(fleet_agent(f, 0)->exit_text, "2 nodes had joined, at least 3"));
+}
+
+static void test_a_failed_worker_begins_a_round_before_any_key_has_expired(void **state) {
+    (void)state;
+    begin(2, 2, 2, 1);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 1, SIGKILL);
+    fleet_run(f, 1500 * MS);
+    assert_round(3, 2);
+    assert_int_equal(fleet_agent(f, 1)->group.restart_count, 1);
+    assert_int_equal(fleet_agent(f, 0)->group.restart_count, 0); /* each counts its own */
+}
+
+static void test_a_budget_that_is_spent_ends_all_agents_with_the_failure(void **state) {
+    (void)state;
+    begin(2, 2, 2, 0);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 0, 3 << 8);
+    fleet_run(f, 3 * S);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fleet_agent(f, i)->exit_code, 1);
+        assert_non_null(strstr(fleet_agent(f, i)->exit_text, "exited with code 3: it broke"));
+    }
+}
+
+static void test_a_dead_node_is_given_up_when_its_key_has_expired(void **state) {
+    (void)state;
+    begin(3, 2, 3, 0);
+    fleet_run(f, 5 * S);
+    fleet_crash(f, 1);
+    fleet_run(f, 6 * S);
+    assert_int_equal(fleet_agent(f, 0)->group.round, 1);
+    fleet_run(f, 9 * S);
+    assert_round(5, 2);
+}
+
+static void test_a_node_that_comes_late_is_taken_in(void **state) {
+    (void)state;
+    begin(2, 2, 3, 0);
+    fleet_run(f, 4 * S);
+    fleet_start(f, 2);
+    fleet_run(f, 4 * S);
+    assert_round(7, 2);
+    assert_int_equal(fleet_agent(f, 0)->group.restart_count, 0);
+}
+
+static void test_a_spare_disturbs_nobody_and_takes_the_place_of_who_leaves(void **state) {
+    (void)state;
+    begin(2, 2, 2, 0);
+    fleet_run(f, 4 * S);
+    fleet_start(f, 2);
+    fleet_run(f, 700 * S); /* longer than a rendezvous may take */
+    assert_round(3, 1);
+    fleet_signal(f, 0, SIGTERM);
+    fleet_run(f, 4 * S);
+    assert_int_equal(fleet_agent(f, 0)->exit_code, 143);
+    assert_round(6, 2);
+}
+
+static void test_who_is_done_waits_for_the_others_and_the_run_is_closed(void **state) {
+    (void)state;
+    begin(2, 2, 2, 0);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 0, 0);
+    fleet_run(f, 400 * S);
+    assert_true(fleet_agent(f, 0)->up);
+    fleet_exit(f, 1, 0);
+    fleet_run(f, 1 * S);
+    assert_int_equal(fleet_agent(f, 0)->exit_code, 0);
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
+    fleet_start(f, 2);
+    fleet_run(f, 1 * S);
+    assert_int_equal(fleet_agent(f, 2)->exit_code, 0);
+    assert_non_null(strstr(fleet_agent(f, 2)->exit_text, "it succeeded; no worker was started"));
+}
+
+static void test_who_is_done_comes_along_when_a_peer_begins_anew(void **state) {
+    (void)state;
+    begin(2, 2, 2, 1);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 0, 0);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 1, SIGKILL);
+    fleet_run(f, 2 * S);
+    assert_round(3, 2);
+}
+
+/* The others may begin when the key has expired, 10 s after its last refresh. */
+static void test_workers_of_a_node_that_is_cut_off_are_dead_before_the_others_begin(void **state) {
+    (void)state;
+    begin(3, 2, 3, 0);
+    fleet_run(f, 5 * S);
+    fleet_cut(f, 1, 30 * S);
+    fleet_run(f, 9 * S);
+    assert_false(fleet_agent(f, 1)->group.alive);
+    fleet_run(f, 6 * S);
+    assert_round(5, 2);
+    fleet_run(f, 25 * S); /* it is back, and is taken in again */
+    assert_round(7, 3);
+    assert_int_equal(fleet_agent(f, 1)->group.restart_count, 0);
+}
+
+static void test_a_stopped_agent_is_given_up_and_comes_back(void **state) {
+    (void)state;
+    begin(2, 1, 2, 0);
+    fleet_run(f, 5 * S);
+    fleet_pause(f, 0, 40 * S);
+    fleet_run(f, 16 * S);
+    assert_round(2, 2);
+    fleet_run(f, 34 * S);
+    assert_round(3, 3);
+}
+
+static void test_nobody_asks_for_anything_while_nothing_happens(void **state) {
+    (void)state;
+    begin(3, 3, 3, 0);
+    fleet_run(f, 5 * S);
+    int64_t before = fleet_requests(f);
+    fleet_run(f, 100 * S);
+    assert_in_range(fleet_requests(f) - before, 1, 3 * 41); /* one refresh each 2.5 s */
+}
+
+static void test_a_state_that_is_not_torchelastics_is_told_with_its_key(void **state) {
+    (void)state;
+    struct arena a = {0};
+    struct tree_request q = {.verb = TREE_PUT,
+                             .key = "/torchelastic/p2p/run_job/rdzv/active_version",
+                             .value = "{\"status\": \"melting\"}"};
+    f = fleet_new(1, 1, 1, 0);
+    tree_model_do(fleet_tree(f), 0, &q, &a);
+    arena_fini(&a);
+    fleet_start(f, 0);
+    fleet_run(f, 1 * S);
+    assert_int_equal(fleet_agent(f, 0)->exit_code, 1);
+    assert_non_null(strstr(fleet_agent(f, 0)->exit_text, "active_version holds"));
+    assert_non_null(strstr(fleet_agent(f, 0)->exit_text, "melting"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_nodes_that_are_all_there_start_at_once, end),
+        cmocka_unit_test_teardown(test_an_elastic_job_waits_for_more_and_then_starts, end),
+        cmocka_unit_test_teardown(test_too_few_nodes_start_nothing, end),
+        cmocka_unit_test_teardown(test_nodes_that_do_not_come_end_it_with_their_number, end),
+        cmocka_unit_test_teardown(test_a_failed_worker_begins_a_round_before_any_key_has_expired,
+                                  end),
+        cmocka_unit_test_teardown(test_a_budget_that_is_spent_ends_all_agents_with_the_failure,
+                                  end),
+        cmocka_unit_test_teardown(test_a_dead_node_is_given_up_when_its_key_has_expired, end),
+        cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),
+        cmocka_unit_test_teardown(test_a_spare_disturbs_nobody_and_takes_the_place_of_who_leaves,
+                                  end),
+        cmocka_unit_test_teardown(test_who_is_done_waits_for_the_others_and_the_run_is_closed, end),
+        cmocka_unit_test_teardown(test_who_is_done_comes_along_when_a_peer_begins_anew, end),
+        cmocka_unit_test_teardown(
+            test_workers_of_a_node_that_is_cut_off_are_dead_before_the_others_begin, end),
+        cmocka_unit_test_teardown(test_a_stopped_agent_is_given_up_and_comes_back, end),
+        cmocka_unit_test_teardown(test_nobody_asks_for_anything_while_nothing_happens, end),
+        cmocka_unit_test_teardown(test_a_state_that_is_not_torchelastics_is_told_with_its_key, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
