@@ -33,8 +33,7 @@ static const struct row rows[] = {
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
      "one node, its store in this process; no port is opened"},
     {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_JOB,
-     "embedded (rankrun store), etcd-v3, static, or etcd: together with torchrun's\n"
-     "                                         agents, over etcd's v2 API; c10d means embedded"},
+     "embedded (rankrun store), etcd-v3, etcd (with torchrun's agents), static"},
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_JOB,
      "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
     {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_JOB, "the job's name in the store [none]"},
@@ -321,7 +320,7 @@ void options_print_help(FILE *out) {
           "[2s],\n"
           "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
           "2s),\n"
-          "  attempt=TEXT, lifeline=on|off [on]\n"
+          "  attempt=TEXT, lifeline=on|off [on]; of etcd also timeout [600], etcd_prefix\n"
           "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
           "--master-addr on each.\n"
           "\nrankrun store:\n",

@@ -69,8 +69,18 @@ static int unknown_key(struct options_given *g, const char *name, struct err *er
     return 0;
 }
 
+/* Torchelastic's protocol times its beats itself, and admits everybody at once. */
+static void tell_unused(struct options_given *g, const char *name) {
+    static const char *const unused[] = {"hb",    "fence",   "hard",     "suspect",
+                                         "admit", "attempt", "lifeline", NULL};
+    for (const char *const *p = unused; g->legacy && *p; p++)
+        if (str_eq(name, *p))
+            options_notice(g, "--rdzv-conf: %s has no effect with --rdzv-backend etcd", name);
+}
+
 static int set_key(struct options_rdzv *r, struct options_given *g, const char *name,
                    const char *value, struct err *err) {
+    tell_unused(g, name);
     for (size_t i = 0; i < KEYS; i++)
         if (str_eq(name, keys[i].name))
             return set_time(r, &keys[i], value, err);

@@ -163,6 +163,12 @@ static void test_etcd_is_torchelastics_own_with_its_names_of_settings(void **sta
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf timeout=x a.py",
             "timeout=x");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=a,b x.py", "several members");
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=a --standby x.py",
+            "wait as spares there");
+    assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h "
+                           "--rdzv-conf hb=1s a.py"),
+                     0);
+    assert_non_null(strstr(o.notices[0], "hb has no effect with --rdzv-backend etcd"));
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd a.py", "--rdzv-endpoint=HOST:2379");
 }
 
