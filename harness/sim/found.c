@@ -1,6 +1,7 @@
 #include "harness/sim/found.h"
 
 #include "agent/sys/file.h"
+#include "harness/sim/live.h"
 #include "harness/sim/script.h"
 #include "harness/sim/shrink.h"
 
@@ -36,6 +37,25 @@ static void describe(struct script *s, const struct sim_result *r, const char *n
     s->found = arena_strdup(&s->arena, r->text);
 }
 
+/* The same for rankquake run, when there is anything in it that can be done to real nodes. */
+static int write_live(struct script *s, const struct sim_result *r, const char *dir,
+                      struct buf *said, struct err *err) {
+    struct buf text = {0};
+    const char *path = arena_printf(&s->arena, "%s/live.yaml", dir);
+    buf_printf(&text, "# %s of the simulation, on real nodes.\n", s->name);
+    int played = live_write(s, r->steady_ns, &text), rc = 0;
+    bool any = played || !s->schedule.n_entries;
+    if (any)
+        rc = file_write(path, buf_str(&text), text.len, err);
+    if (any && rc == 0)
+        buf_printf(said, "live       rankquake run %s; %d of %d lines can be played\n", path,
+                   played, s->schedule.n_entries);
+    else if (rc == 0)
+        buf_puts(said, "live       nothing of it can be played on real nodes\n");
+    buf_fini(&text);
+    return rc;
+}
+
 static int tell_shrunk(const struct sim_schedule *before, const struct shrunk *small,
                        const char *name, const char *dir, struct buf *said, struct err *err) {
     struct script s = {.schedule = small->schedule};
@@ -49,6 +69,8 @@ static int tell_shrunk(const struct sim_schedule *before, const struct shrunk *s
                          err);
     if (r == 0)
         buf_printf(said, "again      rankquake sim --scenario %s\n", path);
+    if (r == 0)
+        r = write_live(&s, &small->result, dir, said, err);
     arena_fini(&s.arena);
     return r;
 }

@@ -111,7 +111,8 @@ static void count_run(struct sim *c) {
     j->n_last = j->n_form;
     j->failed = false;
     j->run_ns = c->now_ns;
-    c->result->rounds++;
+    if (!c->result->rounds++)
+        c->result->steady_ns = c->now_ns;
 }
 
 static void count_head(struct sim *c, const struct head_change *h) {

@@ -142,8 +142,7 @@ static bool plainer_world(struct state *s) {
     PLAINER(s, work_ns, 2500 * SIM_MS);
     PLAINER(s, max, s->best.schedule.agents);
     PLAINER(s, min, 1);
-    for (int n = 0; n < s->best.schedule.max_restarts && !s->best.cut_short; n++)
-        PLAINER(s, max_restarts, n);
+    PLAINER(s, max_restarts, 3);
     return any;
 }
 
@@ -193,6 +192,26 @@ static bool try_entry(struct state *s, int at, struct sim_entry e) {
     return try(s, &c, true);
 }
 
+/* Another kind that does it as well and is better known, the best first: what real nodes can have
+ * done to them too. */
+static bool plainer_kind(struct state *s, int at) {
+    static const enum sim_fault_kind kinds[] = {SIM_FAULT_WORKER_FAIL, SIM_FAULT_NODE_CUT,
+                                                SIM_FAULT_STORE_AWAY,  SIM_FAULT_AGENT_KILL,
+                                                SIM_FAULT_AGENT_LEAVE, SIM_FAULT_NODE_POWEROFF};
+    struct sim_entry e = s->best.schedule.entries[at];
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && e.fault != (int)kinds[i]; i++) {
+        const struct sim_fault *f = &sim_faults()[kinds[i]];
+        struct sim_entry other = {.at_ns = e.at_ns, .after = e.after, .fault = kinds[i]};
+        bool known = e.fault == SIM_FAULT_AGENT_START;
+        other.node = !f->on_node ? SIM_NODE_NONE : e.node == SIM_NODE_NONE ? 0 : e.node;
+        other.span_ns = !f->span_most_ns ? 0 : e.span_ns ? e.span_ns : 1000 * SIM_MS;
+        other.back_ns = f->returns ? e.back_ns : 0;
+        if (!known && try_entry(s, at, other))
+            return true;
+    }
+    return false;
+}
+
 /* At a time rather than behind a transaction, a node by name; who is gone stays away. */
 static bool plainer_entry(struct state *s, int at) {
     struct sim_entry e = s->best.schedule.entries[at];
@@ -224,6 +243,7 @@ static bool plainer_entry(struct state *s, int at) {
 static bool plainer_entries(struct state *s) {
     bool any = false;
     for (int i = 0; i < s->best.schedule.n_entries; i++) {
+        any |= plainer_kind(s, i);
         any |= plainer_entry(s, i);
         any |= shorter(s, i, offsetof(struct sim_entry, span_ns));
         any |= rounder(s, i, offsetof(struct sim_entry, span_ns));

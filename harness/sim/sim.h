@@ -125,11 +125,12 @@ enum sim_outcome { SIM_NONE, SIM_SUCCEEDED, SIM_FAILED };
 
 struct sim_result {
     bool violated;
-    char text[512];   /* which invariant, and how */
-    int64_t ended_ns; /* virtual */
-    int64_t steps;    /* of all cores together */
-    int64_t rounds;   /* that were completed */
-    int64_t faults;   /* that struck */
+    char text[512];    /* which invariant, and how */
+    int64_t ended_ns;  /* virtual */
+    int64_t steady_ns; /* the first round ran; 0: none did */
+    int64_t steps;     /* of all cores together */
+    int64_t rounds;    /* that were completed */
+    int64_t faults;    /* that struck */
     int64_t transactions;
     enum sim_outcome outcome;
     bool marks[SIM_MARKS_N];
