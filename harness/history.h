@@ -10,8 +10,8 @@
  * kinds by source:
  *
  *   harness   run {v, scenario, file, seed, version, launcher, control, kernel, exits: pidfd|
- *             events|zombie, set:[key=value..]}   first line; a control run's own history says
- *             control: true; kernel is the release; exits is how the status of a worker that ends
+ *             events|zombie, set:[key=value..], fixed_ranks?}   first line; a control run's own
+ * history says control: true; kernel is the release; exits is how the status of a worker that ends
  *             is seen, zombie meaning that it is missed when its parent is quicker; set is what
  *             --set has overridden
  *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}

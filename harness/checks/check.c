@@ -112,10 +112,11 @@ size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
 
 /* ---- what torchrun does not promise ---- */
 
-static bool names_node(const struct incident *i, const char *node) {
+bool check_names_node(const struct incident *i, const char *node) {
     for (size_t k = 0; k < i->targets_n; k++)
         if (!str_eq(i->targets[k].what, "worker") &&
-            (str_eq(i->targets[k].node, node) || strchr(i->targets[k].name, '|')))
+            (str_eq(i->targets[k].node, node) || str_eq(i->targets[k].what, "store") ||
+             strchr(i->targets[k].name, '|')))
             return true; /* groups, n0|n1, leave nobody out */
     return false;
 }
@@ -123,7 +124,7 @@ static bool names_node(const struct incident *i, const char *node) {
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {
     for (size_t k = 0; t->scenario->torchrun_semantics && k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
-        if (i->in_force && i->t0_ns <= by_ns && names_node(i, node))
+        if (i->in_force && i->t0_ns <= by_ns && check_names_node(i, node))
             return i;
     }
     return NULL;

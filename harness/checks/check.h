@@ -65,6 +65,10 @@ struct agent_end {
 size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
 enum { CHECK_AGENTS_MAX = 1024 };
 
+/* The fault was aimed at this node, its agent or the store, which all nodes need; not at a worker.
+ */
+bool check_names_node(const struct incident *i, const char *node);
+
 /* Which checks will have something to judge in a run of this scenario, and why others will not.
  * gpus: nodes are given GPUs. */
 void checks_forecast(const struct scenario *s, bool gpus, struct buf *out);

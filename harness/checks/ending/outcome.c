@@ -7,6 +7,22 @@
 
 static const char broken[] = "Outcome: the job ends as the scenario expects.";
 
+static bool succeeded_by_workers(const struct trial *t) {
+    const struct round *last = rounds_last_complete(t->rounds);
+    for (size_t i = 0; last && i < last->n; i++)
+        if (!last->workers[i]->exit_ns || last->workers[i]->exit_code ||
+            last->workers[i]->exit_signal)
+            return false;
+    return last != NULL;
+}
+
+static bool all_taken_away(const struct agent_end *v, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!v[i].fault_id)
+            return false;
+    return true;
+}
+
 /* In the words of expect.outcome; "" when the agents' ends do not add up to one. */
 static const char *outcome_of(const struct trial *t, const struct agent_end *v, size_t n,
                               struct finding *f) {
@@ -20,13 +36,8 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
         stopped += v[i].exit_ns && (v[i].signal || v[i].code > 128);
         finding_prove(f, v[i].seq);
     }
-    const struct round *last = rounds_last_complete(t->rounds);
-    for (size_t i = 0; last && i < last->n; i++)
-        if (!last->workers[i]->exit_ns || last->workers[i]->exit_code ||
-            last->workers[i]->exit_signal)
-            last = NULL;
     if (judged && succeeded == judged)
-        return last ? "succeeded" : "";
+        return succeeded_by_workers(t) ? "succeeded" : "";
     if (judged && failed == judged)
         return "failed";
     return stopped && stopped + succeeded + failed == judged ? "stopped" : "";
@@ -67,6 +78,12 @@ static void judge_agents(const struct trial *t, struct finding *f, const struct 
             check_unknown_exit(t, f, broken, w);
         else
             finding_pass(f, "%s", seen);
+        return;
+    }
+    bool well = succeeded_by_workers(t), wants_failed = str_eq(wanted, "failed");
+    if (all_taken_away(v, n) && (well || wants_failed)) {
+        finding_unknown(f, broken, "%severy agent was taken away by a fault before it could end",
+                        well ? "all workers ended well, but " : "");
         return;
     }
     snprintf(expected, sizeof(expected), "outcome: %s", wanted);

@@ -26,13 +26,22 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
+/* The highest count that any worker was told: a round that never became complete may have failed.
+ */
+static int restarts_seen(const struct rounds *rs) {
+    int highest = 0;
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->restart_count > highest)
+            highest = rs->workers[i]->restart_count;
+    return highest;
+}
+
 /* The other direction: giving up while there is budget left and enough nodes to go on. */
 static bool judge_end(const struct trial *t, struct finding *f) {
     const struct round *last = rounds_last_complete(t->rounds);
     struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
     size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
-    int failed = 0,
-        left = last ? t->scenario->job.max_restarts - last->workers[0]->restart_count : 0;
+    int failed = 0, left = last ? t->scenario->job.max_restarts - restarts_seen(t->rounds) : 0;
     for (size_t i = 0; i < n; i++) {
         if (agents[i].fault_id || !agents[i].exit_ns || agents[i].signal || agents[i].code != 1)
             continue;

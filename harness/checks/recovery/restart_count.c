@@ -26,6 +26,16 @@ static bool hits_member(const struct incident *i, const struct round *r) {
     return false;
 }
 
+/* Struck while workers of the round lived there. Before the fault, a node whose workers had all
+ * ended had said so, or could have: then the round did not lose it. */
+static bool struck_workers(const struct incident *i, const struct round *r) {
+    for (size_t k = 0; k < r->n; k++)
+        if (incident_hits(i, r->workers[k]) &&
+            (!r->workers[k]->exit_ns || r->workers[k]->exit_ns >= i->fired_ns))
+            return true;
+    return false;
+}
+
 /* How long a node may be silent before the others give it up, by the profile of the job; 0: the
  * scenario sets times of its own. */
 static int64_t suspect_ns(const struct job_spec *job) {
@@ -77,12 +87,17 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
         const struct incident *i = t->incidents->v[k];
         if (i->in_force && came_back(t, i, p, q))
             keep_first(&c.join, i);
-        if (!i->in_force || i->t0_ns < p->first_start_ns || i->t0_ns > q->first_start_ns)
+        if (!i->in_force || i->t0_ns > q->first_start_ns)
             continue;
+        if (i->t0_ns < p->first_start_ns) {
+            if (i->recovered && i->recovered_ns >= p->first_start_ns)
+                keep_first(&c.other, i); /* it lasted into the round */
+            continue;
+        }
         const char *what = i->targets_n ? i->targets[0].what : "";
         bool member = hits_member(i, p);
         bool ended = i->ends_node && i->evidence_ns && i->evidence_ns <= q->first_start_ns;
-        if (member && (ended || cut_away(t, i, q)))
+        if (member && struck_workers(i, p) && (ended || cut_away(t, i, q)))
             keep_first(&c.node, i);
         else if (!i->ends_node && str_eq(what, "worker") && member && i->evidence_seq)
             keep_first(&c.worker, i);

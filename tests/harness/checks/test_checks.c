@@ -4,6 +4,7 @@
 #include "tests/harness/checks/prices.h"
 #include "tests/harness/checks/printed.h"
 #include "tests/harness/checks/progress.h"
+#include "tests/harness/checks/simulated.h"
 #include "tests/harness/checks/unknown_exits.h"
 
 #include "harness/checks/check.h"
@@ -127,7 +128,8 @@ static const struct {
               {progress, PROGRESS},
               {unknown_exits, UNKNOWN_EXITS},
               {gpus, GPU_WRONGS},
-              {printed, PRINTED_ROWS}};
+              {printed, PRINTED_ROWS},
+              {simulated, SIMULATED}};
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 
 static int count_uncaught(const struct wrong *table, size_t rows, bool with_lies) {
