@@ -1,3 +1,4 @@
+#include "harness/sim/chronicle.h"
 #include "harness/sim/strikes.h"
 
 #include "agent/base/str.h"
@@ -103,8 +104,12 @@ const char *const *sim_watches(void) {
 /* When all has healed, nothing strikes any more; who was to come may still come. */
 static void strike(struct sim *c, struct occurrence *o) {
     const struct sim_entry *e = &c->schedule->entries[o->a];
-    if (!c->calm_now || e->fault == SIM_FAULT_AGENT_START)
-        c->result->faults += strikes[e->fault](c, o->node, e);
+    if (c->calm_now && e->fault != SIM_FAULT_AGENT_START)
+        return;
+    if (strikes[e->fault](c, o->node, e)) {
+        c->result->faults++;
+        chronicle_struck(c, e, o->node);
+    }
 }
 
 static void on_time(struct sim *c, struct occurrence *o) {

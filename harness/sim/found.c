@@ -80,10 +80,9 @@ static int found(const struct sim_schedule *drawn, const char *name, const char 
                  struct buf *said, struct err *err) {
     struct script s = {.schedule = *drawn};
     struct shrunk small;
-    struct sim_result result;
-    sim_play(drawn, false, &result);
+    struct sim_result result = {0};
+    int r = sim_record_into(drawn, dir, &result, err);
     describe(&s, &result, name);
-    int r = file_make_dirs(dir, 0777, err);
     if (r == 0)
         r = write_script(&s, "A schedule that breaks an invariant, as it was drawn.",
                          arena_printf(&s.arena, "%s/schedule.yaml", dir), err);

@@ -6,7 +6,7 @@
 #include "agent/base/err.h"
 #include "harness/sim/sim.h"
 
-/* Writes DIR/schedule.yaml and DIR/shrunk.yaml; said: what to tell. dir NULL: runs/sim-SEED.
- * Returns 0 or an error. */
+/* Makes DIR a run directory for `rankquake judge`, and writes schedule.yaml and shrunk.yaml there;
+ * said: what to tell. dir NULL: runs/sim-SEED. Returns 0 or an error. */
 int found_write(const struct sim_config *config, const char *dir, struct buf *said,
                 struct err *err);

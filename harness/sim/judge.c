@@ -13,6 +13,7 @@ void sim_violation(struct sim *c, const char *fmt, ...) {
     if (c->result->violated)
         return;
     c->result->violated = true;
+    c->result->ended_ns = c->now_ns;
     va_start(ap, fmt);
     vsnprintf(c->result->text, sizeof(c->result->text), fmt, ap);
     va_end(ap);

@@ -1,4 +1,4 @@
-#include "harness/sim/simulation.h"
+#include "harness/sim/chronicle.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -72,6 +72,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     bool fenced = g->by_guard;
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
     g->alive = false;
+    chronicle_workers_end(c, node, status);
     sim_lifeline_release(c, node);
     if (status)
         disturb_peers(c, node, g->round);
@@ -166,12 +167,14 @@ void sim_machine_stop(struct sim *c, int node, int64_t grace_ns) {
 
 void sim_machine_fail_worker(struct sim *c, int node) {
     struct group_model *g = group_of(c, node);
-    if (!g->alive || g->stopping)
+    if (!g->alive || g->failed || g->stopping)
         return;
+    g->failed = true;
     sim_say(c, node, "a worker of round %lld fails", (long long)g->round);
     struct occurrence *o =
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
     o->a = 1 << 8;
+    chronicle_worker_end(c, node, 0, 1 << 8);
     disturb_peers(c, node, g->round);
 }
 
@@ -272,14 +275,14 @@ static bool round_is_whole(const struct sim *c, int64_t round, int group_world) 
     int n = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         const struct group_model *g = &c->nodes[i].group;
-        n += g->alive && !g->stopping && g->round == round;
+        n += g->alive && !g->failed && !g->stopping && g->round == round;
     }
     return n == group_world;
 }
 
 static void finish(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
-    if (is_frozen(c, o) || !is_same(c, o) || g->stopping)
+    if (is_frozen(c, o) || !is_same(c, o) || g->failed || g->stopping)
         return;
     if (c->nodes[o->node].stuck_until_ns > c->now_ns) {
         sim_plan(c, c->nodes[o->node].stuck_until_ns, o->node, finish)->a = o->a;
@@ -289,6 +292,7 @@ static void finish(struct sim *c, struct occurrence *o) {
     g->alive = false;
     sim_lifeline_release(c, o->node);
     sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);
+    chronicle_workers_end(c, o->node, 0);
     sim_judge_success(c, g->uid, g->round);
     for (int i = 0; i < 2 && c->nodes[o->node].core; i++)
         sim_plan_agent(c, c->now_ns + i, o->node, on_exited)->b = i;
@@ -316,6 +320,7 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     struct sim_node *n = &c->nodes[node];
     uint64_t number = n->group.number + 1;
     sim_judge_start(c, node, s);
+    chronicle_workers_start(c, node, s);
     n->group = (struct group_model){.alive = true, .round = s->round, .number = number};
     memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
     struct rand *r = &n->group.rand;

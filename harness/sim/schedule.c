@@ -1,5 +1,6 @@
-#include "harness/sim/simulation.h"
+#include "harness/sim/chronicle.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,6 +98,7 @@ void sim_agent_gone(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return;
+    chronicle_agent_end(c, node, 0, SIGKILL);
     n->core = rendezvous_free(n->core);
     n->other = false;
     sim_lifeline_agent_gone(c, node);
@@ -164,6 +166,7 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_CLAIM:
         sim_say(c, node, "%s %lld", a->claim.what, (long long)a->claim.round);
         sim_mark_claim(c, node, a->claim.what);
+        chronicle_claim(c, node, a->claim.what, a->claim.round);
         break;
     case ACTION_LOG:
         sim_say(c, node, "%s", a->log);
@@ -181,6 +184,7 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_EXIT:
         sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         sim_judge_exit(c, node, a->exit.code);
+        chronicle_agent_end(c, node, a->exit.code, 0);
         sim_plan_agent(c, c->now_ns, node, on_exit_done);
         break;
     }
@@ -241,6 +245,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         return;
     }
     sim_say(c, o->node, "the agent starts");
+    chronicle_agent_start(c, o->node);
     sim_agent_event(c, o->node, &(struct event){.kind = EVENT_START});
 }
 
@@ -366,23 +371,32 @@ int64_t sim_limit_ns(const struct sim *c) {
     return lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + SIM_CALM_S * 1000 * SIM_MS;
 }
 
-void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
+/* What is recorded goes on to its end, so that the history has one, too. */
+void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
+                struct sim_result *ret) {
     struct sim *c = room(1, sizeof(*c));
     *ret = (struct sim_result){0};
     c->schedule = s;
     c->trace = trace;
     c->result = ret;
+    c->chronicle = chronicle_new(c, h);
     sim_init(c);
-    while (c->n_queue && !ret->violated && !is_over(c)) {
+    while (c->n_queue && (!ret->violated || h) && !is_over(c)) {
         struct occurrence *o = sim_queue_take(c);
         c->now_ns = o->at_ns;
         occurrence_run(c, o);
         if (c->now_ns > sim_limit_ns(c))
             break;
     }
+    sim_judge_end(c, is_over(c));
+    chronicle_end(c, is_over(c));
     if (!ret->violated)
-        sim_judge_end(c, is_over(c));
-    ret->ended_ns = c->now_ns;
+        ret->ended_ns = c->now_ns;
+    chronicle_free(c->chronicle);
     sim_fini(c);
     free(c);
+}
+
+void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
+    sim_record(s, trace, NULL, ret);
 }

@@ -8,6 +8,10 @@
 
 #include "harness/sim/sim.h"
 
+struct buf;
+struct err;
+struct history;
+
 #define SIM_MS 1000000LL
 
 enum {
@@ -62,3 +66,14 @@ int sim_seat(const struct sim_schedule *s, int node);
 
 /* Plays it; with trace, every event is printed. */
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret);
+/* The same, and written to h as the harness would have recorded it live; goes on to the end also
+ * when an invariant is broken, of which ret holds the first. */
+void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
+                struct sim_result *ret);
+/* The scenario file that goes with such a history. */
+void sim_scenario(const struct sim_schedule *s, const struct history *h, const struct sim_result *r,
+                  struct buf *out);
+/* Records it into a run directory, which is made: scenario.yaml and history.jsonl, as `rankquake
+ * judge` reads them. Returns 0, or an error that names the file. */
+int sim_record_into(const struct sim_schedule *s, const char *dir, struct sim_result *ret,
+                    struct err *err);

@@ -32,7 +32,7 @@ struct planned {
 };
 
 struct group_model {
-    bool alive, stopping, dying, by_guard, orphan;
+    bool alive, failed, stopping, dying, by_guard, orphan;
     bool guard_dead, closes; /* its workers keep no descriptor that they did not open */
     int64_t round;
     char uid[UID_SIZE];
@@ -137,6 +137,7 @@ struct sim {
         int64_t since_ns;
     } lead;
     struct sim_result *result;
+    struct chronicle *chronicle; /* NULL: nobody wants to read what happened */
 };
 
 /* What chance decides in a run hangs on the seed and on whom it is about, never on what else has
@@ -206,7 +207,8 @@ void sim_wire_fini(struct sim *c);            /* after every message was dropped
 void sim_stream_break(struct sim *c, int node, enum watch_slot slot);
 /* It says nothing more, and its loss is seen only after this time. */
 void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns);
-bool sim_node_is_cut(const struct sim *c, int node);
+/* Asked when there is a message: it is dropped then. */
+bool sim_node_is_cut(struct sim *c, int node);
 int64_t sim_delay_ns(struct sim *c, int node); /* of a message */
 void sim_wire_fan_out(struct sim *c);          /* of what has been written */
 

@@ -100,6 +100,7 @@ bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
         return false;
     sim_say(c, node, "FAULT: the node is powered off");
     mark_coordinator(c, node);
+    chronicle_switched_off(c, node);
     sim_lifeline_power_off(c, node);
     sim_agent_gone(c, node);
     sim_machine_power_off(c, node);

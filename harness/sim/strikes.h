@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "harness/sim/simulation.h"
+#include "harness/sim/chronicle.h"
 
 #define X(NAME, name) bool strike_##name(struct sim *c, int node, const struct sim_entry *e);
 SIM_FAULTS(X)

@@ -1,4 +1,4 @@
-#include "harness/sim/simulation.h"
+#include "harness/sim/chronicle.h"
 
 #include <string.h>
 
@@ -66,12 +66,20 @@ void sim_wire_fini(struct sim *c) {
     }
 }
 
-bool sim_node_is_cut(const struct sim *c, int node) {
-    return c->nodes[node].cut_until_ns > c->now_ns;
+/* Asked when there is a message: it is dropped where this is true. */
+static bool is_barred(struct sim *c, int node, int64_t until_ns) {
+    if (until_ns <= c->now_ns)
+        return false;
+    chronicle_dropped(c, node);
+    return true;
 }
 
-static bool is_deaf(const struct sim *c, int node) {
-    return c->nodes[node].deaf_until_ns > c->now_ns;
+bool sim_node_is_cut(struct sim *c, int node) {
+    return is_barred(c, node, c->nodes[node].cut_until_ns);
+}
+
+static bool is_deaf(struct sim *c, int node) {
+    return is_barred(c, node, c->nodes[node].deaf_until_ns);
 }
 
 static bool is_lost(struct sim *c, int node) {

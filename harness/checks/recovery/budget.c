@@ -36,6 +36,16 @@ static int restarts_seen(const struct rounds *rs) {
     return highest;
 }
 
+/* rankrun --on-node-loss=gang: the loss of a node ends the job, whatever is left. */
+static bool is_gang(const struct job_spec *job) {
+    for (size_t i = 0; i < job->launcher_args_n; i++)
+        if (str_eq(job->launcher_args[i], "--on-node-loss=gang") ||
+            (i && str_eq(job->launcher_args[i], "gang") &&
+             str_eq(job->launcher_args[i - 1], "--on-node-loss")))
+            return true;
+    return false;
+}
+
 /* The other direction: giving up while there is budget left and enough nodes to go on. */
 static bool judge_end(const struct trial *t, struct finding *f) {
     const struct round *last = rounds_last_complete(t->rounds);
@@ -49,7 +59,8 @@ static bool judge_end(const struct trial *t, struct finding *f) {
         finding_prove(f, agents[i].seq);
     }
     free(agents);
-    if (left <= 0 || failed < t->scenario->job.min_nodes || t->scenario->torchrun_semantics) {
+    if (left <= 0 || failed < t->scenario->job.min_nodes || t->scenario->torchrun_semantics ||
+        is_gang(&t->scenario->job)) {
         f->evidence[0] = 0;
         return true;
     }

@@ -10,6 +10,7 @@
     X(certified_once)                                                                              \
     X(contract)                                                                                    \
     X(fencing)                                                                                     \
+    X(master)                                                                                      \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
     X(progress)                                                                                    \

@@ -19,6 +19,8 @@ static struct sim *world_new(void) {
     c->schedule = &schedule;
     c->kv = kv_new(1, 0);
     sim_nodes_init(c, 3);
+    for (int i = 0; i < c->n_nodes; i++)
+        snprintf(c->nodes[i].name, sizeof(c->nodes[i].name), "n%d", i);
     c->min = 2;
     c->max = 3;
     c->max_restarts = 1;
@@ -126,7 +128,8 @@ static struct round_spec spec(int64_t round, int rank_base) {
                                .local_world = 1,
                                .world = 2,
                                .rank_base = rank_base,
-                               .master_addr = "a",
+                               .master_addr = "n0",
+                               .master_port = 1,
                                .token = "t"};
 }
 
@@ -208,6 +211,20 @@ static void acks_with_a_worker(struct sim *c) {
     ack(c, "b", 1);
 }
 
+static void master_is_another(struct sim *c) {
+    struct round_spec s = spec(2, 0);
+    groups_end(c);
+    s.master_addr = "n1";
+    sim_judge_start(c, 0, &s);
+}
+
+static void master_is_missing(struct sim *c) {
+    struct round_spec s = spec(2, 1);
+    groups_end(c);
+    s.master_addr = "";
+    sim_judge_start(c, 1, &s);
+}
+
 static void acks_without_session(struct sim *c) {
     groups_end(c);
     ack(c, "b", 1);
@@ -234,7 +251,7 @@ static void new_job_beside_the_old(struct sim *c) {
 }
 
 static void starts_beside_another(struct sim *c) {
-    struct round_spec s = spec(2, 0);
+    struct round_spec s = spec(2, 1);
     sim_judge_start(c, 2, &s);
 }
 
@@ -311,6 +328,7 @@ static void takes_another_seat(struct sim *c) {
     static const struct sim_schedule seated = {.seated = true, .max = 2};
     struct round_spec s = spec(2, 0);
     c->schedule = &seated;
+    s.master_addr = "n1";
     groups_end(c);
     sim_judge_start(c, 1, &s);
 }
@@ -328,6 +346,8 @@ static const struct row {
     {"fencing", acks_without_session},
     {"fencing", head_goes_back},
     {"fencing", head_not_by_the_leader},
+    {"master", master_is_another},
+    {"master", master_is_missing},
     {"one_round", runs_without_a_certificate},
     {"one_round", runs_without_an_ack},
     {"one_round", starts_beside_another},

@@ -1,0 +1,235 @@
+#include "harness/sim/chronicle.h"
+
+#include <stdio.h>
+
+/* How a fault of the simulator is called in a live run, where there is the same one. */
+static const char *const live_names[SIM_FAULTS_N] = {
+    [SIM_FAULT_AGENT_KILL] = "agent-kill",   [SIM_FAULT_LEAVE_STORM] = "node-leave",
+    [SIM_FAULT_NODE_KILL] = "node-kill",     [SIM_FAULT_AGENT_LEAVE] = "node-leave",
+    [SIM_FAULT_NODE_CUT] = "net-partition",  [SIM_FAULT_NODE_POWEROFF] = "node-poweroff",
+    [SIM_FAULT_WORKER_FAIL] = "worker-exit",
+};
+
+static bool ends_agent(int fault) {
+    return fault == SIM_FAULT_AGENT_KILL || fault == SIM_FAULT_AGENT_LEAVE ||
+           fault == SIM_FAULT_NODE_POWEROFF || fault == SIM_FAULT_NODE_KILL ||
+           fault == SIM_FAULT_LOST_TOGETHER || fault == SIM_FAULT_LEAVE_STORM;
+}
+
+static bool is_of_network(int fault) {
+    return fault == SIM_FAULT_NODE_CUT || fault == SIM_FAULT_FLAPPING ||
+           fault == SIM_FAULT_REQUESTS_LOST || fault == SIM_FAULT_STORE_LEADER ||
+           fault == SIM_FAULT_STORE_WIPED || fault == SIM_FAULT_STORE_AWAY ||
+           fault == SIM_FAULT_STORE_RESTART || fault == SIM_FAULT_ANSWERS_LOST;
+}
+
+/* --- records --- */
+
+struct subject {
+    char id[48];
+    const char *fault;
+    bool ends_node;
+};
+
+static struct subject subject_of(const struct sim *c, int at) {
+    struct subject s = {.fault = "bad-network"};
+    if (at == c->schedule->n_entries) {
+        snprintf(s.id, sizeof(s.id), "bad-network");
+        return s;
+    }
+    int fault = c->schedule->entries[at].fault;
+    s.fault = live_names[fault] ? live_names[fault] : sim_faults()[fault].name;
+    s.ends_node = ends_agent(fault);
+    snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, at + 1);
+    return s;
+}
+
+static struct json_writer *record(struct sim *c, int64_t at_ns, enum source source,
+                                  const char *kind, const char *id) {
+    struct json_writer *w = chronicle_record(c, at_ns, source, kind, -1, 0);
+    json_put_string(w, "id", id);
+    json_put_i64(w, "n", 1);
+    return w;
+}
+
+static void end(struct sim *c) {
+    history_end(c->chronicle->history);
+}
+
+static void put_target(struct sim *c, struct json_writer *w, const char *fault, int node) {
+    const struct chronicle_node *n = &c->chronicle->nodes[node];
+    bool worker = fault == live_names[SIM_FAULT_WORKER_FAIL];
+    bool agent = fault == live_names[SIM_FAULT_AGENT_KILL];
+    char name[40];
+    snprintf(name, sizeof(name), worker ? "%s/0" : "%s", c->nodes[node].name);
+    json_object(w, NULL);
+    json_put_string(w, "what", worker ? "worker" : agent ? "agent" : "node");
+    json_put_string(w, "name", name);
+    json_put_string(w, "node", c->nodes[node].name);
+    json_put_i64(w, "pid", worker ? n->last_worker : n->last_agent);
+    json_end_object(w);
+}
+
+enum { ALL = -1, THE_KILLED = -2, THE_SIGNALED = -3 };
+
+static bool is_hit(const struct sim *c, int node, int whom) {
+    return whom == ALL || node == whom ||
+           (whom == THE_SIGNALED && c->nodes[node].core && c->nodes[node].signaled) ||
+           (whom == THE_KILLED && c->chronicle->nodes[node].killed_ns == c->now_ns);
+}
+
+static void put_fault(struct sim *c, const struct subject *s, int whom) {
+    struct json_writer *w = record(c, c->now_ns, SOURCE_HARNESS, "fault-fired", s->id);
+    json_put_string(w, "fault", s->fault);
+    json_array(w, "on");
+    for (int i = 0; i < c->n_nodes; i++)
+        if (is_hit(c, i, whom))
+            json_put_string(w, NULL, c->nodes[i].name);
+    json_end_array(w);
+    json_put_i64(w, "lag_ns", 0);
+    json_put_bool(w, "held", false);
+    int64_t at_ns = history_end(c->chronicle->history)->t_ns;
+    w = record(c, c->now_ns, SOURCE_HARNESS, "fault-in-force", s->id);
+    json_put_string(w, "fault", s->fault);
+    json_put_i64(w, "t0", at_ns);
+    json_put_bool(w, "ends_node", s->ends_node);
+    json_array(w, "targets");
+    for (int i = 0; i < c->n_nodes; i++)
+        if (is_hit(c, i, whom))
+            put_target(c, w, s->fault, i);
+    json_end_array(w);
+    end(c);
+}
+
+static void put_evidence(struct sim *c, enum source source, int at, const char *what) {
+    struct subject s = subject_of(c, at);
+    struct json_writer *w = record(c, c->now_ns, source, "fault-evidence", s.id);
+    json_put_string(w, "what", what);
+    if (source == SOURCE_WIRE) {
+        json_put_i64(w, "dropped_in", 0);
+        json_put_i64(w, "dropped_out", 1);
+    }
+    end(c);
+    c->chronicle->faults[at].felt = true;
+}
+
+/* --- what the room tells --- */
+
+/* A network that loses or delays messages by chance is a fault that is there from the beginning. */
+static void begin_network(struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    struct chronicle_fault *f = &c->chronicle->faults[s->n_entries];
+    char what[120];
+    if (f->struck || s->calm ||
+        (!s->loss && !s->late && s->slow_ns <= 3 * SIM_MS && !s->slow_answer_ns))
+        return;
+    struct subject subject = subject_of(c, s->n_entries);
+    *f = (struct chronicle_fault){.struck = true, .node = ALL};
+    f->until_ns = s->slow_answer_ns ? INT64_MAX : s->trouble_ns;
+    put_fault(c, &subject, ALL);
+    snprintf(what, sizeof(what),
+             "of 1000 messages %d are lost and %d late, each takes up to %lld ms", s->loss, s->late,
+             (long long)((s->slow_ns + s->slow_answer_ns) / SIM_MS));
+    put_evidence(c, SOURCE_WIRE, s->n_entries, what);
+}
+
+/* What needs no effect elsewhere to be seen, in words. */
+static const char *own_evidence(int fault) {
+    switch (fault) {
+    case SIM_FAULT_AGENT_STOP:
+    case SIM_FAULT_NODE_STOP:
+    case SIM_FAULT_NODE_FREEZE:
+        return "its processes are stopped";
+    case SIM_FAULT_LOST_TOGETHER:
+        return "both nodes are off";
+    case SIM_FAULT_WORKER_STUCK:
+        return "its workers are in state D";
+    case SIM_FAULT_WORKER_FAIL:
+        return "it ended with code 1";
+    default:
+        return ends_agent(fault) || is_of_network(fault) ? NULL : "it is in force";
+    }
+}
+
+static int whom(const struct sim_entry *e, int node) {
+    return e->fault == SIM_FAULT_LOST_TOGETHER ? THE_KILLED
+           : e->fault == SIM_FAULT_LEAVE_STORM ? THE_SIGNALED
+           : sim_faults()[e->fault].on_node    ? node
+                                               : ALL;
+}
+
+void chronicle_struck(struct sim *c, const struct sim_entry *e, int node) {
+    if (!c->chronicle || e->fault == SIM_FAULT_AGENT_START || e->fault == SIM_FAULT_JOIN_STORM)
+        return; /* told when the agents come */
+    int at = (int)(e - c->schedule->entries);
+    struct chronicle_fault *f = &c->chronicle->faults[at];
+    struct subject s = subject_of(c, at);
+    chronicle_heal(c, false);
+    *f = (struct chronicle_fault){
+        .struck = true, .node = whom(e, node), .until_ns = e->span_ns ? c->now_ns + e->span_ns : 0};
+    put_fault(c, &s, f->node);
+    const char *what = own_evidence(e->fault);
+    if (what)
+        put_evidence(c, SOURCE_KERNEL, at, what);
+    else if (f->node >= 0 && !c->chronicle->nodes[f->node].agent)
+        chronicle_agent_felt(c, f->node);
+}
+
+void chronicle_joined(struct sim *c, int node) {
+    struct subject s = {.fault = "node-start"};
+    snprintf(s.id, sizeof(s.id), "node-start-%d", ++c->chronicle->starts);
+    put_fault(c, &s, node);
+    struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
+    json_put_string(w, "what", "an agent has started");
+    end(c);
+}
+
+void chronicle_gave_up(struct sim *c, int node) {
+    struct subject s = {.fault = "worker-stuck", .ends_node = true};
+    snprintf(s.id, sizeof(s.id), "gave-up-%d", ++c->chronicle->stuck);
+    put_fault(c, &s, node);
+    struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
+    json_put_string(w, "what", "workers in state D, and an agent that has ended");
+    end(c);
+}
+
+void chronicle_dropped(struct sim *c, int node) {
+    for (int i = 0; c->chronicle && i < c->schedule->n_entries; i++) {
+        struct chronicle_fault *f = &c->chronicle->faults[i];
+        if (f->struck && !f->felt && f->until_ns > c->now_ns &&
+            (f->node == ALL || f->node == node) && is_of_network(c->schedule->entries[i].fault))
+            put_evidence(c, SOURCE_WIRE, i, "a message was dropped");
+    }
+}
+
+void chronicle_agent_felt(struct sim *c, int node) {
+    for (int i = 0; i < c->schedule->n_entries; i++) {
+        struct chronicle_fault *f = &c->chronicle->faults[i];
+        if (f->struck && !f->felt && (f->node == node || f->node == THE_SIGNALED) &&
+            ends_agent(c->schedule->entries[i].fault))
+            put_evidence(c, SOURCE_KERNEL, i, "its agent has ended");
+    }
+}
+
+/* Calm mends the network; who is stopped wakes when his time has come. */
+static int64_t healed_ns(const struct sim *c, int at) {
+    const struct chronicle_fault *f = &c->chronicle->faults[at];
+    bool network = at < c->schedule->n_entries && is_of_network(c->schedule->entries[at].fault);
+    return network && f->until_ns > c->schedule->trouble_ns ? c->schedule->trouble_ns : f->until_ns;
+}
+
+void chronicle_heal(struct sim *c, bool all) {
+    if (!c->chronicle)
+        return;
+    begin_network(c);
+    for (int i = 0; i <= c->schedule->n_entries; i++) {
+        struct chronicle_fault *f = &c->chronicle->faults[i];
+        int64_t at_ns = healed_ns(c, i);
+        if (!f->struck || f->healed || !f->until_ns || (at_ns > c->now_ns && !all))
+            continue;
+        f->healed = true;
+        record(c, at_ns < c->now_ns ? at_ns : c->now_ns, SOURCE_HARNESS, "fault-recovered",
+               subject_of(c, i).id);
+        end(c);
+    }
+}
