@@ -32,7 +32,7 @@ refused '--time soon: write a duration' --time soon
 refused 'there is no kind "meteor"' --faults meteor
 refused 'all weights are 0' --faults node-cut=0
 refused 'it takes no files' tour.yaml
-refused 'no other options' --scenario x.yaml --seed 1
+refused 'no other option but --out' --scenario x.yaml --seed 1
 refused 'x.yaml: ' --scenario "$dir/x.yaml"
 
 "$rq" sim --faults list | grep -q '^node-poweroff .*gone' || fail '--faults list does not print them'
@@ -61,4 +61,11 @@ refused 'cut.yaml:6:38: there is no n2, agents is 2' --scenario "$dir/cut.yaml"
 "$rq" sim --seeds 1:300 --agents 3 --swarm >"$dir/out" || fail "sim ends with $?"
 head -n 1 "$dir/out" | grep -q '^sim, seeds 1:300' || fail 'the seeds do not stand first'
 grep -q ' 0 seeds violate an invariant' "$dir/out" || fail 'no verdict'
+# A seed as a run directory: the live judge reads it, the page is drawn from it.
+"$rq" sim --seed 42 --agents 3 --calm --out "$dir/run" >"$dir/out" || fail "sim --out ends with $?"
+grep -q "rankquake judge $dir/run" "$dir/out" || fail 'sim --out does not say what to do with it'
+"$rq" judge "$dir/run" >"$dir/out" || fail "judge of a calm seed ends with $?: $(head -n 3 "$dir/out")"
+grep -q 'one_round .*one after the other' "$dir/out" || fail 'judge does not judge the rounds of a simulated run'
+"$rq" report "$dir/run" --to html | grep -q 'seed-42' || fail 'no page of a simulated run'
+"$rq" list invariants | grep -q '^one_round *I1' || fail 'list invariants does not print them'
 exit $failed
