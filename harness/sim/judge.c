@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The judge looks at the store's history and at the machines, and knows nothing of the cores. It
@@ -60,6 +61,47 @@ static void count_put(struct sim *c, const struct op *op) {
         m->said = true;
         m->fenced |= op->key.kind == KEY_ACK && op->value->ack.why == ACK_FENCED;
     }
+}
+
+static void count_join(struct sim *c, const struct key *key) {
+    if (c->n_joins == c->cap_joins) {
+        c->cap_joins = c->cap_joins ? c->cap_joins * 2 : 16;
+        c->joins = realloc(c->joins, c->cap_joins * sizeof(*c->joins));
+        if (!c->joins)
+            abort(); /* out of memory */
+    }
+    struct join *join = &c->joins[c->n_joins++];
+    join->at_ns = c->now_ns;
+    memcpy(join->uid, key->uid, sizeof(join->uid));
+    memcpy(join->inc, key->inc, sizeof(join->inc));
+}
+
+/* A coordinator may not have noticed that there were enough for a moment. */
+static void count_sessions(struct sim *c, const struct key *like, bool joins) {
+    struct key key = {.kind = KEY_SESSION, .scope = KEYS_ALL};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    struct arena a = {0};
+    struct kv_txn_result r = {0};
+    bool other = strcmp(c->enough.inc, like->inc) != 0;
+    if (other && !joins)
+        return;
+    if (other)
+        c->enough.few_ns = c->now_ns;
+    c->enough.now &= !other;
+    memcpy(c->enough.inc, like->inc, sizeof(c->enough.inc));
+    memcpy(key.inc, like->inc, sizeof(key.inc));
+    key_format(&key, "job", text, end);
+    struct kv_op range = {.kind = KV_RANGE, .count_only = true};
+    range.key = kv_string(text);
+    range.range_end = kv_string(end);
+    kv_txn(c->kv, &(struct kv_txn){.success = &range, .n_success = 1}, &a, &r, NULL);
+    bool enough = r.results[0].count >= c->min;
+    arena_fini(&a);
+    if (enough && !c->enough.now)
+        c->enough.since_ns = c->now_ns;
+    else if (!enough && c->enough.now && c->now_ns >= c->enough.since_ns + 1000 * SIM_MS)
+        c->enough.few_ns = c->now_ns;
+    c->enough.now = enough;
 }
 
 /* --- head --- */
@@ -174,12 +216,16 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
     sim_mark_txn(c, uid, ops, n);
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
+        if (op->key.kind == KEY_MEMBER || (op->key.kind == KEY_SESSION && !op->put))
+            count_sessions(c, &op->key, op->put);
         if (!op->put)
             continue;
         if (judged & 1u << op->key.kind)
             judge_put(c, uid, op);
         if (counted & 1u << op->key.kind)
             count_put(c, op);
+        else if (op->key.kind == KEY_MEMBER)
+            count_join(c, &op->key);
         else if (op->key.kind == KEY_HEAD)
             judge_head(c, uid, op);
     }
@@ -203,6 +249,12 @@ void sim_judge_start(struct sim *c, int node, const struct round_spec *s) {
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
         if (i >= 0 && i < c->n_nodes * SIM_WORKERS)
             j->ranks[i] = true;
+}
+
+void sim_judge_stop(struct sim *c, int node) {
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_stop)
+            invariants[i]->on_stop(c, node);
 }
 
 void sim_judge_success(struct sim *c, const char *uid, int64_t round) {

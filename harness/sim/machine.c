@@ -72,6 +72,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     bool fenced = g->by_guard;
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
     g->alive = false;
+    g->failed |= status != 0;
     chronicle_workers_end(c, node, status);
     sim_lifeline_release(c, node);
     if (status)

@@ -152,9 +152,11 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_machine_start(c, node, a->start);
         break;
     case ACTION_STOP:
+        sim_judge_stop(c, node);
         sim_machine_stop(c, node, a->stop.grace_ms * SIM_MS);
         break;
     case ACTION_KILL:
+        sim_judge_stop(c, node);
         sim_machine_kill(c, node);
         break;
     case ACTION_NEED_PORT:
@@ -220,9 +222,9 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .max_restarts = c->max_restarts,
         .attempt = sim_attempt(c, o->node),
         .timing = c->timing,
-        .last_call_ns = 300 * SIM_MS,
+        .last_call_ns = SIM_LAST_CALL_NS,
         .admit_ns = 50 * SIM_MS,
-        .join_timeout_ns = 20000 * SIM_MS,
+        .join_timeout_ns = SIM_JOIN_TIMEOUT_NS,
         .stop_timeout_ns = 200 * SIM_MS,
         .shutdown_grace_ns = 500 * SIM_MS,
         .give_up_ns = 300000 * SIM_MS,
@@ -353,6 +355,7 @@ static void sim_fini(struct sim *c) {
         occurrence_free(c, sim_queue_take(c));
     free(c->queue);
     free(c->armed);
+    free(c->joins);
     for (int i = 0; i < c->n_nodes; i++) {
         rendezvous_free(c->nodes[i].core);
         sim_wire_close(c, i);

@@ -7,6 +7,10 @@
 #include "agent/core/rendezvous.h"
 #include "harness/sim/schedule.h"
 
+/* What all agents are configured with. */
+#define SIM_LAST_CALL_NS    (300 * SIM_MS)
+#define SIM_JOIN_TIMEOUT_NS (20000 * SIM_MS)
+
 enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
 
 struct sim;
@@ -88,6 +92,12 @@ struct last_member {
     bool said, gone_first, fenced, succeeded;
 };
 
+/* A session that has begun, in the order of their beginning. */
+struct join {
+    char uid[UID_SIZE], inc[INC_SIZE];
+    int64_t at_ns;
+};
+
 struct judge {
     char inc[INC_SIZE]; /* of the job: a store that has forgotten one takes another of that name */
     bool has_head;
@@ -129,6 +139,13 @@ struct sim {
     int n_leases; /* that were granted; the newest of them */
     bool others;  /* agents of two attempts have come */
     struct judge judge;
+    struct join *joins;
+    size_t n_joins, cap_joins;
+    struct {                /* whether there are min sessions; a second of that resets few_ns */
+        char inc[INC_SIZE]; /* of the job that came last */
+        bool now;
+        int64_t since_ns, few_ns;
+    } enough;
     enum sim_outcome
         outcome_before; /* of the job that had the name before; who was in it ends so */
     struct arena arena; /* of one look into the store */
@@ -239,6 +256,8 @@ void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(pr
 /* After a transaction was applied: who sent it, and what it put. */
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
 void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);
+/* The agent ends its workers. */
+void sim_judge_stop(struct sim *c, int node);
 void sim_judge_success(struct sim *c, const char *uid, int64_t round);
 /* Whether the store knows this session now, in the job that `like` is of. */
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);

@@ -41,7 +41,7 @@ try() { # try NAME
         echo "escaped|not found in $seeds seeds as $(field Seen "$patch"): $(tail -n 1 <<<"$said")"
     else
         said=$(tail -n 1 <<<"$said")
-        echo "${said%% *}|$(sed 's/^[0-9]* \([A-Z0-9]*\).*/\1/' <<<"$said")|${said#* }"
+        echo "${said%% *}|$(sed 's/^[0-9]* \([^:]*\).*/\1/' <<<"$said")|${said#* }"
     fi >"$TMPDIR/$1.found"
     rm -rf "$copy"
 }
@@ -56,8 +56,8 @@ if ! command -v git >/dev/null; then
     echo 'git is missing, which applies the patches'
     exit 77
 fi
-read -r -a names <<<"${MUTANTS:-$(cd tests/mutants/core && echo *.patch | sed 's/\.patch//g')}"
-printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P "$(nproc)" bash "$0" --one
+read -r -d '' -a names <<<"${MUTANTS:-$(cd tests/mutants/core && echo *.patch | sed 's/\.patch//g')}"
+printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" bash "$0" --one
 
 escaped=0
 echo '| bug | seeds | seen as | with | known from |'

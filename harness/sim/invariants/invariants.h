@@ -5,11 +5,14 @@
 #include "harness/sim/invariants/invariant.h"
 
 #define INVARIANTS(X)                                                                              \
+    X(admission)                                                                                   \
     X(agreement)                                                                                   \
     X(bounds)                                                                                      \
     X(certified_once)                                                                              \
     X(contract)                                                                                    \
     X(fencing)                                                                                     \
+    X(finished)                                                                                    \
+    X(last_call)                                                                                   \
     X(master)                                                                                      \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
@@ -18,7 +21,8 @@
     X(ranks)                                                                                       \
     X(restarts)                                                                                    \
     X(seats)                                                                                       \
-    X(spares)
+    X(spares)                                                                                      \
+    X(undisturbed)
 
 #define X(name) extern const struct invariant invariant_##name;
 INVARIANTS(X)

@@ -32,6 +32,21 @@ static void judge_gang(struct sim *c, const struct head_change *h) {
                          c->schedule->gang ? "and none is lost" : "which was to be replaced");
 }
 
+/* The coordinator's clock may run 1 % fast; what it has seen is a little older than the store. */
+static void judge_too_few(struct sim *c) {
+    int64_t few_ns = c->now_ns - c->enough.few_ns, enough_ns = c->now_ns - c->enough.since_ns;
+    if (c->schedule->seated)
+        return; /* two sessions may be of one node */
+    if (c->enough.now && enough_ns > 1000 * SIM_MS)
+        invariant_broken(c, &invariant_outcome,
+                         "failed for too few nodes, though there have been %d for %lld ms", c->min,
+                         (long long)(enough_ns / SIM_MS));
+    else if (few_ns < SIM_JOIN_TIMEOUT_NS / 100 * 98)
+        invariant_broken(c, &invariant_outcome,
+                         "failed for too few nodes, %lld ms after there were %d",
+                         (long long)(few_ns / SIM_MS), c->min);
+}
+
 static void on_head(struct sim *c, const struct head_change *h) {
     if (h->to->phase != HEAD_CLOSED)
         return;
@@ -39,7 +54,9 @@ static void on_head(struct sim *c, const struct head_change *h) {
         judge_succeeded(c);
     else if (!h->settles && h->to->failure.node[0])
         judge_gang(c, h);
-    else if (h->settles && h->to->restarts <= c->max_restarts)
+    else if (!h->settles)
+        judge_too_few(c);
+    else if (h->to->restarts <= c->max_restarts)
         invariant_broken(c, &invariant_outcome, "failed with %d restarts of %d", h->to->restarts,
                          c->max_restarts);
 }
@@ -68,8 +85,9 @@ const struct invariant invariant_outcome = {
     .number = "I6",
     .summary = "one outcome, and it is what the workers did",
     .text = "A job has succeeded when every worker of its last round has, in that round; it has "
-            "failed when the budget is spent, or when a node is lost and on-node-loss is gang. "
-            "Every agent that ends by itself ends with that "
+            "failed when the budget is spent, when a node is lost and on-node-loss is gang, or "
+            "when there were fewer than min nodes for join_timeout. Every agent that ends by "
+            "itself ends with that "
             "outcome, one that was told to leave with its signal.",
     .check = "one_outcome",
     .kinds = 1u << KEY_DONE,

@@ -1,137 +1,4 @@
-#include "harness/sim/invariants/judging.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-/* Three nodes, a and b were the last round (1) and have a worker each; a leads. All is well until a
- * row does something to it. */
-static struct sim *world_new(void) {
-    struct sim *c = calloc(1, sizeof(*c));
-    assert_non_null(c);
-    c->result = calloc(1, sizeof(*c->result));
-    assert_non_null(c->result);
-    static const struct sim_schedule schedule;
-    c->schedule = &schedule;
-    c->kv = kv_new(1, 0);
-    sim_nodes_init(c, 3);
-    for (int i = 0; i < c->n_nodes; i++)
-        snprintf(c->nodes[i].name, sizeof(c->nodes[i].name), "n%d", i);
-    c->min = 2;
-    c->max = 3;
-    c->max_restarts = 1;
-    struct judge *j = &c->judge;
-    strcpy(j->inc, "i");
-    j->has_head = true;
-    j->head = (struct head_value){.round = 1, .phase = HEAD_RUN, .last_round = 1, .n = 2};
-    j->facts.round = 1;
-    j->n_last = 2;
-    for (int i = 0; i < 2; i++) {
-        strcpy(j->last[i].uid, i ? "b" : "a");
-        j->last[i].rank = i;
-        struct group_model *g = &c->nodes[i].group;
-        *g = (struct group_model){.alive = true, .round = 1};
-        strcpy(g->uid, j->last[i].uid);
-    }
-    return c;
-}
-
-static void world_free(struct sim *c) {
-    kv_free(c->kv);
-    sim_nodes_fini(c);
-    free(c->result);
-    free(c);
-}
-
-static struct key key_of(enum key_kind kind, const char *uid, int64_t round) {
-    struct key k = {.kind = kind, .round = round};
-    strcpy(k.inc, "i");
-    strcpy(k.uid, uid);
-    return k;
-}
-
-/* As a transaction by `by` puts it. */
-static void put(struct sim *c, const char *by, struct key key, union value v) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    struct arena a = {0};
-    struct kv_txn_result r = {0};
-    struct op op = {.key = key, .put = true, .value = &v};
-    key_format(&key, "job", text, end);
-    struct kv_op put_op = {.kind = KV_PUT, .key = kv_string(text)};
-    put_op.value = (struct kv_bytes){(const char *)&v, value_size(key.kind)};
-    assert_int_equal(
-        kv_txn(c->kv, &(struct kv_txn){.success = &put_op, .n_success = 1}, &a, &r, NULL), 0);
-    arena_fini(&a);
-    sim_judge_txn(c, by, &op, 1);
-}
-
-static void sessions(struct sim *c) {
-    union value v = {.session = {0}};
-    put(c, "a", key_of(KEY_SESSION, "a", 0), v);
-    put(c, "b", key_of(KEY_SESSION, "b", 0), v);
-    strcpy(v.lead.uid, "a");
-    put(c, "a", key_of(KEY_LEAD, "", 0), v);
-}
-
-static void plan(struct sim *c, const char *pid, const char *uid, int rank) {
-    struct key key = key_of(KEY_PLAN, uid, 0);
-    strcpy(key.pid, pid);
-    put(c, "a", key, (union value){.plan = {.group_rank = rank}});
-}
-
-static void head(struct sim *c, const char *by, struct head_value h) {
-    put(c, by, key_of(KEY_HEAD, "", 0), (union value){.head = h});
-}
-
-static void ack(struct sim *c, const char *uid, int64_t round) {
-    put(c, uid, key_of(KEY_ACK, uid, round), (union value){.ack = {0}});
-}
-
-static void groups_end(struct sim *c) {
-    for (int i = 0; i < c->n_nodes; i++)
-        c->nodes[i].group.alive = false;
-}
-
-static struct head_value form(int n) {
-    return (struct head_value){.phase = HEAD_FORM,
-                               .round = 2,
-                               .last_round = 1,
-                               .pid = "p",
-                               .n = n,
-                               .cause = CAUSE_FAILURE};
-}
-
-static struct head_value run(int restarts) {
-    return (struct head_value){
-        .phase = HEAD_RUN, .round = 2, .last_round = 2, .restarts = restarts};
-}
-
-/* Round 1 fails, round 2 is formed of a and b, whose workers are gone. */
-static void reform(struct sim *c) {
-    sessions(c);
-    head(c, "b",
-         (struct head_value){
-             .phase = HEAD_END, .round = 1, .last_round = 1, .cause = CAUSE_FAILURE});
-    groups_end(c);
-    plan(c, "p", "a", 0);
-    plan(c, "p", "b", 1);
-    head(c, "a", form(2));
-}
-
-static struct round_spec spec(int64_t round, int rank_base) {
-    return (struct round_spec){.round = round,
-                               .group_world = 2,
-                               .local_world = 1,
-                               .world = 2,
-                               .rank_base = rank_base,
-                               .master_addr = "n0",
-                               .master_port = 1,
-                               .token = "t"};
-}
+#include "tests/harness/sim/invariants/world.h"
 
 /* --- what must be caught --- */
 
@@ -153,8 +20,7 @@ static void plan_is_short(struct sim *c) {
 static void too_few(struct sim *c) {
     c->min = 3;
     reform(c);
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     head(c, "a", run(1));
 }
 
@@ -179,8 +45,7 @@ static void spare_makes_it_larger(struct sim *c) {
     c->judge.head.phase = HEAD_END;
     c->judge.head.round = 1;
     head(c, "a", form(3));
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     ack(c, "c", 1);
     head(c, "a", run(1));
 }
@@ -232,8 +97,7 @@ static void acks_without_session(struct sim *c) {
 
 static void head_not_by_the_leader(struct sim *c) {
     sessions(c);
-    plan(c, "p", "a", 0);
-    plan(c, "p", "b", 1);
+    plans(c, 0, 1);
     head(c, "b", form(2));
 }
 
@@ -264,8 +128,7 @@ static void runs_without_an_ack(struct sim *c) {
 
 static void runs_without_a_certificate(struct sim *c) {
     reform(c);
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     c->judge.last[1].said = false;
     head(c, "a", run(1));
 }
@@ -294,11 +157,9 @@ static void has_no_end(struct sim *c) {
 static void survivors_change_places(struct sim *c) {
     sessions(c);
     groups_end(c);
-    plan(c, "p", "a", 1);
-    plan(c, "p", "b", 0);
+    plans(c, 1, 0);
     head(c, "a", form(2));
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     head(c, "a", run(0));
 }
 
@@ -311,16 +172,14 @@ static void rank_twice(struct sim *c) {
 
 static void failure_costs_nothing(struct sim *c) {
     reform(c);
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     head(c, "a", run(0));
 }
 
 static void budget_is_passed(struct sim *c) {
     c->judge.restarts = 1;
     reform(c);
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     head(c, "a", run(2));
 }
 
@@ -333,10 +192,75 @@ static void takes_another_seat(struct sim *c) {
     sim_judge_start(c, 1, &s);
 }
 
+static void joiner_is_left_out(struct sim *c) {
+    sessions(c);
+    put(c, "c", key_of(KEY_SESSION, "c", 0), (union value){.session = {0}});
+    put(c, "c", key_of(KEY_MEMBER, "c", 0), (union value){.member = {.want = WANT_MEMBER}});
+    c->judge.last[0].succeeded = true;
+    c->now_ns = 60000 * SIM_MS;
+    put(c, "a", key_of(KEY_DONE, "a", 1), (union value){.done = {1}});
+}
+
+static void done_is_undone(struct sim *c) {
+    sessions(c);
+    groups_end(c);
+    c->judge.last[0].said = true;
+    plans(c, 0, 1);
+    head(c, "a", form(2));
+}
+
+static void begins_with_min_at_once(struct sim *c) {
+    c->judge.has_head = false;
+    memset(&c->judge.head, 0, sizeof(c->judge.head));
+    groups_end(c);
+    sessions(c);
+    put(c, "a", key_of(KEY_MEMBER, "a", 0), (union value){.member = {.want = WANT_MEMBER}});
+    put(c, "b", key_of(KEY_MEMBER, "b", 0), (union value){.member = {.want = WANT_MEMBER}});
+    plans(c, 0, 1);
+    struct head_value h = form(2);
+    h.round = 1;
+    h.last_round = 0;
+    head(c, "a", h);
+}
+
+static void gives_up_on_too_few_at_once(struct sim *c) {
+    sessions(c);
+    head(c, "a",
+         (struct head_value){
+             .phase = HEAD_CLOSED, .round = 1, .last_round = 1, .outcome = OUTCOME_FAILED});
+}
+
+static void group_rank_is_left_out(struct sim *c) {
+    sessions(c);
+    groups_end(c);
+    plans(c, 0, 2);
+    head(c, "a", form(2));
+}
+
+static void ends_as_failed_though_none_has(struct sim *c) {
+    sessions(c);
+    head(c, "b", failed_by("b"));
+}
+
+static void hides_that_it_was_fenced(struct sim *c) {
+    sessions(c);
+    groups_end(c);
+    c->nodes[1].group.by_guard = true;
+    ack(c, "b", 1);
+}
+
+static void ends_its_workers_for_nothing(struct sim *c) {
+    sessions(c);
+    c->nodes[1].rate = 1;
+    c->nodes[1].fence_ns = INT64_MAX;
+    sim_judge_stop(c, 1);
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct sim *c);
 } rows[] = {
+    {"admission", joiner_is_left_out},
     {"agreement", plan_is_short},
     {"agreement", told_otherwise},
     {"bounds", too_few},
@@ -346,6 +270,8 @@ static const struct row {
     {"fencing", acks_without_session},
     {"fencing", head_goes_back},
     {"fencing", head_not_by_the_leader},
+    {"finished", done_is_undone},
+    {"last_call", begins_with_min_at_once},
     {"master", master_is_another},
     {"master", master_is_missing},
     {"one_round", runs_without_a_certificate},
@@ -356,13 +282,18 @@ static const struct row {
     {"outcome", ends_otherwise},
     {"outcome", gang_without_a_loss},
     {"outcome", loss_that_was_to_be_replaced},
+    {"outcome", gives_up_on_too_few_at_once},
     {"progress", has_no_end},
     {"rank_order", survivors_change_places},
+    {"ranks", group_rank_is_left_out},
     {"ranks", rank_twice},
     {"restarts", budget_is_passed},
+    {"restarts", ends_as_failed_though_none_has},
     {"restarts", failure_costs_nothing},
+    {"restarts", hides_that_it_was_fenced},
     {"seats", takes_another_seat},
     {"spares", spare_makes_it_larger},
+    {"undisturbed", ends_its_workers_for_nothing},
 };
 
 static void test_each_invariant_catches_what_breaks_it(void **state) {
@@ -413,8 +344,7 @@ static void test_a_round_that_fails_and_is_formed_again_breaks_nothing(void **st
     struct sim *c = world_new();
     struct round_spec first = spec(2, 0), second = spec(2, 1);
     reform(c);
-    ack(c, "a", 1);
-    ack(c, "b", 1);
+    acks(c);
     head(c, "a", run(1));
     sim_judge_start(c, 0, &first);
     sim_judge_start(c, 1, &second);

@@ -1,0 +1,34 @@
+#include "harness/sim/invariants/judging.h"
+
+#include <string.h>
+
+static bool is_lost(struct sim *c, const struct last_member *m, const struct key *like) {
+    return m->gone_first || (!m->said && !sim_judge_has_session(c, like, m->uid));
+}
+
+static void on_head(struct sim *c, const struct head_change *h) {
+    const struct judge *j = &c->judge;
+    int done = 0;
+    if (h->to->phase != HEAD_FORM || j->head.phase != HEAD_RUN)
+        return;
+    for (int i = 0; i < j->n_last; i++) {
+        if (is_lost(c, &j->last[i], h->key))
+            return;
+        done += j->last[i].said;
+    }
+    if (done)
+        invariant_broken(c, &invariant_finished,
+                         "round %lld is formed again though %d of its %d nodes are done and none "
+                         "of the others is lost",
+                         (long long)j->head.round, done, j->n_last);
+}
+
+const struct invariant invariant_finished = {
+    .name = "finished",
+    .number = "I6",
+    .summary = "work that has begun to be done is not begun again for a newcomer",
+    .text = "From the moment a node of a round has said that its workers are done, that round is "
+            "formed again only because a node that was not done is lost: neither for who comes "
+            "late nor for the loss of one that was done.",
+    .on_head = on_head,
+};
