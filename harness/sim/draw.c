@@ -50,12 +50,17 @@ static void draw_odds(struct rand *r, bool *frozen, struct sim_schedule *s) {
     s->slow_answer_ns = *frozen || sim_chance(r, 50) ? 140 * SIM_MS : 0;
 }
 
-/* Work lasts beyond the faults where their time was asked for, so that they meet a job. */
+/* Where the time of faults was asked for they are to meet a job: most have work beyond the trouble,
+ * and every second one more restarts than it can need. The others show what early ends do. */
 static void draw_times(const struct sim_config *c, struct rand *r, struct sim_schedule *s) {
     int64_t asked_ns = c->trouble_ns;
     s->trouble_ns = asked_ns ? asked_ns : sim_chance_ns(r, 500, 4000) * SIM_MS;
     s->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
     s->max_restarts = (int)sim_chance_ns(r, 0, asked_ns ? c->faults_mean + 3 : 3);
+    s->patient = asked_ns && sim_chance(r, 850);
+    if (s->patient && sim_chance(r, 850))
+        s->max_restarts = 40;
+    s->usual = asked_ns >= 30000 * SIM_MS && sim_chance(r, 700);
 }
 
 /* In swarm mode a seed has its own mixture: the bugs that need a certain fault to be absent. */
@@ -75,6 +80,13 @@ void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e) {
     s->entries[at] = *e;
 }
 
+/* The table's spans are about the fence and the silence of the profile fast. */
+static int64_t draw_span(struct rand *r, const struct sim_fault *f, const struct sim_schedule *s) {
+    int64_t span_ns =
+        sim_chance_ns(r, f->span_least_ns / SIM_MS, f->span_most_ns / SIM_MS) * SIM_MS;
+    return s->usual && f->span_most_ns <= 2500 * SIM_MS ? span_ns * 6 : span_ns;
+}
+
 /* Most strike at a time, a third right behind something that was written. */
 static void draw_entry(struct rand *r, int fault, const struct sim_schedule *s,
                        struct sim_entry *ret) {
@@ -89,8 +101,7 @@ static void draw_entry(struct rand *r, int fault, const struct sim_schedule *s,
             ret->node = SIM_NODE_WRITER;
     }
     if (f->span_most_ns)
-        ret->span_ns =
-            sim_chance_ns(r, f->span_least_ns / SIM_MS, f->span_most_ns / SIM_MS) * SIM_MS;
+        ret->span_ns = draw_span(r, f, s);
     if (f->returns && sim_chance(r, 600))
         ret->back_ns = sim_chance_ns(r, 1, 2500) * SIM_MS;
     if (f->on_watch)

@@ -107,7 +107,7 @@ static void strike(struct sim *c, struct occurrence *o) {
     if (c->calm_now && e->fault != SIM_FAULT_AGENT_START)
         return;
     if (strikes[e->fault](c, o->node, e)) {
-        c->result->faults++;
+        c->result->faults += e->fault != SIM_FAULT_AGENT_START;
         chronicle_struck(c, e, o->node);
     }
 }

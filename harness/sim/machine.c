@@ -331,9 +331,13 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     if (s->lifeline)
         sim_lifeline_born(c, node);
     sim_plan_agent(c, c->now_ns + sim_chance_ns(r, 0, 20 * SIM_MS), node, on_started);
-    int64_t work_ns = c->calm_now ? 2500 * SIM_MS : c->schedule->work_ns;
+    int64_t usual_ns = 2500 * SIM_MS;
+    int64_t work_ns = c->calm_now || c->schedule->patient ? usual_ns : c->schedule->work_ns;
+    int64_t from_ns = c->now_ns;
+    if (c->schedule->patient && from_ns < c->schedule->trouble_ns - usual_ns)
+        from_ns = c->schedule->trouble_ns - usual_ns;
     struct occurrence *o =
-        sim_plan(c, c->now_ns + sim_chance_ns(r, 100 * SIM_MS, work_ns), node, round_finish);
+        sim_plan(c, from_ns + sim_chance_ns(r, 100 * SIM_MS, work_ns), node, round_finish);
     o->a = s->round;
     o->b = s->group_world;
     if (!c->calm_now && sim_chance(r, c->schedule->fragile)) {

@@ -329,7 +329,7 @@ static void sim_init(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
     sim_nodes_init(c, s->agents);
     c->kv = kv_new(s->seed, 0);
-    timing_profile("fast", &c->timing);
+    timing_profile(s->usual ? "default" : "fast", &c->timing);
     c->min = s->min;
     c->max = s->max;
     c->max_restarts = s->max_restarts;

@@ -44,7 +44,9 @@ struct sim_schedule {
     int64_t slow_answer_ns; /* ... and every answer up to so much more */
     int64_t work_ns;        /* a round's work takes up to this */
     int64_t trouble_ns;     /* then everything heals */
+    bool patient;           /* no round's work is over before that */
     bool calm;              /* there is no trouble: healed from the beginning */
+    bool usual;             /* the profile is default, not fast */
     bool even;              /* all clocks go alike */
     bool seated;            /* group ranks are fixed; more agents than max come for a taken one */
     bool lifeline;          /* agents have one */

@@ -40,6 +40,11 @@ static void read_clocks(struct reader *r, const struct key *k, const struct yaml
     ((struct sim_schedule *)out)->even = reader_choice(r, k, n, names, NULL) == 1;
 }
 
+static void read_profile(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const names[] = {"fast", "default", NULL};
+    ((struct sim_schedule *)out)->usual = reader_choice(r, k, n, names, NULL) == 1;
+}
+
 /* "1:3", as torchrun's --nnodes. */
 static void read_nodes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct sim_schedule *s = out;
@@ -165,6 +170,9 @@ static const struct section section_simulation = {
          SPAN(slow_answer_ns)},
         {"work", "a duration", "2500ms", "The work of a round takes up to this.", NULL,
          SPAN(work_ns), 100 * SIM_MS},
+        {"patient", "true or false", "false", "No round's work is over before the trouble is.",
+         NULL, reader_bool, offsetof(struct script, schedule.patient)},
+        {"profile", "fast or default", "fast", "The timing, as rankrun's.", NULL, read_profile},
         {"clocks", "drift or even", "drift", "Whether clocks differ in rate.", NULL, read_clocks},
         {"lifeline", "true or false", "false", "Whether agents have a lifeline.", NULL, reader_bool,
          offsetof(struct script, schedule.lifeline)},
@@ -262,10 +270,14 @@ static void write_odds(const struct sim_schedule *s, struct buf *out) {
         buf_printf(out, "late: %d\n", s->late);
     if (s->fragile)
         buf_printf(out, "fragile: %d\n", s->fragile);
+    if (s->patient)
+        buf_printf(out, "patient: true\n");
     write_time(out, "slow: ", s->slow_ns);
     if (s->slow_answer_ns)
         write_time(out, "\nslow_answer: ", s->slow_answer_ns);
     write_time(out, "\nwork: ", s->work_ns);
+    if (s->usual)
+        buf_printf(out, "\nprofile: default");
     buf_printf(out, "\nclocks: %s\n", s->even ? "even" : "drift");
 }
 

@@ -131,6 +131,7 @@ static bool fewer_agents(struct state *s) {
 static bool plainer_world(struct state *s) {
     bool any = false;
     PLAINER(s, fragile, 0);
+    PLAINER(s, patient, false);
     PLAINER(s, loss, 0);
     PLAINER(s, late, 0);
     PLAINER(s, slow_answer_ns, 0);
