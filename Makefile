@@ -35,6 +35,13 @@ BAGGAGE := -Wl,--disable-new-dtags,-rpath,/run/rankquake/lib
 ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_SOURCE \
         -DRANKQUAKE_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS.$(BUILD)) $(CFLAGS)
 
+# What a simulation proves something about: its commit, and a hash over the core and its simulator.
+CORE_COMMIT := $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),no commit)
+CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] agent/base/*.[ch] harness/sim/*.[ch] harness/sim/*/*.[ch]) | sha256sum | cut -c1-16))
+CORE := commit $(CORE_COMMIT), core $(CORE_HASH)
+$(OUT)/harness/verbs/sim.o: CPPFLAGS += -DRANKQUAKE_CORE='"$(CORE)"'
+$(OUT)/harness/verbs/sim.o: $(OUT)/.core
+
 # One archive per room; a program takes what it needs of those it is linked with, in this order.
 objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
@@ -159,6 +166,9 @@ $(OUT)/%.o: %.c $(OUT)/.flags
 # Rewritten only when the flags differ, so that a changed flag rebuilds everything and nothing else does.
 $(OUT)/.flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' | cmp -s - $@ || echo '$(CC) $(ALL_CFLAGS) $(CPPFLAGS)' > $@
+
+$(OUT)/.core: FORCE
+	@mkdir -p $(@D); echo '$(CORE)' | cmp -s - $@ || echo '$(CORE)' > $@
 
 $(OUT)/gpu/.flags: FORCE
 	@mkdir -p $(@D); echo '$(NVCC) $(NVCC_FLAGS)' | cmp -s - $@ || echo '$(NVCC) $(NVCC_FLAGS)' > $@

@@ -5,6 +5,8 @@
 
 /* The schedule of a seed. */
 
+enum { FAILURES = 3 /* of workers, in a seed whose job lives through the trouble */ };
+
 int64_t sim_chance_ns(struct rand *r, int64_t from_ns, int64_t to_ns) {
     return from_ns + (int64_t)rand_below(r, (uint64_t)(to_ns - from_ns) + 1);
 }
@@ -57,10 +59,10 @@ static void draw_times(const struct sim_config *c, struct rand *r, struct sim_sc
     s->trouble_ns = asked_ns ? asked_ns : sim_chance_ns(r, 500, 4000) * SIM_MS;
     s->work_ns = asked_ns > 2500 * SIM_MS ? asked_ns : 2500 * SIM_MS;
     s->max_restarts = (int)sim_chance_ns(r, 0, asked_ns ? c->faults_mean + 3 : 3);
-    s->patient = asked_ns && sim_chance(r, 850);
-    if (s->patient && sim_chance(r, 850))
+    s->patient = asked_ns && !c->calm && sim_chance(r, 950);
+    if (s->patient && sim_chance(r, 950))
         s->max_restarts = 40;
-    s->usual = asked_ns >= 30000 * SIM_MS && sim_chance(r, 700);
+    s->usual = asked_ns >= 30000 * SIM_MS && !c->calm && sim_chance(r, 700);
 }
 
 /* In swarm mode a seed has its own mixture: the bugs that need a certain fault to be absent. */
@@ -131,10 +133,18 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
                          struct sim_schedule *s) {
     int weights[SIM_FAULTS_N], sum = draw_weights(c, r, weights);
     int n = c->calm ? 0 : (int)sim_chance_ns(r, 0, 2 * c->faults_mean);
-    s->entries = calloc((size_t)(n + s->agents), sizeof(*s->entries));
+    /* A long seed has rounds enough for all that hangs on the one before. */
+    bool fails = s->patient && !frozen && weights[SIM_FAULT_WORKER_FAIL];
+    int failures = fails ? FAILURES : 0;
+    s->entries = calloc((size_t)(n + failures + s->agents), sizeof(*s->entries));
     if (!s->entries)
         abort(); /* out of memory */
     draw_starts(r, s);
+    for (int i = 0; i < failures; i++) {
+        struct sim_entry e;
+        draw_entry(r, SIM_FAULT_WORKER_FAIL, s, &e);
+        sim_schedule_add(s, &e);
+    }
     for (int i = 0; i < n && (sum || frozen); i++) {
         struct sim_entry e;
         draw_entry(r, frozen ? SIM_FAULT_NODE_STOP : pick(r, weights, sum), s, &e);

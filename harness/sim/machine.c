@@ -166,6 +166,7 @@ void sim_machine_stop(struct sim *c, int node, int64_t grace_ns) {
     sim_plan(c, c->now_ns, node, on_stop)->a = grace_ns;
 }
 
+/* A group fails once: while its agent is stopped it would be failed by its peers for ever. */
 void sim_machine_fail_worker(struct sim *c, int node) {
     struct group_model *g = group_of(c, node);
     if (!g->alive || g->failed || g->stopping)

@@ -33,7 +33,20 @@ static void note_failed(struct seeds_tally *t, uint64_t seed, const struct sim_r
     t->failed_n++;
 }
 
+static int64_t least(bool first, int64_t before, int64_t now) {
+    return first || now < before ? now : before;
+}
+
+static void note_least(struct seeds_tally *t, int64_t ns, int64_t rounds, int64_t faults) {
+    bool first = !t->seeds;
+    t->least_ns = least(first, t->least_ns, ns);
+    t->least_rounds = least(first, t->least_rounds, rounds);
+    t->least_faults = least(first, t->least_faults, faults);
+}
+
 static void note(struct seeds_tally *t, uint64_t seed, const struct sim_result *r) {
+    note_least(t, r->ended_ns, r->rounds, r->faults);
+    t->counting += r->ended_ns >= SEEDS_MINUTE_S * INT64_C(1000000000) && r->rounds >= SEEDS_ROUNDS;
     t->seeds++;
     t->steps += (uint64_t)r->steps;
     t->rounds += (uint64_t)r->rounds;
@@ -141,6 +154,9 @@ static void sum(const struct worker *workers, int n, struct seeds_tally *ret) {
     memset(ret, 0, sizeof(*ret));
     for (int i = 0; i < n; i++) {
         const struct seeds_tally *t = &workers[i].tally;
+        if (t->seeds)
+            note_least(ret, t->least_ns, t->least_rounds, t->least_faults);
+        ret->counting += t->counting;
         ret->seeds += t->seeds;
         ret->steps += t->steps;
         ret->rounds += t->rounds;

@@ -5,12 +5,16 @@
 #include "agent/base/err.h"
 #include "harness/sim/sim.h"
 
-enum { SEEDS_FAILED_MAX = 8 };
+enum { SEEDS_FAILED_MAX = 8, SEEDS_MINUTE_S = 60, SEEDS_ROUNDS = 3, SEEDS_FAULTS = 5 };
 
 struct seeds_tally {
     uint64_t seeds, steps, rounds, faults, transactions, succeeded, failed_jobs, violated;
     int64_t virtual_ns;
-    uint64_t marks[SIM_MARKS_N]; /* seeds that reached it */
+    /* A seed counts when it is a minute of virtual time or more, with SEEDS_ROUNDS rounds or more.
+     */
+    uint64_t counting;
+    int64_t least_ns, least_rounds, least_faults; /* of any seed */
+    uint64_t marks[SIM_MARKS_N];                  /* seeds that reached it */
     struct {
         uint64_t seed;
         int64_t at_ns; /* virtual */

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEEDS_USUAL = 10000 };
+enum { SEEDS_USUAL = 10000, RATE_USUAL = 6 };
 
 /* A mark that so many seeds never reach is one that the schedules cannot reach. */
 static const uint64_t marks_from_seeds = 100000;
@@ -33,9 +33,10 @@ static void on_interrupt(int signo) {
 static const struct verb_option options[] = {
     {"--seeds", "A:B", "the seeds from A to B (default: 1:10000)"},
     {"--seed", "N", "one seed, every event of it printed"},
-    {"--agents", "N", "so many agents, 10000 at most (default: 1 to 5, as the seed has it)"},
-    {"--time", "T", "how long faults strike, in virtual time (default: 0.5 to 4 s)"},
-    {"--rate", "N", "faults in that time, on average (default: 5)"},
+    {"--agents", "N", "so many agents, 10000 at most (default: 5; 0: 1 to 5, as the seed has it)"},
+    {"--time", "T",
+     "how long faults strike, in virtual time (default: 60s; 0s: half a second to 4)"},
+    {"--rate", "N", "faults planned in that time, on average (default: 6)"},
     {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},
     {"--swarm", NULL, "every seed leaves some kinds of faults out"},
     {"--calm", NULL, "no faults at all"},
@@ -118,17 +119,18 @@ static int take_faults(const struct arguments *a, struct sim_config *c) {
 
 static int take_time(const struct arguments *a, struct sim_config *c) {
     const char *value = arguments_value(a, "--time");
-    if (!value || (str_to_duration_ns(value, &c->trouble_ns, NULL) == 0 && c->trouble_ns > 0))
+    c->trouble_ns = SEEDS_MINUTE_S * INT64_C(1000000000);
+    if (!value || str_to_duration_ns(value, &c->trouble_ns, NULL) == 0)
         return 0;
     return verb_usage_error(a->verb, "--time %s: write a duration, as in 60s", value);
 }
 
 static int take_options(const struct arguments *a, struct seeds_spec *s) {
-    int64_t agents = 0, rate = 5, jobs = sysconf(_SC_NPROCESSORS_ONLN);
+    int64_t agents = SIM_AGENTS_USUAL, rate = RATE_USUAL, jobs = sysconf(_SC_NPROCESSORS_ONLN);
     int r = a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0])
                        : take_seeds(a, s);
     if (r == 0)
-        r = take_number(a, "--agents", 1, SIM_AGENTS_MAX, &agents);
+        r = take_number(a, "--agents", 0, SIM_AGENTS_MAX, &agents);
     if (r == 0)
         r = take_number(a, "--rate", 1, 1000, &rate);
     if (r == 0)
@@ -201,6 +203,11 @@ static void print_totals(const struct seeds_tally *t, double seconds) {
            "%.0f steps of the core\n",
            (double)t->virtual_ns / 1e9 / n, (double)t->rounds / n, (double)t->faults / n,
            (double)t->transactions / n, (double)t->steps / n);
+    bool holds = t->counting == t->seeds && (double)t->faults / n >= SEEDS_FAULTS;
+    printf("at least   %.1f s, %" PRId64 " rounds, %" PRId64 " faults; %" PRIu64
+           " seeds have %d s and %d rounds%s\n",
+           (double)t->least_ns / 1e9, t->least_rounds, t->least_faults, t->counting, SEEDS_MINUTE_S,
+           SEEDS_ROUNDS, holds ? ": all" : "");
     printf("outcomes   %" PRIu64 " jobs succeeded, %" PRIu64 " failed, %" PRIu64
            " seeds violate an invariant\n",
            t->succeeded, t->failed_jobs, t->violated);
@@ -265,8 +272,8 @@ static int simulate(const struct seeds_spec *given, bool shrinks, const char *di
     show.bar = isatty(STDOUT_FILENO) && !s.config.trace;
     s.seen = on_seen;
     s.arg = &show;
-    printf("sim, seeds %" PRIu64 ":%" PRIu64 ", rankquake %s\n", s.first, s.last,
-           RANKQUAKE_VERSION);
+    printf("sim, seeds %" PRIu64 ":%" PRIu64 ", rankquake %s, %s\n", s.first, s.last,
+           RANKQUAKE_VERSION, RANKQUAKE_CORE);
     fflush(stdout);
     int r = seeds_run(&s, &t, &err);
     if (show.bar)

@@ -27,7 +27,7 @@ refused '--seeds 5:1: write FIRST:LAST' --seeds 5:1
 refused '--seeds 7: write FIRST:LAST' --seeds 7
 refused '--seed x: write a whole number' --seed x
 refused '--seed and --seeds: one of the two' --seed 1 --seeds 1:2
-refused '--agents 0: write a whole number from 1 to 10000' --agents 0
+refused '--agents x: write a whole number from 0 to 10000' --agents x
 refused '--time soon: write a duration' --time soon
 refused 'there is no kind "meteor"' --faults meteor
 refused 'all weights are 0' --faults node-cut=0
