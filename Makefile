@@ -4,6 +4,7 @@
 #   make demo       install what is missing, build, run the tour
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
+#   make fuzz       schedules for the simulator, bred by AFL++ (FUZZ_S=600 seconds)
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
@@ -184,6 +185,12 @@ test: deps
 test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
+# The same program is built by a fuzzer's compiler into a folder of its own, by the script.
+$(OUT)/fuzz-schedule: tests/fuzz/schedule.c $(call archive,harness agent base) $(OUT)/.flags
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core
+FUZZ_S ?= 600
+fuzz:
+	$(Q)TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/fuzz.sh
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
 LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch
@@ -209,6 +216,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak bench compare tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak bench fuzz compare tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

@@ -149,6 +149,9 @@ static void write_odds(const struct sim_schedule *s, struct buf *out) {
         buf_puts(out, "# not played: messages that are lost or late by chance\n");
     if (s->fragile)
         buf_puts(out, "# not played: workers that fail by themselves\n");
+    if (s->gang || s->spares || s->seated)
+        buf_printf(out, "# not played:%s%s%s\n", s->gang ? " all or nothing" : "",
+                   s->spares ? " agents that wait as spares" : "", s->seated ? " fixed ranks" : "");
     if (!s->even)
         buf_puts(out, "# not played: clocks that differ in rate\n");
 }

@@ -59,6 +59,8 @@ struct sim_schedule {
 /* Never fails; same config, same schedule. sim_schedule_fini frees what it holds. */
 void sim_draw(const struct sim_config *config, struct sim_schedule *ret);
 void sim_schedule_fini(struct sim_schedule *s);
+/* Any bytes are a schedule, and bytes that differ little are schedules that do: for a fuzzer. */
+void sim_decode(const uint8_t *data, size_t n, struct sim_schedule *ret);
 void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
 /* Puts it in its place by time; the caller has seen to the room for it. */
 void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);

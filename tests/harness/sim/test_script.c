@@ -1,5 +1,6 @@
 #include "harness/sim/script.h"
 
+#include "agent/base/rand.h"
 #include "agent/sys/file.h"
 
 #include <setjmp.h>
@@ -118,11 +119,39 @@ static void test_lines_are_put_in_the_order_of_their_times(void **state) {
     diagnostics_fini(&d);
 }
 
+/* What a fuzzer finds can be written down, so it must be a schedule that reads back. */
+static void test_any_bytes_are_a_schedule(void **state) {
+    (void)state;
+    struct rand r;
+    rand_init(&r, 1);
+    for (int i = 0; i < 300; i++) {
+        uint8_t bytes[120];
+        struct script s = {.name = "bytes", .breaks = "nothing"};
+        struct buf text = {0};
+        struct diagnostics d;
+        size_t n = rand_below(&r, sizeof(bytes));
+        for (size_t k = 0; k < n; k++)
+            bytes[k] = (uint8_t)rand_u64(&r);
+        sim_decode(bytes, n, &s.schedule);
+        script_write(&s, &text);
+        struct script *read = read_text(buf_str(&text), &d);
+        if (!read)
+            fail_msg("%s", buf_str(&d.out));
+        assert_int_equal(read->schedule.n_entries, s.schedule.n_entries);
+        same_run(&s.schedule, &read->schedule);
+        script_free(read);
+        diagnostics_fini(&d);
+        buf_fini(&text);
+        sim_schedule_fini(&s.schedule);
+    }
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_schedule_that_is_written_reads_back_as_it_was),
         cmocka_unit_test(test_what_is_wrong_is_said_with_its_place),
         cmocka_unit_test(test_a_file_that_is_not_there_is_said),
+        cmocka_unit_test(test_any_bytes_are_a_schedule),
         cmocka_unit_test(test_lines_are_put_in_the_order_of_their_times),
     };
     if (argc > 1)
