@@ -99,6 +99,7 @@ void sim_agent_gone(struct sim *c, int node) {
     if (!n->core)
         return;
     chronicle_agent_end(c, node, 0, SIGKILL);
+    sim_mark_agent_gone(c, node);
     n->core = rendezvous_free(n->core);
     n->other = false;
     sim_lifeline_agent_gone(c, node);
