@@ -21,7 +21,7 @@ BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
 CFLAGS.release := -O2
-CFLAGS.debug := -Og
+CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS.tsan := -O1 -fsanitize=thread
 CFLAGS.cov := -O0 --coverage

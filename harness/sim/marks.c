@@ -24,8 +24,9 @@ static bool is_writer(const struct sim *c, int node) {
     return c->nodes[node].core && strcmp(rendezvous_uid(c->nodes[node].core), c->written.uid) == 0;
 }
 
-void sim_mark_heard(struct sim *c, int node, int64_t revision) {
-    c->written.heard |= revision >= c->written.revision && !is_writer(c, node);
+void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t n) {
+    bool newest = n && entries[n - 1].mod_revision >= c->written.revision;
+    c->written.heard |= newest && !is_writer(c, node);
 }
 
 void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns) {

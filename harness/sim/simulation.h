@@ -220,8 +220,8 @@ void sim_mark(struct sim *c, enum sim_mark m);
 /* A transaction is about to be counted. */
 void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
 void sim_mark_if(struct sim *c, enum sim_mark m, bool reached);
-/* A watch has told the node of all up to this revision. */
-void sim_mark_heard(struct sim *c, int node, int64_t revision);
+/* A watch has told the node of these changes. */
+void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t n);
 /* The store has refused what was sent then. */
 void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns);
 void sim_mark_agent_gone(struct sim *c, int node); /* before it is */

@@ -290,7 +290,7 @@ static void on_delivery(struct sim *c, struct occurrence *o) {
         sim_stream_break(c, o->node, w->slot);
         return;
     }
-    sim_mark_heard(c, o->node, w->revision);
+    sim_mark_heard(c, o->node, w->entries, w->n_entries);
     struct event ev = {.kind = EVENT_CHANGES};
     ev.changes.slot = w->slot;
     ev.changes.generation = w->id;
