@@ -48,7 +48,7 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wil
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/legacy agent/store agent/workers)
+OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch cluster run doctor observe checks sim sim/invariants verbs) \
   $(addprefix harness/checks/,ending group recovery training trust))
