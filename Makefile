@@ -21,7 +21,7 @@ BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
 CFLAGS.release := -O2
-CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
+CFLAGS.debug := -Og
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS.tsan := -O1 -fsanitize=thread
 CFLAGS.cov := -O0 --coverage
@@ -48,9 +48,9 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wil
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/workers)
+OBJ.agent := $(call objects,agent agent/core agent/legacy agent/store agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
-OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch cluster run doctor observe checks sim sim/invariants verbs) \
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch cluster run doctor observe checks sim sim/invariants explore verbs verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \

@@ -147,6 +147,8 @@ static void session_see(struct canonical *c, uint64_t ids, const struct rendezvo
     take_order(c, CANONICAL_REVISION, &s.revision);
     take_request(c, ids, &s.request);
     take_request(c, ids, &s.goodbye);
+    if (s.beat_out)
+        canonical_order(c, ids + 1, s.beat_seq);
     s.beat_seq = 0;
     take_until(c, &s.beat_next_ns);
     /* Boottime; the two clocks run alike where states are compared. */
@@ -220,7 +222,8 @@ static void member_see(struct canonical *c, uint64_t ids, const struct rendezvou
     take_request(c, ids, &m.revoke);
     int64_t evict_ns = detector_evict_ns(r, from);
     take_time(c, &m.owes_since_ns, evict_ns);
-    take_time(c, &m.beats_since_ns, evict_ns);
+    /* When its beats began only counts against when it was found to owe an ack. */
+    m.beats_since_ns = m.owes_since_ns && m.beats_since_ns > from->owes_since_ns;
     canonical_bytes(c, &m, sizeof(m));
 }
 
@@ -286,6 +289,7 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     take_request(c, ids, &t.read_places);
     take_id(c, ids, &t.lifeline.id);
     take_until(c, &t.lifeline.retry_ns);
+    t.places_head = r->places_head && r->places_head == r->head_revision;
     for (int i = 0; i < WATCH_SLOTS; i++)
         take_id(c, ids, &t.generations[i]);
     canonical_time(c, t.due_ns, rendezvous_timing(r).hb_ns + 1);

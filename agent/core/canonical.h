@@ -37,6 +37,7 @@ void canonical_time(struct canonical *c, int64_t at_ns, int64_t past_ns);
 void canonical_key(struct canonical *c, const struct key *key);
 void canonical_value(struct canonical *c, enum key_kind kind, const union value *value);
 
-/* ids: the class of this agent's requests, watches included. Not looked at: what the agent is
- * configured as, its generator (rendezvous_reseed), the job's lease and what people are told. */
+/* ids: the class of this agent's requests, watches included; the one after it is that of its beats.
+ * Not looked at: what the agent is configured as, its generator (rendezvous_reseed), the job's
+ * lease and what people are told. */
 void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canonical *c);

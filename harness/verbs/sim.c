@@ -8,6 +8,7 @@
 #include "harness/sim/script.h"
 #include "harness/sim/seeds.h"
 #include "harness/sim/shrink.h"
+#include "harness/verbs/sim/exhaustive.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -46,6 +47,15 @@ static const struct verb_option options[] = {
      "also made small there (default: runs/sim-N)"},
     {"--no-shrink", NULL, "do not make a seed that fails small"},
     {"--jobs", "N", "processes (default: one for each processor)"},
+    {"--exhaustive", NULL, "no chance: every order of a small job, --agents 2 or 3"},
+    {"--together", "N", "exhaustive: so many faults in one path (default: 2)"},
+    {"--rounds", "N", "exhaustive: rounds that are looked at (default: 2)"},
+    {"--restarts", "N", "exhaustive: max_restarts of the job (default: 1)"},
+    {"--least", "N", "exhaustive: nodes that a round needs (default: 1)"},
+    {"--from-start", NULL, "exhaustive: not only from the first round's proposal on"},
+    {"--free-watches", NULL, "exhaustive: watches and reads lag as they like, uncounted"},
+    {"--memory", "MB", "exhaustive: give up beyond it (default: 2048)"},
+    {"--path", "FILE", "exhaustive: take the choices written down there, and print each"},
     {0},
 };
 
@@ -345,6 +355,11 @@ static int main_sim(int argc, char **argv) {
     int r = arguments_read(&a, &verb_sim, argc, argv);
     if (r)
         return r;
+    if (arguments_value(&a, "--exhaustive")) {
+        r = exhaustive_main(&a);
+        arguments_fini(&a);
+        return r;
+    }
     const char *kinds = arguments_value(&a, "--faults");
     sim_config_default(&s.config);
     if (kinds && str_eq(kinds, "list"))

@@ -12,7 +12,6 @@
     X(contract)                                                                                    \
     X(fencing)                                                                                     \
     X(finished)                                                                                    \
-    X(host_last)                                                                                   \
     X(last_call)                                                                                   \
     X(master)                                                                                      \
     X(one_round)                                                                                   \

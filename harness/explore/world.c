@@ -1,0 +1,238 @@
+#include "harness/explore/boxes.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What a copied core takes besides its struct, on average: members and plans of its view. */
+enum { CORE_BYTES = 9000, STORE_BYTES = 9000, MESSAGE_BYTES = 3000, NUMBERS_BYTES = 64 };
+
+static uint64_t live_bytes;
+
+uint64_t world_bytes(void) {
+    return live_bytes;
+}
+
+static void *allocate(size_t size) {
+    void *p = calloc(1, size);
+    if (!p)
+        abort(); /* out of memory */
+    return p;
+}
+
+/* --- shared parts --- */
+
+struct core_box *core_box_new(struct rendezvous *r) {
+    struct core_box *b = allocate(sizeof(*b));
+    live_bytes += CORE_BYTES;
+    *b = (struct core_box){.refs = 1, .r = r, .touched = true};
+    return b;
+}
+
+void core_box_drop(struct core_box *b) {
+    if (!b || --b->refs)
+        return;
+    live_bytes -= CORE_BYTES;
+    rendezvous_free(b->r);
+    canonical_fini(&b->seen);
+    free(b);
+}
+
+/* For a change: its own, if it was shared. */
+struct rendezvous *world_core(struct world *w, int node) {
+    struct core_box **b = &w->nodes[node].core;
+    if ((*b)->refs > 1) {
+        struct core_box *own = core_box_new(rendezvous_copy((*b)->r));
+        (*b)->refs--;
+        *b = own;
+    }
+    (*b)->touched = true;
+    return (*b)->r;
+}
+
+static struct store_box *store_box_new(struct kv *kv) {
+    struct store_box *b = allocate(sizeof(*b));
+    live_bytes += STORE_BYTES;
+    *b = (struct store_box){.refs = 1, .kv = kv, .touched = true};
+    return b;
+}
+
+static void store_box_drop(struct store_box *b) {
+    if (!b || --b->refs)
+        return;
+    live_bytes -= STORE_BYTES;
+    kv_free(b->kv);
+    canonical_fini(&b->seen);
+    free(b);
+}
+
+struct kv *world_store(struct world *w) {
+    if (w->store->refs > 1) {
+        struct store_box *own = store_box_new(kv_copy(w->store->kv));
+        w->store->refs--;
+        w->store = own;
+    }
+    w->store->touched = true;
+    return w->store->kv;
+}
+
+/* --- a world --- */
+
+/* The first of what can happen. */
+static void go_on(struct world *w) {
+    struct choice all[CHOICES_MAX];
+    if (choice_list(w, all) > 0)
+        choice_take(w, all[0]);
+    else
+        world_violation(w, "no round is proposed");
+}
+
+struct world *world_new(const struct explore_config *config, bool trace) {
+    struct world *w = allocate(sizeof(*w));
+    live_bytes += sizeof(*w);
+    w->config = config;
+    w->trace = trace && config->from_start;
+    w->now_ns = 100 * EXPLORE_STEP_NS;
+    w->store = store_box_new(kv_new(1, 0));
+    for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
+        w->left[i] = (uint8_t)config->bounds[i];
+    int later = config->bounds[BOUND_AGENT_JOIN];
+    later = later < config->agents ? later : config->agents - 1;
+    for (int i = 0; i < config->agents; i++)
+        w->nodes[i].timer_ns = INT64_MAX;
+    for (int i = 0; i < config->agents - later; i++)
+        agent_boot(w, i);
+    world_settle(w);
+    while (!config->from_start && !w->violated && w->judge.phase != HEAD_FORM)
+        go_on(w);
+    w->together = (uint8_t)config->together;
+    w->trace = trace;
+    return w;
+}
+
+struct world *world_copy(const struct world *from) {
+    struct world *w = allocate(sizeof(*w));
+    live_bytes += sizeof(*w);
+    *w = *from;
+    w->store->refs++;
+    for (int i = 0; i < w->config->agents; i++) {
+        struct node *n = &w->nodes[i];
+        if (n->core)
+            n->core->refs++;
+        for (int k = 0; k < n->n_pending; k++)
+            n->pending[k].message->refs++;
+    }
+    for (int i = 0; i < w->n_log; i++)
+        w->log[i]->refs++;
+    return w;
+}
+
+void world_free(struct world *w) {
+    if (!w)
+        return;
+    store_box_drop(w->store);
+    for (int i = 0; i < w->config->agents; i++) {
+        struct node *n = &w->nodes[i];
+        core_box_drop(n->core);
+        for (int k = 0; k < n->n_pending; k++)
+            message_free(n->pending[k].message);
+    }
+    for (int i = 0; i < w->n_log; i++)
+        change_free(w->log[i]);
+    live_bytes -= sizeof(*w);
+    free(w);
+}
+
+/* Which of its revisions are ever asked for depends on the key. */
+void world_see_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod) {
+    switch (key->kind) {
+    case KEY_SESSION:
+        canonical_order(c, CANONICAL_REVISION, create);
+        canonical_order(c, canonical_beats_of(key->uid), mod);
+        break;
+    case KEY_ACK:
+    case KEY_DONE:
+        canonical_order(c, CANONICAL_REVISION, create);
+        break;
+    case KEY_CUR:
+    case KEY_GONE:
+    case KEY_HEAD:
+    case KEY_LEAD:
+        canonical_order(c, CANONICAL_REVISION, mod);
+        break;
+    case KEY_MEMBER:
+    case KEY_PLAN:
+    case KEY_INCARNATION:
+        break;
+    }
+}
+
+static void store_see_pair(void *arg, const struct kv_pair *p) {
+    struct canonical *c = arg;
+    struct key key;
+    union value value;
+    if (!key_parse(p->key.data, p->key.len, "job", &key))
+        return;
+    memset(&value, 0, sizeof(value));
+    memcpy(&value, p->value.data, p->value.len);
+    canonical_key(c, &key);
+    canonical_value(c, key.kind, &value);
+    world_see_revisions(c, &key, p->create_revision, p->mod_revision);
+}
+
+void world_settle(struct world *w) {
+    stream_trim(w);
+    for (int i = 0; i < w->config->agents; i++) {
+        struct core_box *b = w->nodes[i].core;
+        if (!b || !b->touched)
+            continue;
+        rendezvous_rest(b->r);
+        canonical_clear(&b->seen);
+        rendezvous_canonical(b->r, 2 * (uint64_t)i + 2, &b->seen);
+        b->touched = false;
+    }
+    if (w->store->touched) {
+        canonical_clear(&w->store->seen);
+        kv_each(w->store->kv, store_see_pair, &w->store->seen);
+        w->store->touched = false;
+    }
+    w->quiet_beats = w->beat_seen = false;
+    w->beat_way = BEAT_PROMPT;
+}
+
+struct now world_now(const struct world *w) {
+    return (struct now){w->now_ns, w->now_ns};
+}
+
+bool world_is_over(const struct world *w) {
+    for (int i = 0; i < w->config->agents; i++)
+        if (w->nodes[i].core || w->nodes[i].workers.alive)
+            return false;
+    return true;
+}
+
+bool world_is_bounded(const struct world *w) {
+    return w->judge.rounds > w->config->rounds;
+}
+
+void world_violation(struct world *w, const char *fmt, ...) {
+    va_list ap;
+    if (w->violated)
+        return;
+    w->violated = true;
+    va_start(ap, fmt);
+    vsnprintf(w->text, sizeof(w->text), fmt, ap);
+    va_end(ap);
+}
+
+void world_say(const struct world *w, int node, const char *fmt, ...) {
+    va_list ap;
+    if (!w->trace)
+        return;
+    printf("%8lld      n%d ", (long long)(w->now_ns / EXPLORE_STEP_NS - 100), node);
+    va_start(ap, fmt);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf("\n");
+}

@@ -1,0 +1,7 @@
+/* exhaustive: `sim --exhaustive`, the search of all orders of a small job. */
+#pragma once
+
+#include "harness/verbs.h"
+
+/* Returns the exit code; EXIT_INCONCLUSIVE when a limit was reached before all was seen. */
+int exhaustive_main(const struct arguments *a);

@@ -1,0 +1,134 @@
+#include "harness/explore/explore.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct explore_config quiet(int agents) {
+    struct explore_config c;
+    explore_config_default(agents, &c);
+    memset(c.bounds, 0, sizeof(c.bounds));
+    c.together = 1;
+    return c;
+}
+
+static void test_a_job_that_is_left_alone_always_ends(void **state) {
+    (void)state;
+    for (int agents = 1; agents <= 3; agents++) {
+        struct explore_config c = quiet(agents);
+        struct explore_result r;
+        explore_run(&c, &r);
+        assert_string_equal(r.text, "");
+        assert_int_equal(r.end, EXPLORE_COMPLETE);
+        assert_true(r.ends > 0 && r.states > 20 && r.transitions > r.states);
+        assert_null(r.path);
+    }
+}
+
+static void test_the_start_of_a_job_in_every_order(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result here, start;
+    explore_run(&c, &here);
+    c.from_start = true;
+    explore_run(&c, &start);
+    assert_int_equal(start.end, EXPLORE_COMPLETE);
+    assert_true(start.states > here.states);
+}
+
+static void test_one_fault_of_a_kind_at_any_point_breaks_nothing(void **state) {
+    (void)state;
+    static const char *const kinds[] = {"agent-join",  "agent-kill", "agent-leave",
+                                        "answer-lost", "watch-lost", "worker-fail"};
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct explore_config c = quiet(2);
+        struct explore_result r;
+        c.bounds[explore_bound_find(kinds[i])] = 1;
+        explore_run(&c, &r);
+        assert_string_equal(r.text, "");
+        assert_int_equal(r.end, EXPLORE_COMPLETE);
+    }
+}
+
+static void test_the_same_search_twice_is_the_same(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result a, b;
+    c.bounds[explore_bound_find("agent-kill")] = 1;
+    explore_run(&c, &a);
+    explore_run(&c, &b);
+    assert_memory_equal(&a, &b, sizeof(a));
+}
+
+static void test_a_limit_is_said_and_not_taken_for_all(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result r;
+    c.states_max = 100;
+    explore_run(&c, &r);
+    assert_int_equal(r.end, EXPLORE_LIMIT);
+    c = quiet(2);
+    c.memory_max = 1;
+    explore_run(&c, &r);
+    assert_int_equal(r.end, EXPLORE_LIMIT);
+}
+
+static bool stop(void *arg, uint64_t states, uint64_t waiting, int depth) {
+    (void)states, (void)waiting, (void)depth;
+    (*(int *)arg)++;
+    return false;
+}
+
+static void test_a_search_can_be_stopped(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result r;
+    int told = 0;
+    c.seen = stop;
+    c.arg = &told;
+    explore_run(&c, &r);
+    assert_int_equal(r.end, EXPLORE_STOPPED);
+    assert_int_equal(told, 1);
+}
+
+static void test_a_path_that_cannot_be_taken_is_named(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result r;
+    assert_false(explore_replay(&c, "jump 0 0\n", &r));
+    assert_string_equal(r.text, "line 1: \"jump 0 0\" is no choice");
+    assert_false(explore_replay(&c, "# first\nkill 0 0\n", &r));
+    assert_string_equal(r.text, "line 2: \"kill 0 0\" is not possible there");
+    c.bounds[explore_bound_find("agent-kill")] = 1;
+    assert_true(explore_replay(&c, "kill 0 0\n", &r));
+    assert_int_equal(r.end, EXPLORE_STOPPED);
+}
+
+static void test_bounds_are_found_and_in_order(void **state) {
+    (void)state;
+    for (int i = 0; i < EXPLORE_BOUNDS_N; i++) {
+        assert_int_equal(explore_bound_find(explore_bounds()[i].name), i);
+        assert_true(!i || strcmp(explore_bounds()[i - 1].name, explore_bounds()[i].name) < 0);
+    }
+    assert_int_equal(explore_bound_find("meteor"), -1);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_job_that_is_left_alone_always_ends),
+        cmocka_unit_test(test_the_start_of_a_job_in_every_order),
+        cmocka_unit_test(test_one_fault_of_a_kind_at_any_point_breaks_nothing),
+        cmocka_unit_test(test_the_same_search_twice_is_the_same),
+        cmocka_unit_test(test_a_limit_is_said_and_not_taken_for_all),
+        cmocka_unit_test(test_a_search_can_be_stopped),
+        cmocka_unit_test(test_a_path_that_cannot_be_taken_is_named),
+        cmocka_unit_test(test_bounds_are_found_and_in_order),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
