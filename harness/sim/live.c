@@ -168,7 +168,8 @@ int live_write(const struct script *script, int64_t steady_ns, struct buf *out) 
     buf_printf(out, "cluster: {nodes: %d, start: %d}\n", s->agents, l.started);
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: 2\n  max_restarts: %d\n",
                s->min, s->max, s->max_restarts);
-    buf_puts(out, "  rdzv_conf: {profile: fast, last_call_timeout: 300ms}\n");
+    buf_printf(out, "  rdzv_conf: {profile: %s, last_call_timeout: 300ms}\n",
+               s->usual ? "default" : "fast");
     buf_printf(out, "  run: [sleep, \"%lld\"]\n", (long long)(work_ns / (1000 * SIM_MS) + 2));
     if (l.lines.len)
         buf_printf(out, "timeline:\n%s", buf_str(&l.lines));

@@ -9,7 +9,7 @@ enum { INVARIANT_SIZE = 32, ROUNDS_MAX = 8 };
 
 /* A schedule that became smaller may need other luck with its messages: these are tried as well. */
 static const uint64_t lucks[] = {1, 2, 3, 4, 5, 6};
-enum { LUCKS = sizeof(lucks) / sizeof(*lucks), OTHERS_MAX = 4000 };
+enum { LUCKS = sizeof(lucks) / sizeof(*lucks), OTHERS_MAX = 4000, TROUBLE_LEAST = 500 * SIM_MS };
 
 struct state {
     struct shrunk best;
@@ -137,6 +137,7 @@ static bool plainer_world(struct state *s) {
     PLAINER(s, slow_answer_ns, 0);
     PLAINER(s, slow_ns, 3 * SIM_MS);
     PLAINER(s, even, true);
+    PLAINER(s, usual, false);
     PLAINER(s, lifeline, false);
     PLAINER(s, gang, false);
     PLAINER(s, spares, 0);
@@ -185,6 +186,26 @@ static bool shorter(struct state *s, int at, size_t member) {
         any = true;
     }
     return any;
+}
+
+/* All lines from this one on come sooner, and the end of the trouble with them. */
+static bool sooner(struct state *s, int at) {
+    bool any = false;
+    for (;;) {
+        struct sim_schedule c = candidate(s);
+        int64_t before_ns = at ? c.entries[at - 1].at_ns : 0;
+        int64_t by_ns = (c.entries[at].at_ns - before_ns) / 2 / SIM_MS * SIM_MS;
+        for (int i = at; i < c.n_entries; i++)
+            c.entries[i].at_ns -= by_ns;
+        c.trouble_ns = c.trouble_ns - by_ns > TROUBLE_LEAST ? c.trouble_ns - by_ns : TROUBLE_LEAST;
+        if (by_ns < 200 * SIM_MS) {
+            sim_schedule_fini(&c);
+            return any;
+        }
+        if (!try(s, &c, true))
+            return any;
+        any = true;
+    }
 }
 
 static bool try_entry(struct state *s, int at, struct sim_entry e) {
@@ -244,6 +265,7 @@ static bool plainer_entry(struct state *s, int at) {
 static bool plainer_entries(struct state *s) {
     bool any = false;
     for (int i = 0; i < s->best.schedule.n_entries; i++) {
+        any |= sooner(s, i);
         any |= plainer_kind(s, i);
         any |= plainer_entry(s, i);
         any |= shorter(s, i, offsetof(struct sim_entry, span_ns));

@@ -41,6 +41,8 @@ static const struct verb_option options[] = {
     {"--faults", "KIND=W,...", "only these kinds, with these weights; \"list\" prints them"},
     {"--swarm", NULL, "every seed leaves some kinds of faults out"},
     {"--calm", NULL, "no faults at all"},
+    {"--frozen", NULL,
+     "nothing but stopped nodes, and answers that take nearly as long as they may"},
     {"--scenario", "FILE", "a schedule that was written down, every event of it printed"},
     {"--out", "DIR",
      "where the run is recorded, for rankquake judge: of --seed, or of a seed that fails, which is "
@@ -153,6 +155,7 @@ static int take_options(const struct arguments *a, struct seeds_spec *s) {
     s->config.faults_mean = (int)rate;
     s->config.swarm = arguments_value(a, "--swarm");
     s->config.calm = arguments_value(a, "--calm");
+    s->config.frozen = arguments_value(a, "--frozen");
     s->jobs = s->config.trace ? 1 : (int)jobs;
     return r;
 }

@@ -27,7 +27,7 @@ replay() { # replay NAME CHECK
         failed=1
         return
     fi
-    (cd "$dir" && ./rankquake sim --seeds 1:2000 --out found) >"$dir/said" 2>&1
+    (cd "$dir" && ./rankquake sim --seeds 1:2000 --agents 0 --time 0s --faults worker-fail,node-cut --out found) >"$dir/said" 2>&1
     sed -n '/^shrunk/,$p' "$dir/said"
     live "$dir" "$dir/with"
     rc=$?

@@ -15,12 +15,13 @@ seeds=${SEEDS:-10000}
 
 # Leaves a line of the table in $TMPDIR/NAME.row, or why there is none in $TMPDIR/NAME.why.
 try() { # try NAME
-    local dir=$TMPDIR/$1 small=$TMPDIR/$1/found/shrunk.yaml said
+    local dir=$TMPDIR/$1 small=$TMPDIR/$1/found/shrunk.yaml said with
     if ! said=$(mutant_build "$1" "$dir" 2>&1); then
         echo "does not apply or does not build: $(tail -n 1 <<<"$said")" >"$dir.why"
         return
     fi
-    (cd "$dir" && exec ./rankquake sim --seeds "1:$seeds" $(mutant_field "$1" With | grep -o -- '--[a-z].*') --out found) >"$dir.said" 2>&1
+    read -r -a with < <(mutant_field "$1" With | sed 's/\([a-z]*\)=/--\1=/g; s/frozen/--frozen/; s/\(--time=[0-9]*\)/\1s/')
+    (cd "$dir" && exec ./rankquake sim --seeds "1:$seeds" --agents 0 --time 0s --rate 5 "${with[@]}" --out found) >"$dir.said" 2>&1
     if [ ! -f "$small" ]; then
         echo "no seed of $seeds fails" >"$dir.why"
     elif ! "$dir/rankquake" sim --scenario "$small" | tail -n 1 | grep -q '^as the file says$'; then
