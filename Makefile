@@ -21,7 +21,7 @@ BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
 CFLAGS.release := -O2
-CFLAGS.debug := -Og
+CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS.tsan := -O1 -fsanitize=thread
 CFLAGS.cov := -O0 --coverage
@@ -48,7 +48,7 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wil
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/legacy agent/store agent/workers)
+OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario plan launch cluster run doctor observe checks sim sim/invariants explore verbs verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))

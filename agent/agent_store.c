@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/failpoint.h"
 #include "agent/options.h"
 #include "agent/store/codec.h"
 #include "agent/store/server.h"
@@ -46,7 +47,8 @@ struct request {
     struct list node;
     struct agent_store *all;
     enum action_kind kind;
-    uint64_t id; /* of a beat: its seq */
+    uint64_t id;        /* of a beat: its seq */
+    int64_t head_round; /* of the head that a transaction writes, for failpoints */
 };
 
 /* ---- the core's structs -> kv ---- */
@@ -234,6 +236,8 @@ static void on_reply(void *arg, const struct store_reply *r) {
     free(arg);
     if (r->outcome != STORE_ANSWERED)
         str_copy(s->trouble, sizeof(s->trouble), r->why ? r->why : "no answer");
+    if (q.kind == ACTION_TXN && r->outcome == STORE_ANSWERED && r->txn && r->txn->succeeded)
+        failpoint_answered(q.head_round);
     if (q.kind == ACTION_SNAPSHOT)
         tell_snapshot(s, q.id, r->outcome == STORE_ANSWERED ? r->txn : NULL);
     else if (q.kind == ACTION_BEAT)
@@ -268,7 +272,10 @@ static void do_txn(struct agent_store *s, enum action_kind kind, uint64_t id, co
                    int64_t timeout_ms) {
     struct arena a = {0};
     struct kv_txn txn = make_txn(s, &a, t);
-    store_txn(s->store, &txn, timeout_ms, on_reply, request_new(s, kind, id));
+    failpoint_sending(t);
+    struct request *q = request_new(s, kind, id);
+    q->head_round = failpoint_head(t);
+    store_txn(s->store, &txn, timeout_ms, on_reply, q);
     arena_fini(&a);
 }
 

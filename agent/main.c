@@ -1,5 +1,7 @@
 /* rankrun: elastic launcher and node agent. */
 #include "agent/agent.h"
+#include "agent/hosts/fleet.h"
+#include "agent/hosts/remote.h"
 #include "agent/options.h"
 #include "agent/store/server.h"
 #include "agent/sys/priority.h"
@@ -8,6 +10,7 @@
 #include "agent/workers/sandbox.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static int fail(const struct err *err, int code) {
     fprintf(stderr, "rankrun: %s\n", err->msg);
@@ -55,6 +58,14 @@ static int run(const struct options *o) {
     return err.code ? fail(&err, code) : code;
 }
 
+static int run_on_hosts(const struct options *o) {
+    struct err err = {0};
+    struct fleet_spec s = {
+        .hosts = o->hosts, .min = o->nodes_min, .argv = o->host_argv, .ssh = o->ssh};
+    int code = fleet_run(&s, &err);
+    return code < 0 ? fail(&err, 1) : code;
+}
+
 static int dispatch(const struct options *o) {
     switch (o->verb) {
     case OPTIONS_HELP:
@@ -65,6 +76,8 @@ static int dispatch(const struct options *o) {
         return 0;
     case OPTIONS_STORE:
         return serve(o);
+    case OPTIONS_HOSTS:
+        return run_on_hosts(o);
     case OPTIONS_RUN:
         return run(o);
     }
@@ -77,6 +90,8 @@ int main(int argc, char **argv) {
     struct err err = {0};
     if (guard_is_me(argv))
         return guard_main();
+    if (argc == 2 && strcmp(argv[1], "remote") == 0)
+        return remote_main();
     if (options_read(&o, argc, argv, &arena, &err) < 0) {
         arena_fini(&arena);
         return fail(&err, OPTIONS_USAGE);

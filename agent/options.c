@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW_JOB = 1, ROW_STORE = 2, ROW_BOTH = ROW_JOB | ROW_STORE };
+/* ROW_HERE: of a job, and only for the rankrun that was typed. */
+enum { ROW_JOB = 1, ROW_STORE = 2, ROW_BOTH = ROW_JOB | ROW_STORE, ROW_HERE = ROW_JOB | 4 };
 
 /* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
  * it belongs to a job, to the store, or to both. The PET_ variable follows from the name. */
@@ -86,6 +87,12 @@ static const struct row rows[] = {
     {"numa-binding", 0, "NAME", AT(numa_binding), ROW_JOB, "accepted; workers are not bound"},
     {"use-env", 0, NULL, AT(use_env), ROW_JOB,
      "accepted, of torch.distributed.launch; LOCAL_RANK is in the environment"},
+    {"hosts", 'H', "HOST[:N],...", AT(hosts), ROW_HERE,
+     "start the job on these, by ssh, N workers on each"},
+    {"hostfile", 0, "FILE", AT(hostfile), ROW_HERE, "the same, a host a line: HOST [slots=N]"},
+    {"accelerators", 0, "N", AT(accelerators), ROW_HERE, "workers on each host without an N"},
+    {"ssh", 0, "COMMAND", AT(ssh), ROW_HERE,
+     "what stands before the host [ssh -o BatchMode=yes -T]"},
     {"host", 0, "ADDR", AT(host), ROW_STORE, "where to listen [0.0.0.0]"},
     {"port", 0, "PORT", AT(port), ROW_STORE, "where to listen, 0: a free one [29400]"},
     {"help", 'h', NULL, AT(help), ROW_BOTH, "print this"},
@@ -183,6 +190,7 @@ static int take_options(struct options_given *g, int verb, char **argv, int at, 
     while (argv[at] && argv[at][0] == '-' && argv[at][1] != '\0') {
         const struct row *r = NULL;
         const char *word = argv[at++], *equals = strchr(word, '=');
+        int first = at - 1;
         if (str_eq(word, "--"))
             return at;
         int code = find_row(word, verb, &r, err);
@@ -198,6 +206,8 @@ static int take_options(struct options_given *g, int verb, char **argv, int at, 
             *slot(g, r) = argv[at++];
         else
             return err_say(err, -EINVAL, "option --%s needs a value: %s", r->name, r->value);
+        for (; r->verb != ROW_HERE && first < at; first++)
+            g->passed[g->passed_n++] = argv[first];
     }
     return at;
 }
@@ -229,7 +239,7 @@ static int take_environment(struct options_given *g, struct err *err) {
         for (size_t k = 0; r->name[k]; k++)
             name[4 + k] = r->name[k] == '-' ? '_' : (char)toupper((unsigned char)r->name[k]);
         const char *value = getenv(name);
-        if (!value || *slot(g, r) || r->verb != ROW_JOB)
+        if (!value || *slot(g, r) || !(r->verb & ROW_JOB) || r->verb == ROW_BOTH)
             continue;
         if (!r->value && !str_eq(value, "0") && !str_eq(value, "1"))
             return err_say(err, -EINVAL, "%s=%s in the environment: must be 0 or 1", name, value);
@@ -273,7 +283,13 @@ static int parse_job(struct options *ret, struct options_given *g, char **argv, 
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
     ret->command = (const char *const *)(void *)(argv + at);
-    code = options_settle_job(ret, g, err);
+    if (g->hosts || g->hostfile)
+        code = options_settle_hosts(ret, g, argv + at, err);
+    else if (g->accelerators || g->ssh)
+        code = err_say(err, -EINVAL, "--%s goes with --hosts or --hostfile",
+                       g->ssh ? "ssh" : "accelerators");
+    if (!code)
+        code = options_settle_job(ret, g, err);
     if (code)
         blame_variable(g, err);
     return code;
@@ -283,6 +299,7 @@ int options_read(struct options *ret, int argc, char **argv, struct arena *a, st
     struct options o = {0};
     struct options_given *g = arena_new(a, struct options_given);
     g->arena = a;
+    g->passed = arena_array(a, const char *, (size_t)argc + 1);
     bool store = argc > 1 && str_eq(argv[1], "store");
     int code = store ? parse_store(&o, g, argv, err) : parse_job(&o, g, argv, err);
     if (code)
@@ -296,7 +313,7 @@ static void print_rows(FILE *out, int verb) {
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *r = &rows[i];
         char left[64];
-        if (r->verb != verb)
+        if (r->verb != verb && !(r->verb == ROW_HERE && verb == ROW_JOB))
             continue;
         snprintf(left, sizeof(left), "%s%c%s--%s %s", r->letter ? "-" : "",
                  r->letter ? r->letter : ' ', r->letter ? ", " : "   ", r->name,
@@ -308,6 +325,7 @@ static void print_rows(FILE *out, int verb) {
 void options_print_help(FILE *out) {
     fputs(
         "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
+        "rankrun -H HOST,... [options] PROGRAM    the same on each host, one command for all\n"
         "rankrun store [--host ADDR] [--port PORT]  serve the embedded store\n"
         "\n"
         "Takes torchrun's command line; dashes and underscores are one, every option may also "

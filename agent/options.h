@@ -8,6 +8,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/err.h"
+#include "agent/hosts/hosts.h"
 #include "agent/workers/spec.h"
 
 #include <stdbool.h>
@@ -16,7 +17,7 @@
 
 enum { OPTIONS_USAGE = 64 }; /* exit code for a command line that is not understood */
 
-enum options_verb { OPTIONS_RUN, OPTIONS_STORE, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_verb { OPTIONS_RUN, OPTIONS_HOSTS, OPTIONS_STORE, OPTIONS_HELP, OPTIONS_VERSION };
 
 enum options_backend {
     BACKEND_IN_PROCESS, /* the store lives in this agent: --standalone, or one node */
@@ -62,6 +63,11 @@ struct options {
     const char *const *command;
     bool module, no_python, run_path, virtual_local_rank, sandbox;
     uint64_t signals; /* bit n: this agent leaves on signal n */
+
+    /* OPTIONS_HOSTS: the agent's command line on each; argv by host, NULL-ended. */
+    struct hosts hosts;
+    const char *const *const *host_argv;
+    const char *ssh; /* NULL: the usual */
 
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;

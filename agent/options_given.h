@@ -21,6 +21,7 @@ struct options_given {
     const char *duplicate_stdout_filters, *duplicate_stderr_filters;
     const char *run_path, *virtual_local_rank, *sandbox, *use_env;
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
+    const char *hosts, *hostfile, *accelerators, *ssh;
     const char *host, *port; /* of rankrun store */
     const char *help, *version;
 
@@ -30,7 +31,10 @@ struct options_given {
     } from_environment[SOURCES_MAX];
     int from_environment_n;
 
-    bool legacy; /* the backend is torchelastic's legacy etcd rendezvous */
+    bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
+    const char **passed; /* the words that an agent on another host is given too */
+    int passed_n;
+
     struct arena *arena;
     const char *notices[NOTICES_MAX + 1];
     int notices_n;
@@ -46,5 +50,9 @@ int options_settle_job(struct options *ret, struct options_given *g, struct err 
 int options_settle_output(struct options *ret, struct options_given *g, struct err *err);
 /* --signals-to-handle. */
 void options_settle_signals(struct options *ret, struct options_given *g);
+/* -H: the command line of the agent on each host; command: the program and its arguments. Fills in
+ * what the job's other settings follow from. */
+int options_settle_hosts(struct options *ret, struct options_given *g, char **command,
+                         struct err *err);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

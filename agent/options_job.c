@@ -24,6 +24,9 @@ static int settle_nodes(struct options *o, const struct options_given *g, struct
     if (!good)
         return err_say(err, -EINVAL, "--nnodes %s: must be N or MIN:MAX with 1 <= MIN <= MAX <= %d",
                        g->nnodes, NODES_MAX);
+    if (o->verb == OPTIONS_HOSTS && (size_t)min > o->hosts.n)
+        return err_say(err, -EINVAL, "--nnodes %s: but there are only %zu hosts", g->nnodes,
+                       o->hosts.n);
     o->nodes_min = (int)min;
     o->nodes_max = (int)max;
     return 0;

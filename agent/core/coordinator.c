@@ -5,12 +5,11 @@
 /* The coordinator's work around its decisions: to hold a view of the whole incarnation, to keep the
  * job's lease alive, and to clear away what no later round can need. */
 
-/* The view is also held by who may have to coordinate next, and by the host of the store once the
- * run is closed: it exits last. */
+/* The view is also held by who may have to coordinate next, and by the host of the store that is to
+ * end: it does so last. */
 static bool is_needed(const struct rendezvous *r) {
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     bool active = r->session.phase == SESSION_ACTIVE && (lead_is_own(r) || r->warm.on);
-    return r->has_cur && (active || (r->config.hosts_store && closed));
+    return r->has_cur && (active || (r->config.hosts_store && goodbye_due(r)));
 }
 
 static void drop(struct rendezvous *r) {

@@ -117,7 +117,7 @@ static bool others_remain(struct rendezvous *r) {
     if (!r->config.hosts_store || r->giving_up)
         return false;
     if (!r->coordinator.loaded)
-        return true;
+        return r->has_cur || r->session.phase == SESSION_READ_CUR;
     for (size_t i = 0; i < v->n; i++) {
         const struct member *m = v->members[i];
         int64_t silent_ns = m->heard_ns + r->cur.timing.suspect_ns;
@@ -142,12 +142,15 @@ void goodbye_advance(struct rendezvous *r) {
     }
     int64_t last_ns = s->goodbye_since_ns + rendezvous_timing(r).suspect_ns;
     bool session = s->phase == SESSION_ACTIVE && !s->goodbye.settled;
-    bool waits = session && !r->giving_up && r->now.monotonic_ns < last_ns;
+    bool remain = others_remain(r);
+    /* Who stays must not be taken for a member: it says goodbye until it is heard. */
+    bool waits = session && !r->giving_up && (remain || r->now.monotonic_ns < last_ns);
     if (waits) {
-        wake_at(r, last_ns);
+        if (r->now.monotonic_ns < last_ns)
+            wake_at(r, last_ns);
         if (request_may(r, &s->goodbye))
             goodbye_send(r);
-    } else if (!others_remain(r)) {
+    } else if (!remain) {
         goodbye_exit(r);
     }
 }

@@ -314,7 +314,9 @@ void session_advance(struct rendezvous *r) {
     contact_advance(r);
     if (goodbye_due(r)) {
         goodbye_advance(r);
-        if (s->phase != SESSION_ACTIVE || r->over)
+        /* The host of the store must know whether there is a job whose agents it keeps waiting. */
+        bool looks = r->config.hosts_store && s->phase == SESSION_READ_CUR;
+        if ((s->phase != SESSION_ACTIVE && !looks) || r->over)
             return;
     }
     if (s->phase == SESSION_LOST && r->group.state == GROUP_IDLE)

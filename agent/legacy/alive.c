@@ -36,7 +36,7 @@ void alive_advance(struct legacy *l) {
     if (l->now.monotonic_ns < a->next_ns)
         return;
     struct tree_request q = {.verb = TREE_PUT,
-                             .key = a->key,
+                             .key = arena_strdup(&l->arena, a->key), /* may be given up yet */
                              .exist = TREE_PRESENT,
                              .refresh = true,
                              .ttl_s = TTL_ALIVE_S};

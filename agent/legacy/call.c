@@ -90,7 +90,8 @@ static void state_is_due(struct legacy *l) {
 }
 
 static void race_lost(struct legacy *l) {
-    state_is_due(l);
+    if (l->flow == FLOW_SETUP || l->flow == FLOW_STATE)
+        state_is_due(l);
     l->not_before_ns = l->now.monotonic_ns + (int64_t)rand_below(&l->rand, RACE_MS) * MS;
 }
 
@@ -115,6 +116,8 @@ static void flow_done(struct legacy *l, const struct tree_answer *answer) {
         l->setup.folder = true;
     else if (l->flow == FLOW_STATE && !l->flow_puts)
         state_is_due(l);
+    else if (l->flow == FLOW_ADD)
+        l->round.added = true;
 }
 
 static void flow_answered(struct legacy *l, const struct tree_answer *answer) {

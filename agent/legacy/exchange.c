@@ -27,6 +27,22 @@ void exchange_put(struct legacy *l, const char *key, const char *value) {
     buf_fini(&b);
 }
 
+void exchange_add(struct legacy *l, const char *key, int64_t value) {
+    const char *path = path_kv(l, l->round.version, key);
+    const struct mirror_key *k = mirror_find(&l->mirror, path);
+    char text[24];
+    struct buf b = {0};
+    snprintf(text, sizeof(text), "%lld", (long long)value);
+    base64_put(&b, text, strlen(text));
+    struct tree_request q = {.verb = TREE_PUT,
+                             .key = path,
+                             .value = arena_strdup(&l->arena, buf_str(&b)),
+                             .compare = k ? arena_strdup(&l->arena, k->value) : NULL,
+                             .exist = k ? TREE_ANY : TREE_ABSENT};
+    buf_fini(&b);
+    flow_send(l, FLOW_ADD, &q);
+}
+
 static bool put_if_absent(struct legacy *l, const char *key, const char *value) {
     if (exchange_get(l, key))
         return false;
@@ -57,24 +73,16 @@ struct info {
     int64_t slots;
 };
 
-/* A torch from 2.4 on writes other keys, and waits for them. */
-static void refuse_newer(struct legacy *l, int rank) {
-    if (!exchange_get(l, ranked(l, "/", rank)))
-        return;
-    legacy_exit(l, 1, NULL,
-                "node %d of round %lld wrote torchelastic/role_info/%d, as torch 2.4 and newer do; "
-                "rankrun exchanges ranks as torch up to 2.3 does, and cannot be in one job with it",
-                rank, (long long)l->round.version, rank);
-}
-
-/* False: not told yet, or not to be used. */
+/* Of one member; a torch from 2.4 on has a slash before the rank. False: not told yet, or not to be
+ * used. */
 static bool read_info(struct legacy *l, int rank, struct info *ret) {
-    const char *text = exchange_get(l, ranked(l, "", rank));
+    const char *text = exchange_get(l, ranked(l, "/", rank));
     struct err err;
-    if (!text) {
-        refuse_newer(l, rank);
+    l->round.newer |= text && rank != l->round.rank;
+    if (!text)
+        text = exchange_get(l, ranked(l, "", rank));
+    if (!text)
         return false;
-    }
     const struct json *j = json_parse(&l->arena, text, strlen(text), &err);
     ret->role = json_get_string(j, "role", "");
     ret->slots = json_get_i64(j, "local_world_size", 0);
@@ -87,27 +95,44 @@ static bool read_info(struct legacy *l, int rank, struct info *ret) {
     return false;
 }
 
-static bool read_all(struct legacy *l) {
-    struct round *r = &l->round;
-    struct info info, own;
-    if (!read_info(l, r->rank, &own))
-        return false;
-    r->rank_base = r->world = r->role_rank_base = r->role_world = 0;
-    for (int i = 0; i < r->n; i++) {
-        if (!read_info(l, i, &info))
-            return false;
-        bool same = str_eq(info.role, own.role);
-        r->world += (int)info.slots;
-        r->role_world += same ? (int)info.slots : 0;
-        if (i < r->rank) {
-            r->rank_base += (int)info.slots;
-            r->role_rank_base += same ? (int)info.slots : 0;
-        }
-    }
-    return true;
+/* All of them are looked at, also when one is missing: of a newer torch one must know soon. */
+static bool read_all(struct legacy *l, struct info *infos) {
+    bool all = true;
+    for (int i = 0; i < l->round.n; i++)
+        all &= read_info(l, i, &infos[i]);
+    return all && !l->over;
 }
 
-/* The port is asked for when everything else is known: it is held bound from then on. */
+/* Where the workers of a node begin among all, and among those of its role. */
+static void place(const struct round *r, const struct info *infos, int rank, struct round *ret) {
+    ret->rank_base = ret->world = ret->role_rank_base = ret->role_world = 0;
+    for (int i = 0; i < r->n; i++) {
+        int slots = (int)infos[i].slots;
+        int of_role = str_eq(infos[i].role, infos[rank].role) ? slots : 0;
+        ret->world += slots;
+        ret->role_world += of_role;
+        ret->rank_base += i < rank ? slots : 0;
+        ret->role_rank_base += i < rank ? of_role : 0;
+    }
+}
+
+/* From torch 2.4 on rank 0's agent tells all others their ranks. */
+static bool assign(struct legacy *l, const struct info *infos) {
+    struct round p;
+    if (!l->round.newer || l->round.rank != 0)
+        return false;
+    for (int i = 0; i < l->round.n; i++) {
+        place(&l->round, infos, i, &p);
+        if (put_if_absent(l, arena_printf(&l->arena, "torchelastic/assigned_ranks/%d", i),
+                          arena_printf(&l->arena, "[%d, %d, %d, %d]", p.rank_base, p.world,
+                                       p.role_rank_base, p.role_world)))
+            return true;
+    }
+    return false;
+}
+
+/* Before all else: a torch from 2.4 on tells nothing of itself before it knows the master. The port
+ * is held bound until the workers start. */
 static bool publish_master(struct legacy *l) {
     struct round *r = &l->round;
     if (r->rank != 0 || (exchange_get(l, "MASTER_ADDR") && exchange_get(l, "MASTER_PORT")))
@@ -152,13 +177,16 @@ static void start(struct legacy *l, const char *addr, int port) {
     legacy_add(l, ACTION_START)->start = s;
 }
 
-void exchange_advance(struct legacy *l) {
-    const char *own = ranked(l, "", l->round.rank);
-    int64_t port = 0;
-    if (!call_may(l, CALL_FLOW) || put_if_absent(l, own, own_info(l)) || !read_all(l) ||
-        put_if_absent(l, arena_printf(&l->arena, "%s.FIN", own), "FIN") || publish_master(l))
-        return;
+/* What this node has to tell is told, true: something was asked for. */
+static bool tell_own(struct legacy *l) {
+    int rank = l->round.rank;
+    return publish_master(l) || put_if_absent(l, ranked(l, "", rank), own_info(l)) ||
+           (l->round.newer && put_if_absent(l, ranked(l, "/", rank), own_info(l)));
+}
+
+static void start_if_known(struct legacy *l) {
     const char *addr = exchange_get(l, "MASTER_ADDR"), *text = exchange_get(l, "MASTER_PORT");
+    int64_t port = 0;
     if (!addr || !text || l->now.boottime_ns >= l->alive.deadline_ns)
         return; /* in the last case the key is due to be renewed, or lost */
     if (str_to_i64(text, 1, 65535, &port) && strlen(addr) < NAME_SIZE)
@@ -166,4 +194,17 @@ void exchange_advance(struct legacy *l) {
     else
         legacy_exit(l, 1, NULL, "rank 0's node of round %lld published %.100s:%.20s as the master",
                     (long long)l->round.version, addr, text);
+}
+
+void exchange_advance(struct legacy *l) {
+    struct info *infos = arena_array(&l->arena, struct info, (size_t)l->round.n);
+    if (!call_may(l, CALL_FLOW))
+        return;
+    bool all = read_all(l, infos);
+    if (l->over || tell_own(l) || !all)
+        return;
+    place(&l->round, infos, l->round.rank, &l->round);
+    const char *fin = arena_printf(&l->arena, "%s.FIN", ranked(l, "", l->round.rank));
+    if (!assign(l, infos) && !put_if_absent(l, fin, "FIN"))
+        start_if_known(l);
 }

@@ -55,21 +55,6 @@ static void parting_exit(struct legacy *l) {
     }
 }
 
-/* Torchrun's agents that are done wait for every member's word, even for one that has failed. */
-static bool tell_terminal(struct legacy *l) {
-    const char *key = arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", l->round.rank);
-    const char *fin = arena_printf(&l->arena, "%s.FIN", key);
-    if (l->round.n == 1)
-        return false;
-    if (!exchange_get(l, key))
-        exchange_put(l, key, arena_printf(&l->arena, "%d", l->round.rank));
-    else if (!exchange_get(l, fin))
-        exchange_put(l, fin, "FIN");
-    else
-        return false;
-    return true;
-}
-
 static bool close_run(struct legacy *l) {
     struct document_edit e = {.status = "closed", .add_rank = -1, .waiting = -1};
     e.end = l->part == PART_FAILED ? failure_text(l) : "";
@@ -108,7 +93,9 @@ void parting_advance(struct legacy *l) {
     }
     if (l->doc_due || !call_may(l, CALL_FLOW))
         return;
-    bool more = l->part == PART_LEFT ? say_left(l) : tell_terminal(l) || close_run(l);
+    /* Torchrun's agents that are done wait for every member's word, even for one that has failed.
+     */
+    bool more = l->part == PART_LEFT ? say_left(l) : barrier_finish(l) || close_run(l);
     if (!more)
         parting_exit(l);
 }

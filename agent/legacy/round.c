@@ -102,21 +102,16 @@ static void round_failed(struct legacy *l) {
  * its round would be short of us. */
 static void barrier(struct legacy *l, const char *why) {
     struct round *r = &l->round;
-    const char *own = arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", r->rank);
-    int done = 0;
-    for (int i = 0; i < r->n; i++)
-        done += exchange_get(
-                    l, arena_printf(&l->arena, "torchelastic/agent/terminal_state%d", i)) != NULL;
     if (!r->told_barrier)
         legacy_claim(l, CLAIM_EXIT_BARRIER, r->version);
     r->told_barrier = true;
-    if (done == r->n || l->doc.status == DOCUMENT_CLOSED) {
+    if (barrier_is_done(l) || l->doc.status == DOCUMENT_CLOSED) {
         parting_begin(l, PART_DONE);
     } else if (why) {
         legacy_log(l, "round %lld ends: %s", (long long)r->version, why);
         round_leave(l);
-    } else if (call_may(l, CALL_FLOW) && !exchange_get(l, own)) {
-        exchange_put(l, own, arena_printf(&l->arena, "%d", r->rank));
+    } else if (call_may(l, CALL_FLOW)) {
+        barrier_tell(l);
     }
 }
 

@@ -39,6 +39,7 @@ enum flow {
     FLOW_ALIVE, /* the own rank_<R> */
     FLOW_DROP,  /* the same, deleted */
     FLOW_KEY,
+    FLOW_ADD, /* to the number of an exit barrier */
 };
 
 /* The making of a new version. */
@@ -82,6 +83,8 @@ struct round {
     char addr[NAME_SIZE]; /* of the port that was given; "" : none yet */
     int port;
     bool told_barrier;
+    bool newer; /* a torch from 2.4 on is in it, which has other keys for ranks and barrier */
+    bool added; /* to the number of its exit barrier */
 };
 
 enum part_why { PART_DONE, PART_FAILED, PART_LEFT };
@@ -183,3 +186,11 @@ void parting_closed(struct legacy *l);
 const char *exchange_get(struct legacy *l,
                          const char *key); /* decoded, of the round; NULL: absent */
 void exchange_put(struct legacy *l, const char *key, const char *value);
+/* Makes it the number that comes after the one that is known; FLOW_ADD. */
+void exchange_add(struct legacy *l, const char *key, int64_t value);
+
+/* barrier.c: all are done; own word, and what torchrun's rank 0 waits for behind it: true when
+ * something was asked for. */
+bool barrier_is_done(struct legacy *l);
+bool barrier_tell(struct legacy *l);
+bool barrier_finish(struct legacy *l);

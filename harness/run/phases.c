@@ -15,6 +15,10 @@ static const struct phase_word {
     {"start", "worker-start", false, true},
     {"first-collective", "first-collective", false, false},
     {"exit-barrier", "exit-barrier", false, false},
+    /* failpoints, see agent/failpoint.h */
+    {"answer-lost", "launcher", true, true},
+    {"certified-under-ack", "launcher", true, true},
+    {"coordinator-unheard", "launcher", true, true},
     {0},
 };
 

@@ -42,7 +42,8 @@ static void read_when(struct reader *r, const struct key *k, const struct yaml *
     struct trigger *t = &((struct action *)out)->when;
     t->after = -1;
     t->place = n->place;
-    t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase");
+    t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase") ||
+              yaml_get(n, "failpoint");
     int before = r->d->errors;
     reader_section(r, &section_when, n, t);
     if (r->d->errors > before)

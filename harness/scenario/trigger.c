@@ -56,6 +56,17 @@ static void read_phase(struct reader *r, const struct key *k, const struct yaml 
     t->phase = i < 0 ? "" : phases[i];
 }
 
+/* It is told in the same way, by a build that has it. */
+static void read_failpoint(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const names[] = {"answer-lost", "certified-under-ack", "coordinator-unheard",
+                                        NULL};
+    struct trigger *t = out;
+    int i = reader_choice(r, k, n, names, NULL);
+    if (t->phase)
+        diagnostics_add(r->d, n->place, "when has a phase and a failpoint; give one");
+    t->phase = i < 0 ? "" : names[i];
+}
+
 static void read_after(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct trigger *t = out;
     if (!reader_is_scalar(r, k, n))
@@ -137,6 +148,12 @@ const struct section section_when = {
          "be executed), first-collective or exit-barrier. With round: r, in that round; the first "
          "four lie before its first worker.",
          "when: {round: 2, phase: ack}", read_phase},
+        {"failpoint", "a place in rankrun", NULL,
+         "An agent of a debug build of rankrun (make BUILD=debug) is there: answer-lost (a "
+         "transaction is in the store, its answer not heard), coordinator-unheard (the same of a "
+         "head that it wrote), certified-under-ack (an ack is about to leave it). Other builds "
+         "have none, and never come to it.",
+         "when: {failpoint: coordinator-unheard}", read_failpoint},
         {"log", "a regular expression", NULL,
          "The nth line that the target has written: a worker, an agent, or what runs on a node, on "
          "standard output or standard error. It is read some milliseconds later, so nothing can be "

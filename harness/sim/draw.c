@@ -43,6 +43,11 @@ static void draw_seats(const struct sim_config *c, struct sim_schedule *s) {
         s->min = s->max;
 }
 
+static void draw_host(const struct sim_config *c, struct sim_schedule *s) {
+    struct rand r = sim_rand(c->seed, CONCERN_DRAW, 2, 0);
+    s->hosted = sim_chance(&r, 200);
+}
+
 static void draw_odds(struct rand *r, bool *frozen, struct sim_schedule *s) {
     s->loss = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 50) : 0;
     s->late = sim_chance(r, 500) ? (int)sim_chance_ns(r, 0, 30) : 0;
@@ -166,6 +171,7 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     *ret = (struct sim_schedule){.seed = config->seed, .calm = config->calm};
     draw_size(config, &r, ret);
     draw_seats(config, ret);
+    draw_host(config, ret);
     draw_odds(&r, &frozen, ret);
     draw_times(config, &r, ret);
     draw_entries(config, &r, frozen, ret);

@@ -57,6 +57,7 @@ static void count_put(struct sim *c, const struct op *op) {
         return;
     if (op->key.kind == KEY_GONE) {
         m->gone_first |= !m->said;
+        m->gone_ns = c->now_ns;
     } else if (op->key.round == j->head.last_round) {
         m->said = true;
         m->fenced |= op->key.kind == KEY_ACK && op->value->ack.why == ACK_FENCED;

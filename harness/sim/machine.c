@@ -201,6 +201,7 @@ void sim_machine_agent_gone(struct sim *c, int node) {
 
 void sim_machine_power_off(struct sim *c, int node) {
     struct group_model *g = group_of(c, node);
+    c->nodes[node].guard_stopped_until_ns = 0; /* the next one is another process */
     if (g->alive)
         group_ends(c, node, 9, false);
 }

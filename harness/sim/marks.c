@@ -15,6 +15,38 @@ void sim_mark(struct sim *c, enum sim_mark m) {
     c->result->marks[m] = true;
 }
 
+void sim_mark_if(struct sim *c, enum sim_mark m, bool reached) {
+    if (reached)
+        sim_mark(c, m);
+}
+
+static bool is_writer(const struct sim *c, int node) {
+    return c->nodes[node].core && strcmp(rendezvous_uid(c->nodes[node].core), c->written.uid) == 0;
+}
+
+void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t n) {
+    bool newest = n && entries[n - 1].mod_revision >= c->written.revision;
+    c->written.heard |= newest && !is_writer(c, node);
+}
+
+void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns) {
+    if (!op->put || op->key.kind != KEY_ACK || sim_judge_has_session(c, &op->key, uid))
+        return;
+    const struct last_member *m = member_find(c->judge.last, c->judge.n_last, uid);
+    sim_mark(c, SIM_MARK_ACK_REFUSED);
+    sim_mark_if(c, SIM_MARK_CERTIFIED_UNDER_ACK, m && m->gone_ns >= sent_ns);
+}
+
+/* One that ends with the job has nobody to tell any more, nor has one that is alone. */
+void sim_mark_agent_gone(struct sim *c, int node) {
+    bool others = false;
+    if (c->judge.head.phase == HEAD_CLOSED || c->written.heard || !is_writer(c, node))
+        return;
+    for (int i = 0; i < c->n_nodes; i++)
+        others |= i != node && c->nodes[i].core;
+    sim_mark_if(c, SIM_MARK_COORDINATOR_UNHEARD, others);
+}
+
 /* What an agent says of itself serves to know what schedules reach, never to judge. */
 void sim_mark_claim(struct sim *c, int node, const char *what) {
     struct sim_node *n = &c->nodes[node];
@@ -53,6 +85,11 @@ void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n
     bool gone = has_put(ops, n, KEY_GONE), lead = has_put(ops, n, KEY_LEAD);
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
+        if (op->put && op->key.kind == KEY_HEAD) {
+            memcpy(c->written.uid, uid, UID_SIZE);
+            c->written.revision = kv_revision(c->kv);
+            c->written.heard = false;
+        }
         if (op->put && op->key.kind == KEY_LEAD)
             mark_lead(c, op->value->lead.uid);
         else if (op->put && op->key.kind == KEY_GONE && !lead)

@@ -99,6 +99,7 @@ void sim_agent_gone(struct sim *c, int node) {
     if (!n->core)
         return;
     chronicle_agent_end(c, node, 0, SIGKILL);
+    sim_mark_agent_gone(c, node);
     n->core = rendezvous_free(n->core);
     n->other = false;
     sim_lifeline_agent_gone(c, node);
@@ -228,6 +229,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .stop_timeout_ns = 200 * SIM_MS,
         .shutdown_grace_ns = 500 * SIM_MS,
         .give_up_ns = 300000 * SIM_MS,
+        .hosts_store = c->schedule->hosted && o->node == 0,
         .lifeline = c->schedule->lifeline,
         .want = o->node >= c->n_nodes - c->schedule->spares ? WANT_STANDBY : WANT_MEMBER,
         .on_node_loss = c->schedule->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,

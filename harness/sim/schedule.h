@@ -48,6 +48,7 @@ struct sim_schedule {
     bool calm;              /* there is no trouble: healed from the beginning */
     bool usual;             /* the profile is default, not fast */
     bool even;              /* all clocks go alike */
+    bool hosted;            /* the others reach the store through n0's agent, which ends last */
     bool seated;            /* group ranks are fixed; more agents than max come for a taken one */
     bool lifeline;          /* agents have one */
     bool gang;              /* the loss of a node ends the job */

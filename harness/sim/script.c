@@ -182,6 +182,8 @@ static const struct section section_simulation = {
          NULL, COUNT(spares), 0, SIM_AGENTS_MAX},
         {"trouble", "a duration", NULL, "Then everything heals.", "trouble: 2s", SPAN(trouble_ns),
          .required = true},
+        {"hosted", "true or false", "false", "n0's agent serves the store, and ends last.", NULL,
+         reader_bool, offsetof(struct script, schedule.hosted)},
         {"seated", "true or false", "false", "Group ranks are fixed, as torchrun's --node-rank.",
          NULL, reader_bool, offsetof(struct script, schedule.seated)},
         {"calm", "true or false", "false", "Healed from the beginning.", NULL, reader_bool,
@@ -306,6 +308,8 @@ void script_write(const struct script *script, struct buf *out) {
     write_odds(s, out);
     write_time(out, "trouble: ", s->trouble_ns);
     buf_puts(out, s->calm ? "\ncalm: true\n" : "\n");
+    if (s->hosted)
+        buf_puts(out, "hosted: true\n");
     if (s->seated)
         buf_puts(out, "seated: true\n");
     if (s->lifeline)

@@ -80,7 +80,9 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(ANSWER_LOST, "a transaction is applied and its answer lost")                                 \
     X(APPLIED_LATE, "a transaction is applied whose sender is gone")                               \
     X(BUDGET_SPENT, "a failure finds no restart left")                                             \
+    X(CERTIFIED_UNDER_ACK, "a session is certified dead while its ack is under way")               \
     X(COORDINATOR_GONE, "the coordinator goes while a round is being formed")                      \
+    X(COORDINATOR_UNHEARD, "a coordinator is gone before a watch has told of the head it wrote")   \
     X(DONE_TWICE_FORMED, "a round is formed again after its workers had begun to succeed")         \
     X(EVICTED, "an agent that beats and does not ack is evicted")                                  \
     X(FENCED, "a guard ends workers because the fence has passed")                                 \
@@ -100,6 +102,7 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
     X(WARM_SUCCESSOR, "a warm successor revokes another lost node right after taking over")        \
+    X(WATCH_COMPACTED, "the store has forgotten what a watch had still to tell")                   \
     X(WATCH_LOST, "a watch is lost with changes under way")
 
 #define X(name, text) SIM_MARK_##name,

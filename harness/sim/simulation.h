@@ -90,6 +90,7 @@ struct last_member {
     char uid[UID_SIZE];
     int rank;
     bool said, gone_first, fenced, succeeded;
+    int64_t gone_ns;
 };
 
 /* A session that has begun, in the order of their beginning. */
@@ -153,6 +154,11 @@ struct sim {
         char uid[UID_SIZE], before[UID_SIZE];
         int64_t since_ns;
     } lead;
+    struct { /* for marks: the newest head */
+        char uid[UID_SIZE];
+        int64_t revision;
+        bool heard; /* a watch has told somebody else */
+    } written;
     struct sim_result *result;
     struct chronicle *chronicle; /* NULL: nobody wants to read what happened */
 };
@@ -213,6 +219,12 @@ void sim_faults_applied(struct sim *c, int node);
 void sim_mark(struct sim *c, enum sim_mark m);
 /* A transaction is about to be counted. */
 void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
+void sim_mark_if(struct sim *c, enum sim_mark m, bool reached);
+/* A watch has told the node of these changes. */
+void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t n);
+/* The store has refused what was sent then. */
+void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns);
+void sim_mark_agent_gone(struct sim *c, int node); /* before it is */
 void sim_mark_claim(struct sim *c, int node, const char *what);
 /* A round has been completed; the judge still has the one before it. */
 void sim_mark_round(struct sim *c);

@@ -290,6 +290,7 @@ static void on_delivery(struct sim *c, struct occurrence *o) {
         sim_stream_break(c, o->node, w->slot);
         return;
     }
+    sim_mark_heard(c, o->node, w->entries, w->n_entries);
     struct event ev = {.kind = EVENT_CHANGES};
     ev.changes.slot = w->slot;
     ev.changes.generation = w->id;
@@ -304,7 +305,9 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct kv_event *events;
     size_t n = 0;
     struct wire *w = wire_new(c, WIRE_CHANGES, s->generation);
-    if (kv_watch_take(s->watch, 0, &w->arena, &events, &n) || is_lost(c, node)) {
+    int rc = kv_watch_take(s->watch, 0, &w->arena, &events, &n);
+    sim_mark_if(c, SIM_MARK_WATCH_COMPACTED, rc == KV_COMPACTED);
+    if (rc || is_lost(c, node)) {
         wire_drop(c, w);
         sim_stream_break(c, node, slot);
         return;
@@ -361,10 +364,6 @@ static void store_watch(struct sim *c, int node, const struct wire *w) {
     s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
 }
 
-static bool is_ack(const struct wire *w) {
-    return w->n_ops && w->ops[0].put && w->ops[0].key.kind == KEY_ACK;
-}
-
 static void applied(struct sim *c, const struct occurrence *o, const struct wire *w) {
     const struct sim_node *n = &c->nodes[o->node];
     c->result->transactions++;
@@ -384,8 +383,8 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
         w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)
             applied(c, o, w);
-        else if (is_ack(w) && !sim_judge_has_session(c, &w->ops[0].key, w->uid))
-            sim_mark(c, SIM_MARK_ACK_REFUSED);
+        else if (w->n_ops)
+            sim_mark_refused(c, w->uid, &w->ops[0], w->patience_ns - 2 * c->timing.hb_ns);
     } else if (w->kind == WIRE_SNAPSHOT) {
         store_read(c, w);
     } else if (w->kind == WIRE_WATCH) {

@@ -12,6 +12,7 @@
     X(contract)                                                                                    \
     X(fencing)                                                                                     \
     X(finished)                                                                                    \
+    X(host_last)                                                                                   \
     X(last_call)                                                                                   \
     X(master)                                                                                      \
     X(one_round)                                                                                   \

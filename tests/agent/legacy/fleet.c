@@ -366,17 +366,16 @@ static struct item *next_item(struct fleet *f) {
 void fleet_run(struct fleet *f, int64_t ns) {
     int64_t end_ns = f->now_ns + ns;
     while (!f->wrong[0]) {
-        struct item *it = next_item(f);
-        int64_t at_ns = it ? due_ns(f, it) : INT64_MAX;
         int64_t expires_ns = tree_model_expire(f->tree, f->now_ns);
         serve_waits(f);
+        struct item *it = next_item(f);
+        int64_t at_ns = it ? due_ns(f, it) : INT64_MAX;
         if (at_ns > end_ns && expires_ns > end_ns)
             break;
         if (expires_ns < at_ns) {
             f->now_ns = expires_ns;
             continue;
         }
-        it = next_item(f); /* a wait may have been answered */
         f->now_ns = due_ns(f, it) > f->now_ns ? due_ns(f, it) : f->now_ns;
         if (it->kind == ITEM_ARRIVES)
             arrive(f, it);

@@ -1,4 +1,6 @@
 /* What agents of the legacy rendezvous do among themselves, around a model of an etcd. */
+#include "agent/base/base64.h"
+#include "agent/base/buf.h"
 #include "tests/agent/legacy/fleet.h"
 
 #include <setjmp.h>
@@ -198,6 +200,129 @@ static void test_nobody_asks_for_anything_while_nothing_happens(void **state) {
     assert_in_range(fleet_requests(f) - before, 1, 3 * 41); /* one refresh each 2.5 s */
 }
 
+/* ---- the test as a torchrun ---- */
+
+#define RDZV "/torchelastic/p2p/run_job/rdzv"
+
+static void put(const char *key, const char *value) {
+    struct arena a = {0};
+    struct tree_request q = {
+        .verb = TREE_PUT, .key = arena_printf(&a, RDZV "/%s", key), .value = value};
+    tree_model_do(fleet_tree(f), 0, &q, &a);
+    arena_fini(&a);
+    fleet_run(f, 200 * MS);
+}
+
+static void put_kv(const char *key, const char *value) {
+    struct buf path = {0}, text = {0};
+    buf_puts(&path, "v_1/kv/");
+    base64_put(&path, key, strlen(key));
+    base64_put(&text, value, strlen(value));
+    put(buf_str(&path), buf_str(&text));
+    buf_fini(&path);
+    buf_fini(&text);
+}
+
+static void assert_kv(const char *key, const char *value) {
+    struct buf path = {0}, text = {0};
+    buf_puts(&path, RDZV "/v_1/kv/");
+    base64_put(&path, key, strlen(key));
+    const char *found = tree_model_get(fleet_tree(f), buf_str(&path));
+    buf_fini(&path);
+    if (!value) {
+        assert_null(found);
+        return;
+    }
+    assert_non_null(found);
+    assert_true(base64_take(&text, found, strlen(found)));
+    assert_string_equal(buf_str(&text), value);
+    buf_fini(&text);
+}
+
+/* What a torchrun makes of the state: python's text, with the mark of the other passed on. */
+static void put_state(const char *status, const char *keys, const char *more) {
+    const char *now = tree_model_get(fleet_tree(f), RDZV "/active_version");
+    const char *mark = strstr(now, "\"rankrun\":{");
+    struct buf b = {0};
+    assert_non_null(mark);
+    buf_printf(&b,
+               "{\"status\": \"%s\", \"version\": \"1\", \"participants\": [0, 1], %.*s, "
+               "\"keep_alives\": [%s]%s}",
+               status, (int)(strchr(mark, '}') + 1 - mark), mark, keys, more);
+    put("active_version", buf_str(&b));
+    buf_fini(&b);
+}
+
+/* Agent 1 (two workers) is rank 0 of a round whose rank 1 the test is. */
+static void meet(void) {
+    f = fleet_new(1, 2, 2, 0);
+    fleet_start(f, 1);
+    fleet_run(f, 300 * MS);
+    put_state("frozen", "", "");
+    put("v_1/rank_1", "");
+    assert_non_null(strstr(tree_model_get(fleet_tree(f), RDZV "/active_version"),
+                           "\"keep_alives\":[\"" RDZV "/v_1/rank_0\"]"));
+    put_state("final", "\"" RDZV "/v_1/rank_0\", \"" RDZV "/v_1/rank_1\"",
+              ", \"num_workers_waiting\": 0");
+}
+
+static void test_a_torchrun_is_told_what_it_asks_for(void **state) {
+    (void)state;
+    meet();
+    assert_kv("torchelastic/role_info0",
+              "{\"role\":\"default\",\"rank\":0,\"local_world_size\":2}");
+    put_kv("torchelastic/role_info1",
+           "{\"role\": \"other\", \"rank\": 1, \"local_world_size\": 3}");
+    assert_kv("torchelastic/role_info0.FIN", "FIN");
+    assert_kv("MASTER_ADDR", "host");
+    assert_kv("torchelastic/role_info/0", NULL);
+    assert_true(fleet_agent(f, 1)->group.alive);
+    assert_int_equal(fleet_agent(f, 1)->group.world, 5);
+    fleet_exit(f, 1, 0);
+    fleet_run(f, 200 * MS);
+    assert_kv("torchelastic/agent/terminal_state0", "0");
+    assert_true(fleet_agent(f, 1)->up);
+    put_kv("torchelastic/agent/terminal_state1", "1");
+    assert_kv("torchelastic/agent/terminal_state0.FIN", "FIN");
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
+}
+
+static void test_a_newer_torchrun_gets_its_ranks_by_its_own_keys(void **state) {
+    (void)state;
+    meet();
+    assert_kv("MASTER_ADDR", "host"); /* it says nothing before it knows this */
+    put_kv("torchelastic/role_info/1",
+           "{\"role\": \"other\", \"rank\": 1, \"local_world_size\": 3}");
+    assert_kv("torchelastic/role_info/0",
+              "{\"role\":\"default\",\"rank\":0,\"local_world_size\":2}");
+    assert_kv("torchelastic/assigned_ranks/0", "[0, 5, 0, 2]");
+    assert_kv("torchelastic/assigned_ranks/1", "[2, 5, 0, 3]");
+    assert_true(fleet_agent(f, 1)->group.alive);
+    fleet_exit(f, 1, 0);
+    fleet_run(f, 200 * MS);
+    assert_kv("torchelastic/agent/terminal_state/num_members", "1");
+    put_kv("torchelastic/agent/terminal_state/num_members", "2");
+    put_kv("torchelastic/agent/terminal_state/last_member", "<val_ignored>");
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 0);
+}
+
+/* It asks every five seconds: the key of a lost member is there until it has, and so is ours. */
+static void test_a_torchrun_has_time_to_see_that_others_wait(void **state) {
+    (void)state;
+    meet();
+    put_kv("torchelastic/role_info1",
+           "{\"role\": \"default\", \"rank\": 1, \"local_world_size\": 1}");
+    assert_true(fleet_agent(f, 1)->group.alive);
+    fleet_signal(f, 1, SIGTERM);
+    fleet_run(f, 5 * S);
+    assert_int_equal(fleet_agent(f, 1)->exit_code, 143);
+    assert_non_null(
+        strstr(tree_model_get(fleet_tree(f), RDZV "/active_version"), "\"num_workers_waiting\":1"));
+    assert_non_null(tree_model_get(fleet_tree(f), RDZV "/v_1/rank_0"));
+    fleet_run(f, 6 * S);
+    assert_null(tree_model_get(fleet_tree(f), RDZV "/v_1/rank_0"));
+}
+
 static void test_a_state_that_is_not_torchelastics_is_told_with_its_key(void **state) {
     (void)state;
     struct arena a = {0};
@@ -234,6 +359,9 @@ int main(void) {
             test_workers_of_a_node_that_is_cut_off_are_dead_before_the_others_begin, end),
         cmocka_unit_test_teardown(test_a_stopped_agent_is_given_up_and_comes_back, end),
         cmocka_unit_test_teardown(test_nobody_asks_for_anything_while_nothing_happens, end),
+        cmocka_unit_test_teardown(test_a_torchrun_is_told_what_it_asks_for, end),
+        cmocka_unit_test_teardown(test_a_newer_torchrun_gets_its_ranks_by_its_own_keys, end),
+        cmocka_unit_test_teardown(test_a_torchrun_has_time_to_see_that_others_wait, end),
         cmocka_unit_test_teardown(test_a_state_that_is_not_torchelastics_is_told_with_its_key, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

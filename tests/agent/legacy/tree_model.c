@@ -199,3 +199,10 @@ int64_t tree_model_expire(struct tree_model *m, int64_t now_ns) {
     }
     return next_ns;
 }
+
+const char *tree_model_get(const struct tree_model *m, const char *key) {
+    for (size_t i = 0; i < m->n; i++)
+        if (strcmp(m->nodes[i].key, key) == 0)
+            return m->nodes[i].value;
+    return NULL;
+}

@@ -19,3 +19,5 @@ bool tree_model_wait(struct tree_model *m, const struct tree_request *q, bool ar
                      struct tree_answer *ret, struct arena *a);
 /* Takes away what has expired; returns when the next does, INT64_MAX: never. */
 int64_t tree_model_expire(struct tree_model *m, int64_t now_ns);
+/* The value of a key, or NULL. */
+const char *tree_model_get(const struct tree_model *m, const char *key);

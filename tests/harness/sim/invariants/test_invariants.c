@@ -256,6 +256,32 @@ static void ends_its_workers_for_nothing(struct sim *c) {
     sim_judge_stop(c, 1);
 }
 
+static void host_ends_first(struct sim *c) {
+    static const struct sim_schedule hosted = {.hosted = true};
+    static const struct rendezvous_config config = {
+        .run_id = "job",
+        .node = "n1",
+        .addr = "n1",
+        .role = "r",
+        .slots = 1,
+        .min = 1,
+        .max = 2,
+        .attempt = "",
+        .timing = {150 * SIM_MS, 600 * SIM_MS, 680 * SIM_MS, 800 * SIM_MS}};
+    struct now now = {0, 0};
+    size_t n;
+    c->schedule = &hosted;
+    c->calm_now = true;
+    c->now_ns = 60000 * SIM_MS;
+    c->nodes[1].core = rendezvous_new(&config, 1, NULL);
+    rendezvous_step(c->nodes[1].core, &(struct event){.kind = EVENT_START}, now, &n);
+    c->result->outcome = SIM_SUCCEEDED;
+    put(c, "x", key_of(KEY_SESSION, rendezvous_uid(c->nodes[1].core), 0),
+        (union value){.session = {0}});
+    sim_judge_exit(c, 0, 0);
+    rendezvous_free(c->nodes[1].core);
+}
+
 static const struct row {
     const char *invariant;
     void (*plant)(struct sim *c);
@@ -274,6 +300,7 @@ static const struct row {
     {"last_call", begins_with_min_at_once},
     {"master", master_is_another},
     {"master", master_is_missing},
+    {"host_last", host_ends_first},
     {"one_round", runs_without_a_certificate},
     {"one_round", runs_without_an_ack},
     {"one_round", starts_beside_another},

@@ -1,0 +1,144 @@
+#include "agent/hosts/errand.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The header is of fixed size, so that nothing behind the errand is read along with it. */
+enum { HEADER = 32, TEXTS_MAX = 1 << 16 };
+static const char magic[] = "rankrun-errand " RANKQUAKE_VERSION;
+
+static size_t count(const char *const *texts) {
+    size_t n = 0;
+    while (texts[n])
+        n++;
+    return n;
+}
+
+static void put_texts(struct buf *b, const char *const *texts) {
+    for (size_t i = 0; texts[i]; i++)
+        buf_put(b, texts[i], strlen(texts[i]) + 1);
+}
+
+static void put_number(struct buf *b, size_t n) {
+    char text[HEADER] = "";
+    snprintf(text, sizeof(text), "%zu", n);
+    buf_put(b, text, sizeof(text));
+}
+
+void errand_write(const struct errand *e, struct buf *ret) {
+    struct buf body = {0};
+    char name[HEADER] = "";
+    buf_put(&body, e->dir, strlen(e->dir) + 1);
+    put_texts(&body, e->argv);
+    put_texts(&body, e->env);
+    str_copy(name, sizeof(name), magic);
+    buf_put(ret, name, sizeof(name));
+    put_number(ret, count(e->argv));
+    put_number(ret, count(e->env));
+    put_number(ret, body.len);
+    buf_put(ret, body.data, body.len);
+    buf_fini(&body);
+}
+
+static int read_all(int fd, char *to, size_t n) {
+    while (n) {
+        ssize_t got = read(fd, to, n);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return got < 0 ? -errno : -EPIPE;
+        to += got;
+        n -= (size_t)got;
+    }
+    return 0;
+}
+
+static int read_number(int fd, int64_t max, size_t *ret) {
+    char text[HEADER];
+    int64_t n;
+    int code = read_all(fd, text, sizeof(text));
+    if (code)
+        return code;
+    if (!memchr(text, '\0', sizeof(text)) || !str_to_i64(text, 0, max, &n))
+        return -EBADMSG;
+    *ret = (size_t)n;
+    return 0;
+}
+
+/* n texts from *at on, all of which end before end. */
+static const char *const *take_texts(const char **at, const char *end, size_t n, struct arena *a) {
+    const char **texts = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++) {
+        const char *nul = memchr(*at, '\0', (size_t)(end - *at));
+        if (!nul)
+            return NULL;
+        texts[i] = *at;
+        *at = nul + 1;
+    }
+    texts[n] = NULL;
+    return texts;
+}
+
+static int read_body(int fd, size_t argc, size_t envc, size_t len, struct arena *a,
+                     struct errand *ret) {
+    char *body = arena_alloc(a, len + 1);
+    int code = read_all(fd, body, len);
+    if (code)
+        return code;
+    const char *at = body, *end = body + len;
+    const char *const *dir = take_texts(&at, end, 1, a);
+    const char *const *argv = dir ? take_texts(&at, end, argc, a) : NULL;
+    const char *const *env = argv ? take_texts(&at, end, envc, a) : NULL;
+    if (!env || at != end || !argc)
+        return -EBADMSG;
+    *ret = (struct errand){dir[0], argv, env};
+    return 0;
+}
+
+int errand_read(int fd, struct arena *a, struct errand *ret, struct err *err) {
+    char name[HEADER];
+    size_t argc = 0, envc = 0, len = 0;
+    int code = read_all(fd, name, sizeof(name));
+    if (!code && (!memchr(name, '\0', sizeof(name)) || !str_eq(name, magic)))
+        return err_say(err, -EBADMSG,
+                       "what came is not from a rankrun of the same version (%s here)",
+                       RANKQUAKE_VERSION);
+    if (!code)
+        code = read_number(fd, TEXTS_MAX, &argc);
+    if (!code)
+        code = read_number(fd, TEXTS_MAX, &envc);
+    if (!code)
+        code = read_number(fd, ERRAND_BYTES_MAX, &len);
+    if (!code)
+        code = read_body(fd, argc, envc, len, a, ret);
+    return code ? err_set(err, code, "read what to do") : 0;
+}
+
+/* What describes this host, this login or this terminal is not sent: there it is another. */
+static bool stays(const char *variable) {
+    static const char *const prefixes[] = {
+        "SSH_",  "XDG_",        "DBUS_",      "HOSTNAME=", "DISPLAY=", "HOME=",  "LOGNAME=",
+        "USER=", "SHELL=",      "MAIL=",      "PWD=",      "OLDPWD=",  "SHLVL=", "TERM=",
+        "_=",    "XAUTHORITY=", "RANKQUAKE_", "TMPDIR=",   NULL};
+    for (const char *const *p = prefixes; *p; p++)
+        if (str_starts(variable, *p))
+            return true;
+    return !strchr(variable, '=');
+}
+
+const char *const *errand_environment(struct arena *a) {
+    size_t n = 0, k = 0;
+    while (environ[n])
+        n++;
+    const char **env = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (!stays(environ[i]))
+            env[k++] = environ[i];
+    env[k] = NULL;
+    return env;
+}

@@ -1,0 +1,27 @@
+/* errand: what a host is asked to do by the rankrun that was typed, sent to the standard input of
+ * `rankrun remote`: a directory, a command line, an environment. Then each byte is the number of a
+ * signal for the agent, and the end of the stream means: stop.
+ *
+ * It goes through standard input, and not on a command line, because everybody on a host can read
+ * command lines, and environments hold secrets. Both ends are of one version, which is said first.
+ */
+#pragma once
+
+#include "agent/base/arena.h"
+#include "agent/base/buf.h"
+#include "agent/base/err.h"
+
+struct errand {
+    const char *dir;
+    const char *const *argv; /* NULL-ended */
+    const char *const *env;  /* NAME=value, NULL-ended */
+};
+
+enum { ERRAND_BYTES_MAX = 16 << 20 };
+
+void errand_write(const struct errand *e, struct buf *ret);
+/* Reads one from fd, and no byte more. -EBADMSG: something else was sent. Strings are in the arena.
+ */
+int errand_read(int fd, struct arena *a, struct errand *ret, struct err *err);
+/* The caller's variables that mean something on another host too, in the arena. */
+const char *const *errand_environment(struct arena *a);

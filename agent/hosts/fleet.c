@@ -1,0 +1,375 @@
+#include "agent/hosts/fleet.h"
+
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
+#include "agent/hosts/errand.h"
+#include "agent/sys/file.h"
+#include "agent/sys/loop.h"
+#include "agent/sys/process.h"
+#include "agent/sys/tcp.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, UNREACHED = 69, SIGNALS = 3 };
+
+struct stream {
+    struct ship *ship;
+    int fd, to; /* fd -1: at its end */
+    struct loop_source *source;
+    struct buf line;
+};
+
+/* One host. */
+struct ship {
+    struct fleet *fleet;
+    const struct host *host;
+    bool direct; /* this machine: without ssh */
+    struct process process;
+    struct loop_source *ended, *writable;
+    int in; /* its standard input; -1: closed */
+    struct buf unsent;
+    struct stream streams[2];
+    bool over;
+    int code;
+};
+
+struct fleet {
+    const struct fleet_spec *spec;
+    struct loop *loop;
+    struct arena arena;
+    struct ship *ships;
+    size_t sailing; /* not over */
+    int signo;      /* the first that came; 0: none */
+    bool stopping;  /* because of a host that failed */
+    int failure;    /* exit code for the first that failed by itself */
+    struct loop_source *signals[SIGNALS];
+};
+
+/* ---- what they print ---- */
+
+static void show(struct stream *s) {
+    struct buf out = {0};
+    buf_printf(&out, "[%s] ", s->ship->host->name);
+    buf_put(&out, s->line.data, s->line.len);
+    buf_putc(&out, '\n');
+    file_write_all(s->to, out.data, out.len, NULL);
+    buf_fini(&out);
+    buf_clear(&s->line);
+}
+
+static void take(struct stream *s, const char *data, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        if (data[i] != '\n')
+            buf_putc(&s->line, data[i]);
+        if (data[i] == '\n' || s->line.len == LINE_KEPT)
+            show(s);
+    }
+}
+
+static void close_stream(struct stream *s) {
+    if (s->line.len)
+        show(s);
+    s->source = loop_source_free(s->source);
+    file_close(&s->fd);
+    buf_fini(&s->line);
+}
+
+static void settle(struct ship *p);
+
+static void on_output(void *arg, int fd, int what) {
+    struct stream *s = arg;
+    char data[16 << 10];
+    (void)what;
+    ssize_t n = read(fd, data, sizeof(data));
+    if (n > 0)
+        take(s, data, (size_t)n);
+    else if (n == 0 || (errno != EINTR && errno != EAGAIN)) {
+        close_stream(s);
+        settle(s->ship);
+    }
+}
+
+/* ---- what they are told ---- */
+
+static void flush(struct ship *p) {
+    while (p->unsent.len && p->in >= 0) {
+        ssize_t n = write(p->in, p->unsent.data, p->unsent.len);
+        if (n < 0 && errno == EAGAIN)
+            break;
+        if (n < 0 && errno != EINTR)
+            buf_clear(&p->unsent); /* it has ended, which is told elsewhere */
+        else if (n > 0)
+            buf_consume(&p->unsent, (size_t)n);
+    }
+    if (p->writable)
+        loop_fd_set(p->writable, p->unsent.len ? LOOP_WRITE : 0);
+}
+
+static void on_writable(void *arg, int fd, int what) {
+    (void)fd, (void)what;
+    flush(arg);
+}
+
+static void tell(struct ship *p, int signo) {
+    if (p->over || p->in < 0)
+        return;
+    buf_putc(&p->unsent, (char)signo);
+    flush(p);
+}
+
+static void stop_all(struct fleet *f) {
+    f->stopping = true;
+    for (size_t i = 0; i < f->spec->hosts.n; i++)
+        tell(&f->ships[i], SIGTERM);
+}
+
+/* ---- how they end ---- */
+
+/* What ended without knowing the job's outcome: ssh that did not come through, an agent that could
+ * not begin or lost the store, or was killed. */
+static bool failed_by_itself(const struct ship *p) {
+    return p->code != 0 && p->code != 1;
+}
+
+static void tell_why(const struct ship *p) {
+    if (p->code == SSH_FAILED && !p->direct)
+        fprintf(stderr, "rankrun: host %s: ssh failed (exit code 255); try: ssh %s true\n",
+                p->host->name, p->host->name);
+    else if (p->code == 127)
+        fprintf(stderr, "rankrun: host %s: rankrun is not there under the path it has here\n",
+                p->host->name);
+    else if (p->code > 128)
+        fprintf(stderr, "rankrun: host %s: ended by signal %d\n", p->host->name, p->code - 128);
+    else
+        fprintf(stderr, "rankrun: host %s: its agent ended with code %d\n", p->host->name, p->code);
+}
+
+/* A host is over when its process has ended and all it said is shown. */
+static void settle(struct ship *p) {
+    struct fleet *f = p->fleet;
+    if (p->over || p->process.pidfd >= 0 || p->streams[0].fd >= 0 || p->streams[1].fd >= 0)
+        return;
+    p->over = true;
+    f->sailing--;
+    if (failed_by_itself(p) && !f->signo && !f->stopping) {
+        size_t lost = 0;
+        tell_why(p);
+        if (!f->failure)
+            f->failure = p->code == SSH_FAILED || p->code == 127 ? UNREACHED : p->code;
+        for (size_t i = 0; i < f->spec->hosts.n; i++)
+            lost += f->ships[i].over && failed_by_itself(&f->ships[i]);
+        if (f->spec->hosts.n - lost < (size_t)f->spec->min && f->sailing) {
+            fprintf(stderr, "rankrun: too few hosts are left: stopping the others\n");
+            stop_all(f);
+        }
+    }
+    if (!f->sailing)
+        loop_stop(f->loop);
+}
+
+static void on_ended(void *arg, int fd, int what) {
+    struct ship *p = arg;
+    int status = 0;
+    (void)fd, (void)what;
+    process_reap(&p->process, -1, &status);
+    p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    p->ended = loop_source_free(p->ended);
+    p->writable = loop_source_free(p->writable);
+    process_close(&p->process);
+    file_close(&p->in);
+    settle(p);
+}
+
+/* The second signal is for those that do not end: without its connection a far end stops by itself.
+ */
+static void on_signal(void *arg, int signo) {
+    struct fleet *f = arg;
+    for (size_t i = 0; i < f->spec->hosts.n; i++) {
+        struct ship *p = &f->ships[i];
+        if (!f->signo)
+            tell(p, signo);
+        else if (p->process.pidfd >= 0)
+            process_signal(&p->process, SIGKILL);
+    }
+    if (!f->signo)
+        f->signo = signo;
+}
+
+/* ---- how they start ---- */
+
+static int pipe_high(int ret[2]) {
+    int low[2];
+    if (pipe2(low, O_CLOEXEC) < 0)
+        return -errno;
+    for (int i = 0; i < 2; i++) {
+        ret[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
+        close(low[i]);
+    }
+    return ret[0] < 0 || ret[1] < 0 ? -EMFILE : 0;
+}
+
+/* ssh gives its words to a shell over there. */
+static const char *quoted(const char *s, struct arena *a) {
+    struct buf b = {0};
+    buf_putc(&b, '\'');
+    for (; *s; s++)
+        if (*s == '\'')
+            buf_puts(&b, "'\\''");
+        else
+            buf_putc(&b, *s);
+    buf_putc(&b, '\'');
+    const char *text = arena_strdup(a, buf_str(&b));
+    buf_fini(&b);
+    return text;
+}
+
+static const char *const *command_of(struct fleet *f, const struct ship *p, const char *self) {
+    size_t n = 0;
+    char **words =
+        str_split(&f->arena, f->spec->ssh ? f->spec->ssh : "ssh -o BatchMode=yes -T", ' ', &n);
+    const char **argv = arena_array(&f->arena, const char *, n + 4);
+    size_t k = 0;
+    if (p->direct) {
+        argv[k++] = self;
+        argv[k++] = "remote";
+    } else {
+        for (size_t i = 0; i < n; i++)
+            argv[k++] = words[i];
+        argv[k++] = p->host->name;
+        argv[k++] = arena_printf(&f->arena, "exec %s remote", quoted(self, &f->arena));
+    }
+    argv[k] = NULL;
+    return argv;
+}
+
+static void begin_stream(struct ship *p, int i, int fd) {
+    struct stream *s = &p->streams[i];
+    *s = (struct stream){.ship = p, .fd = fd, .to = i + 1};
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    s->source = loop_fd(p->fleet->loop, fd, LOOP_READ, on_output, s);
+}
+
+static int spawn(struct fleet *f, struct ship *p, const char *self, struct err *err) {
+    int in[2] = {-1, -1}, out[2] = {-1, -1}, said[2] = {-1, -1};
+    int code = pipe_high(in);
+    code = code ? code : pipe_high(out);
+    code = code ? code : pipe_high(said);
+    if (code)
+        err_set(err, code, "make pipes for host %s", p->host->name);
+    struct process_spawn s = {
+        .argv = command_of(f, p, self),
+        .fds = (const int[]){in[0], out[1], said[1]},
+        .group = true,
+    };
+    if (!code && (code = process_spawn(&s, &p->process, err)) < 0)
+        err_wrap(err, "host %s: ", p->host->name);
+    file_close(&in[0]);
+    file_close(&out[1]);
+    file_close(&said[1]);
+    if (code) {
+        file_close(&in[1]);
+        file_close(&out[0]);
+        file_close(&said[0]);
+        return code;
+    }
+    p->in = in[1];
+    fcntl(p->in, F_SETFL, O_NONBLOCK);
+    begin_stream(p, 0, out[0]);
+    begin_stream(p, 1, said[0]);
+    return 0;
+}
+
+static int start(struct fleet *f, size_t i, const char *self, const char *dir,
+                 const char *const *env, struct err *err) {
+    struct ship *p = &f->ships[i];
+    struct errand e = {dir, f->spec->argv[i], env};
+    *p = (struct ship){.fleet = f,
+                       .host = &f->spec->hosts.list[i],
+                       .process = PROCESS_NONE,
+                       .in = -1,
+                       .streams = {{.fd = -1}, {.fd = -1}}};
+    p->direct = tcp_host_is_ours(p->host->name);
+    int code = spawn(f, p, self, err);
+    if (code)
+        return code;
+    f->sailing++;
+    p->ended = loop_fd(f->loop, p->process.pidfd, LOOP_READ, on_ended, p);
+    p->writable = loop_fd(f->loop, p->in, 0, on_writable, p);
+    errand_write(&e, &p->unsent);
+    flush(p);
+    return 0;
+}
+
+static int start_all(struct fleet *f, struct err *err) {
+    char self[PATH_MAX], dir[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n < 0 || !getcwd(dir, sizeof(dir)))
+        return err_set(err, -errno, "find the current directory and program");
+    self[n] = '\0';
+    const char *const *env = errand_environment(&f->arena);
+    int code = 0;
+    for (size_t i = 0; i < f->spec->hosts.n && !code; i++)
+        code = start(f, i, self, dir, env, err);
+    return code;
+}
+
+/* Agents that know the outcome say the same one. */
+static int outcome(const struct fleet *f) {
+    bool succeeded = false;
+    for (size_t i = 0; i < f->spec->hosts.n; i++) {
+        if (f->ships[i].code == 1)
+            return 1;
+        succeeded |= f->ships[i].code == 0;
+    }
+    return succeeded ? 0 : f->signo ? 128 + f->signo : f->failure;
+}
+
+static void fleet_fini(struct fleet *f) {
+    for (size_t i = 0; i < f->spec->hosts.n; i++) {
+        struct ship *p = &f->ships[i];
+        if (!p->fleet)
+            continue;
+        loop_source_free(p->ended);
+        loop_source_free(p->writable);
+        file_close(&p->in);
+        close_stream(&p->streams[0]);
+        close_stream(&p->streams[1]);
+        if (p->process.pidfd >= 0)
+            process_reap(&p->process, -1, NULL); /* its input has ended: so does it */
+        process_close(&p->process);
+        buf_fini(&p->unsent);
+    }
+    for (int i = 0; i < SIGNALS; i++)
+        loop_source_free(f->signals[i]);
+    loop_free(f->loop);
+    arena_fini(&f->arena);
+    free(f->ships);
+}
+
+int fleet_run(const struct fleet_spec *s, struct err *err) {
+    static const int numbers[SIGNALS] = {SIGINT, SIGTERM, SIGHUP};
+    struct fleet f = {.spec = s, .loop = loop_new(err)};
+    if (!f.loop)
+        return err->code;
+    f.ships = calloc(s->hosts.n, sizeof(*f.ships));
+    if (!f.ships)
+        abort();
+    signal(SIGPIPE, SIG_IGN);
+    for (int i = 0; i < SIGNALS; i++)
+        f.signals[i] = loop_signal(f.loop, numbers[i], on_signal, &f);
+    int code = start_all(&f, err);
+    if (!code)
+        code = loop_run(f.loop, err);
+    if (!code)
+        code = outcome(&f);
+    fleet_fini(&f);
+    return code;
+}

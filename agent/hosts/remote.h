@@ -1,0 +1,5 @@
+/* remote: the far end of `rankrun -H`: does the errand that comes by standard input. */
+#pragma once
+
+/* Returns the exit code: the agent's, 128+n when a signal ended it, 64 when it could not begin. */
+int remote_main(void);
