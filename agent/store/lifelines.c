@@ -9,6 +9,7 @@
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
+#include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/event.h>
 #include <event2/http.h>
@@ -183,6 +184,8 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
         abort();
     const struct json *j = json_parse(&arena, body, n, err);
     int rc = j ? read_claim(k, j, err) : -EINVAL;
+    if (rc == 0 && evbuffer_get_length(bufferevent_get_input(b)) > 0)
+        rc = err_say(err, -EINVAL, "lifeline: nothing may follow the request");
     if (rc == 0)
         rc = check_ends(bufferevent_getfd(b), j, err);
     arena_fini(&arena);

@@ -8,7 +8,7 @@ if ! command -v git >/dev/null; then
     exit 77
 fi
 stale=0
-mkdir -p "$TMPDIR/copy/agent" && cp -R agent/core "$TMPDIR/copy/agent/" || exit 1
+mkdir -p "$TMPDIR"/copy/{agent,harness} && cp -R agent/core "$TMPDIR/copy/agent/" && cp -R harness/sim "$TMPDIR/copy/harness/" || exit 1
 for patch in tests/mutants/core/*.patch; do
     GIT_CEILING_DIRECTORIES=$TMPDIR git -C "$TMPDIR/copy" apply --check -C1 "$PWD/$patch" && continue
     echo "$patch: does not apply any more: mend it together with what it is about"

@@ -15,7 +15,7 @@ field() { # field NAME PATCH
 # Compiles what the patch touches in a copy of the core, and links it before what was built of the rest.
 build() { # build PATCH COPY
     local copy=$2 objects=() source
-    mkdir -p "$copy/agent" && cp -R agent/core "$copy/agent/" || return 1
+    mkdir -p "$copy"/{agent,harness} && cp -R agent/core "$copy/agent/" && cp -R harness/sim "$copy/harness/" || return 1
     (cd "$copy" && GIT_CEILING_DIRECTORIES=${copy%/*} git apply -C1 "$root/$1") || return 1
     mapfile -t touched < <(sed -n 's,^+++ b/,,p' "$1")
     if [[ "${touched[*]}" == *.h* ]]; then mapfile -t touched < <(cd "$copy" && ls agent/core/*.c); fi

@@ -24,13 +24,22 @@ static void put(enum key_kind kind, const char *uid, int64_t round, const union 
     view_settle(view());
 }
 
+static enum member_want want;
+
 static void join(const char *uid, const char *node, const char *role, int slots) {
     union value v = {0};
     put(KEY_SESSION, uid, 0, &v);
     snprintf(v.member.node, sizeof(v.member.node), "%s", node);
     snprintf(v.member.role, sizeof(v.member.role), "%s", role);
     v.member.slots = slots;
+    v.member.want = want;
     put(KEY_MEMBER, uid, 0, &v);
+}
+
+static void stand_by(const char *uid, const char *node) {
+    want = WANT_STANDBY;
+    join(uid, node, "default", 1);
+    want = WANT_MEMBER;
 }
 
 static void leave(const char *uid) {
@@ -148,6 +157,61 @@ static void test_the_loss_of_a_member_that_is_done_is_none(void **state) {
     assert_false(membership_lost(view()));
     leave("b");
     assert_true(membership_lost(view()));
+}
+
+static void test_a_spare_is_taken_up_to_min_only(void **state) {
+    (void)state;
+    stand_by("s", "n9");
+    join("a", "n0", "default", 1);
+    assert_string_equal(wanted(), "a");
+    r->cur.min = 2;
+    assert_string_equal(wanted(), "as"); /* it joined first, and is last */
+    join("b", "n1", "default", 1);
+    assert_string_equal(wanted(), "ab");
+}
+
+static void test_a_spare_takes_the_place_of_a_lost_member_and_then_is_one(void **state) {
+    (void)state;
+    stand_by("s", "n8");
+    stand_by("t", "n9");
+    join("a", "n0", "default", 1);
+    join("b", "n1", "default", 1);
+    head(HEAD_RUN, 1, "ab", CAUSE_NONE);
+    assert_string_equal(wanted(), "ab"); /* max is 3: it does not make the job larger */
+    leave("a");
+    assert_string_equal(wanted(), "bs");
+    head(HEAD_RUN, 2, "bs", CAUSE_NONE);
+    assert_string_equal(wanted(), "bs");
+    join("c", "n2", "default", 1);
+    assert_string_equal(wanted(), "bsc");
+}
+
+static void test_a_member_that_comes_is_before_a_spare(void **state) {
+    (void)state;
+    r->cur.max = 2;
+    stand_by("s", "n9");
+    join("a", "n0", "default", 1);
+    join("b", "n1", "default", 1);
+    head(HEAD_RUN, 1, "ab", CAUSE_NONE);
+    leave("b");
+    join("c", "n2", "default", 1);
+    assert_string_equal(wanted(), "ac");
+}
+
+static void test_who_is_missed_was_in_the_last_round_and_not_done(void **state) {
+    (void)state;
+    union value done = {.done = {.round = 1}};
+    join("a", "n0", "default", 1);
+    join("b", "n1", "default", 1);
+    join("c", "n2", "default", 1);
+    head(HEAD_RUN, 1, "ab", CAUSE_NONE);
+    leave("c");
+    assert_null(membership_missed(view()));
+    put(KEY_DONE, "a", 1, &done);
+    leave("a");
+    assert_null(membership_missed(view()));
+    leave("b");
+    assert_ptr_equal(membership_missed(view()), view_find(view(), "b"));
 }
 
 static void test_newcomers_are_those_who_would_be_taken(void **state) {
@@ -286,6 +350,10 @@ int main(int argc, char **argv) {
         TEST(test_a_node_that_comes_back_is_before_a_stranger),
         TEST(test_a_session_that_ended_is_not_wanted),
         TEST(test_the_loss_of_a_member_that_is_done_is_none),
+        TEST(test_a_spare_is_taken_up_to_min_only),
+        TEST(test_a_spare_takes_the_place_of_a_lost_member_and_then_is_one),
+        TEST(test_a_member_that_comes_is_before_a_spare),
+        TEST(test_who_is_missed_was_in_the_last_round_and_not_done),
         TEST(test_newcomers_are_those_who_would_be_taken),
         TEST(test_ranks_run_on_over_nodes_and_per_role),
         TEST(test_every_member_owes_a_certificate),

@@ -122,6 +122,9 @@ static void begin_agent(const char *const *command) {
     guard_attach(seen.guard, seen.loop, &events, NULL);
 }
 
+/* For the groups that are started from then on; 0: none. */
+static int lifeline;
+
 static void start(int workers, bool deadline) {
     struct err err = {0};
     static uint64_t round;
@@ -136,6 +139,7 @@ static void start(int workers, bool deadline) {
         .role = "default",
         .role_world_size = workers,
         .deadline_required = deadline,
+        .lifeline = lifeline,
     };
     seen.started = seen.running = seen.exec_failed = seen.exited = seen.reaped = seen.dead = 0;
     if (guard_start(seen.guard, &s, &err) < 0) {

@@ -1,6 +1,8 @@
 /* How groups are started and ended while everybody lives. */
 #include "tests/agent/workers/guard_fixture.h"
 
+#include <sys/socket.h>
+
 static bool exited_with(int status, int code) {
     return WIFEXITED(status) && WEXITSTATUS(status) == code;
 }
@@ -141,20 +143,32 @@ static void again_and_again(void) {
     end_agent();
 }
 
+/* Held by the guard and by each worker, above what a shell uses, until the last of them is gone. */
+static void lifeline_held(void) {
+    int ends[2];
+    char byte;
+    MUST(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    begin_ready("ls -l /proc/self/fd | grep -q '7[0-9][0-9] -> socket' || exit 9; "
+                "exec 3>/dev/null 4>&3; echo; while :; do sleep 1000; done");
+    lifeline = ends[0];
+    start(2, false);
+    wait_ready(2);
+    close(ends[0]); /* the agent's own */
+    MUST(recv(ends[1], &byte, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+    guard_kill(seen.guard);
+    wait_for(&seen.reaped, 1);
+    MUST(recv(ends[1], &byte, 1, 0) == 0);
+    end_agent();
+}
+
 static const struct experiment experiments[] = {
-    EXPERIMENT(again_and_again),
-    EXPERIMENT(error_file),
-    EXPERIMENT(grandchildren),
-    EXPERIMENT(left_behind),
-    EXPERIMENT(no_such_program),
-    EXPERIMENT(other_signals),
-    EXPERIMENT(own_session),
-    EXPERIMENT(stop_ignored),
-    EXPERIMENT(stop_reaches_stopped),
-    EXPERIMENT(stop_shortened),
-    EXPERIMENT(stop_with_grace),
-    EXPERIMENT(workers_exit),
-    {NULL, NULL},
+    EXPERIMENT(again_and_again), EXPERIMENT(error_file),
+    EXPERIMENT(grandchildren),   EXPERIMENT(left_behind),
+    EXPERIMENT(lifeline_held),   EXPERIMENT(no_such_program),
+    EXPERIMENT(other_signals),   EXPERIMENT(own_session),
+    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped),
+    EXPERIMENT(stop_shortened),  EXPERIMENT(stop_with_grace),
+    EXPERIMENT(workers_exit),    {NULL, NULL},
 };
 
 int main(int argc, char **argv) {
