@@ -44,7 +44,7 @@ int64_t judge_version(struct sim *c, struct key key) {
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid) {
     struct key key = {.kind = KEY_SESSION};
     memcpy(key.inc, like->inc, sizeof(key.inc));
-    memcpy(key.uid, uid, UID_SIZE);
+    memcpy(key.uid, uid, strlen(uid) + 1);
     return judge_key(c, key, NULL);
 }
 

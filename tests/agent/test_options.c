@@ -274,6 +274,22 @@ static void test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_tol
     assert_null(o.notices[3]);
 }
 
+static void test_spares_gangs_and_lifelines_are_said_by_words(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun --nnodes=1:2 --rdzv-endpoint=h a.py"), 0);
+    assert_false(o.standby || o.gang || o.rdzv.no_lifeline);
+    assert_int_equal(parse("rankrun --nnodes=1:2 --rdzv-endpoint=h --standby --on-node-loss=gang "
+                           "--rdzv-conf=lifeline=off a.py"),
+                     0);
+    assert_true(o.standby && o.gang && o.rdzv.no_lifeline);
+    assert_int_equal(parse("rankrun --nnodes=1:2 --rdzv-endpoint=h --on_node_loss replace "
+                           "--rdzv-conf=lifeline=on a.py"),
+                     0);
+    assert_false(o.gang || o.rdzv.no_lifeline);
+    REFUSED("rankrun --on-node-loss=all a.py", "replace or gang");
+    REFUSED("rankrun --nnodes=1:2 --rdzv-endpoint=h --rdzv-conf=lifeline=maybe a.py", "on or off");
+}
+
 static void test_several_workers_without_omp_num_threads_are_told(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --nproc-per-node=2 a.py"), 0);
@@ -344,6 +360,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_rendezvous_keys_take_their_units, clear),
         cmocka_unit_test_teardown(
             test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told, clear),
+        cmocka_unit_test_teardown(test_spares_gangs_and_lifelines_are_said_by_words, clear),
         cmocka_unit_test_teardown(test_several_workers_without_omp_num_threads_are_told, clear),
         cmocka_unit_test_teardown(test_the_other_values_are_checked_and_named, clear),
         cmocka_unit_test_teardown(test_the_store_has_its_own_options, clear),
