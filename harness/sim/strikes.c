@@ -131,6 +131,7 @@ bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: all processes of the node are killed");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
+    c->nodes[node].guard_stopped_until_ns = 0; /* the next one is another process */
     sim_machine_kill_guard(c, node);
     come_back(c, node, e);
     return true;
