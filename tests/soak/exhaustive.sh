@@ -58,6 +58,6 @@ cost-twice|
 done-carried|
 lead-not-compared|--faults agent-kill=1,request-late=1
 leave-before-dead|--faults agent-leave=1
-suspicion-at-the-fence|--faults agent-stop=1
+suspicion-at-the-fence|--faults agent-stop=1,watch-slow=1
 END
 exit $failed
