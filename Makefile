@@ -8,6 +8,7 @@
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
+#   make transcripts  write tests/harness/sim/transcripts/*.txt anew
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
 #
@@ -197,6 +198,10 @@ SCENARIOS ?= scenarios/pytorch
 compare: all
 	$(Q)$(if $(findstring @,$(LAUNCHERS)),ci/peers $(sort $(foreach l,$(LAUNCHERS),$(word 2,$(subst @, ,$(l))))))
 	$(Q)$(BIN)/rankquake compare $(addprefix --launcher ,$(LAUNCHERS)) $(SCENARIOS)
+# Written anew on purpose, after a change of the protocol or of the simulator: the diff is to be read.
+TRANSCRIPTS := $(patsubst %.yaml,%.txt,$(wildcard tests/harness/sim/transcripts/*.yaml))
+transcripts: $(OUT)/tests/harness/sim/spawn_transcript
+	@for t in $(TRANSCRIPTS); do $< $${t%.txt}.yaml >$$t || exit 1; done
 tidy:
 	$(Q)OUT=$(OUT) ci/tidy
 format:
@@ -216,6 +221,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak bench fuzz compare tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak bench fuzz compare transcripts tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

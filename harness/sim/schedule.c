@@ -1,4 +1,5 @@
 #include "harness/sim/chronicle.h"
+#include "harness/sim/transcript.h"
 
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,9 @@
 
 void sim_say(struct sim *c, int node, const char *fmt, ...) {
     va_list ap;
+    va_start(ap, fmt);
+    transcript_line(c, node, fmt, ap);
+    va_end(ap);
     if (!c->trace)
         return;
     printf("%10.3f n%d ", (double)c->now_ns / 1e6, node);
@@ -136,6 +140,7 @@ void sim_timer_replan(struct sim *c, int node) {
 }
 
 static void act(struct sim *c, int node, const struct action *a) {
+    transcript_action(c, node, a);
     switch (a->kind) {
     case ACTION_SNAPSHOT:
     case ACTION_WATCH:
@@ -197,6 +202,7 @@ void sim_agent_event(struct sim *c, int node, const struct event *ev) {
     struct sim_node *n = &c->nodes[node];
     size_t count = 0;
     c->result->steps++;
+    transcript_event(c, node, ev);
     const struct action *a = rendezvous_step(n->core, ev, sim_node_now(c, n), &count);
     for (size_t i = 0; i < count; i++)
         act(c, node, &a[i]);
@@ -377,13 +383,14 @@ int64_t sim_limit_ns(const struct sim *c) {
 }
 
 /* What is recorded goes on to its end, so that the history has one, too. */
-void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
-                struct sim_result *ret) {
+static void play(const struct sim_schedule *s, bool trace, struct history *h,
+                 struct transcript *transcript, struct sim_result *ret) {
     struct sim *c = room(1, sizeof(*c));
     *ret = (struct sim_result){0};
     c->schedule = s;
     c->trace = trace;
     c->result = ret;
+    c->transcript = transcript;
     c->chronicle = chronicle_new(c, h);
     sim_init(c);
     while (c->n_queue && (!ret->violated || h) && !is_over(c)) {
@@ -403,5 +410,15 @@ void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
 }
 
 void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret) {
-    sim_record(s, trace, NULL, ret);
+    play(s, trace, NULL, NULL, ret);
+}
+
+void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
+                struct sim_result *ret) {
+    play(s, trace, h, NULL, ret);
+}
+
+void sim_transcribe(const struct sim_schedule *s, struct buf *out, struct sim_result *ret) {
+    struct transcript t = {.out = out};
+    play(s, false, NULL, &t, ret);
 }

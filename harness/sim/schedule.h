@@ -75,6 +75,8 @@ void sim_play(const struct sim_schedule *s, bool trace, struct sim_result *ret);
  * when an invariant is broken, of which ret holds the first. */
 void sim_record(const struct sim_schedule *s, bool trace, struct history *h,
                 struct sim_result *ret);
+/* As sim_play; out gets the exchange, for people (transcript.h). */
+void sim_transcribe(const struct sim_schedule *s, struct buf *out, struct sim_result *ret);
 /* The scenario file that goes with such a history. */
 void sim_scenario(const struct sim_schedule *s, const struct history *h, const struct sim_result *r,
                   struct buf *out);
