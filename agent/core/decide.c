@@ -193,8 +193,11 @@ static void close_over_budget(struct rendezvous *r) {
     decision_send(r, d);
 }
 
+/* A coordinator that was stopped wakes with its time over and has not read who came meanwhile:
+ * nobody may have joined since its view. */
 static void close_below_min(struct rendezvous *r, const struct wanted *w) {
     struct draft *d = decision_new(r);
+    draft_compare_below(d, key_all(r, KEY_MEMBER), view_of(r)->revision + 1);
     struct head_value *h = close_put(r, d, OUTCOME_FAILED);
     memset(&h->failure, 0, sizeof(h->failure));
     h->failure.rank = h->failure.local_rank = -1;
