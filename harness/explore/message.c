@@ -55,7 +55,7 @@ static void take_ops(struct message *m, const struct txn *txn) {
         if (!op->put)
             continue;
         union value *value = arena_new(&m->arena, union value);
-        *value = *op->value;
+        memcpy(value, op->value, value_size(op->key.kind)); /* the core keeps no more of it */
         m->ops[i].value = value;
         ops[i].lease = txn->lease;
         ops[i].value = (struct kv_bytes){(const char *)value, value_size(op->key.kind)};
