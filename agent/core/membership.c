@@ -65,8 +65,48 @@ static size_t limit(const struct rendezvous *r, size_t n, size_t spares) {
     return n < max ? n : max;
 }
 
+/* Most often who lives is who is in the plan: then there is nobody to be chosen or put in order,
+ * and a thousand acks cost no thousand sorts. */
+static bool as_planned(struct rendezvous *r, struct wanted *ret) {
+    const struct view *v = &r->coordinator.view;
+    bool planned = v->head.phase == HEAD_FORM || v->head.phase == HEAD_RUN;
+    for (size_t i = 0; planned && i < v->n; i++) {
+        const struct member *m = v->members[i];
+        planned = (m->session && m->known) == (m->rank_now >= 0) && m->rank_now < v->head.n;
+        ret->n += m->rank_now >= 0;
+    }
+    if (!planned || ret->n != (size_t)v->head.n)
+        return false;
+    ret->members = arena_array(&r->arena, struct member *, ret->n);
+    for (size_t i = 0; i < v->n; i++)
+        if (v->members[i]->rank_now >= 0)
+            ret->members[v->members[i]->rank_now] = v->members[i];
+    return true;
+}
+
+/* Before the first round, while there are fewer than min, they are only counted. */
+static bool too_few(const struct rendezvous *r, struct wanted *ret) {
+    const struct view *v = &r->coordinator.view;
+    size_t n = 0;
+    if (v->head.phase != HEAD_NONE)
+        return false;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        if (m->session && m->known && (m->value.seat || m->value.want == WANT_STANDBY))
+            return false;
+        n += m->session && m->known;
+    }
+    ret->n = n;
+    return n < (size_t)r->cur.min;
+}
+
 struct wanted membership_wanted(struct rendezvous *r) {
     const struct view *v = &r->coordinator.view;
+    struct wanted few = {0}, planned = {0};
+    if (too_few(r, &few))
+        return few;
+    if (as_planned(r, &planned))
+        return planned;
     struct candidate *c = arena_array(&r->arena, struct candidate, 2 * v->n + 1);
     struct wanted w = {0};
     size_t n = 0, spares = 0;

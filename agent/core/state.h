@@ -153,8 +153,8 @@ struct view {
     struct head_value head;
     int64_t lead_revision; /* 0: none */
     char lead[UID_SIZE];
-    bool dirty;   /* something other than a beat has changed since view_settle */
-    bool changed; /* the same, since the coordinator last looked */
+    bool dirty;   /* something that can change a place has changed since view_settle */
+    bool changed; /* something other than a beat, since the coordinator last looked */
 };
 
 struct coordinator {
@@ -342,7 +342,7 @@ int budget_cost(const struct view *v);
 
 /* membership.c */
 struct wanted {
-    struct member **members; /* in the order of their ranks */
+    struct member **members; /* in the order of their ranks; NULL: too few for the first round */
     size_t n;
     int doubled; /* a seat that several came for; 0: none */
 };

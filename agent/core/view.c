@@ -159,8 +159,8 @@ static void apply_head(struct view *v, const struct entry *e) {
 
 static void apply_report(struct view *v, struct member *m, const struct entry *e) {
     if (e->key.round != v->head.last_round || e->deleted)
-        return; /* of an older round, or cleaned away */
-    v->dirty = true;
+        return;        /* of an older round, or cleaned away */
+    v->changed = true; /* nobody's place */
     if (e->key.kind == KEY_ACK) {
         m->acked = true;
         m->ack_revision = e->create_revision;
@@ -172,7 +172,7 @@ static void apply_report(struct view *v, struct member *m, const struct entry *e
 }
 
 static void apply_gone(struct view *v, struct member *m, const struct entry *e) {
-    v->dirty = true;
+    v->changed = true; /* nobody's place */
     m->gone = !e->deleted;
     m->gone_revision = e->deleted ? 0 : e->mod_revision;
 }

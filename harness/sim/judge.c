@@ -155,6 +155,13 @@ static void count_run(struct sim *c) {
     j->n_last = j->n_form;
     j->failed = false;
     j->run_ns = c->now_ns;
+    const struct traffic *t = &c->traffic;
+    sim_say(c, 0,
+            "ROUND %lld runs with %d nodes: %lld store operations, %lld messages, %lld watch "
+            "events, %lld bytes",
+            (long long)j->head.round, j->n_form, (long long)t->operations, (long long)t->messages,
+            (long long)t->events, (long long)t->bytes);
+    c->traffic = (struct traffic){0};
     if (!c->result->rounds++)
         c->result->steady_ns = c->now_ns;
 }

@@ -58,8 +58,10 @@ static void peer_fails(struct sim *c, struct occurrence *o) {
 static void disturb_peers(struct sim *c, int node, int64_t round) {
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
-        if (i == node || !g->alive || g->round != round || !sim_chance(&g->rand, 600))
+        bool concerned = i != node && g->alive && !g->failed && !g->disturbed && g->round == round;
+        if (!concerned || !sim_chance(&g->rand, 600))
             continue;
+        g->disturbed = true;
         int64_t after_ns = sim_chance_ns(&g->rand, SIM_MS, 50 * SIM_MS);
         struct occurrence *o = sim_plan(c, c->now_ns + after_ns, i, peer_fails);
         o->a = (int64_t)g->number;

@@ -338,6 +338,7 @@ static void sim_init(struct sim *c) {
     sim_nodes_init(c, s->agents);
     c->kv = kv_new(s->seed, 0);
     timing_profile(s->usual ? "default" : "fast", &c->timing);
+    timing_stretch(&c->timing, s->max, TIMING_EMBEDDED);
     c->min = s->min;
     c->max = s->max;
     c->max_restarts = s->max_restarts;

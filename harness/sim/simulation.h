@@ -36,7 +36,7 @@ struct planned {
 };
 
 struct group_model {
-    bool alive, failed, stopping, dying, by_guard, orphan;
+    bool alive, failed, disturbed, stopping, dying, by_guard, orphan;
     bool guard_dead, closes; /* its workers keep no descriptor that they did not open */
     int64_t round;
     char uid[UID_SIZE];
@@ -113,6 +113,11 @@ struct judge {
     char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
 };
 
+/* What went to the store and came from it since the last round ran; bytes of keys and values. */
+struct traffic {
+    int64_t operations, messages, events, bytes;
+};
+
 struct armed {
     const struct sim_entry *entry;
     int left; /* transactions still to come */
@@ -140,6 +145,7 @@ struct sim {
     int n_leases; /* that were granted; the newest of them */
     bool others;  /* agents of two attempts have come */
     struct judge judge;
+    struct traffic traffic;
     struct join *joins;
     size_t n_joins, cap_joins;
     struct {                /* whether there are min sessions; a second of that resets few_ns */
@@ -241,6 +247,11 @@ void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t spa
 bool sim_node_is_cut(struct sim *c, int node);
 int64_t sim_delay_ns(struct sim *c, int node); /* of a message */
 void sim_wire_fan_out(struct sim *c);          /* of what has been written */
+
+/* traffic.c */
+void sim_traffic_events(struct sim *c, const struct kv_event *events, size_t n);
+void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
+                         const struct kv_txn_result *reply);
 
 /* machine.c: guards and workers */
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);

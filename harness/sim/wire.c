@@ -102,8 +102,8 @@ static int64_t later(int64_t a_ns, int64_t b_ns) {
 }
 
 static int64_t answer_delay(struct sim *c, int node) {
-    return sim_delay_ns(c, node) +
-           sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
+    int64_t delay_ns = sim_delay_ns(c, node); /* drawn first, by any compiler */
+    return delay_ns + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
 
 static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
@@ -312,6 +312,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
         sim_stream_break(c, node, slot);
         return;
     }
+    sim_traffic_events(c, events, n);
     w->slot = slot;
     w->entries = arena_array(&w->arena, struct entry, n);
     for (size_t i = 0; i < n; i++)
@@ -393,6 +394,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     } else {
         store_lease(c, w);
     }
+    sim_traffic_request(c, &w->txn, &w->reply);
     w->revision = kv_revision(c->kv);
     sim_wire_fan_out(c);
     if (c->compact_until_ns > c->now_ns)
@@ -444,7 +446,6 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 }
 
 /* --- what the core asks for --- */
-
 static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
                      const struct txn *txn) {
     struct wire *w = wire_new(c, kind, id);

@@ -37,7 +37,7 @@ static void judge_too_few(struct sim *c) {
     int64_t few_ns = c->now_ns - c->enough.few_ns, enough_ns = c->now_ns - c->enough.since_ns;
     if (c->schedule->seated)
         return; /* two sessions may be of one node */
-    if (c->enough.now && enough_ns > 1000 * SIM_MS)
+    if (c->enough.now && enough_ns > c->timing.suspect_ns + 200 * SIM_MS)
         invariant_broken(c, &invariant_outcome,
                          "failed for too few nodes, though there have been %d for %lld ms", c->min,
                          (long long)(enough_ns / SIM_MS));
