@@ -3,6 +3,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "agent/hosts/errand.h"
+#include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -18,6 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const int64_t PATIENCE_NS = INT64_C(15000000000);
 enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, UNREACHED = 69, SIGNALS = 3 };
 
 struct stream {
@@ -51,6 +53,7 @@ struct fleet {
     bool stopping;  /* because of a host that failed */
     int failure;    /* exit code for the first that failed by itself */
     struct loop_source *signals[SIGNALS];
+    struct loop_source *patience; /* for those that should have ended as others did */
 };
 
 /* ---- what they print ---- */
@@ -152,6 +155,39 @@ static void tell_why(const struct ship *p) {
         fprintf(stderr, "rankrun: host %s: its agent ended with code %d\n", p->host->name, p->code);
 }
 
+static bool too_few(const struct fleet *f) {
+    size_t left = f->spec->hosts.n;
+    for (size_t i = 0; i < f->spec->hosts.n; i++)
+        left -= f->ships[i].over && f->ships[i].code != 0;
+    return left < (size_t)f->spec->min && f->sailing;
+}
+
+static void stop_rest(struct fleet *f) {
+    if (f->signo || f->stopping || !too_few(f))
+        return;
+    fprintf(stderr, "rankrun: too few hosts are left: stopping the others\n");
+    stop_all(f);
+}
+
+static void on_patience(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    stop_rest(arg);
+}
+
+/* An agent that ends with 1 tells the job's outcome, by which the others end as well - unless it
+ * was something else that ended with 1. */
+static void note_failure(struct ship *p) {
+    struct fleet *f = p->fleet;
+    if (!failed_by_itself(p)) {
+        loop_timer_at(f->patience, clock_monotonic_ns() + PATIENCE_NS);
+        return;
+    }
+    tell_why(p);
+    if (!f->failure)
+        f->failure = p->code == SSH_FAILED || p->code == 127 ? UNREACHED : p->code;
+    stop_rest(f);
+}
+
 /* A host is over when its process has ended and all it said is shown. */
 static void settle(struct ship *p) {
     struct fleet *f = p->fleet;
@@ -159,18 +195,8 @@ static void settle(struct ship *p) {
         return;
     p->over = true;
     f->sailing--;
-    if (failed_by_itself(p) && !f->signo && !f->stopping) {
-        size_t lost = 0;
-        tell_why(p);
-        if (!f->failure)
-            f->failure = p->code == SSH_FAILED || p->code == 127 ? UNREACHED : p->code;
-        for (size_t i = 0; i < f->spec->hosts.n; i++)
-            lost += f->ships[i].over && failed_by_itself(&f->ships[i]);
-        if (f->spec->hosts.n - lost < (size_t)f->spec->min && f->sailing) {
-            fprintf(stderr, "rankrun: too few hosts are left: stopping the others\n");
-            stop_all(f);
-        }
-    }
+    if (p->code != 0 && !f->signo && !f->stopping)
+        note_failure(p);
     if (!f->sailing)
         loop_stop(f->loop);
 }
@@ -349,6 +375,7 @@ static void fleet_fini(struct fleet *f) {
     }
     for (int i = 0; i < SIGNALS; i++)
         loop_source_free(f->signals[i]);
+    loop_source_free(f->patience);
     loop_free(f->loop);
     arena_fini(&f->arena);
     free(f->ships);
@@ -363,6 +390,7 @@ int fleet_run(const struct fleet_spec *s, struct err *err) {
     if (!f.ships)
         abort();
     signal(SIGPIPE, SIG_IGN);
+    f.patience = loop_timer(f.loop, on_patience, &f);
     for (int i = 0; i < SIGNALS; i++)
         f.signals[i] = loop_signal(f.loop, numbers[i], on_signal, &f);
     int code = start_all(&f, err);
