@@ -41,7 +41,9 @@ static void count_version(struct legacy *l) {
         return;
     }
     if (k) {
-        q.value = arena_printf(&l->arena, "%" PRId64, count + 1);
+        /* An etcd that lost its data counts anew; versions that we were in must not come again. */
+        int64_t last = l->round.version > count ? l->round.version : count;
+        q.value = arena_printf(&l->arena, "%" PRId64, last + 1);
         q.compare = k->value;
     }
     flow_send(l, k ? FLOW_COUNTER : FLOW_KEY, &q);
