@@ -87,6 +87,16 @@ serve() {
     started+=($!)
 }
 
+# A job that does not talk: no worker fails when another is gone, so only a rankrun agent notices.
+mkfifo end
+cat >quiet <<'END'
+who=torchrun
+[ -n "${RANKRUN_ROUND-}" ] && who=rankrun
+echo "$who $RANK $WORLD_SIZE $TORCHELASTIC_RESTART_COUNT $MASTER_ADDR:$MASTER_PORT $$" >"$EVENTS"
+read -r line <"${EVENTS%/*}/end"
+END
+program=(train.py)
+
 joined() { # joined N: that many have joined the run
     timeout 240 /usr/bin/python3 joined.py "$port" "$run" "$1" || fail "$run: nobody joined"
 }
@@ -96,7 +106,7 @@ agent() { # agent torchrun|rankrun NNODES: sets agent, a process group of its ow
     [ "$1" = torchrun ] && command=(/usr/bin/python3 -m torch.distributed.run --redirects 1 --tee 1)
     set -m
     "${command[@]}" --nnodes="$2" --max_restarts=9 --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
-        --rdzv_id="$run" --rdzv_conf=last_call_timeout=12 train.py "$TMPDIR/stop-$run" >>"said-$run-$1" 2>&1 &
+        --rdzv_id="$run" --rdzv_conf=last_call_timeout=12 "${program[@]}" "$TMPDIR/stop-$run" >>"said-$run-$1" 2>&1 &
     agent=$!
     set +m
     started+=("$agent")
@@ -185,6 +195,28 @@ three() { # two agents of torchrun, which must both be told of what the third do
     ends "$r" rankrun && ends "$t" torchrun && ends "$u" torchrun
 }
 
+# The dead node's key is held until the other torchrun, too, has seen that the rest wait.
+quiet() {
+    local r t u
+    run=quiet-$trial
+    now
+    program=(--no_python sh quiet)
+    agent torchrun 1:3 && t=$agent
+    joined 1
+    agent torchrun 1:3 && u=$agent
+    joined 2
+    agent rankrun 1:3 && r=$agent
+    await_round 3 'three are there'
+    kill -KILL -- "-$t"
+    wait "$t" 2>/dev/null
+    await_round 2 'torchrun is dead and nobody fails'
+    exec 5<>end
+    printf '\n\n\n\n\n\n' >&5
+    ends "$r" rankrun && ends "$u" torchrun
+    exec 5>&-
+    program=(train.py)
+}
+
 port=$((20000 + $$ % 5000 * 2))
 serve
 for ((trial = 1; trial <= ${TRIALS:-1}; trial++)); do
@@ -192,6 +224,7 @@ for ((trial = 1; trial <= ${TRIALS:-1}; trial++)); do
     both rankrun torchrun
     deaths
     three
+    quiet
     echo "trial $trial of ${TRIALS:-1} passed"
 done
 exit 0
