@@ -5,14 +5,19 @@
 /* A coordinator that is gone is noticed and replaced, and its successor notices who else is. */
 #define ADMITTED_NS (3000 * SIM_MS)
 
-/* From when on everybody does what is asked of him: stops and stalls outlast the trouble. */
-static int64_t healed_ns(const struct sim *c) {
+/* From when on nothing has disturbed anybody. A fault that waits for a transaction may strike at
+ * any time of the trouble; stops and stalls outlast it. */
+static int64_t quiet_ns(const struct sim *c) {
     const struct sim_schedule *s = c->schedule;
-    int64_t longest_ns = 0;
-    for (int i = 0; i < s->n_entries; i++)
-        if (s->entries[i].span_ns > longest_ns)
-            longest_ns = s->entries[i].span_ns;
-    return s->trouble_ns + longest_ns;
+    bool noisy = s->loss || s->late;
+    int64_t from_ns = noisy ? s->trouble_ns : 0;
+    for (int i = 0; i < s->n_entries; i++) {
+        const struct sim_entry *e = &s->entries[i];
+        int64_t end_ns = (e->after ? s->trouble_ns : e->at_ns) + e->span_ns;
+        if (e->at_ns <= c->now_ns && end_ns > from_ns)
+            from_ns = end_ns;
+    }
+    return from_ns;
 }
 
 static bool waits_in_vain(struct sim *c, const struct join *join, const struct key *like) {
@@ -31,7 +36,7 @@ static bool waits_in_vain(struct sim *c, const struct join *join, const struct k
 /* Asked when the first of a round is done: until then it could have been formed again. */
 static void on_put(struct sim *c, const char *uid, const struct op *op) {
     const struct judge *j = &c->judge;
-    int64_t from_ns = healed_ns(c) > j->run_ns ? healed_ns(c) : j->run_ns;
+    int64_t quiet = quiet_ns(c), from_ns = quiet > j->run_ns ? quiet : j->run_ns;
     (void)uid;
     if (op->key.kind != KEY_DONE || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
         j->n_last >= c->max || c->now_ns < from_ns + ADMITTED_NS)
@@ -51,8 +56,10 @@ const struct invariant invariant_admission = {
     .name = "admission",
     .number = "I5",
     .summary = "who comes while a round runs is taken in, as long as there is room",
-    .text = "When the faults are over, and a round with fewer than max nodes runs for 3 seconds "
-            "in which nobody is done, no session is left out of it that has existed for as long.",
+    .text =
+        "When no fault lasts and no message is lost, and a round with fewer than max nodes runs "
+        "for 3 seconds in which nobody is done, no session is left out of it that has existed "
+        "for as long.",
     .kinds = 1u << KEY_DONE,
     .on_put = on_put,
 };
