@@ -196,8 +196,10 @@ static void stall_check(struct rendezvous *r) {
     bool late = r->due_ns != INT64_MAX && r->now.monotonic_ns > r->due_ns + hb_ns;
     int64_t slept_ns =
         (r->now.boottime_ns - r->last.boottime_ns) - (r->now.monotonic_ns - r->last.monotonic_ns);
-    if (late || slept_ns > hb_ns)
+    if (late || slept_ns > hb_ns) {
         detector_restart(r);
+        group_stalled(r);
+    }
 }
 
 static void advance(struct rendezvous *r) {

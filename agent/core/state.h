@@ -298,6 +298,7 @@ void group_advance(struct rendezvous *r);
 void group_event(struct rendezvous *r, const struct event *ev);
 void group_done(struct rendezvous *r, const struct event *ev);
 void group_kill(struct rendezvous *r);
+void group_stalled(struct rendezvous *r); /* this process did not run for a while */
 /* The longest an ordinary stop can take until this agent gives up on its workers. */
 int64_t group_stop_ns(const struct rendezvous *r);
 

@@ -69,6 +69,13 @@ void group_kill(struct rendezvous *r) {
     action_claim(r, CLAIM_STOP, g->round);
 }
 
+/* That the workers are dead may have been reported meanwhile, and comes in only now. */
+void group_stalled(struct rendezvous *r) {
+    int64_t least_ns = r->now.monotonic_ns + rendezvous_timing(r).hb_ns;
+    if (r->group.stopping && r->group.reap_by_ns < least_ns)
+        r->group.reap_by_ns = least_ns;
+}
+
 /* A failure in the round: a short grace. A membership change or a signal: the full one. */
 static void stop_advance(struct rendezvous *r) {
     struct group *g = &r->group;

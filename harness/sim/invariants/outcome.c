@@ -72,7 +72,7 @@ static void on_exit(struct sim *c, int node, int code) {
     bool stuck = c->nodes[node].group.reaped_ns > c->now_ns;
     if (stuck)
         sim_mark(c, SIM_MARK_AGENT_STUCK);
-    bool fits = (code == 1 && stuck) || fits_outcome(code, o) ||
+    bool fits = (code == 1 && stuck) || (code == 69 && !c->calm_now) || fits_outcome(code, o) ||
                 fits_outcome(code, c->outcome_before) ||
                 (c->nodes[node].signaled && code == 128 + SIGTERM) || (code == 64 && c->others);
     if (!fits)
