@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { ERROR_FILE_MAX = 1 << 20 };
@@ -141,6 +142,13 @@ static const char *error_message(const struct json *root) {
     return text ? text : json_get_string(message, "message", NULL);
 }
 
+/* Who writes into files sees no error of a full disk: their own words of it are lost there. */
+static bool is_full(const struct output *o, const struct output_files *files) {
+    struct statvfs fs;
+    return o->run_dir[0] && (files->out[0] || files->err[0]) && statvfs(o->run_dir, &fs) == 0 &&
+           fs.f_blocks > 0 && fs.f_bavail == 0;
+}
+
 void output_error_text(const struct output *o, int local_rank, char *ret, size_t size) {
     struct output_files files;
     struct buf b = {0};
@@ -154,6 +162,8 @@ void output_error_text(const struct output *o, int local_rank, char *ret, size_t
         else
             snprintf(ret, size, "%s holds no error message", files.error_json);
     }
+    if (!ret[0] && is_full(o, &files))
+        snprintf(ret, size, "no space is left in %s, where its output goes", o->run_dir);
     arena_fini(&a);
     buf_fini(&b);
 }

@@ -43,7 +43,8 @@ void output_files(const struct output *o, int local_rank, struct output_files *r
 /* The file for the chosen lines of a stream (STREAM_*) of all workers of the round. */
 void output_filtered_file(const struct output *o, int stream, char ret[PATH_MAX]);
 /* What the worker of the newest attempt left in its error file, one line or more; "" when it left
- * none. A file that nobody can read is said to be one. */
+ * none. A file that nobody can read is said to be one, and a disk that is full when nothing else is
+ * said. */
 void output_error_text(const struct output *o, int local_rank, char *ret, size_t size);
 /* Removes a scratch directory. */
 void output_fini(struct output *o);
