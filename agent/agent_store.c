@@ -67,8 +67,10 @@ static void key_bytes(struct agent_store *s, struct arena *a, const struct key *
 
 static struct kv_compare make_compare(struct agent_store *s, struct arena *a,
                                       const struct compare *c) {
-    static const enum kv_target targets[] = {
-        [COMPARE_VERSION] = KV_VERSION, [COMPARE_CREATE] = KV_CREATE, [COMPARE_MOD] = KV_MOD};
+    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
+                                             [COMPARE_CREATE] = KV_CREATE,
+                                             [COMPARE_MOD] = KV_MOD,
+                                             [COMPARE_LEASE] = KV_LEASE};
     struct kv_compare k = {.target = targets[c->target],
                            .relation = c->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL,
                            .number = c->number};

@@ -149,6 +149,9 @@ static void session_see(struct canonical *c, uint64_t ids, const struct rendezvo
     take_request(c, ids, &s.goodbye);
     if (s.beat_out)
         canonical_order(c, ids + 1, s.beat_seq);
+    take_order(c, CANONICAL_REVISION, &s.former.revision);
+    take_order(c, CANONICAL_REVISION, &s.former.head_revision);
+    take_until(c, &s.former.not_before_ns);
     s.beat_seq = 0;
     take_until(c, &s.beat_next_ns);
     /* Boottime; the two clocks run alike where states are compared. */
@@ -267,6 +270,8 @@ static void coordinator_see(struct canonical *c, uint64_t ids, const struct rend
     take_time(c, &k.enough_since_ns, r->config.last_call_ns);
     take_time(c, &k.below_since_ns, r->config.join_timeout_ns);
     take_until(c, &k.wake_ns);
+    take_time(c, &k.since_ns, r->cur.timing.suspect_ns);
+    take_time(c, &k.free_since_ns, DECIDE_HOUR_NS);
     view_see(c, ids, r);
     memset(&k.view, 0, sizeof(k.view));
     canonical_bytes(c, &k, sizeof(k));
@@ -281,7 +286,6 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     places_see(c, r);
     coordinator_see(c, ids, r);
     head_see(c, &r->head);
-    take_order(c, CANONICAL_REVISION, &t.cur_revision);
     take_order(c, CANONICAL_REVISION, &t.head_revision);
     take_order(c, CANONICAL_REVISION, &t.lead_revision);
     take_order(c, CANONICAL_REVISION, &t.lead_seen);

@@ -22,7 +22,8 @@ static void drop(struct rendezvous *r) {
 /* Another one leads now: what this one was about to do is over, what it knows is not. Its timers
  * begin anew should it lead again. */
 static void resign(struct coordinator *c) {
-    struct coordinator kept = {.read = c->read, .loaded = c->loaded, .view = c->view};
+    struct coordinator kept = {
+        .read = c->read, .loaded = c->loaded, .view = c->view, .since_ns = c->since_ns};
     kept.view.changed = true;
     *c = kept;
 }
@@ -39,6 +40,8 @@ void coordinator_snapshot(struct rendezvous *r, const struct event *ev) {
     if (!request_reply(r, &c->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
         return;
     c->loaded = true;
+    if (!c->since_ns)
+        c->since_ns = r->now.monotonic_ns;
     c->view.gap_ns = r->cur.timing.fence_ns;
     view_load(&c->view, ev->snapshot.entries, ev->snapshot.n, ev->snapshot.revision,
               r->now.monotonic_ns);

@@ -53,9 +53,18 @@ static bool decision_may(struct rendezvous *r) {
 
 /* --- -> FORM --- */
 
+/* Rounds go on where a store that has forgotten them left off: their number fences what their
+ * workers write. */
+static int64_t next_round(const struct rendezvous *r) {
+    int64_t round = r->coordinator.view.head.round, past = membership_memory(r).round;
+    if (r->cur.rounds_before > past)
+        past = r->cur.rounds_before;
+    return (past > round ? past : round) + 1;
+}
+
 static void pid_draw(struct rendezvous *r) {
     struct coordinator *c = &r->coordinator;
-    snprintf(c->pid, sizeof(c->pid), "%lld-%lld-%lld", (long long)c->view.head.round + 1,
+    snprintf(c->pid, sizeof(c->pid), "%lld-%lld-%lld", (long long)next_round(r),
              (long long)c->view.lead_revision, (long long)++c->n_plans);
     c->pid_head = c->view.head_revision;
 }
@@ -91,7 +100,7 @@ static void plan_put(struct rendezvous *r, struct draft *d, const struct wanted 
 static void form_put(struct rendezvous *r, struct draft *d, const struct wanted *w) {
     struct head_value *h = head_put(r, d);
     bool running = h->phase == HEAD_RUN;
-    h->round++;
+    h->round = next_round(r);
     h->phase = HEAD_FORM;
     memcpy(h->pid, r->coordinator.pid, sizeof(h->pid));
     h->n = (int)w->n;
@@ -122,9 +131,42 @@ static void form(struct rendezvous *r, const struct wanted *w, bool admits) {
         if (admits)
             draft_compare(d, done, COMPARE_VERSION, 0);
         form_put(r, d, w);
-        action_claim(r, CLAIM_FORM, c->view.head.round + 1);
+        action_claim(r, CLAIM_FORM, next_round(r));
     }
     decision_send(r, d);
+}
+
+/* --- rounds that cost no restart --- */
+
+/* A round goes on from another one without cost: a node was lost, left or came. */
+static bool is_free(const struct view *v) {
+    return v->head.last_round && budget_cost(v) == 0;
+}
+
+/* Those of this hour. There is no clock in the store: the hour is the coordinator's own, and begins
+ * anew with the next coordinator. */
+static int free_rounds(struct rendezvous *r) {
+    struct coordinator *c = &r->coordinator;
+    if (!c->free_since_ns)
+        c->free_since_ns = r->now.monotonic_ns;
+    return r->now.monotonic_ns - c->free_since_ns < DECIDE_HOUR_NS ? c->view.head.free_rounds : 0;
+}
+
+/* With the round that is about to run. */
+static int free_rounds_with(struct rendezvous *r) {
+    struct coordinator *c = &r->coordinator;
+    int before = free_rounds(r);
+    if (r->now.monotonic_ns - c->free_since_ns >= DECIDE_HOUR_NS)
+        c->free_since_ns = r->now.monotonic_ns;
+    return before + is_free(&c->view);
+}
+
+/* No more of them for now. */
+static bool is_free_spent(struct rendezvous *r) {
+    bool spent = r->cur.max_free_rounds && free_rounds(r) >= r->cur.max_free_rounds;
+    if (spent)
+        wake_at(r, r->coordinator.free_since_ns + DECIDE_HOUR_NS);
+    return spent;
 }
 
 /* --- -> RUN, END, CLOSED --- */
@@ -150,8 +192,10 @@ static void run(struct rendezvous *r, const struct member *first) {
     struct draft *d = decision_new(r);
     draft_compare_below(d, key_all(r, KEY_GONE), v->revision + 1);
     struct head_value *h = head_put(r, d);
+    int remembered = membership_memory(r).restarts;
     h->phase = HEAD_RUN;
-    h->restarts += budget_cost(v);
+    h->free_rounds = free_rounds_with(r);
+    h->restarts = (h->restarts > remembered ? h->restarts : remembered) + budget_cost(v);
     h->cause = CAUSE_NONE;
     memset(&h->failure, 0, sizeof(h->failure));
     h->last_round = h->round;
@@ -220,6 +264,19 @@ static void close_gang(struct rendezvous *r, const struct member *missed) {
     decision_send(r, d);
 }
 
+static void close_over_free(struct rendezvous *r) {
+    struct draft *d = decision_new(r);
+    struct head_value *h = close_put(r, d, OUTCOME_FAILED);
+    memset(&h->failure, 0, sizeof(h->failure));
+    h->failure.rank = h->failure.local_rank = -1;
+    snprintf(
+        h->failure.error, sizeof(h->failure.error),
+        "%d rounds within an hour were begun again because nodes came and went, which costs no "
+        "restart (--rdzv-conf max_free_rounds_per_hour=%d)",
+        h->free_rounds, r->cur.max_free_rounds);
+    decision_send(r, d);
+}
+
 /* --- what each phase asks --- */
 
 /* True once the time since `*since_ns` (set here at first) has passed. */
@@ -282,6 +339,29 @@ static bool over_budget(struct rendezvous *r) {
            v->head.restarts + budget_cost(v) > r->cur.max_restarts;
 }
 
+static bool over_free(struct rendezvous *r) {
+    const struct view *v = view_of(r);
+    return budget_settled(v) && is_free(v) && is_free_spent(r);
+}
+
+/* Workers of before may live: of a store that has come back, or of members that a forgotten round
+ * had and this job has not. Each of them has had its last beat before this store was read first. */
+static bool is_held(struct rendezvous *r) {
+    struct coordinator *c = &r->coordinator;
+    int64_t until_ns = c->since_ns + r->cur.timing.suspect_ns;
+    bool owed = r->cur.hold || membership_memory(r).missing;
+    if (c->view.head.last_round || !owed || r->now.monotonic_ns >= until_ns)
+        return false;
+    wake_at(r, until_ns);
+    if (!c->hold_told)
+        action_log(r,
+                   "the first round waits %lld ms for workers that the store may have forgotten "
+                   "(--rdzv-conf quarantine=auto|never)",
+                   (long long)(until_ns - r->now.monotonic_ns + 999999) / 1000000);
+    c->hold_told = true;
+    return true;
+}
+
 /* Who joined is taken after `admit` of quiet, all together. */
 static bool admission_due(struct rendezvous *r, const struct wanted *w) {
     int64_t joined_ns;
@@ -298,10 +378,14 @@ static void decide_form(struct rendezvous *r, const struct wanted *w) {
     const struct member *first = NULL;
     if (over_budget(r)) {
         close_over_budget(r);
+    } else if (over_free(r)) {
+        close_over_free(r);
     } else if (membership_lost(v)) {
         if (!below_min(r, w))
             form(r, w, false);
-    } else if (budget_settled(v) && all_acked(v, &first) && first) {
+    } else if (v->head.round < next_round(r) - 1) {
+        form(r, w, false); /* somebody came who knows of later rounds */
+    } else if (budget_settled(v) && all_acked(v, &first) && first && !is_held(r)) {
         run(r, first);
     } else if (admission_due(r, w)) {
         form(r, w, false);
@@ -311,6 +395,8 @@ static void decide_form(struct rendezvous *r, const struct wanted *w) {
 static void decide_end(struct rendezvous *r, const struct wanted *w) {
     if (over_budget(r))
         close_over_budget(r);
+    else if (over_free(r))
+        close_over_free(r);
     else if (!below_min(r, w))
         form(r, w, false);
 }
@@ -330,7 +416,7 @@ static void decide_run(struct rendezvous *r, const struct wanted *w) {
             form(r, w, false);
         else
             end(r);
-    } else if (!any_done && admission_due(r, w)) {
+    } else if (!any_done && admission_due(r, w) && !is_free_spent(r)) {
         form(r, w, true);
     }
 }

@@ -6,16 +6,25 @@
 
 size_t value_size(enum key_kind kind) {
     static const size_t sizes[] = {
-        [KEY_CUR] = sizeof(struct cur_value),         [KEY_MEMBER] = sizeof(struct member_value),
-        [KEY_SESSION] = sizeof(struct session_value), [KEY_GONE] = sizeof(struct gone_value),
-        [KEY_LEAD] = sizeof(struct lead_value),       [KEY_PLAN] = sizeof(struct plan_value),
-        [KEY_HEAD] = sizeof(struct head_value),       [KEY_ACK] = sizeof(struct ack_value),
-        [KEY_DONE] = sizeof(struct done_value),       [KEY_INCARNATION] = 0,
+        [KEY_CUR] = sizeof(struct cur_value),
+        [KEY_MEMBER] = sizeof(struct member_value),
+        [KEY_SESSION] = sizeof(struct session_value),
+        [KEY_GONE] = sizeof(struct gone_value),
+        [KEY_LEAD] = sizeof(struct lead_value),
+        [KEY_PLAN] = sizeof(struct plan_value),
+        [KEY_HEAD] = sizeof(struct head_value),
+        [KEY_ACK] = sizeof(struct ack_value),
+        [KEY_DONE] = sizeof(struct done_value),
+        [KEY_QUARANTINE] = sizeof(struct quarantine_value),
+        [KEY_INCARNATION] = 0,
     };
     return sizes[kind];
 }
 
-/* The part of a key after the incarnation; KEY_CUR and KEY_INCARNATION have none. */
+static const char quarantine[] = KEY_QUARANTINE_TEXT;
+
+/* The part of a key after the incarnation; KEY_CUR, KEY_QUARANTINE and KEY_INCARNATION have none.
+ */
 static const struct folder {
     const char *name;
     size_t len;
@@ -96,8 +105,12 @@ static void end_format(const struct key *key, const char *text, size_t len, char
 size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
                   char range_end[KEY_SIZE]) {
     char *at = text;
-    append_root(&at, run_id);
     range_end[0] = '\0';
+    if (key->kind == KEY_QUARANTINE) {
+        memcpy(text, quarantine, sizeof(quarantine));
+        return sizeof(quarantine) - 1;
+    }
+    append_root(&at, run_id);
     if (key->kind == KEY_CUR) {
         append(&at, "cur", 3);
     } else {
@@ -148,7 +161,7 @@ static bool take_folder(struct rest *r, enum key_kind *ret) {
     char name[8];
     if (!take_part(r, name, sizeof(name)))
         return false;
-    for (enum key_kind kind = KEY_MEMBER; kind < KEY_INCARNATION; kind++) {
+    for (enum key_kind kind = KEY_MEMBER; kind <= KEY_DONE; kind++) {
         if (strcmp(name, folders[kind].name) != 0)
             continue;
         *ret = kind;
@@ -186,6 +199,10 @@ static bool is_cur(const struct rest *r) {
 bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
     struct rest r = {text, text + len};
     struct key key = {0};
+    if (len == sizeof(quarantine) - 1 && memcmp(text, quarantine, len) == 0) {
+        *ret = (struct key){.kind = KEY_QUARANTINE};
+        return true;
+    }
     if (len >= KEY_SIZE || memchr(text, '\0', len) || !take_root(&r, run_id))
         return false;
     if (!is_cur(&r) && (!take_part(&r, key.inc, sizeof(key.inc)) || !take_folder(&r, &key.kind) ||

@@ -1,5 +1,6 @@
 /* keys: every key of a job in the store, and what its value says, as plain data.
  *
+ *   /rankrun/quarantine                      this store has come back and may have forgotten a job
  *   /rankrun/<run_id>/cur                    the incarnation and what all agents must agree on
  *   /rankrun/<run_id>/<inc>/m/<uid>          member: who this session is
  *   /rankrun/<run_id>/<inc>/s/<uid>          session: exists = may have workers; is also the beat
@@ -36,6 +37,8 @@ enum {
     KEY_SIZE = 1024, /* of a key as text, with its NUL */
 };
 
+#define KEY_QUARANTINE_TEXT "/rankrun/quarantine"
+
 enum key_kind {
     KEY_CUR,
     KEY_MEMBER,
@@ -46,7 +49,8 @@ enum key_kind {
     KEY_HEAD,
     KEY_ACK,
     KEY_DONE,
-    KEY_INCARNATION, /* with KEYS_ALL only: everything but cur */
+    KEY_QUARANTINE,  /* of the store, not of a run */
+    KEY_INCARNATION, /* with KEYS_ALL only: everything of the run but cur */
 };
 
 enum key_scope {
@@ -79,10 +83,23 @@ enum member_want { WANT_MEMBER, WANT_STANDBY };
 struct cur_value {
     char inc[INC_SIZE]; /* 16 hex digits; the job's lease id is made of it, see key_lease */
     char attempt[ATTEMPT_SIZE];
+    char former[INC_SIZE]; /* the incarnation of another attempt that this one replaced */
+    int64_t rounds_before; /* there: the numbers go on, they fence what workers write */
+    int hold;              /* 1: workers of before may live; the first round waits for suspect */
     int min, max, max_restarts;
+    int max_free_rounds; /* an hour, that cost no restart; 0: as many as there are */
     enum restart_mode restart_mode;
     enum node_loss on_node_loss;
     struct timing timing;
+};
+
+/* What an agent knows of an incarnation that the store has forgotten. */
+struct past {
+    char inc[INC_SIZE]; /* empty: of none */
+    int64_t round;      /* the last one that reached RUN */
+    int n;              /* its members */
+    int restarts;
+    int member; /* 1: this agent was one of them, and none of its workers lives */
 };
 
 struct member_value {
@@ -93,7 +110,8 @@ struct member_value {
     enum member_want want;
     int seat;           /* its group rank is fixed: seat - 1; 0: it is not */
     int64_t last_round; /* this node was in, 0: none */
-    int64_t stop_ns;    /* its workers may take so long to end, and to be reaped */
+    struct past past;
+    int64_t stop_ns; /* its workers may take so long to end, and to be reaped */
 };
 
 struct session_value {
@@ -141,6 +159,7 @@ struct head_value {
     char last_pid[PID_SIZE];
     int last_n;
     int restarts;
+    int free_rounds;       /* rounds that cost none, within the coordinator's hour */
     enum head_cause cause; /* why the last round ended */
     struct failure failure;
     int world; /* workers of the round; from RUN on, as all below */
@@ -159,6 +178,10 @@ struct ack_value {
     int port;
 };
 
+struct quarantine_value {
+    int owed; /* 1 */
+};
+
 struct done_value {
     int64_t round;
 };
@@ -174,6 +197,7 @@ union value {
     struct head_value head;
     struct ack_value ack;
     struct done_value done;
+    struct quarantine_value quarantine;
 };
 
 /* The size of the member of the union that a kind uses; 0 for KEY_INCARNATION. */

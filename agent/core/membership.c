@@ -130,6 +130,42 @@ struct wanted membership_wanted(struct rendezvous *r) {
     return w;
 }
 
+static bool remembers(const struct rendezvous *r, const struct member *m) {
+    return m->known && m->value.past.inc[0] && !r->cur.former[0];
+}
+
+static const struct past *latest_past(const struct rendezvous *r) {
+    const struct view *v = &r->coordinator.view;
+    const struct past *latest = NULL;
+    for (size_t i = 0; i < v->n; i++)
+        if (remembers(r, v->members[i]) &&
+            (!latest || v->members[i]->value.past.round > latest->round))
+            latest = &v->members[i]->value.past;
+    return latest;
+}
+
+/* Who has joined again has no worker of before: so when all of that round have, nobody else can. */
+struct memory membership_memory(const struct rendezvous *r) {
+    const struct view *v = &r->coordinator.view;
+    const struct past *latest = latest_past(r);
+    struct memory ret = {0};
+    int here = 0;
+    if (!latest)
+        return ret;
+    ret.round = latest->round;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct member *m = v->members[i];
+        const struct past *p = &m->value.past;
+        if (!remembers(r, m))
+            continue;
+        ret.restarts = p->restarts > ret.restarts ? p->restarts : ret.restarts;
+        ret.missing |= strcmp(p->inc, latest->inc) != 0;
+        here += m->session && p->member && p->round == latest->round;
+    }
+    ret.missing |= here < latest->n;
+    return ret;
+}
+
 /* In RUN a member that is done may go: its loss undoes nothing. */
 bool membership_lost(const struct view *v) {
     for (size_t i = 0; i < v->n; i++) {

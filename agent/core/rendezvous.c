@@ -14,6 +14,9 @@ static int config_check(const struct rendezvous_config *c, struct err *err) {
                        c->max);
     if (c->slots < 1)
         return err_say(err, -EINVAL, "%d workers per node: there must be at least 1", c->slots);
+    if (c->max_free_rounds < 0)
+        return err_say(err, -EINVAL, "max_free_rounds_per_hour %d: it cannot be negative",
+                       c->max_free_rounds);
     if (c->max_restarts < 0)
         return err_say(err, -EINVAL, "max_restarts %d: it cannot be negative", c->max_restarts);
     if (strlen(c->attempt) >= ATTEMPT_SIZE || strlen(c->role) >= ROLE_SIZE ||

@@ -54,6 +54,7 @@ struct rendezvous_config {
     int seat;                       /* of a job with fixed ranks: its group rank + 1; 0: none */
     int min, max;                   /* nodes */
     int max_restarts;
+    int max_free_rounds; /* an hour, that cost no restart; 0: any number */
     enum restart_mode restart_mode;
     const char *attempt;  /* "" : none */
     struct timing timing; /* used when this agent is the first; checked and stretched before */
@@ -163,7 +164,7 @@ struct event {
 
 struct compare {
     struct key key; /* a whole scope: holds when it does for every key there is, or for none */
-    enum compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD } target;
+    enum compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_LEASE } target;
     enum compare_relation { COMPARE_EQUAL, COMPARE_LESS } relation;
     int64_t number;
 };

@@ -38,6 +38,7 @@ static void session_active(struct rendezvous *r, int64_t revision) {
     s->phase = SESSION_ACTIVE;
     s->revision = revision;
     s->ever = true;
+    watch_note_past(r);
     action_claim(r, CLAIM_JOIN, r->head.round);
 }
 
@@ -66,32 +67,43 @@ static void inc_adopt(struct rendezvous *r, const struct entry *e) {
         r->head_revision = r->lead_revision = r->lead_seen = r->places_head = 0;
         memset(&r->head, 0, sizeof(r->head));
         memset(r->lead, 0, sizeof(r->lead));
+        /* What was asked about the former one is not waited for: that it is not there any more
+         * would be taken for an absence here. */
+        r->reread = (struct request){0};
+        r->charge.round = 0;
+        r->warm = (struct warm){0};
+        r->past.member = r->past.round > 0 && r->past.round == r->group.round;
+        if (e->value->cur.former[0])
+            r->past = (struct past){0}; /* a new attempt has a new budget */
         group_init(r);
     }
     r->cur = e->value->cur;
     r->has_cur = true;
-    r->cur_revision = e->mod_revision;
     s->created = strcmp(r->cur.inc, s->new_inc) == 0;
+    s->former.set &= !s->created;
     say_difference(r);
     s->phase = SESSION_READ_HEAD;
 }
 
+/* A new one every time: the last one offered may have been taken without an answer, and forgotten
+ * by a store that came back empty. An incarnation that is made twice would be two. */
 static void inc_offer(struct rendezvous *r) {
     struct session *s = &r->session;
-    bool used = r->has_cur && strcmp(r->cur.inc, s->new_inc) == 0; /* the store came back empty */
-    if (!s->new_inc[0] || used)
-        snprintf(s->new_inc, sizeof(s->new_inc), "%016llx", (unsigned long long)rand_u64(&r->rand));
+    snprintf(s->new_inc, sizeof(s->new_inc), "%016llx", (unsigned long long)rand_u64(&r->rand));
     s->phase = SESSION_GRANT;
 }
 
 static void cur_read(struct rendezvous *r, const struct event *ev) {
+    r->session.quarantine = false;
+    for (size_t i = 0; i < ev->snapshot.n; i++)
+        r->session.quarantine |= ev->snapshot.entries[i].key.kind == KEY_QUARANTINE;
     for (size_t i = 0; i < ev->snapshot.n; i++) {
         if (ev->snapshot.entries[i].key.kind == KEY_CUR) {
             inc_adopt(r, &ev->snapshot.entries[i]);
             return;
         }
     }
-    r->cur_revision = 0;
+    r->session.former.set = false;
     inc_offer(r);
 }
 
@@ -107,13 +119,42 @@ static void grant(struct rendezvous *r) {
     a->lease.ttl_s = session_lease_ttl_s(&r->config.timing);
 }
 
+/* What T0 says of the incarnation it replaces. Unless that is closed and settled: none of its
+ * sessions has beaten since it was read, and from now on none can. As that was suspect ago, all of
+ * them are dead, as of any that is revoked. With the sessions goes all else, so that what was sent
+ * under it and comes late is refused. */
+static void former_end(struct rendezvous *r, struct draft *d) {
+    const struct former *f = &r->session.former;
+    draft_compare(d, key_job(r, KEY_HEAD), COMPARE_MOD, f->head_revision);
+    if (f->settled)
+        return;
+    draft_compare_below(d, key_all(r, KEY_SESSION), f->revision + 1);
+    draft_delete(d, key_all(r, KEY_INCARNATION));
+}
+
+/* This very incarnation: every one has a lease of its own. Its revision would not do: a store that
+ * came back empty counts from 1 again, and may have come to the same number. */
+static void compare_cur(struct rendezvous *r, struct draft *d) {
+    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_LEASE, key_lease(r->cur.inc));
+}
+
 /* T0. */
 static void cur_put(struct rendezvous *r) {
     const struct rendezvous_config *c = &r->config;
     struct draft *d = draft_new(r);
-    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_MOD, r->cur_revision);
+    if (r->session.former.set)
+        compare_cur(r, d);
+    else
+        draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_VERSION, 0);
     struct cur_value *v = &draft_put(r, d, (struct key){.kind = KEY_CUR})->cur;
     memcpy(v->inc, r->session.new_inc, sizeof(v->inc));
+    if (r->session.former.set) {
+        former_end(r, d);
+        memcpy(v->former, r->cur.inc, sizeof(v->former));
+        v->rounds_before = r->session.former.round;
+    }
+    v->hold = r->session.quarantine;
+    v->max_free_rounds = c->max_free_rounds;
     snprintf(v->attempt, sizeof(v->attempt), "%s", c->attempt);
     v->min = c->min;
     v->max = c->max;
@@ -127,21 +168,66 @@ static void cur_put(struct rendezvous *r) {
 
 /* --- joining --- */
 
+/* It is in use, or its ending takes too long. */
+static void refuse_id(struct rendezvous *r, const char *why) {
+    action_exit(
+        r, 64,
+        arena_printf(&r->arena,
+                     "run id \"%s\" is in use by attempt \"%s\"%s; end that run, wait until "
+                     "it has, or give another --rdzv-id",
+                     r->config.run_id, r->cur.attempt, why),
+        NULL);
+}
+
+/* An incarnation of another attempt: closed, or maybe left behind by agents that are all dead. What
+ * is said of it is in its keys, all of which are read once. */
+static void former_begin(struct rendezvous *r) {
+    struct former *f = &r->session.former;
+    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    bool late = r->now.monotonic_ns - r->start_ns > r->config.join_timeout_ns;
+    if (f->live && (!closed || late)) {
+        refuse_id(r, closed ? ", whose agents have not ended" : "");
+        return;
+    }
+    r->has_head = false;
+    memset(&r->head, 0, sizeof(r->head));
+    r->session.phase = SESSION_READ_FORMER;
+}
+
+static void former_read(struct rendezvous *r, const struct event *ev) {
+    struct former *f = &r->session.former;
+    struct view v = {0};
+    bool sessions = false;
+    view_load(&v, ev->snapshot.entries, ev->snapshot.n, ev->snapshot.revision, r->now.monotonic_ns);
+    view_settle(&v);
+    for (size_t i = 0; i < v.n; i++)
+        sessions |= v.members[i]->session;
+    bool closed = v.head.phase == HEAD_CLOSED, settled = budget_settled(&v);
+    *f = (struct former){.set = true,
+                         .settled = closed && settled,
+                         .revision = ev->snapshot.revision,
+                         .head_revision = v.head_revision,
+                         .round = v.head.round > r->cur.rounds_before ? v.head.round
+                                                                      : r->cur.rounds_before,
+                         .not_before_ns = r->now.monotonic_ns};
+    if (!f->settled && (sessions || !settled)) {
+        long long ms = r->cur.timing.suspect_ns / 1000000;
+        f->not_before_ns += r->cur.timing.suspect_ns;
+        action_log(r,
+                   "run id \"%s\" is held by attempt \"%s\": it is replaced unless an agent of it "
+                   "is heard within %lld.%lld s",
+                   r->config.run_id, r->cur.attempt, ms / 1000, ms % 1000 / 100);
+    }
+    view_fini(&v);
+    inc_offer(r);
+}
+
 /* Head and lead as they are before the join: a closed run is not joined. */
 static void head_read(struct rendezvous *r, const struct event *ev) {
     watch_take(r, ev);
     bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
-    if (attempts_differ(r) && closed) {
-        r->has_cur = r->has_head = false;
-        memset(&r->head, 0, sizeof(r->head));
-        inc_offer(r);
-    } else if (attempts_differ(r)) {
-        action_exit(r, 64,
-                    arena_printf(&r->arena,
-                                 "run id \"%s\" is in use by attempt \"%s\"; end that run, wait "
-                                 "until it has, or give another --rdzv-id",
-                                 r->config.run_id, r->cur.attempt),
-                    NULL);
+    if (attempts_differ(r)) {
+        former_begin(r);
     } else if (!closed) {
         watch_begin(r, ev->snapshot.revision);
         r->session.phase = SESSION_JOIN;
@@ -152,7 +238,7 @@ static void head_read(struct rendezvous *r, const struct event *ev) {
 static void join(struct rendezvous *r) {
     const struct rendezvous_config *c = &r->config;
     struct draft *d = draft_new(r);
-    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_MOD, r->cur_revision);
+    compare_cur(r, d);
     draft_compare(d, key_own(r, KEY_SESSION), COMPARE_VERSION, 0);
     draft_compare(d, key_own(r, KEY_GONE), COMPARE_VERSION, 0);
     draft_put(r, d, key_own(r, KEY_SESSION));
@@ -165,6 +251,8 @@ static void join(struct rendezvous *r) {
     m->want = c->want;
     m->last_round = r->group.round;
     m->stop_ns = group_stop_ns(r);
+    if (strcmp(r->past.inc, r->cur.inc) != 0)
+        m->past = r->past;
     r->session.join_sent_boottime_ns = r->now.boottime_ns;
     r->session.beat_next_ns = r->now.monotonic_ns + r->cur.timing.hb_ns;
     request_txn(r, &r->session.request, d);
@@ -257,6 +345,8 @@ void session_snapshot(struct rendezvous *r, const struct event *ev) {
         cur_read(r, ev);
     else if (s->phase == SESSION_READ_HEAD)
         head_read(r, ev);
+    else if (s->phase == SESSION_READ_FORMER)
+        former_read(r, ev);
     else if (s->phase == SESSION_CHECK)
         join_check(r, ev);
 }
@@ -270,9 +360,10 @@ void session_done(struct rendezvous *r, const struct event *ev) {
         s->request.retry_ns = r->now.monotonic_ns + r->config.timing.hb_ns;
     else if (s->phase == SESSION_GRANT && ev->done.reached)
         s->phase = SESSION_PUT_CUR;
-    else if (s->phase == SESSION_PUT_CUR)
+    else if (s->phase == SESSION_PUT_CUR) {
+        s->former.live = s->former.set && ev->done.reached && !ev->done.applied;
         s->phase = SESSION_READ_CUR;
-    else if (s->phase == SESSION_JOIN)
+    } else if (s->phase == SESSION_JOIN)
         s->phase = SESSION_CHECK;
     if (s->phase == SESSION_CHECK && ev->done.reached && ev->done.applied) {
         session_active(r, ev->done.revision);
@@ -282,20 +373,27 @@ void session_done(struct rendezvous *r, const struct event *ev) {
 
 static void request_next(struct rendezvous *r) {
     struct session *s = &r->session;
-    struct key cur = {.kind = KEY_CUR}, both[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
-    struct key own = key_own(r, KEY_SESSION);
+    struct key curs[2] = {{.kind = KEY_CUR}, {.kind = KEY_QUARANTINE}};
+    struct key both[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
+    struct key own = key_own(r, KEY_SESSION), all = key_all(r, KEY_INCARNATION);
     switch (s->phase) {
     case SESSION_READ_CUR:
-        request_snapshot(r, &s->request, &cur, 1);
+        request_snapshot(r, &s->request, curs, 2);
         break;
     case SESSION_GRANT:
         grant(r);
         break;
     case SESSION_PUT_CUR:
-        cur_put(r);
+        if (!s->former.set || r->now.monotonic_ns >= s->former.not_before_ns)
+            cur_put(r);
+        else
+            wake_at(r, s->former.not_before_ns);
         break;
     case SESSION_READ_HEAD:
         request_snapshot(r, &s->request, both, 2);
+        break;
+    case SESSION_READ_FORMER:
+        request_snapshot(r, &s->request, &all, 1);
         break;
     case SESSION_JOIN:
         join(r);

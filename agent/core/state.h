@@ -25,10 +25,21 @@ enum session_phase {
     SESSION_GRANT,
     SESSION_PUT_CUR,
     SESSION_READ_HEAD,
+    SESSION_READ_FORMER, /* another attempt's incarnation, to be replaced */
     SESSION_JOIN,
     SESSION_CHECK, /* whether a join without a reply was applied */
     SESSION_ACTIVE,
     SESSION_LOST, /* revoked: workers are being killed, then a new one is begun */
+};
+
+/* Another attempt's incarnation that is to be replaced, as it was read. */
+struct former {
+    bool set;     /* cur is to be replaced by the next T0 */
+    bool live;    /* that was refused: a session of it still beats, or its head has moved */
+    bool settled; /* it is closed, and each member of its last round has a certificate */
+    int64_t revision, head_revision;
+    int64_t round;         /* the latest there */
+    int64_t not_before_ns; /* monotonic */
 };
 
 struct session {
@@ -37,9 +48,10 @@ struct session {
     int64_t revision; /* C(s/uid) */
     struct request request;
     char new_inc[INC_SIZE]; /* offered for cur */
-    bool replaces;          /* cur is another attempt's */
-    bool created;           /* cur is this agent's */
-    bool ever;              /* a session of this agent has existed */
+    struct former former;
+    bool quarantine; /* the store says that it has come back */
+    bool created;    /* cur is this agent's */
+    bool ever;       /* a session of this agent has existed */
     int64_t beat_seq, beat_sent_boottime_ns, beat_next_ns;
     bool beat_out;
     int64_t join_sent_boottime_ns;
@@ -170,6 +182,9 @@ struct coordinator {
     size_t pid_n;
     int64_t enough_since_ns, below_since_ns; /* >= min, < min; 0: not */
     int doubled_told;                        /* people know of this seat that several came for */
+    int64_t since_ns;                        /* receipt of the first snapshot of this incarnation */
+    int64_t free_since_ns;                   /* the hour of head.free_rounds; 0: none has begun */
+    bool hold_told;
     int64_t cleaned_round;
     struct request clean;
     struct request lease;
@@ -193,7 +208,6 @@ struct rendezvous {
 
     bool has_cur;
     struct cur_value cur;
-    int64_t cur_revision;
     bool has_head;
     struct head_value head;
     int64_t head_revision; /* of the newest change seen, also of a deletion */
@@ -214,6 +228,13 @@ struct rendezvous {
     struct holder holder;
     struct warm warm;
     struct coordinator coordinator;
+
+    struct past past;  /* of the newest incarnation in which a round ran */
+    struct charge {    /* failures of this node's own workers that cost a restart */
+        int64_t round; /* that was acked as failed, and is not settled yet; 0: none */
+        int before;    /* restarts then */
+        int count;
+    } charge;
 
     int signo; /* leaving on it; 0: not */
     bool giving_up, over;
@@ -314,6 +335,7 @@ void warm_advance(struct rendezvous *r);
 void warm_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* watch.c: head and lead, as every agent follows them, and its own place in their plans */
+void watch_note_past(struct rendezvous *r);
 void watch_begin(struct rendezvous *r, int64_t revision);
 void watch_head_entry(struct rendezvous *r, const struct entry *e);
 void watch_lead_entry(struct rendezvous *r, const struct entry *e);
@@ -348,6 +370,13 @@ struct wanted {
     int doubled; /* a seat that several came for; 0: none */
 };
 struct wanted membership_wanted(struct rendezvous *r);
+/* What the members bring of incarnations that this store has forgotten. */
+struct memory {
+    int64_t round; /* the latest that ran there; 0: nobody brings anything */
+    int restarts;
+    bool missing; /* a member of that round is not here: its workers may live */
+};
+struct memory membership_memory(const struct rendezvous *r);
 bool membership_lost(const struct view *v);
 /* A member of the last round that is gone and was not done with it; NULL: there is none. */
 const struct member *membership_missed(const struct view *v);
@@ -370,5 +399,6 @@ void coordinator_snapshot(struct rendezvous *r, const struct event *ev);
 void coordinator_changes(struct rendezvous *r, const struct event *ev);
 void coordinator_done(struct rendezvous *r, const struct event *ev);
 /* decide.c: the transitions of head */
+#define DECIDE_HOUR_NS 3600000000000LL /* of max_free_rounds */
 void decide_advance(struct rendezvous *r);
 void decide_done(struct rendezvous *r, const struct event *ev);

@@ -217,6 +217,7 @@ static void apply(struct view *v, const struct entry *e, int64_t now_ns) {
         apply_report(v, member_get(v, e->key.uid), e);
         break;
     case KEY_CUR:
+    case KEY_QUARANTINE:
     case KEY_INCARNATION:
         break;
     }

@@ -10,6 +10,24 @@ void watch_begin(struct rendezvous *r, int64_t revision) {
     action_watch(r, WATCH_LEAD, key_job(r, KEY_LEAD), revision + 1);
 }
 
+/* Kept for the case that the store forgets it; by those only who are in this run. */
+void watch_note_past(struct rendezvous *r) {
+    const struct head_value *h = &r->head;
+    if (!h->last_round || r->session.phase != SESSION_ACTIVE)
+        return;
+    r->past = (struct past){.round = h->last_round, .n = h->last_n, .restarts = h->restarts};
+    memcpy(r->past.inc, r->cur.inc, sizeof(r->past.inc));
+}
+
+/* The round that was acked as failed is settled; where it has cost one, the own failure did. */
+static void charge_note(struct rendezvous *r) {
+    struct charge *c = &r->charge;
+    if (!c->round || r->head.last_round <= c->round)
+        return;
+    c->count += r->head.restarts > c->before;
+    c->round = 0;
+}
+
 void watch_head_entry(struct rendezvous *r, const struct entry *e) {
     if (e->mod_revision <= r->head_revision)
         return;
@@ -20,6 +38,8 @@ void watch_head_entry(struct rendezvous *r, const struct entry *e) {
         memset(&r->head, 0, sizeof(r->head));
     else
         r->head = e->value->head;
+    watch_note_past(r);
+    charge_note(r);
     if (before == HEAD_RUN && r->head.phase != HEAD_RUN && r->head.phase != HEAD_CLOSED)
         action_claim(r, CLAIM_END, r->head.last_round);
     if (r->head.phase == HEAD_RUN)

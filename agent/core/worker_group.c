@@ -183,6 +183,8 @@ static void ack_send(struct rendezvous *r) {
     draft_compare(d, key, COMPARE_VERSION, 0);
     struct ack_value *v = &draft_put(r, d, key)->ack;
     v->why = own && g->fenced ? ACK_FENCED : own && g->failed ? ACK_FAILED : ACK_OK;
+    if (v->why == ACK_FAILED)
+        r->charge = (struct charge){last, r->head.restarts, r->charge.count};
     if (own && g->failed)
         memcpy(v->error, g->failure.error, sizeof(v->error));
     memcpy(v->addr, g->addr, sizeof(v->addr));
@@ -225,7 +227,7 @@ static const struct round_spec *spec_new(struct rendezvous *r, const struct plan
         .role_world = place->role_world,
         .master_addr = h->master_addr,
         .master_port = h->master_port,
-        .restart_count = h->restarts,
+        .restart_count = r->cur.restart_mode == RESTART_COUNT_NODE ? r->charge.count : h->restarts,
         .max_restarts = r->cur.max_restarts,
         .token = h->token,
         .deadline_required = session_armed(r),

@@ -45,9 +45,13 @@ static const char *const ACKS[] = {"ok", "failed", "fenced", NULL};
 static const struct field CUR[] = {
     FIELD(TEXT, cur_value, inc),
     FIELD(TEXT, cur_value, attempt),
+    FIELD(TEXT, cur_value, former),
+    FIELD(I64, cur_value, rounds_before),
+    FIELD(INT, cur_value, hold),
     FIELD(INT, cur_value, min),
     FIELD(INT, cur_value, max),
     FIELD(INT, cur_value, max_restarts),
+    FIELD(INT, cur_value, max_free_rounds),
     FIELD_WORD(cur_value, restart_mode, MODES),
     FIELD_WORD(cur_value, on_node_loss, LOSSES),
     FIELD_AS("hb_ns", I64, cur_value, timing.hb_ns),
@@ -65,6 +69,11 @@ static const struct field MEMBER[] = {
     FIELD_WORD(member_value, want, WANTS),
     FIELD(INT, member_value, seat),
     FIELD(I64, member_value, last_round),
+    FIELD_AS("past_inc", TEXT, member_value, past.inc),
+    FIELD_AS("past_round", I64, member_value, past.round),
+    FIELD_AS("past_n", INT, member_value, past.n),
+    FIELD_AS("past_restarts", INT, member_value, past.restarts),
+    FIELD_AS("past_member", INT, member_value, past.member),
     FIELD(I64, member_value, stop_ns),
     {0},
 };
@@ -73,6 +82,8 @@ static const struct field SESSION[] = {FIELD(I64, session_value, seq), {0}};
 static const struct field GONE[] = {FIELD_WORD(gone_value, why, GONES), {0}};
 static const struct field LEAD[] = {FIELD(TEXT, lead_value, uid), {0}};
 static const struct field DONE[] = {FIELD(I64, done_value, round), {0}};
+
+static const struct field QUARANTINE[] = {FIELD(INT, quarantine_value, owed), {0}};
 
 static const struct field PLAN[] = {
     FIELD(INT, plan_value, group_rank), FIELD(INT, plan_value, rank_base),
@@ -89,6 +100,7 @@ static const struct field HEAD[] = {
     FIELD(TEXT, head_value, last_pid),
     FIELD(INT, head_value, last_n),
     FIELD(INT, head_value, restarts),
+    FIELD(INT, head_value, free_rounds),
     FIELD_WORD(head_value, cause, CAUSES),
     FIELD_AS("failure_uid", TEXT, head_value, failure.uid),
     FIELD_AS("failure_node", TEXT, head_value, failure.node),
@@ -115,9 +127,11 @@ static const struct field ACK[] = {
 };
 
 static const struct field *const FIELDS[] = {
-    [KEY_CUR] = CUR,   [KEY_MEMBER] = MEMBER, [KEY_SESSION] = SESSION,
-    [KEY_GONE] = GONE, [KEY_LEAD] = LEAD,     [KEY_PLAN] = PLAN,
-    [KEY_HEAD] = HEAD, [KEY_ACK] = ACK,       [KEY_DONE] = DONE,
+    [KEY_CUR] = CUR,         [KEY_MEMBER] = MEMBER,
+    [KEY_SESSION] = SESSION, [KEY_GONE] = GONE,
+    [KEY_LEAD] = LEAD,       [KEY_PLAN] = PLAN,
+    [KEY_HEAD] = HEAD,       [KEY_ACK] = ACK,
+    [KEY_DONE] = DONE,       [KEY_QUARANTINE] = QUARANTINE,
 };
 
 static const struct field *fields_of(enum key_kind kind) {

@@ -61,7 +61,7 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
                        SPAN(50, 1900)},
     X(STORE_RESTART) = {"store-restart", "the store restarts with its data, all watches are gone",
                         1, SPAN(10, 1900)},
-    X(STORE_WIPED) = {"store-wiped", "the store restarts without its data", 0, SPAN(10, 1900)},
+    X(STORE_WIPED) = {"store-wiped", "the store restarts without its data", 1, SPAN(10, 1900)},
     X(WATCH_LOST) = {"watch-lost", "a watch breaks", 1, .on_node = true, .on_watch = true},
     X(WATCH_STALLED) = {"watch-stalled", "a watch breaks, and nobody is told for a long time", 1,
                         SPAN(1, 25000), .on_node = true},

@@ -61,6 +61,7 @@ static void count_put(struct sim *c, const struct op *op) {
     } else if (op->key.round == j->head.last_round) {
         m->said = true;
         m->fenced |= op->key.kind == KEY_ACK && op->value->ack.why == ACK_FENCED;
+        m->failed |= op->key.kind == KEY_ACK && op->value->ack.why == ACK_FAILED;
     }
 }
 
@@ -144,13 +145,37 @@ static void settle(struct sim *c, struct head_change *h) {
     for (int i = 0; i < j->n_last; i++)
         h->lost |= j->last[i].gone_first || j->last[i].fenced;
     h->restarts += j->failed && !h->lost;
+    h->recalls = c->wiped.happened && h->to->restarts > h->restarts &&
+                 h->to->restarts <= c->wiped.restarts + (j->failed && !h->lost);
+    if (h->recalls)
+        h->restarts = h->to->restarts;
     if (j->failed && h->lost)
         sim_mark(c, SIM_MARK_LOST_AND_FAILED);
 }
 
-static void count_run(struct sim *c) {
+/* Whose workers failed, if the agent that began them is still the node's. */
+static void count_own(struct sim *c) {
+    const struct judge *j = &c->judge;
+    for (int i = 0; i < j->n_last; i++)
+        for (int k = 0; k < c->n_nodes; k++) {
+            const struct group_model *g = &c->nodes[k].group;
+            if (j->last[i].failed && g->life == c->nodes[k].life &&
+                strcmp(g->uid, j->last[i].uid) == 0)
+                c->nodes[k].restarts++;
+        }
+}
+
+static void count_run(struct sim *c, const struct head_change *h, bool costs) {
     struct judge *j = &c->judge;
     sim_mark_round(c);
+    if (costs)
+        count_own(c);
+    else
+        j->free_rounds += j->n_last > 0;
+    if (h->recalls)
+        sim_mark(c, SIM_MARK_STORE_REMINDED);
+    j->run_restarts = h->to->restarts;
+    memcpy(j->last_token, h->to->token, sizeof(j->last_token));
     memcpy(j->last, j->form, (size_t)j->n_form * sizeof(*j->form));
     j->n_last = j->n_form;
     j->failed = false;
@@ -168,21 +193,26 @@ static void count_run(struct sim *c) {
 
 static void count_head(struct sim *c, const struct head_change *h) {
     struct judge *j = &c->judge;
+    bool costs = h->settles && j->failed && !h->lost;
     j->restarts = h->restarts;
     if (h->to->phase == HEAD_FORM && j->head.phase == HEAD_RUN)
         j->failed = false;
     else if (h->to->phase == HEAD_END)
         j->failed = h->to->cause == CAUSE_FAILURE;
     else if (h->to->phase == HEAD_RUN)
-        count_run(c);
+        count_run(c, h, costs);
     else if (h->to->phase == HEAD_CLOSED)
         c->result->outcome = h->to->outcome == OUTCOME_SUCCEEDED ? SIM_SUCCEEDED : SIM_FAILED;
-    if (h->to->phase == HEAD_CLOSED && h->to->failure.node[0] && !h->settles)
+    bool failed = h->to->phase == HEAD_CLOSED && h->to->outcome == OUTCOME_FAILED;
+    if (failed && h->to->failure.node[0] && !h->settles)
         sim_mark(c, SIM_MARK_GANG_CLOSED);
-    if (h->to->phase == HEAD_CLOSED && h->settles)
+    if (failed && h->settles)
         sim_mark(c, SIM_MARK_BUDGET_SPENT);
+    else if (failed && c->max_free_rounds && j->free_rounds == c->max_free_rounds)
+        sim_mark(c, SIM_MARK_FREE_ROUNDS_SPENT);
     j->has_head = true;
     j->head = *h->to;
+    c->rounds = h->to->round > c->rounds ? h->to->round : c->rounds;
 }
 
 /* The store forgets a job a minute after its last agent; who comes then begins a new one. */
@@ -193,7 +223,7 @@ static bool is_anew(struct sim *c, const char *inc) {
         return false;
     *j = (struct judge){.last = j->last, .form = j->form, .ranks = j->ranks};
     snprintf(j->inc, sizeof(j->inc), "%s", inc);
-    c->outcome_before = c->result->outcome;
+    c->ended[c->result->outcome] = true;
     c->result->outcome = SIM_NONE;
     return replaces;
 }
@@ -201,6 +231,9 @@ static bool is_anew(struct sim *c, const char *inc) {
 static void judge_head(struct sim *c, const char *uid, const struct op *op) {
     struct head_change h = {.uid = uid, .key = &op->key, .to = &op->value->head};
     h.anew = is_anew(c, op->key.inc);
+    for (int i = 0; h.anew && i < c->n_nodes; i++)
+        if (c->nodes[i].group.alive && c->nodes[i].group.former)
+            sim_mark(c, SIM_MARK_STORE_OUTLIVED);
     if (h.to->phase == HEAD_FORM)
         form_read(c, op);
     settle(c, &h);
@@ -239,6 +272,33 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
     }
 }
 
+/* The newest round of a store that was wiped may still be begun by who had heard of it. */
+bool sim_judge_is_former(const struct sim *c, const struct round_spec *s) {
+    return c->wiped.happened && strcmp(s->token, c->wiped.token) == 0;
+}
+
+static void count_lives(struct sim *c) {
+    for (int i = 0; i < c->n_nodes; i++) {
+        const struct group_model *g = &c->nodes[i].group;
+        c->nodes[i].wiped_life = g->round == c->wiped.round ? g->life : 0;
+    }
+}
+
+void sim_judge_wiped(struct sim *c) {
+    const struct judge *j = &c->judge;
+    c->wiped.happened = true;
+    if (j->has_head && j->head.last_round) {
+        c->wiped.round = j->head.last_round;
+        c->wiped.least = j->run_restarts;
+        c->wiped.restarts =
+            j->head.restarts > c->wiped.restarts ? j->head.restarts : c->wiped.restarts;
+        memcpy(c->wiped.token, j->last_token, sizeof(j->last_token));
+        count_lives(c);
+    }
+    for (int i = 0; i < c->n_nodes; i++)
+        c->nodes[i].group.former = c->nodes[i].group.alive;
+}
+
 static void count_first_start(struct sim *c, const struct round_spec *s) {
     struct judge *j = &c->judge;
     j->facts = *s;
@@ -249,6 +309,8 @@ static void count_first_start(struct sim *c, const struct round_spec *s) {
 
 void sim_judge_start(struct sim *c, int node, const struct round_spec *s) {
     struct judge *j = &c->judge;
+    if (sim_judge_is_former(c, s))
+        return;
     if (s->round > j->facts.round)
         count_first_start(c, s);
     for (size_t i = 0; invariants[i]; i++)

@@ -79,7 +79,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     sim_lifeline_release(c, node);
     if (status)
         disturb_peers(c, node, g->round);
-    if (!c->nodes[node].core)
+    if (!c->nodes[node].core || g->life != c->nodes[node].life)
         return;
     if (guard_died) {
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_guard_dead);
@@ -326,7 +326,9 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     uint64_t number = n->group.number + 1;
     sim_judge_start(c, node, s);
     chronicle_workers_start(c, node, s);
-    n->group = (struct group_model){.alive = true, .round = s->round, .number = number};
+    bool former = sim_judge_is_former(c, s);
+    n->group = (struct group_model){
+        .alive = true, .round = s->round, .number = number, .former = former, .life = n->life};
     memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
     struct rand *r = &n->group.rand;
     *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);

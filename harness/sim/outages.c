@@ -110,11 +110,29 @@ bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+/* It knows that it has been there before. */
+static void quarantine_put(struct sim *c) {
+    struct key key = {.kind = KEY_QUARANTINE};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    struct quarantine_value v = {1};
+    struct arena a = {0};
+    struct kv_txn_result r;
+    key_format(&key, "", text, end);
+    struct kv_op op = {.kind = KV_PUT,
+                       .key = kv_string(text),
+                       .range_end = kv_string(""),
+                       .value = {(const char *)&v, sizeof(v)}};
+    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    arena_fini(&a);
+}
+
 bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store comes back empty after %lld ms",
             (long long)(e->span_ns / SIM_MS));
     strike_store_restart(c, node, e);
+    sim_judge_wiped(c);
     kv_free(c->kv);
     c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
+    quarantine_put(c);
     return true;
 }

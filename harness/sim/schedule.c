@@ -228,6 +228,8 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .max = c->max,
         .max_restarts = c->max_restarts,
         .attempt = sim_attempt(c, o->node),
+        .max_free_rounds = c->max_free_rounds,
+        .restart_mode = c->restart_mode,
         .timing = c->timing,
         .last_call_ns = SIM_LAST_CALL_NS,
         .admit_ns = 50 * SIM_MS,
@@ -241,6 +243,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .on_node_loss = c->schedule->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
     };
     n->life++;
+    n->restarts = 0;
     n->signaled = false;
     n->beat_pending = 0;
     memset(n->pending, 0, sizeof(n->pending));
@@ -333,8 +336,18 @@ void sim_nodes_fini(struct sim *c) {
     free(c->nodes);
 }
 
+/* What is asked of the job, in some seeds. */
+static void job_init(struct sim *c) {
+    struct rand r = sim_rand(c->schedule->seed, CONCERN_JOB, 0, 0);
+    if (sim_chance(&r, 100))
+        c->restart_mode = RESTART_COUNT_NODE;
+    if (!c->schedule->calm && sim_chance(&r, 150))
+        c->max_free_rounds = (int)sim_chance_ns(&r, 1, 3);
+}
+
 static void sim_init(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
+    job_init(c);
     sim_nodes_init(c, s->agents);
     c->kv = kv_new(s->seed, 0);
     timing_profile(s->usual ? "default" : "fast", &c->timing);

@@ -86,6 +86,7 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(DONE_TWICE_FORMED, "a round is formed again after its workers had begun to succeed")         \
     X(EVICTED, "an agent that beats and does not ack is evicted")                                  \
     X(FENCED, "a guard ends workers because the fence has passed")                                 \
+    X(FREE_ROUNDS_SPENT, "a node is lost, and no round without cost is left in this hour")         \
     X(GANG_CLOSED, "the loss of a node ends a job that runs all or nothing")                       \
     X(GUARD_TIMER, "the kernel's timer ends a stopped guard and its workers")                      \
     X(LATE_JOINER, "a round grows by a node that came later")                                      \
@@ -100,6 +101,8 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(STOPPED_RETURNS, "a stopped agent wakes after its round was over")                           \
     X(STORE_AWAY_LONG, "the store is away for longer than the fence")                              \
     X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \
+    X(STORE_OUTLIVED, "workers live on while a store that lost its data forms a round")            \
+    X(STORE_REMINDED, "agents bring the restarts to a store that lost its data")                   \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \
     X(WARM_SUCCESSOR, "a warm successor revokes another lost node right after taking over")        \
     X(WATCH_COMPACTED, "the store has forgotten what a watch had still to tell")                   \

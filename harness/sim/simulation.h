@@ -42,6 +42,8 @@ struct group_model {
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
     bool stubborn;
+    uint64_t life;     /* of the agent that began it */
+    bool former;       /* the store that knows of its round is no more */
     struct rand rand;  /* decides what becomes of it */
     int64_t reaped_ns; /* not before: what SIGKILL has ended cannot be reaped yet */
 };
@@ -66,7 +68,9 @@ struct sim_node {
     double rate;
     struct rand wire, body; /* decide about its messages; about the rest */
     int64_t booted_ns;      /* this life */
-    bool leads;             /* as it has said itself */
+    int restarts; /* rounds of this life that its own workers' failure ended, and that cost */
+    uint64_t wiped_life; /* the agent that had workers when the store was wiped; 0: none */
+    bool leads;          /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
     int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
     int64_t mute_until_ns; /* requests do not get through */
@@ -89,7 +93,7 @@ struct sim_node {
 struct last_member {
     char uid[UID_SIZE];
     int rank;
-    bool said, gone_first, fenced, succeeded;
+    bool said, gone_first, fenced, failed, succeeded;
     int64_t gone_ns;
 };
 
@@ -108,9 +112,12 @@ struct judge {
     int64_t run_ns;                  /* when the last one was completed */
     struct last_member *last, *form; /* by uid, room for all nodes */
     int n_last, n_form;
+    int run_restarts;        /* that the last round was completed with */
+    int free_rounds;         /* completed, after another one, without cost */
     struct round_spec facts; /* of the round that started last */
     bool *ranks;             /* that were started, of the workers of all nodes */
-    char run_id[64], role[ROLE_SIZE], master_addr[NAME_SIZE], token[TOKEN_SIZE];
+    char run_id[64], last_token[TOKEN_SIZE], role[ROLE_SIZE], master_addr[NAME_SIZE],
+        token[TOKEN_SIZE];
 };
 
 /* What went to the store and came from it since the last round ran; bytes of keys and values. */
@@ -155,6 +162,16 @@ struct sim {
     } enough;
     enum sim_outcome
         outcome_before; /* of the job that had the name before; who was in it ends so */
+    struct { /* a store that came back empty: what it had known */
+        bool happened;
+        int restarts, least; /* that anybody has seen; that all of the last round have */
+        int64_t round;
+        char token[TOKEN_SIZE]; /* of that round */
+    } wiped;
+    bool ended[SIM_FAILED + 1]; /* so did jobs that another one has replaced */
+    int64_t rounds;             /* the latest, of any incarnation */
+    enum restart_mode restart_mode;
+    int max_free_rounds;
     struct arena arena; /* of one look into the store */
     struct {            /* for marks */
         char uid[UID_SIZE], before[UID_SIZE];
@@ -181,6 +198,7 @@ enum sim_concern {
     CONCERN_CALM,
     CONCERN_CORE,
     CONCERN_GROUP,
+    CONCERN_JOB,
 };
 struct rand sim_rand(uint64_t seed, enum sim_concern concern, int node, uint64_t number);
 int64_t sim_chance_ns(struct rand *r, int64_t from_ns, int64_t to_ns);
@@ -282,6 +300,9 @@ void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t 
 void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);
 /* The agent ends its workers. */
 void sim_judge_stop(struct sim *c, int node);
+/* The store has lost its data. */
+void sim_judge_wiped(struct sim *c);
+bool sim_judge_is_former(const struct sim *c, const struct round_spec *spec);
 void sim_judge_success(struct sim *c, const char *uid, int64_t round);
 /* Whether the store knows this session now, in the job that `like` is of. */
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);

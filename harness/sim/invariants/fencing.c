@@ -8,11 +8,15 @@ static void on_put(struct sim *c, const char *uid, const struct op *op) {
                          op->key.kind);
 }
 
-static bool is_legal(const struct judge *j, const struct head_value *h) {
+/* Numbers of rounds are left out only where there were later ones under an incarnation of before.
+ */
+static bool is_legal(const struct sim *c, const struct head_value *h) {
+    const struct judge *j = &c->judge;
     enum head_phase from = j->has_head ? j->head.phase : HEAD_NONE;
+    bool leaps = h->round > j->head.round && h->round <= c->rounds + 1;
     switch (h->phase) {
     case HEAD_FORM:
-        return from != HEAD_CLOSED && h->round == j->head.round + 1 &&
+        return from != HEAD_CLOSED && (leaps || h->round == j->head.round + 1) &&
                h->last_round == j->head.last_round;
     case HEAD_RUN:
         return from == HEAD_FORM && h->round == j->head.round && h->last_round == h->round;
@@ -38,10 +42,10 @@ static void on_head(struct sim *c, const struct head_change *h) {
     const struct judge *j = &c->judge;
     bool own_end = h->to->phase == HEAD_END && sim_judge_has_session(c, h->key, h->uid);
     for (int i = 0; h->anew && i < c->n_nodes; i++)
-        if (c->nodes[i].group.alive)
+        if (c->nodes[i].group.alive && !c->nodes[i].group.former)
             invariant_broken(c, &invariant_fencing,
                              "a new job begins while n%d has workers of the old one", i);
-    if (!is_legal(j, h->to))
+    if (!is_legal(c, h->to))
         invariant_broken(c, &invariant_fencing,
                          "head goes from phase %d of round %lld to phase %d of round %lld",
                          j->head.phase, (long long)j->head.round, h->to->phase,

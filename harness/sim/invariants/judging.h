@@ -13,6 +13,7 @@ struct head_change {
     bool settles; /* it says what the last round has cost */
     bool lost;    /* then: a member was lost in that round */
     int restarts; /* that the judge has counted, with that round */
+    bool recalls; /* then: they go on from those that agents brought from a store of before */
     bool anew;    /* the first of a job that replaces another */
 };
 

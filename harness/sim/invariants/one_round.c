@@ -33,7 +33,7 @@ static void on_head(struct sim *c, const struct head_change *h) {
 static void on_start(struct sim *c, int node, const struct round_spec *s) {
     for (int i = 0; i < c->n_nodes; i++) {
         const struct group_model *g = &c->nodes[i].group;
-        if (g->alive && (g->round != s->round || i == node))
+        if (g->alive && (g->round != s->round || i == node || g->former))
             invariant_broken(c, &invariant_one_round,
                              "n%d starts round %lld while n%d has workers of round %lld", node,
                              (long long)s->round, i, (long long)g->round);

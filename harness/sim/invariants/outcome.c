@@ -73,7 +73,7 @@ static void on_exit(struct sim *c, int node, int code) {
     if (stuck)
         sim_mark(c, SIM_MARK_AGENT_STUCK);
     bool fits = (code == 1 && stuck) || (code == 69 && !c->calm_now) || fits_outcome(code, o) ||
-                fits_outcome(code, c->outcome_before) ||
+                (code == 0 && c->ended[SIM_SUCCEEDED]) || (code == 1 && c->ended[SIM_FAILED]) ||
                 (c->nodes[node].signaled && code == 128 + SIGTERM) || (code == 64 && c->others);
     if (!fits)
         invariant_broken(c, &invariant_outcome, "the agent of n%d ends with %d, the outcome is %d",
