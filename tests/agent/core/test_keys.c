@@ -64,8 +64,9 @@ static void test_every_key_is_read_back_as_it_was_written(void **state) {
     (void)state;
     for (enum key_kind kind = KEY_CUR; kind < KEY_INCARNATION; kind++) {
         struct key key = {.kind = kind}, back;
-        bool own = kind != KEY_CUR && kind != KEY_LEAD && kind != KEY_HEAD;
-        if (kind != KEY_CUR)
+        bool store = kind == KEY_QUARANTINE; /* of no run */
+        bool own = kind != KEY_CUR && kind != KEY_LEAD && kind != KEY_HEAD && !store;
+        if (kind != KEY_CUR && !store)
             strcpy(key.inc, INC);
         if (own)
             strcpy(key.uid, "00112233445566778899aabbccddeeff");
@@ -77,7 +78,7 @@ static void test_every_key_is_read_back_as_it_was_written(void **state) {
         memset(&back, 0xee, sizeof(back));
         assert_true(key_parse(text, strlen(text), "a job/with%odd\n name", &back));
         assert_memory_equal(&key, &back, sizeof(key));
-        assert_false(key_parse(text, strlen(text), "a job", &back));
+        assert_int_equal(key_parse(text, strlen(text), "a job", &back), store);
     }
 }
 

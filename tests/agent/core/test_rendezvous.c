@@ -99,21 +99,92 @@ static void test_a_failed_run_names_its_budget_and_round_only_where_there_are_so
     assert_int_equal(need(ACTION_EXIT)->exit.round, 0);
 }
 
-static void test_another_attempt_is_refused_while_the_run_is_open(void **state) {
-    (void)state;
+/* Another attempt has come to the run of "one", whose head and session it reads; all of "one" is
+ * read once more, whole, with as many sessions. Leads to the transaction that replaces it. */
+static const struct action *replacement(const union value *head, int sessions, int64_t wait_ns) {
     struct rendezvous_config c = config_of();
-    union value head = head_of(HEAD_RUN, 2, 2);
+    union value session = {.session = {0}};
+    struct entry e[2] = {entry_of(KEY_HEAD, 9, head), entry_of(KEY_SESSION, 8, &session)};
     c.attempt = "two";
     begin(&c);
+    come_to_head("one", head);
+    strcpy(e[1].key.uid, "other");
+    assert_int_equal(need(ACTION_SNAPSHOT)->snapshot.keys[0].kind, KEY_INCARNATION);
+    answer(need(ACTION_SNAPSHOT), e, (size_t)(1 + sessions), 10);
+    done(need(ACTION_LEASE_GRANT)->lease.id, true, true, 10);
+    if (wait_ns) {
+        assert_null(find_put(KEY_CUR, NULL));
+        tick(wait_ns - MS);
+        assert_null(find_put(KEY_CUR, NULL));
+        tick(MS);
+    }
+    assert_non_null(find_put(KEY_CUR, NULL));
+    return find_put(KEY_CUR, NULL);
+}
+
+static union value closed_head(void) {
+    union value head = head_of(HEAD_CLOSED, 2, 0);
+    head.head.outcome = OUTCOME_FAILED;
+    return head;
+}
+
+static void test_another_attempt_replaces_a_run_that_is_closed_and_settled_at_once(void **state) {
+    (void)state;
+    union value head = closed_head();
+    const struct txn *t = &replacement(&head, 1, 0)->txn.txn;
+    assert_int_equal(t->compares[0].target, COMPARE_LEASE); /* the cur that was read, no other */
+    assert_int_equal(t->compares[0].number, key_lease(INC));
+    assert_int_equal(t->n_ops, 1); /* its agents still have to learn of their outcome */
+    assert_int_equal(t->ops[0].value->cur.rounds_before, 2);
+    assert_string_equal(t->ops[0].value->cur.former, INC);
+}
+
+static void test_another_attempt_waits_for_suspect_where_there_are_sessions(void **state) {
+    (void)state;
+    struct timing t;
+    timing_profile("default", &t);
+    union value head = head_of(HEAD_END, 2, 0);
+    const struct txn *txn = &replacement(&head, 1, t.suspect_ns)->txn.txn;
+    bool below = false, ends = false;
+    for (size_t i = 0; i < txn->n_compares; i++)
+        below |= txn->compares[i].key.kind == KEY_SESSION &&
+                 txn->compares[i].relation == COMPARE_LESS && txn->compares[i].number == 11;
+    for (size_t i = 0; i < txn->n_ops; i++)
+        ends |= !txn->ops[i].put && txn->ops[i].key.kind == KEY_INCARNATION;
+    assert_true(below && ends);
+}
+
+static void test_another_attempt_replaces_a_run_without_sessions_at_once(void **state) {
+    (void)state;
+    union value head = head_of(HEAD_END, 2, 0);
+    replacement(&head, 0, 0);
+}
+
+static void test_a_round_of_a_run_without_sessions_still_needs_its_certificates(void **state) {
+    (void)state;
+    struct timing t;
+    timing_profile("default", &t);
+    union value head = head_of(HEAD_RUN, 2, 2); /* one member, of which nothing is there */
+    replacement(&head, 0, t.suspect_ns);
+}
+
+static void test_another_attempt_is_refused_while_the_run_lives(void **state) {
+    (void)state;
+    struct timing t;
+    timing_profile("default", &t);
+    union value head = head_of(HEAD_END, 2, 0);
+    done(replacement(&head, 1, t.suspect_ns)->txn.id, true, false, 12);
     come_to_head("one", &head);
     assert_int_equal(need(ACTION_EXIT)->exit.code, 64);
-    rendezvous_free(r);
-    head.head.phase = HEAD_CLOSED;
-    begin(&c);
-    come_to_head("one", &head);
-    done(need(ACTION_LEASE_GRANT)->lease.id, true, true, 10);
-    const struct action *put = find_put(KEY_CUR, NULL);
-    assert_int_equal(put->txn.txn.compares[0].number, 3); /* replaces the cur that was read */
+    assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "in use by attempt \"one\""));
+}
+
+static void test_a_replacement_without_an_answer_is_looked_up(void **state) {
+    (void)state;
+    union value head = closed_head();
+    done(replacement(&head, 0, 0)->txn.id, false, false, 0);
+    tick(500 * MS);
+    assert_int_equal(need(ACTION_SNAPSHOT)->snapshot.keys[0].kind, KEY_CUR);
 }
 
 static void test_a_join_without_a_reply_is_looked_up(void **state) {
@@ -361,7 +432,12 @@ int main(int argc, char **argv) {
         TEST(test_a_config_that_cannot_be_is_refused_with_a_sentence),
         TEST(test_the_first_agent_makes_the_incarnation_under_a_lease),
         TEST(test_a_closed_run_is_not_joined_but_answered),
-        TEST(test_another_attempt_is_refused_while_the_run_is_open),
+        TEST(test_another_attempt_replaces_a_run_that_is_closed_and_settled_at_once),
+        TEST(test_another_attempt_waits_for_suspect_where_there_are_sessions),
+        TEST(test_another_attempt_replaces_a_run_without_sessions_at_once),
+        TEST(test_a_round_of_a_run_without_sessions_still_needs_its_certificates),
+        TEST(test_another_attempt_is_refused_while_the_run_lives),
+        TEST(test_a_replacement_without_an_answer_is_looked_up),
         TEST(test_a_join_without_a_reply_is_looked_up),
         TEST(test_the_deadline_counts_from_the_sending_of_an_accepted_beat),
         TEST(test_a_beat_without_a_reply_extends_nothing),

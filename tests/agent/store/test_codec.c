@@ -30,15 +30,30 @@ static void test_every_value_comes_back_whole(void **state) {
     (void)state;
     union value v;
     memset(&v, 0, sizeof(v));
-    v.cur = (struct cur_value){"0123456789abcdef", "a7",           1,           2, 3,
-                               RESTART_COUNT_NODE, NODE_LOSS_GANG, {4, 5, 6, 7}};
+    v.cur = (struct cur_value){.inc = "0123456789abcdef",
+                               .attempt = "a7",
+                               .former = "fedcba9876543210",
+                               .rounds_before = 8,
+                               .hold = 1,
+                               .min = 1,
+                               .max = 2,
+                               .max_restarts = 3,
+                               .max_free_rounds = 9,
+                               .restart_mode = RESTART_COUNT_NODE,
+                               .on_node_loss = NODE_LOSS_GANG,
+                               .timing = {4, 5, 6, 7}};
     comes_back(KEY_CUR, &v);
     memset(&v, 0, sizeof(v));
     v.member = (struct member_value){"n0", "10.0.0.1", 8, "trainer", WANT_STANDBY, 12};
+    v.member.past = (struct past){"0123456789abcdef", 4, 3, 2, 1};
+    v.member.stop_ns = 13;
     comes_back(KEY_MEMBER, &v);
     memset(&v, 0, sizeof(v));
     v.session.seq = INT64_MAX;
     comes_back(KEY_SESSION, &v);
+    memset(&v, 0, sizeof(v));
+    v.quarantine.owed = 1;
+    comes_back(KEY_QUARANTINE, &v);
     v.gone.why = GONE_SILENT;
     memset(&v, 0, sizeof(v));
     comes_back(KEY_GONE, &v);
