@@ -28,8 +28,10 @@ static void charge_note(struct rendezvous *r) {
     c->round = 0;
 }
 
+/* A run that is closed stays so for who has seen it, also when another attempt removes it. */
 void watch_head_entry(struct rendezvous *r, const struct entry *e) {
-    if (e->mod_revision <= r->head_revision)
+    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    if (e->mod_revision <= r->head_revision || closed)
         return;
     enum head_phase before = r->has_head ? r->head.phase : HEAD_NONE;
     r->head_revision = e->mod_revision;
