@@ -168,7 +168,8 @@ static void draw_kind(const struct sim_config *c, struct rand *r, struct sim_sch
 void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
     struct rand r = sim_rand(config->seed, CONCERN_DRAW, 0, 0);
     bool frozen = config->frozen;
-    *ret = (struct sim_schedule){.seed = config->seed, .calm = config->calm};
+    *ret =
+        (struct sim_schedule){.seed = config->seed, .calm = config->calm, .plain = config->plain};
     draw_size(config, &r, ret);
     draw_seats(config, ret);
     draw_host(config, ret);

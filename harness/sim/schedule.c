@@ -339,6 +339,8 @@ void sim_nodes_fini(struct sim *c) {
 /* What is asked of the job, in some seeds. */
 static void job_init(struct sim *c) {
     struct rand r = sim_rand(c->schedule->seed, CONCERN_JOB, 0, 0);
+    if (c->schedule->plain)
+        return;
     if (sim_chance(&r, 100))
         c->restart_mode = RESTART_COUNT_NODE;
     if (!c->schedule->calm && sim_chance(&r, 150))

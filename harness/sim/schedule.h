@@ -45,6 +45,7 @@ struct sim_schedule {
     int64_t work_ns;        /* a round's work takes up to this */
     int64_t trouble_ns;     /* then everything heals */
     bool patient;           /* no round's work is over before that */
+    bool plain;             /* as in sim_config */
     bool calm;              /* there is no trouble: healed from the beginning */
     bool usual;             /* the profile is default, not fast */
     bool even;              /* all clocks go alike */

@@ -122,6 +122,7 @@ struct sim_config {
     bool swarm;  /* every seed leaves some kinds of faults out */
     bool calm;   /* no fault at all, and a network without loss */
     bool frozen; /* nothing but agents that are stopped, with answers that take nearly hb */
+    bool plain;  /* no seed counts restarts by the node, or bounds the rounds without cost */
     bool trace;  /* print every event */
 };
 /* Chance decides, five faults, with the weights of the table. */

@@ -160,8 +160,6 @@ struct sim {
         bool now;
         int64_t since_ns, few_ns;
     } enough;
-    enum sim_outcome
-        outcome_before; /* of the job that had the name before; who was in it ends so */
     struct { /* a store that came back empty: what it had known */
         bool happened;
         int restarts, least; /* that anybody has seen; that all of the last round have */
