@@ -21,11 +21,13 @@ void detector_restart(struct rendezvous *r) {
     r->holder.heard_ns = r->now.monotonic_ns;
 }
 
-/* T4. A session that is not there compares as revision 0, and deleting it is nothing. */
+/* T4. A session that is not there compares as revision 0, and deleting it is nothing: so that there
+ * is no certificate yet is compared as well. */
 static void revoke_member(struct rendezvous *r, struct member *m) {
     struct draft *d = draft_new(r);
     draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
     draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_MOD, m->beat_revision);
+    draft_compare(d, key_of(r, KEY_GONE, m->uid), COMPARE_VERSION, 0);
     draft_delete(d, key_of(r, KEY_SESSION, m->uid));
     draft_put(r, d, key_of(r, KEY_GONE, m->uid))->gone.why = GONE_SILENT;
     request_txn(r, &m->revoke, d);

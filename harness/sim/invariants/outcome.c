@@ -35,6 +35,8 @@ static void judge_gang(struct sim *c, const struct head_change *h) {
 /* The coordinator's clock may run 1 % fast; what it has seen is a little older than the store. */
 static void judge_too_few(struct sim *c) {
     int64_t few_ns = c->now_ns - c->enough.few_ns, enough_ns = c->now_ns - c->enough.since_ns;
+    if (c->max_free_rounds && c->judge.free_rounds >= c->max_free_rounds)
+        return; /* it was the rounds without cost of which there were too many */
     if (c->schedule->seated)
         return; /* two sessions may be of one node */
     if (c->enough.now && enough_ns > c->timing.suspect_ns + 200 * SIM_MS)
