@@ -118,10 +118,7 @@ static void *copy(struct arena *a, const void *p, size_t size) {
 }
 
 static void wire_compares(struct wire *w, const struct txn *txn) {
-    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
-                                             [COMPARE_CREATE] = KV_CREATE,
-                                             [COMPARE_MOD] = KV_MOD,
-                                             [COMPARE_LEASE] = KV_LEASE};
+    static const enum kv_target targets[] = {KV_VERSION, KV_CREATE, KV_MOD, KV_LEASE};
     struct kv_compare *c = arena_array(&w->arena, struct kv_compare, txn->n_compares);
     for (size_t i = 0; i < txn->n_compares; i++) {
         const struct compare *from = &txn->compares[i];
