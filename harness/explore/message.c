@@ -23,8 +23,10 @@ static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct 
 }
 
 static void take_compares(struct message *m, const struct txn *txn) {
-    static const enum kv_target targets[] = {
-        [COMPARE_VERSION] = KV_VERSION, [COMPARE_CREATE] = KV_CREATE, [COMPARE_MOD] = KV_MOD};
+    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
+                                             [COMPARE_CREATE] = KV_CREATE,
+                                             [COMPARE_MOD] = KV_MOD,
+                                             [COMPARE_LEASE] = KV_LEASE};
     struct kv_compare *c = arena_array(&m->arena, struct kv_compare, txn->n_compares);
     for (size_t i = 0; i < txn->n_compares; i++) {
         const struct compare *from = &txn->compares[i];

@@ -163,6 +163,7 @@ void world_see_revisions(struct canonical *c, const struct key *key, int64_t cre
         break;
     case KEY_MEMBER:
     case KEY_PLAN:
+    case KEY_QUARANTINE:
     case KEY_INCARNATION:
         break;
     }
