@@ -86,7 +86,7 @@ void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
         if (op->put && op->key.kind == KEY_HEAD) {
-            memcpy(c->written.uid, uid, UID_SIZE);
+            snprintf(c->written.uid, UID_SIZE, "%s", uid);
             c->written.revision = kv_revision(c->kv);
             c->written.heard = false;
         }
