@@ -151,6 +151,8 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     c->lifelines = l;
     bool fails = sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(&c->nodes[node].wire, 20));
     int64_t takes_ns = fails ? 2 * c->timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
+    if (!c->calm_now && sim_chance(&c->nodes[node].wire, 50))
+        takes_ns += 1000 * SIM_MS; /* its first packet is lost, and sent again */
     struct occurrence *o = sim_plan_agent(c, c->now_ns + takes_ns, node, on_standing);
     o->payload = l;
     o->a = !fails;

@@ -209,7 +209,7 @@ void sim_machine_power_off(struct sim *c, int node) {
 }
 
 bool sim_machine_kill_guard(struct sim *c, int node) {
-    if (!group_of(c, node)->alive || !c->nodes[node].core)
+    if (!group_of(c, node)->alive)
         return false;
     c->nodes[node].guard_stopped_until_ns = 0;
     kill_now(c, node, true);

@@ -110,7 +110,7 @@ bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
 
 bool strike_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
     (void)e;
-    if (!sim_machine_kill_guard(c, node))
+    if (!c->nodes[node].core || !sim_machine_kill_guard(c, node))
         return false;
     sim_say(c, node, "FAULT: the guard is killed, and its workers with it");
     return true;
@@ -131,7 +131,8 @@ bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: all processes of the node are killed");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
-    sim_machine_power_off(c, node);
+    c->nodes[node].guard_stopped_until_ns = 0; /* the next one is another process */
+    sim_machine_kill_guard(c, node);
     come_back(c, node, e);
     return true;
 }
