@@ -14,7 +14,8 @@ static bool is_served(struct sim *c, const struct sim_node *n) {
 }
 
 static void on_exit(struct sim *c, int node, int code) {
-    (void)code;
+    if (code == 64) /* it was refused: these are not its guests */
+        return;
     bool settled = c->calm_now && c->now_ns > c->schedule->trouble_ns + SETTLED_NS;
     if (node != 0 || !c->schedule->hosted || !settled)
         return;
