@@ -9,7 +9,8 @@ port=$((20000 + RANDOM % 10000))
 mkfifo "$TMPDIR/starts"
 exec 9<>"$TMPDIR/starts"
 
-"$BIN/rankrun" store --host 127.0.0.1 --port $port >"$TMPDIR/store" 2>&1 9>&- &
+: >"$TMPDIR/store"
+"$BIN/rankrun" store --host 127.0.0.1 --port $port >>"$TMPDIR/store" 2>&1 9>&- &
 store=$!
 tail -n +1 -f --pid=$store "$TMPDIR/store" | grep -q -m 1 listening || exit 1
 
