@@ -3,6 +3,7 @@
 #include "agent/hosts/fleet.h"
 #include "agent/hosts/remote.h"
 #include "agent/options.h"
+#include "agent/status.h"
 #include "agent/store/server.h"
 #include "agent/sys/priority.h"
 #include "agent/workers/guard.h"
@@ -76,6 +77,8 @@ static int dispatch(const struct options *o) {
         return 0;
     case OPTIONS_STORE:
         return serve(o);
+    case OPTIONS_STATUS:
+        return status_run(o);
     case OPTIONS_HOSTS:
         return run_on_hosts(o);
     case OPTIONS_RUN:

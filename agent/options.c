@@ -12,10 +12,17 @@
 #include <string.h>
 
 /* ROW_HERE: of a job, and only for the rankrun that was typed. */
-enum { ROW_JOB = 1, ROW_STORE = 2, ROW_BOTH = ROW_JOB | ROW_STORE, ROW_HERE = ROW_JOB | 4 };
+enum {
+    ROW_JOB = 1,
+    ROW_STORE = 2,
+    ROW_HERE = ROW_JOB | 4,
+    ROW_STATUS = 8,
+    ROW_RDZV = ROW_JOB | ROW_STATUS,
+    ROW_ALL = ROW_JOB | ROW_STORE | ROW_STATUS,
+};
 
 /* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
- * it belongs to a job, to the store, or to both. The PET_ variable follows from the name. */
+ * it belongs to a job, to the store, to the status. The PET_ variable follows from the name. */
 struct row {
     const char *name;
     char letter;
@@ -33,11 +40,11 @@ static const struct row rows[] = {
      "workers on each node [1]"},
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
      "one node, its store in this process; no port is opened"},
-    {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_JOB,
+    {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_RDZV,
      "embedded (rankrun store), etcd-v3, etcd (with torchrun's agents), static"},
-    {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_JOB,
+    {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_RDZV,
      "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
-    {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_JOB, "the job's name in the store [none]"},
+    {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_RDZV, "the job's name in the store [none]"},
     {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_JOB, "see below"},
     {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,
      "rounds that may fail before the job does [0]"},
@@ -95,8 +102,9 @@ static const struct row rows[] = {
      "what stands before the host [ssh -o BatchMode=yes -T]"},
     {"host", 0, "ADDR", AT(host), ROW_STORE, "where to listen [0.0.0.0]"},
     {"port", 0, "PORT", AT(port), ROW_STORE, "where to listen, 0: a free one [29400]"},
-    {"help", 'h', NULL, AT(help), ROW_BOTH, "print this"},
-    {"version", 0, NULL, AT(version), ROW_BOTH, "print the version"},
+    {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
+    {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
+    {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
@@ -232,14 +240,15 @@ static void blame_variable(const struct options_given *g, struct err *err) {
 }
 
 /* PET_NPROC_PER_NODE and so on, where the command line says nothing. A flag is 0 or 1. */
-static int take_environment(struct options_given *g, struct err *err) {
+static int take_environment(struct options_given *g, int verb, struct err *err) {
     for (size_t i = 0; i < ROWS; i++) {
         char name[64] = "PET_";
         const struct row *r = &rows[i];
         for (size_t k = 0; r->name[k]; k++)
             name[4 + k] = r->name[k] == '-' ? '_' : (char)toupper((unsigned char)r->name[k]);
         const char *value = getenv(name);
-        if (!value || *slot(g, r) || !(r->verb & ROW_JOB) || r->verb == ROW_BOTH)
+        if (!value || *slot(g, r) || !(r->verb & ROW_JOB) || !(r->verb & verb) ||
+            r->verb == ROW_ALL)
             continue;
         if (!r->value && !str_eq(value, "0") && !str_eq(value, "1"))
             return err_say(err, -EINVAL, "%s=%s in the environment: must be 0 or 1", name, value);
@@ -269,6 +278,25 @@ static int parse_store(struct options *ret, struct options_given *g, char **argv
     return settle_store(ret, g, err);
 }
 
+static int parse_status(struct options *ret, struct options_given *g, char **argv,
+                        struct err *err) {
+    int at = take_options(g, ROW_STATUS, argv, 2, err);
+    if (at < 0)
+        return at;
+    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_STATUS;
+    if (ret->verb != OPTIONS_STATUS)
+        return 0;
+    if (argv[at])
+        return err_say(err, -EINVAL, "rankrun status takes no arguments, but was given %s",
+                       argv[at]);
+    int code = take_environment(g, ROW_STATUS, err);
+    if (!code)
+        code = options_settle_status(ret, g, err);
+    if (code)
+        blame_variable(g, err);
+    return code;
+}
+
 static int parse_job(struct options *ret, struct options_given *g, char **argv, struct err *err) {
     int at = take_options(g, ROW_JOB, argv, 1, err);
     if (at < 0)
@@ -276,7 +304,7 @@ static int parse_job(struct options *ret, struct options_given *g, char **argv, 
     ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_RUN;
     if (ret->verb != OPTIONS_RUN)
         return 0;
-    int code = take_environment(g, err);
+    int code = take_environment(g, ROW_JOB, err);
     if (code)
         return code;
     if (!argv[at])
@@ -300,8 +328,10 @@ int options_read(struct options *ret, int argc, char **argv, struct arena *a, st
     struct options_given *g = arena_new(a, struct options_given);
     g->arena = a;
     g->passed = arena_array(a, const char *, (size_t)argc + 1);
-    bool store = argc > 1 && str_eq(argv[1], "store");
-    int code = store ? parse_store(&o, g, argv, err) : parse_job(&o, g, argv, err);
+    const char *verb = argc > 1 ? argv[1] : "";
+    int code = str_eq(verb, "store")    ? parse_store(&o, g, argv, err)
+               : str_eq(verb, "status") ? parse_status(&o, g, argv, err)
+                                        : parse_job(&o, g, argv, err);
     if (code)
         return code;
     o.notices = g->notices;
@@ -313,7 +343,8 @@ static void print_rows(FILE *out, int verb) {
     for (size_t i = 0; i < ROWS; i++) {
         const struct row *r = &rows[i];
         char left[64];
-        if (r->verb != verb && !(r->verb == ROW_HERE && verb == ROW_JOB))
+        bool of_job = r->verb & ROW_JOB && r->verb != ROW_ALL;
+        if (verb == ROW_JOB ? !of_job : r->verb != verb)
             continue;
         snprintf(left, sizeof(left), "%s%c%s--%s %s", r->letter ? "-" : "",
                  r->letter ? r->letter : ' ', r->letter ? ", " : "   ", r->name,
@@ -327,6 +358,7 @@ void options_print_help(FILE *out) {
         "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
         "rankrun -H HOST,... [options] PROGRAM    the same on each host, one command for all\n"
         "rankrun store [--host ADDR] [--port PORT]  serve the embedded store\n"
+        "rankrun status --rdzv-endpoint HOST[:PORT] --rdzv-id ID   what a job is doing\n"
         "\n"
         "Takes torchrun's command line; dashes and underscores are one, every option may also "
         "come\n"
@@ -344,9 +376,11 @@ void options_print_help(FILE *out) {
           "\nrankrun store:\n",
           out);
     print_rows(out, ROW_STORE);
+    fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend as the job:\n", out);
+    print_rows(out, ROW_STATUS);
     fputs("\n", out);
-    print_rows(out, ROW_BOTH);
+    print_rows(out, ROW_ALL);
     fputs("\nExit codes: 0 the job succeeded, 1 it failed, 64 usage, 69 the store could not be\n"
-          "reached, 128+n left on signal n.\n",
+          "reached, 128+n left on signal n. Of status: 0 found, 1 no such run, 64, 69.\n",
           out);
 }

@@ -17,7 +17,14 @@
 
 enum { OPTIONS_USAGE = 64 }; /* exit code for a command line that is not understood */
 
-enum options_verb { OPTIONS_RUN, OPTIONS_HOSTS, OPTIONS_STORE, OPTIONS_HELP, OPTIONS_VERSION };
+enum options_verb {
+    OPTIONS_RUN,
+    OPTIONS_HOSTS,
+    OPTIONS_STORE,
+    OPTIONS_STATUS,
+    OPTIONS_HELP,
+    OPTIONS_VERSION
+};
 
 enum options_backend {
     BACKEND_IN_PROCESS, /* the store lives in this agent: --standalone, or one node */
@@ -71,6 +78,7 @@ struct options {
 
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;
+    bool status_json; /* OPTIONS_STATUS, with run_id and endpoints */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */
     const char *const *notices;

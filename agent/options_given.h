@@ -23,6 +23,7 @@ struct options_given {
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *hosts, *hostfile, *accelerators, *ssh;
     const char *host, *port; /* of rankrun store */
+    const char *format;      /* of rankrun status */
     const char *help, *version;
 
     /* What the environment gave: the option ("--nnodes") and the variable it stood in. */
@@ -46,6 +47,8 @@ void options_notice(struct options_given *g, const char *fmt, ...)
 
 /* What the job is: nodes, workers, store, run id, program. */
 int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
+/* rankrun status: the store and the run. */
+int options_settle_status(struct options *ret, struct options_given *g, struct err *err);
 /* Where the workers' output goes; after the number of workers is known. */
 int options_settle_output(struct options *ret, struct options_given *g, struct err *err);
 /* --signals-to-handle. */

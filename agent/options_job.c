@@ -331,6 +331,31 @@ static int settle_names(struct options *o, struct options_given *g, struct err *
     return 0;
 }
 
+/* Only where a store is that others can ask. */
+int options_settle_status(struct options *o, struct options_given *g, struct err *err) {
+    const char *format = g->format ? g->format : "text";
+    const char *backend = g->rdzv_backend ? g->rdzv_backend : "embedded";
+    o->status_json = str_eq(format, "json");
+    if (!o->status_json && !str_eq(format, "text"))
+        return err_say(err, -EINVAL, "--format %s: must be text or json", format);
+    if (!g->rdzv_endpoint || !g->rdzv_endpoint[0])
+        return err_say(
+            err, -EINVAL,
+            "rankrun status needs --rdzv-endpoint=HOST[:PORT], where the job's store is");
+    if (str_eq(backend, "static"))
+        return err_say(err, -EINVAL,
+                       "--rdzv-backend static: its store is an embedded one, at the port after "
+                       "--master-port; give that as --rdzv-endpoint, and no backend");
+    int code = named_backend(backend, &o->backend, g, err);
+    if (!code && g->legacy)
+        code = err_say(err, -EINVAL,
+                       "--rdzv-backend etcd: rankrun status reads embedded and etcd-v3; of "
+                       "torchelastic's protocol etcdctl shows the keys");
+    if (!code)
+        code = settle_endpoint(o, g, err);
+    return code ? code : settle_names(o, g, err);
+}
+
 int options_settle_job(struct options *o, struct options_given *g, struct err *err) {
     int64_t restarts = 0;
     int code = settle_nodes(o, g, err);

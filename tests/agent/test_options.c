@@ -327,6 +327,26 @@ static void test_the_store_has_its_own_options(void **state) {
     REFUSED("rankrun store here", "here");
 }
 
+static void test_a_status_asks_a_store_that_others_can_reach(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun status --rdzv_endpoint=h --rdzv-id j --format json"), 0);
+    assert_int_equal(o.verb, OPTIONS_STATUS);
+    assert_string_equal(o.endpoints, "h:29400");
+    assert_string_equal(o.run_id, "j");
+    assert_true(o.status_json);
+    assert_int_equal(parse("rankrun status --rdzv-backend etcd-v3 --rdzv-endpoint h,i"), 0);
+    assert_string_equal(o.endpoints, "h:2379,i:2379");
+    assert_string_equal(o.run_id, "none");
+    assert_false(o.status_json);
+    REFUSED("rankrun status", "needs --rdzv-endpoint");
+    REFUSED("rankrun status --rdzv-endpoint h --format xml", "must be text or json");
+    REFUSED("rankrun status --rdzv-endpoint h job", "takes no arguments");
+    REFUSED("rankrun status --nnodes 2 --rdzv-endpoint h", "unknown option --nnodes");
+    REFUSED("rankrun status --rdzv-backend static --rdzv-endpoint h", "port after");
+    REFUSED("rankrun status --rdzv-backend etcd --rdzv-endpoint h", "embedded and etcd-v3");
+    REFUSED("rankrun --format json a.py", "unknown option --format");
+}
+
 static void test_help_and_version_need_no_program(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --help"), 0);
@@ -364,6 +384,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_several_workers_without_omp_num_threads_are_told, clear),
         cmocka_unit_test_teardown(test_the_other_values_are_checked_and_named, clear),
         cmocka_unit_test_teardown(test_the_store_has_its_own_options, clear),
+        cmocka_unit_test_teardown(test_a_status_asks_a_store_that_others_can_reach, clear),
         cmocka_unit_test_teardown(test_help_and_version_need_no_program, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
