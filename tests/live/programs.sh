@@ -80,12 +80,19 @@ if [ "$BUILD" = release ]; then
 fi
 rm -rf logs
 
-# The same onto a console that takes nothing: neither worker nor agent waits for it.
+# Onto a console that takes nothing: the worker does not wait for it, and what it said is shown when it takes again.
 mkfifo console
 exec 7<>console
-timeout 60 "$run" --tee 1 --log-dir logs bash flood 20000 >&7 2>said || fail 'a console that takes nothing'
-exec 7<&-
-rm -rf logs
+timeout 60 "$run" --tee 1 --log-dir logs bash -c 'bash flood 20000; echo done >up' 7<&- >console 2>said &
+agent=$!
+read -r _ <up
+exec 8<console 7<&-
+cat <&8 >out &
+exec 8<&-
+wait $agent || fail 'a console that takes nothing for a while'
+wait $!
+[ "$(wc -l <out)" = 20000 ] || fail "of 20000 lines $(wc -l <out) were shown after the console had stopped"
+rm -rf logs out
 
 # A log directory that is full, cannot be written, or is none. Root may write anywhere, but not there.
 if unshare -Urm true 2>/dev/null; then

@@ -42,6 +42,8 @@ static const struct option table[] = {
     {"device-timeout", "SECONDS", "a GPU that takes longer for one computation has failed", SPAN_S,
      AT(device_ns), 0.001, 86400},
     {"dist-backend", "tcp|nccl", "what the ranks sum over", TEXT, AT(dist_backend), 0, 0},
+    {"dist-url", "env://", "where the ranks meet: MASTER_ADDR and MASTER_PORT", TEXT, AT(dist_url),
+     0, 0},
     {"help", NULL, "print this", SWITCH, AT(help), 0, 0},
     {"version", NULL, "print the version", SWITCH, AT(version), 0, 0},
 };
@@ -175,6 +177,11 @@ static int check(const struct options *o, struct err *err) {
         return err_say(err, -EINVAL, "--device=%s: expected auto, cpu or cuda", o->device);
     if (!is_one_of(o->dist_backend, backends))
         return err_say(err, -EINVAL, "--dist-backend=%s: expected tcp or nccl", o->dist_backend);
+    if (strcmp(o->dist_url, "env://") != 0)
+        return err_say(err, -EINVAL,
+                       "--dist-url=%s: expected env://; the launcher puts the address into "
+                       "MASTER_ADDR and MASTER_PORT",
+                       o->dist_url);
     if (strcmp(o->dist_backend, "nccl") == 0 && strcmp(o->device, "cpu") == 0)
         return err_say(err, -EINVAL,
                        "--dist-backend=nccl sums on GPUs: add --device=cuda, or use "
@@ -192,6 +199,7 @@ int options_parse(int argc, char **argv, struct options *ret, struct err *err) {
         .data_dir = "/usr/share/datasets/fashion-mnist",
         .device = "cpu",
         .dist_backend = "tcp",
+        .dist_url = "env://",
         .lr = 0.05,
         .momentum = 0.9,
         .collective_ns = INT64_C(10000000000),

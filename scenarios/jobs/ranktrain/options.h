@@ -16,6 +16,7 @@ struct options {
     const char *data_dir;
     const char *device;       /* "auto", "cpu" or "cuda" */
     const char *dist_backend; /* "tcp" or "nccl" */
+    const char *dist_url;     /* "env://" */
     double lr, momentum;
     int64_t compute_ns;    /* each step's computation takes at least this long */
     int64_t collective_ns; /* a collective that takes longer has failed */

@@ -87,6 +87,7 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"--device=tpu", "", "auto, cpu or cuda"},
         {"--dist-backend=mpi", "", "tcp or nccl"},
         {"--dist-backend=nccl", "", "sums on GPUs"},
+        {"--dist-url=tcp://a:1", "", "expected env://"},
         {"", "RANK=0", "WORLD_SIZE is not"},
         {"", "RANK=2 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=1", "not below WORLD_SIZE"},
         {"", "RANK=x WORLD_SIZE=2", "RANK=x"},

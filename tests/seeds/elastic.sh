@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# S1: the elastic line, --nnodes=1:4 --nproc_per_node=2 --rdzv_id --rdzv_backend --rdzv_endpoint, the same on every
+# node. Two nodes start, a third arrives, k of 6 workers fail, a node departs, another dies and is replaced; each
+# time all workers stop and a new group with new ranks begins. As a gang the death ends the job.
+# deadline: 90 s
+set -u
+run=$(cd "$BIN" && pwd)/rankrun
+cd "$TMPDIR" || exit 1
+mkfifo events
+exec 3<>events
+started=() all=()
+fail() {
+    echo "FAILED: $*"
+    cat said
+    exit 1
+}
+trap 'kill -KILL "${started[@]}" 2>/dev/null; wait' EXIT
+cat >script <<'END'
+trap 'exit 0' USR1
+echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $GROUP_RANK $TORCHELASTIC_RESTART_COUNT $MASTER_ADDR:$MASTER_PORT $$" >events
+while :; do
+    sleep 1000 &
+    wait $!
+done
+END
+exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
+started+=($!)
+read -r -t 20 -u 5 line
+endpoint=127.0.0.1:${line##*:}
+nodes=1
+node() { # node [OPTION...]: one more, by the job's one command line; only its address is its own
+    nodes=$((nodes + 1))
+    "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=embedded \
+        --rdzv_endpoint="$endpoint" --rdzv_conf=profile=fast,last_call_timeout=300ms --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
+    node=$!
+    started+=($node)
+}
+running() { # running PID
+    local state
+    state=$(sed 's/.*) //' "/proc/$1/stat" 2>/dev/null) && [ "${state%% *}" != Z ]
+}
+# The next round with that world: every rank once, one master that resolves, groups from 0 to 3, and no worker of an
+# earlier group runs any more. Rounds of fewer nodes may come before, while nodes arrive.
+group() { # group WORLD RESTARTS
+    local round=0 r rank world g count master pid n=0 there=''
+    while ((n < $1)); do
+        read -r -t 30 -u 3 r rank world g count master pid || fail "$job: $n of $1 workers started"
+        all+=("$pid")
+        [ "$world" = "$1" ] || continue
+        ((r == round)) || { round=$r n=0 pids=() there=$master; }
+        [ -z "${pids[rank]-}" ] && ((rank < world && g == rank / 2 && g < 4)) || fail "$job: rank $rank, group $g"
+        [ "$count" = "$2" ] || fail "$job: restart count $count, not $2"
+        [ "$there" = "$master" ] || fail "$job: masters $there and $master"
+        pids[rank]=$pid n=$((n + 1))
+    done
+    getent ahosts "${there%:*}" >/dev/null || fail "MASTER_ADDR ${there%:*} does not resolve"
+    for pid in "${all[@]}"; do
+        [[ " ${pids[*]} " == *" $pid "* ]] || ! running "$pid" || fail "$job: worker $pid of an earlier group runs"
+    done
+}
+ends() { # ends PID CODE WHAT
+    wait "$1"
+    local rc=$?
+    [ $rc = "$2" ] || fail "$job: $3: exit $rc, not $2"
+}
+job=elastic
+node && a=$node
+node && b=$node
+group 4 0
+node && c=$node # arrives
+group 6 0
+kill -KILL "${pids[1]}" "${pids[4]}" # two of six, on two nodes: one failed round
+group 6 1
+kill -TERM "$b" # departs
+group 4 1
+ends "$b" 143 'the node that departs'
+kill -KILL "$c" # dies, with its workers
+group 2 1
+node && d=$node # replaced
+group 4 1
+kill -USR1 "${pids[@]}"
+ends "$a" 0 'the first node'
+ends "$d" 0 'the one in the place of the dead'
+
+job=gang
+node --on-node-loss=gang && a=$node
+node --on-node-loss=gang && b=$node
+group 4 0
+kill -KILL "$b"
+ends "$a" 1 'the rest of a gang'
+grep -q '"gang" failed: .*127.0.0.7' said || fail 'the gang: the lost node is not named'
+exit 0

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# S4 4.4: one command for a list of hosts, -H host1,host2 --accelerators 4 PROGRAM: over real ssh to two hosts that are
+# network namespaces with a wire between them, each with an sshd of its own.
+# deadline: 60 s
+set -u
+skip() {
+    echo "$*"
+    exit 77
+}
+fail() {
+    echo "$*"
+    cat "$TMPDIR"/said "$TMPDIR"/sshd.*
+    exit 1
+}
+if [ "${1-}" != inside ]; then
+    [ "$(id -u)" = 0 ] || skip 'needs root: sshd separates its privileges by another user'
+    for program in ssh ssh-keygen ip nsenter; do
+        command -v $program >/dev/null || skip "no $program on this host"
+    done
+    [ -x /usr/sbin/sshd ] || skip 'no sshd on this host: apt install openssh-server'
+    unshare -nmu true 2>"$TMPDIR/said" || skip "no namespaces here: $(cat "$TMPDIR/said")"
+    BIN=$(cd "$BIN" && pwd) exec unshare -nmu --kill-child --fork --pid --mount-proc bash "$0" inside
+fi
+cd "$TMPDIR" && : >said || exit 1
+
+# The names, in the hosts file of these namespaces alone; sshd's folder for what it separates.
+printf '127.0.0.1 localhost\n10.77.0.1 host1\n10.77.0.2 host2\n' >names
+mount --bind names /etc/hosts && mount -t tmpfs none /run && mkdir /run/sshd || fail 'mounts'
+hostname host1
+mkfifo there hold
+unshare -nu bash -c 'hostname host2; echo up >there; read -r _ <hold' &
+other=$!
+read -r _ <there
+ip link add wire1 type veth peer name wire2 netns $other || skip 'no veth in this kernel'
+on() { # on HOST COMMAND...
+    if [ "$1" = host1 ]; then "${@:2}"; else nsenter -t $other -n -u "${@:2}"; fi
+}
+for k in 1 2; do
+    on host$k ip link set lo up && on host$k ip addr add 10.77.0.$k/24 dev wire$k && on host$k ip link set wire$k up ||
+        fail "host$k: no address"
+done
+
+ssh-keygen -q -t ed25519 -N '' -f host_key && ssh-keygen -q -t ed25519 -N '' -f user_key || fail 'keys'
+cp user_key.pub authorized
+printf '%s %s\n' host1,host2 "$(cut -d' ' -f1,2 host_key.pub)" >known
+cat >sshd_config <<END
+HostKey $TMPDIR/host_key
+AuthorizedKeysFile $TMPDIR/authorized
+StrictModes no
+UsePAM no
+PermitRootLogin yes
+PasswordAuthentication no
+PidFile none
+END
+cat >ssh_config <<END
+IdentityFile $TMPDIR/user_key
+IdentitiesOnly yes
+UserKnownHostsFile $TMPDIR/known
+GlobalKnownHostsFile /dev/null
+StrictHostKeyChecking yes
+BatchMode yes
+LogLevel ERROR
+END
+for k in 1 2; do
+    exec 4< <(exec 2>&1 && on host$k /usr/sbin/sshd -D -e -f "$TMPDIR/sshd_config")
+    while read -r -t 20 -u 4 line; do
+        echo "$line" >>sshd.$k
+        [[ $line == *'Server listening on 0.0.0.0'* ]] && break
+    done || fail "sshd on host$k did not start"
+    cat <&4 >>sshd.$k &
+done
+for k in 1 2; do
+    [ "$(ssh -F ssh_config host$k hostname 2>said)" = host$k ] || skip "ssh to a host of its own is refused here: $(tail -n 1 said)"
+done
+
+X='a b' timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+    'echo "$RANK of $WORLD_SIZE, $LOCAL_RANK of $LOCAL_WORLD_SIZE on $(hostname) with $X in $PWD" &&
+     getent ahosts "$MASTER_ADDR" >/dev/null' >out 2>said || fail "exit $?"
+[ "$(wc -l <out)" = 8 ] || fail "eight workers: $(cat out)"
+[ "$(sed 's/.*\] \([0-9]\) of 8, .*/\1/' out | sort)" = "$(seq 0 7)" ] || fail "ranks: $(cat out)"
+for k in 1 2; do
+    [ "$(grep "^\[host$k\] .* on host$k with a b in $TMPDIR\$" out | sed 's/.*, \(.*\) on .*/\1/' | sort)" = \
+        "$(printf '%d of 4\n' 0 1 2 3)" ] || fail "host$k: $(cat out)"
+done
+
+# What fails on one host ends the command with the job's exit code, and nothing is left on either.
+timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+    '[ $RANK = 5 ] && exit 7; exec sleep 4321' >out 2>said
+[ $? = 1 ] && grep -q 'exited with code 7' said || fail 'a worker fails on one host'
+! grep -qszx 'sleep\|4321' /proc/[0-9]*/cmdline || fail "workers are left: $(grep -lszx 4321 /proc/[0-9]*/cmdline)"
+exit 0
