@@ -279,7 +279,36 @@ static int settle_loss(struct options *o, const struct options_given *g, struct 
     return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);
 }
 
-static int settle_program(struct options *o, struct options_given *g, struct err *err) {
+/* One of a few words, NULL-ended. */
+static int check_word(const char *name, const char *word, const char *const *words,
+                      const char *choices, struct err *err) {
+    for (; *words; words++)
+        if (str_eq(word, *words))
+            return 0;
+    return err_say(err, -EINVAL, "--%s %s: must be %s", name, word, choices);
+}
+
+/* Torchrun's options that have nothing to do here. A value that torchrun would refuse is refused:
+ * the same line is to work under both. */
+static int settle_unused(struct options_given *g, struct err *err) {
+    static const char *const methods[] = {"spawn", "fork", "forkserver", NULL};
+    static const char *const bindings[] = {"node", "socket", "exclusive", "core-complex", NULL};
+    char *end = NULL;
+    if (g->monitor_interval && (!(strtod(g->monitor_interval, &end) > 0) || *end))
+        return err_say(err, -EINVAL, "--monitor-interval %s: must be seconds, above 0",
+                       g->monitor_interval);
+    int code = g->start_method ? check_word("start-method", g->start_method, methods,
+                                            "spawn, fork or forkserver", err)
+                               : 0;
+    if (!code && g->numa_binding)
+        code = check_word("numa-binding", g->numa_binding, bindings,
+                          "node, socket, exclusive or core-complex", err);
+    if (code)
+        return code;
+    if (g->logs_specs && !str_eq(g->logs_specs, "default"))
+        return err_say(err, -EINVAL,
+                       "--logs-specs %s: only default is there; others are Python's entry points",
+                       g->logs_specs);
     if (g->monitor_interval)
         options_notice(g, "--monitor-interval has no effect: ends of workers are seen at once");
     if (g->start_method)
@@ -294,10 +323,13 @@ static int settle_program(struct options *o, struct options_given *g, struct err
                        "--event-log-handler %s has no effect: rankrun tells on stderr what it "
                        "does",
                        g->event_log_handler);
-    if (g->logs_specs && !str_eq(g->logs_specs, "default"))
-        return err_say(err, -EINVAL,
-                       "--logs-specs %s: only default is there; others are Python's entry points",
-                       g->logs_specs);
+    return 0;
+}
+
+static int settle_program(struct options *o, struct options_given *g, struct err *err) {
+    int code = settle_unused(g, err);
+    if (code)
+        return code;
     o->module = g->module != NULL;
     o->no_python = g->no_python != NULL;
     o->run_path = g->run_path != NULL;

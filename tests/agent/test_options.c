@@ -136,6 +136,18 @@ static void test_the_environment_fills_what_the_command_line_leaves_open(void **
     unsetenv("PET_STANDALONE");
 }
 
+static void test_torchruns_other_variables_change_nothing(void **state) {
+    static const char *const names[] = {"LOGLEVEL", "TORCHELASTIC_HEALTH_CHECK_PORT",
+                                        "TORCH_ELASTIC_WORKER_IDENTICAL",
+                                        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", NULL};
+    (void)state;
+    for (const char *const *n = names; *n; n++)
+        setenv(*n, "1", 1);
+    test_one_node_needs_nothing_but_a_program(state);
+    for (const char *const *n = names; *n; n++)
+        unsetenv(*n);
+}
+
 static void test_standalone_wins_over_every_rendezvous_option(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --standalone --rdzv-backend=etcd-v3 --rdzv-endpoint=h a.py"),
@@ -374,6 +386,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_the_number_of_workers_is_checked, clear),
         cmocka_unit_test_teardown(test_the_environment_fills_what_the_command_line_leaves_open,
                                   clear),
+        cmocka_unit_test_teardown(test_torchruns_other_variables_change_nothing, clear),
         cmocka_unit_test_teardown(test_standalone_wins_over_every_rendezvous_option, clear),
         cmocka_unit_test_teardown(test_backends_that_are_not_built_yet_say_so, clear),
         cmocka_unit_test_teardown(test_c10d_is_the_embedded_store_with_a_word_of_warning, clear),

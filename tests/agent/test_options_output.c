@@ -92,6 +92,10 @@ static void test_the_environment_gives_them_too(void **state) {
     streams(o.output.tee, "3");
     setenv("PET_TEE", "9", 1);
     REFUSED("rankrun a.py", "PET_TEE in the environment");
+    unsetenv("PET_TEE");
+    setenv("PET_START_METHOD", "bogus", 1);
+    REFUSED("rankrun a.py", "PET_START_METHOD in the environment");
+    unsetenv("PET_START_METHOD");
 }
 
 static void test_some_ranks_can_be_kept_off_the_console(void **state) {
@@ -146,6 +150,13 @@ static void test_what_has_no_meaning_here_is_told_and_what_is_wrong_refused(void
     assert_non_null(strstr(o.notices[0], "--event-log-handler console"));
     TAKEN("rankrun --event-log-handler null --logs-specs default a.py");
     assert_null(o.notices[0]);
+    TAKEN("rankrun --use-env a.py");
+    assert_non_null(strstr(o.notices[0], "--use-env has no effect"));
+    TAKEN("rankrun --monitor-interval 0.1 --start-method forkserver a.py");
+    REFUSED("rankrun --monitor-interval 0 a.py", "--monitor-interval 0: must be seconds, above 0");
+    REFUSED("rankrun --monitor-interval 1x a.py", "--monitor-interval 1x");
+    REFUSED("rankrun --start-method thread a.py", "spawn, fork or forkserver");
+    REFUSED("rankrun --numa-binding all a.py", "node, socket, exclusive or core-complex");
     REFUSED("rankrun --logs-specs mine a.py", "only default");
     REFUSED("rankrun --run-path -m a.py", "--run-path goes with neither");
     TAKEN("rankrun --run-path --virtual-local-rank a.py");
