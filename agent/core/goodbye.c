@@ -170,6 +170,11 @@ void contact_missed(struct rendezvous *r) {
     r->contact.missed = true;
 }
 
+/* The store may have answered all the while: it is asked once more. */
+void contact_stalled(struct rendezvous *r) {
+    r->contact.patience_ns = r->now.monotonic_ns + rendezvous_timing(r).suspect_ns;
+}
+
 /* A store that was never heard is one that is not up yet: that is said at the first request without
  * an answer. Later a lost reply or two is nothing, but at the fence the workers die of it. */
 static void tell(struct rendezvous *r) {
@@ -202,6 +207,7 @@ void contact_advance(struct rendezvous *r) {
     int64_t at_ns = (c->heard_ns ? c->heard_ns : r->start_ns) + limit_ns;
     if (r->giving_up)
         return;
+    at_ns = at_ns > c->patience_ns ? at_ns : c->patience_ns;
     if (r->now.monotonic_ns < at_ns)
         wake_at(r, at_ns);
     else

@@ -202,6 +202,7 @@ static void stall_check(struct rendezvous *r) {
     if (late || slept_ns > hb_ns) {
         detector_restart(r);
         group_stalled(r);
+        contact_stalled(r);
     }
 }
 

@@ -116,9 +116,10 @@ struct lifeline {
 
 /* How it stands with the store. */
 struct contact {
-    int64_t heard_ns; /* monotonic; 0: never */
-    bool missed;      /* a request since then had no answer */
-    bool told;        /* people were told so */
+    int64_t heard_ns;    /* monotonic; 0: never */
+    int64_t patience_ns; /* it is not given up before: this agent has slept; 0: it has not */
+    bool missed;         /* a request since then had no answer */
+    bool told;           /* people were told so */
 };
 
 /* --- the coordinator's view --- */
@@ -289,8 +290,9 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 /* --- the parts --- */
 
 /* goodbye.c: how it stands with the store */
-void contact_made(struct rendezvous *r);   /* the store has answered, whatever */
-void contact_missed(struct rendezvous *r); /* a request was not answered */
+void contact_made(struct rendezvous *r);    /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r);  /* a request was not answered */
+void contact_stalled(struct rendezvous *r); /* this agent did not run for a while */
 void contact_advance(struct rendezvous *r);
 
 void session_init(struct rendezvous *r);

@@ -50,9 +50,17 @@ bool sim_judge_has_session(struct sim *c, const struct key *like, const char *ui
 
 /* --- certificates, acks, dones --- */
 
+/* Whoever loses its session does not hear how the round went that it had failed in. */
+static void count_lost(struct sim *c, const char *uid) {
+    for (int i = 0; i < c->n_nodes; i++)
+        c->nodes[i].unsure += c->nodes[i].core && strcmp(c->nodes[i].group.uid, uid) == 0;
+}
+
 static void count_put(struct sim *c, const struct op *op) {
     struct judge *j = &c->judge;
     struct last_member *m = member_find(j->last, j->n_last, op->key.uid);
+    if (op->key.kind == KEY_GONE)
+        count_lost(c, op->key.uid);
     if (!m)
         return;
     if (op->key.kind == KEY_GONE) {

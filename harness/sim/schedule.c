@@ -243,7 +243,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .on_node_loss = c->schedule->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
     };
     n->life++;
-    n->restarts = 0;
+    n->restarts = n->unsure = 0;
     n->signaled = false;
     n->beat_pending = 0;
     memset(n->pending, 0, sizeof(n->pending));

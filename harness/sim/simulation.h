@@ -69,6 +69,7 @@ struct sim_node {
     struct rand wire, body; /* decide about its messages; about the rest */
     int64_t booted_ns;      /* this life */
     int restarts; /* rounds of this life that its own workers' failure ended, and that cost */
+    int unsure;   /* of these, that it may not know, or may have counted for others' */
     uint64_t wiped_life; /* the agent that had workers when the store was wiped; 0: none */
     bool leads;          /* as it has said itself */
     int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;

@@ -41,6 +41,8 @@ static void on_put(struct sim *c, const char *uid, const struct op *op) {
     if (op->key.kind != KEY_DONE || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
         j->n_last >= c->max || c->now_ns < from_ns + ADMITTED_NS)
         return;
+    if (c->max_free_rounds && j->free_rounds >= c->max_free_rounds)
+        return; /* a round more that costs nothing is not to be had */
     for (int i = 0; i < j->n_last; i++)
         if (j->last[i].said)
             return;

@@ -1,5 +1,6 @@
 #include "harness/sim/invariants/judging.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static void on_head(struct sim *c, const struct head_change *h) {
@@ -13,11 +14,16 @@ static void on_start(struct sim *c, int node, const struct round_spec *s) {
     const struct judge *j = &c->judge;
     const struct round_spec *f = &j->facts;
     bool own = c->restart_mode == RESTART_COUNT_NODE;
-    bool forgotten = c->wiped.happened && s->restart_count < c->nodes[node].restarts;
-    if (own && !forgotten && s->restart_count != c->nodes[node].restarts)
+    struct sim_node *n = &c->nodes[node];
+    bool forgotten = c->wiped.happened && s->restart_count < n->restarts;
+    if (own && !forgotten && abs(s->restart_count - n->restarts) > n->unsure)
         invariant_broken(c, &invariant_agreement,
                          "n%d is told of %d restarts, its own workers have caused %d", node,
-                         s->restart_count, c->nodes[node].restarts);
+                         s->restart_count, n->restarts);
+    if (own && n->unsure) {
+        n->restarts = s->restart_count;
+        n->unsure = 0;
+    }
     if (f->world != s->world || f->group_world != s->group_world ||
         f->master_port != s->master_port || (!own && f->restart_count != s->restart_count) ||
         strcmp(j->master_addr, s->master_addr) != 0 || strcmp(j->token, s->token) != 0)
