@@ -48,6 +48,19 @@ bool sim_judge_has_session(struct sim *c, const struct key *like, const char *ui
     return judge_key(c, key, NULL);
 }
 
+int64_t judge_quiet_ns(const struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    bool noisy = s->loss || s->late;
+    int64_t from_ns = noisy ? s->trouble_ns : 0;
+    for (int i = 0; i < s->n_entries; i++) {
+        const struct sim_entry *e = &s->entries[i];
+        int64_t end_ns = (e->after ? s->trouble_ns : e->at_ns) + e->span_ns;
+        if (e->at_ns <= c->now_ns && end_ns > from_ns)
+            from_ns = end_ns;
+    }
+    return from_ns;
+}
+
 /* --- certificates, acks, dones --- */
 
 /* Whoever loses its session does not hear how the round went that it had failed in. */
@@ -86,6 +99,11 @@ static void count_join(struct sim *c, const struct key *key) {
     memcpy(join->inc, key->inc, sizeof(join->inc));
 }
 
+static bool was_seen(const struct sim *c) {
+    int64_t since_ns = c->enough.since_ns, quiet_ns = judge_quiet_ns(c);
+    return c->now_ns >= (since_ns > quiet_ns ? since_ns : quiet_ns) + 1000 * SIM_MS;
+}
+
 /* A coordinator may not have noticed that there were enough for a moment. */
 static void count_sessions(struct sim *c, const struct key *like, bool joins) {
     struct key key = {.kind = KEY_SESSION, .scope = KEYS_ALL};
@@ -109,7 +127,7 @@ static void count_sessions(struct sim *c, const struct key *like, bool joins) {
     arena_fini(&a);
     if (enough && !c->enough.now)
         c->enough.since_ns = c->now_ns;
-    else if (!enough && c->enough.now && c->now_ns >= c->enough.since_ns + 1000 * SIM_MS)
+    else if (!enough && c->enough.now && was_seen(c))
         c->enough.few_ns = c->now_ns;
     c->enough.now = enough;
 }
@@ -305,6 +323,17 @@ void sim_judge_wiped(struct sim *c) {
     }
     for (int i = 0; i < c->n_nodes; i++)
         c->nodes[i].group.former = c->nodes[i].group.alive;
+}
+
+void sim_leases_expire(struct sim *c) {
+    struct key head = {.kind = KEY_HEAD};
+    int64_t before = kv_revision(c->kv);
+    kv_lease_expire(c->kv, c->now_ns);
+    if (kv_revision(c->kv) == before || !c->judge.has_head)
+        return;
+    memcpy(head.inc, c->judge.inc, sizeof(head.inc));
+    if (!c->others && !judge_key(c, head, NULL))
+        sim_judge_wiped(c);
 }
 
 static void count_first_start(struct sim *c, const struct round_spec *s) {

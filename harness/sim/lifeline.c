@@ -61,7 +61,7 @@ static bool apply(struct sim *c, const struct lifeline_certificate *t) {
                          .success = ops,
                          .n_success = t->txn.n_ops};
     arena_clear(&c->arena);
-    kv_lease_expire(c->kv, c->now_ns);
+    sim_leases_expire(c);
     return kv_txn(c->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
 }
 

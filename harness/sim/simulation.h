@@ -301,6 +301,8 @@ void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);
 void sim_judge_stop(struct sim *c, int node);
 /* The store has lost its data. */
 void sim_judge_wiped(struct sim *c);
+/* In the store, as of now: a job whose lease ends is forgotten as if the store had been wiped. */
+void sim_leases_expire(struct sim *c);
 bool sim_judge_is_former(const struct sim *c, const struct round_spec *spec);
 void sim_judge_success(struct sim *c, const char *uid, int64_t round);
 /* Whether the store knows this session now, in the job that `like` is of. */

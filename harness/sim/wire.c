@@ -378,7 +378,7 @@ static void applied(struct sim *c, const struct occurrence *o, const struct wire
 static void on_arrival(struct sim *c, struct occurrence *o) {
     struct wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
-    kv_lease_expire(c->kv, c->now_ns);
+    sim_leases_expire(c);
     if (w->kind == WIRE_TXN || w->kind == WIRE_BEAT) {
         w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)

@@ -69,13 +69,19 @@ static bool fits_outcome(int code, enum sim_outcome o) {
 
 /* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
  * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
+/* In the trouble, or when it has just woken: then it has not had the time to hear the store. */
+static bool may_give_up(const struct sim *c, int node) {
+    return !c->calm_now || c->now_ns < c->nodes[node].stopped_until_ns + 1000 * SIM_MS;
+}
+
 static void on_exit(struct sim *c, int node, int code) {
     enum sim_outcome o = c->result->outcome;
     bool stuck = c->nodes[node].group.reaped_ns > c->now_ns;
     if (stuck)
         sim_mark(c, SIM_MARK_AGENT_STUCK);
-    bool fits = (code == 1 && stuck) || (code == 69 && !c->calm_now) || fits_outcome(code, o) ||
-                (code == 0 && c->ended[SIM_SUCCEEDED]) || (code == 1 && c->ended[SIM_FAILED]) ||
+    bool fits = (code == 1 && stuck) || (code == 69 && may_give_up(c, node)) ||
+                fits_outcome(code, o) || (code == 0 && c->ended[SIM_SUCCEEDED]) ||
+                (code == 1 && c->ended[SIM_FAILED]) ||
                 (c->nodes[node].signaled && code == 128 + SIGTERM) || (code == 64 && c->others);
     if (!fits)
         invariant_broken(c, &invariant_outcome, "the agent of n%d ends with %d, the outcome is %d",

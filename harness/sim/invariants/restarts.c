@@ -60,7 +60,7 @@ static void on_head(struct sim *c, const struct head_change *h) {
     if (h->settles && to->restarts != h->restarts)
         invariant_broken(c, &invariant_restarts, "%d restarts are written, %d rounds have failed",
                          to->restarts, h->restarts);
-    if (c->wiped.happened && to->phase == HEAD_RUN && !c->judge.n_last)
+    if (c->wiped.happened && !c->others && to->phase == HEAD_RUN && !c->judge.n_last)
         judge_memory(c, h);
     if (to->restarts < c->judge.head.restarts)
         invariant_broken(c, &invariant_restarts, "restarts go back from %d to %d",
