@@ -52,6 +52,8 @@ static const struct row rows[] = {
      "a spare: waits until a node is lost, or MIN is not reached without it"},
     {"on-node-loss", 0, "replace|gang", AT(on_node_loss), ROW_JOB,
      "gang: the job has failed when a node is lost [replace]"},
+    {"restart-count", 0, "job|node", AT(restart_count), ROW_JOB,
+     "what workers are told: one count of the job, or as torchrun each agent's own [job]"},
     {"role", 0, "NAME", AT(role), ROW_JOB, "ROLE_NAME of this node's workers [default]"},
     {"module", 'm', NULL, AT(module), ROW_JOB, "PROGRAM is a Python module: python3 -u -m"},
     {"no-python", 0, NULL, AT(no_python), ROW_JOB, "run PROGRAM as it stands"},
@@ -102,6 +104,8 @@ static const struct row rows[] = {
      "what stands before the host [ssh -o BatchMode=yes -T]"},
     {"host", 0, "ADDR", AT(host), ROW_STORE, "where to listen [0.0.0.0]"},
     {"port", 0, "PORT", AT(port), ROW_STORE, "where to listen, 0: a free one [29400]"},
+    {"quarantine", 0, "auto|always|never", AT(quarantine), ROW_STORE,
+     "whether the first round of a job waits for workers that a killed store forgot [auto]"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
@@ -133,7 +137,10 @@ static bool names_equal(const char *a, const char *b, size_t n) {
 
 /* Options of torchrun, and planned ones of ours, that a later version will take. */
 static const char *const not_built[] = {
-    "accelerators", "hostfile", "hosts", "restart-count", NULL,
+    "accelerators",
+    "hostfile",
+    "hosts",
+    NULL,
 };
 
 static int unknown(const char *typed, int verb, struct err *err) {
@@ -264,7 +271,8 @@ static int settle_store(struct options *ret, const struct options_given *g, stru
         return err_say(err, -EINVAL, "--port %s: must be a number from 0 to 65535", g->port);
     ret->store_host = g->host ? g->host : "0.0.0.0";
     ret->store_port = (int)port;
-    return 0;
+    ret->store_quarantine = g->quarantine ? g->quarantine : "auto";
+    return options_check_quarantine("--quarantine ", ret->store_quarantine, err);
 }
 
 static int parse_store(struct options *ret, struct options_given *g, char **argv, struct err *err) {
@@ -370,7 +378,8 @@ void options_print_help(FILE *out) {
           "[2s],\n"
           "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
           "2s),\n"
-          "  attempt=TEXT, lifeline=on|off [on]; of etcd also timeout [600], etcd_prefix\n"
+          "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
+          "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix\n"
           "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
           "--master-addr on each.\n"
           "\nrankrun store:\n",

@@ -38,9 +38,11 @@ struct options_rdzv {
     const char *profile; /* "fast" or "default"; never NULL */
     int64_t hb_ms, fence_ms, hard_ms, suspect_ms;
     int64_t join_timeout_ms, last_call_timeout_ms, admit_ms, stop_timeout_ms, give_up_ms;
-    const char *attempt;     /* NULL: not given */
+    int max_free_rounds;     /* an hour; 0: any number */
+    const char *attempt;     /* NULL: none; of Slurm where it says which one this is */
     const char *etcd_prefix; /* of BACKEND_ETCD_LEGACY; NULL: not given */
     bool no_lifeline;
+    const char *quarantine; /* of a store that this agent hosts: "always", "auto", "never" */
 };
 
 struct options {
@@ -61,6 +63,7 @@ struct options {
     const char *master_addr; /* what the workers are told when this node has rank 0; NULL: found */
     int master_port;         /* likewise; 0: a free one */
     bool standby, gang;
+    bool restarts_by_node; /* --restart-count node: RESTART_COUNT is each agent's own */
     const char *role;
     const char *local_addr;      /* NULL: found out */
     int64_t shutdown_timeout_ms; /* grace on a signal and on a membership change */
@@ -78,7 +81,8 @@ struct options {
 
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;
-    bool status_json; /* OPTIONS_STATUS, with run_id and endpoints */
+    const char *store_quarantine; /* as above */
+    bool status_json;             /* OPTIONS_STATUS, with run_id and endpoints */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */
     const char *const *notices;

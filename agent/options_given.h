@@ -14,7 +14,7 @@ struct options_given {
     const char *rdzv_id, *rdzv_backend, *rdzv_endpoint, *rdzv_conf;
     const char *max_restarts, *role, *log_dir, *local_addr, *shutdown_timeout;
     const char *module, *no_python;
-    const char *standby, *on_node_loss;
+    const char *standby, *on_node_loss, *restart_count;
     const char *node_rank, *master_addr, *master_port;
     const char *monitor_interval, *start_method;
     const char *redirects, *tee, *local_ranks_filter, *log_line_prefix_template;
@@ -22,8 +22,8 @@ struct options_given {
     const char *run_path, *virtual_local_rank, *sandbox, *use_env;
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *hosts, *hostfile, *accelerators, *ssh;
-    const char *host, *port; /* of rankrun store */
-    const char *format;      /* of rankrun status */
+    const char *host, *port, *quarantine; /* of rankrun store */
+    const char *format;                   /* of rankrun status */
     const char *help, *version;
 
     /* What the environment gave: the option ("--nnodes") and the variable it stood in. */
@@ -57,5 +57,7 @@ void options_settle_signals(struct options *ret, struct options_given *g);
  * what the job's other settings follow from. */
 int options_settle_hosts(struct options *ret, struct options_given *g, char **command,
                          struct err *err);
+/* what: what was typed before the word, for the message. */
+int options_check_quarantine(const char *what, const char *word, struct err *err);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

@@ -279,6 +279,19 @@ static int settle_loss(struct options *o, const struct options_given *g, struct 
     return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);
 }
 
+static int settle_count(struct options *o, const struct options_given *g, struct err *err) {
+    const char *word = g->restart_count ? g->restart_count : g->legacy ? "node" : "job";
+    o->restarts_by_node = str_eq(word, "node");
+    if (g->legacy && str_eq(word, "job"))
+        return err_say(
+            err, -EINVAL,
+            "--restart-count job: torchelastic's rendezvous (--rdzv-backend etcd) has no "
+            "place for it; each agent counts for itself there");
+    if (o->restarts_by_node || str_eq(word, "job"))
+        return 0;
+    return err_say(err, -EINVAL, "--restart-count %s: must be job or node", word);
+}
+
 /* One of a few words, NULL-ended. */
 static int check_word(const char *name, const char *word, const char *const *words,
                       const char *choices, struct err *err) {
@@ -401,6 +414,8 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         code = settle_store(o, g, err);
     if (!code)
         code = settle_loss(o, g, err);
+    if (!code)
+        code = settle_count(o, g, err);
     if (!code)
         code = settle_program(o, g, err);
     if (!code)

@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The keys that mean something here. Torchrun's are in seconds and may be bare numbers; ours say
@@ -27,6 +28,8 @@ enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* Torchelastic's name of it, in its legacy rendezvous. */
 static const struct key timeout = {"timeout", offsetof(struct options_rdzv, join_timeout_ms), true};
+
+#define FREE_ROUNDS "max_free_rounds_per_hour"
 
 /* Torchrun's keys that have nothing to set here. */
 static const char *const without_effect[] = {
@@ -54,9 +57,9 @@ static int set_time(struct options_rdzv *r, const struct key *k, const char *val
 /* A key that looks like one of ours is a slip of the pen; any other is torchrun's or a plug-in's,
  * and torchrun ignores what it does not know. */
 static int unknown_key(struct options_given *g, const char *name, struct err *err) {
-    const char *names[KEYS + 4] = {"profile", "attempt", "lifeline"};
+    const char *names[KEYS + 6] = {"profile", "attempt", "lifeline", FREE_ROUNDS, "quarantine"};
     for (size_t i = 0; i < KEYS; i++)
-        names[i + 3] = keys[i].name;
+        names[i + 5] = keys[i].name;
     for (const char *const *p = without_effect; *p; p++)
         if (str_eq(name, *p)) {
             options_notice(g, "--rdzv-conf: %s has no effect here", name);
@@ -71,11 +74,37 @@ static int unknown_key(struct options_given *g, const char *name, struct err *er
 
 /* Torchelastic's protocol times its beats itself, and admits everybody at once. */
 static void tell_unused(struct options_given *g, const char *name) {
-    static const char *const unused[] = {"hb",    "fence",   "hard",     "suspect",
-                                         "admit", "attempt", "lifeline", NULL};
+    static const char *const unused[] = {"hb",      "fence",    "hard",      "suspect",    "admit",
+                                         "attempt", "lifeline", FREE_ROUNDS, "quarantine", NULL};
     for (const char *const *p = unused; g->legacy && *p; p++)
         if (str_eq(name, *p))
             options_notice(g, "--rdzv-conf: %s has no effect with --rdzv-backend etcd", name);
+}
+
+int options_check_quarantine(const char *what, const char *word, struct err *err) {
+    if (str_eq(word, "auto") || str_eq(word, "always") || str_eq(word, "never"))
+        return 0;
+    return err_say(err, -EINVAL, "%s%s: must be auto, always or never", what, word);
+}
+
+static int set_free_rounds(struct options_rdzv *r, const char *value, struct err *err) {
+    int64_t n;
+    if (!str_to_i64(value, 1, 1000000, &n))
+        return err_say(err, -EINVAL,
+                       "--rdzv-conf " FREE_ROUNDS
+                       "=%s: must be a number from 1 to 1000000; without "
+                       "it there is no limit",
+                       value);
+    r->max_free_rounds = (int)n;
+    return 0;
+}
+
+/* Slurm starts a job that it requeues again under its id, with one more restart. */
+static const char *slurm_attempt(struct arena *a) {
+    const char *job = getenv("SLURM_JOB_ID"), *restarts = getenv("SLURM_RESTART_COUNT");
+    if (!job || !job[0])
+        return NULL;
+    return arena_printf(a, "slurm-%.24s-%.24s", job, restarts && restarts[0] ? restarts : "0");
 }
 
 static int set_key(struct options_rdzv *r, struct options_given *g, const char *name,
@@ -94,6 +123,12 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
         r->attempt = value;
     if (r->etcd_prefix == value || r->attempt == value)
         return 0;
+    if (str_eq(name, FREE_ROUNDS))
+        return set_free_rounds(r, value, err);
+    if (str_eq(name, "quarantine")) {
+        r->quarantine = value;
+        return options_check_quarantine("--rdzv-conf quarantine=", value, err);
+    }
     if (str_eq(name, "lifeline")) {
         if (!str_eq(value, "on") && !str_eq(value, "off"))
             return err_say(err, -EINVAL, "--rdzv-conf lifeline=%s: must be on or off", value);
@@ -141,7 +176,7 @@ static int set_pair(struct options_rdzv *r, struct options_given *g, char *pair,
 }
 
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err) {
-    struct options_rdzv r = {.profile = "default"};
+    struct options_rdzv r = {.profile = "default", .quarantine = "auto"};
     size_t n;
     for (size_t i = 0; i < KEYS; i++)
         *(int64_t *)(void *)((char *)&r + keys[i].offset) = -1;
@@ -152,6 +187,8 @@ int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struc
         if (code)
             return code;
     }
+    if (!r.attempt)
+        r.attempt = slurm_attempt(g->arena);
     *ret = r;
     return 0;
 }

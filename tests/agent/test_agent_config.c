@@ -23,7 +23,16 @@ static struct options base(void) {
         .nodes_max = 1,
         .workers_per_node = 2,
         .run_id = "r",
-        .rdzv = {"default", -1, -1, -1, -1, -1, -1, -1, -1, -1, NULL},
+        .rdzv = {.profile = "default",
+                 .hb_ms = -1,
+                 .fence_ms = -1,
+                 .hard_ms = -1,
+                 .suspect_ms = -1,
+                 .join_timeout_ms = -1,
+                 .last_call_timeout_ms = -1,
+                 .admit_ms = -1,
+                 .stop_timeout_ms = -1,
+                 .give_up_ms = -1},
         .max_restarts = 3,
         .role = "default",
         .shutdown_timeout_ms = 30000,
@@ -64,6 +73,20 @@ static void test_a_profile_decides_what_is_not_given(void **state) {
     assert_int_equal(c.last_call_ns, 2 * S);
     assert_int_equal(c.admit_ns, 7 * MS);
     assert_int_equal(c.stop_timeout_ns, 0);
+}
+
+static void test_the_count_of_restarts_and_the_free_rounds_are_the_options(void **state) {
+    (void)state;
+    struct options o = base();
+    struct rendezvous_config c;
+    assert_int_equal(agent_config_make(&o, &arena, &c, NULL), 0);
+    assert_int_equal(c.restart_mode, RESTART_COUNT_JOB);
+    assert_int_equal(c.max_free_rounds, 0);
+    o.restarts_by_node = true;
+    o.rdzv.max_free_rounds = 4;
+    assert_int_equal(agent_config_make(&o, &arena, &c, NULL), 0);
+    assert_int_equal(c.restart_mode, RESTART_COUNT_NODE);
+    assert_int_equal(c.max_free_rounds, 4);
 }
 
 static void test_timings_that_break_the_rules_are_refused(void **state) {
@@ -125,6 +148,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_alone_is_reached_on_loopback_and_needs_no_network),
         cmocka_unit_test(test_a_profile_decides_what_is_not_given),
+        cmocka_unit_test(test_the_count_of_restarts_and_the_free_rounds_are_the_options),
         cmocka_unit_test(test_timings_that_break_the_rules_are_refused),
         cmocka_unit_test(test_agents_of_one_host_are_told_apart_by_their_addresses),
         cmocka_unit_test(test_an_endpoint_nobody_knows_is_named),

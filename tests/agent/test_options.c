@@ -26,6 +26,8 @@ static int parse(const char *line) {
 static int clear(void **state) {
     (void)state;
     unsetenv("OMP_NUM_THREADS");
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_RESTART_COUNT");
     arena_fini(&arena);
     return 0;
 }
@@ -302,6 +304,48 @@ static void test_spares_gangs_and_lifelines_are_said_by_words(void **state) {
     REFUSED("rankrun --nnodes=1:2 --rdzv-endpoint=h --rdzv-conf=lifeline=maybe a.py", "on or off");
 }
 
+static void test_restarts_are_counted_by_job_or_node(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_false(o.restarts_by_node);
+    assert_int_equal(parse("rankrun --restart-count=node a.py"), 0);
+    assert_true(o.restarts_by_node);
+    assert_int_equal(parse("rankrun --restart_count job a.py"), 0);
+    assert_false(o.restarts_by_node);
+    REFUSED("rankrun --restart-count=agent a.py", "job or node");
+    REFUSED("rankrun --rdzv-backend etcd --rdzv-endpoint h --restart-count=job a.py", "for itself");
+    assert_int_equal(
+        parse("rankrun --rdzv-backend etcd --rdzv-endpoint h --restart-count=node a.py"), 0);
+}
+
+static void test_free_rounds_and_the_quarantine_are_settings_of_the_rendezvous(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_int_equal(o.rdzv.max_free_rounds, 0);
+    assert_string_equal(o.rdzv.quarantine, "auto");
+    assert_int_equal(parse("rankrun --rdzv-conf max_free_rounds_per_hour=3,quarantine=never a.py"),
+                     0);
+    assert_int_equal(o.rdzv.max_free_rounds, 3);
+    assert_string_equal(o.rdzv.quarantine, "never");
+    REFUSED("rankrun --rdzv-conf max_free_rounds_per_hour=0 a.py", "from 1");
+    REFUSED("rankrun --rdzv-conf max_free_rounds_per_hour=few a.py", "few");
+    REFUSED("rankrun --rdzv-conf quarantine=maybe a.py", "auto, always or never");
+}
+
+static void test_a_job_that_slurm_requeues_is_another_attempt(void **state) {
+    (void)state;
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_null(o.rdzv.attempt);
+    setenv("SLURM_JOB_ID", "4711", 1);
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_string_equal(o.rdzv.attempt, "slurm-4711-0");
+    setenv("SLURM_RESTART_COUNT", "2", 1);
+    assert_int_equal(parse("rankrun a.py"), 0);
+    assert_string_equal(o.rdzv.attempt, "slurm-4711-2");
+    assert_int_equal(parse("rankrun --rdzv-conf attempt=mine a.py"), 0);
+    assert_string_equal(o.rdzv.attempt, "mine");
+}
+
 static void test_several_workers_without_omp_num_threads_are_told(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --nproc-per-node=2 a.py"), 0);
@@ -334,6 +378,10 @@ static void test_the_store_has_its_own_options(void **state) {
     assert_int_equal(parse("rankrun store --host=127.0.0.2 --port 0"), 0);
     assert_string_equal(o.store_host, "127.0.0.2");
     assert_int_equal(o.store_port, 0);
+    assert_string_equal(o.store_quarantine, "auto");
+    assert_int_equal(parse("rankrun store --quarantine=always"), 0);
+    assert_string_equal(o.store_quarantine, "always");
+    REFUSED("rankrun store --quarantine=no", "auto, always or never");
     REFUSED("rankrun store --nnodes 2", "--nnodes");
     REFUSED("rankrun store --port 70000", "70000");
     REFUSED("rankrun store here", "here");
@@ -394,6 +442,10 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(
             test_unknown_rendezvous_keys_are_refused_when_near_ours_and_else_told, clear),
         cmocka_unit_test_teardown(test_spares_gangs_and_lifelines_are_said_by_words, clear),
+        cmocka_unit_test_teardown(test_restarts_are_counted_by_job_or_node, clear),
+        cmocka_unit_test_teardown(
+            test_free_rounds_and_the_quarantine_are_settings_of_the_rendezvous, clear),
+        cmocka_unit_test_teardown(test_a_job_that_slurm_requeues_is_another_attempt, clear),
         cmocka_unit_test_teardown(test_several_workers_without_omp_num_threads_are_told, clear),
         cmocka_unit_test_teardown(test_the_other_values_are_checked_and_named, clear),
         cmocka_unit_test_teardown(test_the_store_has_its_own_options, clear),
