@@ -5,6 +5,7 @@
 #include "agent/failpoint.h"
 #include "agent/options.h"
 #include "agent/store/codec.h"
+#include "agent/store/marker.h"
 #include "agent/store/server.h"
 #include "agent/store/store.h"
 #include "agent/sys/random.h"
@@ -34,6 +35,7 @@ struct agent_store {
     void *arg;
     struct kv *kv; /* of a store in this process */
     struct server *server;
+    struct marker marker; /* of the server */
     struct store *store;
     struct slot slots[WATCH_SLOTS];
     struct list requests;
@@ -323,6 +325,16 @@ static void open_in_process(struct agent_store *s) {
     s->store = store_local_new(s->loop, s->kv, on_local_write, s);
 }
 
+static void open_hosted(struct agent_store *s, const struct options *o) {
+    struct err err;
+    marker_open(&s->marker, o->endpoint_host, (uint16_t)o->endpoint_port, o->rdzv.quarantine, s->kv,
+                &err);
+    server_changed(s->server);
+    if (err.code)
+        fprintf(stderr, "rankrun: %s\n", err.msg);
+    open_in_process(s);
+}
+
 /* Several agents of one host may try; the port decides. Not being able to is no error: then
  * somebody serves there already, or it is not our address to begin with. */
 static bool try_to_host(struct agent_store *s, const struct options *o) {
@@ -331,7 +343,7 @@ static bool try_to_host(struct agent_store *s, const struct options *o) {
     s->kv = kv_new(random_u64(), 0);
     s->server = server_new(s->loop, s->kv, o->endpoint_host, (uint16_t)o->endpoint_port, NULL);
     if (s->server)
-        open_in_process(s);
+        open_hosted(s, o);
     else
         s->kv = kv_free(s->kv);
     return s->server;
@@ -368,6 +380,7 @@ struct agent_store *agent_store_free(struct agent_store *s) {
         return NULL;
     store_free(s->store);
     server_free(s->server);
+    marker_close(&s->marker, s->kv);
     kv_free(s->kv);
     list_each_safe(it, next, &s->requests) free(list_entry(it, struct request, node));
     free(s);

@@ -5,6 +5,7 @@
 #include "agent/store/answer.h"
 #include "agent/store/gateway.h"
 #include "agent/store/lifelines.h"
+#include "agent/store/marker.h"
 #include "agent/store/stream.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/random.h"
@@ -232,7 +233,22 @@ static void on_end(void *arg, int signo) {
     loop_stop(arg);
 }
 
-int store_serve(const char *host, uint16_t port, struct err *err) {
+/* What keeps the marker from its place is told, and no reason not to serve. */
+static void open_marker(struct server *s, struct marker *m, const char *host,
+                        const char *quarantine) {
+    struct err err;
+    bool held = marker_open(m, host, s->port, quarantine, s->kv, &err);
+    state_changed(s);
+    if (err.code)
+        fprintf(stderr, "rankrun store: %s\n", err.msg);
+    if (held)
+        fprintf(stderr,
+                "rankrun store: first rounds are held back for workers that a store here may have "
+                "forgotten (--quarantine=%s)\n",
+                quarantine);
+}
+
+int store_serve(const char *host, uint16_t port, const char *quarantine, struct err *err) {
     struct loop *l = loop_new(err);
     if (!l)
         return err->code;
@@ -242,12 +258,15 @@ int store_serve(const char *host, uint16_t port, struct err *err) {
     struct kv *kv = kv_new(random_u64(), 0);
     struct server *s = server_new(l, kv, host, port, err);
     int rc = s ? 0 : err->code;
+    struct marker marker = {0};
     if (s) {
+        open_marker(s, &marker, host, quarantine);
         printf("rankrun store: listening on %s:%u\n", host, server_port(s));
         fflush(stdout);
         rc = loop_run(l, err);
     }
     server_free(s);
+    marker_close(&marker, kv);
     kv_free(kv);
     loop_source_free(term);
     loop_source_free(intr);

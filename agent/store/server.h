@@ -34,5 +34,6 @@ size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
 
 /* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
- * listens. Returns 0, or -errno with err when it cannot listen. */
-int store_serve(const char *host, uint16_t port, struct err *err);
+ * listens. quarantine: see agent/store/marker.h. Returns 0, or -errno with err when it cannot
+ * listen. */
+int store_serve(const char *host, uint16_t port, const char *quarantine, struct err *err);

@@ -76,16 +76,20 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 6);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 7);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
-        if (is_passed_on(*e) && !(own_tmp && str_starts(*e, "TMPDIR=")))
+        if (is_passed_on(*e) &&
+            !(own_tmp && (str_starts(*e, "TMPDIR=") || str_starts(*e, "XDG_RUNTIME_DIR="))))
             env[n++] = *e;
     const char *path = getenv("PATH");
     env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
     env[n++] = arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH);
-    if (own_tmp)
+    if (own_tmp) {
         env[n++] = arena_printf(a, "TMPDIR=%s", p->tmp);
+        env[n++] =
+            arena_printf(a, "XDG_RUNTIME_DIR=%s", p->tmp); /* the store's marker lies there */
+    }
     env[n++] = "PYTHONUNBUFFERED=1";
     if (p->output)
         env[n++] = arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output);

@@ -4,6 +4,7 @@
 # nothing is left. What is waited for is a line in a FIFO, which the workers write.
 # deadline: 120 s
 set -u
+export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-$TMPDIR}
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
 agents=() # pids
@@ -106,8 +107,8 @@ grep -q 'nowhere.invalid.*trying for up to 1 s' "$TMPDIR/said" || fail "$(cat "$
 
 # ---- three nodes ----
 
-serve() { # serve PORT
-    exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port="$1")
+serve() { # serve PORT [OPTION]
+    exec 4< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port="$1" ${2+"$2"})
     store=$!
     agents+=("$store")
     read -r -t 10 -u 4 line || fail 'the store did not start'
@@ -157,9 +158,12 @@ grep -q 'run "three" has already ended here: it succeeded; no worker was started
 # ---- a store that comes back empty: the agents form the job anew ----
 
 job=lost
-agent 127.0.0.2 && a=$agent
-agent 127.0.0.3 && b=$agent
+quick=--rdzv-conf=profile=fast,last_call_timeout=100ms # or the wait for a third would hide the other
+agent 127.0.0.2 $quick && a=$agent
+agent 127.0.0.3 $quick && b=$agent
 await_round 4 4
+marker=$XDG_RUNTIME_DIR/rankrun/store-127.0.0.1-$port
+[ -s "$marker" ] || fail 'a store that serves has no marker'
 kill -KILL "$store"
 wait "$store"
 before=("${pids[@]}")
@@ -168,10 +172,25 @@ await_round 4 4
 for pid in "${before[@]}"; do
     running "$pid" && fail "worker $pid outlived the store that it was started by"
 done
+grep -q 'the first round waits' "$TMPDIR/said" || fail 'a store that came back held nothing back'
 kill -USR1 "${pids[@]}"
 ends "$a" 0 'an agent whose store was lost'
 ends "$b" 0 'the other agent whose store was lost'
 kill -TERM "$store"
+
+# ---- a store that ends after its jobs leaves no marker: one that begins then holds nothing back ----
+
+serve 0
+once=(--rdzv-endpoint="127.0.0.1:$port" --rdzv-conf=profile=fast --no-python true)
+marker=$XDG_RUNTIME_DIR/rankrun/store-127.0.0.1-$port
+"$BIN/rankrun" "${once[@]}" || fail 'a job of one node'
+[ -s "$marker" ] || fail "no marker of a store that serves: $marker"
+kill -TERM "$store"
+wait "$store"
+[ -e "$marker" ] && fail 'a store that ended after its jobs has left its marker'
+"$BIN/rankrun" "${once[@]}" 2>"$TMPDIR/once" || fail 'a job of one node that serves the store'
+grep -q 'the first round waits' "$TMPDIR/once" && fail "held back for nothing: $(cat "$TMPDIR/once")"
+[ -e "$marker" ] && fail 'an agent that served the store has left its marker'
 
 # ---- no store at all: the first agent serves it, and goes last ----
 
