@@ -23,14 +23,20 @@ while :; do
     wait $!
 done
 END
-exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
-started+=($!)
-read -r -t 20 -u 5 line
-endpoint=127.0.0.1:${line##*:}
+endpoint=${ETCD_ENDPOINT-} # of a real etcd: tests/soak/seeds-etcd.sh
+if [ -n "$endpoint" ]; then
+    backend=etcd-v3
+else
+    backend=embedded
+    exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
+    started+=($!)
+    read -r -t 20 -u 5 line
+    endpoint=127.0.0.1:${line##*:}
+fi
 nodes=1
 node() { # node [OPTION...]: one more, by the job's one command line; only its address is its own
     nodes=$((nodes + 1))
-    "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=embedded \
+    "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=$backend \
         --rdzv_endpoint="$endpoint" --rdzv_conf=profile=fast,last_call_timeout=300ms --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
     node=$!
     started+=($node)
@@ -63,7 +69,7 @@ ends() { # ends PID CODE WHAT
     local rc=$?
     [ $rc = "$2" ] || fail "$job: $3: exit $rc, not $2"
 }
-job=elastic
+job=elastic${JOB_SUFFIX-}
 node && a=$node
 node && b=$node
 group 4 0
@@ -82,11 +88,11 @@ kill -USR1 "${pids[@]}"
 ends "$a" 0 'the first node'
 ends "$d" 0 'the one in the place of the dead'
 
-job=gang
+job=gang${JOB_SUFFIX-}
 node --on-node-loss=gang && a=$node
 node --on-node-loss=gang && b=$node
 group 4 0
 kill -KILL "$b"
 ends "$a" 1 'the rest of a gang'
-grep -q '"gang" failed: .*127.0.0.7' said || fail 'the gang: the lost node is not named'
+grep -q "\"$job\" failed: .*127.0.0.7" said || fail 'the gang: the lost node is not named'
 exit 0
