@@ -23,9 +23,9 @@ await() { # await WHAT: a line on the agent's stderr or from a worker
     fail "waited for: $2"
     return 1
 }
-# What a shell starts beside it has SIGINT ignored, and an agent leaves that as it is.
+# What a shell starts beside it has SIGINT and SIGQUIT ignored, and an agent leaves that as it is.
 agent() { # agent OPTION...
-    env --default-signal=INT "$run" "$@" 2>said &
+    env --default-signal=INT,QUIT "$run" "$@" 2>said &
     agent=$!
 }
 ends() { # ends PID CODE PHASE
@@ -37,7 +37,7 @@ ends() { # ends PID CODE PHASE
 cat >worker <<'END'
 trap 'echo "user 1" >up' USR1
 trap 'echo "user 2" >up' USR2
-trap 'echo "told to stop" >up; [ -z "${STUBBORN-}" ] && exit 0' TERM INT HUP
+trap 'echo "told to stop" >up; [ -z "${STUBBORN-}" ] && exit 0' TERM INT HUP QUIT
 echo "runs $RANK" >up
 while :; do
     sleep 1000 &
@@ -79,7 +79,8 @@ endpoint=127.0.0.1:${line##*:}
 
 numbers='TERM 15
 INT 2
-HUP 1'
+HUP 1
+QUIT 3'
 while read -r name number; do
     # Nobody answers.
     agent --rdzv-backend embedded --rdzv-endpoint 192.0.2.1:1 --nnodes 2 --rdzv-id join true
