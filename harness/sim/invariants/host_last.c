@@ -14,7 +14,7 @@ static bool is_served(struct sim *c, const struct sim_node *n) {
 }
 
 static void on_exit(struct sim *c, int node, int code) {
-    if (code == 64) /* it was refused: these are not its guests */
+    if (code == 64 || c->others) /* these may be guests of another attempt */
         return;
     bool settled = c->calm_now && c->now_ns > c->schedule->trouble_ns + SETTLED_NS;
     if (node != 0 || !c->schedule->hosted || !settled)
