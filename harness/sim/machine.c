@@ -267,20 +267,20 @@ void sim_machine_replan(struct sim *c, int node) {
 /* --- start and success --- */
 
 /* A group can only finish together with all of its round. */
-static int64_t round_frozen_ns(const struct sim *c, int64_t round) {
+static int64_t round_frozen_ns(const struct sim *c, int64_t world_key) {
     int64_t until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++)
-        if (c->nodes[i].group.alive && c->nodes[i].group.round == round &&
+        if (c->nodes[i].group.alive && c->nodes[i].group.world_key == world_key &&
             c->nodes[i].frozen_until_ns > until_ns)
             until_ns = c->nodes[i].frozen_until_ns;
     return until_ns;
 }
 
-static bool round_is_whole(const struct sim *c, int64_t round, int group_world) {
+static bool round_is_whole(const struct sim *c, int64_t world_key, int group_world) {
     int n = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         const struct group_model *g = &c->nodes[i].group;
-        n += g->alive && !g->failed && !g->stopping && g->round == round;
+        n += g->alive && !g->failed && !g->stopping && g->world_key == world_key;
     }
     return n == group_world;
 }
@@ -315,10 +315,18 @@ static void round_finish(struct sim *c, struct occurrence *o) {
     }
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
-        if (g->alive && g->round == o->a)
+        if (g->alive && g->world_key == o->a)
             sim_plan(c, c->now_ns + sim_chance_ns(&g->rand, 0, 200 * SIM_MS), i, finish)->a =
                 (int64_t)g->number;
     }
+}
+
+/* Round numbers begin anew with a store that was wiped; tokens do not. */
+static int64_t world_key_of(const struct round_spec *s) {
+    uint64_t key = (uint64_t)s->round;
+    for (const char *p = s->token; *p; p++)
+        key = (key ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    return (int64_t)key;
 }
 
 static void born(struct sim *c, int node, const struct round_spec *s) {
@@ -327,8 +335,12 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     sim_judge_start(c, node, s);
     chronicle_workers_start(c, node, s);
     bool former = sim_judge_is_former(c, s);
-    n->group = (struct group_model){
-        .alive = true, .round = s->round, .number = number, .former = former, .life = n->life};
+    n->group = (struct group_model){.alive = true,
+                                    .round = s->round,
+                                    .world_key = world_key_of(s),
+                                    .number = number,
+                                    .former = former,
+                                    .life = n->life};
     memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
     struct rand *r = &n->group.rand;
     *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);
@@ -344,7 +356,7 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
         from_ns = c->schedule->trouble_ns - usual_ns;
     struct occurrence *o =
         sim_plan(c, from_ns + sim_chance_ns(r, 100 * SIM_MS, work_ns), node, round_finish);
-    o->a = s->round;
+    o->a = n->group.world_key;
     o->b = s->group_world;
     if (!c->calm_now && sim_chance(r, c->schedule->fragile)) {
         o = sim_plan(c, c->now_ns + sim_chance_ns(r, 0, 1000 * SIM_MS), node, peer_fails);

@@ -37,8 +37,8 @@ struct planned {
 
 struct group_model {
     bool alive, failed, disturbed, stopping, dying, by_guard, orphan;
-    bool guard_dead, closes; /* its workers keep no descriptor that they did not open */
-    int64_t round;
+    bool guard_dead, closes;  /* its workers keep no descriptor that they did not open */
+    int64_t round, world_key; /* the key: of all groups of this round, and of no other job's */
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
     bool stubborn;
