@@ -389,7 +389,7 @@ static void tell_hosted(const struct agent *a) {
 }
 
 static int set_up_legacy(struct agent *a, const struct options *o, struct err *err) {
-    a->tree = tree_client_new(a->loop, o->endpoints, on_tree_answer, a, err);
+    a->tree = tree_client_new(a->loop, o->endpoints, &o->rdzv.access, on_tree_answer, a, err);
     if (!a->tree)
         return err->code;
     snprintf(a->tree_place, sizeof(a->tree_place), "the etcd at %s", o->endpoints);

@@ -357,7 +357,7 @@ static int open_store(struct agent_store *s, const struct options *o, struct err
     }
     snprintf(s->place, sizeof(s->place), "the store at %s", o->endpoints);
     if (!try_to_host(s, o))
-        s->store = store_client_new(s->loop, o->endpoints, err);
+        s->store = store_client_new(s->loop, o->endpoints, &o->rdzv.access, err);
     return s->store ? 0 : -EINVAL;
 }
 

@@ -9,6 +9,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/err.h"
 #include "agent/hosts/hosts.h"
+#include "agent/store/access.h"
 #include "agent/workers/spec.h"
 
 #include <stdbool.h>
@@ -42,7 +43,8 @@ struct options_rdzv {
     const char *attempt;     /* NULL: none; of Slurm where it says which one this is */
     const char *etcd_prefix; /* of BACKEND_ETCD_LEGACY; NULL: not given */
     bool no_lifeline;
-    const char *quarantine; /* of a store that this agent hosts: "always", "auto", "never" */
+    const char *quarantine;     /* of a store that this agent hosts: "always", "auto", "never" */
+    struct store_access access; /* of an etcd */
 };
 
 struct options {

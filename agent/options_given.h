@@ -59,5 +59,10 @@ int options_settle_hosts(struct options *ret, struct options_given *g, char **co
                          struct err *err);
 /* what: what was typed before the word, for the message. */
 int options_check_quarantine(const char *what, const char *word, struct err *err);
+/* The keys of --rdzv-conf that say how an etcd is reached. 1: it is one and is set; 0: it is none;
+ * negative: it is one, with a wrong value. */
+int options_set_access(struct store_access *a, struct options_given *g, const char *name,
+                       const char *value, struct err *err);
+int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

@@ -33,10 +33,29 @@ static const struct key timeout = {"timeout", offsetof(struct options_rdzv, join
 
 /* Torchrun's keys that have nothing to set here. */
 static const char *const without_effect[] = {
-    "timeout",      "close_timeout", "heartbeat_timeout", "heartbeat", "keep_alive_interval",
-    "read_timeout", "is_host",       "store_type",        "protocol",  "keep_alive_max_attempt",
-    "ssl_cert",     "ssl_cert_key",  "ca_cert",           "cert",      "key",
-    "cacert",       "rank",          "etcd_prefix",       "use_libuv", NULL,
+    "timeout",
+    "close_timeout",
+    "heartbeat_timeout",
+    "heartbeat",
+    "keep_alive_interval",
+    "read_timeout",
+    "is_host",
+    "store_type",
+    "protocol",
+    "keep_alive_max_attempt",
+    "ssl_cert",
+    "ssl_cert_key",
+    "ca_cert",
+    "cert",
+    "key",
+    "cacert",
+    "rank",
+    "etcd_prefix",
+    "use_libuv",
+    "user",
+    "password",
+    "password_file",
+    NULL,
 };
 
 static int set_time(struct options_rdzv *r, const struct key *k, const char *value,
@@ -107,6 +126,10 @@ static const char *slurm_attempt(struct arena *a) {
     return arena_printf(a, "slurm-%.24s-%.24s", job, restarts && restarts[0] ? restarts : "0");
 }
 
+static bool uses_etcd(const struct options_given *g) {
+    return g->legacy || (g->rdzv_backend && str_eq(g->rdzv_backend, "etcd-v3"));
+}
+
 static int set_key(struct options_rdzv *r, struct options_given *g, const char *name,
                    const char *value, struct err *err) {
     tell_unused(g, name);
@@ -115,8 +138,9 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
             return set_time(r, &keys[i], value, err);
     if (g->legacy && str_eq(name, "timeout"))
         return set_time(r, &timeout, value, err);
-    if (g->legacy && str_eq(name, "protocol") && !str_eq(value, "http"))
-        return err_say(err, -EINVAL, "--rdzv-conf protocol=%s: only http is there", value);
+    int code = uses_etcd(g) ? options_set_access(&r->access, g, name, value, err) : 0;
+    if (code)
+        return code < 0 ? code : 0;
     if (g->legacy && str_eq(name, "etcd_prefix"))
         r->etcd_prefix = value;
     else if (str_eq(name, "attempt"))
@@ -189,6 +213,9 @@ int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struc
     }
     if (!r.attempt)
         r.attempt = slurm_attempt(g->arena);
+    int code = uses_etcd(g) ? options_settle_access(&r.access, g, err) : 0;
+    if (code)
+        return code;
     *ret = r;
     return 0;
 }

@@ -104,7 +104,7 @@ int status_run(const struct options *o) {
     struct err err = {0};
     struct status s = {.options = o, .code = STATUS_NO_STORE};
     s.loop = loop_new(&err);
-    s.store = s.loop ? store_client_new(s.loop, o->endpoints, &err) : NULL;
+    s.store = s.loop ? store_client_new(s.loop, o->endpoints, &o->rdzv.access, &err) : NULL;
     if (s.store) {
         s.timer = loop_timer(s.loop, on_timer, &s);
         ask(&s);

@@ -1,17 +1,20 @@
 /* The store elsewhere: etcd's v3 JSON gateway over HTTP, spoken alike by a real etcd cluster and by
  * the embedded store. One POST per call; one that streams per watch. */
+#include "agent/base/json.h"
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/store/access.h"
 #include "agent/store/gateway.h"
 #include "agent/store/http.h"
 #include "agent/store/store.h"
+#include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENDPOINTS_MAX = 16, PORT = 2379, HTTP_EXISTS = 412 };
+enum { ENDPOINTS_MAX = 16, PORT = 2379, HTTP_EXISTS = 412, SIGN_IN_MS = 5000 };
 
 struct client {
     struct store store;
@@ -20,6 +23,12 @@ struct client {
     int n_endpoints, current; /* current: the one that answers, as far as we know */
     struct list calls;
     uint64_t n_calls; /* ever made */
+    struct loop *loop;
+    const struct store_access *access; /* NULL: plain HTTP */
+    const char *prefix;                /* "/v3", or "/v3beta" of an etcd 3.3 */
+    struct http_call *signing_in;      /* NULL: nobody asks for a token */
+    int signed_in;                     /* how often; 0: calls wait for a token first */
+    bool stale;                        /* the token is no longer taken */
 };
 
 struct client_call {
@@ -28,6 +37,13 @@ struct client_call {
     struct http_call *post;
     uint64_t id;
     int endpoint; /* the one it was sent to */
+    /* To send it, and to send it again: */
+    const char *path, *prefix;
+    struct buf body;
+    int signed_in; /* the client's when it was sent */
+    bool sent_twice;
+    int64_t until_ns;
+    struct loop_source *late; /* ends its waiting for a token; NULL: it does not wait */
     bool lease;
     struct gateway_lease asked;
     struct buf line; /* of a watch: what has come of the next line */
@@ -46,6 +62,8 @@ static struct client_call *call_of(struct store_call *c) {
 
 static void call_free(struct client_call *c) {
     list_remove(&c->node);
+    loop_source_free(c->late);
+    buf_fini(&c->body);
     buf_fini(&c->line);
     free(c);
 }
@@ -57,6 +75,16 @@ static void endpoint_failed(struct client_call *c) {
     if (c->endpoint == cl->current)
         cl->current = (cl->current + 1) % cl->n_endpoints;
 }
+
+static void put_url(struct buf *url, const struct client *cl, const char *path) {
+    const struct tcp_endpoint *e = &cl->endpoints[cl->current];
+    buf_puts(url, cl->access && cl->access->https ? "https" : "http");
+    buf_printf(url, strchr(e->host, ':') ? "://[%s]:%u%s%s" : "://%s:%u%s%s", e->host, e->port,
+               cl->prefix, path);
+}
+
+static void call_send(struct client_call *c);
+static void sign_in(struct client *cl);
 
 /* ---- calls with one answer ---- */
 
@@ -73,29 +101,96 @@ static void read_reply(const struct client_call *c, struct arena *arena, const s
     ret->ttl_s = l.ttl_s;
 }
 
+/* etcd's own words, and what to do about them. */
+static const char *with_advice(struct arena *arena, const char *text) {
+    static const struct {
+        const char *text, *advice;
+    } advices[] = {
+        {"database space exceeded", "etcd is full: compact, defrag and alarm disarm with etcdctl"},
+        {"user name is empty", "give --rdzv-conf user=NAME,password_file=FILE"},
+        {"invalid user ID or password", "these are of --rdzv-conf user and password"},
+        {"permission denied", "the user of --rdzv-conf needs a role for the keys /rankrun/"},
+        {"invalid auth token", "etcd took our token back"},
+    };
+    for (size_t i = 0; i < sizeof(advices) / sizeof(*advices); i++)
+        if (strstr(text, advices[i].text))
+            return arena_printf(arena, "%s; %s", text, advices[i].advice);
+    return text;
+}
+
+/* What came as an answer is none of an etcd's gateway. */
+static const char *describe_stranger(struct arena *arena, long status, const struct buf *body) {
+    int n = 0;
+    while (n < 80 && (size_t)n < body->len && body->data[n] >= ' ' && body->data[n] < 0x7f)
+        n++;
+    return arena_printf(arena, "HTTP status %ld%s%.*s: this is no answer of an etcd v3%s", status,
+                        n ? ", " : "", n, n ? body->data : "",
+                        status == 400 ? "; does it want --rdzv-conf protocol=https?" : "");
+}
+
+/* It may be asked for again as another: nothing has been done. */
+static bool is_stale(long status, const char *text) {
+    return status == 401 || (text && (strstr(text, "invalid auth token") ||
+                                      strstr(text, "revision of auth store is old")));
+}
+
 /* 4xx: the store has judged the request; anything else that is no answer leaves it open (an etcd
- * without a leader says 503, or 500 when it gave up waiting for one). */
+ * without a leader says 503, or 500 when it gave up waiting for one). An etcd that is full, or lets
+ * us do nothing, is as one that is away: asking again at once would not help. */
+static bool is_refusal(long status, const char *text) {
+    return text && status >= 400 && status < 500 && status != 401 && status != 403 &&
+           status != 429 && !strstr(text, "user name is empty") &&
+           !strstr(text, "database space exceeded");
+}
+
+static void reply(struct client_call *c, const struct store_reply *r) {
+    store_reply_fn *fn = c->on_reply;
+    void *fn_arg = c->arg;
+    call_free(c);
+    fn(fn_arg, r);
+}
+
+/* Sends it once more where a first answer says that we were not understood. */
+static bool send_again(struct client_call *c, long status, const char *text) {
+    struct client *cl = client_of(c->call.store);
+    bool unknown_path = status == 404 && !text;
+    if (unknown_path && str_eq(c->prefix, "/v3beta"))
+        cl->prefix = "/v3"; /* it is neither */
+    if (c->sent_twice ||
+        !(unknown_path || (cl->access && cl->access->user && is_stale(status, text))))
+        return false;
+    if (unknown_path)
+        cl->prefix = "/v3beta";
+    else if (c->signed_in == cl->signed_in)
+        cl->stale = true;
+    c->sent_twice = true;
+    call_send(c);
+    return true;
+}
+
 static void on_answer(void *arg, long status, const struct buf *body, const char *error) {
     struct client_call *c = arg;
     struct arena arena = {0};
     struct kv_txn_result txn;
-    struct store_reply reply = {.outcome = STORE_UNKNOWN, .why = error};
+    struct store_reply r = {.outcome = STORE_UNKNOWN, .why = error};
+    c->post = NULL; /* it has ended by itself */
     if (status == 200) {
-        read_reply(c, &arena, body, &txn, &reply);
+        read_reply(c, &arena, body, &txn, &r);
     } else if (status == HTTP_EXISTS && c->lease) {
-        reply = (struct store_reply){
+        r = (struct store_reply){
             .outcome = STORE_ANSWERED, .lease = c->asked.id, .ttl_s = c->asked.ttl_s};
     } else if (status) {
         const char *text = gateway_take_error(&arena, buf_str(body), body->len);
-        reply.why = text ? text : arena_printf(&arena, "HTTP status %ld", status);
-        reply.outcome = status >= 400 && status < 500 ? STORE_REFUSED : STORE_UNKNOWN;
+        if (send_again(c, status, text)) {
+            arena_fini(&arena);
+            return;
+        }
+        r.why = text ? with_advice(&arena, text) : describe_stranger(&arena, status, body);
+        r.outcome = is_refusal(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
     }
-    if (reply.outcome == STORE_UNKNOWN)
+    if (r.outcome == STORE_UNKNOWN)
         endpoint_failed(c);
-    store_reply_fn *fn = c->on_reply;
-    void *fn_arg = c->arg;
-    call_free(c);
-    fn(fn_arg, &reply);
+    reply(c, &r);
     arena_fini(&arena);
 }
 
@@ -160,24 +255,137 @@ static void on_stream_end(void *arg, long status, const struct buf *body, const 
     watch_end(c, status ? "the store ended the watch" : error, 0);
 }
 
+/* ---- a user's token ---- */
+
+static void call_fail(struct client_call *c, const char *why) {
+    struct store_reply r = {.outcome = STORE_UNKNOWN, .why = why};
+    if (c->on_news)
+        watch_end(c, why, 0);
+    else
+        reply(c, &r);
+}
+
+static struct client_call *find_waiting(struct client *cl, uint64_t up_to) {
+    list_each(it, &cl->calls) {
+        struct client_call *c = list_entry(it, struct client_call, node);
+        if (c->late && c->id <= up_to)
+            return c;
+    }
+    return NULL;
+}
+
+/* An etcd that asks nobody for a password takes calls without a token. */
+static bool take_token(struct client *cl, struct arena *arena, long status, const struct buf *body,
+                       const char **ret_why) {
+    const struct json *j = json_parse(arena, buf_str(body), body->len, NULL);
+    const char *token = status == 200 ? json_get_string(j, "token", NULL) : NULL;
+    const char *text = gateway_take_error(arena, buf_str(body), body->len);
+    if (!token && text && strstr(text, "authentication is not enabled"))
+        token = "";
+    if (token) {
+        http_authorize(cl->http, token);
+        cl->signed_in++;
+        cl->stale = false;
+        return true;
+    }
+    if (status)
+        *ret_why =
+            text ? arena_printf(arena, "user %s: %s", cl->access->user, with_advice(arena, text))
+                 : describe_stranger(arena, status, body);
+    return false;
+}
+
+/* Calls that are made by a callback from here on are not of those that waited. */
+static void on_signed_in(void *arg, long status, const struct buf *body, const char *error) {
+    struct client *cl = arg;
+    struct arena arena = {0};
+    uint64_t up_to = cl->n_calls;
+    const char *why = error;
+    cl->signing_in = NULL;
+    if (status == 404 && !str_eq(cl->prefix, "/v3beta")) {
+        cl->prefix = "/v3beta";
+        sign_in(cl);
+        return;
+    }
+    bool good = take_token(cl, &arena, status, body, &why);
+    if (!good) {
+        cl->prefix = "/v3";
+        cl->current = (cl->current + 1) % cl->n_endpoints;
+    }
+    for (struct client_call *c; (c = find_waiting(cl, up_to));) {
+        c->late = loop_source_free(c->late);
+        if (good)
+            call_send(c);
+        else
+            call_fail(c, why);
+    }
+    arena_fini(&arena);
+}
+
+static void sign_in(struct client *cl) {
+    const struct store_access *a = cl->access;
+    struct buf body = {0}, url = {0};
+    if (cl->signing_in)
+        return;
+    struct json_writer w = {.out = &body};
+    json_object(&w, NULL);
+    json_put_string(&w, "name", a->user);
+    json_put_string(&w, "password", a->password ? a->password : "");
+    json_end_object(&w);
+    put_url(&url, cl, "/auth/authenticate");
+    http_authorize(cl->http, "");
+    cl->signing_in = http_post(cl->http, buf_str(&url), &body, SIGN_IN_MS, NULL, on_signed_in, cl);
+    buf_fini(&url);
+    buf_fini(&body);
+}
+
+static void on_late(void *arg, int64_t now_ns) {
+    struct client_call *c = arg;
+    (void)now_ns;
+    call_fail(c, "the store has not taken our password in time");
+}
+
 /* ---- asking ---- */
 
-static struct client_call *post(struct store *s, const char *path, const struct buf *body,
-                                int64_t timeout_ms, bool stream, void *arg) {
+static void call_send(struct client_call *c) {
+    struct client *cl = client_of(c->call.store);
+    int64_t left_ms = (c->until_ns - clock_monotonic_ns()) / 1000000;
+    struct buf url = {0};
+    c->post = NULL;
+    if (cl->access && cl->access->user && (!cl->signed_in || cl->stale)) {
+        c->late = loop_timer(cl->loop, on_late, c);
+        loop_timer_at(c->late, c->until_ns);
+        sign_in(cl);
+        return;
+    }
+    c->endpoint = cl->current;
+    c->prefix = cl->prefix;
+    c->signed_in = cl->signed_in;
+    put_url(&url, cl, c->path);
+    c->post = http_post(cl->http, buf_str(&url), &c->body, left_ms > 1 ? left_ms : 1,
+                        c->on_news ? on_stream : NULL, c->on_news ? on_stream_end : on_answer, c);
+    buf_fini(&url);
+}
+
+/* With on_news it is a stream; takes over body. */
+static struct client_call *post(struct store *s, const char *path, struct buf *body,
+                                int64_t timeout_ms, store_reply_fn *on_reply,
+                                store_news_fn *on_news, void *arg) {
     struct client *cl = client_of(s);
     struct client_call *c = calloc(1, sizeof(*c));
-    const struct tcp_endpoint *e = &cl->endpoints[cl->current];
-    struct buf url = {0};
     if (!c)
         abort();
-    *c =
-        (struct client_call){.call = {s}, .id = ++cl->n_calls, .endpoint = cl->current, .arg = arg};
+    *c = (struct client_call){.call = {s},
+                              .id = ++cl->n_calls,
+                              .path = path,
+                              .body = *body,
+                              .until_ns = clock_monotonic_ns() + timeout_ms * 1000000,
+                              .on_reply = on_reply,
+                              .on_news = on_news,
+                              .arg = arg};
+    *body = (struct buf){0};
     list_append(&cl->calls, &c->node);
-    buf_printf(&url, strchr(e->host, ':') ? "http://[%s]:%u%s" : "http://%s:%u%s", e->host, e->port,
-               path);
-    c->post = http_post(cl->http, buf_str(&url), body, timeout_ms, stream ? on_stream : NULL,
-                        stream ? on_stream_end : on_answer, c);
-    buf_fini(&url);
+    call_send(c);
     return c;
 }
 
@@ -185,9 +393,7 @@ static struct store_call *client_txn(struct store *s, const struct kv_txn *txn, 
                                      store_reply_fn *fn, void *arg) {
     struct buf body = {0};
     gateway_put_txn(&body, txn);
-    struct client_call *c = post(s, "/v3/kv/txn", &body, timeout_ms, false, arg);
-    c->on_reply = fn;
-    buf_fini(&body);
+    struct client_call *c = post(s, "/kv/txn", &body, timeout_ms, fn, NULL, arg);
     return &c->call;
 }
 
@@ -195,24 +401,22 @@ static struct store_call *lease(struct store *s, const char *path, struct gatewa
                                 int64_t timeout_ms, store_reply_fn *fn, void *arg) {
     struct buf body = {0};
     gateway_put_lease(&body, &l);
-    struct client_call *c = post(s, path, &body, timeout_ms, false, arg);
-    c->on_reply = fn;
+    struct client_call *c = post(s, path, &body, timeout_ms, fn, NULL, arg);
     c->lease = true;
     c->asked = l;
-    buf_fini(&body);
     return &c->call;
 }
 
 static struct store_call *client_grant(struct store *s, int64_t id, int64_t ttl_s,
                                        int64_t timeout_ms, store_reply_fn *fn, void *arg) {
     struct gateway_lease l = {.id = id, .ttl_s = ttl_s};
-    return lease(s, "/v3/lease/grant", l, timeout_ms, fn, arg);
+    return lease(s, "/lease/grant", l, timeout_ms, fn, arg);
 }
 
 static struct store_call *client_keepalive(struct store *s, int64_t id, int64_t timeout_ms,
                                            store_reply_fn *fn, void *arg) {
     struct gateway_lease l = {.id = id};
-    return lease(s, "/v3/lease/keepalive", l, timeout_ms, fn, arg);
+    return lease(s, "/lease/keepalive", l, timeout_ms, fn, arg);
 }
 
 static struct store_call *client_watch(struct store *s, struct kv_bytes key,
@@ -221,15 +425,14 @@ static struct store_call *client_watch(struct store *s, struct kv_bytes key,
     struct gateway_watch w = {key, range_end, start_revision};
     struct buf body = {0};
     gateway_put_watch(&body, &w);
-    struct client_call *c = post(s, "/v3/watch", &body, timeout_ms, true, arg);
-    c->on_news = fn;
-    buf_fini(&body);
+    struct client_call *c = post(s, "/watch", &body, timeout_ms, NULL, fn, arg);
     return &c->call;
 }
 
 static void client_cancel(struct store_call *call) {
     struct client_call *c = call_of(call);
-    http_cancel(c->post);
+    if (c->post)
+        http_cancel(c->post);
     call_free(c);
 }
 
@@ -237,6 +440,8 @@ static void client_free(struct store *s) {
     struct client *cl = client_of(s);
     list_each_safe(it, next, &cl->calls)
         client_cancel(&list_entry(it, struct client_call, node)->call);
+    if (cl->signing_in)
+        http_cancel(cl->signing_in);
     http_free(cl->http);
     free(cl);
 }
@@ -264,14 +469,15 @@ static int read_endpoints(struct client *c, const char *text, struct err *err) {
     return rc;
 }
 
-struct store *store_client_new(struct loop *l, const char *endpoints, struct err *err) {
+struct store *store_client_new(struct loop *l, const char *endpoints,
+                               const struct store_access *access, struct err *err) {
     struct client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    c->store.ops = &CLIENT;
+    *c = (struct client){.store = {&CLIENT}, .loop = l, .access = access, .prefix = "/v3"};
     list_init(&c->calls);
     if (read_endpoints(c, endpoints, err) == 0)
-        c->http = http_new(l, err);
+        c->http = http_new(l, access, err);
     if (c->http)
         return &c->store;
     free(c);

@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/store/access.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
 
@@ -16,7 +17,7 @@
 #include <strings.h>
 
 /* An answer that is collected may not be longer: nothing the agents ask for comes near. */
-enum { BODY_MAX = 64 << 20, SILENCE_S = 20, HEADER_SIZE = 64 };
+enum { BODY_MAX = 64 << 20, SILENCE_S = 20, HEADER_SIZE = 64, TOKEN_SIZE = 4096 };
 
 #define CURL_FUNCTIONS(X)                                                                          \
     X(curl_global_init)                                                                            \
@@ -51,6 +52,8 @@ struct http {
     struct list ready; /* have something to tell their owner */
     bool telling;
     char header[HEADER_SIZE]; /* of the call that is being told */
+    const struct store_access *access;
+    char token[TOKEN_SIZE]; /* "": none */
 };
 
 struct http_call {
@@ -62,6 +65,7 @@ struct http_call {
     void *arg;
     const char *header; /* wanted, or NULL */
     char header_value[HEADER_SIZE];
+    struct curl_slist *headers; /* with a token; NULL: those of all */
     struct buf received;
     bool ended;
     long status;
@@ -96,6 +100,7 @@ static int library_load(struct err *err) {
 static void call_free(struct http_call *c) {
     curl.curl_multi_remove_handle(c->http->multi, c->easy);
     curl.curl_easy_cleanup(c->easy);
+    curl.curl_slist_free_all(c->headers);
     list_remove(&c->node);
     buf_fini(&c->received);
     free(c);
@@ -128,6 +133,23 @@ static void call_tell(struct http_call *c) {
     buf_fini(&received);
 }
 
+/* What to do about it, where it is about certificates. */
+static const char *tls_hint(const struct http *h, CURLcode code) {
+    const struct store_access *a = h->access;
+    if (!a || !a->https)
+        return a && code == CURLE_GOT_NOTHING ? "; does it want --rdzv-conf protocol=https?" : "";
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+        return "; --rdzv-conf cacert= names the file of who signs the store's certificate";
+    if (code == CURLE_SSL_CERTPROBLEM)
+        return "; is --rdzv-conf cert=, key= a certificate and its key in PEM?";
+    if (code == CURLE_SSL_CACERT_BADFILE)
+        return "; is --rdzv-conf cacert= a file of certificates in PEM?";
+    if (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_SSL_CONNECT_ERROR)
+        return a->cert ? "; does the store accept the certificate of --rdzv-conf cert=?"
+                       : "; it may want a certificate: --rdzv-conf cert=, key=; or it has no TLS";
+    return "";
+}
+
 /* libcurl's own sentence, and what the system said: it leaves that out. */
 static void call_failed(struct http_call *c, CURLcode code) {
     long system = 0;
@@ -138,6 +160,8 @@ static void call_failed(struct http_call *c, CURLcode code) {
     size_t n = strlen(c->error);
     if (system)
         snprintf(c->error + n, sizeof(c->error) - n, " (%s)", strerror((int)system));
+    n = strlen(c->error);
+    str_copy(c->error + n, sizeof(c->error) - n, tls_hint(c->http, code));
 }
 
 static void take_ended(struct http *h) {
@@ -237,13 +261,14 @@ static int on_socket_made(void *arg, curl_socket_t fd, curlsocktype purpose) {
 
 /* ---- the public part ---- */
 
-struct http *http_new(struct loop *l, struct err *err) {
+struct http *http_new(struct loop *l, const struct store_access *access, struct err *err) {
     if (library_load(err) < 0)
         return NULL;
     struct http *h = calloc(1, sizeof(*h));
     if (!h)
         abort();
     h->loop = l;
+    h->access = access;
     list_init(&h->calls);
     list_init(&h->ready);
     h->timer = loop_timer(l, on_timer, h);
@@ -273,6 +298,17 @@ struct http *http_free(struct http *h) {
     return NULL;
 }
 
+static void call_set_tls(struct http_call *c, const struct store_access *a) {
+    if (!a || !a->https)
+        return;
+    if (a->cacert)
+        curl.curl_easy_setopt(c->easy, CURLOPT_CAINFO, a->cacert);
+    if (a->cert) {
+        curl.curl_easy_setopt(c->easy, CURLOPT_SSLCERT, a->cert);
+        curl.curl_easy_setopt(c->easy, CURLOPT_SSLKEY, a->key ? a->key : a->cert);
+    }
+}
+
 static void call_set_up(struct http_call *c, const char *url, bool waits, int64_t timeout_ms) {
     CURL *e = c->easy;
     curl.curl_easy_setopt(e, CURLOPT_PRIVATE, c);
@@ -283,6 +319,7 @@ static void call_set_up(struct http_call *c, const char *url, bool waits, int64_
     curl.curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
     curl.curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a store is reached directly */
     curl.curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    call_set_tls(c, c->http->access);
     curl.curl_easy_setopt(e, waits ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
                           (long)timeout_ms);
 }
@@ -305,13 +342,30 @@ static struct http_call *call_new(struct http *h, http_data_fn *on_data, http_do
     return c;
 }
 
+void http_authorize(struct http *h, const char *token) {
+    str_copy(h->token, sizeof(h->token), token);
+}
+
+static void call_set_headers(struct http_call *c) {
+    struct http *h = c->http;
+    struct buf line = {0};
+    if (h->token[0]) {
+        buf_printf(&line, "Authorization: %s", h->token);
+        c->headers = curl.curl_slist_append(NULL, buf_str(&line));
+        for (struct curl_slist *s = h->headers; s; s = s->next)
+            curl.curl_slist_append(c->headers, s->data);
+    }
+    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers ? c->headers : h->headers);
+    buf_fini(&line);
+}
+
 struct http_call *http_post(struct http *h, const char *url, const struct buf *body,
                             int64_t timeout_ms, http_data_fn *on_data, http_done_fn *on_done,
                             void *arg) {
     struct http_call *c = call_new(h, on_data, on_done, arg);
     call_set_up(c, url, on_data, timeout_ms);
     call_set_body(c, body);
-    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, h->headers);
+    call_set_headers(c);
     curl.curl_multi_add_handle(h->multi, c->easy);
     return c;
 }

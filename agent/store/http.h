@@ -15,6 +15,7 @@
 
 struct http;
 struct http_call;
+struct store_access;
 
 /* status is the HTTP status, or 0 when there was no whole answer: then error says why (a sentence
  * part, for people) and whether the request took effect is not known. body lives until the return.
@@ -23,9 +24,10 @@ typedef void http_done_fn(void *arg, long status, const struct buf *body, const 
 /* A piece of a streaming answer, as it comes. */
 typedef void http_data_fn(void *arg, const char *p, size_t n);
 
-struct http *http_new(struct loop *l, struct err *err); /* NULL: no libcurl, err says what to do */
-struct http *http_free(struct http *h);                 /* cancels what is left; NULL is
-                                                           allowed; not from a callback */
+/* access is lent, NULL: plain HTTP. NULL: no libcurl, err says what to do. */
+struct http *http_new(struct loop *l, const struct store_access *access, struct err *err);
+struct http *http_free(struct http *h); /* cancels what is left; NULL is
+                                           allowed; not from a callback */
 
 struct http_request {
     const char *method; /* PUT, GET, DELETE */
@@ -42,6 +44,9 @@ struct http_call *http_send(struct http *h, const struct http_request *r, http_d
 /* Inside a done function: what the header that its call asked for said; "" when it was not there.
  */
 const char *http_header(const struct http *h);
+
+/* What every later http_post says in its Authorization header; copied. "": nothing. */
+void http_authorize(struct http *h, const char *token);
 
 /* Sends body (copied) as JSON. With on_data the answer is streamed to it and body of done is empty,
  * without it the answer is collected. timeout_ms limits the whole call; for a stream, the time to

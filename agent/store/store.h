@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 struct store;
+struct store_access;
 struct store_call;
 
 enum store_outcome {
@@ -74,8 +75,13 @@ struct store_call {
 struct store *store_local_new(struct loop *l, struct kv *kv, void (*written)(void *arg),
                               void *written_arg);
 /* endpoints: "host:port", more of them separated by commas (members of one etcd cluster: the next
- * is tried when one does not answer). Nothing is sent yet. NULL: no libcurl, or a bad endpoint. */
-struct store *store_client_new(struct loop *l, const char *endpoints, struct err *err);
+ * is tried when one does not answer). access is lent; NULL: plain HTTP, nobody in particular.
+ * Nothing is sent yet. NULL: no libcurl, or a bad endpoint.
+ *
+ * A user's token is asked for before the first call, and anew when it is no longer taken; calls
+ * wait for it within their time. An etcd 3.3 is found out by the first call with one answer. */
+struct store *store_client_new(struct loop *l, const char *endpoints,
+                               const struct store_access *access, struct err *err);
 
 /* Cancels what is left. NULL is allowed; returns NULL. */
 static inline struct store *store_free(struct store *s) {

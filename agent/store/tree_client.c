@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/store/access.h"
 #include "agent/store/http.h"
 #include "agent/store/tree_answer.h"
 #include "agent/sys/tcp.h"
@@ -15,6 +16,7 @@ enum { PORT = 2379, CONNECT_MS = 5000 };
 
 struct tree_client {
     struct http *http;
+    bool https;
     struct tcp_endpoint endpoint;
     struct list calls;
     tree_answer_fn *fn;
@@ -75,7 +77,8 @@ static void put_fields(struct buf *b, const struct tree_request *q) {
 
 static void put_url(struct buf *b, const struct tree_client *c, const struct tree_request *q) {
     const struct tcp_endpoint *e = &c->endpoint;
-    buf_printf(b, strchr(e->host, ':') ? "http://[%s]:%u" : "http://%s:%u", e->host, e->port);
+    buf_puts(b, c->https ? "https" : "http");
+    buf_printf(b, strchr(e->host, ':') ? "://[%s]:%u" : "://%s:%u", e->host, e->port);
     if (q->verb == TREE_VERSION) {
         buf_puts(b, "/version");
     } else {
@@ -145,15 +148,16 @@ const char *tree_client_trouble(const struct tree_client *c) {
     return c->trouble;
 }
 
-struct tree_client *tree_client_new(struct loop *l, const char *endpoint, tree_answer_fn *fn,
+struct tree_client *tree_client_new(struct loop *l, const char *endpoint,
+                                    const struct store_access *access, tree_answer_fn *fn,
                                     void *arg, struct err *err) {
     struct tree_client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    *c = (struct tree_client){.fn = fn, .arg = arg};
+    *c = (struct tree_client){.https = access && access->https, .fn = fn, .arg = arg};
     list_init(&c->calls);
     if (tcp_endpoint_parse(endpoint, PORT, &c->endpoint, err) == 0)
-        c->http = http_new(l, err);
+        c->http = http_new(l, access, err);
     return c->http ? c : tree_client_free(c);
 }
 

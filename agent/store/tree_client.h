@@ -7,14 +7,17 @@
 
 #include <stdint.h>
 
+struct store_access;
 struct tree_client;
 
 /* Called once for every request that is not cancelled, from the loop, never from inside
  * tree_client_send. The answer lives during the call. */
 typedef void tree_answer_fn(void *arg, uint64_t id, const struct tree_answer *answer);
 
-/* endpoint: "host:port". NULL with err: it has another form, or there is no libcurl. */
-struct tree_client *tree_client_new(struct loop *l, const char *endpoint, tree_answer_fn *fn,
+/* endpoint: "host:port". access is lent, its user is not used; NULL: plain HTTP. NULL with err: it
+ * has another form, or there is no libcurl. */
+struct tree_client *tree_client_new(struct loop *l, const char *endpoint,
+                                    const struct store_access *access, tree_answer_fn *fn,
                                     void *arg, struct err *err);
 struct tree_client *tree_client_free(struct tree_client *c); /* NULL is allowed; returns NULL */
 

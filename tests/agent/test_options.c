@@ -172,8 +172,8 @@ static void test_etcd_is_torchelastics_own_with_its_names_of_settings(void **sta
     assert_int_equal(o.rdzv.join_timeout_ms, 90000);
     assert_string_equal(o.rdzv.etcd_prefix, "/jobs");
     REFUSED(
-        "rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf protocol=https a.py",
-        "only http");
+        "rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf protocol=ftp a.py",
+        "must be http or https");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf timeout=x a.py",
             "timeout=x");
     REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=a,b x.py", "several members");

@@ -16,7 +16,7 @@ static struct store *client_of_port(struct loop *l, unsigned port) {
     char endpoint[64];
     struct err err = {0};
     snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", port);
-    struct store *s = store_client_new(l, endpoint, &err);
+    struct store *s = store_client_new(l, endpoint, NULL, &err);
     assert_string_equal(err.msg, "");
     assert_non_null(s);
     return s;
@@ -104,7 +104,7 @@ static void test_the_next_endpoint_is_tried_when_one_is_away(void **state) {
     assert_int_equal(tcp_reserve_port(&fd, &port, NULL), 0);
     snprintf(endpoints, sizeof(endpoints), "127.0.0.1:%u,127.0.0.1:%u", port, server_port(server));
     struct contract two;
-    contract_begin(&two, c->loop, store_client_new(c->loop, endpoints, NULL));
+    contract_begin(&two, c->loop, store_client_new(c->loop, endpoints, NULL, NULL));
     contract_fresh(&two);
     struct kv_op op = {.kind = KV_RANGE, .key = key(&two, "a")};
     struct kv_txn txn = {.success = &op, .n_success = 1};

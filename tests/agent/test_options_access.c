@@ -1,0 +1,91 @@
+#include "agent/options.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static struct arena arena;
+static struct options o;
+static struct err err;
+
+/* The words of a command line, split at spaces. */
+static int parse(const char *line) {
+    size_t n;
+    char **argv = str_split(&arena, line, ' ', &n);
+    memset(&o, 0, sizeof(o));
+    memset(&err, 0, sizeof(err));
+    return options_read(&o, (int)n, argv, &arena, &err);
+}
+
+static int clear(void **state) {
+    (void)state;
+    unsetenv("OMP_NUM_THREADS");
+    unsetenv("SLURM_JOB_ID");
+    unsetenv("SLURM_RESTART_COUNT");
+    arena_fini(&arena);
+    return 0;
+}
+
+#define REFUSED(line, words)                                                                       \
+    do {                                                                                           \
+        assert_true(parse(line) < 0);                                                              \
+        if (!strstr(err.msg, words))                                                               \
+            fail_msg("\"%s\" is not in \"%s\"", words, err.msg);                                   \
+    } while (0)
+
+#define OF_ETCD "rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=h --rdzv-conf "
+
+static void test_an_etcd_is_reached_with_certificates_by_either_of_torchruns_names(void **state) {
+    (void)state;
+    assert_int_equal(
+        parse(OF_ETCD "protocol=https,cacert=/dev/null,cert=/dev/zero,key=/dev/full a.py"), 0);
+    assert_true(o.rdzv.access.https);
+    assert_string_equal(o.rdzv.access.cacert, "/dev/null");
+    assert_string_equal(o.rdzv.access.cert, "/dev/zero");
+    assert_string_equal(o.rdzv.access.key, "/dev/full");
+    assert_int_equal(
+        parse(OF_ETCD "protocol=https,ca_cert=/dev/null,ssl_cert=/dev/zero,ssl_cert_key=/dev/full "
+                      "a.py"),
+        0);
+    assert_string_equal(o.rdzv.access.cacert, "/dev/null");
+    assert_string_equal(o.rdzv.access.key, "/dev/full");
+    REFUSED(OF_ETCD "protocol=https,cacert=/nowhere.pem a.py", "cacert=/nowhere.pem: No such file");
+    REFUSED(OF_ETCD "protocol=https,key=/dev/null a.py", "its certificate is missing");
+    REFUSED(OF_ETCD "protocol=ftp a.py", "must be http or https");
+    assert_int_equal(parse(OF_ETCD "cacert=/dev/null a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "no effect without protocol=https"));
+}
+
+static void test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_see(void **state) {
+    (void)state;
+    REFUSED(OF_ETCD "user=me a.py", "its password is missing");
+    REFUSED(OF_ETCD "password=x a.py", "without user=");
+    REFUSED(OF_ETCD "user=me,password_file=/nowhere a.py", "password_file: ");
+    setenv("RANKRUN_STORE_PASSWORD", "of,it", 1);
+    assert_int_equal(parse(OF_ETCD "user=me,protocol=https a.py"), 0);
+    assert_string_equal(o.rdzv.access.user, "me");
+    assert_string_equal(o.rdzv.access.password, "of,it");
+    assert_null(getenv("RANKRUN_STORE_PASSWORD"));
+    assert_int_equal(parse(OF_ETCD "user=me,password=x a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "can read command lines"));
+    assert_non_null(strstr(o.notices[1], "crosses the network"));
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h --rdzv-conf "
+            "user=me,password=x a.py",
+            "knows no users");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(
+            test_an_etcd_is_reached_with_certificates_by_either_of_torchruns_names, clear),
+        cmocka_unit_test_teardown(
+            test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_see, clear),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# A real etcd that wants TLS, a client's certificate, a user and a password: the store's contract holds over it, a
+# job runs over it, and each thing that can be wrong with them is told in a sentence.
+# deadline: 120 s
+set -u
+for need in etcd:etcd-server etcdctl:etcd-client openssl:openssl; do
+    if ! command -v "${need%:*}" >/dev/null; then
+        echo "no ${need%:*} on this host: apt install ${need#*:}"
+        exit 77
+    fi
+done
+BIN=$(realpath "$BIN") contract=$(realpath "$OUT")/tests/agent/store/spawn_contract
+cd "$TMPDIR" || exit 1
+fail() {
+    echo "FAILED: $*"
+    cat said 2>/dev/null
+    exit 1
+}
+
+authority() { # authority NAME
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/O=$1" -keyout "$1.key" \
+        -out "$1.pem" 2>said || fail "openssl: an authority"
+}
+sign() { # sign NAME
+    printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >ext
+    openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/O=$1" -keyout "$1.key" -out "$1.csr" \
+        2>said && openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
+        -out "$1.pem" 2>said || fail "openssl: $1"
+}
+authority ca
+authority other
+sign server
+sign client
+
+# Below the ephemeral range; by this shell's pid, so that two runs do not meet.
+port=$((20000 + $$ % 5000 * 2))
+exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --listen-client-urls "https://127.0.0.1:$port" \
+    --advertise-client-urls "https://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
+    --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth 2>&1)
+etcd=$!
+trap 'kill "$etcd" 2>/dev/null; wait' EXIT
+while read -r -t 30 -u 3 line; do
+    case $line in *'ready to serve client requests'* | *'serving client requests'* | *'serving client traffic'*)
+        ready=1 && break ;;
+    esac
+done
+[ -n "${ready-}" ] || fail "etcd did not start within 30 s: ${line-}"
+cat <&3 >/dev/null &
+
+control() {
+    ETCDCTL_API=3 etcdctl --endpoints "https://127.0.0.1:$port" --cacert ca.pem --cert client.pem --key client.key \
+        "$@" >said 2>&1 || fail "etcdctl $1 $2"
+}
+"$contract" "127.0.0.1:$port" ca.pem client.pem client.key job s3cret,4 >said 2>&1 ||
+    fail 'the contract over TLS, with a user, where etcd asks for none'
+control user add root:root
+control user grant-role root root
+control user add job:s3cret,4
+control role add all
+control role grant-permission --prefix=true all readwrite ''
+control user grant-role job all
+control auth enable
+"$contract" "127.0.0.1:$port" ca.pem client.pem client.key job s3cret,4 >said 2>&1 ||
+    fail 'the contract over TLS as a user'
+
+echo 's3cret,4' >password
+echo 'no' >wrong
+run() { # run CONF PROGRAM...
+    RANKRUN_STORE_PASSWORD=${password-} timeout 30 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd-v3 \
+        --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$RANDOM$RANDOM" --rdzv-conf "join_timeout=700ms,$1" --no-python \
+        "${@:2}" >said 2>&1
+}
+tls=protocol=https,cacert=ca.pem,cert=client.pem,key=client.key
+run "$tls,user=job,password_file=password" true || fail 'a job over TLS as a user'
+run 'protocol=https,ca_cert=ca.pem,ssl_cert=client.pem,ssl_cert_key=client.key,user=job,password_file=password' \
+    true || fail "a job with torchrun's other names"
+# shellcheck disable=SC2016 # the worker's
+password=s3cret,4 run "$tls,user=job" bash -c '[ -z "${RANKRUN_STORE_PASSWORD-}" ]' ||
+    fail 'the password of the variable is not taken, or is left to the workers'
+
+# Every token is taken back in mid-job: the next call asks for a new one, and nobody notices.
+mkfifo up down
+exec 4<>up 5<>down
+# shellcheck disable=SC2016 # the worker's
+run "$tls,user=job,password_file=password" bash -c 'echo "$$" >up && read -r _ <down' &
+job=$!
+read -r -t 30 -u 4 _ || fail 'the job did not start'
+mv said said.job
+for what in disable enable; do
+    ETCDCTL_API=3 etcdctl --user root:root --endpoints "https://127.0.0.1:$port" --cacert ca.pem --cert client.pem \
+        --key client.key auth "$what" >said 2>&1 || fail "auth $what"
+done
+echo go >&5
+wait "$job" || { cat said.job && fail 'a job whose token was taken back'; }
+
+refused() { # refused CONF SENTENCE
+    run "$1" true
+    local rc=$?
+    [ $rc = 69 ] || fail "$1: exit code $rc, not 69"
+    grep -q "$2" said || fail "$1: '$2' is not told"
+}
+refused "$tls,user=job,password_file=wrong" 'invalid user ID or password; these are of --rdzv-conf user'
+refused "$tls" 'give --rdzv-conf user=NAME,password_file=FILE'
+refused 'protocol=https,cacert=ca.pem' 'it may want a certificate: --rdzv-conf cert='
+refused "${tls/cacert=ca.pem/cacert=other.pem}" 'cacert= names the file of who signs'
+refused 'protocol=http' 'protocol=https'
+exit 0
