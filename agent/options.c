@@ -135,14 +135,6 @@ static bool names_equal(const char *a, const char *b, size_t n) {
     return true;
 }
 
-/* Options of torchrun, and planned ones of ours, that a later version will take. */
-static const char *const not_built[] = {
-    "accelerators",
-    "hostfile",
-    "hosts",
-    NULL,
-};
-
 static int unknown(const char *typed, int verb, struct err *err) {
     const char *names[ROWS + 1] = {NULL};
     char name[64];
@@ -154,10 +146,6 @@ static int unknown(const char *typed, int verb, struct err *err) {
     name[strcspn(name, "=")] = '\0';
     for (char *p = name; *p; p++)
         *p = *p == '_' ? '-' : *p;
-    for (const char *const *p = not_built; *p; p++)
-        if (str_eq(name, *p))
-            return err_say(err, -EINVAL, "option %s is not built yet; rankrun --help lists what is",
-                           typed);
     const char *near = str_nearest(name, names);
     if (near)
         return err_say(err, -EINVAL, "unknown option %s; did you mean --%s?", typed, near);
