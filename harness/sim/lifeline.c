@@ -12,7 +12,7 @@
  * agent. What the store makes of the end is the core's to say. */
 
 struct sim_lifeline {
-    struct sim_lifeline *next;
+    struct sim_lifeline *next, *older; /* of all; of its node */
     int node;
     uint64_t life, id; /* of the agent; of the core's request */
     struct lifeline_claim claim;
@@ -29,8 +29,8 @@ static bool is_held(const struct sim *c, const struct sim_lifeline *l) {
 }
 
 static struct sim_lifeline *find(struct sim *c, int node, uint64_t id) {
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next)
-        if (l->node == node && l->life == c->nodes[node].life && l->id == id)
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
+        if (l->life == c->nodes[node].life && l->id == id)
             return l;
     return NULL;
 }
@@ -104,8 +104,8 @@ static void on_fin(struct sim *c, struct occurrence *o) {
 }
 
 void sim_lifeline_release(struct sim *c, int node) {
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next) {
-        if (l->node != node || l->over || !l->stands || is_held(c, l))
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older) {
+        if (l->over || !l->stands || is_held(c, l))
             continue;
         l->stands = false; /* its end is on its way */
         sim_plan(c, c->now_ns + sim_delay_ns(c, node), node, on_fin)->payload = l;
@@ -149,6 +149,8 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     l->claim.revision = a->lifeline.revision;
     l->next = c->lifelines;
     c->lifelines = l;
+    l->older = c->nodes[node].lifelines;
+    c->nodes[node].lifelines = l;
     bool fails = sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(&c->nodes[node].wire, 20));
     int64_t takes_ns = fails ? 2 * c->timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
     if (!c->calm_now && sim_chance(&c->nodes[node].wire, 50))
@@ -176,22 +178,19 @@ void sim_lifeline_act(struct sim *c, int node, const struct action *a) {
 
 void sim_lifeline_born(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next)
-        if (l->node == node && l->life == n->life && l->agent && l->stands)
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
+        if (l->life == n->life && l->agent && l->stands)
             l->group = n->group.number;
 }
 
 void sim_lifeline_agent_gone(struct sim *c, int node) {
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next)
-        if (l->node == node)
-            l->agent = false;
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
+        l->agent = false;
     sim_lifeline_release(c, node);
 }
 
 void sim_lifeline_power_off(struct sim *c, int node) {
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next) {
-        if (l->node != node)
-            continue;
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older) {
         if (!l->over && l->stands)
             sim_mark(c, SIM_MARK_LIFELINE_UNHEARD);
         l->over = true;
@@ -210,8 +209,8 @@ static void break_one(struct sim *c, struct sim_lifeline *l) {
 
 bool sim_lifeline_reset(struct sim *c, int node) {
     bool any = false;
-    for (struct sim_lifeline *l = c->lifelines; l; l = l->next) {
-        if (l->node != node || l->over || !l->stands)
+    for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older) {
+        if (l->over || !l->stands)
             continue;
         store_sees(c, l, LIFELINE_BROKEN);
         break_one(c, l);

@@ -27,28 +27,30 @@ uint64_t sim_number(struct sim *c) {
     return ++c->seq;
 }
 
-static struct occurrence *plan(struct sim *c, struct occurrence new) {
+/* Written in its place: what is made elsewhere and copied is read before it has been stored. */
+static struct occurrence *plan(struct sim *c, uint64_t number, int64_t at_ns, int node,
+                               void (*run)(struct sim *, struct occurrence *)) {
     struct occurrence *o = pool_take(&c->pool, sizeof(*o));
-    *o = new;
-    o->at_ns = o->at_ns < c->now_ns ? c->now_ns : o->at_ns;
+    memset(o, 0, sizeof(*o));
+    o->at_ns = at_ns < c->now_ns ? c->now_ns : at_ns;
+    o->seq = number;
+    o->run = run;
+    o->node = node;
     sim_queue_add(c, o);
     return o;
 }
 
 struct occurrence *sim_plan(struct sim *c, int64_t at_ns, int node,
                             void (*run)(struct sim *, struct occurrence *)) {
-    return plan(
-        c, (struct occurrence){.at_ns = at_ns, .seq = sim_number(c), .run = run, .node = node});
+    return plan(c, sim_number(c), at_ns, node, run);
 }
 
 struct occurrence *sim_plan_agent_as(struct sim *c, uint64_t number, int64_t at_ns, int node,
                                      void (*run)(struct sim *, struct occurrence *)) {
-    return plan(c, (struct occurrence){.at_ns = at_ns,
-                                       .seq = number,
-                                       .run = run,
-                                       .node = node,
-                                       .process = true,
-                                       .life = c->nodes[node].life});
+    struct occurrence *o = plan(c, number, at_ns, node, run);
+    o->process = true;
+    o->life = c->nodes[node].life;
+    return o;
 }
 
 struct occurrence *sim_plan_agent(struct sim *c, int64_t at_ns, int node,

@@ -87,7 +87,8 @@ struct sim_node {
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
     struct group_model group;
-    int64_t fence_ns, hard_ns; /* of the guard, on this node's clock */
+    struct sim_lifeline *lifelines; /* the newest first */
+    int64_t fence_ns, hard_ns;      /* of the guard, on this node's clock */
     bool fence_planned;
 };
 
@@ -131,6 +132,13 @@ struct armed {
     int left; /* transactions still to come */
 };
 
+/* A key as the store has it, and what it says; len 0: none. */
+struct known_key {
+    size_t len;
+    char text[120];
+    struct key key;
+};
+
 struct sim {
     const struct sim_schedule *schedule;
     bool trace;
@@ -140,7 +148,8 @@ struct sim {
     uint64_t seq;
     struct planned *queue; /* a heap */
     size_t n_queue, cap_queue;
-    struct pool pool;    /* of occurrences and what they carry */
+    struct pool pool; /* of occurrences and what they carry */
+    struct known_key known[32];
     struct wire *spares; /* messages that have come to an end */
     struct sim_lifeline *lifelines;
     struct kv *kv;
@@ -269,6 +278,9 @@ void sim_wire_fan_out(struct sim *c);          /* of what has been written */
 void sim_traffic_events(struct sim *c, const struct kv_event *events, size_t n);
 void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
                          const struct kv_txn_result *reply);
+
+/* A key as the store has it; false: it is none of the job's. */
+bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct key *ret);
 
 /* machine.c: guards and workers */
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);

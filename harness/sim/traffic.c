@@ -1,5 +1,7 @@
 #include "harness/sim/simulation.h"
 
+#include <string.h>
+
 /* What a run asks of the store and of the wire to it. */
 
 static int64_t bytes_of(const struct kv_pair *p) {
@@ -26,4 +28,23 @@ void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
     for (size_t i = 0; i < reply->n_results; i++)
         for (size_t k = 0; k < reply->results[i].n_pairs; k++)
             t->bytes += bytes_of(&reply->results[i].pairs[k]);
+}
+
+/* What the store tells one watch after another is read once: the keys that came last are kept. */
+bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct key *ret) {
+    if (text.len > sizeof(c->known[0].text))
+        return key_parse(text.data, text.len, "job", ret);
+    unsigned char last = (unsigned char)text.data[text.len - 1];
+    size_t at = (text.len * 7 + last) % (sizeof(c->known) / sizeof(*c->known));
+    struct known_key *k = &c->known[at];
+    if (k->len != text.len || memcmp(k->text, text.data, text.len) != 0) {
+        if (!key_parse(text.data, text.len, "job", &k->key)) {
+            k->len = 0;
+            return false;
+        }
+        k->len = text.len;
+        memcpy(k->text, text.data, text.len);
+    }
+    *ret = k->key;
+    return true;
 }

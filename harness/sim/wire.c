@@ -160,12 +160,13 @@ static void wire_keys(struct wire *w, const struct key *keys, size_t n) {
     w->txn.n_success = n;
 }
 
-static bool entry_read(struct arena *a, const struct kv_pair *p, bool deleted, struct entry *ret) {
+static bool entry_read(struct sim *c, struct arena *a, const struct kv_pair *p, bool deleted,
+                       struct entry *ret) {
     *ret = (struct entry){.deleted = deleted,
                           .create_revision = p->create_revision,
                           .mod_revision = p->mod_revision,
                           .version = p->version};
-    if (!key_parse(p->key.data, p->key.len, "job", &ret->key))
+    if (!sim_traffic_key(c, p->key, &ret->key))
         return false;
     if (!deleted) {
         ret->value = copy(a, p->value.data, p->value.len);
@@ -316,7 +317,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     w->entries = arena_array(&w->arena, struct entry, n);
     for (size_t i = 0; i < n; i++)
         w->n_entries +=
-            entry_read(&w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
+            entry_read(c, &w->arena, &events[i].pair, events[i].deleted, &w->entries[w->n_entries]);
     int64_t at_ns = later(c->now_ns + sim_delay_ns(c, node), c->nodes[node].answers_from_ns);
     s->last_ns = later(at_ns, s->last_ns);
     struct occurrence *o = sim_plan_agent(c, s->last_ns, node, on_delivery);
@@ -342,7 +343,7 @@ static void store_read(struct sim *c, struct wire *w) {
     w->entries = arena_array(&w->arena, struct entry, n);
     for (size_t i = 0; i < w->reply.n_results; i++)
         for (size_t k = 0; k < w->reply.results[i].n_pairs; k++)
-            at += entry_read(&w->arena, &w->reply.results[i].pairs[k], false, &w->entries[at]);
+            at += entry_read(c, &w->arena, &w->reply.results[i].pairs[k], false, &w->entries[at]);
     w->n_entries = at;
 }
 
