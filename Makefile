@@ -25,7 +25,7 @@ CFLAGS.release := -O2
 CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS.tsan := -O1 -fsanitize=thread
-CFLAGS.cov := -O0 --coverage
+CFLAGS.cov := -O0 --coverage -DRANKQUAKE_COVERAGE
 LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
 LDFLAGS.cov := --coverage
