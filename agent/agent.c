@@ -6,9 +6,11 @@
 #include "agent/core/rendezvous.h"
 #include "agent/legacy/legacy.h"
 #include "agent/options.h"
+#include "agent/round_line.h"
 #include "agent/store/tree_client.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/event.h"
+#include "agent/sys/line.h"
 #include "agent/sys/process.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
@@ -43,6 +45,7 @@ struct agent {
     bool stepping, over, output_told;
     int64_t round; /* of the worker group */
     bool ending;   /* it is being stopped, or has failed */
+    struct round_line told;
 
     /* What an action has answered already, to be told when the step is done. */
     bool port_due, start_failed_due;
@@ -59,7 +62,7 @@ static uint16_t reserve_master_port(struct agent *a) {
     struct err err = {0};
     uint16_t port = (uint16_t)a->options->master_port;
     if (tcp_reserve_this_port(port, &a->port_fd, &err) < 0)
-        fprintf(stderr, "rankrun: --master-port: %s\n", err.msg);
+        line_say(LINE_ERROR, "port", "--master-port: %s", err.msg);
     return port;
 }
 
@@ -76,7 +79,7 @@ static void do_port(struct agent *a) {
     if (is_master(a))
         port = reserve_master_port(a);
     else if (tcp_reserve_port(&a->port_fd, &port, &err) < 0)
-        fprintf(stderr, "rankrun: %s\n", err.msg);
+        line_say(LINE_ERROR, "port", "%s", err.msg);
     a->port = port;
     a->port_due = true;
 }
@@ -85,7 +88,7 @@ static void do_port(struct agent *a) {
 static void print_output_dir(struct agent *a) {
     const char *dir = guard_output_dir(a->guard);
     if (dir[0] && !a->output_told)
-        fprintf(stderr, "rankrun: the workers' output is in %s\n", dir);
+        line_say(LINE_INFO, "output", "the workers' output is in %s", dir);
     a->output_told = true;
 }
 
@@ -115,6 +118,7 @@ static void do_start(struct agent *a, const struct round_spec *r) {
     };
     a->round = r->round;
     a->ending = false;
+    round_line_start(&a->told, r, clock_monotonic_ns());
     if (a->port_fd >= 0)
         close(a->port_fd);
     a->port_fd = -1;
@@ -139,9 +143,13 @@ static void print_failure(const struct failure *f, int64_t round, bool earlier) 
         strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
     if (round)
         snprintf(which, sizeof(which), " of round %lld", (long long)round);
+    const struct line_field fields[] = {
+        {"node", f->node, 0}, {"rank", NULL, f->rank}, {"pid", NULL, f->pid}};
+    const struct line line = {
+        .level = LINE_ERROR, .what = "failure", .round = round, .fields = fields, .n_fields = 3};
     if (f->rank >= 0)
-        fprintf(stderr, "rankrun: first failure%s%s: node %s, rank %d, pid %lld%s\n", which,
-                earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
+        line_put(&line, "first failure%s%s: node %s, rank %d, pid %lld%s", which,
+                 earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
 }
 
 static const char *place(const struct agent *a) {
@@ -156,9 +164,9 @@ static void do_exit(struct agent *a, const struct action *act) {
     a->over = true;
     a->exit_code = act->exit.code;
     if (act->exit.text && act->exit.text[0])
-        fprintf(stderr, "rankrun: %s\n", act->exit.text);
+        line_say(act->exit.code ? LINE_ERROR : LINE_INFO, "exit", "%s", act->exit.text);
     if (act->exit.code == 69)
-        fprintf(stderr, "rankrun: %s: %s\n", place(a), trouble(a));
+        line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
     if (act->exit.failure)
         print_failure(act->exit.failure, act->exit.round, act->exit.earlier);
     loop_stop(a->loop);
@@ -166,7 +174,8 @@ static void do_exit(struct agent *a, const struct action *act) {
 
 static void print_store(const struct agent *a, const char *text, bool lost) {
     const char *why = lost ? trouble(a) : "";
-    fprintf(stderr, "rankrun: %s %s%s%s\n", place(a), text, why[0] ? ": " : "", why);
+    line_say(lost ? LINE_WARNING : LINE_INFO, "store", "%s %s%s%s", place(a), text,
+             why[0] ? ": " : "", why);
 }
 
 static int64_t request_timeout_ms(const struct agent *a) {
@@ -211,9 +220,10 @@ static void agent_do(struct agent *a, const struct action *act) {
         break;
     case ACTION_CLAIM:
         event_launcher(act->claim.what, act->claim.round);
+        round_line_claim(&a->told, act->claim.what, clock_monotonic_ns());
         break;
     case ACTION_LOG:
-        fprintf(stderr, "rankrun: %s\n", act->log);
+        line_say(LINE_INFO, "log", "%s", act->log);
         break;
     case ACTION_STORE:
         print_store(a, act->store.text, act->store.lost);
@@ -325,9 +335,11 @@ static void print_exit(struct agent *a, int local_rank, pid_t pid, int status, c
     if (status == 0 || a->ending)
         return;
     a->ending = true;
-    fprintf(stderr, "rankrun: round %lld, local rank %d, pid %d: %s%s%s\n", (long long)a->round,
-            local_rank, pid, process_status_text(status, how, sizeof(how)), error[0] ? ": " : "",
-            error);
+    const struct line_field fields[] = {{"local_rank", NULL, local_rank}, {"pid", NULL, pid}};
+    const struct line line = {
+        .level = LINE_ERROR, .what = "worker", .round = a->round, .fields = fields, .n_fields = 2};
+    line_put(&line, "round %lld, local rank %d, pid %d: %s%s%s", (long long)a->round, local_rank,
+             pid, process_status_text(status, how, sizeof(how)), error[0] ? ": " : "", error);
 }
 
 static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
@@ -352,7 +364,7 @@ static void on_guard_dead(void *arg, int wait_status) {
     struct err err = {0};
     (void)wait_status;
     if (guard_renew(a->guard, &err) < 0)
-        fprintf(stderr, "rankrun: %s\n", err.msg); /* the next start will fail, and say so */
+        line_say(LINE_ERROR, "guard", "%s", err.msg); /* the next start will fail, and say so */
     agent_step(a, &e);
 }
 
@@ -382,10 +394,9 @@ static void catch_signals(struct agent *a) {
 
 static void tell_hosted(const struct agent *a) {
     if (a->config.hosts_store)
-        fprintf(stderr,
-                "rankrun: serving %s for this job: the address is this host's and nothing listened "
-                "there\n",
-                agent_store_place(a->store));
+        line_say(LINE_INFO, "store",
+                 "serving %s for this job: the address is this host's and nothing listened there",
+                 agent_store_place(a->store));
 }
 
 static int set_up_legacy(struct agent *a, const struct options *o, struct err *err) {
@@ -422,6 +433,7 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
     rc = o->backend == BACKEND_ETCD_LEGACY ? set_up_legacy(a, o, err) : set_up_native(a, o, err);
     if (rc < 0)
         return rc;
+    a->told.own_count = a->legacy || o->restarts_by_node;
     a->timer = loop_timer(a->loop, on_timer, a);
     guard_attach(a->guard, a->loop, &GUARD_EVENTS, a);
     catch_signals(a);

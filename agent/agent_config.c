@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/options.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/line.h"
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
@@ -126,8 +127,8 @@ static void await_try(void *arg, int64_t now_ns) {
         return;
     }
     if (!w->told)
-        fprintf(stderr, "rankrun: %s; trying for up to %lld s (--rdzv-conf join_timeout=...)\n",
-                w->err.msg, (long long)(join_timeout_ns(o) / S));
+        line_say(LINE_WARNING, "wait", "%s; trying for up to %lld s (--rdzv-conf join_timeout=...)",
+                 w->err.msg, (long long)(join_timeout_ns(o) / S));
     w->told = true;
     loop_timer_at(w->timer, now_ns + 500 * MS);
 }

@@ -8,6 +8,7 @@
 #include "agent/store/marker.h"
 #include "agent/store/server.h"
 #include "agent/store/store.h"
+#include "agent/sys/line.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
 
@@ -121,8 +122,8 @@ static void take_entry(struct agent_store *s, struct arena *a, const struct kv_p
         value = arena_new(a, union value);
         if (codec_take(e->key.kind, p->value.data, p->value.len, value, &err) < 0) {
             if (!s->value_told)
-                fprintf(stderr, "rankrun: %s: the value of key %.*s is not read: %s\n", s->place,
-                        (int)p->key.len, p->key.data, err.msg);
+                line_say(LINE_WARNING, "store", "%s: the value of key %.*s is not read: %s",
+                         s->place, (int)p->key.len, p->key.data, err.msg);
             s->value_told = true;
             return;
         }

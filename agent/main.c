@@ -5,6 +5,7 @@
 #include "agent/options.h"
 #include "agent/status.h"
 #include "agent/store/server.h"
+#include "agent/sys/line.h"
 #include "agent/sys/priority.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/output.h"
@@ -14,7 +15,7 @@
 #include <string.h>
 
 static int fail(const struct err *err, int code) {
-    fprintf(stderr, "rankrun: %s\n", err->msg);
+    line_say(LINE_ERROR, "error", "%s", err->msg);
     return code;
 }
 
@@ -38,7 +39,7 @@ static int fill_sandbox(struct worker_command *c, struct buf *filter, struct err
 static int run(const struct options *o) {
     struct err err = {0};
     for (const char *const *line = o->notices; *line; line++)
-        fprintf(stderr, "rankrun: %s\n", *line);
+        line_say(LINE_INFO, "option", "%s", *line);
     if (output_check(o->output.log_dir, &err) < 0)
         return fail(&err, OPTIONS_USAGE);
     struct worker_command command = {
@@ -99,6 +100,7 @@ int main(int argc, char **argv) {
         arena_fini(&arena);
         return fail(&err, OPTIONS_USAGE);
     }
+    line_as_json(o.log_json);
     int code = dispatch(&o);
     arena_fini(&arena);
     return code;

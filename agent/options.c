@@ -72,6 +72,8 @@ static const struct row rows[] = {
      "lines of --tee that hold TEXT go to filtered_stdout.log too"},
     {"duplicate-stderr-filters", 0, "TEXT,...", AT(duplicate_stderr_filters), ROW_JOB,
      "the same of stderr"},
+    {"log-format", 0, "text|json", AT(log_format), ROW_JOB,
+     "rankrun's own lines on stderr: for people, or a JSON object each [text]"},
     {"local-addr", 0, "ADDR", AT(local_addr), ROW_JOB,
      "address by which the others reach this node"},
     {"shutdown-timeout", 0, "SECONDS", AT(shutdown_timeout), ROW_JOB,

@@ -84,6 +84,7 @@ struct options {
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;
     const char *store_quarantine; /* as above */
+    bool log_json;                /* --log-format */
     bool status_json;             /* OPTIONS_STATUS, with run_id and endpoints */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */

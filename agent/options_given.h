@@ -24,6 +24,7 @@ struct options_given {
     const char *hosts, *hostfile, *accelerators, *ssh;
     const char *host, *port, *quarantine; /* of rankrun store */
     const char *format;                   /* of rankrun status */
+    const char *log_format;
     const char *help, *version;
 
     /* What the environment gave: the option ("--nnodes") and the variable it stood in. */

@@ -292,6 +292,14 @@ static int settle_count(struct options *o, const struct options_given *g, struct
     return err_say(err, -EINVAL, "--restart-count %s: must be job or node", word);
 }
 
+static int settle_format(struct options *o, const struct options_given *g, struct err *err) {
+    const char *format = g->log_format ? g->log_format : "text";
+    o->log_json = str_eq(format, "json");
+    if (o->log_json || str_eq(format, "text"))
+        return 0;
+    return err_say(err, -EINVAL, "--log-format %s: must be text or json", format);
+}
+
 /* One of a few words, NULL-ended. */
 static int check_word(const char *name, const char *word, const char *const *words,
                       const char *choices, struct err *err) {
@@ -418,6 +426,8 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         code = settle_count(o, g, err);
     if (!code)
         code = settle_program(o, g, err);
+    if (!code)
+        code = settle_format(o, g, err);
     if (!code)
         code = settle_names(o, g, err);
     if (!code)

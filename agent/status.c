@@ -4,8 +4,9 @@
 #include "agent/options.h"
 #include "agent/store/store.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/line.h"
 
-#include <stdio.h>
+#include <string.h>
 
 enum { ANSWER_MS = 5000 };
 
@@ -50,8 +51,8 @@ static void on_news(void *arg, const struct store_news *news) {
     for (size_t i = 0; i < news->n_events; i++)
         hear(s, &news->events[i]);
     if (news->ended)
-        fprintf(stderr, "rankrun: the store at %s ended the watch for beats: %s\n",
-                s->options->endpoints, news->why ? news->why : "");
+        line_say(LINE_WARNING, "store", "the store at %s ended the watch for beats: %s",
+                 s->options->endpoints, news->why ? news->why : "");
     if (news->ended || s->awaited == 0)
         finish(s, STATUS_FOUND);
 }
@@ -71,7 +72,7 @@ static void on_read(void *arg, const struct store_reply *r) {
     struct status *s = arg;
     const struct options *o = s->options;
     if (r->outcome != STORE_ANSWERED) {
-        fprintf(stderr, "rankrun: the store at %s: %s\n", o->endpoints, r->why ? r->why : "");
+        line_say(LINE_ERROR, "store", "the store at %s: %s", o->endpoints, r->why ? r->why : "");
         finish(s, STATUS_NO_STORE);
         return;
     }
@@ -79,8 +80,8 @@ static void on_read(void *arg, const struct store_reply *r) {
     job_status_read(&s->arena, o->run_id, r->txn->revision, r->txn->results[0].pairs,
                     r->txn->results[0].n_pairs, &s->job);
     if (!s->job.found) {
-        fprintf(stderr, "rankrun: the store at %s has no run %s%s\n", o->endpoints, o->run_id,
-                s->job.unread_cur ? " that this rankrun can read: its value is none" : "");
+        line_say(LINE_ERROR, "run", "the store at %s has no run %s%s", o->endpoints, o->run_id,
+                 s->job.unread_cur ? " that this rankrun can read: its value is none" : "");
         finish(s, STATUS_NO_RUN);
         return;
     }
@@ -111,7 +112,7 @@ int status_run(const struct options *o) {
         loop_run(s.loop, &err);
     }
     if (err.code)
-        fprintf(stderr, "rankrun: %s\n", err.msg);
+        line_say(LINE_ERROR, "error", "%s", err.msg);
     if (s.code == STATUS_FOUND && o->status_json)
         status_print_json(&s.job);
     else if (s.code == STATUS_FOUND)

@@ -5,6 +5,7 @@
 #include "agent/hosts/errand.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/line.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
 #include "agent/sys/tcp.h"
@@ -144,15 +145,16 @@ static bool failed_by_itself(const struct ship *p) {
 
 static void tell_why(const struct ship *p) {
     if (p->code == SSH_FAILED && !p->direct)
-        fprintf(stderr, "rankrun: host %s: ssh failed (exit code 255); try: ssh %s true\n",
-                p->host->name, p->host->name);
+        line_say(LINE_ERROR, "host", "host %s: ssh failed (exit code 255); try: ssh %s true",
+                 p->host->name, p->host->name);
     else if (p->code == 127)
-        fprintf(stderr, "rankrun: host %s: rankrun is not there under the path it has here\n",
-                p->host->name);
+        line_say(LINE_ERROR, "host", "host %s: rankrun is not there under the path it has here",
+                 p->host->name);
     else if (p->code > 128)
-        fprintf(stderr, "rankrun: host %s: ended by signal %d\n", p->host->name, p->code - 128);
+        line_say(LINE_ERROR, "host", "host %s: ended by signal %d", p->host->name, p->code - 128);
     else
-        fprintf(stderr, "rankrun: host %s: its agent ended with code %d\n", p->host->name, p->code);
+        line_say(LINE_ERROR, "host", "host %s: its agent ended with code %d", p->host->name,
+                 p->code);
 }
 
 static bool too_few(const struct fleet *f) {
@@ -165,7 +167,7 @@ static bool too_few(const struct fleet *f) {
 static void stop_rest(struct fleet *f) {
     if (f->signo || f->stopping || !too_few(f))
         return;
-    fprintf(stderr, "rankrun: too few hosts are left: stopping the others\n");
+    line_say(LINE_ERROR, "host", "too few hosts are left: stopping the others");
     stop_all(f);
 }
 

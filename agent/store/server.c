@@ -8,6 +8,7 @@
 #include "agent/store/marker.h"
 #include "agent/store/stream.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/line.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
 
@@ -145,10 +146,10 @@ static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *i
     if (first >= ' ')
         return;
     s->stranger_told = true;
-    fprintf(stderr,
-            "rankrun store: a client that speaks no HTTP knocked at port %u, most likely torchrun "
-            "with --rdzv-backend=c10d: it cannot join rankrun agents\n",
-            s->port);
+    line_say(LINE_WARNING, "store",
+             "a client that speaks no HTTP knocked at port %u of the store, most likely torchrun "
+             "with --rdzv-backend=c10d: it cannot join rankrun agents",
+             s->port);
 }
 
 static struct bufferevent *on_connection(struct event_base *base, void *arg) {

@@ -405,6 +405,9 @@ static void test_a_status_asks_a_store_that_others_can_reach(void **state) {
     REFUSED("rankrun status --rdzv-backend static --rdzv-endpoint h", "port after");
     REFUSED("rankrun status --rdzv-backend etcd --rdzv-endpoint h", "embedded and etcd-v3");
     REFUSED("rankrun --format json a.py", "unknown option --format");
+    assert_int_equal(parse("rankrun --log-format json a.py"), 0);
+    assert_true(o.log_json);
+    REFUSED("rankrun --log-format xml a.py", "must be text or json");
 }
 
 static void test_help_and_version_need_no_program(void **state) {

@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# What rankrun prints on stderr: one line a round for the whole job; as JSON, every line an object.
+# deadline: 60 s
+set -u
+run=$BIN/rankrun
+bad=0
+fail() {
+    echo "$*"
+    bad=1
+}
+twice='[ $RANK$TORCHELASTIC_RESTART_COUNT != 00 ] || exit 3'
+said=$("$run" true 2>&1)
+[ "$said" = '' ] || fail "one node, nothing happened: $said"
+said=$("$run" --max-restarts 1 sh -c "$twice" 2>&1)
+grep -Eq '^rankrun: round 2 \(failure\): world 1, 1 nodes, 1 of 1 restarts used; stop [0-9]+ ms, rendezvous [0-9]+ ms, start [0-9]+ ms$' <<<"$said" ||
+    fail "no line of the second round: $said"
+"$run" --log-format json --nproc-per-node 2 sh -c 'exit 3' 2>"$TMPDIR/json"
+python3 - "$TMPDIR/json" <<'END' || fail "$(cat "$TMPDIR/json")"
+import json, sys
+lines = [json.loads(line) for line in open(sys.argv[1])]
+assert all({"time", "level", "what", "text"} <= set(l) for l in lines), "a key is missing"
+by = {l["what"]: l for l in lines}
+r = by["round"]
+assert (r["round"], r["cause"], r["world"], r["nodes"], r["restarts"]) == (1, "start", 2, 1, 0), r
+assert {"stop_ms", "rendezvous_ms", "start_ms", "restarts_max"} <= set(r), r
+assert by["worker"]["level"] == "error" and by["worker"]["pid"] > 0, by["worker"]
+assert by["failure"]["rank"] in (0, 1) and by["exit"]["level"] == "error", lines
+assert "OMP_NUM_THREADS" in by["option"]["text"], lines
+END
+exec 3< <(exec "$run" store --host 127.0.0.1 --port 0)
+store=$!
+trap 'kill "$store"' EXIT
+read -r -t 30 -u 3 line
+port=${line##*:}
+port=${port%%[!0-9]*}
+for node in 0 1; do
+    "$run" --rdzv-endpoint "127.0.0.1:$port" --nnodes 2 --max-restarts 1 --log-format json \
+        sh -c "$twice" 2>"$TMPDIR/err.$node" &
+    agents[node]=$!
+done
+for node in 0 1; do
+    wait "${agents[node]}" || fail "node $node: $(cat "$TMPDIR/err.$node")"
+done
+for round in '1,"cause":"start"' '2,"cause":"failure"'; do
+    n=$(cat "$TMPDIR"/err.[01] | grep -c "\"what\":\"round\",\"round\":$round,\"world\":2,\"nodes\":2,")
+    [ "$n" = 1 ] || fail "round $round is told $n times: $(cat "$TMPDIR"/err.[01])"
+done
+exit $bad
