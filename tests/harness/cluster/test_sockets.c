@@ -73,7 +73,9 @@ static void test_a_listener_and_both_ends_of_a_connection_are_found(void **state
     close(server);
     close(client);
     close(listener);
-    assert_int_equal(look(port, &text), 1);
+    /* The end that closed first stays for a minute; the other is gone once the kernel has handled
+     * the last acknowledgement, of which nobody is told. */
+    assert_in_range(look(port, &text), 1, 2);
     assert_null(strstr(buf_str(&text), "listen"));
     buf_fini(&text);
 }
