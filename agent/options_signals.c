@@ -1,22 +1,15 @@
 #include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "agent/sys/signals.h"
 
 #include <signal.h>
 
-static const struct {
-    const char *name;
-    int signo;
-} signals[] = {
-    {"SIGALRM", SIGALRM}, {"SIGHUP", SIGHUP},   {"SIGINT", SIGINT},   {"SIGQUIT", SIGQUIT},
-    {"SIGTERM", SIGTERM}, {"SIGUSR1", SIGUSR1}, {"SIGUSR2", SIGUSR2}, {"SIGXCPU", SIGXCPU},
-};
-enum { SIGNALS_N = sizeof(signals) / sizeof(signals[0]) };
-
+/* Those that no process can handle, and those that tell of a broken one, are not taken. */
 static int number_of(const char *name) {
-    for (int i = 0; i < SIGNALS_N; i++)
-        if (str_eq(signals[i].name, name))
-            return signals[i].signo;
-    return 0;
+    int signo = signal_number(name);
+    bool taken = signo == SIGKILL || signo == SIGSTOP || signo == SIGCHLD || signo == SIGSEGV ||
+                 signo == SIGBUS || signo == SIGFPE || signo == SIGILL || signo == SIGABRT;
+    return taken || signo >= 64 ? 0 : signo;
 }
 
 /* As in torchrun a name that means nothing is only told. */

@@ -233,17 +233,6 @@ static void on_signal(void *arg, int signo) {
 
 /* ---- how they start ---- */
 
-static int pipe_high(int ret[2]) {
-    int low[2];
-    if (pipe2(low, O_CLOEXEC) < 0)
-        return -errno;
-    for (int i = 0; i < 2; i++) {
-        ret[i] = fcntl(low[i], F_DUPFD_CLOEXEC, 3);
-        close(low[i]);
-    }
-    return ret[0] < 0 || ret[1] < 0 ? -EMFILE : 0;
-}
-
 /* ssh gives its words to a shell over there. */
 static const char *quoted(const char *s, struct arena *a) {
     struct buf b = {0};
@@ -287,9 +276,9 @@ static void begin_stream(struct ship *p, int i, int fd) {
 
 static int spawn(struct fleet *f, struct ship *p, const char *self, struct err *err) {
     int in[2] = {-1, -1}, out[2] = {-1, -1}, said[2] = {-1, -1};
-    int code = pipe_high(in);
-    code = code ? code : pipe_high(out);
-    code = code ? code : pipe_high(said);
+    int code = process_report_pipe(in);
+    code = code ? code : process_report_pipe(out);
+    code = code ? code : process_report_pipe(said);
     if (code)
         err_set(err, code, "make pipes for host %s", p->host->name);
     struct process_spawn s = {

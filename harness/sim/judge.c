@@ -99,9 +99,10 @@ static void count_join(struct sim *c, const struct key *key) {
     memcpy(join->inc, key->inc, sizeof(join->inc));
 }
 
+/* Nobody who coordinates was kept from it. */
 static bool was_seen(const struct sim *c) {
-    int64_t since_ns = c->enough.since_ns, quiet_ns = judge_quiet_ns(c);
-    return c->now_ns >= (since_ns > quiet_ns ? since_ns : quiet_ns) + 1000 * SIM_MS;
+    int64_t since_ns = c->enough.since_ns, struck_ns = c->struck_until_ns;
+    return c->now_ns >= (since_ns > struck_ns ? since_ns : struck_ns) + 1000 * SIM_MS;
 }
 
 /* A coordinator may not have noticed that there were enough for a moment. */

@@ -159,8 +159,9 @@ struct sim {
     bool calm_now;            /* the troubled time is over */
     int64_t compact_until_ns; /* the store forgets every change at once */
     int64_t leases[LEASES_MAX];
-    int n_leases; /* that were granted; the newest of them */
-    bool others;  /* agents of two attempts have come */
+    int n_leases;            /* that were granted; the newest of them */
+    int64_t struck_until_ns; /* by faults that have struck so far */
+    bool others;             /* agents of two attempts have come */
     struct judge judge;
     struct traffic traffic;
     struct join *joins;
