@@ -36,6 +36,7 @@ struct tee {
     pthread_cond_t moved; /* progress, or over */
     struct list arriving; /* of struct followed */
     bool end, finish, over;
+    bool alone;        /* nobody waits for the thread any more: what is left is its own */
     uint64_t progress; /* portions shown */
     int wake, inotify;
     struct list files;
@@ -202,6 +203,15 @@ static void wait_for_news(struct tee *t) {
         ;
 }
 
+static struct tee *tee_abandon(struct tee *t) {
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->moved);
+    file_close(&t->wake);
+    file_close(&t->inotify);
+    free(t);
+    return NULL;
+}
+
 static void *live(void *arg) {
     struct tee *t = arg;
     bool finish = false;
@@ -213,8 +223,11 @@ static void *live(void *arg) {
     }
     pthread_mutex_lock(&t->lock);
     t->over = true;
+    bool alone = t->alone;
     pthread_cond_signal(&t->moved);
     pthread_mutex_unlock(&t->lock);
+    if (alone)
+        tee_abandon(t);
     return NULL;
 }
 
@@ -235,13 +248,6 @@ static int start_thread(struct tee *t) {
     return code;
 }
 
-static struct tee *tee_abandon(struct tee *t) {
-    file_close(&t->wake);
-    file_close(&t->inotify);
-    free(t);
-    return NULL;
-}
-
 struct tee *tee_new(struct err *err) {
     pthread_condattr_t attr;
     struct tee *t = calloc(1, sizeof(*t));
@@ -251,15 +257,15 @@ struct tee *tee_new(struct err *err) {
     list_init(&t->files);
     t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     t->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (t->wake < 0 || t->inotify < 0) {
-        err_set(err, -errno, "--tee: follow files (fs.inotify.max_user_instances)");
-        return tee_abandon(t);
-    }
     pthread_mutex_init(&t->lock, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     pthread_cond_init(&t->moved, &attr);
     pthread_condattr_destroy(&attr);
+    if (t->wake < 0 || t->inotify < 0) {
+        err_set(err, -errno, "--tee: follow files (fs.inotify.max_user_instances)");
+        return tee_abandon(t);
+    }
     int code = start_thread(t);
     if (code == 0)
         return t;
@@ -337,6 +343,10 @@ static bool await(struct tee *t, int64_t patience_ns) {
             code = pthread_cond_timedwait(&t->moved, &t->lock, &until);
     }
     bool over = t->over;
+    t->alone = !over;
+    if (t->alone)
+        pthread_detach(
+            t->thread); /* it hangs in a write, and ends with the process at the latest */
     pthread_mutex_unlock(&t->lock);
     return over;
 }
@@ -344,13 +354,9 @@ static bool await(struct tee *t, int64_t patience_ns) {
 bool tee_free(struct tee *t, int64_t patience_ns) {
     if (!t)
         return true;
-    if (!await(t, patience_ns)) {
-        pthread_detach(t->thread); /* it hangs in a write, and ends with the process */
+    if (!await(t, patience_ns))
         return false;
-    }
     pthread_join(t->thread, NULL);
-    pthread_mutex_destroy(&t->lock);
-    pthread_cond_destroy(&t->moved);
     tee_abandon(t);
     return true;
 }
