@@ -69,9 +69,12 @@ static bool fits_outcome(int code, enum sim_outcome o) {
 
 /* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
  * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
-/* In the trouble, or when it has just woken: then it has not had the time to hear the store. */
+/* In the trouble; or right after it, or when it has just woken: then it has not had the time to
+ * hear the store. */
 static bool may_give_up(const struct sim *c, int node) {
-    return !c->calm_now || c->now_ns < c->nodes[node].stopped_until_ns + 1000 * SIM_MS;
+    int64_t second_ns = 1000 * SIM_MS;
+    return !c->calm_now || c->now_ns < c->schedule->trouble_ns + second_ns ||
+           c->now_ns < c->nodes[node].stopped_until_ns + second_ns;
 }
 
 static void on_exit(struct sim *c, int node, int code) {
