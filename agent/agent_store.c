@@ -332,7 +332,7 @@ static void open_hosted(struct agent_store *s, const struct options *o) {
                 &err);
     server_changed(s->server);
     if (err.code)
-        fprintf(stderr, "rankrun: %s\n", err.msg);
+        line_say(LINE_WARNING, "store", "%s", err.msg);
     open_in_process(s);
 }
 

@@ -27,14 +27,6 @@ static int serve(const struct options *o) {
     return 0;
 }
 
-static int fill_sandbox(struct worker_command *c, struct buf *filter, struct err *err) {
-    if (sandbox_make(filter, err) < 0)
-        return 1;
-    c->sandbox = filter->data;
-    c->sandbox_size = (uint32_t)filter->len;
-    return 0;
-}
-
 /* The guard comes first, before a loop or a library: it starts while the agent sets itself up. */
 static int run(const struct options *o) {
     struct err err = {0};
@@ -54,8 +46,13 @@ static int run(const struct options *o) {
         return fail(&err, 1);
     priority_raise(); /* the guard exists already and keeps its ordinary one, as workers do */
     struct buf filter = {0};
-    int code = o->sandbox ? fill_sandbox(&command, &filter, &err) : 0;
-    code = code ? code : agent_run(o, guard, &err);
+    if (o->sandbox && sandbox_make(&filter, &err) < 0) {
+        guard_free(guard);
+        return fail(&err, 1);
+    }
+    command.sandbox = filter.data; /* looked at when workers start */
+    command.sandbox_size = (uint32_t)filter.len;
+    int code = agent_run(o, guard, &err);
     buf_fini(&filter);
     return err.code ? fail(&err, code) : code;
 }

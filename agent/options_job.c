@@ -143,6 +143,10 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static const char *endpoint_text(struct arena *a, const char *host, int port) {
+    return arena_printf(a, strchr(host, ':') ? "[%s]:%d" : "%s:%d", host, port);
+}
+
 /* The first is the one that is talked of; the others are its etcd's other members. */
 static int settle_members(struct options *o, struct options_given *g, uint16_t absent,
                           struct err *err) {
@@ -158,8 +162,8 @@ static int settle_members(struct options *o, struct options_given *g, uint16_t a
         int code = tcp_endpoint_parse(parts[i], absent, &e, err);
         if (code)
             return err_wrap(err, "--rdzv-endpoint: "), code;
-        o->endpoints = arena_printf(g->arena, strchr(e.host, ':') ? "%s%s[%s]:%d" : "%s%s%s:%d",
-                                    o->endpoints, i ? "," : "", e.host, e.port);
+        o->endpoints = arena_printf(g->arena, "%s%s%s", o->endpoints, i ? "," : "",
+                                    endpoint_text(g->arena, e.host, e.port));
         if (i == 0) {
             o->endpoint_host = arena_strdup(g->arena, e.host);
             o->endpoint_port = e.port;
@@ -233,8 +237,7 @@ static int settle_static(struct options *o, struct options_given *g, struct err 
     o->backend = BACKEND_EMBEDDED;
     o->endpoint_host = o->master_addr;
     o->endpoint_port = o->master_port + 1;
-    o->endpoints = arena_printf(g->arena, strchr(o->endpoint_host, ':') ? "[%s]:%d" : "%s:%d",
-                                o->endpoint_host, o->endpoint_port);
+    o->endpoints = endpoint_text(g->arena, o->endpoint_host, o->endpoint_port);
     return 0;
 }
 

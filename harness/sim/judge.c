@@ -48,19 +48,6 @@ bool sim_judge_has_session(struct sim *c, const struct key *like, const char *ui
     return judge_key(c, key, NULL);
 }
 
-int64_t judge_quiet_ns(const struct sim *c) {
-    const struct sim_schedule *s = c->schedule;
-    bool noisy = s->loss || s->late;
-    int64_t from_ns = noisy ? s->trouble_ns : 0;
-    for (int i = 0; i < s->n_entries; i++) {
-        const struct sim_entry *e = &s->entries[i];
-        int64_t end_ns = (e->after ? s->trouble_ns : e->at_ns) + e->span_ns;
-        if (e->at_ns <= c->now_ns && end_ns > from_ns)
-            from_ns = end_ns;
-    }
-    return from_ns;
-}
-
 /* --- certificates, acks, dones --- */
 
 /* Whoever loses its session does not hear how the round went that it had failed in. */

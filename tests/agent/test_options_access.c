@@ -1,43 +1,6 @@
-#include "agent/options.h"
-
-#include "agent/base/str.h"
+#include "tests/agent/options_fixture.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-static struct arena arena;
-static struct options o;
-static struct err err;
-
-/* The words of a command line, split at spaces. */
-static int parse(const char *line) {
-    size_t n;
-    char **argv = str_split(&arena, line, ' ', &n);
-    memset(&o, 0, sizeof(o));
-    memset(&err, 0, sizeof(err));
-    return options_read(&o, (int)n, argv, &arena, &err);
-}
-
-static int clear(void **state) {
-    (void)state;
-    unsetenv("OMP_NUM_THREADS");
-    unsetenv("SLURM_JOB_ID");
-    unsetenv("SLURM_RESTART_COUNT");
-    arena_fini(&arena);
-    return 0;
-}
-
-#define REFUSED(line, words)                                                                       \
-    do {                                                                                           \
-        assert_true(parse(line) < 0);                                                              \
-        if (!strstr(err.msg, words))                                                               \
-            fail_msg("\"%s\" is not in \"%s\"", words, err.msg);                                   \
-    } while (0)
 
 #define OF_ETCD "rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=h --rdzv-conf "
 

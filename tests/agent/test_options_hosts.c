@@ -1,40 +1,7 @@
-#include "agent/options.h"
+#include "tests/agent/options_fixture.h"
 
-#include "agent/base/str.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
-static struct arena arena;
-static struct options o;
-static struct err err;
-
-static int parse(const char *line) {
-    size_t n;
-    char **argv = str_split(&arena, line, ' ', &n);
-    memset(&o, 0, sizeof(o));
-    memset(&err, 0, sizeof(err));
-    return options_read(&o, (int)n, argv, &arena, &err);
-}
-
-static int clear(void **state) {
-    (void)state;
-    arena_fini(&arena);
-    return 0;
-}
-
-#define REFUSED(line, words)                                                                       \
-    do {                                                                                           \
-        assert_true(parse(line) < 0);                                                              \
-        if (!strstr(err.msg, words))                                                               \
-            fail_msg("\"%s\" is not in \"%s\"", words, err.msg);                                   \
-    } while (0)
 
 static bool has(size_t host, const char *word) {
     for (const char *const *w = o.host_argv[host]; *w; w++)

@@ -5,6 +5,21 @@
 /* A coordinator that is gone is noticed and replaced, and its successor notices who else is. */
 #define ADMITTED_NS (3000 * SIM_MS)
 
+/* From when on nothing has disturbed anybody. A fault that waits for a transaction may strike at
+ * any time of the trouble; stops and stalls outlast it. */
+static int64_t quiet_ns(const struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    bool noisy = s->loss || s->late;
+    int64_t from_ns = noisy ? s->trouble_ns : 0;
+    for (int i = 0; i < s->n_entries; i++) {
+        const struct sim_entry *e = &s->entries[i];
+        int64_t end_ns = (e->after ? s->trouble_ns : e->at_ns) + e->span_ns;
+        if (e->at_ns <= c->now_ns && end_ns > from_ns)
+            from_ns = end_ns;
+    }
+    return from_ns;
+}
+
 static bool waits_in_vain(struct sim *c, const struct join *join, const struct key *like) {
     struct key session = *like, member = *like;
     union value v;
@@ -21,7 +36,7 @@ static bool waits_in_vain(struct sim *c, const struct join *join, const struct k
 /* Asked when the first of a round is done: until then it could have been formed again. */
 static void on_put(struct sim *c, const char *uid, const struct op *op) {
     const struct judge *j = &c->judge;
-    int64_t quiet = judge_quiet_ns(c), from_ns = quiet > j->run_ns ? quiet : j->run_ns;
+    int64_t quiet = quiet_ns(c), from_ns = quiet > j->run_ns ? quiet : j->run_ns;
     (void)uid;
     if (op->key.kind != KEY_DONE || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
         j->n_last >= c->max || c->now_ns < from_ns + ADMITTED_NS)

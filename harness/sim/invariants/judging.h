@@ -21,9 +21,6 @@ struct head_change {
 void invariant_broken(struct sim *c, const struct invariant *i, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* From when on nothing has disturbed anybody. A fault that waits for a transaction may strike at
- * any time of the trouble; stops and stalls outlast it. */
-int64_t judge_quiet_ns(const struct sim *c);
 /* The member of that uid, NULL: none. */
 struct last_member *member_find(struct last_member *m, int n, const char *uid);
 /* Whether a key is in the store, and its value; ret may be NULL. */
