@@ -14,6 +14,7 @@
 #
 #   BUILD=release|debug|asan|tsan|cov   another kind of build, in build/$(BUILD)
 #   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs
+.DEFAULT_GOAL := all
 BUILD ?= release
 PREFIX ?= /usr/local
 $(if $(filter $(BUILD),release debug asan tsan cov),,$(error BUILD=$(BUILD): release, debug, asan, tsan or cov))
