@@ -147,6 +147,13 @@ static void form_read(struct sim *c, const struct op *op) {
     }
 }
 
+/* What agents bring from a store of before is for the same attempt; another has its own budget. */
+static bool may_recall(struct sim *c) {
+    union value cur;
+    return c->wiped.happened && judge_key(c, (struct key){.kind = KEY_CUR}, &cur) &&
+           !cur.cur.former[0];
+}
+
 /* A failed round costs one if nobody was lost in it, else nothing. */
 static void settle(struct sim *c, struct head_change *h) {
     const struct judge *j = &c->judge;
@@ -159,8 +166,8 @@ static void settle(struct sim *c, struct head_change *h) {
     for (int i = 0; i < j->n_last; i++)
         h->lost |= j->last[i].gone_first || j->last[i].fenced;
     h->restarts += j->failed && !h->lost;
-    h->recalls = c->wiped.happened && h->to->restarts > h->restarts &&
-                 h->to->restarts <= c->wiped.restarts + (j->failed && !h->lost);
+    h->recalls = h->to->restarts > h->restarts &&
+                 h->to->restarts <= c->wiped.restarts + (j->failed && !h->lost) && may_recall(c);
     if (h->recalls)
         h->restarts = h->to->restarts;
     if (j->failed && h->lost)
@@ -314,13 +321,10 @@ void sim_judge_wiped(struct sim *c) {
 }
 
 void sim_leases_expire(struct sim *c) {
-    struct key head = {.kind = KEY_HEAD};
     int64_t before = kv_revision(c->kv);
     kv_lease_expire(c->kv, c->now_ns);
-    if (kv_revision(c->kv) == before || !c->judge.has_head)
-        return;
-    memcpy(head.inc, c->judge.inc, sizeof(head.inc));
-    if (!c->others && !judge_key(c, head, NULL))
+    if (kv_revision(c->kv) != before && c->judge.has_head &&
+        !judge_key(c, (struct key){.kind = KEY_CUR}, NULL))
         sim_judge_wiped(c);
 }
 

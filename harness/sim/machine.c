@@ -68,6 +68,12 @@ static void disturb_peers(struct sim *c, int node, int64_t round) {
     }
 }
 
+/* The guard of an agent that is gone ends with its workers: the next one is another process. */
+static void guard_ends(struct sim *c, int node) {
+    if (group_of(c, node)->orphan && !group_of(c, node)->alive)
+        c->nodes[node].guard_stopped_until_ns = 0;
+}
+
 /* All workers of the node are dead; statuses: of each worker in turn. */
 static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     struct group_model *g = group_of(c, node);
@@ -75,6 +81,7 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
     g->alive = false;
     g->failed |= status != 0;
+    guard_ends(c, node);
     chronicle_workers_end(c, node, status);
     sim_lifeline_release(c, node);
     if (status)
@@ -135,7 +142,7 @@ static void on_kill(struct sim *c, struct occurrence *o) {
 }
 
 void sim_machine_kill(struct sim *c, int node) {
-    sim_plan(c, c->now_ns, node, on_kill);
+    sim_plan_agent(c, c->now_ns, node, on_kill)->process = false;
 }
 
 static void ended_by_term(struct sim *c, struct occurrence *o) {
@@ -165,7 +172,9 @@ static void on_stop(struct sim *c, struct occurrence *o) {
 }
 
 void sim_machine_stop(struct sim *c, int node, int64_t grace_ns) {
-    sim_plan(c, c->now_ns, node, on_stop)->a = grace_ns;
+    struct occurrence *o = sim_plan_agent(c, c->now_ns, node, on_stop);
+    o->process = false;
+    o->a = grace_ns;
 }
 
 /* A group fails once: while its agent is stopped it would be failed by its peers for ever. */
@@ -196,8 +205,10 @@ static void orphan_plan(struct sim *c, int node) {
 }
 
 void sim_machine_agent_gone(struct sim *c, int node) {
-    c->nodes[node].group.orphan = true;
-    sim_machine_kill(c, node);
+    struct group_model *g = group_of(c, node);
+    g->orphan = true;
+    guard_ends(c, node);
+    sim_plan(c, c->now_ns, node, kill_later)->a = (int64_t)g->number;
     orphan_plan(c, node);
 }
 
@@ -295,6 +306,7 @@ static void finish(struct sim *c, struct occurrence *o) {
     }
     g->stopping = true;
     g->alive = false;
+    guard_ends(c, o->node);
     sim_lifeline_release(c, o->node);
     sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);
     chronicle_workers_end(c, o->node, 0);

@@ -131,6 +131,7 @@ bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
             (long long)(e->span_ns / SIM_MS));
     strike_store_restart(c, node, e);
     sim_judge_wiped(c);
+    c->wiped.emptied_ns = c->now_ns;
     kv_free(c->kv);
     c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
     quarantine_put(c);

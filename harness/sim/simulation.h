@@ -176,6 +176,7 @@ struct sim {
         int restarts, least; /* that anybody has seen; that all of the last round have */
         int64_t round;
         char token[TOKEN_SIZE]; /* of that round */
+        int64_t emptied_ns;     /* when a store came back empty, if not by a lease; 0: never */
     } wiped;
     bool ended[SIM_FAILED + 1]; /* so did jobs that another one has replaced */
     int64_t rounds;             /* the latest, of any incarnation */

@@ -13,8 +13,14 @@ static bool is_served(struct sim *c, const struct sim_node *n) {
     return sim_judge_has_session(c, &like, rendezvous_uid(n->core));
 }
 
+/* A store in its host's process forgets only when that ends. One that is emptied while its host's
+ * agent lives is of the simulation alone: the agent looks for others in a job that is no more. */
+static bool is_emptied(const struct sim *c) {
+    return c->wiped.emptied_ns && c->wiped.emptied_ns >= c->nodes[0].booted_ns;
+}
+
 static void on_exit(struct sim *c, int node, int code) {
-    if (code == 64 || c->others) /* these may be guests of another attempt */
+    if (code == 64 || c->others || is_emptied(c)) /* others: may be guests of another attempt */
         return;
     bool settled = c->calm_now && c->now_ns > c->schedule->trouble_ns + SETTLED_NS;
     if (node != 0 || !c->schedule->hosted || !settled)
