@@ -40,7 +40,9 @@ static int read_timing(const struct options *o, struct timing *ret, struct err *
     return 0;
 }
 
-/* Where the other nodes reach this one. Alone on its machine a job needs no network at all. */
+/* Where the other nodes reach this one. Alone on its machine a job needs no network at all. Where
+ * the store's name is this host's and hides behind loopback here, it is the name that others know.
+ */
 static int find_address(const struct options *o, struct arena *a, const char **ret,
                         struct err *err) {
     char addr[TCP_HOST_MAX] = "127.0.0.1";
@@ -50,6 +52,10 @@ static int find_address(const struct options *o, struct arena *a, const char **r
         return 0;
     if (o->backend != BACKEND_IN_PROCESS) {
         str_copy(e.host, sizeof(e.host), o->endpoint_host);
+        if (o->nodes_max > 1 && tcp_name_is_hidden(e.host)) {
+            *ret = o->endpoint_host;
+            return 0;
+        }
         if (tcp_address_towards(&e, addr, err) < 0)
             return err_wrap(err, "own address (give it by --local-addr): ");
     }

@@ -336,13 +336,29 @@ static void open_hosted(struct agent_store *s, const struct options *o) {
     open_in_process(s);
 }
 
+/* A job of several nodes comes to us by this name, and on them it is another address than here. */
+static void listen_everywhere(struct agent_store *s, const struct options *o) {
+    uint16_t port = (uint16_t)o->endpoint_port;
+    s->server = server_new(s->loop, s->kv, TCP_ANYWHERE, port, NULL);
+    if (!s->server)
+        s->server = server_new(s->loop, s->kv, "0.0.0.0", port, NULL);
+    if (s->server)
+        line_say(LINE_INFO, "store",
+                 "%s is a loopback address on this host, which no other can reach: the store "
+                 "listens on all addresses",
+                 o->endpoint_host);
+}
+
 /* Several agents of one host may try; the port decides. Not being able to is no error: then
  * somebody serves there already, or it is not our address to begin with. */
 static bool try_to_host(struct agent_store *s, const struct options *o) {
     if (o->backend != BACKEND_EMBEDDED || !tcp_host_is_ours(o->endpoint_host))
         return false;
     s->kv = kv_new(random_u64(), 0);
-    s->server = server_new(s->loop, s->kv, o->endpoint_host, (uint16_t)o->endpoint_port, NULL);
+    if (o->nodes_max > 1 && tcp_name_is_hidden(o->endpoint_host))
+        listen_everywhere(s, o);
+    else
+        s->server = server_new(s->loop, s->kv, o->endpoint_host, (uint16_t)o->endpoint_port, NULL);
     if (s->server)
         open_hosted(s, o);
     else

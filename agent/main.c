@@ -85,13 +85,22 @@ static int dispatch(const struct options *o) {
     return OPTIONS_USAGE;
 }
 
+/* Nobody types it: what it is to do comes by standard input. */
+static bool is_remote(int argc, char **argv) {
+    bool json = argc == 3 && strcmp(argv[2], REMOTE_JSON) == 0;
+    if ((argc != 2 && !json) || strcmp(argv[1], "remote") != 0)
+        return false;
+    line_as_json(json);
+    return true;
+}
+
 int main(int argc, char **argv) {
     struct options o;
     struct arena arena = {0};
     struct err err = {0};
     if (guard_is_me(argv))
         return guard_main();
-    if (argc == 2 && strcmp(argv[1], "remote") == 0)
+    if (is_remote(argc, argv))
         return remote_main();
     if (options_read(&o, argc, argv, &arena, &err) < 0) {
         arena_fini(&arena);

@@ -11,14 +11,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ROW_HERE: of a job, and only for the rankrun that was typed. */
+/* ROW_HERE: of a job, and only for the rankrun that was typed. ROW_ALL: of none, and asks for no
+ * more than a text. */
 enum {
     ROW_JOB = 1,
     ROW_STORE = 2,
     ROW_HERE = ROW_JOB | 4,
     ROW_STATUS = 8,
     ROW_RDZV = ROW_JOB | ROW_STATUS,
-    ROW_ALL = ROW_JOB | ROW_STORE | ROW_STATUS,
+    ROW_SAYS = ROW_JOB | ROW_STORE | ROW_STATUS,
+    ROW_ALL = ROW_SAYS | 16,
 };
 
 /* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
@@ -45,7 +47,7 @@ static const struct row rows[] = {
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_RDZV,
      "where the store is [port 29400, etcd 2379]; of etcd-v3 several, with commas"},
     {"rdzv-id", 0, "ID", AT(rdzv_id), ROW_RDZV, "the job's name in the store [none]"},
-    {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_JOB, "see below"},
+    {"rdzv-conf", 0, "K=V,...", AT(rdzv_conf), ROW_RDZV, "see below"},
     {"max-restarts", 0, "N", AT(max_restarts), ROW_JOB,
      "rounds that may fail before the job does [0]"},
     {"standby", 0, NULL, AT(standby), ROW_JOB,
@@ -72,8 +74,8 @@ static const struct row rows[] = {
      "lines of --tee that hold TEXT go to filtered_stdout.log too"},
     {"duplicate-stderr-filters", 0, "TEXT,...", AT(duplicate_stderr_filters), ROW_JOB,
      "the same of stderr"},
-    {"log-format", 0, "text|json", AT(log_format), ROW_JOB,
-     "rankrun's own lines on stderr: for people, or a JSON object each [text]"},
+    {"log-format", 0, "text|json", AT(log_format), ROW_SAYS,
+     "rankrun's own lines: for people, or a JSON object each [text]"},
     {"local-addr", 0, "ADDR", AT(local_addr), ROW_JOB,
      "address by which the others reach this node"},
     {"shutdown-timeout", 0, "SECONDS", AT(shutdown_timeout), ROW_JOB,
@@ -255,8 +257,11 @@ static int take_environment(struct options_given *g, int verb, struct err *err) 
     return 0;
 }
 
-static int settle_store(struct options *ret, const struct options_given *g, struct err *err) {
+static int settle_store(struct options *ret, struct options_given *g, struct err *err) {
     int64_t port = 29400;
+    int code = options_settle_format(ret, g, err);
+    if (code)
+        return code;
     if (g->port && !str_to_i64(g->port, 0, 65535, &port))
         return err_say(err, -EINVAL, "--port %s: must be a number from 0 to 65535", g->port);
     ret->store_host = g->host ? g->host : "0.0.0.0";
@@ -273,7 +278,12 @@ static int parse_store(struct options *ret, struct options_given *g, char **argv
     if (argv[at])
         return err_say(err, -EINVAL, "rankrun store takes no arguments, but was given %s",
                        argv[at]);
-    return settle_store(ret, g, err);
+    int code = take_environment(g, ROW_STORE, err);
+    if (!code)
+        code = settle_store(ret, g, err);
+    if (code)
+        blame_variable(g, err);
+    return code;
 }
 
 static int parse_status(struct options *ret, struct options_given *g, char **argv,
@@ -378,7 +388,9 @@ void options_print_help(FILE *out) {
           "\nrankrun store:\n",
           out);
     print_rows(out, ROW_STORE);
-    fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend as the job:\n", out);
+    fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend, --rdzv-conf as the "
+          "job:\n",
+          out);
     print_rows(out, ROW_STATUS);
     fputs("\n", out);
     print_rows(out, ROW_ALL);

@@ -48,6 +48,8 @@ void options_notice(struct options_given *g, const char *fmt, ...)
 
 /* What the job is: nodes, workers, store, run id, program. */
 int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
+/* --log-format. */
+int options_settle_format(struct options *ret, const struct options_given *g, struct err *err);
 /* rankrun status: the store and the run. */
 int options_settle_status(struct options *ret, struct options_given *g, struct err *err);
 /* Where the workers' output goes; after the number of workers is known. */

@@ -52,7 +52,8 @@ static void choose_store(struct options *o, struct options_given *g) {
     }
     if (g->rdzv_endpoint && g->rdzv_endpoint[0])
         return;
-    g->rdzv_endpoint = arena_printf(g->arena, "%s:%" PRIu64, first, port);
+    g->rdzv_endpoint =
+        arena_printf(g->arena, strchr(first, ':') ? "[%s]:%" PRIu64 : "%s:%" PRIu64, first, port);
     if (!g->rdzv_backend)
         g->rdzv_backend = "embedded";
 }

@@ -295,7 +295,7 @@ static int settle_count(struct options *o, const struct options_given *g, struct
     return err_say(err, -EINVAL, "--restart-count %s: must be job or node", word);
 }
 
-static int settle_format(struct options *o, const struct options_given *g, struct err *err) {
+int options_settle_format(struct options *o, const struct options_given *g, struct err *err) {
     const char *format = g->log_format ? g->log_format : "text";
     o->log_json = str_eq(format, "json");
     if (o->log_json || str_eq(format, "text"))
@@ -387,7 +387,8 @@ static int settle_names(struct options *o, struct options_given *g, struct err *
     return 0;
 }
 
-/* Only where a store is that others can ask. */
+/* Only where a store is that others can ask. It is reached as the job reaches it; what --rdzv-conf
+ * says of the job's own times is taken and changes nothing. */
 int options_settle_status(struct options *o, struct options_given *g, struct err *err) {
     const char *format = g->format ? g->format : "text";
     const char *backend = g->rdzv_backend ? g->rdzv_backend : "embedded";
@@ -409,6 +410,10 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
                        "torchelastic's protocol etcdctl shows the keys");
     if (!code)
         code = settle_endpoint(o, g, err);
+    if (!code)
+        code = options_settle_rdzv(&o->rdzv, g, err);
+    if (!code)
+        code = options_settle_format(o, g, err);
     return code ? code : settle_names(o, g, err);
 }
 
@@ -430,7 +435,7 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
     if (!code)
         code = settle_program(o, g, err);
     if (!code)
-        code = settle_format(o, g, err);
+        code = options_settle_format(o, g, err);
     if (!code)
         code = settle_names(o, g, err);
     if (!code)

@@ -3,6 +3,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "agent/hosts/errand.h"
+#include "agent/hosts/remote.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/line.h"
@@ -59,10 +60,20 @@ struct fleet {
 
 /* ---- what they print ---- */
 
+/* A line of an agent that is JSON stays so, and says where it is from. */
+static bool is_agents_json(const struct stream *s) {
+    static const char begin[] = "{\"time\":";
+    return s->to == STDERR_FILENO && line_is_json() && s->line.len > sizeof(begin) &&
+           memcmp(s->line.data, begin, sizeof(begin) - 1) == 0 &&
+           s->line.data[s->line.len - 1] == '}';
+}
+
 static void show(struct stream *s) {
+    const char *host = s->ship->host->name; /* no letter of it needs an escape: hosts.c */
     struct buf out = {0};
-    buf_printf(&out, "[%s] ", s->ship->host->name);
-    buf_put(&out, s->line.data, s->line.len);
+    bool json = is_agents_json(s);
+    buf_printf(&out, json ? "{\"host\":\"%s\"," : "[%s] ", host);
+    buf_put(&out, s->line.data + json, s->line.len - json);
     buf_putc(&out, '\n');
     file_write_all(s->to, out.data, out.len, NULL);
     buf_fini(&out);
@@ -257,11 +268,14 @@ static const char *const *command_of(struct fleet *f, const struct ship *p, cons
     if (p->direct) {
         argv[k++] = self;
         argv[k++] = "remote";
+        if (line_is_json())
+            argv[k++] = REMOTE_JSON;
     } else {
         for (size_t i = 0; i < n; i++)
             argv[k++] = words[i];
         argv[k++] = p->host->name;
-        argv[k++] = arena_printf(&f->arena, "exec %s remote", quoted(self, &f->arena));
+        argv[k++] = arena_printf(&f->arena, "exec %s remote%s", quoted(self, &f->arena),
+                                 line_is_json() ? " " REMOTE_JSON : "");
     }
     argv[k] = NULL;
     return argv;

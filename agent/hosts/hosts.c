@@ -16,9 +16,21 @@ static bool is_name(const char *s) {
     return true;
 }
 
-static int add(struct hosts *h, const char *name, int slots, struct arena *a, struct err *err) {
-    if (!is_name(name))
-        return err_say(err, -EINVAL, "\"%.100s\" is no host's name", name);
+/* "me@[fe80::1]" without its brackets, as ssh and a resolver want it; NULL: they are elsewhere. */
+static const char *without_brackets(const char *name, struct arena *a) {
+    const char *open = strchr(name, '['), *close = strchr(name, ']');
+    if (!open && !close)
+        return name;
+    if (!open || !close || close[1] || close == open + 1 || (open > name && open[-1] != '@') ||
+        strchr(open + 1, '['))
+        return NULL;
+    return arena_printf(a, "%.*s%.*s", (int)(open - name), name, (int)(close - open - 1), open + 1);
+}
+
+static int add(struct hosts *h, const char *typed, int slots, struct arena *a, struct err *err) {
+    const char *name = is_name(typed) ? without_brackets(typed, a) : NULL;
+    if (!name)
+        return err_say(err, -EINVAL, "\"%.100s\" is no host's name", typed);
     for (size_t i = 0; i < h->n; i++)
         if (str_eq(h->list[i].name, name))
             return err_say(err, -EINVAL, "host %s is named twice; give its workers as %s:N", name,
@@ -40,9 +52,9 @@ static int read_slots(const char *text, const char *host, int *ret, struct err *
 
 /* "b:2" into its halves; the colons of an address without brackets are its own. */
 static int read_word(char *word, int *slots, struct err *err) {
-    char *last = strrchr(word, ':');
-    bool address = last && strchr(word, ':') != last && word[0] != '[';
-    if (!last || address || (word[0] == '[' && last < strchr(word, ']')))
+    char *last = strrchr(word, ':'), *close = strchr(word, ']');
+    bool address = last && strchr(word, ':') != last && !close;
+    if (!last || address || (close && last < close))
         return 0;
     *last = '\0';
     return read_slots(last + 1, word, slots, err);

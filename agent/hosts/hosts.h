@@ -9,7 +9,7 @@
 enum { HOSTS_MAX = 4096, HOST_SLOTS_MAX = 1024 };
 
 struct host {
-    const char *name; /* for ssh, and by which the others reach it */
+    const char *name; /* for ssh, and by which the others reach it; an address has no brackets */
     int slots;        /* workers on it; 0: not said */
 };
 

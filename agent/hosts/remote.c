@@ -2,13 +2,13 @@
 
 #include "agent/hosts/errand.h"
 #include "agent/sys/file.h"
+#include "agent/sys/line.h"
 #include "agent/sys/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -19,7 +19,7 @@ enum { CANNOT_BEGIN = 64 };
 static int fail(const struct err *err) {
     char host[256] = "?";
     gethostname(host, sizeof(host) - 1);
-    fprintf(stderr, "rankrun: host %s: %s\n", host, err->msg);
+    line_say(LINE_ERROR, "host", "host %s: %s", host, err->msg);
     return CANNOT_BEGIN;
 }
 

@@ -241,12 +241,23 @@ static void open_marker(struct server *s, struct marker *m, const char *host,
     bool held = marker_open(m, host, s->port, quarantine, s->kv, &err);
     state_changed(s);
     if (err.code)
-        fprintf(stderr, "rankrun store: %s\n", err.msg);
+        line_say(LINE_WARNING, "store", "store: %s", err.msg);
     if (held)
-        fprintf(stderr,
-                "rankrun store: first rounds are held back for workers that a store here may have "
-                "forgotten (--quarantine=%s)\n",
-                quarantine);
+        line_say(LINE_WARNING, "store",
+                 "store: first rounds are held back for workers that a store here may have "
+                 "forgotten (--quarantine=%s)",
+                 quarantine);
+}
+
+/* Programs wait for it, and find the port that was free in it. */
+static void tell_listening(const char *host, uint16_t port) {
+    const struct line_field fields[] = {{"host", host, 0}, {"port", NULL, port}};
+    const struct line line = {.level = LINE_INFO,
+                              .what = "listening",
+                              .fields = fields,
+                              .n_fields = 2,
+                              .on_stdout = true};
+    line_put(&line, "store: listening on %s:%u", host, port);
 }
 
 int store_serve(const char *host, uint16_t port, const char *quarantine, struct err *err) {
@@ -262,8 +273,7 @@ int store_serve(const char *host, uint16_t port, const char *quarantine, struct 
     struct marker marker = {0};
     if (s) {
         open_marker(s, &marker, host, quarantine);
-        printf("rankrun store: listening on %s:%u\n", host, server_port(s));
-        fflush(stdout);
+        tell_listening(host, server_port(s));
         rc = loop_run(l, err);
     }
     server_free(s);

@@ -55,7 +55,9 @@ static void put(const struct line *l, const char *fmt, va_list ap) {
     else
         buf_printf(&out, "rankrun: %s", buf_str(&text));
     buf_putc(&out, '\n');
-    fwrite(buf_str(&out), 1, out.len, stderr);
+    fwrite(buf_str(&out), 1, out.len, l->on_stdout ? stdout : stderr);
+    if (l->on_stdout)
+        fflush(stdout);
     buf_fini(&text);
     buf_fini(&out);
 }

@@ -1,7 +1,7 @@
-/* line: every line that rankrun has for people, on stderr: as text ("rankrun: ..."), or each as one
- * JSON object: {"time","level","what","round","text", ...}. time is UTC with milliseconds; text is
- * the sentence that the text format prints; round is there when the line is about one. A line is
- * one write. */
+/* line: every line that rankrun has for people, on stderr or where it was asked for: as text
+ * ("rankrun: ..."), or each as one JSON object: {"time","level","what","round","text", ...}. time
+ * is UTC with milliseconds; text is the sentence that the text format prints; round is there when
+ * the line is about one. A line is one write. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,6 +25,7 @@ struct line {
     int64_t round;     /* 0: of none */
     const struct line_field *fields;
     size_t n_fields;
+    bool on_stdout; /* what a program waits for */
 };
 
 /* For the whole process; text until then. */

@@ -65,10 +65,13 @@ static uint16_t bound_port(int fd) {
 }
 
 static int listen_on(const struct addrinfo *ai, int backlog) {
-    int one = 1, fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int one = 1, off = 0;
+    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (ai->ai_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
     if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, backlog) == 0)
         return fd;
     int code = -errno;
@@ -175,6 +178,27 @@ bool tcp_host_is_ours(const char *host) {
     }
     freeaddrinfo(list);
     return ours;
+}
+
+static bool is_loopback(const struct sockaddr *a) {
+    if (a->sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+    return a->sa_family == AF_INET &&
+           ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
+}
+
+bool tcp_name_is_hidden(const char *host) {
+    struct addrinfo *list = NULL;
+    bool hidden = true;
+    if (strcasestr(host, "localhost") || resolve(host, 0, 0, &list, NULL) < 0)
+        return false;
+    for (struct addrinfo *ai = list; ai; ai = ai->ai_next)
+        hidden = hidden && is_loopback(ai->ai_addr);
+    freeaddrinfo(list);
+    if (!hidden || resolve(host, 0, AI_NUMERICHOST, &list, NULL) < 0)
+        return hidden;
+    freeaddrinfo(list);
+    return false;
 }
 
 int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX],

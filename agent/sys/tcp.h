@@ -37,6 +37,13 @@ int tcp_reserve_this_port(uint16_t port, int *ret_fd, struct err *err);
 /* True when host names an address of this machine (one that can be bound here). */
 bool tcp_host_is_ours(const char *host);
 
+/* True when host is a name that stands for this machine, but only on it: one that resolves to
+ * loopback addresses, as Debian's installer puts a host's own name at 127.0.1.1. What says loopback
+ * by itself (localhost, a number) is none. */
+bool tcp_name_is_hidden(const char *host);
+/* For tcp_listen: every address of both families; where there is no IPv6, "0.0.0.0" is. */
+#define TCP_ANYWHERE "::"
+
 /* The address this machine uses towards the endpoint, as a number; nothing is sent. Returns 0 or
  * -errno (no route, name not known). */
 int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX], struct err *err);

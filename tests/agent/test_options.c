@@ -342,6 +342,8 @@ static void test_the_store_has_its_own_options(void **state) {
     assert_string_equal(o.store_host, "127.0.0.2");
     assert_int_equal(o.store_port, 0);
     assert_string_equal(o.store_quarantine, "auto");
+    TAKEN("rankrun store --log-format json");
+    assert_true(o.log_json);
     assert_int_equal(parse("rankrun store --quarantine=always"), 0);
     assert_string_equal(o.store_quarantine, "always");
     REFUSED("rankrun store --quarantine=no", "auto, always or never");
@@ -361,6 +363,12 @@ static void test_a_status_asks_a_store_that_others_can_reach(void **state) {
     assert_string_equal(o.endpoints, "h:2379,i:2379");
     assert_string_equal(o.run_id, "none");
     assert_false(o.status_json);
+    TAKEN("rankrun status --rdzv-backend etcd-v3 --rdzv-endpoint h --rdzv-conf "
+          "profile=fast,hb=100ms,protocol=https,cert=/dev/null,user=me,password=x "
+          "--log-format json");
+    assert_true(o.log_json && o.rdzv.access.https);
+    assert_string_equal(o.rdzv.access.user, "me");
+    REFUSED("rankrun status --rdzv-endpoint h --rdzv-conf profil=fast", "did you mean profile");
     REFUSED("rankrun status", "needs --rdzv-endpoint");
     REFUSED("rankrun status --rdzv-endpoint h --format xml", "must be text or json");
     REFUSED("rankrun status --rdzv-endpoint h job", "takes no arguments");

@@ -36,6 +36,10 @@ static void test_the_agents_meet_at_the_first_host_or_where_they_are_told(void *
     assert_string_equal(o.endpoint_host, "a");
     snprintf(word, sizeof(word), "--rdzv-endpoint=a:%d", o.endpoint_port);
     assert_true(has(0, word) && has(1, word));
+    assert_int_equal(parse("rankrun -H me@[fd00::1]:2,b true"), 0);
+    assert_string_equal(o.endpoint_host, "fd00::1");
+    snprintf(word, sizeof(word), "--rdzv-endpoint=[fd00::1]:%d", o.endpoint_port);
+    assert_true(has(0, word) && has(0, "--nproc-per-node=2"));
     assert_int_equal(parse("rankrun -H a,b --rdzv-backend etcd-v3 --rdzv-endpoint e true"), 0);
     assert_true(has(1, "--rdzv-endpoint=e") && has(1, "--rdzv-backend=etcd-v3"));
     assert_int_equal(parse("rankrun -H a,b --rdzv-backend static true"), 0);

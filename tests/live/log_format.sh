@@ -27,12 +27,12 @@ assert by["worker"]["level"] == "error" and by["worker"]["pid"] > 0, by["worker"
 assert by["failure"]["rank"] in (0, 1) and by["exit"]["level"] == "error", lines
 assert "OMP_NUM_THREADS" in by["option"]["text"], lines
 END
-exec 3< <(exec "$run" store --host 127.0.0.1 --port 0)
+exec 3< <(exec "$run" store --host 127.0.0.1 --port 0 --log-format json)
 store=$!
 trap 'kill "$store"' EXIT
 read -r -t 30 -u 3 line
-port=${line##*:}
-port=${port%%[!0-9]*}
+port=$(python3 -c 'import json, sys; l = json.loads(sys.argv[1]); assert l["what"] == "listening"; print(l["port"])' "$line") ||
+    fail "the store's line: $line"
 for node in 0 1; do
     "$run" --rdzv-endpoint "127.0.0.1:$port" --nnodes 2 --max-restarts 1 --log-format json \
         sh -c "$twice" 2>"$TMPDIR/err.$node" &
@@ -45,4 +45,14 @@ for round in '1,"cause":"start"' '2,"cause":"failure"'; do
     n=$(cat "$TMPDIR"/err.[01] | grep -c "\"what\":\"round\",\"round\":$round,\"world\":2,\"nodes\":2,")
     [ "$n" = 1 ] || fail "round $round is told $n times: $(cat "$TMPDIR"/err.[01])"
 done
+# From many hosts each line is still an object, and says its host.
+"$run" -H localhost --log-format json sh -c 'echo plain >&2; exit 3' 2>"$TMPDIR/json"
+python3 - "$TMPDIR/json" <<'END' || fail "of a host: $(cat "$TMPDIR/json")"
+import json, sys
+lines = open(sys.argv[1]).read().splitlines()
+assert lines.count("[localhost] plain") == 1, "what workers write is passed on as it is"
+lines = [json.loads(l) for l in lines if not l.startswith("[")]
+assert {l["host"] for l in lines} == {"localhost"} and "failure" in {l["what"] for l in lines}, lines
+END
+echo nonsense | "$run" remote --log-format=json 2>&1 | grep -q '^{"time":.*"what":"host"' || fail 'rankrun remote'
 exit $bad

@@ -36,7 +36,7 @@ sign client
 port=$((20000 + $$ % 5000 * 2))
 exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --listen-client-urls "https://127.0.0.1:$port" \
     --advertise-client-urls "https://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
-    --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth 2>&1)
+    --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth --enable-v2 2>&1)
 etcd=$!
 trap 'kill "$etcd" 2>/dev/null; wait' EXIT
 while read -r -t 30 -u 3 line; do
@@ -67,11 +67,24 @@ echo 's3cret,4' >password
 echo 'no' >wrong
 run() { # run CONF PROGRAM...
     RANKRUN_STORE_PASSWORD=${password-} timeout 30 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd-v3 \
-        --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$RANDOM$RANDOM" --rdzv-conf "join_timeout=700ms,$1" --no-python \
+        --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "${id-$RANDOM$RANDOM}" --rdzv-conf "join_timeout=700ms,$1" --no-python \
         "${@:2}" >said 2>&1
+}
+legacy() { # legacy CONF: torchelastic's own protocol, over the v2 API of the same etcd
+    timeout 30 "$BIN/rankrun" --nnodes 1:1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$RANDOM" \
+        --max-restarts 1 --rdzv-conf "last_call_timeout=0,$1" --no-python bash -c \
+        '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || exit 3' >said 2>&1
 }
 tls=protocol=https,cacert=ca.pem,cert=client.pem,key=client.key
 run "$tls,user=job,password_file=password" true || fail 'a job over TLS as a user'
+id=told run "$tls,user=job,password_file=password" true || fail 'a job to be asked about'
+"$BIN/rankrun" status --rdzv-backend etcd-v3 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id told \
+    --rdzv-conf "$tls,user=job,password_file=password,profile=fast" >said 2>&1 && grep -q '^phase *closed: succeeded' said ||
+    fail 'rankrun status over TLS as a user'
+"$BIN/rankrun" status --rdzv-backend etcd-v3 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id told --log-format json \
+    --rdzv-conf "$tls,user=job,password_file=wrong" >said 2>&1
+[ $? = 69 ] && grep -q '^{"time":.*"what":"store","text":".*invalid user ID or password' said ||
+    fail 'rankrun status with a wrong password, as JSON'
 run 'protocol=https,ca_cert=ca.pem,ssl_cert=client.pem,ssl_cert_key=client.key,user=job,password_file=password' \
     true || fail "a job with torchrun's other names"
 # shellcheck disable=SC2016 # the worker's
@@ -92,6 +105,12 @@ for what in disable enable; do
 done
 echo go >&5
 wait "$job" || { cat said.job && fail 'a job whose token was taken back'; }
+
+legacy "$tls" || fail "a job of torchelastic's protocol over TLS"
+legacy "timeout=700ms,${tls/cacert=ca.pem/cacert=other.pem}"
+[ $? = 69 ] && grep -q 'cacert= names the file of who signs' said || fail "torchelastic's protocol, a wrong authority"
+legacy "timeout=700ms,protocol=https,cacert=ca.pem"
+[ $? = 69 ] && grep -q 'it may want a certificate: --rdzv-conf cert=' said || fail "torchelastic's protocol, no certificate"
 
 refused() { # refused CONF SENTENCE
     run "$1" true

@@ -23,17 +23,17 @@ if [ "${1-}" != inside ]; then
 fi
 cd "$TMPDIR" && : >said || exit 1
 
-# The names, in the hosts file of these namespaces alone; sshd's folder for what it separates.
-printf '127.0.0.1 localhost\n10.77.0.1 host1\n10.77.0.2 host2\n' >names
+# The names, in each namespace's hosts file alone; sshd's folder for what it separates.
+printf '127.0.0.1 localhost\n10.77.0.1 host1\n10.77.0.2 host2\n' | tee names >names.host2
 mount --bind names /etc/hosts && mount -t tmpfs none /run && mkdir /run/sshd || fail 'mounts'
 hostname host1
 mkfifo there hold
-unshare -nu bash -c 'hostname host2; echo up >there; read -r _ <hold' &
+unshare -nmu bash -c 'hostname host2; mount --bind names.host2 /etc/hosts; echo up >there; read -r _ <hold' &
 other=$!
 read -r _ <there
 ip link add wire1 type veth peer name wire2 netns $other || skip 'no veth in this kernel'
 on() { # on HOST COMMAND...
-    if [ "$1" = host1 ]; then "${@:2}"; else nsenter -t $other -n -u "${@:2}"; fi
+    if [ "$1" = host1 ]; then "${@:2}"; else nsenter -t $other -n -m -u "${@:2}"; fi
 }
 for k in 1 2; do
     on host$k ip link set lo up && on host$k ip addr add 10.77.0.$k/24 dev wire$k && on host$k ip link set wire$k up ||
@@ -88,4 +88,13 @@ timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/
     '[ $RANK = 5 ] && exit 7; exec sleep 4321' >out 2>said
 [ $? = 1 ] && grep -q 'exited with code 7' said || fail 'a worker fails on one host'
 ! grep -qszx 'sleep\|4321' /proc/[0-9]*/cmdline || fail "workers are left: $(grep -lszx 4321 /proc/[0-9]*/cmdline)"
+
+# The first host's name is a loopback address there, as Debian's installer has it: its store and its rank 0 are reached
+# all the same.
+printf '127.0.0.1 localhost\n127.0.1.1 host1\n10.77.0.2 host2\n' >names
+timeout 40 "$BIN/rankrun" -H host1,host2 --rdzv-conf profile=fast --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+    'echo "$RANK meets at $(getent ahosts "$MASTER_ADDR" | head -n 1)"' >out 2>said ||
+    fail 'a first host that is 127.0.1.1 to itself'
+grep -q '^.host2. 1 meets at 10.77.0.1 ' out && grep -q 'listens on all addresses' said ||
+    fail "a first host that is 127.0.1.1 to itself: $(cat out)"
 exit 0

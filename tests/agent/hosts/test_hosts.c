@@ -52,10 +52,18 @@ static void test_a_list_names_hosts_and_their_workers(void **state) {
 
 static void test_the_colons_of_an_address_are_its_own(void **state) {
     (void)state;
-    assert_int_equal(list("fe80::1,[fe80::2]:3,[::1]"), 0);
+    assert_int_equal(list("fe80::1,[fe80::2]:3,me@[::1]"), 0);
     host(0, "fe80::1", 0);
-    host(1, "[fe80::2]", 3);
-    host(2, "[::1]", 0);
+    host(1, "fe80::2", 3);
+    host(2, "me@::1", 0);
+    assert_int_equal(list("me@[::2]:5"), 0);
+    host(0, "me@::2", 5);
+    REFUSED(list("[::1],::1"), "host ::1 is named twice");
+    REFUSED(list("[::1"), "no host's name");
+    REFUSED(list("[]"), "no host's name");
+    REFUSED(list("a[::1]"), "no host's name");
+    REFUSED(list("[[::1]"), "no host's name");
+    REFUSED(list("::1]"), "no host's name");
 }
 
 static void test_what_is_no_list_is_refused_with_the_word(void **state) {
