@@ -23,6 +23,20 @@ static bool all_taken_away(const struct agent_end *v, size_t n) {
     return true;
 }
 
+/* Of a job whose agents were all taken away: the last of them was told to leave, and did. */
+static bool was_told_to_end(const struct agent_end *v, size_t n) {
+    const struct agent_end *last = NULL;
+    for (size_t i = 0; i < n; i++) {
+        if (v[i].spare)
+            continue;
+        if (!v[i].fault_id || !v[i].exit_ns)
+            return false;
+        if (!last || v[i].exit_ns > last->exit_ns)
+            last = &v[i];
+    }
+    return last && last->told_to_leave && (last->signal || last->code > 128);
+}
+
 /* In the words of expect.outcome; "" when the agents' ends do not add up to one. */
 static const char *outcome_of(const struct trial *t, const struct agent_end *v, size_t n,
                               struct finding *f) {
@@ -40,6 +54,8 @@ static const char *outcome_of(const struct trial *t, const struct agent_end *v, 
         return succeeded_by_workers(t) ? "succeeded" : "";
     if (judged && failed == judged)
         return "failed";
+    if (!judged)
+        return was_told_to_end(v, n) ? "stopped" : "";
     return stopped && stopped + succeeded + failed == judged ? "stopped" : "";
 }
 
@@ -109,7 +125,8 @@ const struct check check_outcome = {
     .name = "outcome",
     .summary = "the job succeeds, fails or is stopped as the scenario expects",
     .text = "expect.outcome: succeeded (every agent ends 0 but those that a fault ended, and every "
-            "worker of the last round), failed (every agent ends 1) or stopped (by a signal). "
+            "worker of the last round), failed (every agent ends 1) or stopped (by a signal, "
+            "or because all of its agents were taken away and the last one was told to leave). "
             "Judged by the exit codes that the kernel gave, never by what was printed.",
     .example = "expect: {outcome: succeeded}",
     .class = CLASS_EXPECT,

@@ -99,6 +99,27 @@ static void test_an_expected_failure_is_a_pass_and_a_success_is_not(void **state
     assert_found(ask("outcome", &s, stopped), FINDING_FAIL, "it was stopped");
 }
 
+static void test_a_job_whose_agents_are_all_told_to_leave_is_stopped(void **state) {
+    (void)state;
+    static const char leave[] =
+        "{\"t\":2022000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"all\",\"n\":"
+        "1,"
+        "\"fault\":\"node-leave\",\"ends_node\":true,\"t0\":2022000000,\"targets\":[{\"what\":"
+        "\"agent\",\"name\":\"n0\",\"node\":\"n0\",\"pid\":100},{\"what\":\"agent\",\"name\":"
+        "\"n1\","
+        "\"node\":\"n1\",\"pid\":101}]}";
+    const struct edit left[] = {{"worker-exit", "\"pid\":121", NULL, leave},
+                                {"agent-exit", NULL, "\"code\":0", "\"code\":143"},
+                                {0}};
+    const struct edit stayed[] = {{"worker-exit", "\"pid\":121", NULL, leave}, {0}};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.expect.outcome = OUTCOME_STOPPED;
+    assert_found(ask("outcome", &s, left), FINDING_PASS, "stopped");
+    assert_found(ask("outcome", &s, stayed), FINDING_UNKNOWN, "taken away by a fault");
+    s.expect.outcome = OUTCOME_FAILED;
+    assert_found(ask("outcome", &s, left), FINDING_UNKNOWN, "taken away by a fault");
+}
+
 static void test_a_job_that_was_meant_to_fail_need_not_start_workers(void **state) {
     (void)state;
     static const struct edit edits[] = {{"\"probe\"", NULL, "", NULL}, {0}};
@@ -236,6 +257,7 @@ int main(void) {
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_torchrun_counts_restarts_by_agent),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
+        cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
         cmocka_unit_test(test_a_job_that_was_meant_to_fail_need_not_start_workers),
         cmocka_unit_test(test_a_spent_budget_is_no_giving_up),
         cmocka_unit_test(test_a_budget_of_time_may_be_for_one_fault),
