@@ -43,7 +43,7 @@ static int write_live(struct script *s, const struct sim_result *r, const char *
     struct buf text = {0};
     const char *path = arena_printf(&s->arena, "%s/live.yaml", dir);
     buf_printf(&text, "# %s of the simulation, on real nodes.\n", s->name);
-    int played = live_write(s, r->steady_ns, &text), rc = 0;
+    int played = live_write(s, r, &text), rc = 0;
     bool any = played || !s->schedule.n_entries;
     if (any)
         rc = file_write(path, buf_str(&text), text.len, err);
@@ -77,7 +77,7 @@ static int tell_shrunk(const struct sim_schedule *before, const struct shrunk *s
 
 /* Of a schedule that breaks an invariant: both files. */
 static int found(const struct sim_schedule *drawn, const char *name, const char *dir,
-                 struct buf *said, struct err *err) {
+                 const volatile sig_atomic_t *stop, struct buf *said, struct err *err) {
     struct script s = {.schedule = *drawn};
     struct shrunk small;
     struct sim_result result = {0};
@@ -87,7 +87,7 @@ static int found(const struct sim_schedule *drawn, const char *name, const char 
         r = write_script(&s, "A schedule that breaks an invariant, as it was drawn.",
                          arena_printf(&s.arena, "%s/schedule.yaml", dir), err);
     arena_fini(&s.arena);
-    struct shrink_spec spec = {.runs = SHRINK_RUNS_USUAL, .time_ns = shrink_time_ns};
+    struct shrink_spec spec = {.runs = SHRINK_RUNS_USUAL, .time_ns = shrink_time_ns, .stop = stop};
     if (r || !shrink(drawn, &spec, &small))
         return r;
     r = tell_shrunk(drawn, &small, name, dir, said, err);
@@ -95,14 +95,14 @@ static int found(const struct sim_schedule *drawn, const char *name, const char 
     return r;
 }
 
-int found_write(const struct sim_config *config, const char *dir, struct buf *said,
-                struct err *err) {
+int found_write(const struct sim_config *config, const char *dir, const volatile sig_atomic_t *stop,
+                struct buf *said, struct err *err) {
     struct arena a = {0};
     struct sim_schedule drawn;
     const char *name = arena_printf(&a, "seed-%" PRIu64, config->seed);
     sim_draw(config, &drawn);
     dir = dir ? dir : arena_printf(&a, "runs/sim-%" PRIu64, config->seed);
-    int r = found(&drawn, name, dir, said, err);
+    int r = found(&drawn, name, dir, stop, said, err);
     sim_schedule_fini(&drawn);
     arena_fini(&a);
     return r;

@@ -338,15 +338,23 @@ void sim_nodes_fini(struct sim *c) {
     free(c->nodes);
 }
 
-/* What is asked of the job, in some seeds. */
+/* Some seeds ask it of their job. */
+struct sim_terms sim_terms(const struct sim_schedule *s) {
+    struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 0);
+    struct sim_terms t = {0};
+    if (s->plain)
+        return t;
+    t.count_by_node = sim_chance(&r, 100);
+    if (!s->calm && sim_chance(&r, 150))
+        t.max_free_rounds = (int)sim_chance_ns(&r, 1, 3);
+    return t;
+}
+
 static void job_init(struct sim *c) {
-    struct rand r = sim_rand(c->schedule->seed, CONCERN_JOB, 0, 0);
-    if (c->schedule->plain)
-        return;
-    if (sim_chance(&r, 100))
+    struct sim_terms t = sim_terms(c->schedule);
+    if (t.count_by_node)
         c->restart_mode = RESTART_COUNT_NODE;
-    if (!c->schedule->calm && sim_chance(&r, 150))
-        c->max_free_rounds = (int)sim_chance_ns(&r, 1, 3);
+    c->max_free_rounds = t.max_free_rounds;
 }
 
 static void sim_init(struct sim *c) {

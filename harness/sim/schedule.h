@@ -67,6 +67,13 @@ void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
 /* Puts it in its place by time; the caller has seen to the room for it. */
 void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);
 
+/* What the seed asks of its job beside that. */
+struct sim_terms {
+    bool count_by_node;  /* what workers are told of restarts */
+    int max_free_rounds; /* in an hour; 0: any */
+};
+struct sim_terms sim_terms(const struct sim_schedule *s);
+
 /* The node's fixed group rank + 1; 0: it has none. */
 int sim_seat(const struct sim_schedule *s, int node);
 

@@ -100,7 +100,9 @@ static void work(const struct seeds_spec *s, int place, int fd) {
 
 /* ---- in the caller's ---- */
 
-static int start(const struct seeds_spec *s, int place, struct worker *w, struct err *err) {
+/* before: the signals that are blocked outside of seeds_run. */
+static int start(const struct seeds_spec *s, int place, const sigset_t *before, struct worker *w,
+                 struct err *err) {
     int ends[2];
     pid_t parent = getpid();
     if (pipe(ends) < 0)
@@ -109,6 +111,8 @@ static int start(const struct seeds_spec *s, int place, struct worker *w, struct
     if (w->pid == 0) {
         signal(SIGPIPE, SIG_IGN);
         signal(SIGINT, SIG_IGN); /* the terminal's; the end of the pipe is told too */
+        signal(SIGTERM, SIG_DFL);
+        sigprocmask(SIG_SETMASK, before, NULL);
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         close(ends[0]);
         if (getppid() == parent)
@@ -179,8 +183,9 @@ static void sum(const struct worker *workers, int n, struct seeds_tally *ret) {
     }
 }
 
-static int listen_to(const struct seeds_spec *s, struct worker *workers, int n,
-                     struct seeds_tally *ret) {
+/* A signal comes while it waits, or it would wait on with nobody told: a seed may take minutes. */
+static int listen_to(const struct seeds_spec *s, const sigset_t *before, struct worker *workers,
+                     int n, struct seeds_tally *ret) {
     for (;;) {
         struct pollfd p[JOBS_MAX];
         int live = 0;
@@ -190,7 +195,7 @@ static int listen_to(const struct seeds_spec *s, struct worker *workers, int n,
         }
         if (!live)
             return 0;
-        int ready = poll(p, (nfds_t)n, -1);
+        int ready = ppoll(p, (nfds_t)n, NULL, before);
         for (int i = 0; i < n && ready > 0; i++)
             if (p[i].revents)
                 take(&workers[i]);
@@ -222,18 +227,24 @@ int seeds_run(const struct seeds_spec *given, struct seeds_tally *ret, struct er
     struct seeds_spec s = *given;
     struct worker *workers = calloc(JOBS_MAX, sizeof(*workers));
     int r = 0, started = 0;
+    sigset_t stops, before;
     if (!workers)
-        abort();
+        abort(); /* out of memory */
+    sigemptyset(&stops);
+    sigaddset(&stops, SIGINT);
+    sigaddset(&stops, SIGTERM);
+    sigprocmask(SIG_BLOCK, &stops, &before);
     s.jobs = s.jobs < 1 ? 1 : s.jobs > JOBS_MAX ? JOBS_MAX : s.jobs;
     memset(ret, 0, sizeof(*ret));
     for (; started < s.jobs && r == 0; started++)
-        r = start(&s, started, &workers[started], err);
+        r = start(&s, started, &before, &workers[started], err);
     if (r == 0)
-        r = listen_to(&s, workers, started, ret);
+        r = listen_to(&s, &before, workers, started, ret);
     for (int i = 0; i < started; i++) {
         int ended = end(&workers[i], r < 0, r < 0 ? NULL : err);
         r = r < 0 ? r : ended;
     }
+    sigprocmask(SIG_SETMASK, &before, NULL);
     free(workers);
     return r;
 }

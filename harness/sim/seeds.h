@@ -33,5 +33,5 @@ struct seeds_spec {
 };
 
 /* Returns 0, -ECANCELED when it was stopped, or an error: a process died. *ret holds what was done.
- */
+ * SIGINT and SIGTERM are let through while it waits; a handler of them is followed by `seen`. */
 int seeds_run(const struct seeds_spec *s, struct seeds_tally *ret, struct err *err);

@@ -27,7 +27,8 @@ const char *shrink_invariant(const char *violation, char *ret) {
 }
 
 static bool is_out(struct state *s) {
-    if (s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns)
+    bool stopped = s->spec.stop && *s->spec.stop;
+    if (stopped || s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns)
         s->best.cut_short = true;
     return s->best.cut_short;
 }

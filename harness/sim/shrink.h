@@ -7,11 +7,15 @@
 #include "agent/base/buf.h"
 #include "harness/sim/schedule.h"
 
+#include <signal.h>
+
 enum { SHRINK_RUNS_USUAL = 20000 };
 
 struct shrink_spec {
     int runs;        /* at most */
     int64_t time_ns; /* at most, of this machine */
+    /* NULL, or: no more runs once it is not 0 */
+    const volatile sig_atomic_t *stop;
     /* NULL: sim_play */
     void (*play)(const struct sim_schedule *s, bool trace, struct sim_result *ret);
 };

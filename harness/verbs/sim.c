@@ -244,7 +244,7 @@ static int tell_found(const struct seeds_spec *s, const struct seeds_tally *t, c
     config.seed = t->failed[0].seed;
     config.trace = false;
     fflush(stdout);
-    int r = found_write(&config, dir, &said, &err);
+    int r = found_write(&config, dir, &interrupted, &said, &err);
     fputs(buf_str(&said), stdout);
     buf_fini(&said);
     if (r)

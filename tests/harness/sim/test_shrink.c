@@ -125,6 +125,29 @@ static void test_a_limit_of_runs_is_kept_and_said(void **state) {
     sim_schedule_fini(&s);
 }
 
+static volatile sig_atomic_t stopped;
+
+static void play_pair_until_ten(const struct sim_schedule *s, bool trace, struct sim_result *r) {
+    static int runs;
+    stopped = ++runs >= 10;
+    play_pair(s, trace, r);
+}
+
+static void test_it_ends_when_it_is_told_to_with_what_it_has(void **state) {
+    (void)state;
+    struct shrink_spec spec = usual;
+    struct sim_schedule s;
+    struct shrunk small;
+    spec.play = play_pair_until_ten;
+    spec.stop = &stopped;
+    draw_wrong(play_pair, &s);
+    assert_true(shrink(&s, &spec, &small));
+    assert_int_equal(small.runs, 9); /* the first was to see that it is wrong */
+    assert_true(small.cut_short && small.result.violated);
+    sim_schedule_fini(&small.schedule);
+    sim_schedule_fini(&s);
+}
+
 static void test_what_breaks_nothing_is_not_shrunk(void **state) {
     (void)state;
     struct shrink_spec spec = usual;
@@ -166,6 +189,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_spans_become_short_and_times_round),
         cmocka_unit_test(test_the_same_schedule_shrinks_to_the_same),
         cmocka_unit_test(test_a_limit_of_runs_is_kept_and_said),
+        cmocka_unit_test(test_it_ends_when_it_is_told_to_with_what_it_has),
         cmocka_unit_test(test_what_breaks_nothing_is_not_shrunk),
         cmocka_unit_test(test_a_run_without_its_last_fault_begins_as_it_did),
     };
