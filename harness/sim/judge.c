@@ -323,9 +323,13 @@ void sim_judge_wiped(struct sim *c) {
 void sim_leases_expire(struct sim *c) {
     int64_t before = kv_revision(c->kv);
     kv_lease_expire(c->kv, c->now_ns);
-    if (kv_revision(c->kv) != before && c->judge.has_head &&
-        !judge_key(c, (struct key){.kind = KEY_CUR}, NULL))
-        sim_judge_wiped(c);
+    if (kv_revision(c->kv) == before || !c->judge.has_head ||
+        judge_key(c, (struct key){.kind = KEY_CUR}, NULL))
+        return;
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_forgotten)
+            invariants[i]->on_forgotten(c);
+    sim_judge_wiped(c);
 }
 
 static void count_first_start(struct sim *c, const struct round_spec *s) {

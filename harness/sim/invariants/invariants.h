@@ -20,6 +20,7 @@
     X(progress)                                                                                    \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
+    X(remembered)                                                                                  \
     X(restarts)                                                                                    \
     X(seats)                                                                                       \
     X(spares)                                                                                      \

@@ -256,8 +256,8 @@ static void ends_its_workers_for_nothing(struct sim *c) {
     sim_judge_stop(c, 1);
 }
 
-static void host_ends_first(struct sim *c) {
-    static const struct sim_schedule hosted = {.hosted = true};
+/* On n1, in no run yet. */
+static void agent_comes(struct sim *c) {
     static const struct rendezvous_config config = {
         .run_id = "job",
         .node = "n1",
@@ -270,11 +270,35 @@ static void host_ends_first(struct sim *c) {
         .timing = {150 * SIM_MS, 600 * SIM_MS, 680 * SIM_MS, 800 * SIM_MS}};
     struct now now = {0, 0};
     size_t n;
+    c->nodes[1].core = rendezvous_new(&config, 1, NULL);
+    rendezvous_step(c->nodes[1].core, &(struct event){.kind = EVENT_START}, now, &n);
+}
+
+/* n1 leads, and does not keep the lease. */
+static void lease_is_not_kept(struct sim *c) {
+    struct key cur = {.kind = KEY_CUR};
+    struct kv_txn_result r;
+    struct arena a = {0};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    int64_t lease;
+    agent_comes(c);
+    snprintf(c->lead.uid, sizeof(c->lead.uid), "%s", rendezvous_uid(c->nodes[1].core));
+    key_format(&cur, "job", text, end);
+    kv_lease_grant(c->kv, 0, 60, 0, &lease, NULL);
+    struct kv_op op = {.kind = KV_PUT, .key = kv_string(text), .lease = lease};
+    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    arena_fini(&a);
+    c->now_ns = 60000 * SIM_MS;
+    sim_leases_expire(c);
+    rendezvous_free(c->nodes[1].core);
+}
+
+static void host_ends_first(struct sim *c) {
+    static const struct sim_schedule hosted = {.hosted = true};
     c->schedule = &hosted;
     c->calm_now = true;
     c->now_ns = 60000 * SIM_MS;
-    c->nodes[1].core = rendezvous_new(&config, 1, NULL);
-    rendezvous_step(c->nodes[1].core, &(struct event){.kind = EVENT_START}, now, &n);
+    agent_comes(c);
     c->result->outcome = SIM_SUCCEEDED;
     put(c, "x", key_of(KEY_SESSION, rendezvous_uid(c->nodes[1].core), 0),
         (union value){.session = {0}});
@@ -314,6 +338,7 @@ static const struct row {
     {"rank_order", survivors_change_places},
     {"ranks", group_rank_is_left_out},
     {"ranks", rank_twice},
+    {"remembered", lease_is_not_kept},
     {"restarts", budget_is_passed},
     {"restarts", ends_as_failed_though_none_has},
     {"restarts", failure_costs_nothing},
