@@ -7,6 +7,7 @@
 #include "agent/legacy/legacy.h"
 #include "agent/options.h"
 #include "agent/round_line.h"
+#include "agent/store/etcd.h"
 #include "agent/store/tree_client.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/event.h"
@@ -36,15 +37,16 @@ struct agent {
     struct rendezvous *core;
     struct legacy *legacy; /* torchelastic's etcd rendezvous, instead of store and core */
     struct tree_client *tree;
+    struct etcd *own_etcd; /* NULL: there is none */
     char tree_place[TCP_HOST_MAX + 32];
     struct rendezvous_config config;
     struct loop_source *timer;
     struct loop_source *signals[SIGNALS_MAX]; /* by number */
     int port_fd;                              /* keeps the port of the last ack; -1: none */
     int exit_code;
-    bool stepping, over, output_told;
-    int64_t round; /* of the worker group */
-    bool ending;   /* it is being stopped, or has failed */
+    bool stepping, over, output_told, leaving; /* leaving: on a signal */
+    int64_t round;                             /* of the worker group */
+    bool ending;                               /* it is being stopped, or has failed */
     struct round_line told;
 
     /* What an action has answered already, to be told when the step is done. */
@@ -307,10 +309,24 @@ static void on_timer(void *arg, int64_t now_ns) {
 static void on_signal(void *arg, int signo) {
     struct agent *a = arg;
     struct event e = {.kind = EVENT_SIGNAL, .signal = {.signo = signo}};
-    if (a->options->signals & UINT64_C(1) << signo)
-        agent_step(a, &e);
-    else
+    if (!(a->options->signals & UINT64_C(1) << signo)) {
         guard_signal(a->guard, signo);
+        return;
+    }
+    a->leaving = true;
+    agent_step(a, &e);
+}
+
+/* It does not come back, so nothing is waited for; but who was told to leave (a batch system tells
+ * every process, etcd too) does so as ever. */
+static void on_etcd_ended(void *arg, const char *words) {
+    struct agent *a = arg;
+    line_say(LINE_ERROR, "store", "%s, this job's own, has ended: %s", place(a), words);
+    if (a->leaving || a->over)
+        return;
+    a->over = true;
+    a->exit_code = 69;
+    loop_stop(a->loop);
 }
 
 /* ---- the guard's ---- */
@@ -437,6 +453,8 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
     a->timer = loop_timer(a->loop, on_timer, a);
     guard_attach(a->guard, a->loop, &GUARD_EVENTS, a);
     catch_signals(a);
+    if (a->own_etcd)
+        etcd_watch(a->own_etcd, a->loop, on_etcd_ended, a);
     event_open();
     return 0;
 }
@@ -459,8 +477,8 @@ static int exit_code_of(int rc) {
     return rc == -EINVAL ? 64 : agent_config_may_come(rc) ? 69 : 1;
 }
 
-int agent_run(const struct options *o, struct guard *g, struct err *err) {
-    struct agent a = {.options = o, .guard = g, .port_fd = -1};
+int agent_run(const struct options *o, struct guard *g, struct etcd *own, struct err *err) {
+    struct agent a = {.options = o, .guard = g, .own_etcd = own, .port_fd = -1};
     struct event start = {.kind = EVENT_START};
     int rc = set_up(&a, o, err);
     if (rc == 0) {

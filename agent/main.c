@@ -4,6 +4,7 @@
 #include "agent/hosts/remote.h"
 #include "agent/options.h"
 #include "agent/status.h"
+#include "agent/store/etcd.h"
 #include "agent/store/server.h"
 #include "agent/sys/line.h"
 #include "agent/sys/priority.h"
@@ -11,8 +12,11 @@
 #include "agent/workers/output.h"
 #include "agent/workers/sandbox.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { NO_STORE = 69 };
 
 static int fail(const struct err *err, int code) {
     line_say(LINE_ERROR, "error", "%s", err->msg);
@@ -28,12 +32,8 @@ static int serve(const struct options *o) {
 }
 
 /* The guard comes first, before a loop or a library: it starts while the agent sets itself up. */
-static int run(const struct options *o) {
+static int run_agent(const struct options *o, struct etcd *own) {
     struct err err = {0};
-    for (const char *const *line = o->notices; *line; line++)
-        line_say(LINE_INFO, "option", "%s", *line);
-    if (output_check(o->output.log_dir, &err) < 0)
-        return fail(&err, OPTIONS_USAGE);
     struct worker_command command = {
         .words = o->command,
         .module = o->module,
@@ -44,6 +44,7 @@ static int run(const struct options *o) {
     struct guard *guard = guard_new(&command, &err);
     if (!guard)
         return fail(&err, 1);
+    guard_spare(guard, own ? etcd_keeper(own) : 0);
     priority_raise(); /* the guard exists already and keeps its ordinary one, as workers do */
     struct buf filter = {0};
     if (o->sandbox && sandbox_make(&filter, &err) < 0) {
@@ -52,9 +53,34 @@ static int run(const struct options *o) {
     }
     command.sandbox = filter.data; /* looked at when workers start */
     command.sandbox_size = (uint32_t)filter.len;
-    int code = agent_run(o, guard, &err);
+    int code = agent_run(o, guard, own, &err);
     buf_fini(&filter);
     return err.code ? fail(&err, code) : code;
+}
+
+static int run_beside_etcd(const struct options *without) {
+    struct options o = *without;
+    struct err err = {0};
+    char endpoint[64];
+    struct etcd *own = etcd_start(o.backend == BACKEND_ETCD_LEGACY, &err);
+    if (!own)
+        return fail(&err, err.code == -EINVAL ? OPTIONS_USAGE : NO_STORE);
+    o.endpoint_port = etcd_port(own);
+    snprintf(endpoint, sizeof(endpoint), "%s:%d", o.endpoint_host, o.endpoint_port);
+    o.endpoints = endpoint;
+    line_say(LINE_INFO, "store", "started an etcd at %s for this job", endpoint);
+    int code = run_agent(&o, own);
+    etcd_free(own);
+    return code;
+}
+
+static int run(const struct options *o) {
+    struct err err = {0};
+    for (const char *const *line = o->notices; *line; line++)
+        line_say(LINE_INFO, "option", "%s", *line);
+    if (output_check(o->output.log_dir, &err) < 0)
+        return fail(&err, OPTIONS_USAGE);
+    return o->own_etcd ? run_beside_etcd(o) : run_agent(o, NULL);
 }
 
 static int run_on_hosts(const struct options *o) {
@@ -100,6 +126,8 @@ int main(int argc, char **argv) {
     struct err err = {0};
     if (guard_is_me(argv))
         return guard_main();
+    if (etcd_keeper_is_me(argv))
+        return etcd_keeper_main(argv);
     if (is_remote(argc, argv))
         return remote_main();
     if (options_read(&o, argc, argv, &arena, &err) < 0) {

@@ -41,7 +41,7 @@ static const struct row rows[] = {
     {"nproc-per-node", 0, "N|cpu|gpu|auto", AT(nproc_per_node), ROW_JOB,
      "workers on each node [1]"},
     {"standalone", 0, NULL, AT(standalone), ROW_JOB,
-     "one node, its store in this process; no port is opened"},
+     "one node, its store in this process; of etcd and etcd-v3 an etcd beside it"},
     {"rdzv-backend", 0, "NAME", AT(rdzv_backend), ROW_RDZV,
      "embedded (rankrun store), etcd-v3, etcd (with torchrun's agents), static"},
     {"rdzv-endpoint", 0, "HOST[:PORT]", AT(rdzv_endpoint), ROW_RDZV,

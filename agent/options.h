@@ -54,6 +54,7 @@ struct options {
     bool standalone;
     int nodes_min, nodes_max;
     int workers_per_node;
+    bool own_etcd;             /* --standalone, and the backend is an etcd: it has no port yet */
     const char *run_id;        /* a random one for --standalone */
     const char *endpoint_host; /* NULL with BACKEND_IN_PROCESS */
     int endpoint_port;

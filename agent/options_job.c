@@ -241,6 +241,26 @@ static int settle_static(struct options *o, struct options_given *g, struct err 
     return 0;
 }
 
+/* Who types --standalone and an etcd without an endpoint wants one beside the job. What the
+ * environment says is of the cluster, and --standalone wins over it. */
+static bool wants_own_etcd(const struct options_given *g) {
+    bool etcd =
+        g->rdzv_backend && (str_eq(g->rdzv_backend, "etcd") || str_eq(g->rdzv_backend, "etcd-v3"));
+    for (int i = 0; i < g->from_environment_n; i++)
+        if (str_eq(g->from_environment[i].option, "--rdzv-backend"))
+            return false;
+    return etcd && !(g->rdzv_endpoint && g->rdzv_endpoint[0]);
+}
+
+static int settle_standalone(struct options *o, struct options_given *g, struct err *err) {
+    if (o->nodes_min > 1)
+        return err_say(err, -EINVAL, "--standalone is one node, but --nnodes is %s", g->nnodes);
+    o->nodes_max = 1;
+    o->own_etcd = wants_own_etcd(g);
+    o->endpoint_host = o->own_etcd ? "127.0.0.1" : NULL;
+    return o->own_etcd ? named_backend(g->rdzv_backend, &o->backend, g, err) : 0;
+}
+
 /* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one
  * node without any needs no store of its own process. */
 static int settle_store(struct options *o, struct options_given *g, struct err *err) {
@@ -248,12 +268,8 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     o->standalone = g->standalone != NULL;
     o->backend = BACKEND_IN_PROCESS;
     o->node_rank = -1;
-    if (o->standalone && o->nodes_min > 1)
-        return err_say(err, -EINVAL, "--standalone is one node, but --nnodes is %s", g->nnodes);
-    if (o->standalone) {
-        o->nodes_max = 1;
-        return 0;
-    }
+    if (o->standalone)
+        return settle_standalone(o, g, err);
     if (is_static(g))
         return settle_static(o, g, err);
     if (!g->rdzv_backend && !endpoint && o->nodes_max > 1)
@@ -370,7 +386,7 @@ static int settle_program(struct options *o, struct options_given *g, struct err
 
 /* A run id is part of keys and of file names. */
 static int settle_names(struct options *o, struct options_given *g, struct err *err) {
-    bool alone = o->backend == BACKEND_IN_PROCESS;
+    bool alone = o->backend == BACKEND_IN_PROCESS || o->own_etcd;
     o->role = g->role && g->role[0] ? g->role : "default";
     o->local_addr = g->local_addr && g->local_addr[0] ? g->local_addr : NULL;
     o->run_id = g->rdzv_id;
@@ -417,6 +433,17 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
     return code ? code : settle_names(o, g, err);
 }
 
+/* The etcd of one's own is nobody else's, at an address that only this host has. */
+static void settle_own_access(struct options *o, struct options_given *g) {
+    const struct store_access *a = &o->rdzv.access;
+    if (!o->own_etcd)
+        return;
+    if (a->https || a->user)
+        options_notice(g, "--rdzv-conf: the etcd that --standalone starts has neither TLS nor "
+                          "users; protocol and user have no effect");
+    o->rdzv.access = (struct store_access){0};
+}
+
 int options_settle_job(struct options *o, struct options_given *g, struct err *err) {
     int64_t restarts = 0;
     int code = settle_nodes(o, g, err);
@@ -444,6 +471,8 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         options_settle_signals(o, g);
     if (!code)
         code = options_settle_rdzv(&o->rdzv, g, err);
+    if (!code)
+        settle_own_access(o, g);
     o->max_restarts = (int)restarts;
     return code;
 }

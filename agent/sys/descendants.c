@@ -73,22 +73,22 @@ static bool is_below(const struct snapshot *s, pid_t pid, pid_t root) {
 }
 
 /* /proc lists by pid, parents mostly first: one pass marks nearly all, a second proves it. */
-static void snapshot_mark(struct snapshot *s, pid_t root) {
+static void snapshot_mark(struct snapshot *s, pid_t root, pid_t spared) {
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < s->n; i++) {
             struct row *r = &s->rows[i];
-            if (!r->below && r->pid != root && is_below(s, r->parent, root))
+            if (!r->below && r->pid != root && r->pid != spared && is_below(s, r->parent, root))
                 r->below = more = true;
         }
     }
 }
 
-int process_signal_descendants(pid_t root, int signo) {
+int process_signal_descendants_but(pid_t root, pid_t spared, int signo) {
     struct snapshot s = {0};
     int reached = 0;
     snapshot_take(&s);
-    snapshot_mark(&s, root);
+    snapshot_mark(&s, root, spared);
     for (size_t i = 0; i < s.n; i++)
         if (s.rows[i].below && !s.rows[i].zombie && kill(s.rows[i].pid, signo) == 0)
             reached++;
@@ -96,11 +96,15 @@ int process_signal_descendants(pid_t root, int signo) {
     return reached;
 }
 
+int process_signal_descendants(pid_t root, int signo) {
+    return process_signal_descendants_but(root, 0, signo);
+}
+
 size_t process_list_descendants(pid_t root, pid_t **ret) {
     struct snapshot s = {0};
     size_t n = 0;
     snapshot_take(&s);
-    snapshot_mark(&s, root);
+    snapshot_mark(&s, root, 0);
     pid_t *pids = malloc((s.n + 1) * sizeof(*pids));
     if (!pids)
         abort();

@@ -97,6 +97,8 @@ int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
  * forked meanwhile is missed, so call again when a child of the caller has died, until none is
  * left. */
 int process_signal_descendants(pid_t root, int signo);
+/* The same but for one child and all below it; 0: none is spared. */
+int process_signal_descendants_but(pid_t root, pid_t spared, int signo);
 /* The living processes that descend from root (root itself not), as one look at /proc finds them:
  * how many, and a list for free(). */
 size_t process_list_descendants(pid_t root, pid_t **ret);

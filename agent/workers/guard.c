@@ -42,6 +42,7 @@ struct guard {
     struct guarded *workers;
     int n;
 
+    pid_t spared;    /* a child of the agent that is none of our business; 0: none */
     bool collecting; /* the guard is dead, what it left is being killed and reaped */
     int dead_status;
     bool output_made;
@@ -134,6 +135,10 @@ int guard_renew(struct guard *g, struct err *err) {
     return code;
 }
 
+void guard_spare(struct guard *g, pid_t child) {
+    g->spared = child;
+}
+
 static void forget_workers(struct guard *g) {
     for (int i = 0; i < g->n; i++)
         file_close(&g->workers[i].pidfd);
@@ -163,7 +168,7 @@ struct guard *guard_free(struct guard *g) {
     while ((pid = waitpid(-1, NULL, WNOHANG)) > 0)
         ;
     if (pid == 0)
-        process_signal_descendants(getpid(), SIGKILL);
+        process_signal_descendants_but(getpid(), g->spared, SIGKILL);
     forget_workers(g);
     tee_free(g->tee, 5 * second_ns);
     if (g->output_made)
@@ -220,15 +225,16 @@ static void note_report(struct guard *g, const struct report *r, int fd) {
     }
 }
 
-/* Kills and reaps what a dead guard has left, a pass for every SIGCHLD, until there is no child. */
+/* Kills and reaps what a dead guard has left, a pass for every SIGCHLD, until there is no child
+ * but the one that is spared. */
 static void collect(struct guard *g) {
     int status;
     pid_t pid;
-    process_signal_descendants(getpid(), SIGKILL);
+    process_signal_descendants_but(getpid(), g->spared, SIGKILL);
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
         if (pid == g->process.pid)
             g->dead_status = status;
-    if (pid == 0)
+    if (pid == 0 && (!g->spared || process_signal_descendants_but(getpid(), g->spared, 0) > 0))
         return;
     g->collecting = false;
     process_close(&g->process);

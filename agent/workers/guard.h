@@ -66,6 +66,9 @@ int guard_main(void);
 struct guard *guard_new(const struct worker_command *command, struct err *err);
 /* Puts it on the loop; before the first start. ev must outlive the guard. */
 void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev, void *arg);
+/* A child of the agent that is none of the guard's: it and what is below it are left alone when
+ * all others are killed. */
+void guard_spare(struct guard *g, pid_t child);
 /* After `dead` (also from inside it): a new guard, which knows no deadline. */
 int guard_renew(struct guard *g, struct err *err);
 /* Kills whatever is alive, waits for the guard to end (5 s at most), removes scratch files. NULL is

@@ -125,6 +125,26 @@ static void test_standalone_wins_over_every_rendezvous_option(void **state) {
     assert_string_not_equal(first, o.run_id);
 }
 
+static void test_standalone_with_an_etcd_and_no_endpoint_starts_one(void **state) {
+    (void)state;
+    TAKEN("rankrun --standalone --rdzv-backend=etcd-v3 a.py");
+    assert_true(o.own_etcd);
+    assert_int_equal(o.backend, BACKEND_ETCD_V3);
+    assert_string_equal(o.endpoint_host, "127.0.0.1");
+    assert_string_not_equal(o.run_id, "none");
+    TAKEN("rankrun --standalone --rdzv-backend etcd --rdzv-conf protocol=https a.py");
+    assert_int_equal(o.backend, BACKEND_ETCD_LEGACY);
+    assert_false(o.rdzv.access.https);
+    assert_non_null(strstr(o.notices[0], "neither TLS nor users"));
+    TAKEN("rankrun --standalone --rdzv-backend c10d a.py");
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    /* What is said of the cluster is not said of this job. */
+    setenv("PET_RDZV_BACKEND", "etcd", 1);
+    TAKEN("rankrun --standalone a.py");
+    assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+    unsetenv("PET_RDZV_BACKEND");
+}
+
 static void test_etcd_is_torchelastics_own_with_its_names_of_settings(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --nnodes 2 --rdzv-backend=etcd --rdzv-endpoint=h "
@@ -410,6 +430,7 @@ int main(int argc, char **argv) {
                                   clear),
         cmocka_unit_test_teardown(test_torchruns_other_variables_change_nothing, clear),
         cmocka_unit_test_teardown(test_standalone_wins_over_every_rendezvous_option, clear),
+        cmocka_unit_test_teardown(test_standalone_with_an_etcd_and_no_endpoint_starts_one, clear),
         cmocka_unit_test_teardown(test_backends_that_are_not_built_yet_say_so, clear),
         cmocka_unit_test_teardown(test_c10d_is_the_embedded_store_with_a_word_of_warning, clear),
         cmocka_unit_test_teardown(test_rendezvous_keys_take_their_units, clear),

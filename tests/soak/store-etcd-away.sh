@@ -66,7 +66,7 @@ await_round() { # both workers have started in one later round, and no restart i
     done
 }
 await_fence() { # the workers of this round are dead: their ends of the FIFO are the shell's children no more
-    for pid in "${pids[@]}"; do timeout 60 tail --pid="$pid" -f /dev/null || fail 'a worker lives without a store'; done
+    for pid in "${pids[@]}"; do timeout 60 tail -s 0.02 --pid="$pid" -f /dev/null || fail 'a worker lives without a store'; done
 }
 end_job() {
     echo "go
