@@ -19,8 +19,8 @@ struct spot {
 
 struct live {
     const struct sim_schedule *schedule;
-    int64_t steady_ns;
-    struct spot *spots; /* of each node */
+    int64_t steady_ns, shift_ns; /* shift: so much later than in the simulation */
+    struct spot *spots;          /* of each node */
     int started, here, played;
     int64_t failed_ns; /* the last failure of a worker that ends a round */
     int failures;
@@ -32,15 +32,16 @@ struct live {
 };
 
 /* A cut must drop frames, which are its evidence; a node must be seen to be off before it comes
- * back; and what fails sooner than that after another failure belongs to the same round. */
-enum { FELT_NS = 300 * SIM_MS };
+ * back. Failures belong to one round when they are nearly at once, and to two when the second comes
+ * so long after: what comes between could be either. */
+enum { FELT_NS = 300 * SIM_MS, AT_ONCE_NS = 20 * SIM_MS };
 
 /* --- lines --- */
 
 /* Not before the job stands. */
 static int64_t live_ns(const struct live *l, int64_t at_ns) {
     int64_t ns = at_ns - l->steady_ns;
-    return ns > 10 * SIM_MS ? ns / SIM_MS * SIM_MS : 10 * SIM_MS;
+    return (ns > 10 * SIM_MS ? ns / SIM_MS * SIM_MS : 10 * SIM_MS) + l->shift_ns;
 }
 
 __attribute__((format(printf, 3, 4))) static void line(struct live *l, int64_t live_at_ns,
@@ -221,12 +222,17 @@ static bool play_node_poweroff(struct live *l, const struct sim_entry *e) {
 }
 
 static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
-    int64_t at_ns = live_ns(l, e->at_ns);
     if (!is_here(l, e))
         return false;
+    int64_t at_ns = live_ns(l, e->at_ns), since_ns = at_ns - l->failed_ns;
+    bool another = !l->failures || since_ns > AT_ONCE_NS;
+    if (l->failures && another && since_ns < FELT_NS) {
+        l->shift_ns += FELT_NS - since_ns;
+        at_ns += FELT_NS - since_ns;
+    }
     line(l, at_ns, "worker-exit, with: {code: 1}, on: n%d/0", l->spots[e->node].name);
-    l->failures += !l->failures || at_ns - l->failed_ns >= FELT_NS;
-    l->failed_ns = at_ns;
+    l->failures += another;
+    l->failed_ns = another ? at_ns : l->failed_ns;
     return true;
 }
 

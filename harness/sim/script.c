@@ -10,6 +10,9 @@
 
 enum { ENTRIES_MAX = 5000, TIME_TEXT = 32 };
 
+/* Of virtual time: nothing takes longer, and sums of a few stay numbers. */
+static const int64_t day_ns = 24 * 3600 * INT64_C(1000000000);
+
 /* --- words --- */
 
 static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -96,6 +99,12 @@ static void check_word(struct reader *r, const struct yaml *n, const char *word,
         diagnostics_add(r->d, n->place, "%s needs \"%s\"", fault, word);
 }
 
+static void check_day(struct reader *r, const struct yaml *n, const char *word, int64_t ns) {
+    if (ns > day_ns)
+        diagnostics_add(r->d, yaml_get(n, word)->place, "%s must be a day (24h) at most, not %s",
+                        word, yaml_get(n, word)->text);
+}
+
 static void check_entry(struct reader *r, const struct yaml *n, const struct sim_schedule *s,
                         const struct sim_entry *e) {
     const struct sim_fault *f = &sim_faults()[e->fault];
@@ -103,6 +112,9 @@ static void check_entry(struct reader *r, const struct yaml *n, const struct sim
     check_word(r, n, "for", f->name, f->span_most_ns > 0, f->span_most_ns > 0);
     check_word(r, n, "back", f->name, f->returns, false);
     check_word(r, n, "watch", f->name, f->on_watch, f->on_watch);
+    check_day(r, n, "at", e->at_ns);
+    check_day(r, n, "for", e->span_ns);
+    check_day(r, n, "back", e->back_ns);
     if (e->node >= s->agents)
         diagnostics_add(r->d, yaml_get(n, "on")->place, "there is no n%d, agents is %d", e->node,
                         s->agents);
@@ -203,6 +215,14 @@ struct script *script_free(struct script *s) {
 }
 
 static void check_bounds(struct reader *r, const struct yaml *root, const struct sim_schedule *s) {
+    check_day(r, root, "slow", s->slow_ns);
+    check_day(r, root, "slow_answer", s->slow_answer_ns);
+    check_day(r, root, "work", s->work_ns);
+    check_day(r, root, "trouble", s->trouble_ns);
+    if (s->seated && s->min != s->max)
+        diagnostics_add(r->d, yaml_get(root, "nodes")->place,
+                        "nodes must be one number, such as %d:%d: the ranks are fixed (seated)",
+                        s->max, s->max);
     if (s->max > s->agents && s->agents)
         diagnostics_add(r->d, yaml_get(root, "nodes")->place,
                         "nodes asks for up to %d, agents is %d; more agents than that are spares",

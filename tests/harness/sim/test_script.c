@@ -87,6 +87,12 @@ static void test_what_is_wrong_is_said_with_its_place(void **state) {
         {"[1, 2]\n", ":1:1: simulation must be a map"},
         {"", "simulation needs"},
         {HEAD "timeline: [\n", ":"},
+        {HEAD "timeline: [{at: 1s, fault: store-away, for: 25h}]\n", "for must be a day"},
+        {HEAD "timeline: [{at: 999999h, fault: store-away, for: 1s}]\n", "at must be a day"},
+        {HEAD "work: 1000000h\n", "work must be a day (24h) at most, not 1000000h"},
+        {HEAD "seated: true\n", "nodes must be one number"},
+        {HEAD "slow: &a 3ms\n", "anchors and aliases are not used"},
+        {"", "needs \"simulation\""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct diagnostics d;
