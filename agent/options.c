@@ -365,7 +365,7 @@ void options_print_help(FILE *out) {
     fputs(
         "rankrun [options] PROGRAM [arguments]    start PROGRAM on this node of an elastic job\n"
         "rankrun -H HOST,... [options] PROGRAM    the same on each host, one command for all\n"
-        "rankrun store [--host ADDR] [--port PORT]  serve the embedded store\n"
+        "rankrun store [--host ADDR] [--port PORT]  serve the embedded store, and GET /metrics\n"
         "rankrun status --rdzv-endpoint HOST[:PORT] --rdzv-id ID   what a job is doing\n"
         "\n"
         "Takes torchrun's command line; dashes and underscores are one, every option may also "

@@ -6,6 +6,7 @@
 #include "agent/store/gateway.h"
 #include "agent/store/lifelines.h"
 #include "agent/store/marker.h"
+#include "agent/store/metrics.h"
 #include "agent/store/stream.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/line.h"
@@ -37,20 +38,32 @@ struct server {
     struct lifelines *lifelines;
     struct loop_source *fan_out; /* due when something was written: after the answer to it */
     struct loop_source *leases;
+    struct metrics metrics;
     uint16_t port;
     bool stranger_told;
 };
 
 /* ---- answering ---- */
 
-static void send_answer(struct evhttp_request *req, struct answer *a) {
+static const char *path_of(struct evhttp_request *req) {
+    const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
+    return path ? path : "";
+}
+
+static void send_text(struct evhttp_request *req, int status, const struct buf *body,
+                      const char *type) {
     struct evbuffer *out = evbuffer_new();
     if (!out)
         abort();
-    evbuffer_add(out, a->body.data, a->body.len);
-    evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", "application/json");
-    evhttp_send_reply(req, a->status, NULL, out);
+    evbuffer_add(out, body->data, body->len);
+    evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
+    evhttp_send_reply(req, status, NULL, out);
     evbuffer_free(out);
+}
+
+static void send_answer(struct server *s, struct evhttp_request *req, struct answer *a) {
+    metrics_count(&s->metrics, path_of(req), a->status);
+    send_text(req, a->status, &a->body, "application/json");
     buf_fini(&a->body);
 }
 
@@ -94,11 +107,12 @@ static void on_watch(struct evhttp_request *req, void *arg) {
     size_t n;
     const char *body = request_body(req, &n);
     if (gateway_take_watch(&arena, body, n, &watch, &err) == 0) {
+        metrics_count(&s->metrics, path_of(req), answer.status);
         streams_open(s->streams, req, &watch);
         loop_timer_at(s->fan_out, clock_monotonic_ns()); /* it may have asked for the past */
     } else {
         answer_refuse(&answer, ANSWER_INVALID, err.msg);
-        send_answer(req, &answer);
+        send_answer(s, req, &answer);
     }
     arena_fini(&arena);
 }
@@ -109,10 +123,30 @@ static void on_lifeline(struct evhttp_request *req, void *arg) {
     struct err err = {0};
     size_t n;
     const char *body = request_body(req, &n);
-    if (lifelines_take(s->lifelines, req, body, n, &err) == 0)
+    if (lifelines_take(s->lifelines, req, body, n, &err) == 0) {
+        metrics_count(&s->metrics, LIFELINE_PATH, answer.status);
         return; /* it is never answered */
+    }
     answer_refuse(&answer, ANSWER_INVALID, err.msg);
-    send_answer(req, &answer);
+    send_answer(s, req, &answer);
+}
+
+static void on_metrics(struct evhttp_request *req, void *arg) {
+    struct server *s = arg;
+    struct buf text = {0};
+    struct metrics_now now = {.connections = tcp_count_connections(s->port),
+                              .watches = streams_count(s->streams),
+                              .lifelines = lifelines_count(s->lifelines)};
+    struct answer answer = {.status = 200};
+    if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
+        answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
+        send_answer(s, req, &answer);
+        return;
+    }
+    metrics_count(&s->metrics, METRICS_PATH, answer.status);
+    metrics_put(&text, &s->metrics, &now, s->kv);
+    send_text(req, answer.status, &text, METRICS_TYPE);
+    buf_fini(&text);
 }
 
 static void on_certified(void *arg) {
@@ -124,12 +158,11 @@ static void on_request(struct evhttp_request *req, void *arg) {
     struct answer answer = {.status = 200};
     size_t n;
     const char *body = request_body(req, &n);
-    const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
         answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
     else
-        answer_request(&answer, s->kv, path ? path : "", body, n, clock_monotonic_ns());
-    send_answer(req, &answer);
+        answer_request(&answer, s->kv, path_of(req), body, n, clock_monotonic_ns());
+    send_answer(s, req, &answer);
     state_changed(s);
 }
 
@@ -140,6 +173,7 @@ static void on_request(struct evhttp_request *req, void *arg) {
 static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct server *s = arg;
     unsigned char first = 'P';
+    s->metrics.received += info->n_added;
     if (!info->n_added || info->orig_size || s->stranger_told)
         return;
     evbuffer_copyout(in, &first, 1);
@@ -152,10 +186,21 @@ static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *i
              s->port);
 }
 
+/* What leaves it was taken by the kernel. */
+static void on_sent(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
+    struct server *s = arg;
+    (void)out;
+    s->metrics.sent += info->n_deleted;
+}
+
 static struct bufferevent *on_connection(struct event_base *base, void *arg) {
+    struct server *s = arg;
     struct bufferevent *b = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    if (b)
-        evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, arg);
+    if (!b)
+        return NULL;
+    s->metrics.accepted++;
+    evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, s);
+    evbuffer_add_cb(bufferevent_get_output(b), on_sent, s);
     return b;
 }
 
@@ -172,6 +217,7 @@ static struct evhttp *http_server_new(struct server *s) {
     evhttp_set_allowed_methods(h, EVHTTP_REQ_POST | EVHTTP_REQ_GET | EVHTTP_REQ_PUT);
     evhttp_set_cb(h, "/v3/watch", on_watch, s);
     evhttp_set_cb(h, LIFELINE_PATH, on_lifeline, s);
+    evhttp_set_cb(h, METRICS_PATH, on_metrics, s);
     evhttp_set_gencb(h, on_request, s);
     return h;
 }

@@ -10,7 +10,8 @@
  * it comes back and re-reads. There is no authentication and no TLS; listen where only the job's
  * nodes can reach it.
  *
- *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h */
+ *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h
+ *     GET /metrics                the same, see agent/store/metrics.h */
 #pragma once
 
 #include "agent/base/err.h"

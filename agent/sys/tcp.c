@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <dirent.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -300,6 +301,26 @@ void tcp_close_as_broken(int *fd) {
     setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
     close(*fd);
     *fd = -1;
+}
+
+/* The port lies at the same place in both families' addresses. */
+static bool is_connection_of(int fd, uint16_t port) {
+    struct sockaddr_in6 own, peer;
+    socklen_t own_n = sizeof(own), peer_n = sizeof(peer);
+    return getsockname(fd, (struct sockaddr *)&own, &own_n) == 0 &&
+           (own.sin6_family == AF_INET || own.sin6_family == AF_INET6) &&
+           ntohs(own.sin6_port) == port && getpeername(fd, (struct sockaddr *)&peer, &peer_n) == 0;
+}
+
+size_t tcp_count_connections(uint16_t port) {
+    DIR *d = opendir("/proc/self/fd");
+    size_t n = 0;
+    int64_t fd;
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+        n += str_to_i64(e->d_name, 0, INT32_MAX, &fd) && is_connection_of((int)fd, port);
+    if (d)
+        closedir(d);
+    return n;
 }
 
 void tcp_bound_silence(int fd, int seconds) {

@@ -69,6 +69,9 @@ bool tcp_ended_in_order(int fd);
 /* Closes so that the end is a reset, whoever else holds the socket. */
 void tcp_close_as_broken(int *fd);
 
+/* How many of this process's connections have this port at our end, as the kernel says. */
+size_t tcp_count_connections(uint16_t port);
+
 /* Makes a connection whose other host vanished without a goodbye end after about seconds, also
  * when nothing is being sent. Best effort. */
 void tcp_bound_silence(int fd, int seconds);

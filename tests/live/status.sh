@@ -45,6 +45,21 @@ status() {
     "$run" status --rdzv-backend "$1" --rdzv-endpoint "127.0.0.1:$2" --rdzv-id "${3-a job}" \
         --format "${4-text}" 2>&1
 }
+scrape() { # scrape PORT: what Prometheus is given of the job and its store
+    exec 7<>"/dev/tcp/127.0.0.1/$1"
+    printf 'GET /metrics HTTP/1.0\r\n\r\n' >&7
+    said=$(timeout 30 cat <&7)
+    exec 7>&-
+    has "$said" '^Content-Type: text/plain; version=0.0.4'
+    has "$said" '^rankrun_job_round\{run_id="a job"\} 2$'
+    has "$said" '^rankrun_job_agents\{run_id="a job"\} 2$'
+    has "$said" '^rankrun_job_restarts\{run_id="a job"\} 1$'
+    has "$said" '^rankrun_job_phase\{run_id="a job",phase="running"\} 1$'
+    has "$said" '^rankrun_store_lifelines 2$'
+    has "$said" '^rankrun_store_connections [1-9][0-9]*$'
+    has "$said" '^rankrun_store_(sent|received)_bytes_total [1-9][0-9]{3}'
+    has "$said" '^rankrun_store_requests_total\{kind="kv/txn",code="200"\} [1-9][0-9]'
+}
 check() { # check BACKEND PORT
     local said
     said=$(status "$1" "$2" none) && fail "$1: a run that is not there is found: $said"
@@ -57,6 +72,7 @@ check() { # check BACKEND PORT
     has "$said" '^restarts +1 of 3 used, 2 left$'
     has "$said" '^0 .* 0-1 +2  trainer +running +after [0-9]+ ms$'
     has "$said" '^1 .* 2-3 +2  trainer +running +after [0-9]+ ms$'
+    [ "$1" != embedded ] || scrape "$2"
     kill -STOP "${agents[1]}"
     status "$1" "$2" 'a job' json >"$TMPDIR/json" || fail "$1: not found as JSON"
     kill -CONT "${agents[1]}"

@@ -1,0 +1,183 @@
+#include "agent/base/arena.h"
+#include "agent/base/str.h"
+#include "agent/core/keys.h"
+#include "agent/core/kv.h"
+#include "agent/store/codec.h"
+#include "agent/store/metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many runs are told of; a store has a few, as a run that has ended is forgotten. */
+enum { JOBS_MAX = 256 };
+
+struct job {
+    char label[KEY_SIZE]; /* the run id as its keys have it: escaped, and so a label as it stands */
+    char run_id[RUN_ID_MAX + 1];
+    struct cur_value cur;
+    struct head_value head;
+    int64_t sessions;
+};
+
+struct jobs {
+    struct job *list;
+    size_t n;
+};
+
+static int hex_digit(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What key_format escaped. False: it was none of a run id. */
+static bool unescape(const char *text, size_t n, char *ret, size_t size) {
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool escape = text[i] == '%' && i + 2 < n;
+        int high = escape ? hex_digit(text[i + 1]) : 0, low = escape ? hex_digit(text[i + 2]) : 0;
+        if (high < 0 || low < 0 || k + 1 >= size)
+            return false;
+        ret[k++] = escape ? (char)(high << 4 | low) : text[i];
+        i += escape ? 2 : 0;
+    }
+    ret[k] = '\0';
+    return k > 0 && strlen(ret) == k;
+}
+
+/* "/rankrun/<run>/cur" begins a run. */
+static void see_key(void *arg, const struct kv_pair *p) {
+    static const char root[] = "/rankrun/", last[] = "/cur";
+    const size_t begin = sizeof(root) - 1, end = sizeof(last) - 1;
+    struct jobs *jobs = arg;
+    struct job *j = &jobs->list[jobs->n];
+    struct key k;
+    union value v;
+    if (jobs->n == JOBS_MAX || p->key.len <= begin + end || p->key.len >= KEY_SIZE ||
+        memcmp(p->key.data, root, begin) != 0 ||
+        memcmp(p->key.data + p->key.len - end, last, end) != 0)
+        return;
+    size_t n = p->key.len - begin - end;
+    if (!unescape(p->key.data + begin, n, j->run_id, sizeof(j->run_id)) ||
+        !key_parse(p->key.data, p->key.len, j->run_id, &k) || k.kind != KEY_CUR ||
+        codec_take(KEY_CUR, p->value.data, p->value.len, &v, NULL) < 0)
+        return;
+    memcpy(j->label, p->key.data + begin, n);
+    j->label[n] = '\0';
+    j->cur = v.cur;
+    jobs->n++;
+}
+
+/* The head, and how many sessions there are. */
+static void read_job(struct job *j, struct kv *kv) {
+    char head[KEY_SIZE], sessions[KEY_SIZE], end[KEY_SIZE], none[KEY_SIZE];
+    struct key k = {.kind = KEY_HEAD};
+    struct arena arena = {0};
+    struct kv_txn_result r;
+    union value v;
+    memcpy(k.inc, j->cur.inc, sizeof(k.inc));
+    key_format(&k, j->run_id, head, none);
+    k.kind = KEY_SESSION;
+    k.scope = KEYS_ALL;
+    key_format(&k, j->run_id, sessions, end);
+    const struct kv_op ops[] = {{.kind = KV_RANGE, .key = kv_string(head)},
+                                {.kind = KV_RANGE,
+                                 .key = kv_string(sessions),
+                                 .range_end = kv_string(end),
+                                 .count_only = true}};
+    const struct kv_txn txn = {.success = ops, .n_success = 2};
+    if (kv_txn(kv, &txn, &arena, &r, NULL) == KV_OK) {
+        const struct kv_op_result *found = &r.results[0];
+        if (found->n_pairs && codec_take(KEY_HEAD, found->pairs[0].value.data,
+                                         found->pairs[0].value.len, &v, NULL) == 0)
+            j->head = v.head;
+        j->sessions = r.results[1].count;
+    }
+    arena_fini(&arena);
+}
+
+static int64_t round_of(const struct job *j) {
+    return j->head.round;
+}
+static int64_t world_of(const struct job *j) {
+    return j->head.world;
+}
+static int64_t nodes_of(const struct job *j) {
+    return j->head.n;
+}
+static int64_t nodes_min_of(const struct job *j) {
+    return j->cur.min;
+}
+static int64_t nodes_max_of(const struct job *j) {
+    return j->cur.max;
+}
+static int64_t sessions_of(const struct job *j) {
+    return j->sessions;
+}
+/* The failure that was one too many is counted by the head, and used up nothing. */
+static int64_t restarts_of(const struct job *j) {
+    return j->head.restarts < j->cur.max_restarts ? j->head.restarts : j->cur.max_restarts;
+}
+static int64_t restarts_max_of(const struct job *j) {
+    return j->cur.max_restarts;
+}
+
+static const struct {
+    const char *name, *help;
+    int64_t (*of)(const struct job *j);
+} gauges[] = {
+    {"rankrun_job_round", "Number of the round.", round_of},
+    {"rankrun_job_world_size", "Workers of the last round that ran.", world_of},
+    {"rankrun_job_nodes", "Nodes of the round.", nodes_of},
+    {"rankrun_job_nodes_min", "Nodes that the job needs.", nodes_min_of},
+    {"rankrun_job_nodes_max", "Nodes that the job takes.", nodes_max_of},
+    {"rankrun_job_agents", "Agents that are there, spares among them.", sessions_of},
+    {"rankrun_job_restarts", "Restarts that were used.", restarts_of},
+    {"rankrun_job_restarts_max", "Restarts that the job may use.", restarts_max_of},
+};
+
+static void put_label(struct buf *out, const struct job *j) {
+    buf_puts(out, "{run_id=\"");
+    for (const char *p = j->label; *p; p++) {
+        if (*p == '\\' || *p == '"')
+            buf_putc(out, '\\');
+        buf_putc(out, *p);
+    }
+    buf_putc(out, '"');
+}
+
+/* One of its words is 1, as Prometheus' users know states. */
+static void put_phase(struct buf *out, const struct job *j) {
+    static const char *const words[] = {"joining",  "forming",   "running",
+                                        "stopping", "succeeded", "failed"};
+    enum { WORDS = sizeof(words) / sizeof(*words) };
+    int now = (int)j->head.phase;
+    if (j->head.phase == HEAD_CLOSED)
+        now = j->head.outcome == OUTCOME_SUCCEEDED ? 4 : 5;
+    for (int i = 0; i < WORDS; i++) {
+        buf_puts(out, "rankrun_job_phase");
+        put_label(out, j);
+        buf_printf(out, ",phase=\"%s\"} %d\n", words[i], i == now);
+    }
+}
+
+void metrics_put_jobs(struct buf *out, struct kv *kv) {
+    struct jobs jobs = {.list = calloc(JOBS_MAX + 1, sizeof(*jobs.list))};
+    if (!jobs.list)
+        abort();
+    kv_each(kv, see_key, &jobs);
+    for (size_t i = 0; i < jobs.n; i++)
+        read_job(&jobs.list[i], kv);
+    for (size_t k = 0; jobs.n && k < sizeof(gauges) / sizeof(*gauges); k++) {
+        metrics_head(out, gauges[k].name, "gauge", gauges[k].help);
+        for (size_t i = 0; i < jobs.n; i++) {
+            buf_puts(out, gauges[k].name);
+            put_label(out, &jobs.list[i]);
+            buf_printf(out, "} %" PRId64 "\n", gauges[k].of(&jobs.list[i]));
+        }
+    }
+    if (jobs.n)
+        metrics_head(out, "rankrun_job_phase", "gauge", "1 for the phase that the job is in.");
+    for (size_t i = 0; i < jobs.n; i++)
+        put_phase(out, &jobs.list[i]);
+    free(jobs.list);
+}
