@@ -166,8 +166,15 @@ void contact_made(struct rendezvous *r) {
     c->missed = c->told = false;
 }
 
+/* It may not have been asked for a while before: while workers end, or another attempt is waited
+ * for. From the first request that is not answered it has suspect. */
 void contact_missed(struct rendezvous *r) {
-    r->contact.missed = true;
+    struct contact *c = &r->contact;
+    int64_t limit_ns = c->heard_ns ? r->config.give_up_ns : r->config.join_timeout_ns;
+    int64_t suspect_ns = rendezvous_timing(r).suspect_ns;
+    if (!c->missed)
+        c->patience_ns = r->now.monotonic_ns + (limit_ns < suspect_ns ? limit_ns : suspect_ns);
+    c->missed = true;
 }
 
 /* The store may have answered all the while: it is asked once more. */
@@ -210,7 +217,7 @@ void contact_advance(struct rendezvous *r) {
     at_ns = at_ns > c->patience_ns ? at_ns : c->patience_ns;
     if (r->now.monotonic_ns < at_ns)
         wake_at(r, at_ns);
-    else
+    else if (c->missed)
         r->giving_up = true;
     tell(r);
 }

@@ -1,4 +1,5 @@
 /* One core, every event made by hand: its beginning, its beats, its end. */
+#include "agent/core/state.h"
 #include "tests/agent/core/script.h"
 
 #include <setjmp.h>
@@ -426,6 +427,31 @@ static void test_a_store_that_is_lost_for_good_leaves_the_outcome_unknown(void *
     assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "unknown"));
 }
 
+/* The session was revoked: until its workers are dead this agent asks for nothing, so that the
+ * store cannot answer. */
+static void test_a_store_that_is_not_asked_is_not_given_up(void **state) {
+    (void)state;
+    work();
+    r->config.give_up_ns = 1000 * MS;
+    tick(500 * MS);
+    beat(need(ACTION_BEAT)->beat.seq, BEAT_REFUSED);
+    need(ACTION_KILL);
+    for (int i = 0; i < 12; i++) {
+        tick(500 * MS);
+        assert_null(find(ACTION_EXIT));
+    }
+    reaped();
+    int64_t asked_ns = now_ns;
+    while (!find(ACTION_EXIT) && now_ns < asked_ns + 20000 * MS) {
+        if (find(ACTION_SNAPSHOT))
+            unanswered(find(ACTION_SNAPSHOT));
+        else
+            tick(500 * MS);
+    }
+    assert_int_equal(need(ACTION_EXIT)->exit.code, 69);
+    assert_true(now_ns >= asked_ns + 1000 * MS);
+}
+
 int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_teardown(name, script_end)
     const struct CMUnitTest tests[] = {
@@ -448,6 +474,7 @@ int main(int argc, char **argv) {
         TEST(test_a_leaver_goes_after_its_workers_and_says_so),
         TEST(test_a_store_that_is_never_reached_is_given_up_after_the_join_timeout),
         TEST(test_a_store_that_is_lost_for_good_leaves_the_outcome_unknown),
+        TEST(test_a_store_that_is_not_asked_is_not_given_up),
         TEST(test_a_failed_run_names_its_budget_and_round_only_where_there_are_some),
         TEST(test_a_store_that_is_not_up_yet_is_told_once_and_when_it_is),
         TEST(test_a_lost_store_is_told_once_at_the_fence_and_when_it_is_back),
