@@ -136,6 +136,22 @@ static int pick(struct rand *r, const int *weights, int sum) {
     return at;
 }
 
+/* Who does not hear at once of a store that has come back empty works on for what it has forgotten:
+ * sometimes it is back soon, and one node is stopped until its workers are ended by its kernel. */
+static void draw_unheard(const struct sim_config *c, struct sim_schedule *s) {
+    struct rand r = sim_rand(c->seed, CONCERN_DRAW, 3, 0);
+    for (int i = s->n_entries - 1; i >= 0; i--) {
+        if (s->entries[i].fault != SIM_FAULT_STORE_WIPED || !sim_chance(&r, 300))
+            continue;
+        s->entries[i].span_ns = sim_chance_ns(&r, 10, s->usual ? 1000 : 100) * SIM_MS;
+        struct sim_entry e = s->entries[i];
+        e.fault = SIM_FAULT_NODE_STOP;
+        e.node = (int)rand_below(&r, (uint64_t)s->agents);
+        e.span_ns = sim_chance_ns(&r, 700, 1000) * (s->usual ? 8 : 1) * SIM_MS;
+        sim_schedule_add(s, &e);
+    }
+}
+
 static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen,
                          struct sim_schedule *s) {
     int weights[SIM_FAULTS_N], sum = draw_weights(c, r, weights);
@@ -143,7 +159,7 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
     /* A long seed has rounds enough for all that hangs on the one before. */
     bool fails = s->patient && !frozen && weights[SIM_FAULT_WORKER_FAIL];
     int failures = fails ? FAILURES : 0;
-    s->entries = calloc((size_t)(n + failures + s->agents), sizeof(*s->entries));
+    s->entries = calloc((size_t)(2 * n + failures + s->agents), sizeof(*s->entries));
     if (!s->entries)
         abort(); /* out of memory */
     draw_starts(r, s);
@@ -157,6 +173,8 @@ static void draw_entries(const struct sim_config *c, struct rand *r, bool frozen
         draw_entry(r, frozen ? SIM_FAULT_NODE_STOP : pick(r, weights, sum), s, &e);
         sim_schedule_add(s, &e);
     }
+    if (weights[SIM_FAULT_NODE_STOP])
+        draw_unheard(c, s);
 }
 
 /* Jobs with lifelines, jobs with spares, jobs that are all or nothing. */

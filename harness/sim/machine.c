@@ -1,5 +1,6 @@
 #include "harness/sim/chronicle.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void on_exited(struct sim *c, struct occurrence *o) {
     struct event ev = {.kind = EVENT_WORKER_EXITED};
     ev.exited.wait_status = (int)o->a;
     ev.exited.local_rank = (int)o->b;
-    ev.exited.error = "";
+    ev.exited.error = o->a == 1 << 8 ? "out of luck" : "";
     sim_agent_event(c, o->node, &ev);
 }
 
@@ -186,8 +187,9 @@ void sim_machine_fail_worker(struct sim *c, int node) {
     sim_say(c, node, "a worker of round %lld fails", (long long)g->round);
     struct occurrence *o =
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
-    o->a = 1 << 8;
-    chronicle_worker_end(c, node, 0, 1 << 8);
+    int status = sim_chance(&g->rand, 100) ? SIGSEGV : 1 << 8;
+    o->a = status;
+    chronicle_worker_end(c, node, 0, status);
     disturb_peers(c, node, g->round);
 }
 

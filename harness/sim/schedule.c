@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 /* --- the order of things --- */
 
@@ -117,13 +118,13 @@ int sim_seat(const struct sim_schedule *s, int node) {
     return s->seated ? node % s->max + 1 : 0;
 }
 
-static void on_boot(struct sim *c, struct occurrence *o);
-
+/* A leaver comes back while the job goes on; who has given up is started again by somebody. */
 static void on_exit_done(struct sim *c, struct occurrence *o) {
     sim_agent_gone(c, o->node);
     if (c->calm_now && c->result->outcome == SIM_NONE)
-        sim_plan(c, c->now_ns + 100 * SIM_MS, o->node,
-                 on_boot); /* a leaver, while the job goes on */
+        sim_boot(c, o->node, 100 * SIM_MS);
+    else if (o->a == EX_UNAVAILABLE)
+        sim_boot(c, o->node, 1000 * SIM_MS);
 }
 
 static void set_timer(struct sim *c, int node, int64_t at_ns) {
@@ -195,7 +196,7 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         sim_judge_exit(c, node, a->exit.code);
         chronicle_agent_end(c, node, a->exit.code, 0);
-        sim_plan_agent(c, c->now_ns, node, on_exit_done);
+        sim_plan_agent(c, c->now_ns, node, on_exit_done)->a = a->exit.code;
         break;
     }
 }
@@ -211,7 +212,7 @@ void sim_agent_event(struct sim *c, int node, const struct event *ev) {
 }
 
 const char *sim_attempt(const struct sim *c, int node) {
-    return c->nodes[node].other ? "2" : "1";
+    return c->nodes[node].other ? "2" : c->unnamed ? "" : "1";
 }
 
 static void on_boot(struct sim *c, struct occurrence *o) {
@@ -223,7 +224,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .run_id = "job",
         .node = n->name,
         .addr = n->name,
-        .role = "default",
+        .role = c->roles && o->node % 3 == 1 ? "other" : "default",
         .slots = SIM_WORKERS,
         .seat = sim_seat(c->schedule, o->node),
         .min = c->min,
@@ -233,12 +234,13 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         .max_free_rounds = c->max_free_rounds,
         .restart_mode = c->restart_mode,
         .timing = c->timing,
-        .last_call_ns = SIM_LAST_CALL_NS,
+        .last_call_ns = c->last_call_ns,
         .admit_ns = 50 * SIM_MS,
-        .join_timeout_ns = SIM_JOIN_TIMEOUT_NS,
+        .join_timeout_ns = c->join_timeout_ns,
         .stop_timeout_ns = 200 * SIM_MS,
         .shutdown_grace_ns = 500 * SIM_MS,
-        .give_up_ns = 300000 * SIM_MS,
+        .give_up_ns = c->give_up_ns,
+        .store_in_process = c->in_process,
         .hosts_store = c->schedule->hosted && o->node == 0,
         .lifeline = c->schedule->lifeline,
         .want = o->node >= c->n_nodes - c->schedule->spares ? WANT_STANDBY : WANT_MEMBER,
@@ -350,20 +352,41 @@ struct sim_terms sim_terms(const struct sim_schedule *s) {
     return t;
 }
 
+/* What agents are told otherwise in some seeds; the shorter patience with missing nodes only where
+ * the job may end early. */
+static void job_init_agents(struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 1);
+    if (sim_chance(&r, 100))
+        c->last_call_ns = 1200 * SIM_MS;
+    if (sim_chance(&r, 150))
+        c->give_up_ns = sim_chance_ns(&r, c->timing.suspect_ns, 2 * c->timing.suspect_ns);
+    if (sim_chance(&r, 200) && !s->patient)
+        c->join_timeout_ns = sim_chance_ns(&r, 1500, 6000) * SIM_MS;
+    c->roles = sim_chance(&r, 100);
+    c->unnamed = sim_chance(&r, 50);
+    c->in_process = sim_chance(&r, 300) && s->agents == 1;
+}
+
 static void job_init(struct sim *c) {
     struct sim_terms t = sim_terms(c->schedule);
     if (t.count_by_node)
         c->restart_mode = RESTART_COUNT_NODE;
     c->max_free_rounds = t.max_free_rounds;
+    c->last_call_ns = SIM_LAST_CALL_NS;
+    c->join_timeout_ns = SIM_JOIN_TIMEOUT_NS;
+    c->give_up_ns = SIM_GIVE_UP_NS;
+    if (!c->schedule->plain && !c->schedule->calm)
+        job_init_agents(c);
 }
 
 static void sim_init(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
+    timing_profile(s->usual ? "default" : "fast", &c->timing);
+    timing_stretch(&c->timing, s->max, TIMING_EMBEDDED);
     job_init(c);
     sim_nodes_init(c, s->agents);
     c->kv = kv_new(s->seed, 0);
-    timing_profile(s->usual ? "default" : "fast", &c->timing);
-    timing_stretch(&c->timing, s->max, TIMING_EMBEDDED);
     c->min = s->min;
     c->max = s->max;
     c->max_restarts = s->max_restarts;

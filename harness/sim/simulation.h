@@ -7,9 +7,10 @@
 #include "agent/core/rendezvous.h"
 #include "harness/sim/schedule.h"
 
-/* What all agents are configured with. */
+/* What all agents are configured with, in most seeds. */
 #define SIM_LAST_CALL_NS    (300 * SIM_MS)
 #define SIM_JOIN_TIMEOUT_NS (20000 * SIM_MS)
+#define SIM_GIVE_UP_NS      (300000 * SIM_MS)
 
 enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
 
@@ -182,6 +183,10 @@ struct sim {
     int64_t rounds;             /* the latest, of any incarnation */
     enum restart_mode restart_mode;
     int max_free_rounds;
+    int64_t last_call_ns, join_timeout_ns, give_up_ns;
+    bool roles;         /* nodes have different ones */
+    bool unnamed;       /* its agents name no attempt */
+    bool in_process;    /* the only agent has its store within itself */
     struct arena arena; /* of one look into the store */
     struct {            /* for marks */
         char uid[UID_SIZE], before[UID_SIZE];

@@ -43,7 +43,8 @@ bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: an agent of another attempt comes");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
-    c->nodes[node].other = c->others = true;
+    c->nodes[node].other = true;
+    c->others |= !c->unnamed;
     sim_boot(c, node, 0);
     return true;
 }

@@ -168,9 +168,8 @@ static bool entry_read(struct sim *c, struct arena *a, const struct kv_pair *p, 
                           .version = p->version};
     if (!sim_traffic_key(c, p->key, &ret->key))
         return false;
-    if (!deleted) {
+    if (!deleted)
         ret->value = copy(a, p->value.data, p->value.len);
-    }
     return true;
 }
 
@@ -280,23 +279,24 @@ static void stream_close(struct sim_node *n, enum watch_slot slot) {
     n->streams[slot] = (struct stream){0};
 }
 
+/* What an earlier watch of the slot had on its way comes too: the agent has to know it by its
+ * generation. */
 static void on_delivery(struct sim *c, struct occurrence *o) {
     const struct wire *w = o->payload;
-    struct stream *s = &c->nodes[o->node].streams[w->slot];
-    if (s->generation != w->id || s->broken)
+    const struct stream *s = &c->nodes[o->node].streams[w->slot];
+    bool former = s->generation != w->id;
+    if (!former && s->broken)
         return;
     if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node)) {
-        sim_mark(c, SIM_MARK_WATCH_LOST);
-        sim_stream_break(c, o->node, w->slot);
+        if (!former) {
+            sim_mark(c, SIM_MARK_WATCH_LOST);
+            sim_stream_break(c, o->node, w->slot);
+        }
         return;
     }
     sim_mark_heard(c, o->node, w->entries, w->n_entries);
-    struct event ev = {.kind = EVENT_CHANGES};
-    ev.changes.slot = w->slot;
-    ev.changes.generation = w->id;
-    ev.changes.revision = w->revision;
-    ev.changes.entries = w->entries;
-    ev.changes.n = w->n_entries;
+    struct event ev = {.kind = EVENT_CHANGES,
+                       .changes = {w->slot, w->id, w->revision, w->entries, w->n_entries}};
     sim_agent_event(c, o->node, &ev);
 }
 

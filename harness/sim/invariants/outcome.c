@@ -43,7 +43,7 @@ static void judge_too_few(struct sim *c) {
         invariant_broken(c, &invariant_outcome,
                          "failed for too few nodes, though there have been %d for %lld ms", c->min,
                          (long long)(enough_ns / SIM_MS));
-    else if (few_ns < SIM_JOIN_TIMEOUT_NS / 100 * 98)
+    else if (few_ns < c->join_timeout_ns / 100 * 98)
         invariant_broken(c, &invariant_outcome,
                          "failed for too few nodes, %lld ms after there were %d",
                          (long long)(few_ns / SIM_MS), c->min);
@@ -67,16 +67,18 @@ static bool fits_outcome(int code, enum sim_outcome o) {
     return (code == 0 && o == SIM_SUCCEEDED) || (code == 1 && o == SIM_FAILED);
 }
 
-/* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
- * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
 /* In the trouble; or right after it, or when it has just woken: then it has not had the time to
- * hear the store. */
+ * hear the store. Or it has given up before, and its workers could not be reaped until now. */
 static bool may_give_up(const struct sim *c, int node) {
-    int64_t second_ns = 1000 * SIM_MS;
-    return !c->calm_now || c->now_ns < c->schedule->trouble_ns + second_ns ||
-           c->now_ns < c->nodes[node].stopped_until_ns + second_ns;
+    const struct sim_node *n = &c->nodes[node];
+    int64_t asks_ns = 1000 * SIM_MS + 3 * c->timing.hb_ns;
+    int64_t from_ns = c->now_ns - asks_ns;
+    return !c->calm_now || from_ns < c->schedule->trouble_ns || from_ns < n->stopped_until_ns ||
+           from_ns < n->stuck_until_ns;
 }
 
+/* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
+ * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
 static void on_exit(struct sim *c, int node, int code) {
     enum sim_outcome o = c->result->outcome;
     bool stuck = c->nodes[node].group.reaped_ns > c->now_ns;

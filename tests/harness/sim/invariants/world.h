@@ -21,6 +21,8 @@ static inline struct sim *world_new(void) {
     static const struct sim_schedule schedule;
     c->schedule = &schedule;
     c->kv = kv_new(1, 0);
+    c->last_call_ns = SIM_LAST_CALL_NS;
+    c->join_timeout_ns = SIM_JOIN_TIMEOUT_NS;
     sim_nodes_init(c, 3);
     for (int i = 0; i < c->n_nodes; i++)
         snprintf(c->nodes[i].name, sizeof(c->nodes[i].name), "n%d", i);
