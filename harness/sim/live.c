@@ -106,15 +106,19 @@ static void settle(struct live *l, int64_t live_at_ns) {
     }
 }
 
-/* All heals in the simulation, and who is away comes: here, as many as the job needs. */
+/* All heals in the simulation, and who is away comes, unless the job is over. */
 static void settle_calm(struct live *l) {
     int64_t at_ns = live_ns(l, l->schedule->trouble_ns) + 4 * FELT_NS;
-    bool all_gone = !l->here;
+    bool any = false;
+    if (is_over(l))
+        return;
     settle(l, INT64_MAX);
-    for (int i = 0; i < l->schedule->agents && l->here < l->schedule->min; i++) {
-        if (l->spots[i].where == HERE || all_gone || is_over(l))
+    for (int i = 0; i < l->schedule->agents; i++) {
+        if (l->spots[i].where == HERE)
             continue;
-        buf_puts(&l->lines, "  # all heals: the job has the nodes that it needs\n");
+        if (!any)
+            buf_puts(&l->lines, "  # all heals: who is away comes\n");
+        any = true;
         come(l, i, at_ns);
     }
 }

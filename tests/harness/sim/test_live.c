@@ -242,16 +242,20 @@ static void test_a_job_whose_agents_are_all_told_to_leave_is_stopped(void **stat
     assert_says(written(&s, NULL), "  outcome: stopped\n");
 }
 
-static void test_a_job_below_its_least_gets_a_node_when_all_heals(void **state) {
+static void test_who_is_away_comes_when_all_heals_unless_the_job_is_over(void **state) {
     (void)state;
     struct sim_entry v[] = {entry_of(SIM_FAULT_NODE_KILL, 500),
-                            entry_of(SIM_FAULT_NODE_KILL, 1500)};
+                            entry_of(SIM_FAULT_AGENT_KILL, 1500)};
     v[1].node = 2;
     struct script s = script_of(v, 2);
     const char *text = written(&s, NULL);
-    assert_says(text, "# all heals: the job has the nodes that it needs\n");
+    assert_says(text, "# all heals: who is away comes\n");
     assert_says(text, "{when: {time: 5.000s}, fault: node-start, on: n1}");
+    assert_says(text, "{when: {time: 4.700s}, fault: node-kill, on: n2}");
+    assert_says(text, "{when: {time: 5.000s}, fault: node-start, on: n2}");
     assert_says(text, "  outcome: succeeded\n");
+    s.schedule.gang = true;
+    assert_null(strstr(written(&s, NULL), "all heals"));
 }
 
 static void test_a_store_in_an_agent_is_one_there_unless_its_node_ends(void **state) {
@@ -284,7 +288,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_failures_one_behind_the_other_are_of_two_rounds),
         cmocka_unit_test(test_a_job_that_is_all_or_nothing_fails_with_its_node),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
-        cmocka_unit_test(test_a_job_below_its_least_gets_a_node_when_all_heals),
+        cmocka_unit_test(test_who_is_away_comes_when_all_heals_unless_the_job_is_over),
         cmocka_unit_test(test_a_store_in_an_agent_is_one_there_unless_its_node_ends),
     };
     if (argc > 1)
