@@ -3,12 +3,14 @@
 #include "agent/base/arena.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "harness/sim/found.h"
 #include "harness/sim/schedule.h"
 #include "harness/sim/script.h"
 #include "harness/sim/seeds.h"
 #include "harness/sim/shrink.h"
 #include "harness/verbs/sim/exhaustive.h"
+#include "harness/verbs/sim/progress.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -61,6 +63,36 @@ static const struct verb_option options[] = {
     {0},
 };
 
+/* Two that say something against each other. */
+static const struct {
+    const char *one, *other, *why;
+} contradictions[] = {
+    {"--seed", "--seeds", "one of the two"},
+    {"--calm", "--faults", "without faults there are no kinds of them"},
+    {"--calm", "--swarm", "without faults there are no kinds to leave out"},
+    {"--calm", "--rate", "without faults there is no rate of them"},
+    {"--calm", "--frozen", "one of the two: a stopped node is a fault"},
+    {"--frozen", "--faults", "it has one kind of its own, the stopped node"},
+    {"--frozen", "--swarm", "it has one kind of fault, and none to leave out"},
+};
+
+static const char *const of_exhaustive[] = {"--together", "--rounds",     "--restarts",
+                                            "--least",    "--from-start", "--free-watches",
+                                            "--memory",   "--path",       NULL};
+
+static int check_options(const struct arguments *a) {
+    for (size_t i = 0; i < sizeof(contradictions) / sizeof(*contradictions); i++)
+        if (arguments_value(a, contradictions[i].one) &&
+            arguments_value(a, contradictions[i].other))
+            return verb_usage_error(a->verb, "%s and %s: %s", contradictions[i].one,
+                                    contradictions[i].other, contradictions[i].why);
+    for (int i = 0; of_exhaustive[i]; i++)
+        if (arguments_value(a, of_exhaustive[i]))
+            return verb_usage_error(a->verb, "%s: it is about --exhaustive, which is not given",
+                                    of_exhaustive[i]);
+    return a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0]) : 0;
+}
+
 static int take_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
                        int64_t *ret) {
     const char *value = arguments_value(a, name);
@@ -75,8 +107,6 @@ static int take_seeds(const struct arguments *a, struct seeds_spec *s) {
     const char *colon = range ? strchr(range, ':') : NULL;
     char first[32] = "";
     int64_t from = 1, to = SEEDS_USUAL;
-    if (one && range)
-        return verb_usage_error(a->verb, "--seed and --seeds: one of the two");
     if (one) {
         int r = take_number(a, "--seed", 0, INT64_MAX - 1, &from);
         to = from;
@@ -94,7 +124,9 @@ static int take_seeds(const struct arguments *a, struct seeds_spec *s) {
     return 0;
 }
 
-static int take_weight(const struct arguments *a, struct sim_config *c, const char *word) {
+/* given: which kinds have been named already. */
+static int take_weight(const struct arguments *a, struct sim_config *c, bool *given,
+                       const char *word) {
     const char *equals = strchr(word, '=');
     char name[32] = "";
     int64_t weight = 1;
@@ -108,6 +140,10 @@ static int take_weight(const struct arguments *a, struct sim_config *c, const ch
     if (equals && !str_to_i64(equals + 1, 0, 1000, &weight))
         return verb_usage_error(a->verb, "--faults %s: a weight is a whole number from 0 to 1000",
                                 word);
+    if (given[at])
+        return verb_usage_error(a->verb, "--faults %s: %s is there twice",
+                                arguments_value(a, "--faults"), name);
+    given[at] = true;
     c->weights[at] = (int)weight;
     return 0;
 }
@@ -115,12 +151,13 @@ static int take_weight(const struct arguments *a, struct sim_config *c, const ch
 static int take_faults(const struct arguments *a, struct sim_config *c) {
     const char *list = arguments_value(a, "--faults");
     struct arena arena = {0};
+    bool given[SIM_FAULTS_N] = {false};
     int r = 0, sum = 0;
     if (!list)
         return 0;
     memset(c->weights, 0, sizeof(c->weights));
     for (char **w = str_split(&arena, list, ',', NULL); *w && r == 0; w++)
-        r = take_weight(a, c, *w);
+        r = take_weight(a, c, given, *w);
     for (int i = 0; i < SIM_FAULTS_N; i++)
         sum += c->weights[i];
     if (r == 0 && !sum)
@@ -131,16 +168,19 @@ static int take_faults(const struct arguments *a, struct sim_config *c) {
 
 static int take_time(const struct arguments *a, struct sim_config *c) {
     const char *value = arguments_value(a, "--time");
+    const int64_t day_ns = 24 * 3600 * INT64_C(1000000000);
     c->trouble_ns = SEEDS_MINUTE_S * INT64_C(1000000000);
-    if (!value || str_to_duration_ns(value, &c->trouble_ns, NULL) == 0)
+    if (!value || (str_to_duration_ns(value, &c->trouble_ns, NULL) == 0 && c->trouble_ns <= day_ns))
         return 0;
-    return verb_usage_error(a->verb, "--time %s: write a duration, as in 60s", value);
+    return verb_usage_error(a->verb, "--time %s: write a duration, as in 60s, a day (24h) at most",
+                            value);
 }
 
 static int take_options(const struct arguments *a, struct seeds_spec *s) {
     int64_t agents = SIM_AGENTS_USUAL, rate = RATE_USUAL, jobs = sysconf(_SC_NPROCESSORS_ONLN);
-    int r = a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0])
-                       : take_seeds(a, s);
+    int r = check_options(a);
+    if (r == 0)
+        r = take_seeds(a, s);
     if (r == 0)
         r = take_number(a, "--agents", 0, SIM_AGENTS_MAX, &agents);
     if (r == 0)
@@ -162,27 +202,8 @@ static int take_options(const struct arguments *a, struct seeds_spec *s) {
 
 /* ---- telling ---- */
 
-struct show {
-    uint64_t total;
-    int64_t begun_ns;
-    bool bar;
-};
-
-static void print_bar(const struct show *s, const struct seeds_tally *t) {
-    double seconds = (double)(clock_monotonic_ns() - s->begun_ns) / 1e9;
-    int marks = 0;
-    for (int i = 0; i < SIM_MARKS_N; i++)
-        marks += t->marks[i] > 0;
-    printf("\r\033[K%3.0f %%  %" PRIu64 " seeds  %.0f an hour  marks %d of %d  violations %" PRIu64,
-           100.0 * (double)t->seeds / (double)s->total, t->seeds, (double)t->seeds / seconds * 3600,
-           marks, SIM_MARKS_N, t->violated);
-    fflush(stdout);
-}
-
 static bool on_seen(void *arg, const struct seeds_tally *t) {
-    const struct show *s = arg;
-    if (s->bar)
-        print_bar(s, t);
+    progress_seen(arg, t);
     return !interrupted;
 }
 
@@ -274,33 +295,62 @@ static int record_seed(const struct seeds_spec *s, const char *dir) {
     return r;
 }
 
+/* The directory is made before anything is simulated: hours of seeds are not to end there. */
+static int make_out(const char *dir, bool *ret_made) {
+    struct err err = {0};
+    bool there = dir && file_exists(dir);
+    int r = dir ? file_make_dirs(dir, 0777, &err) : 0;
+    if (r == 0 && dir && access(dir, W_OK | X_OK) < 0)
+        r = err_set(&err, -errno, "write into %s", dir);
+    if (r)
+        return verb_usage_error(&verb_sim, "--out %s: %s; name a directory that can be written to",
+                                dir, err.msg);
+    *ret_made = dir && !there;
+    return 0;
+}
+
+static void handle_stops(void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* What a seed that was not asked for alone leaves in a directory. */
+static int keep(const struct seeds_spec *s, const struct seeds_tally *t, bool shrinks,
+                const char *dir) {
+    if (t->failed_n && shrinks)
+        return tell_found(s, t, dir);
+    handle_stops(SIG_DFL); /* there is nothing to sum up any more */
+    return dir && s->first == s->last ? record_seed(s, dir) : 0;
+}
+
 static int simulate(const struct seeds_spec *given, bool shrinks, const char *dir) {
     struct seeds_spec s = *given;
     struct err err = {0};
     static struct seeds_tally t;
-    struct show show = {.total = s.last - s.first + 1, .begun_ns = clock_monotonic_ns()};
-    struct sigaction action = {.sa_handler = on_interrupt};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    show.bar = isatty(STDOUT_FILENO) && !s.config.trace;
-    s.seen = on_seen;
-    s.arg = &show;
+    struct progress progress;
+    bool made = false;
+    if (make_out(dir, &made))
+        return EXIT_USAGE_ERROR;
+    handle_stops(on_interrupt);
     printf("sim, seeds %" PRIu64 ":%" PRIu64 ", rankquake %s, %s\n", s.first, s.last,
            RANKQUAKE_VERSION, RANKQUAKE_CORE);
     fflush(stdout);
+    progress_begin(&progress, s.last - s.first + 1, s.config.trace);
+    s.seen = on_seen;
+    s.arg = &progress;
     int r = seeds_run(&s, &t, &err);
-    if (show.bar)
-        printf("\r\033[K");
+    progress_end(&progress);
     if (r < 0 && r != -ECANCELED) {
         fprintf(stderr, "rankquake sim: %s\n", err.msg);
         return EXIT_BROKEN;
     }
-    int code = tell(&s, &t, (double)(clock_monotonic_ns() - show.begun_ns) / 1e9);
-    if (t.failed_n && shrinks && r == 0 && tell_found(&s, &t, dir))
-        return EXIT_BROKEN;
-    if (dir && !(t.failed_n && shrinks) && s.first == s.last && r == 0 && record_seed(&s, dir))
-        return EXIT_BROKEN;
-    return r == -ECANCELED ? EXIT_INTERRUPTED : code;
+    int code = tell(&s, &t, (double)(clock_monotonic_ns() - progress.begun_ns) / 1e9);
+    if (r == 0 && keep(&s, &t, shrinks, dir))
+        code = EXIT_BROKEN;
+    if (made)
+        rmdir(dir); /* unless there is something in it */
+    return interrupted ? EXIT_INTERRUPTED : code;
 }
 
 static int print_faults(void) {
@@ -329,11 +379,14 @@ static int tell_played(const struct script *s, const struct sim_result *r) {
 static int play_file(const char *file, const char *dir) {
     struct diagnostics d = {0};
     struct sim_result result;
+    bool made;
     struct script *s = script_read(file, &d);
     fputs(buf_str(&d.out), stderr);
     diagnostics_fini(&d);
-    if (!s)
+    if (!s || make_out(dir, &made)) {
+        script_free(s);
         return EXIT_USAGE_ERROR;
+    }
     printf("sim, %s, rankquake %s\n", file, RANKQUAKE_VERSION);
     sim_play(&s->schedule, true, &result);
     int code = tell_played(s, &result);

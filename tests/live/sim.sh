@@ -34,6 +34,31 @@ refused 'all weights are 0' --faults node-cut=0
 refused 'it takes no files' tour.yaml
 refused 'no other option but --out' --scenario x.yaml --seed 1
 refused 'x.yaml: ' --scenario "$dir/x.yaml"
+refused '--seeds 1:: write FIRST:LAST' --seeds 1:
+refused '--seeds 1:9223372036854775807: write FIRST:LAST' --seeds 1:9223372036854775807
+refused 'a day (24h) at most' --time 25h
+refused '--jobs 0: write a whole number from 1 to 64' --jobs 0
+refused 'there is no kind ""' --faults node-cut,,worker-fail
+refused '--faults node-cut=: a weight is' --faults node-cut=
+refused '--faults node-cut=-1: a weight is' --faults node-cut=-1
+refused 'node-cut is there twice' --faults node-cut,node-cut=2
+refused '--calm and --faults: without faults' --calm --faults node-cut
+refused '--calm and --frozen: one of the two' --calm --frozen
+refused '--frozen and --swarm: ' --frozen --swarm
+refused '--together: it is about --exhaustive' --together 2
+refused '--frozen says nothing about --exhaustive' --exhaustive --frozen
+: >"$dir/file"
+refused "--out $dir/file: " --seed 7 --out "$dir/file"
+refused '; name a directory that can be written to' --seed 7 --out "$dir/file/below"
+
+# Files that are no schedules, or too much of one.
+: >"$dir/x.yaml" && refused 'needs "simulation"' --scenario "$dir/x.yaml"
+printf '\377\376' >"$dir/x.yaml" && refused 'this is not text' --scenario "$dir/x.yaml"
+head -c 2000000 /dev/zero | tr '\0' x >"$dir/x.yaml" && refused 'is larger than 1 MiB' --scenario "$dir/x.yaml"
+printf '%0500d' 0 | tr 0 '[' >"$dir/x.yaml" && refused 'nested more than' --scenario "$dir/x.yaml"
+printf 'simulation: &a x\nagents: *a\n' >"$dir/x.yaml" && refused 'anchors and aliases are not used' --scenario "$dir/x.yaml"
+printf 'simulation: x\nagents: 2\nnodes: "1:2"\ntrouble: 9999h\n' >"$dir/x.yaml" && refused 'trouble must be a day (24h) at most' --scenario "$dir/x.yaml"
+refused 'is a directory' --scenario "$dir"
 
 "$rq" sim --faults list | grep -q '^node-poweroff .*gone' || fail '--faults list does not print them'
 

@@ -25,9 +25,9 @@ static void on_interrupt(int signo) {
 
 /* ---- options ---- */
 
-static const char *const foreign[] = {"--seeds", "--seed",      "--time", "--rate",
-                                      "--swarm", "--calm",      "--jobs", "--scenario",
-                                      "--out",   "--no-shrink", NULL};
+static const char *const foreign[] = {"--seeds",    "--seed", "--time",      "--rate",
+                                      "--swarm",    "--calm", "--frozen",    "--jobs",
+                                      "--scenario", "--out",  "--no-shrink", NULL};
 
 static int take_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
                        int64_t *ret) {
