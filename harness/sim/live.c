@@ -425,16 +425,20 @@ static void put_cluster(const struct live *l, struct buf *out) {
     buf_puts(out, l->hosted ? ", store: {on: n0}}\n" : "}\n");
 }
 
+/* Of every round: until all has been played. */
+static int64_t work_s(const struct sim_schedule *s) {
+    return (s->trouble_ns + s->work_ns) / (1000 * SIM_MS) + 2;
+}
+
 static void put_job(const struct live *l, struct buf *out) {
     const struct sim_schedule *s = l->schedule;
-    int64_t work_s = (s->trouble_ns + s->work_ns) / (1000 * SIM_MS);
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: 2\n  max_restarts: %d\n",
                s->min, s->max, s->max_restarts);
     if (s->gang)
         buf_puts(out, "  launcher_args: [--on-node-loss=gang]\n");
     buf_printf(out, "  rdzv_conf: {profile: %s, last_call_timeout: 300ms%s}\n",
                s->usual ? "default" : "fast", s->lifeline ? "" : ", lifeline: \"off\"");
-    buf_printf(out, "  run: [sleep, \"%" PRId64 "\"]\n", work_s + 2);
+    buf_printf(out, "  run: [sleep, \"%" PRId64 "\"]\n", work_s(s));
 }
 
 /* Of a job that does as it should, whatever the simulated one did. */
@@ -450,6 +454,12 @@ static void put_expect(const struct live *l, struct buf *out) {
                : failed || !l->here ? "failed"
                                     : "succeeded");
     buf_printf(out, restarts ? "  restarts: 0..%d\n" : "  restarts: %d\n", restarts);
+}
+
+/* A job with a bug may stand still, and tells of no steps by which that would be seen: it is ended
+ * when it could have begun anew some times. */
+static void put_limits(const struct live *l, struct buf *out) {
+    buf_printf(out, "limits: {total: %" PRId64 "s}\n", 60 + 4 * work_s(l->schedule));
 }
 
 int live_write(const struct script *script, const struct sim_result *seen, struct buf *out) {
@@ -472,6 +482,7 @@ int live_write(const struct script *script, const struct sim_result *seen, struc
     if (l.lines.len)
         buf_printf(out, "timeline:\n%s", buf_str(&l.lines));
     put_expect(&l, out);
+    put_limits(&l, out);
     buf_fini(&l.lines);
     free(l.spots);
     return l.played;

@@ -186,7 +186,8 @@ static void test_a_job_goes_on_to_succeed(void **state) {
     struct sim_entry v[] = {entry_of(SIM_FAULT_WORKER_FAIL, 500),
                             entry_of(SIM_FAULT_NODE_CUT, 1500)};
     struct script s = script_of(v, 2);
-    assert_says(written(&s, NULL), "expect:\n  outcome: succeeded\n  restarts: 0..1\n");
+    assert_says(written(&s, NULL), "expect:\n  outcome: succeeded\n  restarts: 0..1\n"
+                                   "limits: {total: 92s}\n");
 }
 
 static void test_a_job_whose_budget_is_spent_fails_and_is_over(void **state) {
