@@ -6,6 +6,7 @@
 #include "agent/core/rendezvous.h"
 #include "agent/legacy/legacy.h"
 #include "agent/options.h"
+#include "agent/root_cause.h"
 #include "agent/round_line.h"
 #include "agent/store/etcd.h"
 #include "agent/store/tree_client.h"
@@ -22,7 +23,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { SIGNALS_MAX = 64, CANNOT_EXECUTE = 126 };
@@ -48,6 +48,7 @@ struct agent {
     int64_t round;                             /* of the worker group */
     bool ending;                               /* it is being stopped, or has failed */
     struct round_line told;
+    struct root_cause cause;
 
     /* What an action has answered already, to be told when the step is done. */
     bool port_due, start_failed_due;
@@ -136,24 +137,6 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         a->start_error = (struct err){0};
 }
 
-/* The sentence of EXIT names rank, node and reason; this is what one needs to find its traces. */
-static void print_failure(const struct failure *f, int64_t round, bool earlier) {
-    char when[64] = "", which[64] = "";
-    time_t s = (time_t)(f->realtime_ns / 1000000000);
-    struct tm tm;
-    if (f->realtime_ns && gmtime_r(&s, &tm))
-        strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
-    if (round)
-        snprintf(which, sizeof(which), " of round %lld", (long long)round);
-    const struct line_field fields[] = {
-        {"node", f->node, 0}, {"rank", NULL, f->rank}, {"pid", NULL, f->pid}};
-    const struct line line = {
-        .level = LINE_ERROR, .what = "failure", .round = round, .fields = fields, .n_fields = 3};
-    if (f->rank >= 0)
-        line_put(&line, "first failure%s%s: node %s, rank %d, pid %lld%s", which,
-                 earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
-}
-
 static const char *place(const struct agent *a) {
     return a->tree ? a->tree_place : agent_store_place(a->store);
 }
@@ -169,8 +152,10 @@ static void do_exit(struct agent *a, const struct action *act) {
         line_say(act->exit.code ? LINE_ERROR : LINE_INFO, "exit", "%s", act->exit.text);
     if (act->exit.code == 69)
         line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
-    if (act->exit.failure)
-        print_failure(act->exit.failure, act->exit.round, act->exit.earlier);
+    if (act->exit.failure) {
+        root_cause_print(act->exit.failure, act->exit.round, act->exit.earlier);
+        root_cause_hand_on(&a->cause, act->exit.failure, a->config.node, a->guard);
+    }
     loop_stop(a->loop);
 }
 
@@ -351,6 +336,7 @@ static void print_exit(struct agent *a, int local_rank, pid_t pid, int status, c
     if (status == 0 || a->ending)
         return;
     a->ending = true;
+    a->cause = (struct root_cause){local_rank, status, pid};
     const struct line_field fields[] = {{"local_rank", NULL, local_rank}, {"pid", NULL, pid}};
     const struct line line = {
         .level = LINE_ERROR, .what = "worker", .round = a->round, .fields = fields, .n_fields = 2};

@@ -6,6 +6,7 @@
 #include "agent/workers/command.h"
 #include "agent/workers/console.h"
 #include "agent/workers/env.h"
+#include "agent/workers/error_file.h"
 #include "agent/workers/orders.h"
 #include "agent/workers/output.h"
 
@@ -370,6 +371,14 @@ void guard_signal(struct guard *g, int signo) {
 
 int guard_alive(const struct guard *g) {
     return g->alive;
+}
+
+int guard_hand_on_error(const struct guard *g, int local_rank, int code, const char *to,
+                        struct err *err) {
+    struct output_files files = {"", "", ""};
+    if (g->output_made)
+        output_files(&g->output, local_rank, &files);
+    return files.error_json[0] ? error_file_pass_on(files.error_json, to, code, err) : 1;
 }
 
 const char *guard_output_dir(const struct guard *g) {

@@ -94,5 +94,10 @@ void guard_signal(struct guard *g, int signo);
 /* Where the workers' output is kept when nobody said where; "": nowhere, or not yet. */
 const char *guard_output_dir(const struct guard *g);
 
+/* error_file_pass_on (error_file.h) for the worker that had this local rank in the newest group:
+ * until guard_free. */
+int guard_hand_on_error(const struct guard *g, int local_rank, int code, const char *to,
+                        struct err *err);
+
 /* Living processes of the group as far as the agent was told: 0 after reaped or dead. */
 int guard_alive(const struct guard *g);

@@ -1,8 +1,8 @@
 #include "agent/workers/output.h"
 
-#include "agent/base/json.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/workers/error_file.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,8 +11,6 @@
 #include <string.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-enum { ERROR_FILE_MAX = 1 << 20 };
 
 int output_check(const char *log_dir, struct err *err) {
     if (!log_dir || str_eq(log_dir, "/dev/null"))
@@ -135,13 +133,6 @@ void output_filtered_file(const struct output *o, int stream, char ret[PATH_MAX]
         ret[0] = '\0';
 }
 
-/* {"message": "text"} or {"message": {"message": "text", ...}}. */
-static const char *error_message(const struct json *root) {
-    const struct json *message = json_get(root, "message");
-    const char *text = json_string(message, NULL);
-    return text ? text : json_get_string(message, "message", NULL);
-}
-
 /* Who writes into files sees no error of a full disk: their own words of it are lost there. */
 static bool is_full(const struct output *o, const struct output_files *files) {
     struct statvfs fs;
@@ -151,21 +142,12 @@ static bool is_full(const struct output *o, const struct output_files *files) {
 
 void output_error_text(const struct output *o, int local_rank, char *ret, size_t size) {
     struct output_files files;
-    struct buf b = {0};
-    struct arena a = {0};
     output_files(o, local_rank, &files);
     ret[0] = '\0';
-    if (files.error_json[0] && file_read(files.error_json, ERROR_FILE_MAX, &b, NULL) == 0) {
-        const char *text = error_message(json_parse(&a, buf_str(&b), b.len, NULL));
-        if (text)
-            snprintf(ret, size, "%s", text);
-        else
-            snprintf(ret, size, "%s holds no error message", files.error_json);
-    }
+    if (files.error_json[0])
+        error_file_text(files.error_json, ret, size);
     if (!ret[0] && is_full(o, &files))
         snprintf(ret, size, "no space is left in %s, where its output goes", o->run_dir);
-    arena_fini(&a);
-    buf_fini(&b);
 }
 
 void output_fini(struct output *o) {

@@ -59,6 +59,35 @@ static void test_a_failed_worker_ends_the_round_and_the_group(void **state) {
     assert_int_equal(v->ack.why, ACK_FAILED);
 }
 
+/* The clocks of two nodes say nothing about who was first. */
+static void test_of_two_failures_the_one_that_reached_the_store_first_is_named(void **state) {
+    (void)state;
+    const union value *v = NULL;
+    work();
+    exited(1, 3 << 8);
+    const struct action *end = find_put(KEY_HEAD, &v);
+    union value head = head_of(HEAD_END, 1, 1);
+    head.head.cause = CAUSE_FAILURE;
+    strcpy(head.head.failure.uid, "ffffffffffffffffffffffffffffffff");
+    strcpy(head.head.failure.node, "other");
+    head.head.failure.rank = 7;
+    head.head.failure.wait_status = 9;
+    head.head.failure.realtime_ns = v->head.failure.realtime_ns + 86400000 * MS;
+    done(end->txn.id, true, false, 30);
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 30, &head));
+    exited(0, 15);
+    reaped();
+    assert_null(find_put(KEY_HEAD, NULL));
+    head.head.phase = HEAD_CLOSED;
+    head.head.outcome = OUTCOME_FAILED;
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &head));
+    done(need(ACTION_TXN)->txn.id, true, true, 33);
+    const struct action *exit = need(ACTION_EXIT);
+    assert_int_equal(exit->exit.failure->rank, 7);
+    assert_string_equal(exit->exit.failure->node, "other");
+    assert_non_null(strstr(exit->exit.text, "rank 7"));
+}
+
 static void test_a_membership_change_gives_the_workers_the_full_grace(void **state) {
     (void)state;
     union value head = head_of(HEAD_FORM, 2, 1);
@@ -124,6 +153,7 @@ int main(int argc, char **argv) {
         TEST(test_the_workers_are_told_what_head_and_plan_say),
         TEST(test_a_round_below_an_own_ack_is_never_started),
         TEST(test_a_failed_worker_ends_the_round_and_the_group),
+        TEST(test_of_two_failures_the_one_that_reached_the_store_first_is_named),
         TEST(test_a_membership_change_gives_the_workers_the_full_grace),
         TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
         TEST(test_a_dead_guard_is_a_fence_not_a_failure),
