@@ -26,7 +26,8 @@ static int fail(const struct err *err, int code) {
 static int serve(const struct options *o) {
     struct err err = {0};
     priority_raise();
-    if (store_serve(o->store_host, (uint16_t)o->store_port, o->store_quarantine, &err) < 0)
+    if (store_serve(o->store_host, (uint16_t)o->store_port, o->store_quarantine,
+                    o->rdzv.access.token, &err) < 0)
         return fail(&err, 1);
     return 0;
 }

@@ -110,6 +110,8 @@ static const struct row rows[] = {
     {"port", 0, "PORT", AT(port), ROW_STORE, "where to listen, 0: a free one [29400]"},
     {"quarantine", 0, "auto|always|never", AT(quarantine), ROW_STORE,
      "whether the first round of a job waits for workers that a killed store forgot [auto]"},
+    {"token-file", 0, "FILE", AT(token_file), ROW_STORE,
+     "what agents must show to be answered (or the variable RANKRUN_STORE_TOKEN)"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
@@ -267,7 +269,8 @@ static int settle_store(struct options *ret, struct options_given *g, struct err
     ret->store_host = g->host ? g->host : "0.0.0.0";
     ret->store_port = (int)port;
     ret->store_quarantine = g->quarantine ? g->quarantine : "auto";
-    return options_check_quarantine("--quarantine ", ret->store_quarantine, err);
+    code = options_settle_token(&ret->rdzv.access, g, err);
+    return code ? code : options_check_quarantine("--quarantine ", ret->store_quarantine, err);
 }
 
 static int parse_store(struct options *ret, struct options_given *g, char **argv, struct err *err) {
@@ -379,7 +382,8 @@ void options_print_help(FILE *out) {
           "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
           "2s),\n"
           "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
-          "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix;\n"
+          "  quarantine=auto|always|never [auto]; of an embedded store its token_file (or the\n"
+          "  variable RANKRUN_STORE_TOKEN); of etcd also timeout [600], etcd_prefix;\n"
           "  of etcd and etcd-v3 protocol=http|https, cacert, cert, key (files), of etcd-v3 user, "
           "password,\n"
           "  password_file (or the variable RANKRUN_STORE_PASSWORD)\n"

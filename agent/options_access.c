@@ -1,7 +1,9 @@
-/* The part of --rdzv-conf that says how an etcd is reached: certificates, user and password. */
+/* The part of --rdzv-conf that says how a store is reached: of an etcd certificates, user and
+ * password, of an embedded store its token. */
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "agent/store/token.h"
 #include "agent/sys/file.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 enum { PASSWORD_MAX = 4096 };
 
 static const char PASSWORD_VARIABLE[] = "RANKRUN_STORE_PASSWORD";
+static const char TOKEN_VARIABLE[] = "RANKRUN_STORE_TOKEN";
 
 /* Torchrun's names: the first of its etcd backend, the second of etcd-v2 and c10d. */
 static const struct field {
@@ -30,13 +33,14 @@ static const struct field {
     {"password", offsetof(struct store_access, password), false},
 };
 
-static int read_password(struct store_access *a, struct options_given *g, const char *path,
-                         struct err *err) {
+/* The first line of a file. what: what was typed before its name. */
+static int read_secret(const char **ret, struct options_given *g, const char *what,
+                       const char *path, struct err *err) {
     struct buf text = {0};
     int code = file_read(path, PASSWORD_MAX, &text, err);
     if (code < 0)
-        return err_wrap(err, "--rdzv-conf password_file: "), code;
-    a->password = arena_strndup(g->arena, buf_str(&text), strcspn(buf_str(&text), "\r\n"));
+        return err_wrap(err, "%s: ", what), code;
+    *ret = arena_strndup(g->arena, buf_str(&text), strcspn(buf_str(&text), "\r\n"));
     buf_fini(&text);
     return 0;
 }
@@ -53,7 +57,8 @@ int options_set_access(struct store_access *a, struct options_given *g, const ch
     if (str_eq(name, "protocol"))
         return set_protocol(a, value, err) ? err->code : 1;
     if (str_eq(name, "password_file"))
-        return read_password(a, g, value, err) ? err->code : 1;
+        return read_secret(&a->password, g, "--rdzv-conf password_file", value, err) ? err->code
+                                                                                     : 1;
     for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
         const struct field *f = &fields[i];
         if (!str_eq(name, f->name))
@@ -69,20 +74,23 @@ int options_set_access(struct store_access *a, struct options_given *g, const ch
     return 0;
 }
 
-/* Workers need no password: the variable goes, unless this is only the start of agents elsewhere.
- */
-static void take_variable(struct store_access *a, struct options_given *g) {
-    const char *value = getenv(PASSWORD_VARIABLE);
+/* Workers need no secret of ours: the variable goes, unless this is only the start of agents
+ * elsewhere. */
+static const char *take_variable(struct options_given *g, const char *name) {
+    const char *value = getenv(name);
     if (!value)
-        return;
-    if (!a->password && a->user)
-        a->password = arena_strdup(g->arena, value);
+        return NULL;
+    value = arena_strdup(g->arena, value);
     if (!g->hosts && !g->hostfile)
-        unsetenv(PASSWORD_VARIABLE);
+        unsetenv(name);
+    return value;
 }
 
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err) {
-    take_variable(a, g);
+    const char *password = take_variable(g, PASSWORD_VARIABLE);
+    take_variable(g, TOKEN_VARIABLE);
+    if (!a->password && a->user)
+        a->password = password;
     if (a->key && !a->cert)
         return err_say(err, -EINVAL, "--rdzv-conf key=%s: its certificate is missing, cert=FILE",
                        a->key);
@@ -106,4 +114,42 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
                        "network readable",
                        a->user);
     return 0;
+}
+
+/* ---- the token of an embedded store ---- */
+
+static int check_token(const char *what, const char *token, struct err *err) {
+    int code = token_check(token, err);
+    return code ? (err_wrap(err, "%s: ", what), code) : 0;
+}
+
+int options_set_token(struct store_access *a, struct options_given *g, const char *name,
+                      const char *value, struct err *err) {
+    int code = 0;
+    if (str_eq(name, "token_file")) {
+        code = read_secret(&a->token, g, "--rdzv-conf token_file", value, err);
+    } else if (str_eq(name, "token")) {
+        a->token = value;
+        options_notice(g, "--rdzv-conf token: everybody on this host can read command lines; use "
+                          "token_file=FILE or RANKRUN_STORE_TOKEN");
+    } else {
+        return 0;
+    }
+    if (!code)
+        code = check_token(name[5] ? "--rdzv-conf token_file" : "--rdzv-conf token", a->token, err);
+    return code ? code : 1;
+}
+
+int options_settle_token(struct store_access *a, struct options_given *g, struct err *err) {
+    const char *token = take_variable(g, TOKEN_VARIABLE);
+    take_variable(g, PASSWORD_VARIABLE);
+    int code = 0;
+    if (!a->token && g->token_file)
+        code = read_secret(&a->token, g, "--token-file", g->token_file, err);
+    if (!code && g->token_file)
+        return check_token("--token-file", a->token, err);
+    if (code || a->token || !token || !token[0])
+        return code;
+    a->token = token;
+    return check_token(TOKEN_VARIABLE, token, err);
 }

@@ -22,8 +22,8 @@ struct options_given {
     const char *run_path, *virtual_local_rank, *sandbox, *use_env;
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *hosts, *hostfile, *accelerators, *ssh;
-    const char *host, *port, *quarantine; /* of rankrun store */
-    const char *format;                   /* of rankrun status */
+    const char *host, *port, *quarantine, *token_file; /* of rankrun store */
+    const char *format;                                /* of rankrun status */
     const char *log_format;
     const char *help, *version;
 
@@ -66,6 +66,10 @@ int options_check_quarantine(const char *what, const char *word, struct err *err
  * negative: it is one, with a wrong value. */
 int options_set_access(struct store_access *a, struct options_given *g, const char *name,
                        const char *value, struct err *err);
+/* The same for an embedded store: its token; of the variable too, where it has no name. */
+int options_set_token(struct store_access *a, struct options_given *g, const char *name,
+                      const char *value, struct err *err);
+int options_settle_token(struct store_access *a, struct options_given *g, struct err *err);
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

@@ -55,6 +55,8 @@ static const char *const without_effect[] = {
     "user",
     "password",
     "password_file",
+    "token",
+    "token_file",
     NULL,
 };
 
@@ -138,7 +140,8 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
             return set_time(r, &keys[i], value, err);
     if (g->legacy && str_eq(name, "timeout"))
         return set_time(r, &timeout, value, err);
-    int code = uses_etcd(g) ? options_set_access(&r->access, g, name, value, err) : 0;
+    int code = uses_etcd(g) ? options_set_access(&r->access, g, name, value, err)
+                            : options_set_token(&r->access, g, name, value, err);
     if (code)
         return code < 0 ? code : 0;
     if (g->legacy && str_eq(name, "etcd_prefix"))
@@ -213,7 +216,8 @@ int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struc
     }
     if (!r.attempt)
         r.attempt = slurm_attempt(g->arena);
-    int code = uses_etcd(g) ? options_settle_access(&r.access, g, err) : 0;
+    int code = uses_etcd(g) ? options_settle_access(&r.access, g, err)
+                            : options_settle_token(&r.access, g, err);
     if (code)
         return code;
     *ret = r;

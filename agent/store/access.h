@@ -8,4 +8,5 @@ struct store_access {
     const char *cacert;     /* file, PEM: who signs the store's certificate; NULL: the system's */
     const char *cert, *key; /* files, PEM: ours; NULL: none. key NULL: it is in cert, too */
     const char *user, *password; /* of etcd's v3 authentication; NULL: none */
+    const char *token;           /* of the embedded store, see agent/store/token.h; NULL: none */
 };

@@ -34,6 +34,9 @@ void answer_refuse(struct answer *ret, enum answer_code code, const char *messag
     case ANSWER_METHOD:
         ret->status = 405;
         break;
+    case ANSWER_STRANGER:
+        ret->status = 401;
+        break;
     }
 }
 

@@ -19,6 +19,7 @@ enum answer_code {
     ANSWER_CONDITION = 9,  /* 412 */
     ANSWER_RANGE = 11,     /* 400 */
     ANSWER_METHOD = 12,    /* 405 */
+    ANSWER_STRANGER = 16,  /* 401 */
     ANSWER_NO_ROUTE = 104, /* 404, plain */
 };
 

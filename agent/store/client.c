@@ -469,6 +469,13 @@ static int read_endpoints(struct client *c, const char *text, struct err *err) {
     return rc;
 }
 
+static void show_token(struct http *http, const char *token) {
+    struct buf header = {0};
+    buf_printf(&header, "Bearer %s", token);
+    http_authorize(http, buf_str(&header));
+    buf_fini(&header);
+}
+
 struct store *store_client_new(struct loop *l, const char *endpoints,
                                const struct store_access *access, struct err *err) {
     struct client *c = calloc(1, sizeof(*c));
@@ -478,6 +485,8 @@ struct store *store_client_new(struct loop *l, const char *endpoints,
     list_init(&c->calls);
     if (read_endpoints(c, endpoints, err) == 0)
         c->http = http_new(l, access, err);
+    if (c->http && access && access->token)
+        show_token(c->http, access->token);
     if (c->http)
         return &c->store;
     free(c);

@@ -206,7 +206,7 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
 }
 
 void lifelines_put_request(struct buf *out, const char *run_id, const struct lifeline_claim *claim,
-                           const struct lifeline_ends *ends) {
+                           const struct lifeline_ends *ends, const char *token) {
     struct buf body = {0};
     struct json_writer w = {.out = &body};
     json_object(&w, NULL);
@@ -219,7 +219,8 @@ void lifelines_put_request(struct buf *out, const char *run_id, const struct lif
     json_end_object(&w);
     buf_printf(out,
                "POST " LIFELINE_PATH " HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-               "Content-Length: %zu\r\n\r\n%s",
-               ends->to, body.len, buf_str(&body));
+               "%s%s%sContent-Length: %zu\r\n\r\n%s",
+               ends->to, token ? "Authorization: Bearer " : "", token ? token : "",
+               token ? "\r\n" : "", body.len, buf_str(&body));
     buf_fini(&body);
 }

@@ -31,9 +31,9 @@ size_t lifelines_count(const struct lifelines *s);     /* that are open */
 int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *body, size_t n,
                    struct err *err);
 
-/* The whole request, as the client sends it. */
+/* The whole request, as the client sends it. token: of the store, NULL: it wants none. */
 struct lifeline_ends {
     const char *from, *to;
 };
 void lifelines_put_request(struct buf *out, const char *run_id, const struct lifeline_claim *claim,
-                           const struct lifeline_ends *ends);
+                           const struct lifeline_ends *ends, const char *token);

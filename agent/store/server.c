@@ -8,6 +8,7 @@
 #include "agent/store/marker.h"
 #include "agent/store/metrics.h"
 #include "agent/store/stream.h"
+#include "agent/store/token.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/line.h"
 #include "agent/sys/random.h"
@@ -40,6 +41,8 @@ struct server {
     struct loop_source *leases;
     struct metrics metrics;
     uint16_t port;
+    const char *token; /* NULL: everybody is answered */
+    bool loopback;     /* no other host reaches it */
     bool stranger_told;
 };
 
@@ -98,8 +101,24 @@ static const char *request_body(struct evhttp_request *req, size_t *ret_n) {
     return *ret_n ? (const char *)evbuffer_pullup(in, -1) : "";
 }
 
+/* False: it has been answered already. */
+static bool admit(struct server *s, struct evhttp_request *req) {
+    struct answer answer = {.status = 200};
+    const char *shown = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+    if (!s->token || token_shown(shown, s->token))
+        return true;
+    answer_refuse(&answer, ANSWER_STRANGER,
+                  shown ? "the token is not the one that this store was given"
+                        : "this store wants a token: --rdzv-conf token_file=FILE, or the variable "
+                          "RANKRUN_STORE_TOKEN");
+    send_answer(s, req, &answer);
+    return false;
+}
+
 static void on_watch(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
+    if (!admit(s, req))
+        return;
     struct arena arena = {0};
     struct answer answer = {.status = 200};
     struct gateway_watch watch;
@@ -119,6 +138,8 @@ static void on_watch(struct evhttp_request *req, void *arg) {
 
 static void on_lifeline(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
+    if (!admit(s, req))
+        return;
     struct answer answer = {.status = 200};
     struct err err = {0};
     size_t n;
@@ -133,6 +154,8 @@ static void on_lifeline(struct evhttp_request *req, void *arg) {
 
 static void on_metrics(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
+    if (!admit(s, req))
+        return;
     struct buf text = {0};
     struct metrics_now now = {.connections = tcp_count_connections(s->port),
                               .watches = streams_count(s->streams),
@@ -155,6 +178,8 @@ static void on_certified(void *arg) {
 
 static void on_request(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
+    if (!admit(s, req))
+        return;
     struct answer answer = {.status = 200};
     size_t n;
     const char *body = request_body(req, &n);
@@ -231,7 +256,7 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
     struct server *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
-    *s = (struct server){.loop = l, .kv = kv, .port = port};
+    *s = (struct server){.loop = l, .kv = kv, .port = port, .loopback = tcp_is_loopback(fd)};
     s->streams = streams_new(kv);
     s->lifelines = lifelines_new(l, kv, on_certified, s);
     s->fan_out = loop_timer(l, on_fan_out, s);
@@ -255,6 +280,18 @@ struct server *server_free(struct server *s) {
     loop_source_free(s->leases);
     free(s);
     return NULL;
+}
+
+void server_demand(struct server *s, const char *token) {
+    s->token = token;
+}
+
+void server_warn(const struct server *s) {
+    if (!s->token && !s->loopback)
+        line_say(LINE_WARNING, "store",
+                 "store: without a token everybody who reaches port %u can read and change its "
+                 "jobs; the variable RANKRUN_STORE_TOKEN, the same on all nodes, sets one",
+                 s->port);
 }
 
 void server_changed(struct server *s) {
@@ -306,7 +343,8 @@ static void tell_listening(const char *host, uint16_t port) {
     line_put(&line, "store: listening on %s:%u", host, port);
 }
 
-int store_serve(const char *host, uint16_t port, const char *quarantine, struct err *err) {
+int store_serve(const char *host, uint16_t port, const char *quarantine, const char *token,
+                struct err *err) {
     struct loop *l = loop_new(err);
     if (!l)
         return err->code;
@@ -318,6 +356,8 @@ int store_serve(const char *host, uint16_t port, const char *quarantine, struct 
     int rc = s ? 0 : err->code;
     struct marker marker = {0};
     if (s) {
+        server_demand(s, token);
+        server_warn(s);
         open_marker(s, &marker, host, quarantine);
         tell_listening(host, server_port(s));
         rc = loop_run(l, err);

@@ -7,8 +7,8 @@
  * Keys and values are base64, 64-bit integers strings, fields that are zero absent; errors are
  * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
  * is answered before its events go out. A watcher whose unsent bytes grow past a limit is cut off:
- * it comes back and re-reads. There is no authentication and no TLS; listen where only the job's
- * nodes can reach it.
+ * it comes back and re-reads. With server_demand a request that does not show the token is answered
+ * with 401. There is no TLS: who can read the network reads the token, too.
  *
  *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h
  *     GET /metrics                the same, see agent/store/metrics.h */
@@ -28,6 +28,10 @@ struct kv;
 struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
                           struct err *err);
 struct server *server_free(struct server *s); /* closes every connection; NULL is allowed */
+/* From now on only who shows the token (agent/store/token.h; lent) is answered. */
+void server_demand(struct server *s, const char *token);
+/* One line for who runs it, when other hosts can reach it and no token is demanded. */
+void server_warn(const struct server *s);
 /* Tells the watchers on the next turn. */
 void server_changed(struct server *s);
 uint16_t server_port(const struct server *s);
@@ -35,6 +39,7 @@ size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
 
 /* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
- * listens. quarantine: see agent/store/marker.h. Returns 0, or -errno with err when it cannot
- * listen. */
-int store_serve(const char *host, uint16_t port, const char *quarantine, struct err *err);
+ * listens. quarantine: see agent/store/marker.h. token: NULL: none is demanded. Returns 0, or
+ * -errno with err when it cannot listen. */
+int store_serve(const char *host, uint16_t port, const char *quarantine, const char *token,
+                struct err *err);

@@ -188,6 +188,13 @@ static bool is_loopback(const struct sockaddr *a) {
            ntohl(((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr) >> 24 == 127;
 }
 
+bool tcp_is_loopback(int fd) {
+    struct sockaddr_storage own;
+    socklen_t n = sizeof(own);
+    return getsockname(fd, (struct sockaddr *)&own, &n) == 0 &&
+           is_loopback((const struct sockaddr *)&own);
+}
+
 bool tcp_name_is_hidden(const char *host) {
     struct addrinfo *list = NULL;
     bool hidden = true;

@@ -1,6 +1,10 @@
 #include "tests/agent/options_fixture.h"
 
+#include "agent/sys/file.h"
+
 #include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #define OF_ETCD "rankrun --nnodes 2 --rdzv-backend=etcd-v3 --rdzv-endpoint=h --rdzv-conf "
 
@@ -43,12 +47,53 @@ static void test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_
             "knows no users");
 }
 
+static void test_an_embedded_store_has_a_token_that_workers_do_not_see(void **state) {
+    static const char path[] = "/tmp/rankrun-test-token";
+    static const char job[] = "rankrun --nnodes 2 --rdzv-endpoint=h";
+    char line[256];
+    (void)state;
+    TAKEN("rankrun --nnodes 2 --rdzv-endpoint=h a.py");
+    assert_null(o.rdzv.access.token);
+    setenv("RANKRUN_STORE_TOKEN", "of-it", 1);
+    snprintf(line, sizeof(line), "%s a.py", job);
+    TAKEN(line);
+    assert_string_equal(o.rdzv.access.token, "of-it");
+    assert_null(getenv("RANKRUN_STORE_TOKEN"));
+    setenv("RANKRUN_STORE_TOKEN", "of it", 1);
+    REFUSED(line, "RANKRUN_STORE_TOKEN: a token has 1 to");
+    /* An etcd has users; the token is not for workers there either. */
+    setenv("RANKRUN_STORE_TOKEN", "t", 1);
+    assert_int_equal(parse(OF_ETCD "token=x a.py"), 0);
+    assert_non_null(strstr(o.notices[0], "token has no effect"));
+    assert_null(o.rdzv.access.token);
+    assert_null(getenv("RANKRUN_STORE_TOKEN"));
+
+    assert_int_equal(file_write(path, "from-file\n", 10, NULL), 0);
+    setenv("RANKRUN_STORE_TOKEN", "another", 1);
+    snprintf(line, sizeof(line), "%s --rdzv-conf token_file=%s a.py", job, path);
+    TAKEN(line);
+    assert_string_equal(o.rdzv.access.token, "from-file");
+    snprintf(line, sizeof(line), "rankrun store --token-file %s", path);
+    TAKEN(line);
+    assert_string_equal(o.rdzv.access.token, "from-file");
+    assert_int_equal(file_write(path, "\n", 1, NULL), 0);
+    REFUSED(line, "--token-file: a token has 1 to");
+    unlink(path);
+    REFUSED(line, "--token-file: ");
+    snprintf(line, sizeof(line), "%s --rdzv-conf token=x a.py", job);
+    TAKEN(line);
+    assert_string_equal(o.rdzv.access.token, "x");
+    assert_non_null(strstr(o.notices[0], "can read command lines"));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(
             test_an_etcd_is_reached_with_certificates_by_either_of_torchruns_names, clear),
         cmocka_unit_test_teardown(
             test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_see, clear),
+        cmocka_unit_test_teardown(test_an_embedded_store_has_a_token_that_workers_do_not_see,
+                                  clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

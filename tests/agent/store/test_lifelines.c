@@ -88,6 +88,8 @@ static int connect_to_store(void) {
     return fd;
 }
 
+static const char *token; /* that lifelines show */
+
 /* from NULL: as it is. */
 static int lifeline(const char *uid, int64_t revision, const char *from) {
     char own[TCP_ENDS_MAX], peer[TCP_ENDS_MAX];
@@ -97,7 +99,7 @@ static int lifeline(const char *uid, int64_t revision, const char *from) {
     strcpy(claim.uid, uid);
     assert_int_equal(tcp_ends(fd, own, peer), 0);
     struct lifeline_ends ends = {from ? from : own, peer};
-    lifelines_put_request(&request, "job", &claim, &ends);
+    lifelines_put_request(&request, "job", &claim, &ends, token);
     assert_int_equal(send(fd, request.data, request.len, 0), request.len);
     buf_fini(&request);
     return fd;
@@ -206,6 +208,17 @@ static void test_the_session_must_be_the_one_that_was_named(void **state) {
     assert_false(exists(KEY_GONE, uid_of(6)));
 }
 
+static void test_one_that_does_not_show_the_token_proves_nothing(void **state) {
+    (void)state;
+    server_demand(server, "s3cret");
+    close(lifeline(uid_of(8), session(uid_of(8)), NULL));
+    token = "s3cret";
+    await_last();
+    token = NULL;
+    assert_true(exists(KEY_SESSION, uid_of(8)));
+    assert_false(exists(KEY_GONE, uid_of(8)));
+}
+
 static void test_a_store_that_goes_certifies_nobody(void **state) {
     (void)state;
     int fd = lifeline(uid_of(7), session(uid_of(7)), NULL);
@@ -240,6 +253,7 @@ int main(int argc, char **argv) {
         TEST(test_one_on_which_more_is_said_proves_nothing),
         TEST(test_one_with_something_in_between_is_refused),
         TEST(test_the_session_must_be_the_one_that_was_named),
+        TEST(test_one_that_does_not_show_the_token_proves_nothing),
         TEST(test_a_store_that_goes_certifies_nobody),
         TEST(test_nonsense_is_answered),
     };

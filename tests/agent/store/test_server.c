@@ -1,5 +1,6 @@
 /* Client and server over loopback, on one loop. */
 #include "agent/base/buf.h"
+#include "agent/store/access.h"
 #include "agent/store/server.h"
 #include "agent/sys/tcp.h"
 #include "tests/agent/store/contract.h"
@@ -255,6 +256,62 @@ static void test_requests_that_are_too_big_are_refused(void **state) {
     buf_fini(&r.in);
 }
 
+static void asked_with(struct contract *c, const char *path, const char *header,
+                       const char *expected) {
+    static const char body[] = "{\"key\":\"eA==\"}";
+    struct raw r;
+    struct buf b = {0};
+    buf_printf(&b, "POST %s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %zu\r\n\r\n%s", path, header,
+               strlen(body), body);
+    raw_ask(c, b.data, b.len, "}", &r);
+    if (!strstr(buf_str(&r.in), expected))
+        fail_msg("%s: expected '%s' in:\n%s", header, expected, buf_str(&r.in));
+    buf_fini(&b);
+    buf_fini(&r.in);
+}
+
+static void test_without_the_token_nothing_is_answered(void **state) {
+    static const char *const paths[] = {"/v3/kv/range", "/v3/watch", "/v3/rankrun/lifeline",
+                                        "/metrics", "/nowhere"};
+    struct contract *c = *state;
+    server_demand(server, "s3cret");
+    for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+        asked_with(c, paths[i], "", "401 ");
+        asked_with(c, paths[i], "", "token_file=FILE");
+        asked_with(c, paths[i], "Authorization: Bearer s3cre\r\n", "401 ");
+        asked_with(c, paths[i], "Authorization: s3cret\r\n", "not the one");
+    }
+    asked_with(c, paths[0], "Authorization: Bearer s3cret\r\n", "200 ");
+    server_demand(server, NULL);
+    asked_with(c, paths[0], "", "200 ");
+}
+
+static void test_a_client_that_knows_the_token_is_answered(void **state) {
+    struct contract *c = *state;
+    char endpoint[64];
+    struct store_access knows = {.token = "s3cret"}, guesses = {.token = "secret"};
+    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", server_port(server));
+    server_demand(server, "s3cret");
+    struct contract one, other;
+    contract_begin(&one, c->loop, store_client_new(c->loop, endpoint, &knows, NULL));
+    contract_fresh(&one);
+    watch_all(&one, 1);
+    put(&one, "a", "1");
+    await_events(&one, 1);
+    store_free(one.store);
+    contract_end(&one);
+    contract_begin(&other, c->loop, store_client_new(c->loop, endpoint, &guesses, NULL));
+    contract_fresh(&other);
+    struct kv_op op = {.kind = KV_RANGE, .key = key(&other, "a")};
+    struct kv_txn txn = {.success = &op, .n_success = 1};
+    ask(&other, &txn);
+    assert_int_equal(other.reply.outcome, STORE_UNKNOWN);
+    assert_string_equal(other.why, "the token is not the one that this store was given");
+    store_free(other.store);
+    contract_end(&other);
+    server_demand(server, NULL);
+}
+
 static void test_a_client_that_speaks_no_http_harms_nobody(void **state) {
     struct contract *c = *state;
     struct raw r;
@@ -317,6 +374,8 @@ int main(void) {
         cmocka_unit_test(test_a_watch_in_the_process_and_one_outside_see_the_same),
         cmocka_unit_test(test_bad_requests_get_the_errors_of_etcd),
         cmocka_unit_test(test_requests_that_are_too_big_are_refused),
+        cmocka_unit_test(test_without_the_token_nothing_is_answered),
+        cmocka_unit_test(test_a_client_that_knows_the_token_is_answered),
         cmocka_unit_test(test_a_client_that_speaks_no_http_harms_nobody),
         cmocka_unit_test(test_a_watcher_that_vanished_is_forgotten),
         cmocka_unit_test(test_a_watcher_that_is_too_slow_is_cut_off),

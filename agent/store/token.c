@@ -1,0 +1,29 @@
+#include "agent/store/token.h"
+
+#include "agent/base/str.h"
+
+#include <errno.h>
+#include <string.h>
+
+int token_check(const char *token, struct err *err) {
+    size_t n = strlen(token);
+    bool good = n > 0 && n <= TOKEN_MAX;
+    for (const char *p = token; *p; p++)
+        good = good && *p > ' ' && *p < 0x7f;
+    return good
+               ? 0
+               : err_say(err, -EINVAL,
+                         "a token has 1 to %d printable ASCII characters and no blanks", TOKEN_MAX);
+}
+
+bool token_shown(const char *header, const char *token) {
+    static const char scheme[] = "Bearer ";
+    if (!header || !str_starts(header, scheme))
+        return false;
+    const char *shown = header + sizeof(scheme) - 1;
+    size_t n = strlen(shown), expected = strlen(token);
+    volatile unsigned char differs = n != expected;
+    for (size_t i = 0; i < n; i++)
+        differs |= (unsigned char)(shown[i] ^ token[i % expected]);
+    return !differs;
+}
