@@ -12,21 +12,23 @@
 #   make tidy       layers, purity, tables, names, lengths;  make format: clang-format
 #   make clean      remove build/
 #
-#   BUILD=release|debug|asan|tsan|cov   another kind of build, in build/$(BUILD)
+#   BUILD=release|debug|asan|tsan|cov|fast   another kind of build, in build/$(BUILD); fast: for hours of seeds
 #   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs
 .DEFAULT_GOAL := all
 BUILD ?= release
 PREFIX ?= /usr/local
-$(if $(filter $(BUILD),release debug asan tsan cov),,$(error BUILD=$(BUILD): release, debug, asan, tsan or cov))
+$(if $(filter $(BUILD),release debug asan tsan cov fast),,$(error BUILD=$(BUILD): release, debug, asan, tsan, cov or fast))
 OUT := build/$(BUILD)
 BIN := $(if $(filter release,$(BUILD)),build/bin,$(OUT)/bin)
 VERSION := $(shell cat VERSION)
 
 CFLAGS.release := -O2
 CFLAGS.debug := -Og -DRANKRUN_FAILPOINTS
+CFLAGS.fast := -O3 -flto=auto -fomit-frame-pointer
 CFLAGS.asan := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS.tsan := -O1 -fsanitize=thread
 CFLAGS.cov := -O0 --coverage -DRANKQUAKE_COVERAGE
+LDFLAGS.fast := $(CFLAGS.fast)
 LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
 LDFLAGS.cov := --coverage
