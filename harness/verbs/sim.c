@@ -10,6 +10,7 @@
 #include "harness/sim/seeds.h"
 #include "harness/sim/shrink.h"
 #include "harness/verbs/sim/exhaustive.h"
+#include "harness/verbs/sim/marks.h"
 #include "harness/verbs/sim/progress.h"
 
 #include <errno.h>
@@ -20,9 +21,6 @@
 #include <unistd.h>
 
 enum { SEEDS_USUAL = 10000, RATE_USUAL = 6 };
-
-/* A mark that so many seeds never reach is one that the schedules cannot reach. */
-static const uint64_t marks_from_seeds = 100000;
 
 static volatile sig_atomic_t interrupted;
 
@@ -218,17 +216,6 @@ static void print_failed(const struct seeds_spec *s, const struct seeds_tally *t
                t->failed[0].seed);
 }
 
-/* Returns how many were never reached. */
-static int print_marks(const struct seeds_tally *t) {
-    int missed = 0;
-    printf("marks\n");
-    for (int i = 0; i < SIM_MARKS_N; i++) {
-        missed += !t->marks[i];
-        printf("  %8" PRIu64 "  %s\n", t->marks[i], sim_mark_text((enum sim_mark)i));
-    }
-    return missed;
-}
-
 static void print_totals(const struct seeds_tally *t, double seconds) {
     double n = t->seeds ? (double)t->seeds : 1;
     printf("seeds      %" PRIu64 " in %.1f s, %.0f an hour; %.0f x real time\n", t->seeds, seconds,
@@ -248,13 +235,15 @@ static void print_totals(const struct seeds_tally *t, double seconds) {
 }
 
 static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double seconds) {
+    struct buf marks = {0};
     int missed = 0;
     print_totals(t, seconds);
     if (!s->config.trace && !s->config.calm)
-        missed = print_marks(t);
+        missed = marks_tell(&s->config, t, &marks);
+    fputs(buf_str(&marks), stdout);
+    buf_fini(&marks);
     print_failed(s, t);
-    bool fails = t->violated || (missed && t->seeds >= marks_from_seeds);
-    return fails ? EXIT_FAIL : EXIT_PASS;
+    return t->violated || missed ? EXIT_FAIL : EXIT_PASS;
 }
 
 /* The first that fails, made small. */
