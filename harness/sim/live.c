@@ -397,6 +397,10 @@ static void put_odds(const struct live *l, struct buf *out) {
     if (terms.count_by_node || terms.max_free_rounds)
         buf_puts(out, "# not played: restarts counted by the node, or rounds without cost bounded; "
                       "the judge knows neither\n");
+    if (terms.impatient)
+        buf_puts(out, "# not played: agents that wait for nodes or for the store but shortly\n");
+    if (terms.roles || terms.unnamed)
+        buf_puts(out, "# not played: roles that differ, agents that name no attempt\n");
     if (!s->even)
         buf_puts(out, "# not played: clocks that differ in rate\n");
 }
@@ -432,12 +436,14 @@ static int64_t work_s(const struct sim_schedule *s) {
 
 static void put_job(const struct live *l, struct buf *out) {
     const struct sim_schedule *s = l->schedule;
+    int64_t last_call_ms = sim_terms(s).last_call_ns / SIM_MS;
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: 2\n  max_restarts: %d\n",
                s->min, s->max, s->max_restarts);
     if (s->gang)
         buf_puts(out, "  launcher_args: [--on-node-loss=gang]\n");
-    buf_printf(out, "  rdzv_conf: {profile: %s, last_call_timeout: 300ms%s}\n",
-               s->usual ? "default" : "fast", s->lifeline ? "" : ", lifeline: \"off\"");
+    buf_printf(out, "  rdzv_conf: {profile: %s, last_call_timeout: %" PRId64 "ms%s}\n",
+               s->usual ? "default" : "fast", last_call_ms,
+               s->lifeline ? "" : ", lifeline: \"off\"");
     buf_printf(out, "  run: [sleep, \"%" PRId64 "\"]\n", work_s(s));
 }
 

@@ -340,32 +340,38 @@ void sim_nodes_fini(struct sim *c) {
     free(c->nodes);
 }
 
-/* Some seeds ask it of their job. */
+/* What agents are told otherwise in some seeds; the shorter patience with missing nodes only where
+ * the job may end early. */
+static void terms_of_agents(const struct sim_schedule *s, struct sim_terms *t) {
+    struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 1);
+    struct timing timing;
+    timing_profile(s->usual ? "default" : "fast", &timing);
+    timing_stretch(&timing, s->max, TIMING_EMBEDDED);
+    if (sim_chance(&r, 100))
+        t->last_call_ns = 1200 * SIM_MS;
+    if (sim_chance(&r, 150))
+        t->give_up_ns = sim_chance_ns(&r, timing.suspect_ns, 2 * timing.suspect_ns);
+    if (sim_chance(&r, 200) && !s->patient)
+        t->join_timeout_ns = sim_chance_ns(&r, 1500, 6000) * SIM_MS;
+    t->roles = sim_chance(&r, 100);
+    t->unnamed = sim_chance(&r, 50);
+    t->in_process = sim_chance(&r, 300) && s->agents == 1;
+}
+
 struct sim_terms sim_terms(const struct sim_schedule *s) {
     struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 0);
-    struct sim_terms t = {0};
+    struct sim_terms t = {.last_call_ns = SIM_LAST_CALL_NS,
+                          .give_up_ns = SIM_GIVE_UP_NS,
+                          .join_timeout_ns = SIM_JOIN_TIMEOUT_NS};
     if (s->plain)
         return t;
     t.count_by_node = sim_chance(&r, 100);
     if (!s->calm && sim_chance(&r, 150))
         t.max_free_rounds = (int)sim_chance_ns(&r, 1, 3);
+    if (!s->calm)
+        terms_of_agents(s, &t);
+    t.impatient = t.give_up_ns != SIM_GIVE_UP_NS || t.join_timeout_ns != SIM_JOIN_TIMEOUT_NS;
     return t;
-}
-
-/* What agents are told otherwise in some seeds; the shorter patience with missing nodes only where
- * the job may end early. */
-static void job_init_agents(struct sim *c) {
-    const struct sim_schedule *s = c->schedule;
-    struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 1);
-    if (sim_chance(&r, 100))
-        c->last_call_ns = 1200 * SIM_MS;
-    if (sim_chance(&r, 150))
-        c->give_up_ns = sim_chance_ns(&r, c->timing.suspect_ns, 2 * c->timing.suspect_ns);
-    if (sim_chance(&r, 200) && !s->patient)
-        c->join_timeout_ns = sim_chance_ns(&r, 1500, 6000) * SIM_MS;
-    c->roles = sim_chance(&r, 100);
-    c->unnamed = sim_chance(&r, 50);
-    c->in_process = sim_chance(&r, 300) && s->agents == 1;
 }
 
 static void job_init(struct sim *c) {
@@ -373,11 +379,12 @@ static void job_init(struct sim *c) {
     if (t.count_by_node)
         c->restart_mode = RESTART_COUNT_NODE;
     c->max_free_rounds = t.max_free_rounds;
-    c->last_call_ns = SIM_LAST_CALL_NS;
-    c->join_timeout_ns = SIM_JOIN_TIMEOUT_NS;
-    c->give_up_ns = SIM_GIVE_UP_NS;
-    if (!c->schedule->plain && !c->schedule->calm)
-        job_init_agents(c);
+    c->last_call_ns = t.last_call_ns;
+    c->join_timeout_ns = t.join_timeout_ns;
+    c->give_up_ns = t.give_up_ns;
+    c->roles = t.roles;
+    c->unnamed = t.unnamed;
+    c->in_process = t.in_process;
 }
 
 static void sim_init(struct sim *c) {

@@ -67,10 +67,15 @@ void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
 /* Puts it in its place by time; the caller has seen to the room for it. */
 void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);
 
-/* What the seed asks of its job beside that. */
+/* What the seed says of its job beside that: in most seeds the same. */
 struct sim_terms {
     bool count_by_node;  /* what workers are told of restarts */
     int max_free_rounds; /* in an hour; 0: any */
+    int64_t last_call_ns, join_timeout_ns, give_up_ns;
+    bool impatient;  /* one of the last two is short */
+    bool roles;      /* nodes have different ones */
+    bool unnamed;    /* its agents name no attempt */
+    bool in_process; /* the only agent has its store within itself */
 };
 struct sim_terms sim_terms(const struct sim_schedule *s);
 
