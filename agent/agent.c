@@ -3,6 +3,7 @@
 #include "agent/agent_config.h"
 #include "agent/agent_lifeline.h"
 #include "agent/agent_store.h"
+#include "agent/agent_timer.h"
 #include "agent/core/rendezvous.h"
 #include "agent/legacy/legacy.h"
 #include "agent/options.h"
@@ -33,7 +34,8 @@ struct agent {
     struct loop *loop;
     struct guard *guard;
     struct agent_store *store;
-    struct agent_lifeline *lifeline; /* NULL: there is none to be had */
+    struct agent_lifeline *lifeline;  /* NULL: there is none to be had */
+    struct agent_timer *worker_timer; /* NULL: nobody asked for one */
     struct rendezvous *core;
     struct legacy *legacy; /* torchelastic's etcd rendezvous, instead of store and core */
     struct tree_client *tree;
@@ -118,7 +120,9 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .virtual_local_rank = a->options->virtual_local_rank,
         .deadline_required = r->deadline_required,
         .lifeline = r->lifeline ? agent_lifeline_fd(a->lifeline) : 0,
+        .timer_file = agent_timer_path(a->worker_timer),
     };
+    agent_timer_begin(a->worker_timer);
     a->round = r->round;
     a->ending = false;
     round_line_start(&a->told, r, clock_monotonic_ns());
@@ -346,14 +350,16 @@ static void print_exit(struct agent *a, int local_rank, pid_t pid, int status, c
 
 static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
                       int64_t ended_realtime_ns) {
+    struct agent *a = arg;
+    error = agent_timer_end(a->worker_timer, pid, error);
     struct event e = {.kind = EVENT_WORKER_EXITED,
                       .exited = {.local_rank = local_rank,
                                  .pid = pid,
                                  .wait_status = wait_status,
                                  .error = error,
                                  .realtime_ns = ended_realtime_ns}};
-    print_exit(arg, local_rank, pid, wait_status, error);
-    agent_step(arg, &e);
+    print_exit(a, local_rank, pid, wait_status, error);
+    agent_step(a, &e);
 }
 
 static void on_reaped(void *arg, enum guard_reason reason) {
@@ -436,6 +442,9 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
     if (rc < 0)
         return rc;
     a->told.own_count = a->legacy || o->restarts_by_node;
+    rc = agent_timer_new(a->loop, a->guard, &a->worker_timer, err);
+    if (rc < 0)
+        return rc;
     a->timer = loop_timer(a->loop, on_timer, a);
     guard_attach(a->guard, a->loop, &GUARD_EVENTS, a);
     catch_signals(a);
@@ -448,6 +457,7 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
 static void tear_down(struct agent *a) {
     event_close();
     agent_lifeline_free(a->lifeline);
+    agent_timer_free(a->worker_timer);
     agent_store_free(a->store);
     rendezvous_free(a->core);
     legacy_free(a->legacy);

@@ -71,6 +71,8 @@ char **env_make(const struct worker_spec *s, int local_rank, const char *error_f
     /* The worker of rank 0 hosts the job's own store: no agent serves one. */
     put(&e, "TORCHELASTIC_USE_AGENT_STORE", "False");
     put(&e, "TORCHELASTIC_ERROR_FILE", error_file);
+    if (s->timer_file)
+        put(&e, "TORCHELASTIC_TIMER_FILE", s->timer_file);
     put_number(&e, "RANKRUN_ROUND", (int64_t)s->round);
     if (s->token)
         put(&e, "RANKRUN_TOKEN", s->token);

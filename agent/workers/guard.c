@@ -369,6 +369,23 @@ void guard_signal(struct guard *g, int signo) {
         send_order(g, (struct order){.kind = ORDER_SIGNAL, .signo = signo}, false);
 }
 
+/* Held by a pidfd before it is looked for: what is found is then what is hit. */
+int guard_signal_one(const struct guard *g, pid_t pid, int signo) {
+    struct process p;
+    pid_t *below = NULL;
+    bool ours = false;
+    int code = g->process.pidfd >= 0 ? process_open(pid, &p, NULL) : -ESRCH;
+    if (code < 0)
+        return code;
+    size_t n = process_list_descendants(g->process.pid, &below);
+    for (size_t i = 0; i < n && !ours; i++)
+        ours = below[i] == pid;
+    code = ours ? process_signal(&p, signo) : -ESRCH;
+    free(below);
+    process_close(&p);
+    return code;
+}
+
 int guard_alive(const struct guard *g) {
     return g->alive;
 }

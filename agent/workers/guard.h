@@ -91,6 +91,10 @@ void guard_kill(struct guard *g);
 /* Just the signal, to each worker's process group (SIGUSR1, SIGUSR2). */
 void guard_signal(struct guard *g, int signo);
 
+/* The same to one process below the guard, a worker or not. 0; -ESRCH: it is none of those, or has
+ * ended; else what kill said. */
+int guard_signal_one(const struct guard *g, pid_t pid, int signo);
+
 /* Where the workers' output is kept when nobody said where; "": nowhere, or not yet. */
 const char *guard_output_dir(const struct guard *g);
 

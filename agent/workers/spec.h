@@ -56,6 +56,8 @@ struct worker_spec {
     /* True: start nothing unless a deadline was set and has not passed (more than one node). */
     bool deadline_required;
 
+    const char *timer_file; /* TORCHELASTIC_TIMER_FILE; NULL: what the agent's own says */
+
     /* A descriptor that the guard and every worker inherit, and nobody uses; 0: none. */
     int lifeline;
 };
