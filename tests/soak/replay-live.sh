@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # From a planted bug to a run on real nodes: the simulator finds a bug planted in agent/core, makes the
 # schedule small, and `rankquake run` plays it: with a rankrun that has the bug it fails, as what the
-# simulator said it is, with the one that has not it passes.
-# deadline: 600 s
+# simulator said it is, with the one that has not it passes. Prints the last table of docs/mutants.md.
+# MUTANTS="NAME ..." tries only these, whichever check sees them.
+# deadline: 1200 s
 set -u
 if ! command -v git >/dev/null; then
     echo 'git is missing, which applies the patches'
@@ -19,7 +20,7 @@ live() {
     (cd "${2%/*}" && "$1/rankquake" run found/live.yaml --out "$2") >"$said" 2>&1
 }
 
-replay() { # replay NAME CHECK
+replay() { # replay NAME CHECK: empty, any
     local dir=$TMPDIR/$1 said rc
     if ! mutant_build "$1" "$dir" >"$TMPDIR/make" 2>&1; then
         echo "$1: does not apply or does not build:"
@@ -28,25 +29,46 @@ replay() { # replay NAME CHECK
         return
     fi
     (cd "$dir" && ./rankquake sim --seeds 1:2000 --agents 0 --time 0s --faults worker-fail,node-cut --out found) >"$dir/said" 2>&1
-    sed -n '/^shrunk/,$p' "$dir/said"
+    if [ ! -f "$dir/found/live.yaml" ]; then
+        echo "$1: nothing was found that could be played: $(tail -n 1 "$dir/said")"
+        failed=1
+        return
+    fi
     live "$dir" "$dir/with"
     rc=$?
     [ $rc = 4 ] && tail -n 1 "$said" && exit 77
-    if [ $rc != 1 ] || ! grep -q "✗ $2 " "$said"; then
-        echo "$1: with the bug the run ends with $rc, and $2 does not see it:"
-        cat "$said"
+    if [ $rc != 1 ] || ! grep -q "^  ✗ $2" "$said"; then
+        echo "$1: with the bug the run ends with $rc, and ${2:-no check} does not see it:"
+        cat "$dir/found/live.yaml" "$said"
         failed=1
     fi
+    printf '| `%s` | %s | %s | %s |\n' "$1" "$(sed -n 's/^breaks: //p' "$dir/found/shrunk.yaml")" \
+        "$(sed -n 's/^  ✗ \([a-z_]*\).*/`\1`/p' "$said" | paste -sd' ')" \
+        "$(sed -n 's/^  - {when: {time: \([0-9a-z.]*\)}, fault: \(.*\)}$/\2 at \1/p' "$dir/found/live.yaml" | paste -sd';')"
     live "$BIN" "$dir/without"
     rc=$?
     if [ $rc != 0 ]; then
         echo "$1: without the bug the run ends with $rc:"
-        cat "$said"
+        cat "$dir/found/live.yaml" "$said"
         failed=1
     fi
+    rm -rf "$dir"
 }
 
+echo '| bug | breaks in the simulation | fails live | lines of its live.yaml |'
+echo '|---|---|---|---|'
+if [ -n "${MUTANTS-}" ]; then
+    for name in $MUTANTS; do replay "$name" ''; done
+    exit $failed
+fi
+# What is charged, when a round may begin, when the job is over, who is who, how it ends, what workers are told.
 replay cost-twice restart_count
 replay acks-not-waited-for restart_count
-[ $failed = 1 ] || echo 'two shrunk schedules were replayed live: they fail with the bug and pass without'
+replay budget-off-by-one budget
+replay gang-for-all outcome
+replay failure-exits-with-0 one_outcome
+replay master-of-another master
+replay rank-base-gap ranks
+replay restart-count-per-agent agreement
+[ $failed = 1 ] || echo 'eight shrunk schedules were replayed live: they fail with the bug and pass without'
 exit $failed
