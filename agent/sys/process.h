@@ -47,7 +47,7 @@ int process_spawn(const struct process_spawn *s, struct process *ret, struct err
 /* The same for many children at once: returns after the fork. A child that cannot exec writes one
  * struct process_failure to report, which all of them share, and exits 127 (not found) or 126; the
  * reader sees its end when the last has exec'ed or failed (and the caller has closed its own copy).
- */
+ * report -1: nobody is told. */
 struct process_failure {
     uint32_t tag;
     int32_t code; /* -errno */

@@ -5,9 +5,10 @@
  * PR_SET_PDEATHSIG the workers - when even it does not run any more. So no stopped, swapped out or
  * dead agent leaves a worker behind.
  *
- * It is this program executed again under the name GUARD_NAME: that is safe at any time, threads or
- * not, takes nothing along, and costs one exec, during which the agent goes on. main must therefore
- * begin with `if (guard_is_me(argv)) return guard_main();`.
+ * The first one is a fork, made before the agent has a loop, a library at work or a thread. One
+ * that takes the place of a dead guard is this program executed again under the name GUARD_NAME:
+ * that is safe at any time, threads or not, and takes nothing along. main must therefore begin with
+ * `if (guard_is_me(argv)) return guard_main();`.
  *
  * The agent becomes a subreaper. When a guard dies by its timer, what is left below it falls to the
  * agent, and the `dead` callback comes only when all of that is gone too. SIGCHLD and waitpid(-1)
@@ -57,12 +58,14 @@ struct guard_events {
     void (*dead)(void *arg, int wait_status);
 };
 
+/* Keeps argv, where a guard that is a fork writes its name for who lists processes. */
 bool guard_is_me(char **argv);
 /* The guard's own life; returns its exit code. */
 int guard_main(void);
 
-/* Starts a guard; returns before it is set up. command: the caller's, kept. NULL with err: could
- * not fork or exec. */
+/* Starts a guard; returns before it is set up. No thread may exist yet, and what the standard
+ * library has buffered is not written twice. command: the caller's, kept. NULL with err: could not
+ * fork. */
 struct guard *guard_new(const struct worker_command *command, struct err *err);
 /* Puts it on the loop; before the first start. ev must outlive the guard. */
 void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev, void *arg);

@@ -45,15 +45,32 @@ struct life {
     char scratch[4096];
     struct queued *queue;
     size_t queue_n, queue_cap;
+    bool forking; /* what is told waits: an agent that wakes up for each takes turns from workers */
 };
 
+static char **words; /* of this process's command line */
+
 bool guard_is_me(char **argv) {
+    words = argv;
     return argv[0] && strcmp(argv[0], GUARD_NAME) == 0;
+}
+
+/* A fork has the command line of the agent, and would be taken for it. */
+static void show_name(void) {
+    size_t last = 0;
+    prctl(PR_SET_NAME, GUARD_NAME);
+    if (!words || !words[0] || guard_is_me(words))
+        return;
+    while (words[last + 1])
+        last++;
+    size_t size = (size_t)(words[last] + strlen(words[last]) - words[0]);
+    memset(words[0], 0, size);
+    str_copy(words[0], size, GUARD_NAME);
 }
 
 static void flush_queue(struct life *l) {
     size_t sent = 0;
-    while (sent < l->queue_n && l->agent >= 0) {
+    while (sent < l->queue_n && l->agent >= 0 && !l->forking) {
         struct queued *q = &l->queue[sent];
         if (order_send(l->agent, &q->report, sizeof(q->report), q->pidfd) == -EAGAIN)
             break;
@@ -158,7 +175,10 @@ static void start(struct life *l, int fd) {
     launch.lifeline = l->lifeline > 0 ? l->lifeline : 0;
     l->deadline_counts = launch.deadline_required;
     arm(l);
+    l->forking = true;
     group_start(&l->group, &launch, l->deadline_counts ? l->fence_ns : 0, &events, l);
+    l->forking = false;
+    flush_queue(l);
     arm(l);
     arena_fini(&a);
 }
@@ -241,7 +261,7 @@ static int begin(struct life *l) {
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_SETMASK, &all, NULL);
     signal(SIGCHLD, SIG_DFL);
-    prctl(PR_SET_NAME, GUARD_NAME);
+    show_name();
     l->signals = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
     l->timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (l->signals < 0 || l->timer < 0 || timer_create(CLOCK_BOOTTIME, &kill_me, &l->reaper) < 0)

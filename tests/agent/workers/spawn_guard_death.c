@@ -83,6 +83,35 @@ static void guard_killed(void) {
     end_agent();
 }
 
+static void must_show_its_name(pid_t guard) {
+    char path[64];
+    struct buf b = {0};
+    snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)guard);
+    MUST(file_read(path, 4096, &b, NULL) == 0);
+    MUST(strcmp(buf_str(&b), GUARD_NAME) == 0);
+    for (size_t i = strlen(GUARD_NAME); i < b.len; i++)
+        MUST(b.data[i] == '\0');
+    buf_fini(&b);
+    char name[64];
+    MUST(strcmp(process_name(guard, name, sizeof(name)), GUARD_NAME) == 0);
+}
+
+/* The first one is a fork of the agent, the next an execution of its program. */
+static void own_name(void) {
+    begin("exec sleep 1000");
+    for (int i = 0; i < 2; i++) {
+        start(1, false);
+        wait_for(&seen.running, 1);
+        pid_t guard = guard_of(seen.pids[0]);
+        must_show_its_name(guard);
+        kill(guard, SIGKILL);
+        wait_for(&seen.dead, 1);
+        struct err err = {0};
+        MUST(guard_renew(seen.guard, &err) == 0);
+    }
+    end_agent();
+}
+
 /* ---- agents that die ---- */
 
 struct victim {
@@ -173,15 +202,11 @@ static void agent_stopped(void) {
 }
 
 static const struct experiment experiments[] = {
-    EXPERIMENT(agent_killed),
-    EXPERIMENT(agent_killed_guard_stopped),
-    EXPERIMENT(agent_stopped),
-    EXPERIMENT(all_stopped),
-    EXPERIMENT(deadline_passed),
-    EXPERIMENT(fence),
-    EXPERIMENT(guard_killed),
-    EXPERIMENT(guard_stopped),
-    {NULL, NULL},
+    EXPERIMENT(agent_killed),    EXPERIMENT(agent_killed_guard_stopped),
+    EXPERIMENT(agent_stopped),   EXPERIMENT(all_stopped),
+    EXPERIMENT(deadline_passed), EXPERIMENT(fence),
+    EXPERIMENT(guard_killed),    EXPERIMENT(own_name),
+    EXPERIMENT(guard_stopped),   {NULL, NULL},
 };
 
 int main(int argc, char **argv) {
