@@ -5,6 +5,7 @@
 #include "agent/agent_store.h"
 #include "agent/agent_timer.h"
 #include "agent/core/rendezvous.h"
+#include "agent/event_log.h"
 #include "agent/legacy/legacy.h"
 #include "agent/options.h"
 #include "agent/root_cause.h"
@@ -51,6 +52,7 @@ struct agent {
     bool ending;                               /* it is being stopped, or has failed */
     struct round_line told;
     struct root_cause cause;
+    struct event_log *events; /* NULL: not asked for */
 
     /* What an action has answered already, to be told when the step is done. */
     bool port_due, start_failed_due;
@@ -123,6 +125,7 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .timer_file = agent_timer_path(a->worker_timer),
     };
     agent_timer_begin(a->worker_timer);
+    event_log_round(a->events, r);
     a->round = r->round;
     a->ending = false;
     round_line_start(&a->told, r, clock_monotonic_ns());
@@ -160,6 +163,7 @@ static void do_exit(struct agent *a, const struct action *act) {
         root_cause_print(act->exit.failure, act->exit.round, act->exit.earlier);
         root_cause_hand_on(&a->cause, act->exit.failure, a->config.node, a->guard);
     }
+    event_log_print(a->events, act, clock_monotonic_ns());
     loop_stop(a->loop);
 }
 
@@ -321,7 +325,9 @@ static void on_etcd_ended(void *arg, const char *words) {
 /* ---- the guard's ---- */
 
 static void on_started(void *arg, int local_rank, pid_t pid, int pidfd) {
-    (void)arg, (void)local_rank, (void)pid, (void)pidfd;
+    struct agent *a = arg;
+    (void)pidfd;
+    event_log_started(a->events, local_rank, pid);
 }
 
 static void on_running(void *arg) {
@@ -334,20 +340,6 @@ static void on_exec_failed(void *arg, int local_rank, const char *why) {
     (void)arg, (void)local_rank, (void)why;
 }
 
-/* The first of a group that fails by itself; those that are stopped after it say nothing new. */
-static void print_exit(struct agent *a, int local_rank, pid_t pid, int status, const char *error) {
-    char how[64];
-    if (status == 0 || a->ending)
-        return;
-    a->ending = true;
-    a->cause = (struct root_cause){local_rank, status, pid};
-    const struct line_field fields[] = {{"local_rank", NULL, local_rank}, {"pid", NULL, pid}};
-    const struct line line = {
-        .level = LINE_ERROR, .what = "worker", .round = a->round, .fields = fields, .n_fields = 2};
-    line_put(&line, "round %lld, local rank %d, pid %d: %s%s%s", (long long)a->round, local_rank,
-             pid, process_status_text(status, how, sizeof(how)), error[0] ? ": " : "", error);
-}
-
 static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
                       int64_t ended_realtime_ns) {
     struct agent *a = arg;
@@ -358,7 +350,11 @@ static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, con
                                  .wait_status = wait_status,
                                  .error = error,
                                  .realtime_ns = ended_realtime_ns}};
-    print_exit(a, local_rank, pid, wait_status, error);
+    event_log_ended(a->events, local_rank, wait_status, error, !a->ending);
+    if (wait_status && !a->ending) {
+        root_cause_note(&a->cause, a->round, local_rank, pid, wait_status, error);
+        a->ending = true;
+    }
     agent_step(a, &e);
 }
 
@@ -441,6 +437,7 @@ static int set_up(struct agent *a, const struct options *o, struct err *err) {
     rc = o->backend == BACKEND_ETCD_LEGACY ? set_up_legacy(a, o, err) : set_up_native(a, o, err);
     if (rc < 0)
         return rc;
+    a->events = event_log_new(o, clock_monotonic_ns());
     a->told.own_count = a->legacy || o->restarts_by_node;
     rc = agent_timer_new(a->loop, a->guard, &a->worker_timer, err);
     if (rc < 0)
@@ -458,6 +455,7 @@ static void tear_down(struct agent *a) {
     event_close();
     agent_lifeline_free(a->lifeline);
     agent_timer_free(a->worker_timer);
+    event_log_free(a->events);
     agent_store_free(a->store);
     rendezvous_free(a->core);
     legacy_free(a->legacy);

@@ -96,7 +96,7 @@ static const struct row rows[] = {
      "accepted; workers are programs of their own"},
     {"logs-specs", 0, "NAME", AT(logs_specs), ROW_JOB, "default; others are Python's"},
     {"event-log-handler", 0, "NAME", AT(event_log_handler), ROW_JOB,
-     "accepted; there are no Python event handlers here"},
+     "console: torchelastic's events at the end, as JSON on stderr [null]"},
     {"numa-binding", 0, "NAME", AT(numa_binding), ROW_JOB, "accepted; workers are not bound"},
     {"use-env", 0, NULL, AT(use_env), ROW_JOB,
      "accepted, of torch.distributed.launch; LOCAL_RANK is in the environment"},

@@ -86,6 +86,7 @@ struct options {
     int store_port;
     const char *store_quarantine; /* as above */
     bool log_json;                /* --log-format */
+    bool event_log;               /* --event-log-handler console */
     bool status_json;             /* OPTIONS_STATUS, with run_id and endpoints */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */

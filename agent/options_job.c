@@ -358,10 +358,11 @@ static int settle_unused(struct options_given *g, struct err *err) {
                        g->numa_binding);
     if (g->use_env)
         options_notice(g, "--use-env has no effect: LOCAL_RANK is in the environment anyway");
-    if (g->event_log_handler && !str_eq(g->event_log_handler, "null"))
+    if (g->event_log_handler && !str_eq(g->event_log_handler, "null") &&
+        !str_eq(g->event_log_handler, "console"))
         options_notice(g,
-                       "--event-log-handler %s has no effect: rankrun tells on stderr what it "
-                       "does",
+                       "--event-log-handler %s has no effect: there are console and null, others "
+                       "are Python's",
                        g->event_log_handler);
     return 0;
 }
@@ -375,6 +376,7 @@ static int settle_program(struct options *o, struct options_given *g, struct err
     o->run_path = g->run_path != NULL;
     o->virtual_local_rank = g->virtual_local_rank != NULL;
     o->sandbox = g->sandbox != NULL;
+    o->event_log = str_eq(g->event_log_handler, "console");
     if (o->run_path && (o->module || o->no_python))
         return err_say(err, -EINVAL, "--run-path goes with neither --module nor --no-python");
     if (o->module && o->no_python)

@@ -3,12 +3,24 @@
 #include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/sys/line.h"
+#include "agent/sys/process.h"
 #include "agent/workers/guard.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
+
+void root_cause_note(struct root_cause *c, int64_t round, int local_rank, pid_t pid, int status,
+                     const char *error) {
+    char how[64];
+    const struct line_field fields[] = {{"local_rank", NULL, local_rank}, {"pid", NULL, pid}};
+    const struct line line = {
+        .level = LINE_ERROR, .what = "worker", .round = round, .fields = fields, .n_fields = 2};
+    *c = (struct root_cause){local_rank, status, pid};
+    line_put(&line, "round %lld, local rank %d, pid %d: %s%s%s", (long long)round, local_rank,
+             (int)pid, process_status_text(status, how, sizeof(how)), error[0] ? ": " : "", error);
+}
 
 /* The sentence of the exit names rank, node and reason; this is what one needs to find its traces.
  */

@@ -19,6 +19,11 @@ struct root_cause {
     pid_t pid;
 };
 
+/* The first of a group that fails by itself; those that are stopped after it say nothing new. Says
+ * so in a line. */
+void root_cause_note(struct root_cause *c, int64_t round, int local_rank, pid_t pid, int status,
+                     const char *error);
+
 /* earlier: of a run that this agent took no part in. round 0: there could be only one. */
 void root_cause_print(const struct failure *f, int64_t round, bool earlier);
 

@@ -62,6 +62,13 @@ static void put(const struct line *l, const char *fmt, va_list ap) {
     buf_fini(&out);
 }
 
+void line_put_object(const char *json) {
+    struct buf out = {0};
+    buf_printf(&out, "%s\n", json);
+    fwrite(buf_str(&out), 1, out.len, stderr);
+    buf_fini(&out);
+}
+
 void line_put(const struct line *l, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

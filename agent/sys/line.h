@@ -33,6 +33,8 @@ void line_as_json(bool json);
 bool line_is_json(void);
 
 void line_put(const struct line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A JSON object that is no line of rankrun's: as it is. */
+void line_put_object(const char *json);
 /* One without round and fields. */
 void line_say(const char *level, const char *what, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -105,8 +105,12 @@ static void test_what_has_no_meaning_here_is_told_and_what_is_wrong_refused(void
     (void)state;
     TAKEN("rankrun --numa-binding node a.py");
     assert_non_null(strstr(o.notices[0], "--numa-binding node"));
+    TAKEN("rankrun --event-log-handler of.ours a.py");
+    assert_non_null(strstr(o.notices[0], "--event-log-handler of.ours"));
+    assert_false(o.event_log);
     TAKEN("rankrun --event-log-handler console a.py");
-    assert_non_null(strstr(o.notices[0], "--event-log-handler console"));
+    assert_true(o.event_log);
+    assert_null(o.notices[0]);
     TAKEN("rankrun --event-log-handler null --logs-specs default a.py");
     assert_null(o.notices[0]);
     TAKEN("rankrun --use-env a.py");

@@ -27,6 +27,22 @@ assert by["worker"]["level"] == "error" and by["worker"]["pid"] > 0, by["worker"
 assert by["failure"]["rank"] in (0, 1) and by["exit"]["level"] == "error", lines
 assert "OMP_NUM_THREADS" in by["option"]["text"], lines
 END
+"$run" --event-log-handler console --role trainer --rdzv-id "a \"job\"" --nproc-per-node 2 --max-restarts 1 \
+    sh -c '[ $RANK = 1 ] || exec sleep 60; echo "{\"message\": \"no luck\"}" >"$TORCHELASTIC_ERROR_FILE"; exit 3' 2>"$TMPDIR/events"
+"$run" --event-log-handler console true 2>>"$TMPDIR/events"
+python3 - "$TMPDIR/events" <<'END' || fail "torchelastic's events: $(cat "$TMPDIR/events")"
+import json, sys
+events = [json.loads(line) for line in open(sys.argv[1]) if line.startswith("{")]
+told = [(e["source"], e["name"].rsplit(".", 1)[1], e["metadata"]["global_rank"]) for e in events]
+assert told == [("WORKER", "TERMINATED", 0), ("WORKER", "FAILED", 1), ("AGENT", "FAILED", None),
+                ("WORKER", "SUCCEEDED", 0), ("AGENT", "SUCCEEDED", None)], told
+failed, agent = events[1]["metadata"], events[2]["metadata"]
+assert set(failed) == {"run_id", "global_rank", "group_rank", "worker_id", "role", "hostname", "state", "total_run_time",
+                       "rdzv_backend", "raw_error", "metadata", "agent_restarts"}, failed
+assert failed["run_id"] == 'a "job"' and failed["role"] == "trainer" and failed["worker_id"].isdigit(), failed
+assert json.loads(failed["raw_error"])["message"] == "no luck" and failed["agent_restarts"] == 1, failed
+assert json.loads(failed["metadata"])["local_rank"] == [1] and agent["worker_id"] is None, failed
+END
 exec 3< <(exec "$run" store --host 127.0.0.1 --port 0 --log-format json)
 store=$!
 trap 'kill "$store"' EXIT
