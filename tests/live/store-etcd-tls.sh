@@ -107,9 +107,9 @@ echo go >&5
 wait "$job" || { cat said.job && fail 'a job whose token was taken back'; }
 
 legacy "$tls" || fail "a job of torchelastic's protocol over TLS"
-legacy "timeout=700ms,${tls/cacert=ca.pem/cacert=other.pem}"
+legacy "timeout=200ms,${tls/cacert=ca.pem/cacert=other.pem}"
 [ $? = 69 ] && grep -q 'cacert= names the file of who signs' said || fail "torchelastic's protocol, a wrong authority"
-legacy "timeout=700ms,protocol=https,cacert=ca.pem"
+legacy "timeout=200ms,protocol=https,cacert=ca.pem"
 [ $? = 69 ] && grep -q 'it may want a certificate: --rdzv-conf cert=' said || fail "torchelastic's protocol, no certificate"
 
 refused() { # refused CONF SENTENCE
