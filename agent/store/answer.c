@@ -12,6 +12,7 @@ struct question {
     const char *body;
     size_t n;
     int64_t now_ns;
+    bool full;
 };
 
 typedef void route_fn(struct answer *ret, const struct question *q);
@@ -34,6 +35,9 @@ void answer_refuse(struct answer *ret, enum answer_code code, const char *messag
     case ANSWER_METHOD:
         ret->status = 405;
         break;
+    case ANSWER_FULL:
+        ret->status = 429;
+        break;
     case ANSWER_STRANGER:
         ret->status = 401;
         break;
@@ -50,6 +54,23 @@ static void refuse_kv(struct answer *ret, int status) {
     answer_refuse(ret, code, kv_text(status));
 }
 
+static void note_ops(struct answer *ret, const struct kv_op *ops, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        ret->adds = ret->adds || ops[i].kind == KV_PUT;
+        ret->takes = ret->takes || ops[i].kind == KV_DELETE;
+    }
+}
+
+/* True: it has been refused, as it adds something. */
+static bool refuse_full(struct answer *ret, const struct question *q) {
+    if (!q->full || !ret->adds)
+        return false;
+    answer_refuse(ret, ANSWER_FULL,
+                  "this store is full: somebody writes more than jobs do; see its keys and delete "
+                  "what is not theirs, or start it anew");
+    return true;
+}
+
 static void answer_op(struct answer *ret, const struct question *q, enum kv_op_kind kind) {
     struct err err = {0};
     struct kv_op op;
@@ -59,6 +80,9 @@ static void answer_op(struct answer *ret, const struct question *q, enum kv_op_k
         return;
     }
     struct kv_txn txn = {.success = &op, .n_success = 1};
+    note_ops(ret, &op, 1);
+    if (refuse_full(ret, q))
+        return;
     int rc = kv_txn(q->kv, &txn, q->arena, &result, NULL);
     if (rc == KV_OK)
         gateway_put_op_result(&ret->body, &result);
@@ -84,6 +108,10 @@ static void answer_txn(struct answer *ret, const struct question *q) {
         answer_refuse(ret, ANSWER_INVALID, err.msg);
         return;
     }
+    note_ops(ret, txn.success, txn.n_success);
+    note_ops(ret, txn.failure, txn.n_failure);
+    if (refuse_full(ret, q))
+        return;
     int rc = kv_txn(q->kv, &txn, q->arena, &result, NULL);
     if (rc == KV_OK)
         gateway_put_txn_result(&ret->body, &result);
@@ -116,6 +144,9 @@ static bool take_lease(struct answer *ret, const struct question *q, struct gate
 static void answer_grant(struct answer *ret, const struct question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
+        return;
+    ret->adds = true;
+    if (refuse_full(ret, q))
         return;
     int rc = kv_lease_grant(q->kv, l.id, l.ttl_s, q->now_ns, &l.id, NULL);
     if (rc == KV_OK)
@@ -162,9 +193,10 @@ static const struct {
 };
 
 void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
-                    int64_t now_ns) {
+                    int64_t now_ns, bool full) {
     struct arena arena = {0};
-    struct question q = {.arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns};
+    struct question q = {
+        .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .full = full};
     route_fn *fn = NULL;
     for (size_t i = 0; i < sizeof(ROUTES) / sizeof(*ROUTES) && !fn; i++)
         fn = strcmp(path, ROUTES[i].path) == 0 ? ROUTES[i].answer : NULL;

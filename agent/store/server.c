@@ -1,15 +1,19 @@
 #include "agent/store/server.h"
 
 #include "agent/base/arena.h"
+#include "agent/base/list.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
 #include "agent/store/gateway.h"
+#include "agent/store/ledger.h"
 #include "agent/store/lifelines.h"
 #include "agent/store/marker.h"
 #include "agent/store/metrics.h"
+#include "agent/store/quota.h"
 #include "agent/store/stream.h"
 #include "agent/store/token.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/line.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
@@ -18,9 +22,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum {
@@ -31,19 +37,32 @@ enum {
     SILENCE_S = 20, /* a client whose host vanished */
 };
 
+const struct server_limits SERVER_LIMITS = {
+    .held_max = 256 << 20, .kept_max = QUOTA_MAX, .request_ns = 30000000000};
+
+static const int64_t ACCEPT_PAUSE_NS = 100000000;
+
+/* Of this process. */
+static struct list servers = {&servers, &servers};
+
 struct server {
+    struct list node;
     struct loop *loop;
     struct kv *kv;
     struct evhttp *http;
     struct streams *streams;
     struct lifelines *lifelines;
+    struct ledger *ledger;
+    struct quota quota;
     struct loop_source *fan_out; /* due when something was written: after the answer to it */
     struct loop_source *leases;
+    struct evconnlistener *listener;
+    struct loop_source *accept_again; /* due when the listener was paused */
     struct metrics metrics;
     uint16_t port;
     const char *token; /* NULL: everybody is answered */
     bool loopback;     /* no other host reaches it */
-    bool stranger_told;
+    bool stranger_told, crowd_told;
 };
 
 /* ---- answering ---- */
@@ -101,8 +120,9 @@ static const char *request_body(struct evhttp_request *req, size_t *ret_n) {
     return *ret_n ? (const char *)evbuffer_pullup(in, -1) : "";
 }
 
-/* False: it has been answered already. */
+/* Of each request, first of all. False: it has been answered already. */
 static bool admit(struct server *s, struct evhttp_request *req) {
+    ledger_whole(s->ledger, evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
     struct answer answer = {.status = 200};
     const char *shown = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
     if (!s->token || token_shown(shown, s->token))
@@ -183,10 +203,16 @@ static void on_request(struct evhttp_request *req, void *arg) {
     struct answer answer = {.status = 200};
     size_t n;
     const char *body = request_body(req, &n);
+    int64_t now_ns = clock_monotonic_ns();
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
         answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
     else
-        answer_request(&answer, s->kv, path_of(req), body, n, clock_monotonic_ns());
+        answer_request(&answer, s->kv, path_of(req), body, n, now_ns,
+                       quota_is_full(&s->quota, s->kv, now_ns));
+    if (answer.adds && answer.status == 200)
+        quota_wrote(&s->quota, s->kv, n);
+    if (answer.takes && answer.status == 200)
+        quota_deleted(&s->quota);
     send_answer(s, req, &answer);
     state_changed(s);
 }
@@ -224,9 +250,38 @@ static struct bufferevent *on_connection(struct event_base *base, void *arg) {
     if (!b)
         return NULL;
     s->metrics.accepted++;
+    ledger_open(s->ledger, b);
     evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, s);
     evbuffer_add_cb(bufferevent_get_output(b), on_sent, s);
     return b;
+}
+
+/* The listener's argument is evhttp's. */
+static struct server *find_server(const struct evconnlistener *listener) {
+    struct list *it = servers.next;
+    while (list_entry(it, struct server, node)->listener != listener)
+        it = it->next;
+    return list_entry(it, struct server, node);
+}
+
+/* No more files: whoever waits stays in the backlog. Without a pause the listener would be ready
+ * again at once, for ever, and those who are in would wait too. */
+static void on_accept_failed(struct evconnlistener *listener, void *arg) {
+    struct server *s = find_server(listener);
+    (void)arg; /* evhttp's own */
+    if (!s->crowd_told)
+        line_say(LINE_WARNING, "store",
+                 "store: no more connections to port %u can be taken for now: %s (ulimit -n)",
+                 s->port, strerror(errno));
+    s->crowd_told = true;
+    evconnlistener_disable(listener);
+    loop_timer_at(s->accept_again, clock_monotonic_ns() + ACCEPT_PAUSE_NS);
+}
+
+static void on_accept_again(void *arg, int64_t now_ns) {
+    struct server *s = arg;
+    (void)now_ns;
+    evconnlistener_enable(s->listener);
 }
 
 /* ---- the whole ---- */
@@ -257,13 +312,21 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
     if (!s)
         abort();
     *s = (struct server){.loop = l, .kv = kv, .port = port, .loopback = tcp_is_loopback(fd)};
+    list_append(&servers, &s->node);
     s->streams = streams_new(kv);
     s->lifelines = lifelines_new(l, kv, on_certified, s);
+    s->ledger = ledger_new(l);
+    server_limit(s, &SERVER_LIMITS);
     s->fan_out = loop_timer(l, on_fan_out, s);
     s->leases = loop_timer(l, on_leases, s);
     s->http = http_server_new(s);
-    if (evhttp_accept_socket(s->http, fd) == 0)
+    s->accept_again = loop_timer(l, on_accept_again, s);
+    struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(s->http, fd);
+    if (bound) {
+        s->listener = evhttp_bound_socket_get_listener(bound);
+        evconnlistener_set_error_cb(s->listener, on_accept_failed);
         return s;
+    }
     close(fd);
     server_free(s);
     err_say(err, -EIO, "libevent did not take the listening socket of %s:%u", host, port);
@@ -276,10 +339,19 @@ struct server *server_free(struct server *s) {
     lifelines_free(s->lifelines);
     streams_free(s->streams);
     evhttp_free(s->http);
+    ledger_free(s->ledger);
     loop_source_free(s->fan_out);
     loop_source_free(s->leases);
+    loop_source_free(s->accept_again);
+    list_remove(&s->node);
     free(s);
     return NULL;
+}
+
+void server_limit(struct server *s, const struct server_limits *limits) {
+    struct ledger_limits held = {.held_max = limits->held_max, .request_ns = limits->request_ns};
+    ledger_set_limits(s->ledger, &held);
+    s->quota.max = limits->kept_max;
 }
 
 void server_demand(struct server *s, const char *token) {
@@ -304,6 +376,10 @@ uint16_t server_port(const struct server *s) {
 
 size_t server_lifelines(const struct server *s) {
     return lifelines_count(s->lifelines);
+}
+
+size_t server_held(const struct server *s) {
+    return ledger_held(s->ledger);
 }
 
 size_t server_watches(const struct server *s) {
@@ -348,6 +424,7 @@ int store_serve(const char *host, uint16_t port, const char *quarantine, const c
     struct loop *l = loop_new(err);
     if (!l)
         return err->code;
+    descriptors_raise_limit();
     signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error of a write */
     struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
     struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);

@@ -28,6 +28,14 @@ struct kv;
 struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
                           struct err *err);
 struct server *server_free(struct server *s); /* closes every connection; NULL is allowed */
+/* How much clients may make it hold and keep, and how long a request may take to come; for tests.
+ * What holds without: agent/store/ledger.h, agent/store/quota.h. */
+struct server_limits {
+    size_t held_max, kept_max; /* bytes: for connections, of keys and history */
+    int64_t request_ns;
+};
+extern const struct server_limits SERVER_LIMITS;
+void server_limit(struct server *s, const struct server_limits *limits);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
 /* One line for who runs it, when other hosts can reach it and no token is demanded. */
@@ -37,6 +45,7 @@ void server_changed(struct server *s);
 uint16_t server_port(const struct server *s);
 size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
+size_t server_held(const struct server *s);      /* bytes: see agent/store/ledger.h */
 
 /* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
  * listens. quarantine: see agent/store/marker.h. token: NULL: none is demanded. Returns 0, or

@@ -4,7 +4,16 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+
+void descriptors_raise_limit(void) {
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
 
 int descriptors_send(int socket, const void *data, size_t len, const int *fds, size_t n,
                      int flags) {

@@ -1,7 +1,7 @@
 /* spawn_contract ENDPOINT [CACERT CERT KEY USER PASSWORD]: the contract of a store, over the one
  * that is there; CACERT "-": without TLS. */
 #include "agent/store/access.h"
-#include "tests/agent/store/contract.h"
+#include "tests/agent/store/contract_tests.h"
 
 static const char *endpoint;
 static struct store_access access_;

@@ -1,4 +1,4 @@
-#include "tests/agent/store/contract.h"
+#include "tests/agent/store/contract_tests.h"
 
 static struct kv *kv;
 static int writes;

@@ -3,7 +3,7 @@
 #include "agent/store/access.h"
 #include "agent/store/server.h"
 #include "agent/sys/tcp.h"
-#include "tests/agent/store/contract.h"
+#include "tests/agent/store/contract_tests.h"
 
 #include <errno.h>
 #include <netinet/in.h>

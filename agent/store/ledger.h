@@ -1,0 +1,35 @@
+/* ledger: what the embedded store holds in memory for its connections: requests that have not come
+ * whole, and answers that have not been taken. Both are others' to make long, so both are bounded:
+ *
+ * - A request that has begun must be whole after request_ns; its connection is ended otherwise, be
+ *   it ever so busy.
+ * - All that is held together may not exceed held_max bytes; whoever holds most is ended.
+ *
+ * evhttp frees connections and tells nobody, so an account may outlive its connection. It is never
+ * acted upon then: a connection is known by its socket's cookie, which no other ever has. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bufferevent;
+struct ledger;
+struct loop;
+
+struct ledger_limits {
+    size_t held_max;
+    int64_t request_ns;
+};
+
+struct ledger *ledger_new(struct loop *l); /* without limits, until they are set */
+/* After all connections. NULL is allowed; returns NULL. */
+struct ledger *ledger_free(struct ledger *l);
+void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
+
+/* A new connection, before its first byte. */
+void ledger_open(struct ledger *l, struct bufferevent *b);
+/* A request of it has come whole. */
+void ledger_whole(struct ledger *l, struct bufferevent *b);
+
+/* Bytes, of connections that are known to have ended too as long as nobody has looked. */
+size_t ledger_held(const struct ledger *l);

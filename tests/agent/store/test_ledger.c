@@ -1,0 +1,259 @@
+/* What clients may make the store hold and keep: requests without an end, answers that nobody
+ * takes, writes without measure. */
+#include "agent/base/buf.h"
+#include "agent/store/server.h"
+#include "tests/agent/store/contract.h"
+
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { MB = 1 << 20 };
+
+static struct kv *kv;
+static struct server *server;
+static char big[MB];
+
+static int set_up(void **state) {
+    static struct contract c;
+    char endpoint[64];
+    struct loop *l = loop_new(NULL);
+    kv = kv_new(1, 0);
+    server = server_new(l, kv, "127.0.0.1", 0, NULL);
+    assert_non_null(server);
+    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", server_port(server));
+    contract_begin(&c, l, store_client_new(l, endpoint, NULL, NULL));
+    contract_fresh(&c);
+    memset(big, 'x', sizeof(big));
+    *state = &c;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct contract *c = *state;
+    store_free(c->store);
+    server_free(server);
+    contract_end(c);
+    loop_free(c->loop);
+    kv_free(kv);
+    return 0;
+}
+
+static void limit(size_t held, size_t kept, int64_t request_ms) {
+    server_limit(server, &(struct server_limits){held, kept, request_ms * 1000000});
+}
+
+static int raw_connect(void) {
+    struct sockaddr_in a = {.sin_family = AF_INET,
+                            .sin_port = htons(server_port(server)),
+                            .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int small = 4096;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    connect(fd, (struct sockaddr *)&a, sizeof(a));
+    return fd;
+}
+
+/* A client by hand: has `left` bytes to send; ended when the store hangs up. */
+struct hand {
+    struct loop *loop;
+    struct loop_source *source, *pulse;
+    int fd;
+    size_t left, got;
+    bool ended, reads;
+    struct buf head, in;
+};
+
+static void hand_send(struct hand *h, size_t most) {
+    size_t n = h->left < most ? h->left : most;
+    ssize_t sent = n ? send(h->fd, big, n, MSG_NOSIGNAL) : 0;
+    if (sent > 0)
+        h->left -= (size_t)sent;
+}
+
+static void on_hand(void *arg, int fd, int what) {
+    struct hand *h = arg;
+    char piece[65536];
+    if (what & LOOP_WRITE && h->head.len) {
+        assert_int_equal(send(fd, h->head.data, h->head.len, MSG_NOSIGNAL), h->head.len);
+        buf_clear(&h->head);
+    } else if (what & LOOP_WRITE) {
+        hand_send(h, sizeof(big));
+    }
+    if (what & LOOP_READ && h->reads) {
+        ssize_t n = recv(fd, piece, sizeof(piece), 0);
+        h->ended = n <= 0;
+        h->got += n > 0 ? (size_t)n : 0;
+        if (n > 0)
+            buf_put(&h->in, piece, (size_t)n);
+    }
+    loop_fd_set(h->source, h->ended ? 0
+                                    : (h->reads ? LOOP_READ : 0) |
+                                          (h->head.len || (h->left && !h->pulse) ? LOOP_WRITE : 0));
+    loop_stop(h->loop);
+}
+
+/* Says that a body of `length` comes, and sends `sends` of it. */
+static void hand_begin(struct hand *h, struct contract *c, const char *path, const char *body,
+                       size_t length, size_t sends) {
+    *h = (struct hand){.loop = c->loop, .fd = raw_connect(), .left = sends, .reads = true};
+    buf_printf(&h->head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s", path,
+               length, body);
+    h->source = loop_fd(c->loop, h->fd, LOOP_READ | LOOP_WRITE, on_hand, h);
+}
+
+static void hand_end(struct hand *h) {
+    loop_source_free(h->source);
+    loop_source_free(h->pulse);
+    close(h->fd);
+    buf_fini(&h->head);
+    buf_fini(&h->in);
+}
+
+static void on_pulse(void *arg, int64_t now_ns) {
+    struct hand *h = arg;
+    hand_send(h, 1);
+    loop_timer_at(h->pulse, now_ns + 5000000);
+}
+
+static void test_a_request_that_comes_too_slowly_is_ended_be_it_ever_so_busy(void **state) {
+    struct contract *c = *state;
+    struct hand slow, whole;
+    limit(64 * MB, 64 * MB, 100);
+    hand_begin(&slow, c, "/v3/kv/put", "", 100000, 100000);
+    slow.pulse = loop_timer(c->loop, on_pulse, &slow);
+    loop_timer_at(slow.pulse, 0);
+    while (!slow.ended)
+        contract_run(c);
+    assert_true(slow.left < 99990 && slow.left > 0);
+    assert_int_equal(slow.got, 0);
+    hand_end(&slow);
+    /* Who has asked and says nothing more is left alone. */
+    hand_begin(&whole, c, "/v3/kv/range", "{\"key\":\"eA==\"}", 14, 0);
+    while (!whole.got)
+        contract_run(c);
+    hand_begin(&slow, c, "/v3/kv/put", "", 100, 50);
+    while (!slow.ended)
+        contract_run(c);
+    assert_false(whole.ended);
+    hand_end(&slow);
+    hand_end(&whole);
+    assert_int_equal(server_held(server), 0);
+}
+
+static void test_of_requests_that_are_not_whole_the_largest_goes_first(void **state) {
+    struct contract *c = *state;
+    struct hand small, large;
+    limit(MB, 64 * MB, 60000);
+    hand_begin(&small, c, "/v3/kv/put", "", 400000, 300000);
+    while (small.left)
+        contract_run(c);
+    hand_begin(&large, c, "/v3/kv/put", "", 2000000, 1000000);
+    while (!large.ended)
+        contract_run(c);
+    assert_false(small.ended);
+    put(c, "a", "1");
+    small.left = 100000;
+    loop_fd_set(small.source, LOOP_READ | LOOP_WRITE);
+    while (!small.got)
+        contract_run(c);
+    assert_non_null(strstr(buf_str(&small.in), " 400 "));
+    hand_end(&small);
+    hand_end(&large);
+}
+
+static int put_big(struct contract *c, const char *name) {
+    struct kv_op op = {.kind = KV_PUT, .key = key(c, name), .value = {big, sizeof(big) - 4096}};
+    struct kv_txn txn = {.success = &op, .n_success = 1};
+    ask(c, &txn);
+    return c->reply.outcome;
+}
+
+static void test_answers_that_nobody_takes_are_not_kept(void **state) {
+    static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
+    struct contract *c = *state;
+    struct hand idle;
+    limit(4 * MB, 64 * MB, 60000);
+    for (int i = 0; i < 12; i++)
+        assert_int_equal(put_big(c, (char[]){'a' + (char)i, '\0'}), STORE_ANSWERED);
+    hand_begin(&idle, c, "/v3/kv/range", all, sizeof(all) - 1, 0);
+    idle.reads = false;
+    while (idle.head.len)
+        contract_run(c);
+    /* Some sixteen megabytes were asked for; the kernel takes a few. */
+    put(c, "z", "1");
+    put(c, "z", "2");
+    assert_true(server_held(server) <= 4 * MB);
+    idle.reads = true;
+    loop_fd_set(idle.source, LOOP_READ);
+    while (!idle.ended)
+        contract_run(c);
+    assert_true(idle.got < 12 * MB);
+    hand_end(&idle);
+}
+
+/* Those who are in are served while nobody else can come in, and who waits comes in later. */
+static void test_a_store_without_files_left_serves_those_who_are_in(void **state) {
+    struct contract *c = *state;
+    struct rlimit before, few;
+    struct hand hands[24];
+    put(c, "a", "1");
+    int lowest = dup(0);
+    close(lowest);
+    getrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < 24; i++)
+        hand_begin(&hands[i], c, "/v3/kv/range", "{\"key\":\"eA==\"}", 14, 0);
+    few = (struct rlimit){(rlim_t)lowest + 24 + 6, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < 20; i++)
+        put(c, "a", "2");
+    int answered = 0;
+    for (int i = 0; i < 24; i++)
+        answered += hands[i].got > 0;
+    assert_true(answered > 0 && answered < 24);
+    setrlimit(RLIMIT_NOFILE, &before);
+    for (int i = 0; i < 24; i++) {
+        while (!hands[i].got)
+            contract_run(c);
+        hand_end(&hands[i]);
+    }
+}
+
+static void test_a_store_that_is_full_says_so_until_there_is_room(void **state) {
+    struct contract *c = *state;
+    int taken = 0;
+    limit(64 * MB, 8 * MB, 60000);
+    while (taken < 20 && put_big(c, (char[]){'a' + (char)taken, '\0'}) == STORE_ANSWERED)
+        taken++;
+    assert_true(taken >= 4 && taken < 9);
+    assert_int_equal(c->reply.outcome, STORE_UNKNOWN);
+    assert_non_null(strstr(c->why, "this store is full"));
+    get(c, "a");
+    ask_op(c,
+           (struct kv_op){.kind = KV_DELETE, .key = kv_string(c->prefix), .range_end = key_end(c)});
+    assert_int_equal(put_big(c, "a"), STORE_ANSWERED);
+}
+
+static void test_history_is_forgotten_before_a_store_is_full(void **state) {
+    struct contract *c = *state;
+    limit(64 * MB, 4 * MB, 60000);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(put_big(c, "a"), STORE_ANSWERED);
+    assert_true(kv_compact_revision(kv) > 4);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    signal(SIGPIPE, SIG_IGN); /* as in every program that has a store */
+    const struct CMUnitTest tests[] = {
+        TEST(test_a_request_that_comes_too_slowly_is_ended_be_it_ever_so_busy),
+        TEST(test_of_requests_that_are_not_whole_the_largest_goes_first),
+        TEST(test_answers_that_nobody_takes_are_not_kept),
+        TEST(test_a_store_without_files_left_serves_those_who_are_in),
+        TEST(test_a_store_that_is_full_says_so_until_there_is_room),
+        TEST(test_history_is_forgotten_before_a_store_is_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
