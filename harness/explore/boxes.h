@@ -8,4 +8,3 @@ void core_box_drop(struct core_box *b);              /* NULL is allowed */
 /* Its own from now on. */
 struct rendezvous *world_core(struct world *w, int node);
 struct kv *world_store(struct world *w);
-void world_see_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod);

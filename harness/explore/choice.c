@@ -101,7 +101,7 @@ static void under_way(struct choices *c, int node, int i) {
         if (is_txn)
             add(c, false, CHOICE_HOLD, node, i);
     }
-    if (p->answered && awake && reachable)
+    if (p->answered && awake && (reachable || p->slow)) /* it may have come before the cut */
         add(c, !p->slow, CHOICE_REPLY, node, i);
     if (awake && c->w->now_ns >= p->sent_ns + patience_ns(p->message))
         add(c, true, CHOICE_TIMEOUT, node, i);
@@ -283,7 +283,7 @@ static bool take_fault(struct world *w, struct choice c) {
         stop(w, c.node, c.kind == CHOICE_STOP_NODE);
         break;
     case CHOICE_CUT:
-        n->cut = true;
+        n->cut = w->judge.was_cut = true;
         break;
     case CHOICE_HOLD:
         n->pending[c.arg].held = true;

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fingerprint of a world: the hashes of its parts, then all their numbers, ranked. Two numbers
- * of a class that follow each other stay so, all larger gaps are alike: x < y + 1 means the same.
- */
+/* The fingerprint of a world: the hashes of its parts, then all their numbers, ranked: they are
+ * compared, and never counted with. */
 
 /* No time further away than this is told apart: nothing is set so far ahead but what is never
  * reached here (giving up, the job's lease, a worker that cannot be killed). */
@@ -121,7 +120,7 @@ static void rank(struct gathered *g) {
         if (!i || x->class != class)
             last = given = 0;
         class = x->class;
-        given += x->value - last > 2 ? 2 : x->value - last;
+        given += x->value != last;
         last = x->value;
         g->mapped[g->order[i]] = given;
     }
@@ -145,7 +144,8 @@ uint64_t world_fingerprint(const struct world *w) {
     for (int i = 0; i < w->config->agents; i++)
         see_node(g, w, i);
     see_bytes(g, &w->judge, sizeof(w->judge));
-    see_bytes(g, w->left, sizeof(w->left));
+    for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
+        see_word(g, w->left[i] < w->together ? w->left[i] : w->together);
     see_word(g, w->together);
     rank(g);
     for (size_t i = 0; i < g->n; i++)

@@ -210,6 +210,15 @@ static bool is_legal(const struct judge *j, const struct head_value *h) {
     return false;
 }
 
+/* I5: a round that did not run is proposed anew because somebody came or went: each at first, and
+ * with every fault one that is lost and comes back. */
+static void judge_proposal(struct world *w, const struct head_value *h) {
+    int most = w->config->agents + 2 * w->config->together + 1;
+    if (h->round - h->last_round > most)
+        world_violation(w, "I5: round %lld is proposed, and none has run since round %lld",
+                        (long long)h->round, (long long)h->last_round);
+}
+
 /* I7: only a legal step, by the coordinator; an END by anybody who has a session. */
 static void judge_head(struct world *w, const char *uid, const struct op *op) {
     struct judge *j = &w->judge;
@@ -230,6 +239,7 @@ static void judge_head(struct world *w, const char *uid, const struct op *op) {
     if (h->phase == HEAD_FORM) {
         if (j->phase == HEAD_RUN)
             j->failed = false;
+        judge_proposal(w, h);
         form_read(w, op);
     } else if (h->phase == HEAD_END) {
         j->failed = h->cause == CAUSE_FAILURE;
@@ -280,9 +290,16 @@ static void judge_first_start(struct judge *j, const struct round_spec *s) {
     snprintf(j->master_addr, sizeof(j->master_addr), "%s", s->master_addr);
 }
 
-/* I1: nothing of another round lives. I2: all of a round are told the same. */
-void judge_start(struct world *w, int node, const struct round_spec *s) {
+/* CONTRACT: whoever has a certificate starts none. I1: nothing of another round lives. I2: all of a
+ * round are told the same. */
+void judge_start(struct world *w, int node, const char *uid, const struct round_spec *s) {
     struct judge *j = &w->judge;
+    struct key head = {.kind = KEY_HEAD};
+    memcpy(head.inc, j->inc, sizeof(head.inc));
+    struct key gone = like(&head, KEY_GONE, uid);
+    if (exists(w, &gone, NULL))
+        world_violation(w, "CONTRACT: n%d starts round %lld as %s, which has a certificate", node,
+                        (long long)s->round, uid);
     for (int i = 0; i < w->config->agents; i++) {
         const struct workers *g = &w->nodes[i].workers;
         if (g->alive && (g->round != s->round || i == node))
@@ -317,9 +334,8 @@ void judge_success(struct world *w, const char *uid, int64_t round) {
  * store does not know. */
 void judge_exit(struct world *w, int node, int code) {
     enum head_outcome o = w->judge.outcome;
-    bool was_cut = w->left[BOUND_NODE_CUT] < w->config->bounds[BOUND_NODE_CUT];
     bool fits = (code == 0 && o == OUTCOME_SUCCEEDED) || (code == 1 && o == OUTCOME_FAILED) ||
-                (w->nodes[node].signaled && code == 128 + 15) || (code == 69 && was_cut);
+                (w->nodes[node].signaled && code == 128 + 15) || (code == 69 && w->judge.was_cut);
     if (!fits)
         world_violation(w, "I6: the agent of n%d ends with %d, the outcome is %d", node, code, o);
 }

@@ -23,7 +23,7 @@ void machine_start(struct world *w, int node, const struct round_spec *s) {
         pipe_put(w, node, (struct pipe_item){.kind = PIPE_NEVER_BORN, .fenced = true});
         return;
     }
-    judge_start(w, node, s);
+    judge_start(w, node, rendezvous_uid(n->core->r), s);
     world_say(w, node, "workers of round %lld start", (long long)s->round);
     n->workers = (struct workers){.alive = true, .round = s->round};
     memcpy(n->workers.uid, rendezvous_uid(n->core->r), strlen(rendezvous_uid(n->core->r)));

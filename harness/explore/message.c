@@ -37,8 +37,10 @@ static void take_compares(struct message *m, const struct txn *txn) {
         c[i].key = key_bytes(&m->arena, &from->key, &c[i].range_end);
         canonical_key(&m->seen, &from->key);
         m->seen.hash = canonical_mix(m->seen.hash, from->target);
+        /* "Less than n + 1" is "not more than n", and n is a revision that others know as well. */
+        int64_t number = from->number - (from->relation == COMPARE_LESS);
         canonical_order(&m->seen, beat ? canonical_beats_of(from->key.uid) : CANONICAL_REVISION,
-                        from->target == COMPARE_VERSION ? 0 : from->number);
+                        from->target == COMPARE_VERSION ? 0 : number);
     }
     m->txn.compares = c;
     m->txn.n_compares = txn->n_compares;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Breadth first, so that the first path to a violation is a shortest one. Of a state that has been
- * gone on from only its fingerprint, its parent and the choice that led to it are kept. */
+/* Breadth first, so that the first path to a violation is a shortest one; when the worlds that wait
+ * fill half of the memory, the newest of them first, until they do no more. Of a state that has
+ * been gone on from only its fingerprint, its parent and the choice that led to it are kept. */
 
 struct known {
     uint64_t fingerprint;
@@ -19,6 +20,7 @@ struct known {
 struct waiting {
     struct world *world;
     uint32_t index;
+    int depth;
 };
 
 struct queue {
@@ -36,6 +38,7 @@ struct search {
     uint32_t *edges; /* from, to: without a fault */
     uint64_t n_edges, cap_edges;
     struct queue now, next;
+    uint64_t taken;
 };
 
 static void *grow(void *p, uint64_t *cap, uint64_t least, size_t size) {
@@ -98,12 +101,12 @@ static void edge_add(struct search *s, uint32_t from, uint32_t to) {
     s->n_edges++;
 }
 
-static void push(struct queue *q, struct world *w, uint32_t index) {
+static void push(struct queue *q, struct world *w, uint32_t index, int depth) {
     uint64_t cap = q->cap;
     if (q->n == q->cap)
         q->all = grow(q->all, &cap, 1024, sizeof(*q->all));
     q->cap = cap;
-    q->all[q->n++] = (struct waiting){w, index};
+    q->all[q->n++] = (struct waiting){w, index, depth};
 }
 
 /* --- paths --- */
@@ -136,6 +139,7 @@ static void path_write(struct search *s, uint32_t to, const struct choice *last)
 static bool expand(struct search *s, const struct waiting *from) {
     struct choice all[CHOICES_MAX];
     int n = choice_list(from->world, all);
+    s->ret->depth = from->depth > s->ret->depth ? from->depth : s->ret->depth;
     for (int i = 0; i < n; i++) {
         struct world *w = world_copy(from->world);
         bool is_new = false, good = choice_take(w, all[i]);
@@ -155,7 +159,7 @@ static bool expand(struct search *s, const struct waiting *from) {
         if (all[i].kind < CHOICE_FAULTS)
             edge_add(s, from->index, to);
         if (is_new && !s->known[to].end)
-            push(&s->next, w, to);
+            push(&s->next, w, to, from->depth + 1);
         else
             world_free(w);
     }
@@ -178,19 +182,34 @@ static bool goes_on(struct search *s) {
     return true;
 }
 
+static bool take(struct search *s, const struct waiting *from) {
+    bool on = expand(s, from);
+    world_free(from->world);
+    return on && (++s->taken % 256 || goes_on(s));
+}
+
+/* What comes last is near an end, and leaves little behind. */
+static bool relieve(struct search *s) {
+    bool on = true;
+    while (on && s->next.n && world_bytes() > s->config->memory_max / 2) {
+        struct waiting newest = s->next.all[--s->next.n];
+        on = take(s, &newest);
+    }
+    return on;
+}
+
 static bool level(struct search *s) {
     bool on = true;
     for (size_t i = 0; i < s->now.n; i++) {
-        on = on && expand(s, &s->now.all[i]);
-        world_free(s->now.all[i].world);
-        if (on && i % 256 == 0)
-            on = goes_on(s);
+        if (on)
+            on = take(s, &s->now.all[i]) && relieve(s);
+        else
+            world_free(s->now.all[i].world);
     }
     struct queue done = s->now;
     s->now = s->next;
     s->next = done;
     s->next.n = 0;
-    s->ret->depth++;
     return on && goes_on(s);
 }
 
@@ -258,7 +277,7 @@ void explore_run(const struct explore_config *config, struct explore_result *ret
     bool is_new, on = true;
     *ret = (struct explore_result){.end = EXPLORE_COMPLETE};
     struct world *w = world_new(config, false);
-    push(&s.now, w, find(&s, w, 0, (struct choice){0}, &is_new));
+    push(&s.now, w, find(&s, w, 0, (struct choice){0}, &is_new), 0);
     while (on && s.now.n)
         on = level(&s);
     if (on)

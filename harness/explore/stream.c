@@ -20,7 +20,7 @@ static void change_see(struct change *c) {
         canonical_value(&c->seen, e->key.kind, e->value);
     c->seen.hash = canonical_mix(c->seen.hash, e->deleted);
     canonical_order(&c->seen, CANONICAL_REVISION, e->mod_revision);
-    world_see_revisions(&c->seen, &e->key, e->create_revision, e->mod_revision);
+    likeness_revisions(&c->seen, &e->key, e->create_revision, e->mod_revision);
 }
 
 static bool is_beat(const struct entry *e) {

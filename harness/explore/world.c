@@ -144,44 +144,6 @@ void world_free(struct world *w) {
     free(w);
 }
 
-/* Which of its revisions are ever asked for depends on the key. */
-void world_see_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod) {
-    switch (key->kind) {
-    case KEY_SESSION:
-        canonical_order(c, CANONICAL_REVISION, create);
-        canonical_order(c, canonical_beats_of(key->uid), mod);
-        break;
-    case KEY_ACK:
-    case KEY_DONE:
-        canonical_order(c, CANONICAL_REVISION, create);
-        break;
-    case KEY_CUR:
-    case KEY_GONE:
-    case KEY_HEAD:
-    case KEY_LEAD:
-        canonical_order(c, CANONICAL_REVISION, mod);
-        break;
-    case KEY_MEMBER:
-    case KEY_PLAN:
-    case KEY_QUARANTINE:
-    case KEY_INCARNATION:
-        break;
-    }
-}
-
-static void store_see_pair(void *arg, const struct kv_pair *p) {
-    struct canonical *c = arg;
-    struct key key;
-    union value value;
-    if (!key_parse(p->key.data, p->key.len, "job", &key))
-        return;
-    memset(&value, 0, sizeof(value));
-    memcpy(&value, p->value.data, p->value.len);
-    canonical_key(c, &key);
-    canonical_value(c, key.kind, &value);
-    world_see_revisions(c, &key, p->create_revision, p->mod_revision);
-}
-
 void world_settle(struct world *w) {
     stream_trim(w);
     for (int i = 0; i < w->config->agents; i++) {
@@ -190,12 +152,12 @@ void world_settle(struct world *w) {
             continue;
         rendezvous_rest(b->r);
         canonical_clear(&b->seen);
-        rendezvous_canonical(b->r, 2 * (uint64_t)i + 2, &b->seen);
+        likeness_core(b->r, 2 * (uint64_t)i + 2, &b->seen);
         b->touched = false;
     }
     if (w->store->touched) {
         canonical_clear(&w->store->seen);
-        kv_each(w->store->kv, store_see_pair, &w->store->seen);
+        likeness_store(w->store->kv, &w->store->seen);
         w->store->touched = false;
     }
     w->quiet_beats = w->beat_seen = false;

@@ -120,7 +120,7 @@ struct judged_member {
 /* Knows nothing of the cores: the store's history and the machines. */
 struct judge {
     char inc[INC_SIZE];
-    bool has_head, failed;
+    bool has_head, failed, was_cut;
     enum head_phase phase;
     enum head_outcome outcome;
     int64_t round, last_round, whole_round; /* whole: all its workers have lived at one time */
@@ -164,6 +164,13 @@ struct now world_now(const struct world *w);
 void world_violation(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void world_say(const struct world *w, int node, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* --- likeness.c: what of a core and a store makes states differ --- */
+
+/* ids: as in rendezvous_canonical. */
+void likeness_core(const struct rendezvous *r, uint64_t ids, struct canonical *seen);
+void likeness_store(struct kv *kv, struct canonical *seen);
+void likeness_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod);
 
 /* --- agent.c --- */
 
@@ -211,7 +218,7 @@ void machine_tell(struct world *w, int node); /* the first of the pipe to the ag
 /* --- judge.c --- */
 
 void judge_txn(struct world *w, const char *uid, const struct op *ops, size_t n);
-void judge_start(struct world *w, int node, const struct round_spec *spec);
+void judge_start(struct world *w, int node, const char *uid, const struct round_spec *spec);
 void judge_success(struct world *w, const char *uid, int64_t round);
 void judge_exit(struct world *w, int node, int code);
 

@@ -401,7 +401,7 @@ static int main_sim(int argc, char **argv) {
     if (r)
         return r;
     if (arguments_value(&a, "--exhaustive")) {
-        r = exhaustive_main(&a);
+        r = exhaustive_main(&a, RANKQUAKE_CORE);
         arguments_fini(&a);
         return r;
     }

@@ -89,7 +89,7 @@ static int take_options(const struct arguments *a, struct explore_config *c) {
     if (r == 0)
         r = take_number(a, "--together", 0, 9, &together);
     if (r == 0)
-        r = take_number(a, "--memory", 16, 1 << 20, &megabytes);
+        r = take_number(a, "--memory", 1, 1 << 20, &megabytes);
     explore_config_default((int)agents, c);
     c->min = (int)least;
     c->rounds = (int)rounds;
@@ -103,13 +103,13 @@ static int take_options(const struct arguments *a, struct explore_config *c) {
 
 /* ---- telling ---- */
 
-static void print_config(const struct explore_config *c) {
+static void print_config(const struct explore_config *c, const char *core) {
     printf(
         "sim, every order of %d agents (%d to %d nodes, %d rounds, max_restarts %d%s%s), rankquake "
-        "%s\n",
+        "%s, %s\n",
         c->agents, c->min, c->max, c->rounds, c->max_restarts,
         c->from_start ? ", from the start" : "", c->free_watches ? ", watches free" : "",
-        RANKQUAKE_VERSION);
+        RANKQUAKE_VERSION, core);
     printf("at most    %d together of", c->together);
     for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
         if (c->bounds[i])
@@ -162,7 +162,7 @@ static int tell(const struct explore_config *c, struct explore_result *r, double
                                        : EXIT_PASS;
 }
 
-static int search(struct explore_config *c) {
+static int search(struct explore_config *c, const char *core) {
     struct explore_result r;
     struct sigaction action = {.sa_handler = on_interrupt};
     bool bar = isatty(STDOUT_FILENO);
@@ -171,7 +171,7 @@ static int search(struct explore_config *c) {
     sigaction(SIGTERM, &action, NULL);
     c->seen = on_seen;
     c->arg = &bar;
-    print_config(c);
+    print_config(c, core);
     explore_run(c, &r);
     if (bar)
         printf("\r\033[K");
@@ -199,7 +199,7 @@ static int replay(const struct arguments *a, const struct explore_config *c) {
     return code;
 }
 
-int exhaustive_main(const struct arguments *a) {
+int exhaustive_main(const struct arguments *a, const char *core) {
     struct explore_config c;
     const char *kinds = arguments_value(a, "--faults");
     if (kinds && str_eq(kinds, "list")) {
@@ -212,5 +212,5 @@ int exhaustive_main(const struct arguments *a) {
                        : take_options(a, &c);
     if (r)
         return r;
-    return arguments_value(a, "--path") ? replay(a, &c) : search(&c);
+    return arguments_value(a, "--path") ? replay(a, &c) : search(&c, core);
 }

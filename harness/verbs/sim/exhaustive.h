@@ -3,5 +3,6 @@
 
 #include "harness/verbs.h"
 
-/* Returns the exit code; EXIT_INCONCLUSIVE when a limit was reached before all was seen. */
-int exhaustive_main(const struct arguments *a);
+/* core: the commit and the hash of what is searched. Returns the exit code; EXIT_INCONCLUSIVE when
+ * a limit was reached before all was seen. */
+int exhaustive_main(const struct arguments *a, const char *core);
