@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# sim --exhaustive: all orders of two agents, one of which may be killed while a worker may fail, end
-# without a violation; what is typed wrongly is refused; a path is taken again.
+# sim --exhaustive: all orders of two agents, one of which may be killed while a worker may fail, and of
+# three, one of which may be killed, end without a violation; what is typed wrongly is refused; a path is taken again.
 # deadline: 300 s
 set -u
 rq=$BIN/rankquake
@@ -32,6 +32,9 @@ refused '"jump 0 0" is no choice' --path "$dir/path"
 
 "$rq" sim --exhaustive >"$dir/out" || fail "sim --exhaustive ends with $?: $(cat "$dir/out")"
 grep -q '^no violation, [0-9]* states, [0-9]* transitions' "$dir/out" || fail "no verdict: $(cat "$dir/out")"
+"$rq" sim --exhaustive --agents 3 --together 1 --faults agent-kill=1 >"$dir/out" ||
+    fail "sim --exhaustive --agents 3 ends with $?: $(cat "$dir/out")"
+grep -q '^no violation, ' "$dir/out" || fail "no verdict about three agents: $(cat "$dir/out")"
 "$rq" sim --exhaustive --memory 1 --faults agent-stop=1 >"$dir/out"
 [ $? = 2 ] || fail 'a search that ran out of memory is not inconclusive'
 

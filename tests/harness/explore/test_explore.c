@@ -54,6 +54,48 @@ static void test_one_fault_of_a_kind_at_any_point_breaks_nothing(void **state) {
     }
 }
 
+static void test_three_agents_one_of_which_leaves(void **state) {
+    (void)state;
+    struct explore_config c = quiet(3);
+    struct explore_result r;
+    c.min = 3;
+    c.bounds[explore_bound_find("agent-leave")] = 1;
+    explore_run(&c, &r);
+    assert_string_equal(r.text, "");
+    assert_int_equal(r.end, EXPLORE_COMPLETE);
+}
+
+/* Which of two faults that are used up was taken makes no difference any more. */
+static void test_a_fault_that_may_not_be_taken_makes_no_states(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result one, more;
+    c.together = 0;
+    explore_run(&c, &one);
+    for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
+        c.bounds[i] = i == explore_bound_find("agent-join") ? 0 : 9;
+    explore_run(&c, &more);
+    assert_int_equal(one.end, EXPLORE_COMPLETE);
+    assert_int_equal(one.states, more.states);
+    assert_int_equal(one.transitions, more.transitions);
+}
+
+/* When what waits fills the memory, the newest come first; that all are seen stays true. */
+static void test_the_states_are_the_same_in_any_order(void **state) {
+    (void)state;
+    struct explore_config c = quiet(2);
+    struct explore_result wide, deep;
+    c.bounds[explore_bound_find("agent-kill")] = 1;
+    explore_run(&c, &wide);
+    c.memory_max = 3 << 20;
+    explore_run(&c, &deep);
+    assert_int_equal(deep.end, EXPLORE_COMPLETE);
+    assert_int_equal(deep.states, wide.states);
+    assert_int_equal(deep.transitions, wide.transitions);
+    assert_int_equal(deep.ends, wide.ends);
+    assert_true(deep.depth > wide.depth);
+}
+
 static void test_the_same_search_twice_is_the_same(void **state) {
     (void)state;
     struct explore_config c = quiet(2);
@@ -122,6 +164,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_job_that_is_left_alone_always_ends),
         cmocka_unit_test(test_the_start_of_a_job_in_every_order),
         cmocka_unit_test(test_one_fault_of_a_kind_at_any_point_breaks_nothing),
+        cmocka_unit_test(test_three_agents_one_of_which_leaves),
+        cmocka_unit_test(test_a_fault_that_may_not_be_taken_makes_no_states),
+        cmocka_unit_test(test_the_states_are_the_same_in_any_order),
         cmocka_unit_test(test_the_same_search_twice_is_the_same),
         cmocka_unit_test(test_a_limit_is_said_and_not_taken_for_all),
         cmocka_unit_test(test_a_search_can_be_stopped),
