@@ -3,7 +3,6 @@
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
-#include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "harness/explore/explore.h"
 
@@ -12,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PATH_BYTES_MAX = 1 << 20 };
@@ -144,8 +144,8 @@ static const char *end_text(enum explore_end end) {
 
 static int tell(const struct explore_config *c, struct explore_result *r, double seconds) {
     bool wrong = r->end == EXPLORE_VIOLATED || r->end == EXPLORE_STUCK;
-    printf("%s, %" PRIu64 " states, %" PRIu64 " transitions, %.1f s, depth %d\n", end_text(r->end),
-           r->states, r->transitions, seconds, r->depth);
+    printf("%s, %" PRIu64 " states, %" PRIu64 " transitions, %.1f s of CPU, depth %d\n",
+           end_text(r->end), r->states, r->transitions, seconds, r->depth);
     printf("           %" PRIu64 " of the states are ends, %" PRIu64 " lie behind the last round; "
            "%" PRIu64 " MB; two alike by chance: 1 in %.0e\n",
            r->ends, r->bounded, r->bytes >> 20,
@@ -166,7 +166,7 @@ static int search(struct explore_config *c, const char *core) {
     struct explore_result r;
     struct sigaction action = {.sa_handler = on_interrupt};
     bool bar = isatty(STDOUT_FILENO);
-    int64_t begun_ns = clock_monotonic_ns();
+    clock_t begun = clock();
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
     c->seen = on_seen;
@@ -175,7 +175,7 @@ static int search(struct explore_config *c, const char *core) {
     explore_run(c, &r);
     if (bar)
         printf("\r\033[K");
-    int code = tell(c, &r, (double)(clock_monotonic_ns() - begun_ns) / 1e9);
+    int code = tell(c, &r, (double)(clock() - begun) / CLOCKS_PER_SEC);
     free(r.path);
     return code;
 }
