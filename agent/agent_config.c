@@ -52,12 +52,11 @@ static int find_address(const struct options *o, struct arena *a, const char **r
         return 0;
     if (o->backend != BACKEND_IN_PROCESS) {
         str_copy(e.host, sizeof(e.host), o->endpoint_host);
-        if (o->nodes_max > 1 && tcp_name_is_hidden(e.host)) {
-            *ret = o->endpoint_host;
-            return 0;
-        }
         if (tcp_address_towards(&e, addr, err) < 0)
             return err_wrap(err, "own address (give it by --local-addr): ");
+        bool loopback = str_starts(addr, "127.") || str_eq(addr, "::1");
+        if (loopback && o->nodes_max > 1 && tcp_name_is_hidden(e.host))
+            str_copy(addr, sizeof(addr), e.host);
     }
     *ret = arena_strdup(a, addr);
     return 0;

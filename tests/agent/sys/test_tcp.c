@@ -120,6 +120,16 @@ static void test_the_address_towards_a_loopback_endpoint_is_loopback(void **stat
     assert_non_null(strstr(err.msg, "no-such.invalid"));
 }
 
+/* One that is hidden needs a hosts file of its own: tests/seeds/hosts.sh. */
+static void test_what_says_loopback_by_itself_hides_nothing(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        "127.0.0.1", "127.1",           "::1", "localhost", "ip6-localhost",
+        "10.0.0.1",  "no-such.invalid", NULL};
+    for (const char *const *name = names; *name; name++)
+        assert_false(tcp_name_is_hidden(*name));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_endpoints_are_read),
@@ -129,6 +139,7 @@ int main(void) {
         cmocka_unit_test(test_a_listener_tells_its_port_and_a_second_one_is_refused),
         cmocka_unit_test(test_own_addresses_are_known_from_others),
         cmocka_unit_test(test_the_address_towards_a_loopback_endpoint_is_loopback),
+        cmocka_unit_test(test_what_says_loopback_by_itself_hides_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
