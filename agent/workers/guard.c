@@ -1,5 +1,7 @@
 #include "agent/workers/guard.h"
 
+#include "agent/base/buf.h"
+#include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -46,6 +48,9 @@ struct guard {
     pid_t spared;    /* a child of the agent that is none of our business; 0: none */
     bool collecting; /* the guard is dead, what it left is being killed and reaped */
     int dead_status;
+    bool failed; /* a worker of the newest group has */
+    int before;  /* the one that had failed before that; -1: none */
+    int before_status;
     bool output_made;
     struct output output;
     struct tee *tee; /* NULL: nothing is shown besides */
@@ -121,6 +126,7 @@ struct guard *guard_new(const struct worker_command *command, struct err *err) {
     if (!g)
         abort();
     g->command = command;
+    g->before = -1;
     g->sock = -1;
     g->process = PROCESS_NONE;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
@@ -201,6 +207,27 @@ static void note_exec_failure(struct guard *g, int local_rank, int code) {
     g->ev->exec_failed(g->arg, local_rank, w->why);
 }
 
+/* Who raised an error may still be busy with its end when those who waited for it have ended of
+ * that.
+ */
+static void note_before(struct guard *g, const struct report *r, char text[ERROR_TEXT_MAX]) {
+    char cause[ERROR_TEXT_MAX];
+    struct buf b = {0};
+    if (r->local_rank == g->before)
+        g->before_status = r->status;
+    if (r->status == 0 || g->failed)
+        return;
+    g->failed = true;
+    g->before = output_failed_before(&g->output, r->local_rank, g->n);
+    if (g->before < 0)
+        return;
+    output_error_text(&g->output, g->before, cause, sizeof(cause));
+    buf_printf(&b, "local rank %d had failed before: %s%s%s", g->before, cause,
+               text[0] ? "; then here: " : "", text);
+    str_copy(text, ERROR_TEXT_MAX, buf_str(&b));
+    buf_fini(&b);
+}
+
 static void note_exit(struct guard *g, const struct report *r) {
     char text[ERROR_TEXT_MAX];
     struct guarded *w = &g->workers[r->local_rank];
@@ -208,6 +235,7 @@ static void note_exit(struct guard *g, const struct report *r) {
         snprintf(text, sizeof(text), "%s", w->why);
     else
         output_error_text(&g->output, r->local_rank, text, sizeof(text));
+    note_before(g, r, text);
     g->alive -= r->pid > 0;
     g->ev->exited(g->arg, r->local_rank, r->pid, r->status, text, r->realtime_ns);
     file_close(&w->pidfd);
@@ -341,6 +369,9 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
         code = send_start(g, spec, err);
     if (code)
         return code;
+    g->failed = false;
+    g->before = -1;
+    g->before_status = 0;
     g->n = spec->local_world_size;
     g->workers = calloc((size_t)g->n, sizeof(*g->workers));
     if (!g->workers)
@@ -404,6 +435,11 @@ int guard_alive(const struct guard *g) {
 int guard_hand_on_error(const struct guard *g, int local_rank, int code, const char *to,
                         struct err *err) {
     struct output_files files = {"", "", ""};
+    int status = g->before_status;
+    if (g->before >= 0)
+        local_rank = g->before;
+    if (g->before >= 0 && status)
+        code = WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
     if (g->output_made)
         output_files(&g->output, local_rank, &files);
     return files.error_json[0] ? error_file_pass_on(files.error_json, to, code, err) : 1;

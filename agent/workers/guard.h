@@ -49,7 +49,9 @@ struct guard_events {
     /* This one could not; `exited` with code 127 (not found) or 126 follows. */
     void (*exec_failed)(void *arg, int local_rank, const char *why);
     /* error: the text that the worker left in its error file (@record), or why it could not be
-     * executed, or "". ended_realtime_ns is for people and for "who failed first on this node". */
+     * executed, or ""; before the first that fails stands what another had left earlier, which is
+     * still busy with its end. ended_realtime_ns is for people and for "who failed first on this
+     * node". */
     void (*exited)(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
                    int64_t ended_realtime_ns);
     void (*reaped)(void *arg, enum guard_reason reason);
@@ -101,8 +103,8 @@ int guard_signal_one(const struct guard *g, pid_t pid, int signo);
 /* Where the workers' output is kept when nobody said where; "": nowhere, or not yet. */
 const char *guard_output_dir(const struct guard *g);
 
-/* error_file_pass_on (error_file.h) for the worker that had this local rank in the newest group:
- * until guard_free. */
+/* error_file_pass_on (error_file.h) for the worker that had this local rank in the newest group, or
+ * for the one that had failed before it, with its own code: until guard_free. */
 int guard_hand_on_error(const struct guard *g, int local_rank, int code, const char *to,
                         struct err *err);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -148,6 +149,29 @@ void output_error_text(const struct output *o, int local_rank, char *ret, size_t
         error_file_text(files.error_json, ret, size);
     if (!ret[0] && is_full(o, &files))
         snprintf(ret, size, "no space is left in %s, where its output goes", o->run_dir);
+}
+
+/* When the file of this worker was written; INT64_MAX: there is none. */
+static int64_t error_written_ns(const struct output *o, int local_rank) {
+    struct output_files files;
+    struct stat st;
+    output_files(o, local_rank, &files);
+    if (!files.error_json[0] || stat(files.error_json, &st) < 0 || st.st_size == 0)
+        return INT64_MAX;
+    return st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+}
+
+int output_failed_before(const struct output *o, int local_rank, int n) {
+    int64_t first_ns = error_written_ns(o, local_rank);
+    int first = -1;
+    for (int i = 0; i < n; i++) {
+        int64_t ns = i == local_rank ? INT64_MAX : error_written_ns(o, i);
+        if (ns < first_ns) {
+            first_ns = ns;
+            first = i;
+        }
+    }
+    return first;
 }
 
 void output_fini(struct output *o) {

@@ -46,5 +46,9 @@ void output_filtered_file(const struct output *o, int stream, char ret[PATH_MAX]
  * none. A file that nobody can read is said to be one, and a disk that is full when nothing else is
  * said. */
 void output_error_text(const struct output *o, int local_rank, char *ret, size_t size);
+/* Of the n workers of the newest attempt the one whose error file is the oldest, if it is older
+ * than this one's own, or there is no own: it has failed before, even if it has not ended yet. -1:
+ * none. */
+int output_failed_before(const struct output *o, int local_rank, int n);
 /* Removes a scratch directory. */
 void output_fini(struct output *o);

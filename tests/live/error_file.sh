@@ -32,6 +32,25 @@ TORCHELASTIC_ERROR_FILE=none.json timeout 30 "$run" sh -c 'exit 3' 2>said
 TORCHELASTIC_ERROR_FILE=/nowhere/mine.json timeout 30 "$run" bash -c 'echo "{}" >"$TORCHELASTIC_ERROR_FILE"; exit 3' 2>said
 [ $? = 1 ] && grep -q 'is not handed on: .*/nowhere/' said || fail "a folder that is not there: $(cat said)"
 
+# On one node: who raised the error is still busy with its end when the one that waited for it has ended of that.
+cat >slow <<'END'
+if [ "$RANK" = 1 ]; then
+    trap 'exit 5' TERM
+    echo '{"message": {"message": "ValueError: the cause"}}' >"$TORCHELASTIC_ERROR_FILE"
+    echo up >up
+    read -r _ <never
+fi
+read -r _ <up
+until [ "$TORCHELASTIC_ERROR_FILE" -nt "${TORCHELASTIC_ERROR_FILE%/0/*}/1/error.json" ]; do # the kernel's tick is coarse
+    echo '{"message": "ConnectionError: of the other"}' >"$TORCHELASTIC_ERROR_FILE"
+done
+exit 1
+END
+TORCHELASTIC_ERROR_FILE=cause.json timeout 30 "$run" --nproc-per-node 2 bash slow 2>said
+[ $? = 1 ] && grep -q 'failed: rank 0 .*: local rank 1 had failed before: ValueError: the cause; then here: ConnectionError' said ||
+    fail "who failed before is not named: $(cat said)"
+grep -qx '{"message":{"message":"ValueError: the cause","errorCode":5}}' cause.json || fail "the cause: $(cat cause.json)"
+
 # Two nodes: the clock of the one whose workers are victims is a day behind, as far as a clock can be built here.
 cat >clock.c <<'END'
 #include <sys/syscall.h>

@@ -4,6 +4,7 @@
 #include "agent/workers/command.h"
 #include "agent/workers/output.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -161,6 +162,37 @@ static void put(const char *path, const char *text) {
     assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
 }
 
+static void put_error_at(const struct output *out, int local_rank, time_t seconds) {
+    struct output_files files;
+    struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    output_files(out, local_rank, &files);
+    put(files.error_json, "{}");
+    assert_int_equal(utimensat(AT_FDCWD, files.error_json, times, 0), 0);
+}
+
+static void test_the_worker_with_the_oldest_error_file_had_failed_before(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files files;
+    struct worker_spec s = spec();
+    struct worker_output what = {.log_dir = dir};
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    assert_int_equal(output_failed_before(&out, 0, 8), -1);
+    put_error_at(&out, 0, 100);
+    assert_int_equal(output_failed_before(&out, 0, 8), -1);
+    assert_int_equal(output_failed_before(&out, 1, 8), 0);
+    put_error_at(&out, 1, 100); /* at the same time: not before */
+    assert_int_equal(output_failed_before(&out, 0, 8), -1);
+    put_error_at(&out, 1, 90);
+    assert_int_equal(output_failed_before(&out, 0, 8), 1);
+    assert_int_equal(output_failed_before(&out, 1, 8), -1);
+    output_files(&out, 1, &files);
+    put(files.error_json, ""); /* begun, and without a word yet */
+    assert_int_equal(output_failed_before(&out, 0, 8), -1);
+    output_fini(&out);
+}
+
 static void test_a_change_of_members_keeps_the_logs_of_the_last_round(void **state) {
     (void)state;
     struct output out;
@@ -314,6 +346,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_what_the_user_has_set_is_left_alone, clear),
         cmocka_unit_test_teardown(test_scripts_get_an_interpreter_and_programs_do_not, clear),
         cmocka_unit_test_teardown(test_local_rank_is_put_into_arguments_as_a_template_does, clear),
+        cmocka_unit_test_teardown(test_the_worker_with_the_oldest_error_file_had_failed_before,
+                                  clear),
         cmocka_unit_test_teardown(test_a_change_of_members_keeps_the_logs_of_the_last_round, clear),
         cmocka_unit_test_teardown(
             test_without_a_log_directory_only_error_files_are_kept_and_removed, clear),
