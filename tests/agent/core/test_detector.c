@@ -156,6 +156,20 @@ static void test_who_acks_in_time_stays(void **state) {
     assert_null(passes_until_deletion("ab", "b", 100, &passes, &gone));
 }
 
+/* An agent of before that said nothing of its longest stop, or one whose member key is gone. */
+static void test_who_has_not_said_how_long_it_may_take_gets_as_long_as_this_agent(void **state) {
+    (void)state;
+    r->config.stop_timeout_ns = 7 * SECOND;
+    struct member *m = view_find(view(), "a");
+    int64_t told_ns = detector_evict_ns(r, m);
+    m->value.stop_ns = 0;
+    int64_t own_ns = detector_evict_ns(r, m);
+    assert_true(own_ns > told_ns);
+    m->value.stop_ns = 4 * SECOND;
+    m->known = false;
+    assert_true(detector_evict_ns(r, m) == own_ns);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
@@ -167,6 +181,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_setup_teardown(test_a_stall_of_the_coordinator_restarts_both_clocks, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_who_acks_in_time_stays, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            test_who_has_not_said_how_long_it_may_take_gets_as_long_as_this_agent, setup, teardown),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -31,6 +31,8 @@ static void test_keys_are_written_as_the_protocol_says(void **state) {
     struct key head = {.kind = KEY_HEAD, .inc = INC};
     assert_string_equal(text_of(head, "job"), "/rankrun/job/" INC "/head");
     assert_string_equal(end_of(head, "job"), "");
+    assert_string_equal(text_of((struct key){.kind = KEY_CUR}, "a/b%c\x01\x7f\xc3\xa9"),
+                        "/rankrun/a%2fb%25c%01%7f%c3%a9/cur");
 }
 
 static void test_scopes_are_ranges(void **state) {
@@ -91,6 +93,11 @@ static void test_foreign_keys_are_not_taken_for_ours(void **state) {
         "/rankrun/job/" INC,
         "/rankrun/job/" INC "/ack/7/aa",
         "/rankrun/job/" INC "/ack/000000000x/aa",
+        "/rankrun/job/" INC "/ack/00000000 0/aa",
+        "/rankrun/job/" INC "/ack/",
+        "/rankrun/job/" INC "/plan/",
+        "/rankrun/job/sum",
+        "/rankrun/quarantinf",
         "/rankrun/job/" INC "/s/",
         "/rankrun/job/" INC "/s/aa/bb",
         "/rankrun/job/" INC "/lead/aa",
@@ -101,6 +108,10 @@ static void test_foreign_keys_are_not_taken_for_ours(void **state) {
     struct key key;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
         assert_false(key_parse(foreign[i], strlen(foreign[i]), "job", &key));
+    static char long_text[KEY_SIZE + 1];
+    assert_false(key_parse("/rankrun/job/c\0r", 16, "job", &key));
+    memset(long_text, 'x', KEY_SIZE);
+    assert_false(key_parse(long_text, KEY_SIZE, "job", &key));
 }
 
 static void test_a_run_id_that_is_empty_or_too_long_is_refused(void **state) {

@@ -238,6 +238,46 @@ static void test_what_etcd_refuses_is_refused_in_its_words(void **state) {
     assert_int_equal(kv_revision(f->kv), 2);
 }
 
+static void test_compares_are_refused_as_operations_are(void **state) {
+    struct fixture *f = *state;
+    struct kv_txn_result r = {0};
+    struct kv_compare many[KV_OPS_MAX + 1];
+    for (int i = 0; i <= KV_OPS_MAX; i++)
+        many[i] = cmp("a", KV_VERSION, KV_EQUAL, 0);
+    assert_int_equal(apply(f, many, KV_OPS_MAX, NULL, 0, &r), 0);
+    assert_int_equal(apply(f, many, KV_OPS_MAX + 1, NULL, 0, &r), KV_TOO_MANY_OPS);
+    many[1].key = kv_string("");
+    assert_int_equal(apply(f, many, 2, NULL, 0, &r), KV_EMPTY_KEY);
+    assert_string_equal(kv_text(KV_OK), "ok");
+    assert_string_equal(kv_text(-99), "etcdserver: unknown error");
+}
+
+/* Also of the newest revision, by its number, and with room for more than there is. */
+static void test_what_was_there_before_is_returned_where_it_is_asked_for(void **state) {
+    struct fixture *f = *state;
+    struct kv_txn_result r = {0};
+    put(f, "a", "1");
+    struct kv_op ops[] = {op_put("a", ""), op_delete("b", "c")};
+    ops[0].prev_kv = ops[1].prev_kv = true;
+    assert_int_equal(apply(f, NULL, 0, &ops[1], 1, &r), 0);
+    assert_int_equal(r.results[0].n_pairs, 0);
+    put(f, "b", "2");
+    assert_int_equal(apply(f, NULL, 0, ops, 2, &r), 0);
+    assert_memory_equal(r.results[0].pairs[0].value.data, "1", 1);
+    assert_memory_equal(r.results[1].pairs[0].value.data, "2", 1);
+    assert_int_equal(r.results[1].n_pairs, 1);
+    struct kv_op range = op_range("a", "z");
+    range.keys_only = true;
+    range.limit = 5;
+    range.revision = kv_revision(f->kv);
+    assert_int_equal(apply(f, NULL, 0, &range, 1, &r), 0);
+    assert_int_equal(r.results[0].n_pairs, 1);
+    assert_false(r.results[0].more);
+    assert_int_equal(r.results[0].pairs[0].value.len, 0);
+    struct kv_compare empty = cmp("a", KV_VALUE, KV_EQUAL, 0);
+    assert_true(holds(f, empty));
+}
+
 static void test_a_refused_transaction_changes_nothing(void **state) {
     struct fixture *f = *state;
     struct kv_txn_result r = {0};
@@ -425,6 +465,8 @@ int main(int argc, char **argv) {
         TEST(test_a_range_compare_asks_every_key_and_holds_for_none),
         TEST(test_a_failed_compare_takes_the_other_branch_whole),
         TEST(test_what_etcd_refuses_is_refused_in_its_words),
+        TEST(test_compares_are_refused_as_operations_are),
+        TEST(test_what_was_there_before_is_returned_where_it_is_asked_for),
         TEST(test_a_refused_transaction_changes_nothing),
         TEST(test_a_lease_that_ends_takes_its_keys_in_one_revision),
         TEST(test_a_lease_id_is_granted_once),

@@ -88,6 +88,22 @@ static void test_a_lost_session_takes_its_lifeline_along(void **state) {
     assert_null(find(ACTION_LIFELINE_OPEN));
 }
 
+/* Its end crosses with its being dropped. */
+static void test_the_end_of_one_that_was_dropped_is_nothing(void **state) {
+    (void)state;
+    uint64_t id = join_with_lifeline();
+    start_workers();
+    assert_int_equal(need(ACTION_LIFELINE_DROP)->lifeline.id, id);
+    told(id, false);
+    assert_int_equal(n_actions, 0);
+    reaped();
+    uint64_t next = need(ACTION_LIFELINE_OPEN)->lifeline.id;
+    told(id, false);
+    told(next, true);
+    told(next, false);
+    assert_null(find(ACTION_LIFELINE_OPEN)); /* not at once, for the next one has ended */
+}
+
 static void test_without_the_option_there_is_none(void **state) {
     (void)state;
     join();
@@ -130,6 +146,7 @@ int main(int argc, char **argv) {
         TEST(test_none_is_opened_while_workers_live_and_one_is_after),
         TEST(test_one_that_cannot_be_made_is_not_tried_again_at_once),
         TEST(test_a_lost_session_takes_its_lifeline_along),
+        TEST(test_the_end_of_one_that_was_dropped_is_nothing),
         TEST(test_without_the_option_there_is_none),
         TEST(test_only_an_end_in_order_certifies_and_not_before_the_killed_are_dead),
         TEST(test_the_certificate_ends_the_session_that_was_named_and_no_other),

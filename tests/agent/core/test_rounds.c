@@ -1,4 +1,5 @@
 /* One core, every event made by hand: what it does with its workers in a round. */
+#include "agent/core/state.h"
 #include "tests/agent/core/script.h"
 
 #include <setjmp.h>
@@ -147,6 +148,37 @@ static void test_workers_that_cannot_be_killed_end_the_agent(void **state) {
     assert_null(find_put(KEY_GONE, NULL));
 }
 
+/* Killed before its exec, with its guard, or with a report that was lost. */
+static void test_a_group_that_ends_without_a_word_is_nobodys_failure(void **state) {
+    (void)state;
+    const union value *v = NULL;
+    work();
+    reaped();
+    assert_non_null(find_put(KEY_HEAD, &v));
+    assert_int_equal(v->head.cause, CAUSE_MEMBERSHIP);
+    assert_true(r->group.fenced);
+}
+
+static void test_what_the_guard_says_out_of_turn_is_nothing(void **state) {
+    (void)state;
+    work();
+    step((struct event){.kind = EVENT_WORKERS_STARTED});
+    assert_null(find(ACTION_CLAIM));
+    struct event ev = {.kind = EVENT_PORT, .port = {.addr = "10.0.0.9", .port = 9}};
+    step(ev);
+    assert_int_equal(r->group.state, GROUP_RUNNING);
+}
+
+/* The round that the head names has begun and ended while this agent was away from the store. */
+static void test_a_head_of_a_round_below_the_floor_starts_nothing(void **state) {
+    (void)state;
+    join();
+    form(1, 0, 20);
+    r->group.floor = 3;
+    run(1, 25);
+    assert_null(find(ACTION_START));
+}
+
 int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_teardown(name, script_end)
     const struct CMUnitTest tests[] = {
@@ -158,6 +190,9 @@ int main(int argc, char **argv) {
         TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
         TEST(test_a_dead_guard_is_a_fence_not_a_failure),
         TEST(test_workers_that_cannot_be_killed_end_the_agent),
+        TEST(test_a_group_that_ends_without_a_word_is_nobodys_failure),
+        TEST(test_what_the_guard_says_out_of_turn_is_nothing),
+        TEST(test_a_head_of_a_round_below_the_floor_starts_nothing),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -34,6 +34,8 @@ static void test_each_rule_is_refused_by_name(void **state) {
     assert_non_null(strstr(err.msg, "fence (600 ms)"));
     t.hb_ns = 0;
     assert_int_not_equal(timing_check(&t, &err), 0);
+    timing_stretch(&t, 10000, TIMING_EMBEDDED); /* nor is it stretched */
+    assert_int_equal(t.hb_ns, 0);
 }
 
 static void test_many_nodes_stretch_all_four_alike(void **state) {
