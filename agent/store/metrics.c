@@ -11,7 +11,7 @@ static const char *const kinds[METRICS_KINDS] = {
     "kv/txn",       "kv/compaction", "lease/grant",      "lease/keepalive",
     "lease/revoke", "watch",         "rankrun/lifeline", METRICS_PATH + 1,
 };
-static const int statuses[METRICS_STATUSES] = {200, 400, 401, 403, 404, 405, 412, 0 /* others */};
+static const int statuses[METRICS_STATUSES] = {200, 400, 401, 404, 405, 412, 429, 0 /* others */};
 
 static size_t kind_of(const char *path) {
     const char *name = str_starts(path, "/v3/") ? path + 4 : path + (path[0] == '/');
@@ -68,6 +68,9 @@ void metrics_put(struct buf *out, const struct metrics *m, const struct metrics_
     put(out, "rankrun_store_lifelines", "gauge", now->lifelines,
         "Lifelines of agents that are open.");
     put(out, "rankrun_store_connections", "gauge", now->connections, "Connections that are open.");
+    put(out, "rankrun_store_held_bytes", "gauge", now->held,
+        "Bytes of requests that have not come whole, and of answers that nobody takes.");
+    put(out, "rankrun_store_full", "gauge", now->full, "1 when nothing more may be written.");
     put(out, "rankrun_store_connections_total", "counter", m->accepted,
         "Connections that were taken.");
     put(out, "rankrun_store_received_bytes_total", "counter", m->received,

@@ -9,6 +9,7 @@
 
 #include "agent/base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ struct metrics {
 /* What is so now. */
 struct metrics_now {
     size_t connections, watches, lifelines;
+    size_t held; /* bytes, see agent/store/ledger.h */
+    bool full;   /* see agent/store/quota.h */
 };
 
 /* One request to path was answered with this HTTP status. */

@@ -179,7 +179,9 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
     struct buf text = {0};
     struct metrics_now now = {.connections = tcp_count_connections(s->port),
                               .watches = streams_count(s->streams),
-                              .lifelines = lifelines_count(s->lifelines)};
+                              .lifelines = lifelines_count(s->lifelines),
+                              .held = ledger_held(s->ledger),
+                              .full = s->quota.full};
     struct answer answer = {.status = 200};
     if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
         answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");

@@ -68,7 +68,8 @@ static void put_job(const char *run, enum head_phase phase, enum head_outcome ou
 /* Each of the lines, NULL-ended, is there as a whole. */
 static void expect(const char *const *lines) {
     struct buf out = {0};
-    struct metrics_now now = {.connections = 5, .watches = 3, .lifelines = 2};
+    struct metrics_now now = {
+        .connections = 5, .watches = 3, .lifelines = 2, .held = 77, .full = true};
     metrics_put(&out, &counted, &now, kv);
     for (; *lines; lines++) {
         char whole[256];
@@ -100,6 +101,7 @@ static void test_the_store_is_told_by_what_it_holds_and_has_answered(void **stat
     expect((const char *const[]){
         "# TYPE rankrun_store_revision gauge", "rankrun_store_revision 2", "rankrun_store_keys 1",
         "rankrun_store_connections 5", "rankrun_store_watches 3", "rankrun_store_lifelines 2",
+        "rankrun_store_held_bytes 77", "rankrun_store_full 1",
         "rankrun_store_received_bytes_total 12345678901",
         "# TYPE rankrun_store_requests_total counter",
         "rankrun_store_requests_total{kind=\"kv/txn\",code=\"200\"} 2",

@@ -115,17 +115,16 @@ static void test_the_address_towards_a_loopback_endpoint_is_loopback(void **stat
     struct err err = {0};
     assert_int_equal(tcp_address_towards(&e, addr, &err), 0);
     assert_string_equal(addr, "127.0.0.1");
-    strcpy(e.host, "no-such.invalid");
+    strcpy(e.host);
     assert_true(tcp_address_towards(&e, addr, &err) < 0);
-    assert_non_null(strstr(err.msg, "no-such.invalid"));
+    assert_non_null(strstr(err.msg));
 }
 
 /* One that is hidden needs a hosts file of its own: tests/seeds/hosts.sh. */
 static void test_what_says_loopback_by_itself_hides_nothing(void **state) {
     (void)state;
-    static const char *const names[] = {
-        "127.0.0.1", "127.1",           "::1", "localhost", "ip6-localhost",
-        "10.0.0.1",  "no-such.invalid", NULL};
+    static const char *const names[] = {"127.0.0.1",     "127.1",    "::1", "localhost",
+                                        "ip6-localhost", "10.0.0.1", NULL};
     for (const char *const *name = names; *name; name++)
         assert_false(tcp_name_is_hidden(*name));
 }
