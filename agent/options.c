@@ -389,7 +389,7 @@ void options_print_help(FILE *out) {
           "  password_file (or the variable RANKRUN_STORE_PASSWORD)\n"
           "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
           "--master-addr on each.\n"
-          "\nrankrun store, with --log-format as a job:\n",
+          "\nrankrun store:\n",
           out);
     print_rows(out, ROW_STORE);
     fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend, --rdzv-conf as the "
