@@ -22,6 +22,20 @@ static int64_t join_timeout_ns(const struct options *o) {
     return ns_or(o->rdzv.join_timeout_ms, 600 * S);
 }
 
+/* Alone with its store an agent has nobody who would miss it: its beats only keep the lease of its
+ * own session, and a thousand such agents are to sleep. */
+static void beat_seldom(struct timing *t) {
+    enum { TIMES = 10 };
+    t->hb_ns *= TIMES;
+    t->fence_ns *= TIMES;
+    t->hard_ns *= TIMES;
+    t->suspect_ns *= TIMES;
+}
+
+static bool any_given(const struct options_rdzv *z) {
+    return z->hb_ms >= 0 || z->fence_ms >= 0 || z->hard_ms >= 0 || z->suspect_ms >= 0;
+}
+
 static int read_timing(const struct options *o, struct timing *ret, struct err *err) {
     const struct options_rdzv *z = &o->rdzv;
     enum timing_store store = o->backend == BACKEND_ETCD_V3 ? TIMING_ETCD : TIMING_EMBEDDED;
@@ -29,6 +43,8 @@ static int read_timing(const struct options *o, struct timing *ret, struct err *
     if (!timing_profile(z->profile, &t))
         return err_say(err, -EINVAL, "--rdzv-conf: profile=%s is neither fast nor default",
                        z->profile);
+    if (o->backend == BACKEND_IN_PROCESS && !any_given(z))
+        beat_seldom(&t);
     t.hb_ns = ns_or(z->hb_ms, t.hb_ns);
     t.fence_ns = ns_or(z->fence_ms, t.fence_ns);
     t.hard_ns = ns_or(z->hard_ms, t.hard_ns);

@@ -18,7 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECT_MS = 5000 }; /* of a watch that is made anew */
+enum {
+    CONNECT_MS = 5000,     /* of a watch that is made anew */
+    OWN_HISTORY_MAX = 256, /* of a store for this agent alone: it reads every change at once */
+};
 
 struct slot {
     struct agent_store *all;
@@ -322,7 +325,7 @@ static void on_local_write(void *arg) {
 }
 
 static void open_in_process(struct agent_store *s) {
-    s->kv = s->kv ? s->kv : kv_new(random_u64(), 0);
+    s->kv = s->kv ? s->kv : kv_new(random_u64(), OWN_HISTORY_MAX);
     s->store = store_local_new(s->loop, s->kv, on_local_write, s);
 }
 

@@ -61,7 +61,10 @@ static void test_a_profile_decides_what_is_not_given(void **state) {
     (void)state;
     struct options o = base();
     struct rendezvous_config c;
+    o.backend = BACKEND_EMBEDDED;
+    o.local_addr = "127.0.0.1";
     assert_int_equal(agent_config_make(&o, &arena, &c, NULL), 0);
+    assert_int_equal(c.timing.hb_ns, 500 * MS);
     assert_int_equal(c.timing.suspect_ns, 6000 * MS);
     assert_int_equal(c.last_call_ns, 30 * S);
     assert_int_equal(c.admit_ns, S);
@@ -73,6 +76,20 @@ static void test_a_profile_decides_what_is_not_given(void **state) {
     assert_int_equal(c.last_call_ns, 2 * S);
     assert_int_equal(c.admit_ns, 7 * MS);
     assert_int_equal(c.stop_timeout_ns, 0);
+}
+
+static void
+test_an_agent_alone_with_its_store_beats_seldom_unless_it_is_told_how_often(void **state) {
+    (void)state;
+    struct options o = base();
+    struct rendezvous_config c;
+    assert_int_equal(agent_config_make(&o, &arena, &c, NULL), 0);
+    assert_int_equal(c.timing.hb_ns, 5 * S);
+    assert_int_equal(c.timing.suspect_ns, 60 * S);
+    o.rdzv.fence_ms = 2000;
+    assert_int_equal(agent_config_make(&o, &arena, &c, NULL), 0);
+    assert_int_equal(c.timing.hb_ns, 500 * MS);
+    assert_int_equal(c.timing.fence_ns, 2 * S);
 }
 
 static void test_the_count_of_restarts_and_the_free_rounds_are_the_options(void **state) {
@@ -148,6 +165,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_job_alone_is_reached_on_loopback_and_needs_no_network),
         cmocka_unit_test(test_a_profile_decides_what_is_not_given),
+        cmocka_unit_test(
+            test_an_agent_alone_with_its_store_beats_seldom_unless_it_is_told_how_often),
         cmocka_unit_test(test_the_count_of_restarts_and_the_free_rounds_are_the_options),
         cmocka_unit_test(test_timings_that_break_the_rules_are_refused),
         cmocka_unit_test(test_agents_of_one_host_are_told_apart_by_their_addresses),

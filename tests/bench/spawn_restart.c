@@ -8,10 +8,13 @@
  * over. Every stamp is taken here, on one clock.
  *
  * Prints `start_ms A` and `restart_ms p50 min max`, and the launcher's memory while its workers
- * run.
+ * run. Then how much the launcher and its child, the guard, have grown from half of the kills on,
+ * `growth KB DESCRIPTORS`; and where COUNT is set, a shell command that prints a number, how much
+ * that has, and what it is, `count N M`.
  */
 #include "agent/sys/clock.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { KILLS_MAX = 1000, ROUND_DEADLINE_MS = 60000 };
+enum { KILLS_MAX = 1000, ROUND_DEADLINE_MS = 60000, SETTLED_MS = 1000 };
 
 static int worker(void) {
     char line[64];
@@ -86,21 +89,79 @@ static pid_t launch(char **argv, int *ret_fd) {
     return pid;
 }
 
-static void print_memory(pid_t pid) {
+static void read_memory(pid_t pid, long *ret_rss_kb, long *ret_private_kb) {
     char path[64], line[256];
-    long rss_kb = 0, private_kb = 0, kb;
+    long kb;
+    *ret_rss_kb = *ret_private_kb = 0;
     snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
     FILE *f = fopen(path, "r");
     while (f && fgets(line, sizeof(line), f)) {
         if (sscanf(line, "Rss: %ld", &kb) == 1)
-            rss_kb = kb;
+            *ret_rss_kb = kb;
         if (sscanf(line, "Private_Clean: %ld", &kb) == 1 ||
             sscanf(line, "Private_Dirty: %ld", &kb) == 1)
-            private_kb += kb;
+            *ret_private_kb += kb;
     }
     if (f)
         fclose(f);
+}
+
+static void print_memory(pid_t pid) {
+    long rss_kb, private_kb;
+    read_memory(pid, &rss_kb, &private_kb);
     printf("memory_mb %.1f %.1f\n", (double)rss_kb / 1024, (double)private_kb / 1024);
+}
+
+/* ---- what must not grow ---- */
+
+struct size {
+    long private_kb, descriptors, count;
+};
+
+static long read_number(FILE *f) {
+    long n = 0;
+    if (f && fscanf(f, "%ld", &n) != 1)
+        n = 0;
+    return n;
+}
+
+static void add_process(struct size *s, pid_t pid) {
+    char path[64];
+    long rss_kb, private_kb;
+    read_memory(pid, &rss_kb, &private_kb);
+    s->private_kb += private_kb;
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    DIR *fds = opendir(path);
+    while (fds && readdir(fds))
+        s->descriptors++;
+    if (fds)
+        closedir(fds);
+}
+
+/* The last line may come before the launcher has done with the round; and it has said its first
+ * beat. */
+static void take_size(pid_t launcher, struct size *ret) {
+    char path[64];
+    const char *count = getenv("COUNT");
+    poll(NULL, 0, SETTLED_MS);
+    *ret = (struct size){0};
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)launcher, (int)launcher);
+    FILE *children = fopen(path, "r");
+    add_process(ret, launcher);
+    add_process(ret, (pid_t)read_number(children));
+    if (children)
+        fclose(children);
+    FILE *f = count ? popen(count, "r") : NULL;
+    ret->count = read_number(f);
+    if (f)
+        pclose(f);
+}
+
+static void print_growth(const struct size *from, const struct size *to) {
+    printf("growth %ld %ld\n", to->private_kb - from->private_kb,
+           to->descriptors - from->descriptors);
+    if (getenv("COUNT"))
+        printf("count %ld %ld\n", to->count - from->count, to->count);
 }
 
 static int by_value(const void *a, const void *b) {
@@ -110,6 +171,7 @@ static int by_value(const void *a, const void *b) {
 
 static int measure(int kills, int workers, char **argv) {
     double restart_ms[KILLS_MAX];
+    struct size warm = {0}, last;
     int fd = -1;
     pid_t one = 0;
     int64_t begin = clock_monotonic_ns();
@@ -126,6 +188,12 @@ static int measure(int kills, int workers, char **argv) {
         started = round_started(fd, workers, &one);
         if (started >= 0)
             restart_ms[done++] = (double)(started - killed) / 1e6;
+        if (done == kills / 2)
+            take_size(launcher, &warm);
+    }
+    if (started >= 0 && kills > 1) {
+        take_size(launcher, &last);
+        print_growth(&warm, &last);
     }
     if (launcher > 0) {
         kill(launcher, SIGTERM);
