@@ -61,7 +61,7 @@ if [ -n "${MUTANTS-}" ]; then
     for name in $MUTANTS; do replay "$name" ''; done
     exit $failed
 fi
-# What is charged, when a round may begin, when the job is over, who is who, how it ends, what workers are told.
+# What is charged, when a round may begin, when the job is over, who is who, how it ends, what workers are told, with how few.
 replay cost-twice restart_count
 replay acks-not-waited-for restart_count
 replay budget-off-by-one budget
@@ -70,5 +70,6 @@ replay failure-exits-with-0 one_outcome
 replay master-of-another master
 replay rank-base-gap ranks
 replay restart-count-per-agent agreement
-[ $failed = 1 ] || echo 'eight shrunk schedules were replayed live: they fail with the bug and pass without'
+replay below-min bounds
+[ $failed = 1 ] || echo 'nine shrunk schedules were replayed live: they fail with the bug and pass without'
 exit $failed
