@@ -19,7 +19,9 @@ enum fault_where { FAULT_IN_NODE, FAULT_IN_HARNESS };
 enum fault_evidence {
     EVIDENCE_TARGET_EXIT,    /* every target's process ended (kernel) */
     EVIDENCE_TARGET_STOPPED, /* every thread of every target stands still (kernel, /proc) */
-    EVIDENCE_LINKS_CUT, /* the wire dropped frames between every two groups, both ways (wire) */
+    /* the wire dropped frames between every two groups, both ways; but only on the way to a group
+     * of stores, which say nothing unasked (wire) */
+    EVIDENCE_LINKS_CUT,
     EVIDENCE_FRAMES_DROPPED, /* the wire dropped frames to and from every target (wire) */
     EVIDENCE_AGENT_START,    /* the node's agent has exec'ed (kernel) */
 };

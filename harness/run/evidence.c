@@ -13,6 +13,7 @@
  * was asked for before it was brought in force, and at the newest. */
 struct links {
     int group[CLUSTER_NODES_MAX];
+    bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
     bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
     int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
         newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
@@ -51,6 +52,16 @@ static bool stands_still(pid_t pid) {
 
 /* ---- links that are cut ---- */
 
+/* The groups of stores, and of those the ones in which nobody else is. */
+static void find_stores(const struct engine *e, struct links *l) {
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (int store = 1; store >= 0; store--)
+        for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+            if (l->group[i] >= 0 && node_plan(nodes[i])->is_store == store)
+                l->answers[l->group[i]] = store;
+}
+
 static struct links *links_new(struct act *a, const struct bound *b) {
     struct engine *e = a->owner->engine;
     struct links *l = arena_new(&e->arena, struct links);
@@ -58,6 +69,7 @@ static struct links *links_new(struct act *a, const struct bound *b) {
     fault_groups(&b->target, &a->plan->args, groups, sizeof(groups));
     if (cluster_groups(e->cluster, groups, l->group, NULL) != 0)
         return NULL; /* then it does not come in force either */
+    find_stores(e, l);
     return l;
 }
 
@@ -87,7 +99,8 @@ static int64_t frames_between(const struct links *l, int g, int h) {
     return frames;
 }
 
-/* The fewest frames that were dropped in any direction the cut covers. */
+/* The fewest frames that were dropped in any direction the cut covers, except from a store to those
+ * who ask it: once nobody's questions reach it there is nothing that it would say. */
 static int64_t fewest_frames(const struct links *l) {
     int groups = 0;
     int64_t fewest = -1;
@@ -95,7 +108,8 @@ static int64_t fewest_frames(const struct links *l) {
         groups = l->group[i] >= groups ? l->group[i] + 1 : groups;
     for (int g = 0; g < groups; g++)
         for (int h = 0; h < groups; h++) {
-            int64_t frames = g == h ? fewest : frames_between(l, g, h);
+            bool silent = l->answers[g] && !l->answers[h];
+            int64_t frames = g == h || silent ? fewest : frames_between(l, g, h);
             fewest = fewest < 0 || frames < fewest ? frames : fewest;
         }
     return fewest;

@@ -125,6 +125,48 @@ static void test_a_cut_is_felt_when_frames_were_dropped_both_ways_since(void **s
     stage_free(s);
 }
 
+/* Cut off from all that ask it, a store has nothing to say; a node has. */
+static void test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped(void **state) {
+    (void)state;
+    for (int store = 1; store >= 0; store--) {
+        struct stage *s = stage_new();
+        struct action *a = stage_add(s, "c", &cut);
+        s->cluster.nodes[2].plan.is_store = store;
+        at_step(a, 5);
+        aim_at_node(a, "n0");
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 100, 5);
+        say_dropped(s, "n0", "n2", 0);
+        say_dropped(s, "n2", "n0", 0);
+        timeline_finish(s->engine.timeline);
+        say_dropped(s, "n2", "n0", 0);
+        assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
+        say_dropped(s, "n0", "n2", 4);
+        assert_int_equal(count_records(s, "fault-evidence", "c"), store);
+        stage_free(s);
+    }
+}
+
+/* That it speaks does not show that those who ask it are cut off. */
+static void test_what_a_store_says_is_no_evidence_that_it_was_asked(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "c", &cut);
+    s->cluster.nodes[2].plan.is_store = true;
+    at_step(a, 5);
+    aim_at_node(a, "n0");
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 100, 5);
+    say_dropped(s, "n0", "n2", 0);
+    say_dropped(s, "n2", "n0", 0);
+    timeline_finish(s->engine.timeline);
+    say_dropped(s, "n2", "n0", 9);
+    assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
+    stage_free(s);
+}
+
 static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     (void)state;
     static const struct fault stop = {.name = "stop",
@@ -283,6 +325,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_join_of_the_first_round_needs_no_worker),
         cmocka_unit_test(test_start_is_before_the_worker_of_that_round_runs),
         cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),
+        cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
+        cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
         cmocka_unit_test(test_an_end_of_another_kind_is_no_evidence),
         cmocka_unit_test(
