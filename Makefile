@@ -4,7 +4,7 @@
 #   make demo       install what is missing, build, run the tour
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
-#   make fuzz       schedules for the simulator, bred by AFL++ (FUZZ_S=600 seconds)
+#   make fuzz       schedules for the simulator and what others send, bred by AFL++ (FUZZ_S=600 seconds each)
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
@@ -191,12 +191,14 @@ test: deps
 test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
-# The same program is built by a fuzzer's compiler into a folder of its own, by the script.
-$(OUT)/fuzz-schedule: tests/fuzz/schedule.c $(call archive,harness agent base) $(OUT)/.flags
+# The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
+$(OUT)/fuzz-schedule: $(call archive,harness agent base)
+$(OUT)/fuzz-input: $(call archive,agent base)
+$(OUT)/fuzz-schedule $(OUT)/fuzz-input: $(OUT)/fuzz-%: tests/fuzz/%.c $(OUT)/.flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core
 FUZZ_S ?= 600
 fuzz:
-	$(Q)TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/fuzz.sh
+	$(Q)for what in fuzz fuzz-input; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
 LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch
