@@ -354,10 +354,12 @@ static void listen_everywhere(struct agent_store *s, const struct options *o) {
                  o->endpoint_host);
 }
 
-/* Several agents of one host may try; the port decides. Not being able to is no error: then
- * somebody serves there already, or it is not our address to begin with. */
+/* What speaks TLS at the endpoint stands before a store, which is not we. Several agents of one
+ * host may try; the port decides. Not being able to is no error: then somebody serves there
+ * already, or it is not our address to begin with. */
 static bool try_to_host(struct agent_store *s, const struct options *o) {
-    if (o->backend != BACKEND_EMBEDDED || !tcp_host_is_ours(o->endpoint_host))
+    if (o->backend != BACKEND_EMBEDDED || o->rdzv.access.https ||
+        !tcp_host_is_ours(o->endpoint_host))
         return false;
     s->kv = kv_new(random_u64(), 0);
     if (o->nodes_max > 1 && tcp_name_is_hidden(o->endpoint_host))

@@ -377,20 +377,20 @@ void options_print_help(FILE *out) {
         "\n",
         out);
     print_rows(out, ROW_JOB);
-    fputs("\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit [1s], stop_timeout "
-          "[2s],\n"
-          "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
-          "2s),\n"
-          "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
-          "  quarantine=auto|always|never [auto]; of an embedded store its token_file (or the\n"
-          "  variable RANKRUN_STORE_TOKEN); of etcd also timeout [600], etcd_prefix;\n"
-          "  of etcd and etcd-v3 protocol=http|https, cacert, cert, key (files), of etcd-v3 user, "
-          "password,\n"
-          "  password_file (or the variable RANKRUN_STORE_PASSWORD)\n"
-          "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
-          "--master-addr on each.\n"
-          "\nrankrun store:\n",
-          out);
+    fputs(
+        "\n--rdzv-conf: profile=fast|default, hb, fence, hard, suspect, admit [1s], stop_timeout "
+        "[2s],\n"
+        "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
+        "2s),\n"
+        "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
+        "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix;\n"
+        "  of stores elsewhere protocol=http|https, cacert, cert, key (files); of an embedded one\n"
+        "  token_file (or the variable RANKRUN_STORE_TOKEN), of etcd-v3 user, password,\n"
+        "  password_file (or the variable RANKRUN_STORE_PASSWORD)\n"
+        "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
+        "--master-addr on each.\n"
+        "\nrankrun store:\n",
+        out);
     print_rows(out, ROW_STORE);
     fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend, --rdzv-conf as the "
           "job:\n",

@@ -52,25 +52,41 @@ static int set_protocol(struct store_access *a, const char *value, struct err *e
     return 0;
 }
 
-int options_set_access(struct store_access *a, struct options_given *g, const char *name,
-                       const char *value, struct err *err) {
+/* What is said of TLS: the protocol, and the fields that are files. 1, 0 or negative. */
+static int set_field(struct store_access *a, const char *name, const char *value, bool tls_alone,
+                     struct err *err) {
     if (str_eq(name, "protocol"))
         return set_protocol(a, value, err) ? err->code : 1;
-    if (str_eq(name, "password_file"))
-        return read_secret(&a->password, g, "--rdzv-conf password_file", value, err) ? err->code
-                                                                                     : 1;
     for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
         const struct field *f = &fields[i];
-        if (!str_eq(name, f->name))
+        if (!str_eq(name, f->name) || (tls_alone && !f->file))
             continue;
         if (f->file && access(value, R_OK) < 0)
             return err_set(err, -errno, "--rdzv-conf %s=%s", name, value);
         *(const char **)(void *)((char *)a + f->offset) = value;
-        if (str_eq(name, "password"))
-            options_notice(g, "--rdzv-conf password: everybody on this host can read command "
-                              "lines; use password_file=FILE or RANKRUN_STORE_PASSWORD");
         return 1;
     }
+    return 0;
+}
+
+int options_set_access(struct store_access *a, struct options_given *g, const char *name,
+                       const char *value, struct err *err) {
+    if (str_eq(name, "password_file"))
+        return read_secret(&a->password, g, "--rdzv-conf password_file", value, err) ? err->code
+                                                                                     : 1;
+    if (str_eq(name, "password"))
+        options_notice(g, "--rdzv-conf password: everybody on this host can read command "
+                          "lines; use password_file=FILE or RANKRUN_STORE_PASSWORD");
+    return set_field(a, name, value, false, err);
+}
+
+static int check_certificates(const struct store_access *a, struct options_given *g,
+                              struct err *err) {
+    if (a->key && !a->cert)
+        return err_say(err, -EINVAL, "--rdzv-conf key=%s: its certificate is missing, cert=FILE",
+                       a->key);
+    if (!a->https && (a->cacert || a->cert))
+        options_notice(g, "--rdzv-conf: certificates have no effect without protocol=https");
     return 0;
 }
 
@@ -91,11 +107,9 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
     take_variable(g, TOKEN_VARIABLE);
     if (!a->password && a->user)
         a->password = password;
-    if (a->key && !a->cert)
-        return err_say(err, -EINVAL, "--rdzv-conf key=%s: its certificate is missing, cert=FILE",
-                       a->key);
-    if (!a->https && (a->cacert || a->cert))
-        options_notice(g, "--rdzv-conf: certificates have no effect without protocol=https");
+    int code = check_certificates(a, g, err);
+    if (code)
+        return code;
     if (a->user && !a->password)
         return err_say(err, -EINVAL,
                        "--rdzv-conf user=%s: its password is missing: password_file=FILE, or the "
@@ -116,7 +130,7 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
     return 0;
 }
 
-/* ---- the token of an embedded store ---- */
+/* ---- an embedded store: a token, and TLS where something in front of it speaks that ---- */
 
 static int check_token(const char *what, const char *token, struct err *err) {
     int code = token_check(token, err);
@@ -133,7 +147,8 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
         options_notice(g, "--rdzv-conf token: everybody on this host can read command lines; use "
                           "token_file=FILE or RANKRUN_STORE_TOKEN");
     } else {
-        return 0;
+        bool elsewhere = g->rdzv_endpoint && g->rdzv_endpoint[0] && !g->standalone;
+        return elsewhere ? set_field(a, name, value, true, err) : 0;
     }
     if (!code)
         code = check_token(name[5] ? "--rdzv-conf token_file" : "--rdzv-conf token", a->token, err);
@@ -143,8 +158,8 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
 int options_settle_token(struct store_access *a, struct options_given *g, struct err *err) {
     const char *token = take_variable(g, TOKEN_VARIABLE);
     take_variable(g, PASSWORD_VARIABLE);
-    int code = 0;
-    if (!a->token && g->token_file)
+    int code = check_certificates(a, g, err);
+    if (!code && !a->token && g->token_file)
         code = read_secret(&a->token, g, "--token-file", g->token_file, err);
     if (!code && g->token_file)
         return check_token("--token-file", a->token, err);

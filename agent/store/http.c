@@ -144,7 +144,8 @@ static const char *tls_hint(const struct http *h, CURLcode code) {
         return "; is --rdzv-conf cert=, key= a certificate and its key in PEM?";
     if (code == CURLE_SSL_CACERT_BADFILE)
         return "; is --rdzv-conf cacert= a file of certificates in PEM?";
-    if (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_SSL_CONNECT_ERROR)
+    if (code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR || code == CURLE_SSL_CONNECT_ERROR ||
+        code == CURLE_GOT_NOTHING)
         return a->cert ? "; does the store accept the certificate of --rdzv-conf cert=?"
                        : "; it may want a certificate: --rdzv-conf cert=, key=; or it has no TLS";
     return "";

@@ -80,6 +80,17 @@ static void test_an_embedded_store_has_a_token_that_workers_do_not_see(void **st
     REFUSED(line, "--token-file: a token has 1 to");
     unlink(path);
     REFUSED(line, "--token-file: ");
+    /* TLS is spoken by what stands before it. */
+    snprintf(line, sizeof(line), "%s --rdzv-conf protocol=https,cacert=/dev/null,token=x a.py",
+             job);
+    TAKEN(line);
+    assert_true(o.rdzv.access.https);
+    assert_string_equal(o.rdzv.access.cacert, "/dev/null");
+    snprintf(line, sizeof(line), "%s --rdzv-conf key=/dev/null a.py", job);
+    REFUSED(line, "its certificate is missing");
+    snprintf(line, sizeof(line), "%s --rdzv-conf user=me a.py", job);
+    TAKEN(line);
+    assert_non_null(strstr(o.notices[0], "user has no effect"));
     snprintf(line, sizeof(line), "%s --rdzv-conf token=x a.py", job);
     TAKEN(line);
     assert_string_equal(o.rdzv.access.token, "x");
