@@ -39,6 +39,7 @@
  *             store-start {node, pid}   store-exit {node, pid, code|signal}
  *             fault-evidence {id, n, what}   leftovers {node, processes:[{pid,name}], ports:[n..],
  *             shm:[path..], cgroups:[path..]}   counted inside the node after its agent ended
+ *             usage {node, pid, round, rss, fds}   what an agent holds when a round is complete
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
  *             devices {at: start|round-start|round|first-end|round-end|job-end, round,

@@ -52,6 +52,46 @@ bool check_template(const struct trial *t) {
     return str_eq(t->scenario->job.launcher, "template");
 }
 
+const char *check_no_checkpoints(const struct scenario *s) {
+    const char *dir = s->job.checkpoint_dir;
+    return !dir || strstr(dir, "{disk}") || strstr(dir, "{tmp}") || strstr(dir, "{node}")
+               ? "the scenario names no directory of checkpoints that all nodes share"
+               : NULL;
+}
+
+bool check_ended_well(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal)
+            return false;
+    }
+    return r->complete;
+}
+
+/* ---- what a launcher gives its workers ---- */
+
+/* --shutdown-timeout is seconds, and torchrun's name of it is spelt in two ways. */
+static bool has_option(const struct job_spec *job) {
+    for (size_t i = 0; i < job->launcher_args_n; i++)
+        if (str_starts(job->launcher_args[i], "--shutdown-timeout") ||
+            str_starts(job->launcher_args[i], "--shutdown_timeout"))
+            return true;
+    return false;
+}
+
+int64_t check_grace_ns(const struct scenario *s, bool after_failure) {
+    const struct job_spec *job = &s->job;
+    const int64_t second = 1000000000;
+    int64_t short_ns = 2 * second;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "stop_timeout") &&
+            str_to_duration_ns(job->rdzv_conf[i].value, &short_ns, NULL) < 0)
+            return -1;
+    if (has_option(job) || str_eq(job->launcher, "template"))
+        return -1;
+    return after_failure && !s->torchrun_semantics ? short_ns : 30 * second;
+}
+
 /* ---- agents ---- */
 
 static void note_end(struct agent_end *v, size_t n, const struct record *r) {

@@ -49,6 +49,18 @@ void check_unknown_exit(const struct trial *t, struct finding *f, const char *br
 /* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
 bool check_template(const struct trial *t);
 
+/* For idle: why no checkpoints of the job can be read from outside, else NULL. A directory that
+ * each node has for itself is many, and nobody reads them. */
+const char *check_no_checkpoints(const struct scenario *s);
+
+/* Every worker of it ended 0, and it was complete. */
+bool check_ended_well(const struct round *r);
+
+/* How long a launcher lets its workers end by themselves after the first signal: after a worker of
+ * the round has failed (its checkpoint is older anyway), or after a change of members or a signal.
+ * -1: the job sets times that are not known here. */
+int64_t check_grace_ns(const struct scenario *s, bool after_failure);
+
 /* The end of an agent, and whether a fault of the timeline has brought it about: killed it or its
  * node, or told it to leave. */
 struct agent_end {

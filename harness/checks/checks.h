@@ -8,11 +8,16 @@
     X(agreement)                                                                                   \
     X(bounds)                                                                                      \
     X(budget)                                                                                      \
+    X(checkpoints)                                                                                 \
     X(cleanup)                                                                                     \
     X(communicator)                                                                                \
     X(detect)                                                                                      \
     X(device_memory)                                                                               \
+    X(drift)                                                                                       \
+    X(exactly_once)                                                                                \
+    X(exits)                                                                                       \
     X(fired)                                                                                       \
+    X(grace)                                                                                       \
     X(harness_health)                                                                              \
     X(heal)                                                                                        \
     X(job_ran)                                                                                     \
@@ -33,6 +38,7 @@
     X(restarts)                                                                                    \
     X(resume_step)                                                                                 \
     X(samples)                                                                                     \
+    X(survivors)                                                                                   \
     X(world_sizes)
 
 #define X(name) extern const struct check check_##name;

@@ -138,6 +138,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
     limits_seen(e->limits, r);
     master_seen(e, r);
     looks_seen(e, r);
+    usage_seen(e, r);
     outputs_seen(e, r);
     if (record_is(r, "step") || record_is(r, "worker-start"))
         look_for_steady(e);

@@ -27,8 +27,9 @@ struct engine {
     struct observer *observer;
     struct devices *devices;                   /* NULL: no node has any */
     int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
-    struct output *output;                     /* NULL: nobody reads what is printed */
-    struct directory *directory;               /* of the job's checkpoints; NULL: not known */
+    int usage_read;              /* the round at which the agents were looked at last */
+    struct output *output;       /* NULL: nobody reads what is printed */
+    struct directory *directory; /* of the job's checkpoints; NULL: not known */
     struct timeline *timeline;
     struct limits_watch *limits;
     struct rand rand;
@@ -100,6 +101,9 @@ void master_found(struct engine *e, const struct node *n, uint16_t port, int rou
 void looks_open(struct engine *e);
 void looks_seen(struct engine *e, const struct record *r);
 void looks_take(struct engine *e, const char *at, int round);
+
+/* usage.c: what every agent holds when a round is complete. */
+void usage_seen(struct engine *e, const struct record *r);
 
 /* counting.c */
 void engine_count(struct engine *e); /* asks the wire for all its counters; they come as records */

@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
@@ -118,17 +117,6 @@ static int64_t resumed(const struct round *r) {
     return r->workers[0]->first_step > 0 ? r->workers[0]->first_step - 1 : 0;
 }
 
-/* A directory that each node has for itself is many, and nobody reads them from outside. */
-static bool is_local(const char *dir) {
-    return strstr(dir, "{disk}") || strstr(dir, "{tmp}") || strstr(dir, "{node}");
-}
-
-static const char *idle(const struct scenario *s) {
-    return !s->job.checkpoint_dir || is_local(s->job.checkpoint_dir)
-               ? "the scenario names no directory of checkpoints that all nodes share"
-               : NULL;
-}
-
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     if (!check_sees_rounds(t, f))
@@ -156,6 +144,6 @@ const struct check check_resume_step = {
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
     .tells = TELLS_RESUME,
-    .idle = idle,
+    .idle = check_no_checkpoints,
     .judge = judge,
 };

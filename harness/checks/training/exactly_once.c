@@ -1,0 +1,164 @@
+#include "harness/checks/check.h"
+#include "harness/checks/training/ledger.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char broken[] = "Exactly once: over all rounds every step counts once in the end.";
+
+/* What is left of the ledger when the rounds are over: a round that resumes from step R makes void
+ * whatever earlier rounds made after R. */
+struct account {
+    const struct trial *t;
+    const struct ledger *l;
+    int64_t next; /* the step that must count next; 0: any */
+    int64_t last; /* that counted last */
+    int64_t counted, voided, vouched;
+    const struct record *newest;
+};
+
+/* Where the round began: as it says, else just before the first step it made. -1: it did neither.
+ */
+static int64_t began_after(const struct round *r) {
+    int64_t first = -1;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        if (w->resume_ns)
+            return w->resume_step;
+        if (w->first_step_ns && (first < 0 || w->first_step < first))
+            first = w->first_step;
+    }
+    return first < 0 ? -1 : first - 1;
+}
+
+/* Up to here the round's steps count: the lowest step from which a later one began. */
+static int64_t horizon(const struct rounds *rs, int number) {
+    int64_t lowest = INT64_MAX;
+    for (size_t i = (size_t)number; i < rs->n; i++) {
+        int64_t from = began_after(rs->v[i]);
+        if (from >= 0 && from < lowest)
+            lowest = from;
+    }
+    return lowest;
+}
+
+static const struct worker *absent(const struct round *r, const struct ledger_entry *v, size_t n) {
+    for (size_t i = 0; i < r->n; i++) {
+        bool there = false;
+        for (size_t k = 0; k < n && !there; k++)
+            there = v[k].worker == r->workers[i];
+        if (!there)
+            return r->workers[i];
+    }
+    return NULL;
+}
+
+/* One step that counts. Who died while making it may have counted without saying so; then the
+ * checkpoint from which the next round began vouches for it. */
+static bool take_step(struct account *a, struct finding *f, const struct round *r,
+                      const struct ledger_entry *v, size_t n) {
+    int64_t step = v[0].step;
+    const struct worker *w = absent(r, v, n);
+    a->newest = v[0].record;
+    finding_prove(f, v[0].record->seq);
+    if (a->next && step != a->next) {
+        finding_fail(f, broken, "the steps that count follow each other",
+                     "step %lld of round %d counts after step %lld: %s", (long long)step, r->number,
+                     (long long)a->last,
+                     step > a->next ? "those between were made void or never made"
+                                    : "it counts twice");
+        return false;
+    }
+    if (w && w->lost_events) {
+        finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                        (long long)w->lost_events, w->rank, w->node);
+        return false;
+    }
+    if (w && horizon(a->t->rounds, r->number) == INT64_MAX && check_ended_well(r)) {
+        finding_fail(f, broken, "every rank's part of every step that counts",
+                     "step %lld of round %d lacks the part of rank %d on %s", (long long)step,
+                     r->number, w->rank, w->node);
+        return false;
+    }
+    f->evidence[0] = 0;
+    a->vouched += w != NULL;
+    a->counted++;
+    a->last = step;
+    a->next = step + 1;
+    return true;
+}
+
+static bool take_rounds(struct account *a, struct finding *f) {
+    const struct ledger *l = a->l;
+    for (size_t from = 0, to; from < l->n; from = to) {
+        const struct round *r = a->t->rounds->v[l->v[from].worker->round - 1];
+        to = ledger_group(l, from);
+        if (l->v[from].step > horizon(a->t->rounds, r->number))
+            a->voided++;
+        else if (!take_step(a, f, r, &l->v[from], to - from))
+            return false;
+    }
+    return true;
+}
+
+/* --steps of the job's own command line, else what the undisturbed run made; 0: not known. */
+static int64_t steps_in_all(const struct trial *t) {
+    static const char option[] = "--steps=";
+    const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
+    int64_t steps = 0;
+    for (size_t i = 0; i < t->scenario->job.run_n; i++)
+        if (str_starts(t->scenario->job.run[i], option))
+            str_to_i64(t->scenario->job.run[i] + strlen(option), 1, INT64_MAX, &steps);
+    return steps || !control ? steps : record_i64(control, "last_step", 0);
+}
+
+static void judge_total(const struct account *a, struct finding *f) {
+    int64_t all = steps_in_all(a->t);
+    const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
+    char expected[200], vouched[80] = "";
+    if (all > 0 && check_ended_well(last) && a->last != all) {
+        snprintf(expected, sizeof(expected), "%lld steps, as the undisturbed job makes",
+                 (long long)all);
+        finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",
+                     (long long)a->last);
+        finding_prove(f, a->newest ? a->newest->seq : 0);
+        return;
+    }
+    if (a->vouched)
+        snprintf(vouched, sizeof(vouched), "; for %lld the checkpoint vouches",
+                 (long long)a->vouched);
+    finding_pass(f, "%lld steps count, each once; %lld that were made again do not%s",
+                 (long long)a->counted, (long long)a->voided, vouched);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct ledger l;
+    ledger_read(&l, t->history, t->rounds);
+    struct account a = {.t = t, .l = &l};
+    if (!l.n)
+        finding_skip(f, "the job reports no steps");
+    else if (!l.shards)
+        finding_skip(f, "the job does not say which shards its steps count");
+    else if (take_rounds(&a, f))
+        judge_total(&a, f);
+    ledger_fini(&l);
+}
+
+const struct check check_exactly_once = {
+    .name = "exactly_once",
+    .summary = "over all rounds every step counts exactly once in the end",
+    .text =
+        "A round that resumes from step R makes void what was made after R; what is left of the "
+        "ledger over all rounds must be every step once, each with the part of every rank, from "
+        "the first to the last that the undisturbed job makes. An epoch that is repeated on "
+        "resume, or skipped, or a job that ends early and calls it success, shows here also "
+        "where models are not compared.",
+    .example = "rankquake run scenarios/membership/node-joins.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
+    .tells = TELLS_STEPS | TELLS_SHARDS,
+    .judge = judge,
+};
