@@ -48,7 +48,7 @@ struct document_edit {
     const char *end;            /* how the job failed, "" when it did not; NULL: not said */
 };
 
-/* text: NULL when there is none; copied. */
+/* d: all zero, or read before. text: NULL when there is none; copied. */
 void document_read(struct document *d, const char *text, int64_t modified);
 void document_write(const struct document *d, const struct document_edit *e, struct buf *out);
 void document_fini(struct document *d);

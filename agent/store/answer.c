@@ -1,6 +1,7 @@
 #include "agent/store/answer.h"
 
 #include "agent/base/json.h"
+#include "agent/core/kv_state.h" /* for the number of leases, which kv.h does not tell */
 #include "agent/store/gateway.h"
 
 #include <stdbool.h>
@@ -141,6 +142,14 @@ static bool take_lease(struct answer *ret, const struct question *q, struct gate
     return false;
 }
 
+/* One that is there is no more. */
+static bool has_lease(const struct kv *kv, int64_t id) {
+    for (size_t i = 0; i < kv->n_leases; i++)
+        if (kv->leases[i].id == id)
+            return true;
+    return false;
+}
+
 static void answer_grant(struct answer *ret, const struct question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
@@ -148,6 +157,10 @@ static void answer_grant(struct answer *ret, const struct question *q) {
     ret->adds = true;
     if (refuse_full(ret, q))
         return;
+    if (q->kv->n_leases >= ANSWER_LEASES_MAX && !has_lease(q->kv, l.id)) {
+        answer_refuse(ret, ANSWER_FULL, "this store has as many leases as it takes");
+        return;
+    }
     int rc = kv_lease_grant(q->kv, l.id, l.ttl_s, q->now_ns, &l.id, NULL);
     if (rc == KV_OK)
         gateway_put_lease_answer(&ret->body, &l, kv_revision(q->kv), false);

@@ -8,6 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A job has two or three; each call that names one looks through all. */
+enum { ANSWER_LEASES_MAX = 8192 };
+
 struct answer {
     int status;       /* HTTP */
     struct buf body;  /* JSON; the caller frees it */

@@ -110,7 +110,7 @@ static void read_value(struct arena *a, const char *text, size_t n) {
 }
 
 static void read_document(struct arena *a, const char *text, size_t n) {
-    struct document d;
+    struct document d = {0};
     struct document_edit e = {.status = "frozen",
                               .add_rank = 3,
                               .uid = "0123456789abcdef",

@@ -1,6 +1,7 @@
 /* What clients may make the store hold and keep: requests without an end, answers that nobody
  * takes, writes without measure. */
 #include "agent/base/buf.h"
+#include "agent/store/answer.h"
 #include "agent/store/server.h"
 #include "tests/agent/store/contract.h"
 
@@ -236,6 +237,27 @@ static void test_a_store_that_is_full_says_so_until_there_is_room(void **state) 
     assert_int_equal(put_big(c, "a"), STORE_ANSWERED);
 }
 
+static void test_there_are_only_so_many_leases(void **state) {
+    struct contract *c = *state;
+    int64_t id, now_ns = clock_monotonic_ns();
+    for (int i = 1; i < ANSWER_LEASES_MAX; i++)
+        assert_int_equal(kv_lease_grant(kv, i, 600, now_ns, &id, NULL), 0);
+    store_grant(c->store, 1000001, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
+    await_reply(c);
+    assert_int_equal(c->reply.outcome, STORE_ANSWERED);
+    store_grant(c->store, 1000002, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
+    await_reply(c);
+    assert_int_equal(c->reply.outcome, STORE_UNKNOWN);
+    assert_non_null(strstr(c->why, "leases"));
+    store_grant(c->store, 1000001, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
+    await_reply(c);
+    assert_int_equal(c->reply.outcome, STORE_ANSWERED);
+    assert_int_equal(kv_lease_revoke(kv, 7, NULL), 0);
+    store_grant(c->store, 1000002, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
+    await_reply(c);
+    assert_int_equal(c->reply.outcome, STORE_ANSWERED);
+}
+
 static void test_history_is_forgotten_before_a_store_is_full(void **state) {
     struct contract *c = *state;
     limit(64 * MB, 4 * MB, 60000);
@@ -253,6 +275,7 @@ int main(void) {
         TEST(test_answers_that_nobody_takes_are_not_kept),
         TEST(test_a_store_without_files_left_serves_those_who_are_in),
         TEST(test_a_store_that_is_full_says_so_until_there_is_room),
+        TEST(test_there_are_only_so_many_leases),
         TEST(test_history_is_forgotten_before_a_store_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
