@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 
+#include <signal.h>
 #include <stdio.h>
 
 static const char broken[] =
@@ -80,6 +81,12 @@ static bool came_back(const struct trial *t, const struct incident *i, const str
            !round_on_node(p, i->targets[0].node) && round_on_node(q, i->targets[0].node);
 }
 
+/* By an exit code, or a signal that no launcher ends its workers with. */
+static bool may_have_failed(const struct worker *w) {
+    bool ended = w->exit_signal == SIGTERM || w->exit_signal == SIGKILL || w->exit_signal == SIGINT;
+    return w->exit_ns && (!w->exit_known || w->exit_code || (w->exit_signal && !ended));
+}
+
 static struct causes causes_of(const struct trial *t, const struct round *p,
                                const struct round *q) {
     struct causes c = {0};
@@ -107,8 +114,7 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
             keep_first(&c.other, i);
     }
     for (size_t k = 0; k < p->n; k++)
-        c.failed_by_itself |=
-            p->workers[k]->exit_ns && (!p->workers[k]->exit_known || p->workers[k]->exit_code);
+        c.failed_by_itself |= may_have_failed(p->workers[k]);
     return c;
 }
 
