@@ -26,7 +26,18 @@ slow_workers() { # slow_workers FILE
     grep -q 'run: \[sh' "$1"
 }
 
-replay() { # replay NAME CHECK [slow]: CHECK empty, any
+# Failures that come one after the other with time for a round between them, on a busy machine too.
+far_apart() { # far_apart FILE
+    local n=0 line
+    while IFS= read -r line; do
+        [[ $line == *'when: {time: '* ]] && line="  - {when: {time: $((++n * 1500))ms}${line#*\}}"
+        [[ $line == '  run: '* ]] && line='  run: [sleep, "12"]'
+        printf '%s\n' "$line"
+    done <"$1" >"$1.apart"
+    mv "$1.apart" "$1"
+}
+
+replay() { # replay NAME CHECK [slow_workers|far_apart]: CHECK empty, any
     local dir=$TMPDIR/$1 said rc
     if ! mutant_build "$1" "$dir" >"$TMPDIR/make" 2>&1; then
         echo "$1: does not apply or does not build:"
@@ -40,7 +51,7 @@ replay() { # replay NAME CHECK [slow]: CHECK empty, any
         failed=1
         return
     fi
-    [ -z "${3-}" ] || slow_workers "$dir/found/live.yaml" || failed=1
+    [ -z "${3-}" ] || "$3" "$dir/found/live.yaml" || failed=1
     live "$dir" "$dir/with"
     rc=$?
     [ $rc = 4 ] && tail -n 1 "$said" && exit 77
@@ -70,10 +81,10 @@ if [ -n "${MUTANTS-}" ]; then
 fi
 # What is charged, when a round may begin, when the job is over, who is who, how it ends, what workers are told, with how few.
 replay cost-twice restart_count
-replay acks-not-waited-for restart_count slow
-replay budget-off-by-one budget
+replay acks-not-waited-for restart_count slow_workers
+replay budget-off-by-one budget far_apart
 replay gang-for-all outcome
-replay failure-exits-with-0 one_outcome
+replay failure-exits-with-0 one_outcome far_apart
 replay master-of-another master
 replay rank-base-gap ranks
 replay restart-count-per-agent agreement
