@@ -160,6 +160,8 @@ static void do_exit(struct agent *a, const struct action *act) {
     if (act->exit.code == 69)
         line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
     if (act->exit.failure) {
+        if (act->exit.failure->rank >= 0 && !act->exit.earlier)
+            event_first_failure(act->exit.round, act->exit.failure->node, act->exit.failure->rank);
         root_cause_print(act->exit.failure, act->exit.round, act->exit.earlier);
         root_cause_hand_on(&a->cause, act->exit.failure, a->config.node, a->guard);
     }

@@ -68,7 +68,8 @@
  *             the last two when it was read from what the worker printed
  *             log {node, pid, from, id, line}   a line that id waited for
  *
- *   launcher  launcher {node, pid, what, round}
+ *   launcher  launcher {node, pid, what, round, of?, rank?}   of and rank: the node and the worker
+ *             that the launcher calls the first-failure of that round
  *             log {node, from, id, line}   likewise, of what the node's own program printed
  *
  * A record in memory is the parse of the line that was written, so a check sees live exactly what

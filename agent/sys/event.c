@@ -21,6 +21,16 @@ void event_launcher(const char *what, int64_t round) {
                         (long long)round);
 }
 
+void event_first_failure(int64_t round, const char *node, int rank) {
+    char quoted[256];
+    if (!rankquake_listening(&harness))
+        return;
+    rankquake_quote(quoted, sizeof(quoted), node);
+    rankquake_event(&harness, RANKQUAKE_LAUNCHER,
+                    "\"what\":\"first-failure\",\"round\":%lld,\"of\":\"%s\",\"rank\":%d",
+                    (long long)round, quoted, rank);
+}
+
 void event_close(void) {
     rankquake_close(&harness);
 }

@@ -10,4 +10,7 @@
 void event_open(void);
 /* Tells that the launcher is at what ("join", "start", ...) of a round; round < 0: none yet. */
 void event_launcher(const char *what, int64_t round);
+/* Tells which worker the launcher calls the first that failed in that round: what is
+ * "first-failure". */
+void event_first_failure(int64_t round, const char *node, int rank);
 void event_close(void);

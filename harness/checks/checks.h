@@ -37,6 +37,7 @@
     X(restart_count)                                                                               \
     X(restarts)                                                                                    \
     X(resume_step)                                                                                 \
+    X(root_cause)                                                                                  \
     X(samples)                                                                                     \
     X(survivors)                                                                                   \
     X(world_sizes)

@@ -3,6 +3,12 @@
 
 #include "tests/harness/checks/wrongs.h"
 
+/* The agent of n0 names a worker, after the end of round 2; rank 1 has died at 1.150 s, struck by a
+ * fault, and rank 0 has fallen with it. */
+#define NAMES(rank, round)                                                                         \
+    "{\"t\":1157000000,\"source\":\"launcher\",\"kind\":\"launcher\",\"node\":\"n0\",\"pid\":100," \
+    "\"what\":\"first-failure\",\"round\":" #round ",\"of\":\"n0\",\"rank\":" #rank "}"
+
 static const struct wrong ends[] = {
     {"survivors",
      PASS,
@@ -100,6 +106,41 @@ static const struct wrong ends[] = {
      {{"worker-exit", "\"pid\":110", "\"signal\":15", "\"signal\":9"},
       {"worker failed", NULL, "worker failed", "fenced"}}},
     {"grace", UNKNOWN, "no worker-start", KILLED, {{"\"probe\"", NULL, "", NULL}}},
+
+    {"root_cause",
+     PASS,
+     "1 agent named rank 1 on n0, rightly",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(1, 1)}}},
+    {"root_cause",
+     FAIL,
+     "names rank 0 on n0, which ended 129 ms later",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(0, 1)},
+      {"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":1200"}}},
+    /* What fell in the same moment may be named as well. */
+    {"root_cause",
+     PASS,
+     "named rank 0 on n0, rightly",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(0, 1)}}},
+    {"root_cause",
+     FAIL,
+     "the agent of n0 names rank 0 on n0, which ended 0",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(0, 2)}}},
+    {"root_cause",
+     FAIL,
+     "names rank 7 on n0 in its round 1; there was none",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(7, 1)}}},
+    {"root_cause",
+     UNKNOWN,
+     "the kernel did not tell how rank 1 on n0 ended",
+     KILLED,
+     {{"succeeded", NULL, NULL, NAMES(1, 1)},
+      {"worker-exit", "\"pid\":111", "\"signal\":9", "\"unknown\":true"}}},
+    {"root_cause", UNKNOWN, "no worker-start", KILLED, {{"\"probe\"", NULL, "", NULL}}},
 };
 
 enum { ENDS = sizeof(ends) / sizeof(*ends) };

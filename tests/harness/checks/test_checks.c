@@ -103,7 +103,7 @@ static bool has_nothing_to_judge(const char *history, const char *check) {
     if (str_eq(check, str_eq(history, PRINTED) ? "samples" : "observed") ||
         (str_eq(history, PRINTED) && str_eq(check, "exactly_once")))
         return true;
-    return str_eq(check, "heal") || str_eq(check, "drift") ||
+    return str_eq(check, "heal") || str_eq(check, "drift") || str_eq(check, "root_cause") ||
            (!str_eq(history, GPUS) &&
             (str_eq(check, "communicator") || str_eq(check, "device_memory") ||
              str_eq(check, "one_device")));
