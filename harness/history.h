@@ -21,7 +21,8 @@
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  * until that limit limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
- *             control {model, label, step_ns, cached, dir}   what the undisturbed run gave
+ *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
+ * the undisturbed run gave
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
  *             observed {lines, late_lines, cut_lines, skipped_bytes, thinned, buffered, patterns:

@@ -17,12 +17,14 @@
     X(exactly_once)                                                                                \
     X(exits)                                                                                       \
     X(fired)                                                                                       \
+    X(goodput)                                                                                     \
     X(grace)                                                                                       \
     X(harness_health)                                                                              \
     X(heal)                                                                                        \
     X(job_ran)                                                                                     \
     X(leftovers)                                                                                   \
     X(liveness)                                                                                    \
+    X(loss)                                                                                        \
     X(lost_work)                                                                                   \
     X(master)                                                                                      \
     X(model)                                                                                       \
@@ -31,6 +33,7 @@
     X(one_outcome)                                                                                 \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
+    X(phases)                                                                                      \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
     X(recover)                                                                                     \

@@ -5,12 +5,13 @@
 #include "agent/sys/file.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 3 };
+enum { FILE_MAX = 256 << 20, CONTROL_VERSION = 4 };
 
 struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
@@ -141,12 +142,15 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
     snprintf(path, sizeof(path), "%s/control.json", dir);
     int r = file_read(path, 1 << 16, &text, err);
     const struct json *j = r == 0 ? json_parse(&a, buf_str(&text), text.len, err) : NULL;
+    const struct json *loss = json_get(j, "loss");
     if (j && json_get_i64(j, "v", 0) == CONTROL_VERSION) {
         *ret = (struct control){.cached = true,
                                 .step_ns = json_get_i64(j, "step_ns", 0),
                                 .first_step = json_get_i64(j, "first_step", -1),
                                 .last_step = json_get_i64(j, "last_step", -1),
                                 .told = json_get_bool(j, "told", false),
+                                .has_loss = loss != NULL,
+                                .loss = json_number(loss, 0),
                                 .start_ns = json_get_i64(j, "start_ns", 0),
                                 .train_ns = json_get_i64(j, "train_ns", 0),
                                 .steps_ns = json_get_i64(j, "steps_ns", 0)};
@@ -196,6 +200,8 @@ static void put_control(struct buf *out, const struct control *c) {
     json_put_i64(&w, "first_step", c->first_step);
     json_put_i64(&w, "last_step", c->last_step);
     json_put_bool(&w, "told", c->told);
+    if (c->has_loss)
+        json_put_double(&w, "loss", c->loss);
     json_put_i64(&w, "start_ns", c->start_ns);
     json_put_i64(&w, "train_ns", c->train_ns);
     json_put_i64(&w, "steps_ns", c->steps_ns);
@@ -219,6 +225,22 @@ static void take_steps(const struct history *h, struct control *ret, int64_t *re
         *ret_begin = *ret_begin ? *ret_begin : r->t_ns;
         *ret_end = r->t_ns;
     }
+}
+
+/* Of the last step: the mean over all who told one. */
+static void take_loss(const struct history *h, struct control *ret) {
+    double sum = 0;
+    int n = 0;
+    history_each(r, h) {
+        const struct json *loss = record_get(r, "loss");
+        if (r->source != SOURCE_JOB || !record_is(r, "step") || !loss ||
+            record_i64(r, "step", -1) != ret->last_step)
+            continue;
+        sum += json_number(loss, 0);
+        n++;
+    }
+    ret->has_loss = n && isfinite(sum);
+    ret->loss = n ? sum / n : 0;
 }
 
 /* How long it took to begin and to train, on the clock that triggers count by: where steps are read
@@ -247,6 +269,7 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
         .step_ns = w ? median_step_ns(h, w->pid) : 0, .first_step = -1, .last_step = -1};
     str_copy(ret->model, sizeof(ret->model), w ? w->model : "");
     take_times(h, rs, ret);
+    take_loss(h, ret);
     history_each(r, h) if (w && r->pid == w->pid && record_is(r, "done"))
         str_copy(ret->label, sizeof(ret->label), json_get_string(r->fields, "label", ""));
 }

@@ -33,6 +33,12 @@ void opening_record(struct engine *e) {
     json_put_string(w, "model", s->control->model);
     json_put_string(w, "label", s->control->label);
     json_put_i64(w, "step_ns", s->control->step_ns);
+    if (s->control->told) {
+        json_put_i64(w, "first_step", s->control->first_step);
+        json_put_i64(w, "last_step", s->control->last_step);
+    }
+    if (s->control->has_loss)
+        json_put_double(w, "loss", s->control->loss);
     json_put_bool(w, "cached", s->control->cached);
     json_put_string(w, "dir", s->control->dir);
     engine_recorded(e);

@@ -15,6 +15,8 @@ struct control {
     bool told;                     /* its steps can be held: the job itself sends them */
     int64_t start_ns, train_ns; /* begin to steady state, and from there to the last worker's end */
     int64_t steps_ns;           /* from steady state to the last step, 0: none came after it */
+    bool has_loss;
+    double loss; /* of its last step, the mean over the ranks that told one */
     bool cached;
     char dir[512];  /* the cache folder, or the run directory that it comes from */
     char made[512]; /* the run directory that it was made in; it may be gone */

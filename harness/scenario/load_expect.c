@@ -104,6 +104,60 @@ static void read_recover(struct reader *r, const struct key *k, const struct yam
     read_budgets(r, k, n, &e->recover_within, &e->recover_n);
 }
 
+/* The words of harness/incidents.h. */
+static void read_phases(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const names[] = {"detect", "stop", "rendezvous", "start",
+                                        "init",   "load", "first step", NULL};
+    struct expect *e = out;
+    struct budget *v = arena_array(r->arena, struct budget, n->length + 1);
+    if (n->type != YAML_MAP || !n->length) {
+        diagnostics_add(r->d, n->place, "%s must be %s", k->name, k->type);
+        return;
+    }
+    yaml_each(it, n) {
+        bool known = false;
+        for (size_t i = 0; names[i] && !known; i++)
+            known = str_eq(names[i], it->key);
+        const char *near = str_nearest(it->key, names);
+        if (!known)
+            diagnostics_add(r->d, it->key_place, "%s: there is no phase \"%s\"%s%s%s", k->name,
+                            it->key, near ? "; did you mean \"" : "", near ? near : "",
+                            near ? "\"?" : "");
+        v[e->phases_n].id = it->key;
+        v[e->phases_n].place = it->key_place;
+        if (reader_time(r, k, it, &v[e->phases_n].ns))
+            e->phases_n++;
+    }
+    e->phases_within = v;
+}
+
+/* 20 is steps, 5s is time. */
+static void read_lost_work(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    int64_t steps, ns;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (str_to_i64(n->text, k->min, k->max, &steps))
+        e->lost_steps = steps;
+    else if (str_to_duration_ns(n->text, &ns, NULL) == 0 && ns > 0)
+        e->lost_ns = ns;
+    else
+        diagnostics_add(r->d, n->place, "lost_work must be %s, not \"%s\"", k->type, n->text);
+}
+
+/* 80% */
+static void read_percent(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    int64_t v;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    size_t length = strlen(n->text);
+    const char *number = arena_strndup(r->arena, n->text, length ? length - 1 : 0);
+    if (!length || n->text[length - 1] != '%' || !str_to_i64(number, k->min, k->max, &v))
+        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
+    else
+        *(int *)((char *)out + k->offset) = (int)v;
+}
+
 const struct section section_expect = {
     "expect",
     "What is special here; every invariant is judged anyway.",
@@ -124,6 +178,22 @@ const struct section section_expect = {
         {"recover_within", "a duration, or a map of ids and durations", NULL,
          "From the fault in force to the first step of the last worker.", "recover_within: 5s",
          read_recover, .min = 1},
+        {"phases_within", "a map of phases and durations", NULL,
+         "Each phase of every recovery: detect, stop, rendezvous, start, init, load, first step.",
+         "phases_within: {rendezvous: 500ms, start: 100ms}", read_phases, .min = 1},
+        {"lost_work", "a number of steps, or a duration", NULL,
+         "No failure may cost more work that must be done again.", "lost_work: 20", read_lost_work,
+         .min = 1, .max = INT64_MAX},
+        {"goodput", "a percentage such as 80%", NULL,
+         "The share of the time in which steps were made that count, by the speed of the "
+         "undisturbed run.",
+         "goodput: 60%", read_percent, .offset = offsetof(struct expect, goodput), .min = 1,
+         .max = 100},
+        {"loss_within", "a percentage such as 5%", NULL,
+         "How far the last loss may be from the undisturbed run's, where weights are not the same "
+         "bit by bit.",
+         "loss_within: 5%", read_percent, .offset = offsetof(struct expect, loss_within), .min = 1,
+         .max = 1000},
         {"model", "same-as-undisturbed", NULL,
          "The final weights must be, bit by bit, those of the undisturbed run.",
          "model: same-as-undisturbed", read_model},

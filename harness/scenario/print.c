@@ -185,6 +185,18 @@ static void put_expect(struct buf *b, const struct expect *e) {
         buf_printf(b, "  restarts: %d..%d\n", e->restarts_min, e->restarts_max);
     put_budgets(b, "detect_within", e->detect_within, e->detect_n);
     put_budgets(b, "recover_within", e->recover_within, e->recover_n);
+    put_budgets(b, "phases_within", e->phases_within, e->phases_n);
+    if (e->lost_steps)
+        buf_printf(b, "  lost_work: %" PRId64 "\n", e->lost_steps);
+    if (e->lost_ns) {
+        buf_puts(b, "  lost_work: ");
+        put_duration(b, e->lost_ns);
+        buf_putc(b, '\n');
+    }
+    if (e->goodput)
+        buf_printf(b, "  goodput: %d%%\n", e->goodput);
+    if (e->loss_within)
+        buf_printf(b, "  loss_within: %d%%\n", e->loss_within);
     if (e->model_same)
         buf_puts(b, "  model: same-as-undisturbed\n");
 }

@@ -153,6 +153,11 @@ struct expect {
     bool model_same; /* model: same-as-undisturbed */
     const struct budget *detect_within, *recover_within;
     size_t detect_n, recover_n;
+    const struct budget *phases_within; /* id: the name of a phase, as phase_name */
+    size_t phases_n;
+    int64_t lost_steps, lost_ns; /* lost_work: at most; 0: not said */
+    int goodput;                 /* at least so many per cent; 0: not said */
+    int loss_within;             /* per cent of the undisturbed run's; 0: not said */
     struct place place, world_sizes_place, restarts_place;
 };
 

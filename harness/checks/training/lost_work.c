@@ -72,6 +72,23 @@ static int64_t interval(const struct job_spec *job) {
     return steps;
 }
 
+/* What the scenario itself allows. */
+static bool more_than_asked(const struct trial *t, struct finding *f, const struct loss *l) {
+    const struct expect *e = &t->scenario->expect;
+    int64_t steps = l->made - l->from;
+    char expected[200];
+    if (e->lost_steps && steps > e->lost_steps)
+        snprintf(expected, sizeof(expected), "lost_work: %lld", (long long)e->lost_steps);
+    else if (e->lost_ns && l->ns > e->lost_ns)
+        snprintf(expected, sizeof(expected), "lost_work: %g s", (double)e->lost_ns / 1e9);
+    else
+        return false;
+    finding_fail(f, broken, expected, "round %d made %lld steps again, %.2f s of work", l->round,
+                 (long long)steps, (double)l->ns / 1e9);
+    finding_prove(f, l->resume_seq);
+    return true;
+}
+
 static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
     int64_t most = interval(&t->scenario->job);
     char expected[200];
@@ -95,7 +112,7 @@ static void judge_ledger(const struct trial *t, struct finding *f, const struct 
         struct loss one;
         if (!loss_of(l, t->rounds, t->rounds->v[i], &one))
             continue;
-        if (too_much(t, f, &one))
+        if (too_much(t, f, &one) || more_than_asked(t, f, &one))
             return;
         times++;
         steps += one.made > one.from ? one.made - one.from : 0;
@@ -121,7 +138,8 @@ const struct check check_lost_work = {
     .text =
         "The steps that a round makes again because it resumes from an older checkpoint, and the "
         "time they had taken. Where the job's command line says --checkpoint-every, a resume "
-        "that costs more is a failure: checkpoints were not written when they should have been.",
+        "that costs more is a failure: checkpoints were not written when they should have been. "
+        "expect.lost_work allows less, in steps (or epochs, where the job counts those) or time.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),

@@ -120,6 +120,9 @@ static const struct pair planted_conf[] = {{.key = "profile", .value = "fast"}};
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
 static const struct budget planted_budget[] = {{.id = NULL, .ns = 2000000000}};
 
+static const struct budget planted_phases[] = {{.id = "detect", .ns = 2000000000},
+                                               {.id = "rendezvous", .ns = 2000000000}};
+
 static const struct observed planted_observed[] = {
     {.kind = "step", .pattern = "^step (\\d+)/8", .own = true},
     {.kind = "resume", .pattern = "^resuming from step (\\d+)", .own = true},
@@ -159,7 +162,11 @@ static inline struct scenario planted_scenario(const char *name) {
                    .detect_within = planted_budget,
                    .detect_n = 1,
                    .recover_within = planted_budget,
-                   .recover_n = 1},
+                   .recover_n = 1,
+                   .phases_within = planted_phases,
+                   .phases_n = 2,
+                   .goodput = 5,
+                   .loss_within = 5},
         .limits = {.start_ns = 60000000000, .stall_ns = 30000000000, .total_ns = 600000000000},
     };
 }

@@ -53,13 +53,29 @@ static void test_world_sizes_match_in_order_with_stars_and_tails(void **state) {
 
 static void test_what_is_not_asked_for_is_skipped(void **state) {
     (void)state;
-    static const char *const names[] = {"world_sizes", "restarts", "model", "detect", "recover"};
+    static const char *const names[] = {"world_sizes", "restarts", "model",  "detect",
+                                        "recover",     "goodput",  "phases", "loss"};
     struct scenario s = planted_scenario("worker-killed");
     s.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
     s.job.checkpoint_dir = NULL;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
         assert_found(ask(names[i], &s, none), FINDING_SKIP, "the scenario");
     assert_found(ask("resume_step", &s, none), FINDING_SKIP, "names no directory");
+}
+
+static void test_lost_work_may_be_bounded_in_steps_or_in_time(void **state) {
+    (void)state;
+    static const struct edit all[] = {{"\"resume\"", "\"pid\":12", "\"step\":4", "\"step\":3"},
+                                      {0}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.expect.lost_steps = 1;
+    assert_found(ask("lost_work", &s, none), FINDING_PASS, "1 step");
+    assert_found(ask("lost_work", &s, all), FINDING_FAIL, "round 2 made 2 steps again, 0.02 s");
+    s.expect.lost_steps = 0;
+    s.expect.lost_ns = 5000000;
+    assert_found(ask("lost_work", &s, none), FINDING_FAIL, "1 steps again, 0.01 s of work");
+    s.expect.lost_ns = 50000000;
+    assert_found(ask("lost_work", &s, all), FINDING_PASS, "2 steps");
 }
 
 static void test_restarts_may_be_a_range(void **state) {
@@ -254,6 +270,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
+        cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
         cmocka_unit_test(test_restarts_may_be_a_range),
         cmocka_unit_test(test_torchrun_counts_restarts_by_agent),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),

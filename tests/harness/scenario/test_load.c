@@ -59,6 +59,10 @@ static const char full[] =
     "  restarts: 0..2\n"
     "  detect_within: {dark: 2s, worker-kill-1: 500ms}\n"
     "  recover_within: 5s\n"
+    "  phases_within: {rendezvous: 500ms, first step: 5s}\n"
+    "  lost_work: 25\n"
+    "  goodput: 60%\n"
+    "  loss_within: 5%\n"
     "  model: same-as-undisturbed\n";
 
 static void test_the_job_says_what_it_is(void **state) {
@@ -121,6 +125,12 @@ static void test_the_expectations_are_kept(void **state) {
     assert_string_equal(e->detect_within[1].id, "worker-kill-1");
     assert_int_equal(e->detect_within[1].ns / MS, 500);
     assert_null(e->recover_within[0].id);
+    assert_int_equal(e->phases_n, 2);
+    assert_string_equal(e->phases_within[1].id, "first step");
+    assert_int_equal(e->phases_within[1].ns / MS, 5000);
+    assert_int_equal(e->lost_steps, 25);
+    assert_int_equal(e->goodput, 60);
+    assert_int_equal(e->loss_within, 5);
     scratch_drop(&x);
 }
 
@@ -148,7 +158,7 @@ static void test_a_printed_scenario_loads_to_the_same(void **state) {
         "job: {run: [a, \"\", \"b c\", \"'\", \"#\"], nnodes: 2}\n"
         "timeline: [{when: {time: 0s}, fault: x, on: 50% of workers, for: 2s},"
         "{when: {after: x-1}, heal: x-1}]\n"
-        "expect: {world_sizes: {ends: [2]}, recover_within: {x-1: 90s}}\n";
+        "expect: {world_sizes: {ends: [2]}, recover_within: {x-1: 90s}, lost_work: 2s}\n";
     print_loads_again(odd, strlen(odd));
     static const char printed[] =
         "job: {run: [a]}\n"
