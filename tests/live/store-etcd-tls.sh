@@ -34,7 +34,7 @@ sign client
 
 # Below the ephemeral range; by this shell's pid, so that two runs do not meet.
 port=$((20000 + $$ % 5000 * 2))
-exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --listen-client-urls "https://127.0.0.1:$port" \
+exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --enable-v2 --listen-client-urls "https://127.0.0.1:$port" \
     --advertise-client-urls "https://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
     --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth --enable-v2 2>&1)
 etcd=$!
@@ -90,6 +90,12 @@ run 'protocol=https,ca_cert=ca.pem,ssl_cert=client.pem,ssl_cert_key=client.key,u
 # shellcheck disable=SC2016 # the worker's
 password=s3cret,4 run "$tls,user=job" bash -c '[ -z "${RANKRUN_STORE_PASSWORD-}" ]' ||
     fail 'the password of the variable is not taken, or is left to the workers'
+
+# torchelastic's own protocol, over the v2 API, which knows certificates and no users.
+# shellcheck disable=SC2016 # the worker's
+timeout 60 "$BIN/rankrun" --nnodes 1:1 --max-restarts 1 --rdzv-backend etcd --rdzv-endpoint "127.0.0.1:$port" --rdzv-id v2 \
+    --rdzv-conf "$tls" --no-python bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ]' >said 2>&1 ||
+    fail 'a job of the legacy protocol over TLS'
 
 # Every token is taken back in mid-job: the next call asks for a new one, and nobody notices.
 mkfifo up down
