@@ -56,12 +56,15 @@ begin_job() {
     round=0
     await_round
 }
-await_round() { # both workers have started in one later round, and no restart is spent
-    local i r rank world restarts pid
-    for i in 1 2; do
+# Both workers have started in one later round, and no restart is spent. An agent that is slow to come back may find
+# the other ahead of it: then that round begins anew.
+await_round() {
+    local seen=0 r rank world restarts pid before=$round
+    while ((seen < 2)); do
         read -r -t 60 -u 3 r rank world restarts pid || fail 'a worker did not start'
         [ "$world $restarts" = '2 0' ] || fail "round $r: world size $world, $restarts restarts; not 2, 0"
-        ((i == 1 ? r > round : r == round)) || fail "round $r came after round $round"
+        ((r > before && r >= round)) || fail "round $r came after round $round"
+        ((r == round ? (seen += 1) : (seen = 1)))
         round=$r pids[rank]=$pid
     done
 }
