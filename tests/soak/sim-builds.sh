@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The same seed is the same run to the byte, whichever compiler made the simulator and whether it was made
 # for speed or for debugging: rankquake is built by gcc and by clang, optimized and not, and their traces compared.
-# deadline: 900 s
+# deadline: 2700 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 type clang gcc >/dev/null 2>&1 || { echo 'needs both gcc and clang'; exit 77; }
