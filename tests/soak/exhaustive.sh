@@ -56,7 +56,7 @@ bugs() {
 --agents 3 --faults agent-join=1,agent-kill=1,agent-leave=1,request-late=1,worker-fail=1
 --agents 3 --faults agent-kill=1,agent-leave=1
 --agents 3 --faults agent-kill=1,worker-fail=1
---agents 3 --together 1 --faults request-late=1
+--agents 3 --together 1 --faults agent-kill=1,agent-leave=1,answer-lost=1,request-late=1,watch-lost=1,worker-fail=1
 --agents 3 --together 1 --rounds 1 --faults agent-stop=1
 --agents 3 --together 1 --rounds 1 --faults node-stop=1
 --agents 3 --together 1 --rounds 1 --faults node-cut=1}"
