@@ -173,7 +173,7 @@ const struct check check_drift = {
         "round) nor resident memory (half as much again, and 8 MB) may pile up: they are read "
         "when a round is complete. What processes, ports and files are left is judged by "
         "leftovers.",
-    .example = "{when: {step: 20}, fault: worker-kill, on: rank 1, times: each-round}",
+    .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE) | SOURCES(JOB),
     .judge = judge,
