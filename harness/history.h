@@ -32,7 +32,8 @@
  *             preset, unread: took no number
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
  *             before t
- *             health {left:[text..], complete}   after the last node is down; on the host
+ *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the
+ * host; cpu_ns: of the harness itself
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line

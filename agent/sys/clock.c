@@ -19,3 +19,7 @@ int64_t clock_boottime_ns(void) {
 int64_t clock_realtime_ns(void) {
     return read_clock(CLOCK_REALTIME);
 }
+
+int64_t clock_cpu_ns(void) {
+    return read_clock(CLOCK_PROCESS_CPUTIME_ID);
+}

@@ -310,6 +310,7 @@ static void on_down(void *arg, const char *const *left) {
         json_put_string(w, NULL, *l);
     json_end_array(w);
     json_put_bool(w, "complete", !*left);
+    json_put_i64(w, "cpu_ns", clock_cpu_ns());
     engine_recorded(e);
     loop_stop(e->loop);
 }

@@ -1,10 +1,40 @@
 #include "harness/checks/check.h"
 
+#include "agent/base/str.h"
+
+#include <stdio.h>
+
 static const char broken[] = "Harness: it recorded the run from beginning to end.";
 
-static void judge(const struct trial *t, struct finding *f) {
-    const struct history *h = t->history;
-    int64_t last_ns = h->n ? h->records[h->n - 1]->t_ns : 0;
+/* Stamps are taken when something is received, and written in that order; the end of a worker may
+ * be written later, when its status took its time. Two threads of events differ by microseconds. */
+static const int64_t BACKWARDS_NS = 1000000;
+
+struct health {
+    size_t evidence;
+    int64_t trigger_lag_ns;
+    const struct record *backwards, *before; /* the first stamp that lies before another one's */
+};
+
+static struct health look(const struct history *h) {
+    struct health s = {0};
+    const struct record *newest = NULL;
+    history_each(r, h) {
+        s.evidence += source_is_evidence(r->source);
+        if (record_is(r, "fault-fired") && record_i64(r, "lag_ns", 0) > s.trigger_lag_ns)
+            s.trigger_lag_ns = record_i64(r, "lag_ns", 0);
+        bool late = r->source == SOURCE_KERNEL && record_is(r, "worker-exit");
+        if (newest && !late && !s.backwards && r->t_ns < newest->t_ns - BACKWARDS_NS) {
+            s.backwards = r;
+            s.before = newest;
+        }
+        if (!late && (!newest || r->t_ns > newest->t_ns))
+            newest = r;
+    }
+    return s;
+}
+
+static bool judge_end(const struct history *h, struct finding *f) {
     if (h->torn)
         finding_fail(f, broken, "a history that ends with a whole line",
                      "the last line of the history was cut off: the harness was killed");
@@ -15,18 +45,59 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_fail(f, broken, "a look over the host after the run",
                      "the history stops before the nodes were down: the harness was killed");
     else
-        finding_pass(f, "%zu records; its loop was late by %.1f ms at most",
-                     (size_t)h->records[h->n - 1]->seq, (double)check_lag_ns(h, 0, last_ns) / 1e6);
+        return true;
+    return false;
+}
+
+static void tell(const struct history *h, struct finding *f, const struct health *s) {
+    const struct record *last = h->records[h->n - 1];
+    const struct record *health = history_newest(h, SOURCE_HARNESS, "health");
+    int64_t cpu_ns = record_i64(health, "cpu_ns", 0);
+    int64_t took_ns = last->t_ns - h->records[0]->t_ns;
+    char cpu[80] = "";
+    if (cpu_ns > 0 && took_ns > 0)
+        snprintf(cpu, sizeof(cpu), "; it took %.0f %% of a processor",
+                 100 * (double)cpu_ns / (double)took_ns);
+    finding_pass(f,
+                 "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
+                 "trigger by %.1f ms%s",
+                 (long long)last->seq, s->evidence, (double)check_lag_ns(h, 0, last->t_ns) / 1e6,
+                 (double)s->trigger_lag_ns / 1e6, cpu);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct history *h = t->history;
+    const struct health s = look(h);
+    if (!judge_end(h, f))
+        return;
+    const char *why = record_text(history_newest(h, SOURCE_HARNESS, "job-end"), "why");
+    if (s.backwards) {
+        finding_fail(f, "Harness: its clock never goes back, for all times are differences of it.",
+                     "stamps in the order of the records",
+                     "record %lld (%s) is stamped %.1f ms before record %lld (%s)",
+                     (long long)s.backwards->seq, s.backwards->kind,
+                     (double)(s.before->t_ns - s.backwards->t_ns) / 1e6, (long long)s.before->seq,
+                     s.before->kind);
+        finding_prove(f, s.before->seq);
+        finding_prove(f, s.backwards->seq);
+    } else if (!s.evidence && str_eq(why, "ended")) {
+        finding_unknown(f, "Harness: what it judges by is evidence.",
+                        "nothing of the kernel, the wire, the disk or rankprobe was recorded");
+    } else {
+        tell(h, f, &s);
+    }
 }
 
 const struct check check_harness_health = {
     .name = "harness_health",
     .summary = "the harness recorded the run from beginning to end",
     .text = "A verdict is only worth what was recorded. This check fails when the history is cut "
-            "off or lacks its end, and shows by how much the harness's own loop was late; times "
-            "that are shorter than five times that are not judged.",
+            "off or lacks its end, or when its clock went back, and is unknown when it holds no "
+            "evidence at all. It shows by how much the harness's own loop and its triggers were "
+            "late (times that are shorter than five times that are not judged), and how much of a "
+            "processor it took from the job.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
-    .sources = 0,
+    .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(DISK) | SOURCES(PROBE),
     .judge = judge,
 };
