@@ -5,6 +5,7 @@
 #include "harness/checks/check.h"
 
 #define CHECKS(X)                                                                                  \
+    X(agent_restarts)                                                                              \
     X(agreement)                                                                                   \
     X(bounds)                                                                                      \
     X(budget)                                                                                      \

@@ -1,0 +1,83 @@
+#include "harness/checks/check.h"
+
+#include "agent/base/str.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const char broken[] =
+    "Restarts of an agent: it counts what it has restarted, one by one, and forgets none.";
+
+/* What one agent has told its workers so far. */
+struct told {
+    const struct worker *last;
+};
+
+#define WRONG(expected, ...)                                                                       \
+    do {                                                                                           \
+        finding_fail(f, broken, expected, __VA_ARGS__);                                            \
+        finding_prove(f, told->last ? told->last->start_seq : a->seq);                             \
+        finding_prove(f, w->start_seq);                                                            \
+        return false;                                                                              \
+    } while (0)
+
+static bool judge_worker(const struct trial *t, struct finding *f, const struct agent_end *a,
+                         struct told *told, const struct worker *w) {
+    bool by_agent = t->scenario->torchrun_semantics;
+    int before = told->last ? told->last->restart_count : 0;
+    if (told->last && w->restart_count < before)
+        WRONG("a count that never goes back while its agent lives",
+              "the agent of %s told %d in round %d and %d in round %d", a->node, before,
+              told->last->round, w->restart_count, w->round);
+    if (by_agent && !told->last && w->restart_count)
+        WRONG("0 for the first workers of an agent", "the agent of %s told %d in round %d", a->node,
+              w->restart_count, w->round);
+    if (by_agent && told->last && w->restart_count > before + (w->round != told->last->round))
+        WRONG("one more at most with each round",
+              "the agent of %s told %d in round %d and %d in round %d", a->node, before,
+              told->last->round, w->restart_count, w->round);
+    told->last = w;
+    return true;
+}
+
+static bool judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
+    struct told told = {0};
+    for (size_t i = 0; i < t->rounds->workers_n; i++) {
+        const struct worker *w = t->rounds->workers[i];
+        if (str_eq(w->node, a->node) && w->start_ns >= a->start_ns &&
+            (!a->exit_ns || w->start_ns <= a->exit_ns) && !judge_worker(t, f, a, &told, w))
+            return false;
+    }
+    return true;
+}
+
+static const char *idle(const struct scenario *s) {
+    return str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own" : NULL;
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
+    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+    bool well = check_sees_rounds(t, f);
+    for (size_t i = 0; well && i < n; i++)
+        well = judge_agent(t, f, &agents[i]);
+    if (well && !n)
+        finding_unknown(f, broken, "no agent was seen to start");
+    else if (well)
+        finding_pass(f, "%zu agent%s counted forwards", n, n == 1 ? "" : "s");
+    free(agents);
+}
+
+const struct check check_agent_restarts = {
+    .name = "agent_restarts",
+    .summary = "no agent's count of restarts goes back while it lives",
+    .text = "What an agent tells its workers as TORCHELASTIC_RESTART_COUNT never goes back while "
+            "it lives. Under semantics: torchrun, where each agent counts for itself, it begins "
+            "with 0 and rises by one at most with each round; otherwise the count is the job's, "
+            "and restart_count tells what it must be.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .idle = idle,
+    .judge = judge,
+};
