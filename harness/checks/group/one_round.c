@@ -1,5 +1,7 @@
 #include "harness/checks/check.h"
 
+#include "agent/base/str.h"
+
 /* The harness stamps what it receives; when its loop was late, two stamps that are closer together
  * than that may lie in the wrong order. */
 static void judge_pair(const struct trial *t, struct finding *f, const struct worker *old,
@@ -31,7 +33,24 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
     finding_prove(f, old->exit_seq);
 }
 
-/* As round_outlives, less the workers that torchrun leaves to themselves. */
+/* Who is frozen does nothing, and counts as ended; once it runs again it must be dead within this.
+ */
+static const int64_t THAWED_NS = 50000000;
+
+static bool was_frozen(const struct trial *t, const struct worker *w, int64_t start_ns) {
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        if (!in->in_force || !str_eq(in->fault, "node-freeze") || in->t0_ns > start_ns ||
+            !check_names_node(in, w->node))
+            continue;
+        if (!in->recovered || (w->exit_ns && w->exit_ns <= in->recovered_ns + THAWED_NS))
+            return true;
+    }
+    return false;
+}
+
+/* As round_outlives, less the workers that were frozen and those that torchrun leaves to
+ * themselves. */
 static const struct worker *outlives(const struct trial *t, const struct round *earlier,
                                      const struct round *later) {
     const struct worker *any = round_outlives(earlier, later);
@@ -39,6 +58,7 @@ static const struct worker *outlives(const struct trial *t, const struct round *
         const struct worker *w = earlier->workers[i];
         if (w->start_ns <= later->first_start_ns &&
             (!w->exit_ns || w->exit_ns > later->first_start_ns) &&
+            !was_frozen(t, w, later->first_start_ns) &&
             !check_forsaken(t, w->node, later->first_start_ns))
             return w;
     }
@@ -62,9 +82,11 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_one_round = {
     .name = "one_round",
     .summary = "no worker starts before every worker of the earlier rounds has ended",
-    .text = "Two rounds that run at once train the same model twice, write over each other's "
-            "checkpoints and answer each other's connections. Judged by the starts that rankprobe "
-            "reports and the ends that the kernel reports.",
+    .text =
+        "Two rounds that run at once train the same model twice, write over each other's "
+        "checkpoints and answer each other's connections. Judged by the starts that rankprobe "
+        "reports and the ends that the kernel reports. A worker on a node that is frozen counts "
+        "as ended; when the node runs again it must be dead within 50 ms.",
     .example = "rankquake run scenarios/membership/node-powered-off.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

@@ -9,7 +9,27 @@
     "{\"t\":1157000000,\"source\":\"launcher\",\"kind\":\"launcher\",\"node\":\"n0\",\"pid\":100," \
     "\"what\":\"first-failure\",\"round\":" #round ",\"of\":\"n0\",\"rank\":" #rank "}"
 
+/* n2 is frozen instead of switched off, until then; its worker ends later. */
+#define THAWS(ns)                                                                                  \
+    "{\"t\":" #ns ",\"source\":\"harness\",\"kind\":\"fault-recovered\",\"id\":\"dark\",\"n\":1}"
+#define FREEZES(exit_ns)                                                                           \
+    {"\"dark\"", NULL, "node-poweroff", "node-freeze"}, {                                          \
+        "worker-exit", "\"pid\":112", "1091010000", #exit_ns                                       \
+    }
+
 static const struct wrong ends[] = {
+    {"one_round", PASS, "2 rounds, one after the other", DARK, {FREEZES(1950000000)}},
+    {"one_round",
+     PASS,
+     "2 rounds, one after the other",
+     DARK,
+     {FREEZES(1980000000), {"\"pid\":121,\"argv0\"", NULL, NULL, THAWS(1940000000)}}},
+    {"one_round",
+     FAIL,
+     "started while rank 2 on n2 of round 1 was alive (for another 70.0 ms)",
+     DARK,
+     {FREEZES(2000000000), {"\"pid\":121,\"argv0\"", NULL, NULL, THAWS(1940000000)}}},
+
     {"survivors",
      PASS,
      "within 2 ms of the first, in 1 round",
