@@ -137,6 +137,8 @@ static bool is_simulated(const struct history *h) {
 
 static void judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
+    const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
+    int64_t end_ns = end ? end->t_ns : INT64_MAX; /* from then on the harness itself ends it all */
     if (!check_sees_rounds(t, f))
         return;
     if (is_simulated(t->history)) {
@@ -145,7 +147,7 @@ static void judge(const struct trial *t, struct finding *f) {
     }
     for (size_t i = 0; i < t->rounds->workers_n; i++) {
         const struct worker *w = t->rounds->workers[i];
-        if (!w->exit_ns || !w->exit_known || w->exit_signal != SIGKILL)
+        if (!w->exit_ns || !w->exit_known || w->exit_signal != SIGKILL || w->exit_ns >= end_ns)
             continue;
         if (!judge_worker(t, f, t->rounds->v[w->round - 1], w, &tally))
             return;

@@ -76,8 +76,8 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
                         struct tally *tally) {
     const struct worker *failed = round_failed(r);
-    if (!failed)
-        return true;
+    if (!failed || failed->exit_ns >= last_seen_ns(t->history))
+        return true; /* from then on the harness itself ends it all */
     tally->rounds++;
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
