@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "harness/scenario/launcher.h"
+#include "harness/scenario/expand/sweep.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -128,7 +129,14 @@ const struct section section_top = {
          read_expect},
         {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits},
         {"probe", "a map", NULL, "What to try from outside while the job runs.", NULL},
-        {"sweep", "a map", NULL, "Values to run the scenario with, one after the other.", NULL},
+        {"vars", "a map of names and values", NULL,
+         "Values with a name. \"{name}\" stands for one, as a whole value or within a text, and "
+         "--set vars.name=VALUE chooses another.",
+         "vars: {at: 37}", vars_read},
+        {"sweep", "a map of keys and lists of values, or a list of maps", NULL,
+         "Values to run the scenario with: a map runs all with all, a list each of its items. Keys "
+         "are those of --set, and one that --set gives has that value alone.",
+         "sweep: {job.max_restarts: [1, 3], timeline.0.when.step: [10, 37]}", sweep_read},
         {0},
     },
 };
@@ -166,7 +174,12 @@ static void load_tree(struct reader *r, struct yaml *root) {
     }
     for (int i = 0; r->d->set && r->d->set[i]; i++)
         override_apply(r->arena, root, r->d->set[i], i + 1, r->d);
+    const char *point = sweep_settle(r->arena, root, r->d);
+    vars_apply(r->arena, root, r->d);
     reader_section(r, &section_top, root, r->s);
+    if (*point)
+        r->s->name =
+            arena_printf(r->arena, "%.80s", arena_printf(r->arena, "%s%s", r->s->name, point));
     validate(r);
 }
 

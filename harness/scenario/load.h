@@ -11,6 +11,9 @@ bool source_read(const char *file, struct diagnostics *d);
 /* Applies the set'th (from 1) --set "key=value" to the tree before it is read. */
 void override_apply(struct arena *a, struct yaml *root, const char *text, int set,
                     struct diagnostics *d);
+/* Puts a value of the file where the path leads, as a --set would. */
+void override_put(struct arena *a, struct yaml *root, const char *path, const struct yaml *value,
+                  struct diagnostics *d);
 
 /* What no single key can tell: defaults that follow from other keys, and combinations that can
  * never come true. */

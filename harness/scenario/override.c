@@ -39,6 +39,28 @@ static struct yaml *walk(struct arena *a, struct yaml *n, char **words, size_t c
     return n;
 }
 
+static void put(struct arena *a, struct yaml *root, char **words, size_t count, struct yaml *value,
+                struct diagnostics *d) {
+    struct yaml *parent = walk(a, root, words, count, value->place, d);
+    if (!parent)
+        return;
+    if (parent->type == YAML_MAP) {
+        value->key = words[count - 1];
+        yaml_put(parent, value);
+        return;
+    }
+    struct yaml *item = find_child(parent, words[count - 1]);
+    if (!item) {
+        diagnostics_add(d, value->place, "the list has %zu items, counted from 0, and none \"%s\"",
+                        parent->length, words[count - 1]);
+        return;
+    }
+    struct yaml *next = item->next;
+    *item = *value;
+    item->next = next;
+    item->parent = parent;
+}
+
 void override_apply(struct arena *a, struct yaml *root, const char *text, int set,
                     struct diagnostics *d) {
     struct place p = {-set, 1};
@@ -50,24 +72,19 @@ void override_apply(struct arena *a, struct yaml *root, const char *text, int se
     size_t count;
     char **words = str_split(a, arena_strndup(a, text, (size_t)(equals - text)), '.', &count);
     struct yaml *value = yaml_parse(a, equals + 1, strlen(equals + 1), set, d);
-    struct yaml *parent = value ? walk(a, root, words, count, p, d) : NULL;
-    if (!parent)
+    if (!value)
         return;
     value->place = p;
     value->key_place = p;
-    if (parent->type == YAML_MAP) {
-        value->key = words[count - 1];
-        yaml_put(parent, value);
-        return;
-    }
-    struct yaml *item = find_child(parent, words[count - 1]);
-    if (!item) {
-        diagnostics_add(d, p, "the list has %zu items, counted from 0, and none \"%s\"",
-                        parent->length, words[count - 1]);
-        return;
-    }
-    struct yaml *next = item->next;
-    *item = *value;
-    item->next = next;
-    item->parent = parent;
+    put(a, root, words, count, value, d);
+}
+
+void override_put(struct arena *a, struct yaml *root, const char *path, const struct yaml *value,
+                  struct diagnostics *d) {
+    size_t count;
+    char **words = str_split(a, path, '.', &count);
+    struct yaml *copy = arena_new(a, struct yaml);
+    *copy = *value;
+    copy->key_place = value->place;
+    put(a, root, words, count, copy, d);
 }

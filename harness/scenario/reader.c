@@ -66,13 +66,21 @@ void reader_section(struct reader *r, const struct section *s, const struct yaml
     }
 }
 
+/* {name}, which YAML takes for a map. */
+static bool is_variable(const struct yaml *n) {
+    return n->length == 1 && yaml_is_null(n->first);
+}
+
 bool reader_is_scalar(struct reader *r, const struct key *k, const struct yaml *n) {
     if (n->type == YAML_LIST)
-        diagnostics_add(r->d, n->place,
-                        "%s must be %s; a list here makes a sweep, which is not built yet", k->name,
-                        k->type);
+        diagnostics_add(
+            r->d, n->place,
+            "%s must be %s, not a list; values to run with one after the other stand in "
+            "sweep",
+            k->name, k->type);
     else if (n->type == YAML_MAP)
-        diagnostics_add(r->d, n->place, "%s must be %s, not a map", k->name, k->type);
+        diagnostics_add(r->d, n->place, "%s must be %s, not a map%s", k->name, k->type,
+                        is_variable(n) ? "; a variable is written in quotes, \"{name}\"" : "");
     else if (yaml_is_null(n))
         diagnostics_add(r->d, n->key_place.line ? n->key_place : n->place,
                         "%s has no value; it must be %s", k->name, k->type);

@@ -210,6 +210,18 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
 struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns NULL */
 
+/* The runs that a `sweep` makes of a file: for each the overrides that choose it, NULL-ended. One
+ * without any when there is no sweep, or something wrong with the file, which scenario_load says.
+ * What `set` gives already is in none of them. */
+struct sweep {
+    const char *const **v;
+    size_t n;
+    struct arena arena; /* owns everything above */
+};
+
+struct sweep *scenario_sweep(const char *file, const char *const *set);
+struct sweep *sweep_free(struct sweep *s); /* NULL is allowed; returns NULL */
+
 /* A file that only names scenarios (`suite: [files]`), to be run one after the other. */
 struct suite {
     const char *file, *about;

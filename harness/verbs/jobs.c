@@ -49,10 +49,12 @@ bool job_must_be_alone(const struct scenario *s) {
 
 static int start(struct jobs *j, struct running *r, struct job *job, struct err *err) {
     struct arena a = {0};
-    size_t options = 0, n = 0;
+    size_t options = 0, sets = 0, n = 0;
     while (j->options[options])
         options++;
-    const char **argv = arena_array(&a, const char *, options + 6);
+    while (job->sets && job->sets[sets])
+        sets++;
+    const char **argv = arena_array(&a, const char *, options + 2 * sets + 6);
     argv[n++] = program_invocation_name;
     argv[n++] = "run";
     argv[n++] = job->file;
@@ -60,6 +62,10 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
     argv[n++] = arena_printf(&a, "%llu", (unsigned long long)job->seed);
     for (size_t i = 0; i < options; i++)
         argv[n++] = j->options[i];
+    for (size_t i = 0; i < sets; i++) {
+        argv[n++] = "--set";
+        argv[n++] = job->sets[i];
+    }
     int output = memfd_create("rankquake-output", MFD_CLOEXEC);
     struct process_spawn s = {.argv = argv,
                               .file = "/proc/self/exe",

@@ -8,6 +8,7 @@
 
 struct job {
     const char *file;
+    const char *const *sets; /* KEY=VALUE for --set, NULL-ended; NULL: none */
     uint64_t seed;
     bool alone;
     int code; /* its exit code, once it has run; below 0: it has not */

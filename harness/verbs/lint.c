@@ -1,18 +1,33 @@
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
+#include "harness/verbs/selection.h"
 
 /* Prints every error; true when there is none. */
-static bool lint_file(const char *file, const char *const *set) {
+static bool lint_point(const char *file, const char *const *set) {
     struct diagnostics d = {0};
     struct scenario *s = scenario_load(file, set, &d);
     if (s)
         plan_free(plan_make(s, s->seed, &d));
     fputs(buf_str(&d.out), stderr);
-    if (!d.errors)
-        printf("%s: valid\n", file);
     bool good = !d.errors;
     scenario_free(s);
     diagnostics_fini(&d);
+    return good;
+}
+
+/* What is wrong in one point of a sweep would only be said again of others. */
+static bool lint_file(const char *file, const char *const *set) {
+    struct arena a = {0};
+    struct sweep *points = scenario_sweep(file, set);
+    bool good = true;
+    for (size_t i = 0; i < points->n && good; i++)
+        good = lint_point(file, sets_join(&a, points->v[i], set));
+    if (good && points->n > 1)
+        printf("%s: valid, %zu runs\n", file, points->n);
+    else if (good)
+        printf("%s: valid\n", file);
+    sweep_free(points);
+    arena_fini(&a);
     return good;
 }
 

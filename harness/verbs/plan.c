@@ -2,6 +2,7 @@
 #include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
+#include "harness/verbs/selection.h"
 
 #include <errno.h>
 
@@ -42,17 +43,31 @@ static int plan_file(const char *file, const char *const *set, const uint64_t *s
     return code;
 }
 
+/* Every point of its sweep. */
+static int plan_points(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+    struct arena a = {0};
+    struct sweep *points = scenario_sweep(file, set);
+    int code = EXIT_PASS;
+    for (size_t i = 0; i < points->n; i++) {
+        int r = plan_file(file, sets_join(&a, points->v[i], set), seed, json);
+        code = code ? code : r;
+    }
+    sweep_free(points);
+    arena_fini(&a);
+    return code;
+}
+
 static int plan_any(const char *file, const char *const *set, const uint64_t *seed, bool json) {
     struct diagnostics d = {0};
     struct suite *u = suite_load(file, &d);
     int code = d.errors ? EXIT_USAGE_ERROR : EXIT_PASS;
     fputs(buf_str(&d.out), stderr);
     for (size_t i = 0; u && i < u->n; i++) {
-        int r = plan_file(u->files[i], set, seed, json);
+        int r = plan_points(u->files[i], set, seed, json);
         code = code ? code : r;
     }
     if (!u && !code)
-        code = plan_file(file, set, seed, json);
+        code = plan_points(file, set, seed, json);
     suite_free(u);
     diagnostics_fini(&d);
     return code;

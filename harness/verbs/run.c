@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "harness/verbs/files.h"
 #include "harness/verbs/jobs.h"
+#include "harness/verbs/selection.h"
 #include "harness/verbs/suite.h"
 #include "harness/verbs/typed.h"
 #include "reports/report.h"
@@ -17,15 +18,10 @@ struct request {
     struct scenario_files files;
     const char **sets;     /* NULL-ended */
     const char **replaced; /* the same with the command behind "--"; NULL: there is none */
-    bool has_seed;
-    uint64_t seed_first, seed_last;
+    struct selection selection;
+    const char **tags; /* to be freed */
     int64_t repeat, jobs;
     struct suite_options suite;
-};
-
-struct loaded {
-    struct scenario *scenario;
-    struct plan *plan;
 };
 
 /* ---- options ---- */
@@ -38,9 +34,9 @@ static bool take_seeds(struct request *q, const char *value) {
         return false;
     if (!str_to_i64(two ? range[1] : range[0], a, INT64_MAX, &b))
         return false;
-    q->seed_first = (uint64_t)a;
-    q->seed_last = (uint64_t)b;
-    q->has_seed = true;
+    q->selection.seed_first = (uint64_t)a;
+    q->selection.seed_last = (uint64_t)b;
+    q->selection.has_seed = true;
     return true;
 }
 
@@ -50,6 +46,7 @@ static const struct verb_option options[] = {
     {"--repeat", "N", "the same seed N times; prints how many failed"},
     {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
+    {"--tag", "TAG", "only scenarios with this tag, with !TAG without it; may be repeated"},
     {"--launcher", "LAUNCHER",
      "rankrun, torchrun, a command that takes torchrun's options, or a template with {worker}"},
     {"--observe", "KIND=REGEX",
@@ -88,6 +85,8 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->suite.strict = arguments_value(a, "--strict");
     q->suite.fresh = arguments_value(a, "--fresh");
     q->sets = arguments_sets(a, &q->arena);
+    q->tags = arguments_all(a, "--tag");
+    q->selection.tags = (const char *const *)q->tags;
     q->suite.sets = (const char *const *)q->sets;
     for (const char **s = q->sets; *s; s++)
         if (!strchr(*s, '='))
@@ -120,27 +119,7 @@ static int parse(struct request *q, int argc, char **argv) {
     return r;
 }
 
-/* ---- everything is read and planned before anything is done ---- */
-
-static int load(struct request *q, const char *file, struct loaded *ret) {
-    struct diagnostics d = {0};
-    int r = 0;
-    ret->scenario = scenario_load(file, q->suite.sets, &d);
-    if (ret->scenario) {
-        uint64_t seed = q->has_seed               ? q->seed_first
-                        : ret->scenario->has_seed ? ret->scenario->seed
-                                                  : 1;
-        ret->plan = plan_make(ret->scenario, seed, &d);
-    }
-    if (!ret->plan) {
-        fputs(buf_str(&d.out), stderr);
-        r = EXIT_USAGE_ERROR;
-    }
-    diagnostics_fini(&d);
-    return r;
-}
-
-static int check_host(const struct loaded *l) {
+static int check_host(const struct selected *l) {
     struct err err = {0};
     int r = plan_check_host(l->plan, &err);
     if (r == 0 && l->plan->launcher_note)
@@ -168,24 +147,24 @@ static void tally_add(struct tally *t, int code) {
     t->codes[t->n++] = code;
 }
 
-static void run_once(const struct request *q, const struct loaded *l, struct tally *t) {
+static void run_once(const struct request *q, const struct selected *l, struct tally *t) {
     struct err err = {0};
-    int code = suite_run(l->plan, &q->suite, &err);
+    struct suite_options o = q->suite;
+    o.sets = l->sets;
+    int code = suite_run(l->plan, &o, &err);
     if (err.code)
         fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
     tally_add(t, code);
 }
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
-static void run_file(const struct request *q, const struct loaded *l, struct tally *t) {
+static void run_file(const struct request *q, const struct selected *l, struct tally *t) {
     int host = check_host(l);
     if (host != EXIT_PASS) {
         tally_add(t, host);
         return;
     }
-    uint64_t first = q->has_seed ? q->seed_first : l->plan->seed;
-    uint64_t last = q->has_seed ? q->seed_last : first;
-    for (uint64_t seed = first; seed <= last; seed++) {
+    for (uint64_t seed = l->seed_first; seed <= l->seed_last; seed++) {
         l->plan->seed = seed;
         for (int64_t i = 0; i < q->repeat; i++) {
             run_once(q, l, t);
@@ -210,10 +189,8 @@ static void print_tally(const struct request *q, const struct tally *t) {
 
 /* What each run is told besides its file and its seed. */
 static const char *const *options_of(struct request *q) {
-    size_t sets = 0, n = 0;
-    while (q->suite.sets[sets])
-        sets++;
-    const char **v = arena_array(&q->arena, const char *, 2 * sets + 8);
+    size_t n = 0;
+    const char **v = arena_array(&q->arena, const char *, 8);
     v[n++] = "--out";
     v[n++] = q->suite.out;
     v[n++] = "--format";
@@ -224,34 +201,30 @@ static const char *const *options_of(struct request *q) {
         v[n++] = "--strict";
     if (q->suite.fresh)
         v[n++] = "--fresh";
-    for (size_t i = 0; i < sets; i++) {
-        v[n++] = "--set";
-        v[n++] = q->suite.sets[i];
-    }
     return v;
 }
 
-static size_t list_jobs(const struct request *q, const struct loaded *all, struct job *ret) {
+static size_t list_jobs(const struct request *q, struct job *ret) {
     size_t n = 0;
-    for (size_t i = 0; i < q->files.n; i++) {
-        uint64_t first = q->has_seed ? q->seed_first : all[i].plan->seed;
-        uint64_t last = q->has_seed ? q->seed_last : first;
-        for (uint64_t seed = first; seed <= last; seed++)
+    for (size_t i = 0; i < q->selection.n; i++) {
+        const struct selected *l = &q->selection.v[i];
+        for (uint64_t seed = l->seed_first; seed <= l->seed_last; seed++)
             for (int64_t k = 0; k < q->repeat; k++, n++)
                 if (ret)
-                    ret[n] = (struct job){.file = q->files.v[i],
+                    ret[n] = (struct job){.file = l->file,
+                                          .sets = l->sets,
                                           .seed = seed,
                                           .code = -1,
-                                          .alone = job_must_be_alone(all[i].scenario)};
+                                          .alone = job_must_be_alone(l->scenario)};
     }
     return n;
 }
 
-static void run_side_by_side(struct request *q, const struct loaded *all, struct tally *t) {
+static void run_side_by_side(struct request *q, struct tally *t) {
     struct err err = {0};
-    size_t n = list_jobs(q, all, NULL);
+    size_t n = list_jobs(q, NULL);
     struct job *jobs = arena_array(&q->arena, struct job, n);
-    list_jobs(q, all, jobs);
+    list_jobs(q, jobs);
     if (jobs_run(jobs, n, (int)q->jobs, options_of(q), NULL, NULL, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN);
@@ -268,23 +241,23 @@ static bool tally_has(const struct tally *t, int code) {
     return false;
 }
 
-static void run_one_by_one(struct request *q, const struct loaded *all, struct tally *t) {
-    for (size_t i = 0; i < q->files.n; i++) {
-        run_file(q, &all[i], t);
+static void run_one_by_one(struct request *q, struct tally *t) {
+    for (size_t i = 0; i < q->selection.n; i++) {
+        run_file(q, &q->selection.v[i], t);
         if (tally_has(t, EXIT_INTERRUPTED) || tally_has(t, EXIT_USAGE_ERROR))
             break;
     }
 }
 
-static int run_all(struct request *q, struct loaded *all) {
+static int run_all(struct request *q) {
     struct tally t = {0};
-    int bad = 0;
-    for (size_t i = 0; i < q->files.n; i++)
-        bad |= load(q, q->files.v[i], &all[i]);
+    q->selection.sets = q->suite.sets;
+    q->selection.verb = &verb_run;
+    int bad = selection_read(&q->selection, &q->files);
     if (!bad && q->jobs > 1)
-        run_side_by_side(q, all, &t);
+        run_side_by_side(q, &t);
     else if (!bad)
-        run_one_by_one(q, all, &t);
+        run_one_by_one(q, &t);
     print_tally(q, &t);
     int code = bad                               ? bad
                : tally_has(&t, EXIT_USAGE_ERROR) ? EXIT_USAGE_ERROR
@@ -295,25 +268,18 @@ static int run_all(struct request *q, struct loaded *all) {
 
 static int main_run(int argc, char **argv) {
     struct request *q = calloc(1, sizeof(*q));
-    struct loaded *all;
     if (!q)
         abort();
     q->repeat = q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);
     int code = parse(q, argc, argv);
-    all = calloc(q->files.n + 1, sizeof(*all));
-    if (!all)
-        abort();
     if (code == 0)
-        code = run_all(q, all);
-    for (size_t i = 0; i < q->files.n; i++) {
-        plan_free(all[i].plan);
-        scenario_free(all[i].scenario);
-    }
+        code = run_all(q);
+    free(q->tags);
+    selection_fini(&q->selection);
     arena_fini(&q->arena);
     files_fini(&q->files);
-    free(all);
     free(q);
     return code;
 }

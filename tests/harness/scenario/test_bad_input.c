@@ -40,8 +40,8 @@ static const struct bad {
     {"no workers", "job: {run: [a], workers_per_node: 0}\n",
      "1:35: workers_per_node must be from 1 to 256, not 0\n"},
     {"a list where a sweep would be", "job: {run: [a], workers_per_node: [1, 2]}\n",
-     "1:35: workers_per_node must be a whole number; a list here makes a sweep, which is not built "
-     "yet\n"},
+     "1:35: workers_per_node must be a whole number, not a list; values to run with one after the "
+     "other stand in sweep\n"},
     {"a map for a number", "job: {run: [a]}\ncluster: {nodes: {a: 1}}\n",
      "2:18: nodes must be a whole number, not a map\n"},
     {"a value that is not there", "job: {run: [a]}\nseed:\n",
@@ -193,7 +193,8 @@ static const struct bad {
      "3:37: on: store-leader is not built yet\n"},
     {"a target as a list",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: [n0, n1]}\n",
-     "3:37: on must be a target; a list here makes a sweep, which is not built yet\n"},
+     "3:37: on must be a target, not a list; values to run with one after the other stand in "
+     "sweep\n"},
     {"more than all of them",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: 120%}\n",
      "3:37: on: \"120%\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node of "
@@ -293,8 +294,8 @@ static void test_the_line_and_a_caret_stand_below_the_message(void **state) {
     struct buf want = {0};
     scratch_load(&x, "job:\n  run: [a]\n  env: {\"\xc3\xa4\": 1, b: [1]}\n");
     buf_printf(&want,
-               "%s:3:20: b must be a single value; a list here makes a sweep, which is not built "
-               "yet\n"
+               "%s:3:20: b must be a single value, not a list; values to run with one after the "
+               "other stand in sweep\n"
                "      env: {\"\xc3\xa4\": 1, b: [1]}\n"
                "                       ^\n",
                x.path);

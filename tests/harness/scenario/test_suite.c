@@ -93,8 +93,8 @@ static void test_a_wrong_suite_says_what_is_wrong(void **state) {
     static const char *const wrong[][2] = {
         {"suite: []\n", "1:8: suite names no file; it must be a list of files\n"},
         {"suite: a.yaml\n", "1:8: suite must be a list of files, not a single value\n"},
-        {"suite: [a.yaml]\nabout: [x]\n", "2:8: about must be a text; a list here makes a sweep, "
-                                          "which is not built yet\n"},
+        {"suite: [a.yaml]\nabout: [x]\n", "2:8: about must be a text, not a list; values to run "
+                                          "with one after the other stand in sweep\n"},
         {"suite: [a.yaml]\nabut: x\n", "2:1: suite has no key \"abut\"; did you mean \"about\"?\n"},
     };
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {

@@ -1,0 +1,239 @@
+#include "harness/scenario/expand/sweep.h"
+
+#include "agent/base/json.h"
+#include "agent/base/str.h"
+#include "harness/scenario/load.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { POINTS_MAX = 1000 };
+
+/* Either a map of keys and lists, all with all, or a list of maps that have the same keys. */
+struct axes {
+    const struct yaml *sweep;
+    size_t keys, points;
+};
+
+/* ---- what the file says ---- */
+
+static bool read_matrix(const struct yaml *n, struct axes *x, struct diagnostics *d) {
+    x->keys = n->length;
+    x->points = 1;
+    yaml_each(it, n) {
+        if (it->type != YAML_LIST || !it->length) {
+            diagnostics_add(d, it->place,
+                            "sweep: %s must be a list of the values to run with, such as [1, 2]",
+                            it->key);
+            return false;
+        }
+        x->points *= it->length;
+        if (x->points > POINTS_MAX) {
+            diagnostics_add(d, n->place, "sweep makes more than %d runs; take values out",
+                            POINTS_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool read_rows(const struct yaml *n, struct axes *x, struct diagnostics *d) {
+    x->keys = n->first->length;
+    x->points = n->length;
+    yaml_each(row, n) {
+        bool same = row->type == YAML_MAP && row->length == x->keys && row->length;
+        yaml_each(it, same ? row : NULL) same &= yaml_get(n->first, it->key) != NULL;
+        if (!same || x->points > POINTS_MAX) {
+            diagnostics_add(d, row->place,
+                            same ? "sweep makes more than 1000 runs; take some out"
+                                 : "sweep: every item must be a map of values, all of them of the "
+                                   "same keys, such as {job.max_restarts: 1}");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* False: there is none, or (d->errors) a wrong one. */
+static bool axes_read(const struct yaml *root, struct axes *ret, struct diagnostics *d) {
+    const struct yaml *n = yaml_get(root, "sweep");
+    ret->sweep = n;
+    if (!n || yaml_is_null(n))
+        return false;
+    if (n->type == YAML_MAP && n->length)
+        return read_matrix(n, ret, d);
+    if (n->type == YAML_LIST && n->length)
+        return read_rows(n, ret, d);
+    diagnostics_add(d, n->place,
+                    "sweep must be a map of keys and the values to run with, such as "
+                    "{job.max_restarts: [1, 2]}, not %s",
+                    n->length ? yaml_type_name(n) : "empty");
+    return false;
+}
+
+static const struct yaml *item(const struct yaml *list, size_t i) {
+    const struct yaml *it = list->first;
+    while (i--)
+        it = it->next;
+    return it;
+}
+
+static const char *axes_key(const struct axes *x, size_t k) {
+    return item(x->sweep->type == YAML_MAP ? x->sweep : x->sweep->first, k)->key;
+}
+
+/* The last key is the one that changes first. */
+static const struct yaml *axes_value(const struct axes *x, size_t point, size_t k) {
+    if (x->sweep->type == YAML_LIST)
+        return yaml_get(item(x->sweep, point), axes_key(x, k));
+    const struct yaml *values = item(x->sweep, k);
+    for (const struct yaml *it = values->next; it; it = it->next)
+        point /= it->length;
+    return item(values, point % values->length);
+}
+
+/* ---- as text ---- */
+
+/* In the form that --set takes; what was plain and could be a number stays plain. */
+static void put_value(const struct yaml *n, struct buf *out) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.+";
+    struct json_writer w = {.out = out};
+    if (yaml_is_null(n))
+        buf_puts(out, "null");
+    else if (n->type == YAML_SCALAR && !n->quoted && !n->text[strspn(n->text, plain)])
+        buf_puts(out, n->text);
+    else if (n->type == YAML_SCALAR)
+        json_put_string(&w, NULL, n->text);
+    if (n->type == YAML_SCALAR)
+        return;
+    buf_putc(out, n->type == YAML_LIST ? '[' : '{');
+    yaml_each(it, n) {
+        buf_puts(out, it == n->first ? "" : ", ");
+        if (n->type == YAML_MAP) {
+            struct json_writer key = {.out = out};
+            json_put_string(&key, NULL, it->key);
+            buf_puts(out, ": ");
+        }
+        put_value(it, out);
+    }
+    buf_putc(out, n->type == YAML_LIST ? ']' : '}');
+}
+
+static const char *set_of(struct arena *a, const char *key, const struct yaml *value) {
+    struct buf text = {0};
+    buf_printf(&text, "%s=", key);
+    put_value(value, &text);
+    const char *set = arena_strdup(a, buf_str(&text));
+    buf_fini(&text);
+    return set;
+}
+
+/* The last override of exactly this key, NULL: there is none. */
+static const char *find_set(const char *const *set, const char *key) {
+    const char *found = NULL;
+    size_t n = strlen(key);
+    for (size_t i = 0; set && set[i]; i++)
+        if (strncmp(set[i], key, n) == 0 && set[i][n] == '=')
+            found = set[i];
+    return found;
+}
+
+/* ---- one point ---- */
+
+/* ".max_restarts-1": letters, digits and -_ only, as in every name. */
+static void put_name(const char *set, struct buf *out) {
+    const char *equals = strchr(set, '='), *s = equals;
+    while (s > set && s[-1] != '.')
+        s--;
+    buf_putc(out, '.');
+    for (; *s; s++) {
+        bool fine = (*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'z') ||
+                    (*s && strchr("-_", *s));
+        if (fine || s == equals)
+            buf_putc(out, fine ? *s : '-');
+    }
+}
+
+/* The value that the override names if the sweep has it, so that messages show its line. */
+static const struct yaml *value_set(struct arena *a, const struct axes *x, size_t k,
+                                    const char *set) {
+    for (size_t p = 0; p < x->points; p++) {
+        const struct yaml *v = axes_value(x, p, k);
+        if (str_eq(set_of(a, axes_key(x, k), v), set))
+            return v;
+    }
+    return NULL;
+}
+
+const char *sweep_settle(struct arena *a, struct yaml *root, struct diagnostics *d) {
+    struct axes x;
+    struct buf name = {0};
+    if (!axes_read(root, &x, d))
+        return "";
+    for (size_t k = 0; k < x.keys; k++) {
+        const char *key = axes_key(&x, k), *set = find_set(d->set, key);
+        const struct yaml *v = set ? value_set(a, &x, k, set) : axes_value(&x, 0, k);
+        put_name(set ? set : set_of(a, key, v), &name);
+        if (v)
+            override_put(a, root, key, v, d);
+    }
+    const char *ret = arena_strdup(a, buf_str(&name));
+    buf_fini(&name);
+    return ret;
+}
+
+void sweep_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)r, (void)k, (void)n, (void)out;
+}
+
+/* ---- all of them ---- */
+
+static bool same(const char *const *a, const char *const *b) {
+    while (*a && *b && str_eq(*a, *b))
+        a++, b++;
+    return !*a && !*b;
+}
+
+/* Without what is fixed already; two points that differ in nothing else are one. */
+static void add_point(struct sweep *s, const struct axes *x, const char *const *set, size_t p) {
+    const char **v = arena_array(&s->arena, const char *, x->keys + 1);
+    size_t n = 0;
+    for (size_t k = 0; k < x->keys; k++)
+        if (!find_set(set, axes_key(x, k)))
+            v[n++] = set_of(&s->arena, axes_key(x, k), axes_value(x, p, k));
+    for (size_t i = 0; i < s->n; i++)
+        if (same(s->v[i], v))
+            return;
+    s->v[s->n++] = v;
+}
+
+struct sweep *scenario_sweep(const char *file, const char *const *set) {
+    struct sweep *s = calloc(1, sizeof(*s));
+    struct diagnostics d = {.file = file, .set = set};
+    struct axes x = {.points = 1};
+    if (!s)
+        abort(); /* out of memory */
+    struct yaml *root = NULL;
+    if (source_read(file, &d))
+        root = yaml_parse(&s->arena, buf_str(&d.source), d.source.len, 0, &d);
+    for (int i = 0; root && root->type == YAML_MAP && set && set[i]; i++)
+        override_apply(&s->arena, root, set[i], i + 1, &d);
+    bool swept = root && axes_read(root, &x, &d);
+    s->v = arena_array(&s->arena, const char *const *, x.points + 1);
+    for (size_t p = 0; swept && p < x.points; p++)
+        add_point(s, &x, set, p);
+    if (!swept)
+        s->v[s->n++] = arena_array(&s->arena, const char *, 1);
+    diagnostics_fini(&d); /* scenario_load says what is wrong */
+    return s;
+}
+
+struct sweep *sweep_free(struct sweep *s) {
+    if (s) {
+        struct arena a = s->arena;
+        arena_fini(&a);
+        free(s);
+    }
+    return NULL;
+}

@@ -1,0 +1,99 @@
+#include "agent/base/str.h"
+#include "harness/scenario/expand/sweep.h"
+
+#include <string.h>
+
+static const char letters[] = "abcdefghijklmnopqrstuvwxyz_";
+
+struct vars {
+    struct arena *arena;
+    const struct yaml *all;
+    struct diagnostics *d;
+};
+
+/* The variable that "{name}" at the beginning of s means, NULL: none; *ret_len of all of it. */
+static const struct yaml *find(const struct vars *v, const char *s, size_t *ret_len) {
+    size_t n = strspn(s + 1, letters);
+    if (*s != '{' || !n || s[1 + n] != '}')
+        return NULL;
+    *ret_len = n + 2;
+    return yaml_get(v->all, arena_strndup(v->arena, s + 1, n));
+}
+
+/* ${name} is the shell's. */
+static void put_into_text(const struct vars *v, struct yaml *n) {
+    struct buf text = {0};
+    bool found = false;
+    for (const char *s = n->text; *s; s++) {
+        size_t len = 0;
+        const struct yaml *var = s > n->text && s[-1] == '$' ? NULL : find(v, s, &len);
+        if (!var) {
+            buf_putc(&text, *s);
+            continue;
+        }
+        if (var->type != YAML_SCALAR)
+            diagnostics_add(v->d, n->place, "{%s} is %s, which cannot stand within a text",
+                            var->key, yaml_type_name(var));
+        else
+            buf_puts(&text, var->text);
+        found = true;
+        s += len - 1;
+    }
+    if (found)
+        n->text = arena_strdup(v->arena, buf_str(&text));
+    buf_fini(&text);
+}
+
+static void put_into(const struct vars *v, struct yaml *n) {
+    size_t len = 0;
+    if (n->type == YAML_SCALAR) {
+        const struct yaml *var = find(v, n->text, &len);
+        if (!var || n->text[len]) {
+            put_into_text(v, n);
+            return;
+        }
+        n->type = var->type;
+        n->text = var->text;
+        n->quoted = var->quoted;
+        n->place = var->place; /* what is wrong with it is wrong there */
+        n->first = var->first;
+        n->last = var->last;
+        n->length = var->length;
+        return;
+    }
+    for (struct yaml *it = n->first; it; it = it->next)
+        if (it != v->all)
+            put_into(v, it);
+}
+
+static bool check_names(const struct yaml *vars, struct diagnostics *d) {
+    static const char *const taken[] = {"shared", "disk",     "tmp",    "out",     "seed", "node",
+                                        "nodes",  "endpoint", "worker", "address", NULL};
+    int before = d->errors;
+    yaml_each(it, vars) {
+        if (!*it->key || it->key[strspn(it->key, letters)])
+            diagnostics_add(d, it->key_place,
+                            "vars: \"%s\" must be small letters and _, as it stands in braces",
+                            it->key);
+        for (size_t i = 0; taken[i]; i++)
+            if (str_eq(it->key, taken[i]))
+                diagnostics_add(d, it->key_place,
+                                "vars: {%s} means something already; choose another name", it->key);
+    }
+    return d->errors == before;
+}
+
+void vars_apply(struct arena *a, struct yaml *root, struct diagnostics *d) {
+    const struct yaml *vars = yaml_get(root, "vars");
+    if (!vars || yaml_is_null(vars))
+        return;
+    if (vars->type != YAML_MAP)
+        diagnostics_add(d, vars->place, "vars must be a map of names and values, not %s",
+                        yaml_type_name(vars));
+    else if (check_names(vars, d))
+        put_into(&(struct vars){a, vars, d}, root);
+}
+
+void vars_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    (void)r, (void)k, (void)n, (void)out;
+}

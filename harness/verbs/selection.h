@@ -1,0 +1,34 @@
+/* selection: what a command line asks to be run: every scenario of its files that has the wanted
+ * tags, once for each point of its sweep. All is read and planned before anything is done. */
+#pragma once
+
+#include "harness/plan/plan.h"
+#include "harness/verbs/files.h"
+
+struct selected {
+    const char *file;
+    const char *const *sets; /* those of the command line and the point's; NULL-ended */
+    struct scenario *scenario;
+    struct plan *plan;
+    uint64_t seed_first, seed_last; /* to be run with each of them */
+};
+
+struct selection {
+    const struct verb *verb; /* for messages */
+    const char *const *sets; /* of all; NULL-ended */
+    const char *const *tags; /* all must be there, of "!slow" none; NULL-ended */
+    bool has_seed;
+    uint64_t seed_first, seed_last; /* given */
+    struct selected *v;
+    size_t n, cap;
+    struct arena arena; /* owns what is in no argument */
+};
+
+/* The point's, then those of the command line, which win. The list is the arena's, the texts stay
+ * whose they are. */
+const char *const *sets_join(struct arena *a, const char *const *point, const char *const *sets);
+
+/* Returns 0, or EXIT_USAGE_ERROR after saying on stderr all that is wrong with any of them, or that
+ * nothing is left. */
+int selection_read(struct selection *s, const struct scenario_files *files);
+void selection_fini(struct selection *s);
