@@ -28,7 +28,7 @@ took_ms=$(((${EPOCHREALTIME/./} - begin) / 1000))
 [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
 [ $rc = 0 ] || { cat "$TMPDIR/said"; exit 1; }
 
-for ((n = 1; n <= ${KILLS:-10}; n++)); do
+for ((n = 1; n <= ${KILLS:-4}; n++)); do
     rm -rf "$out"
     # Every other time there is no control run yet.
     ((n % 2)) && rm -rf "$XDG_CACHE_HOME/rankquake/control"
