@@ -63,7 +63,7 @@ archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 # Within rankrun where its archives are there: loading libevent takes a tenth of the time in which workers start.
 EVENT_ARCHIVE := $(wildcard $(shell $(CC) -print-file-name=libevent_core.a))
 LDLIBS.rankrun := -pthread $(if $(EVENT_ARCHIVE),-l:libevent_extra.a -l:libevent_core.a,-levent_extra -levent_core) -ldl
-LDLIBS.rankquake := -lfyaml -levent_core
+LDLIBS.rankquake := -lfyaml -levent_core -lm
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 

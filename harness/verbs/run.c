@@ -21,6 +21,7 @@ struct request {
     struct selection selection;
     const char **tags; /* to be freed */
     int64_t repeat, jobs;
+    bool stress;
     struct suite_options suite;
 };
 
@@ -43,7 +44,8 @@ static bool take_seeds(struct request *q, const char *value) {
 static const struct verb_option options[] = {
     {"--seed", "N", "the seed of all draws (default: the file's, else 1)"},
     {"--seeds", "A:B", "once for each seed from A to B"},
-    {"--repeat", "N", "the same seed N times; prints how many failed"},
+    {"--repeat", "N", "the same seed N times; prints how many failed, and the rate's interval"},
+    {"--stress", NULL, "again and again until one fails, at most as often as --repeat says"},
     {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--tag", "TAG", "only scenarios with this tag, with !TAG without it; may be repeated"},
@@ -74,6 +76,12 @@ static int take_numbers(struct request *q, const struct arguments *a) {
         return verb_usage_error(a->verb, "--repeat %s: write a whole number from 1", repeat);
     if (jobs && !str_to_i64(jobs, 1, 1000, &q->jobs))
         return verb_usage_error(a->verb, "--jobs %s: write a whole number from 1", jobs);
+    q->stress = arguments_value(a, "--stress");
+    if (q->stress && q->jobs > 1)
+        return verb_usage_error(a->verb, "--stress runs one after the other; leave --jobs %s out",
+                                jobs);
+    if (q->stress && !repeat)
+        q->repeat = INT64_MAX;
     return 0;
 }
 
@@ -157,6 +165,12 @@ static void run_once(const struct request *q, const struct selected *l, struct t
     tally_add(t, code);
 }
 
+static bool is_last(const struct request *q, const struct tally *t) {
+    int code = t->n ? t->codes[t->n - 1] : EXIT_PASS;
+    return code == EXIT_INTERRUPTED ||
+           (q->stress && (code == EXIT_FAIL || code == EXIT_LEFTOVERS || code == EXIT_BROKEN));
+}
+
 /* One file, with every seed, as often as asked; stops when interrupted. */
 static void run_file(const struct request *q, const struct selected *l, struct tally *t) {
     int host = check_host(l);
@@ -168,7 +182,7 @@ static void run_file(const struct request *q, const struct selected *l, struct t
         l->plan->seed = seed;
         for (int64_t i = 0; i < q->repeat; i++) {
             run_once(q, l, t);
-            if (t->codes[t->n - 1] == EXIT_INTERRUPTED)
+            if (is_last(q, t))
                 return;
         }
     }
@@ -183,6 +197,13 @@ static void print_tally(const struct request *q, const struct tally *t) {
     printf("\n%zu runs: %zu passed, %zu failed, %zu inconclusive, %zu broken, %zu skipped\n", t->n,
            by[EXIT_PASS], by[EXIT_FAIL] + by[EXIT_LEFTOVERS], by[EXIT_INCONCLUSIVE],
            by[EXIT_BROKEN], by[EXIT_SKIPPED]);
+    size_t failed = by[EXIT_FAIL] + by[EXIT_LEFTOVERS], judged = failed + by[EXIT_PASS];
+    if (q->repeat == 1 || !judged)
+        return;
+    double low, high;
+    suite_failure_rate(failed, judged, &low, &high);
+    printf("failure rate %.1f %% of %zu judged, between %.1f %% and %.1f %% (95 %% confidence)\n",
+           100.0 * (double)failed / (double)judged, judged, 100 * low, 100 * high);
 }
 
 /* ---- side by side ---- */
@@ -244,7 +265,7 @@ static bool tally_has(const struct tally *t, int code) {
 static void run_one_by_one(struct request *q, struct tally *t) {
     for (size_t i = 0; i < q->selection.n; i++) {
         run_file(q, &q->selection.v[i], t);
-        if (tally_has(t, EXIT_INTERRUPTED) || tally_has(t, EXIT_USAGE_ERROR))
+        if (is_last(q, t) || tally_has(t, EXIT_USAGE_ERROR))
             break;
     }
 }

@@ -9,6 +9,7 @@
 #include "reports/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -367,6 +368,15 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
     outcome_fini(run);
     bool soft = code == EXIT_INCONCLUSIVE || code == EXIT_SKIPPED;
     return soft && o->strict ? EXIT_FAIL : code;
+}
+
+void suite_failure_rate(size_t failed, size_t n, double *ret_low, double *ret_high) {
+    static const double z = 1.959964;
+    double all = (double)n, p = (double)failed / all, scale = 1 + z * z / all;
+    double middle = (p + z * z / (2 * all)) / scale;
+    double half = z * sqrt(p * (1 - p) / all + z * z / (4 * all * all)) / scale;
+    *ret_low = failed ? middle - half : 0;
+    *ret_high = failed < n ? middle + half : 1;
 }
 
 int suite_exit_code(const int *codes, size_t n) {

@@ -35,6 +35,10 @@ const char *suite_bin(struct arena *a);
 int suite_make_dir(const char *out, const char *name, uint64_t seed, char *ret, size_t size,
                    struct err *err);
 
+/* Between which rates, 0 to 1, of failures the true one lies with 95 % confidence when n > 0 runs
+ * gave so many (Wilson's score interval, which is right for few runs and for none that fail). */
+void suite_failure_rate(size_t failed, size_t n, double *ret_low, double *ret_high);
+
 /* The exit code of many: the first of 130, 1, 5, 3, 2 that any of them gave; 4 only when all were
  * skipped; else 0. */
 int suite_exit_code(const int *codes, size_t n);

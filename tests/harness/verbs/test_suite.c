@@ -21,8 +21,29 @@ static void test_the_exit_code_of_many(void **state) {
         assert_int_equal(suite_exit_code(table[i].codes, table[i].n), table[i].all);
 }
 
+/* Against the figures that textbooks give. */
+static void test_a_rate_of_failures_has_an_interval(void **state) {
+    (void)state;
+    static const struct {
+        size_t failed, n;
+        double low, high;
+    } table[] = {
+        {0, 10, 0, 0.2775},        {10, 10, 0.7225, 1}, {1, 20, 0.0089, 0.2361},
+        {50, 100, 0.4038, 0.5962}, {0, 200, 0, 0.0188},
+    };
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        double low, high;
+        suite_failure_rate(table[i].failed, table[i].n, &low, &high);
+        assert_true(low > table[i].low - 1e-3 && low < table[i].low + 1e-3);
+        assert_true(high > table[i].high - 1e-3 && high < table[i].high + 1e-3);
+    }
+}
+
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_exit_code_of_many)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_exit_code_of_many),
+        cmocka_unit_test(test_a_rate_of_failures_has_an_interval),
+    };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
