@@ -20,6 +20,13 @@ const struct incident *incidents_find(const struct incidents *is, const char *id
     return NULL;
 }
 
+bool incident_hits_worker(const struct incident *i, const struct worker *w) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (str_eq(i->targets[k].what, "worker") && i->targets[k].pid == w->pid)
+            return true;
+    return false;
+}
+
 bool incident_hits(const struct incident *i, const struct worker *w) {
     for (size_t k = 0; k < i->targets_n; k++) {
         const struct incident_target *t = &i->targets[k];
@@ -126,10 +133,6 @@ static const struct round *round_at(const struct rounds *rs, int64_t t_ns) {
     return NULL;
 }
 
-static bool ended_badly(const struct worker *w) {
-    return w->exit_ns && (!w->exit_known || w->exit_code || w->exit_signal);
-}
-
 /* The first worker of r that ended at or after t; NULL: none. */
 static const struct worker *first_end(const struct round *r, int64_t t_ns) {
     const struct worker *first = NULL;
@@ -144,7 +147,7 @@ static const struct worker *first_end(const struct round *r, int64_t t_ns) {
 static bool killed_member(const struct incident *i) {
     for (size_t k = 0; k < i->round->n; k++) {
         const struct worker *w = i->round->workers[k];
-        if (incident_hits(i, w) && w->exit_ns >= i->fired_ns && ended_badly(w) &&
+        if (incident_hits(i, w) && w->exit_ns >= i->fired_ns && worker_ended_badly(w) &&
             (i->ends_node || str_eq(i->targets[0].what, "worker")))
             return true;
     }
@@ -157,7 +160,7 @@ static bool ended_round(const struct incidents *is, const struct rounds *rs,
     if (killed_member(i))
         return true;
     const struct worker *first = first_end(i->round, i->fired_ns);
-    if (!first || (!ended_badly(first) && (size_t)i->round->number == rs->n))
+    if (!first || (!worker_ended_badly(first) && (size_t)i->round->number == rs->n))
         return false;
     for (size_t k = 0; k < is->n; k++)
         if (is->v[k] != i && is->v[k]->in_force && is->v[k]->fired_ns > i->fired_ns &&

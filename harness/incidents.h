@@ -72,5 +72,7 @@ struct incidents {
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs);
 void incidents_fini(struct incidents *is);
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n);
+/* w itself was a target of i. */
+bool incident_hits_worker(const struct incident *i, const struct worker *w);
 /* w was a target of i: itself, its agent or its node. */
 bool incident_hits(const struct incident *i, const struct worker *w);

@@ -93,12 +93,30 @@ bool round_on_node(const struct round *r, const char *node) {
     return false;
 }
 
+bool worker_ended_well(const struct worker *w) {
+    return w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal;
+}
+
+bool worker_ended_badly(const struct worker *w) {
+    return w->exit_ns && !worker_ended_well(w);
+}
+
+bool worker_failed(const struct worker *w) {
+    return w->exit_known && worker_ended_badly(w);
+}
+
+bool round_ended_well(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (!worker_ended_well(r->workers[i]))
+            return false;
+    return r->complete;
+}
+
 const struct worker *round_failed(const struct round *r) {
     const struct worker *first = NULL;
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
-        bool failed = w->exit_ns && w->exit_known && (w->exit_code || w->exit_signal);
-        if (failed && (!first || w->exit_ns < first->exit_ns))
+        if (worker_failed(w) && (!first || w->exit_ns < first->exit_ns))
             first = w;
     }
     return first;

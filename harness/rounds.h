@@ -57,6 +57,14 @@ struct worker *rounds_worker(const struct rounds *rs,
                              int64_t pid);                         /* the newest with it, or NULL */
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
+/* It was seen to end, and with status 0. */
+bool worker_ended_well(const struct worker *w);
+/* It was seen to end, with another status or with one that nobody could tell. */
+bool worker_ended_badly(const struct worker *w);
+/* It is known to have ended with another status. */
+bool worker_failed(const struct worker *w);
+/* Every worker of it ended well, and it was complete. */
+bool round_ended_well(const struct round *r);
 /* The first worker that ended otherwise than with status 0, or NULL. */
 const struct worker *round_failed(const struct round *r);
 int round_nodes(const struct round *r); /* how many nodes its workers run on */

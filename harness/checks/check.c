@@ -59,15 +59,6 @@ const char *check_no_checkpoints(const struct scenario *s) {
                : NULL;
 }
 
-bool check_ended_well(const struct round *r) {
-    for (size_t i = 0; i < r->n; i++) {
-        const struct worker *w = r->workers[i];
-        if (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal)
-            return false;
-    }
-    return r->complete;
-}
-
 /* ---- what a launcher gives its workers ---- */
 
 /* --shutdown-timeout is seconds, and torchrun's name of it is spelt in two ways. */

@@ -53,9 +53,6 @@ bool check_template(const struct trial *t);
  * each node has for itself is many, and nobody reads them. */
 const char *check_no_checkpoints(const struct scenario *s);
 
-/* Every worker of it ended 0, and it was complete. */
-bool check_ended_well(const struct round *r);
-
 /* How long a launcher lets its workers end by themselves after the first signal: after a worker of
  * the round has failed (its checkpoint is older anyway), or after a change of members or a signal.
  * -1: the job sets times that are not known here. */

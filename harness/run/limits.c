@@ -101,14 +101,7 @@ void limits_start(struct limits_watch *l) {
 static bool trained_to_the_end(const struct engine *e) {
     const struct rounds *rs = e->rec.rounds;
     const struct round *last = rs->n ? rs->v[rs->n - 1] : NULL;
-    if (!e->plan->scenario->torchrun_semantics || !last || !last->complete)
-        return false;
-    for (size_t i = 0; i < last->n; i++) {
-        const struct worker *w = last->workers[i];
-        if (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal)
-            return false;
-    }
-    return true;
+    return e->plan->scenario->torchrun_semantics && last && round_ended_well(last);
 }
 
 /* The harness's words about itself do not count. */

@@ -26,7 +26,7 @@ static bool was_disturbed(const struct trial *t, const struct round *r, int64_t 
 /* What ended well is not begun again. */
 static bool judge_restart(const struct trial *t, struct finding *f, const struct round *r,
                           const struct round *next) {
-    if (!check_ended_well(r) || was_disturbed(t, r, next->first_start_ns))
+    if (!round_ended_well(r) || was_disturbed(t, r, next->first_start_ns))
         return true;
     finding_fail(f, broken, "no round after one whose workers have all ended 0",
                  "all %zu workers of round %d had ended 0, and round %d was started", r->n,
@@ -40,7 +40,7 @@ static bool judge_restart(const struct trial *t, struct finding *f, const struct
 static bool judge_failure(const struct trial *t, struct finding *f, const struct round *last,
                           const struct agent_end *a) {
     if (a->fault_id || a->spare || !a->exit_ns || (!a->code && !a->signal) ||
-        !round_on_node(last, a->node) || !check_ended_well(last) ||
+        !round_on_node(last, a->node) || !round_ended_well(last) ||
         was_disturbed(t, last, a->exit_ns))
         return true;
     finding_fail(f, broken, "agents end 0 when every worker of the last round has",

@@ -26,8 +26,7 @@ static struct cause cause_of(const struct trial *t, const struct round *r, const
     struct cause c = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *o = r->workers[i];
-        bool failed = o->exit_ns && (!o->exit_known || o->exit_code || o->exit_signal);
-        if (o == w || !failed || o->exit_ns > w->exit_ns)
+        if (o == w || !worker_ended_badly(o) || o->exit_ns > w->exit_ns)
             continue;
         c.failure = true;
         take(&c, o->exit_ns, o->exit_seq, true);
@@ -49,10 +48,8 @@ static bool was_struck(const struct trial *t, const struct worker *w) {
             continue;
         if (check_names_node(in, w->node))
             return true;
-        for (size_t k = 0; k < in->targets_n; k++)
-            if (str_eq(in->targets[k].what, "worker") && in->targets[k].pid == w->pid &&
-                !in->recovered && !str_eq(in->fault, "worker-hang"))
-                return true;
+        if (incident_hits_worker(in, w) && !in->recovered && !str_eq(in->fault, "worker-hang"))
+            return true;
     }
     return false;
 }

@@ -101,8 +101,7 @@ static const struct worker *unsuccessful(const struct trial *t, const struct age
             last = t->rounds->v[i];
     for (size_t i = 0; last && i < last->n; i++) {
         const struct worker *w = last->workers[i];
-        if (str_eq(w->node, a->node) &&
-            (!w->exit_ns || !w->exit_known || w->exit_code || w->exit_signal))
+        if (str_eq(w->node, a->node) && !worker_ended_well(w))
             return w;
     }
     return NULL;

@@ -40,17 +40,6 @@ static const struct worker *find(const struct rounds *rs, const char *node, int6
     return NULL;
 }
 
-static bool failed(const struct worker *w) {
-    return w->exit_ns && w->exit_known && (w->exit_code || w->exit_signal);
-}
-
-static bool is_target(const struct incident *i, const struct worker *w) {
-    for (size_t k = 0; k < i->targets_n; k++)
-        if (str_eq(i->targets[k].what, "worker") && i->targets[k].pid == w->pid)
-            return true;
-    return false;
-}
-
 /* The worker of the round that a fault has ended before any other failed, NULL: none. */
 static const struct worker *struck_first(const struct trial *t, const struct round *r,
                                          const struct incident **ret_by) {
@@ -61,7 +50,8 @@ static const struct worker *struck_first(const struct trial *t, const struct rou
             continue;
         for (size_t k = 0; k < r->n; k++) {
             const struct worker *w = r->workers[k];
-            if (is_target(in, w) && failed(w) && w->exit_ns <= in->t0_ns + MOMENT_NS) {
+            if (incident_hits_worker(in, w) && worker_failed(w) &&
+                w->exit_ns <= in->t0_ns + MOMENT_NS) {
                 *ret_by = in;
                 return w;
             }
@@ -92,11 +82,12 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
         check_unknown_exit(t, f, broken, w);
         return false;
     }
-    if (!failed(w))
+    if (!worker_failed(w))
         WRONG(w, "a worker that failed", "the agent of %s names rank %lld on %s, which %s",
               claim->node, rank, node, w->exit_ns ? "ended 0" : "was never seen to end");
     truth = struck_first(t, t->rounds->v[w->round - 1], &by);
-    if (!truth || truth == w || is_target(by, w) || w->exit_ns <= truth->exit_ns + MOMENT_NS ||
+    if (!truth || truth == w || incident_hits_worker(by, w) ||
+        w->exit_ns <= truth->exit_ns + MOMENT_NS ||
         w->exit_ns - truth->exit_ns <= check_lag_ns(t->history, truth->exit_ns, w->exit_ns))
         return true;
     snprintf(expected, sizeof(expected), "rank %d on %s, which %s (%s) has ended", truth->rank,

@@ -8,45 +8,43 @@
 static const char broken[] =
     "Restarts of an agent: it counts what it has restarted, one by one, and forgets none.";
 
-/* What one agent has told its workers so far. */
-struct told {
-    const struct worker *last;
-};
-
 #define WRONG(expected, ...)                                                                       \
     do {                                                                                           \
         finding_fail(f, broken, expected, __VA_ARGS__);                                            \
-        finding_prove(f, told->last ? told->last->start_seq : a->seq);                             \
+        finding_prove(f, last ? last->start_seq : a->seq);                                         \
         finding_prove(f, w->start_seq);                                                            \
         return false;                                                                              \
     } while (0)
 
+/* last: whom the agent has told before, NULL: nobody. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct agent_end *a,
-                         struct told *told, const struct worker *w) {
+                         const struct worker *last, const struct worker *w) {
     bool by_agent = t->scenario->torchrun_semantics;
-    int before = told->last ? told->last->restart_count : 0;
-    if (told->last && w->restart_count < before)
+    int before = last ? last->restart_count : 0;
+    if (last && w->restart_count < before)
         WRONG("a count that never goes back while its agent lives",
               "the agent of %s told %d in round %d and %d in round %d", a->node, before,
-              told->last->round, w->restart_count, w->round);
-    if (by_agent && !told->last && w->restart_count)
+              last->round, w->restart_count, w->round);
+    if (by_agent && !last && w->restart_count)
         WRONG("0 for the first workers of an agent", "the agent of %s told %d in round %d", a->node,
               w->restart_count, w->round);
-    if (by_agent && told->last && w->restart_count > before + (w->round != told->last->round))
+    if (by_agent && last && w->restart_count > before + (w->round != last->round))
         WRONG("one more at most with each round",
               "the agent of %s told %d in round %d and %d in round %d", a->node, before,
-              told->last->round, w->restart_count, w->round);
-    told->last = w;
+              last->round, w->restart_count, w->round);
     return true;
 }
 
 static bool judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
-    struct told told = {0};
+    const struct worker *last = NULL;
     for (size_t i = 0; i < t->rounds->workers_n; i++) {
         const struct worker *w = t->rounds->workers[i];
-        if (str_eq(w->node, a->node) && w->start_ns >= a->start_ns &&
-            (!a->exit_ns || w->start_ns <= a->exit_ns) && !judge_worker(t, f, a, &told, w))
+        if (!str_eq(w->node, a->node) || w->start_ns < a->start_ns ||
+            (a->exit_ns && w->start_ns > a->exit_ns))
+            continue;
+        if (!judge_worker(t, f, a, last, w))
             return false;
+        last = w;
     }
     return true;
 }

@@ -77,7 +77,7 @@ static bool take_step(struct account *a, struct finding *f, const struct round *
                         (long long)w->lost_events, w->rank, w->node);
         return false;
     }
-    if (w && horizon(a->t->rounds, r->number) == INT64_MAX && check_ended_well(r)) {
+    if (w && horizon(a->t->rounds, r->number) == INT64_MAX && round_ended_well(r)) {
         finding_fail(f, broken, "every rank's part of every step that counts",
                      "step %lld of round %d lacks the part of rank %d on %s", (long long)step,
                      r->number, w->rank, w->node);
@@ -119,7 +119,7 @@ static void judge_total(const struct account *a, struct finding *f) {
     int64_t all = steps_in_all(a->t);
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
     char expected[200], vouched[80] = "";
-    if (all > 0 && check_ended_well(last) && a->last != all) {
+    if (all > 0 && round_ended_well(last) && a->last != all) {
         snprintf(expected, sizeof(expected), "%lld steps, as the undisturbed job makes",
                  (long long)all);
         finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",

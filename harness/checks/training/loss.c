@@ -52,7 +52,7 @@ static void judge(const struct trial *t, struct finding *f) {
     double off = 100 * fabs(loss - undisturbed) / (fabs(undisturbed) > 0 ? fabs(undisturbed) : 1);
     finding_prove(f, control->seq);
     finding_prove(f, e.seq);
-    if (!check_ended_well(t->rounds->v[t->rounds->n - 1])) {
+    if (!round_ended_well(t->rounds->v[t->rounds->n - 1])) {
         finding_fail(f, broken, "a last round that ends well",
                      "the last round did not, so its loss of %.4g counts for nothing", loss);
     } else if (isfinite(loss) && off <= t->scenario->expect.loss_within) {

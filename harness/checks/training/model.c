@@ -10,11 +10,11 @@ static const char broken[] = "Model: the disturbed run ends with the model of th
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const char *model) {
     char expected[200];
-    if (w->exit_ns && w->exit_known && !w->exit_code && !w->exit_signal && str_eq(w->model, model))
+    if (worker_ended_well(w) && str_eq(w->model, model))
         return true;
     finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
     snprintf(expected, sizeof(expected), "model %s", model);
-    if (!w->exit_ns || (w->exit_known && (w->exit_code || w->exit_signal)))
+    if (!w->exit_ns || worker_failed(w))
         finding_fail(f, broken, expected, "rank %d on %s did not end well", w->rank, w->node);
     else if (!w->exit_known)
         check_unknown_exit(t, f, broken, w);
