@@ -193,6 +193,8 @@ static void run(struct rendezvous *r, const struct member *first) {
     draft_compare_below(d, key_all(r, KEY_GONE), v->revision + 1);
     struct head_value *h = head_put(r, d);
     int remembered = membership_memory(r).restarts;
+    if (budget_cost(v))
+        h->charged_round = h->last_round;
     h->phase = HEAD_RUN;
     h->free_rounds = free_rounds_with(r);
     h->restarts = (h->restarts > remembered ? h->restarts : remembered) + budget_cost(v);

@@ -159,6 +159,7 @@ struct head_value {
     char last_pid[PID_SIZE];
     int last_n;
     int restarts;
+    int64_t charged_round; /* the last round whose failure has cost a restart; 0: none */
     int free_rounds;       /* rounds that cost none, within the coordinator's hour */
     enum head_cause cause; /* why the last round ended */
     struct failure failure;

@@ -144,6 +144,9 @@ int kv_lease_grant(struct kv *kv, int64_t id, int64_t ttl_s, int64_t now_ns, int
 int kv_lease_keepalive(struct kv *kv, int64_t id, int64_t now_ns, int64_t *ret_ttl_s,
                        struct err *err);
 int kv_lease_revoke(struct kv *kv, int64_t id, struct err *err);
+bool kv_lease_exists(const struct kv *kv, int64_t id);
+/* Returns how many leases there are. */
+size_t kv_lease_count(const struct kv *kv);
 /* Ends every lease that has run out. Returns the time at which to call again, INT64_MAX: never. */
 int64_t kv_lease_expire(struct kv *kv, int64_t now_ns);
 

@@ -28,6 +28,10 @@ bool kv_lease_exists(const struct kv *kv, int64_t id) {
     return lease_find(kv, id) != NULL;
 }
 
+size_t kv_lease_count(const struct kv *kv) {
+    return kv->n_leases;
+}
+
 static int64_t id_draw(struct kv *kv) {
     struct rand r;
     int64_t id;

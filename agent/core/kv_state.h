@@ -56,7 +56,6 @@ void kv_delete_leased(struct kv *kv, int64_t lease);
 
 /* kv_lease.c */
 void kv_lease_copy(struct kv *to, const struct kv *from);
-bool kv_lease_exists(const struct kv *kv, int64_t id);
 
 /* kv_watch.c */
 void kv_log_push(struct kv_log *log, struct kv_record *r);

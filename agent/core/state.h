@@ -233,7 +233,6 @@ struct rendezvous {
     struct past past;  /* of the newest incarnation in which a round ran */
     struct charge {    /* failures of this node's own workers that cost a restart */
         int64_t round; /* that was acked as failed, and is not settled yet; 0: none */
-        int before;    /* restarts then */
         int count;
     } charge;
 

@@ -19,12 +19,13 @@ void watch_note_past(struct rendezvous *r) {
     memcpy(r->past.inc, r->cur.inc, sizeof(r->past.inc));
 }
 
-/* The round that was acked as failed is settled; where it has cost one, the own failure did. */
+/* The round that was acked as failed is settled; where it has cost one, the own failure did. That
+ * restarts have grown says less: a node that comes may remember more of them. */
 static void charge_note(struct rendezvous *r) {
     struct charge *c = &r->charge;
     if (!c->round || r->head.last_round <= c->round)
         return;
-    c->count += r->head.restarts > c->before;
+    c->count += r->head.charged_round >= c->round;
     c->round = 0;
 }
 

@@ -184,7 +184,7 @@ static void ack_send(struct rendezvous *r) {
     struct ack_value *v = &draft_put(r, d, key)->ack;
     v->why = own && g->fenced ? ACK_FENCED : own && g->failed ? ACK_FAILED : ACK_OK;
     if (v->why == ACK_FAILED)
-        r->charge = (struct charge){last, r->head.restarts, r->charge.count};
+        r->charge.round = last;
     if (own && g->failed)
         memcpy(v->error, g->failure.error, sizeof(v->error));
     memcpy(v->addr, g->addr, sizeof(v->addr));

@@ -1,7 +1,6 @@
 #include "agent/store/answer.h"
 
 #include "agent/base/json.h"
-#include "agent/core/kv_state.h" /* for the number of leases, which kv.h does not tell */
 #include "agent/store/gateway.h"
 
 #include <stdbool.h>
@@ -143,13 +142,6 @@ static bool take_lease(struct answer *ret, const struct question *q, struct gate
 }
 
 /* One that is there is no more. */
-static bool has_lease(const struct kv *kv, int64_t id) {
-    for (size_t i = 0; i < kv->n_leases; i++)
-        if (kv->leases[i].id == id)
-            return true;
-    return false;
-}
-
 static void answer_grant(struct answer *ret, const struct question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
@@ -157,7 +149,7 @@ static void answer_grant(struct answer *ret, const struct question *q) {
     ret->adds = true;
     if (refuse_full(ret, q))
         return;
-    if (q->kv->n_leases >= ANSWER_LEASES_MAX && !has_lease(q->kv, l.id)) {
+    if (kv_lease_count(q->kv) >= ANSWER_LEASES_MAX && !kv_lease_exists(q->kv, l.id)) {
         answer_refuse(ret, ANSWER_FULL, "this store has as many leases as it takes");
         return;
     }

@@ -100,6 +100,7 @@ static const struct field HEAD[] = {
     FIELD(TEXT, head_value, last_pid),
     FIELD(INT, head_value, last_n),
     FIELD(INT, head_value, restarts),
+    FIELD(I64, head_value, charged_round),
     FIELD(INT, head_value, free_rounds),
     FIELD_WORD(head_value, cause, CAUSES),
     FIELD_AS("failure_uid", TEXT, head_value, failure.uid),

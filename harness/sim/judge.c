@@ -236,12 +236,20 @@ static void count_head(struct sim *c, const struct head_change *h) {
     c->rounds = h->to->round > c->rounds ? h->to->round : c->rounds;
 }
 
+/* The most that an agent may remember of what the store has not any more; also of an attempt that
+ * another one has replaced, if the agent was kept from hearing of it. */
+static void wiped_note(struct sim *c) {
+    int restarts = c->judge.head.restarts;
+    c->wiped.restarts = restarts > c->wiped.restarts ? restarts : c->wiped.restarts;
+}
+
 /* The store forgets a job a minute after its last agent; who comes then begins a new one. */
 static bool is_anew(struct sim *c, const char *inc) {
     struct judge *j = &c->judge;
     bool replaces = j->has_head;
     if (strcmp(j->inc, inc) == 0)
         return false;
+    wiped_note(c);
     *j = (struct judge){.last = j->last, .form = j->form, .ranks = j->ranks};
     snprintf(j->inc, sizeof(j->inc), "%s", inc);
     c->ended[c->result->outcome] = true;
@@ -311,8 +319,7 @@ void sim_judge_wiped(struct sim *c) {
     if (j->has_head && j->head.last_round) {
         c->wiped.round = j->head.last_round;
         c->wiped.least = j->run_restarts;
-        c->wiped.restarts =
-            j->head.restarts > c->wiped.restarts ? j->head.restarts : c->wiped.restarts;
+        wiped_note(c);
         memcpy(c->wiped.token, j->last_token, sizeof(j->last_token));
         count_lives(c);
     }

@@ -83,6 +83,7 @@ static void test_the_head_comes_back_whole(void **state) {
         .last_pid = "2-77-1",
         .last_n = 3,
         .restarts = 1,
+        .charged_round = 1,
         .cause = CAUSE_FAILURE,
         .failure = {.uid = "ff",
                     .node = "n1",
