@@ -77,11 +77,20 @@ static bool may_give_up(const struct sim *c, int node) {
            from_ns < n->stuck_until_ns;
 }
 
+/* For workers that cannot be reaped; or were until a moment ago, while it was stopped: it had
+ * waited its time, and hears of it only now. */
+static bool waits_for_workers(const struct sim *c, int node) {
+    const struct sim_node *n = &c->nodes[node];
+    int64_t moment_ns = 2 * c->timing.hb_ns;
+    bool woken = n->stopped_until_ns && c->now_ns - n->stopped_until_ns < moment_ns;
+    return n->group.reaped_ns > c->now_ns - (woken ? moment_ns : 0);
+}
+
 /* Who ends by itself ends with the outcome; a leaver with its signal; and one whose workers cannot
  * be reaped with 1, whatever the others come to. Where two attempts meet, one is refused. */
 static void on_exit(struct sim *c, int node, int code) {
     enum sim_outcome o = c->result->outcome;
-    bool stuck = c->nodes[node].group.reaped_ns > c->now_ns;
+    bool stuck = waits_for_workers(c, node);
     if (stuck)
         sim_mark(c, SIM_MARK_AGENT_STUCK);
     bool fits = (code == 1 && stuck) || (code == 69 && may_give_up(c, node)) ||
