@@ -138,7 +138,7 @@ static void compare_cur(struct rendezvous *r, struct draft *d) {
     draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_LEASE, key_lease(r->cur.inc));
 }
 
-/* T0. */
+/* T0. A store may have come back empty since it was read: then it is read again. */
 static void cur_put(struct rendezvous *r) {
     const struct rendezvous_config *c = &r->config;
     struct draft *d = draft_new(r);
@@ -146,6 +146,8 @@ static void cur_put(struct rendezvous *r) {
         compare_cur(r, d);
     else
         draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_VERSION, 0);
+    if (!r->session.quarantine)
+        draft_compare(d, (struct key){.kind = KEY_QUARANTINE}, COMPARE_VERSION, 0);
     struct cur_value *v = &draft_put(r, d, (struct key){.kind = KEY_CUR})->cur;
     memcpy(v->inc, r->session.new_inc, sizeof(v->inc));
     if (r->session.former.set) {
