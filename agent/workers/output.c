@@ -86,10 +86,12 @@ int output_begin(struct output *o, const struct worker_spec *s, struct err *err)
     if (!o->run_dir[0])
         return 0;
     int code = 0;
-    if (o->attempted && o->restart_count == s->restart_count)
+    if (!o->scratch && o->attempted && o->restart_count == s->restart_count)
         code = keep_last(o, err);
     o->restart_count = s->restart_count;
     o->round = s->round;
+    if (o->scratch)
+        return file_make_dirs(o->run_dir, 0700, err); /* who cleans /tmp may have removed it */
     attempt_dir(o, attempt);
     for (int i = 0; !code && i < s->local_world_size; i++) {
         int n = snprintf(dir, sizeof(dir), "%s/%d", attempt, i);
@@ -103,6 +105,12 @@ int output_begin(struct output *o, const struct worker_spec *s, struct err *err)
 static void name_file(const char *attempt, int local_rank, const char *name, char ret[PATH_MAX]) {
     if (snprintf(ret, PATH_MAX, "%s/%d/%s", attempt, local_rank, name) >= PATH_MAX)
         ret[0] = '\0'; /* output_begin has refused such a directory */
+}
+
+/* Nobody is promised a layout of what will be removed: directories would cost a start a third of
+ * what the agent itself takes for it. */
+static void name_scratch_file(const struct output *o, int local_rank, char ret[PATH_MAX]) {
+    snprintf(ret, PATH_MAX, "%s/round_%" PRIu64 "_%d_error.json", o->run_dir, o->round, local_rank);
 }
 
 /* A stream of a worker: a file, nowhere, or "" for the console. */
@@ -120,7 +128,9 @@ void output_files(const struct output *o, int local_rank, struct output_files *r
     char attempt[PATH_MAX];
     *ret = (struct output_files){"", "", ""};
     attempt_dir(o, attempt);
-    if (o->run_dir[0])
+    if (o->run_dir[0] && o->scratch)
+        name_scratch_file(o, local_rank, ret->error_json);
+    else if (o->run_dir[0])
         name_file(attempt, local_rank, "error.json", ret->error_json);
     name_stream(o, attempt, local_rank, STREAM_OUT, ret->out);
     name_stream(o, attempt, local_rank, STREAM_ERR, ret->err);

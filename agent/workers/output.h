@@ -6,7 +6,8 @@
  * as torchrun lays them out, one run directory per agent process. A round that comes at the same
  * restart count (a membership change) does not destroy what the last one wrote: its directory is
  * kept as attempt_<restart count>_round_<round>, and attempt_<n> is always the newest. Without a
- * log directory there are only the error files, in a scratch directory that is removed at the end;
+ * log directory there are only the error files, round_<round>_<local rank>_error.json in a scratch
+ * directory that is removed at the end;
  * when streams are to go into files it is one that stays, /tmp/torchelastic_XXXXXXXX. */
 #pragma once
 

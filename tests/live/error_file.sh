@@ -37,11 +37,11 @@ cat >slow <<'END'
 if [ "$RANK" = 1 ]; then
     trap 'exit 5' TERM
     echo '{"message": {"message": "ValueError: the cause"}}' >"$TORCHELASTIC_ERROR_FILE"
-    echo up >up
+    echo "$TORCHELASTIC_ERROR_FILE" >up
     read -r _ <never
 fi
-read -r _ <up
-until [ "$TORCHELASTIC_ERROR_FILE" -nt "${TORCHELASTIC_ERROR_FILE%/0/*}/1/error.json" ]; do # the kernel's tick is coarse
+read -r other <up
+until [ "$TORCHELASTIC_ERROR_FILE" -nt "$other" ]; do # the kernel's tick is coarse
     echo '{"message": "ConnectionError: of the other"}' >"$TORCHELASTIC_ERROR_FILE"
 done
 exit 1

@@ -250,6 +250,31 @@ static void test_without_a_log_directory_only_error_files_are_kept_and_removed(v
     assert_false(file_exists(run_dir));
 }
 
+static void test_rounds_share_no_error_file_and_survive_a_removed_scratch(void **state) {
+    (void)state;
+    struct output out;
+    struct output_files first, second;
+    struct worker_spec s = spec();
+    struct worker_output what = {0};
+    setenv("TMPDIR", dir, 1);
+    assert_int_equal(output_init(&out, &what, 8, "x", NULL), 0);
+    unsetenv("TMPDIR");
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &first);
+    put(first.error_json, "{\"message\":\"of the first\"}");
+    s.round++; /* at the same restart count */
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &second);
+    assert_false(file_exists(second.error_json));
+    assert_int_equal(output_failed_before(&out, 1, 8), -1);
+    assert_int_equal(file_remove_tree(out.run_dir, NULL), 0);
+    s.round++;
+    assert_int_equal(output_begin(&out, &s, NULL), 0);
+    output_files(&out, 0, &second);
+    put(second.error_json, "{}");
+    output_fini(&out);
+}
+
 static void test_streams_go_where_each_is_told_to(void **state) {
     (void)state;
     static const uint8_t files_of[8] = {STREAM_OUT, 0, STREAM_ERR, 0, 0, 0, 0, 0};
@@ -351,6 +376,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_a_change_of_members_keeps_the_logs_of_the_last_round, clear),
         cmocka_unit_test_teardown(
             test_without_a_log_directory_only_error_files_are_kept_and_removed, clear),
+        cmocka_unit_test_teardown(test_rounds_share_no_error_file_and_survive_a_removed_scratch,
+                                  clear),
         cmocka_unit_test_teardown(test_streams_go_where_each_is_told_to, clear),
         cmocka_unit_test_teardown(test_with_a_virtual_local_rank_a_worker_sees_its_own_gpu, clear),
         cmocka_unit_test_teardown(test_a_script_can_be_run_by_its_path, clear),
