@@ -25,6 +25,7 @@
     X(plan)                                                                                        \
     X(report)                                                                                      \
     X(run)                                                                                         \
+    X(schema)                                                                                      \
     X(sim)                                                                                         \
     X(try)                                                                                         \
     X(wire)

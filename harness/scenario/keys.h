@@ -24,12 +24,19 @@ struct key {
     size_t offset;       /* of the member in the section's struct, for the readers of reader.h */
     int64_t min, max;    /* of a number; of a duration, in ns, 0: no bound */
     bool required;
+    const char *form; /* what may stand there, for the schema; NULL: as its reader takes it, which
+                         is one of reader.h's. Notation: word | other | <int> | [<text>] |
+                         {<duration>} (any names) | {on: <node>} (these names) | <@when> (a
+                         section); see harness/verbs/language/form.c */
 };
 
 struct section {
     const char *name; /* "job"; "scenario" is the top level */
     const char *text;
     const struct key *keys; /* ended by {0} */
+    const char
+        *any_of; /* one of these keys must be there, "step round"; NULL: none in particular */
+    const char *one_of; /* and of these exactly one */
 };
 
 /* In the order in which a scenario is written. */

@@ -52,24 +52,24 @@ const struct section section_cluster = {
     "The machines the job runs on, as namespaces of this one.",
     (const struct key[]){
         {"nodes", "a whole number", "2", "How many nodes exist: n0, n1, ...", "nodes: 4",
-         read_nodes, AT(nodes), .min = 1, .max = NODES_MAX},
+         read_nodes, AT(nodes), .min = 1, .max = NODES_MAX, .form = "<int>"},
         {"start", "a whole number", "(all)",
          "The first so many are switched on at the beginning, all at once; the others are off "
          "until "
          "a node-start.",
-         "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX},
+         "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX, .form = "<int>"},
         {"store", "embedded, etcd, etcd-3, none or {on: NODE}", "embedded",
          "What the agents meet at. embedded: the launcher's own; rankrun's in a node of its own "
          "named \"store\" (with one node and nnodes 1 in the agent itself), torchrun's c10d in the "
          "agent of n0. etcd: a real etcd in a node of its own; etcd-3: one of three members, "
          "store-0 to store-2. {on: n1}: the launcher's own, in the agent of n1. none: no store.",
-         "store: embedded", read_store},
+         "store: embedded", read_store, .form = "embedded | etcd | etcd-3 | none | {on: <node>}"},
         {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
          "How many of this host's GPUs each node sees. When there are fewer than the nodes want "
          "they share them, each node as a host of its own for NCCL. Without the key all GPUs are "
          "dealt out, and a host without one is no mistake; with it the scenario is skipped where "
          "there are not that many. 0: nodes see none.",
-         "gpus_per_node: 1", read_gpus, AT(gpus_per_node), .min = 0, .max = 64},
+         "gpus_per_node: 1", read_gpus, AT(gpus_per_node), .min = 0, .max = 64, .form = "<int>"},
         {"racks", "a list of lists of nodes", NULL, "Groups of nodes that fail together.", NULL},
         {"rootfs", "a directory", NULL,
          "The root file system of every node but the store's, such as a debootstrap tree: another "
@@ -81,7 +81,7 @@ const struct section section_cluster = {
          "name of its own. processes: each is a tree of processes with an address of the loopback, "
          "which works where namespaces are refused; faults on processes work as ever, a network "
          "is cut at the job's own sockets. auto: namespaces where they can be had, else processes.",
-         "isolation: processes", read_isolation},
+         "isolation: processes", read_isolation, .form = "auto | namespaces | processes"},
         {0},
     },
 };

@@ -131,43 +131,44 @@ const struct section section_job = {
         {"nnodes", "a number of nodes or \"MIN:MAX\"", "(1:<nodes>)",
          "How many nodes the job needs and how many it takes; running agents beyond that are "
          "spares.",
-         "nnodes: \"2:3\"", read_nnodes},
+         "nnodes: \"2:3\"", read_nnodes, .form = "<nnodes>"},
         {"workers_per_node", "a whole number", "1", "Workers on each node.", "workers_per_node: 2",
-         read_workers, AT(workers_per_node), .min = 1, .max = 256},
+         read_workers, AT(workers_per_node), .min = 1, .max = 256, .form = "<int>"},
         {"max_restarts", "a whole number", "3",
          "How often the whole job may be restarted because a worker failed; losing a node costs "
          "nothing.",
          "max_restarts: 1", reader_int, AT(max_restarts), .min = 0, .max = 1000000},
         {"launcher_args", "a list of options", NULL,
          "Further options of the launcher, put before the worker's command as they stand.",
-         "launcher_args: [--role, trainer]", read_launcher_args},
+         "launcher_args: [--role, trainer]", read_launcher_args, .form = "[<scalar>]"},
         {"rdzv_backend", "embedded, etcd-v3, c10d, etcd-v2 or etcd", "(as the store wants it)",
          "The store protocol the launcher is told to use: under rankrun embedded or, with an etcd "
          "store, etcd-v3; under torchrun c10d or etcd-v2, or etcd, the legacy protocol.",
-         "rdzv_backend: embedded", read_backend},
+         "rdzv_backend: embedded", read_backend,
+         .form = "embedded | etcd-v3 | c10d | etcd-v2 | etcd"},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",
-         "rdzv_conf: {profile: fast}", read_conf},
+         "rdzv_conf: {profile: fast}", read_conf, .form = "{<scalar>}"},
         {"run", "a list: the program and its arguments", NULL,
          "The command of every worker, executed as it stands, in the caller's environment and "
          "directory. {shared} is a directory all nodes share, {disk} the node's own, {tmp} its "
          "/tmp, {out} the run directory, {seed} the seed, {node} the node's name.",
-         "run: [python3, train.py, --lr=0.1]", read_run, .required = true},
+         "run: [python3, train.py, --lr=0.1]", read_run, .required = true, .form = "[<scalar>]"},
         {"needs", "a list of modules", NULL,
          "Python modules that the job cannot do without. Where its interpreter lacks one the "
          "scenario is skipped, and says which.",
-         "needs: [torch]", read_needs},
+         "needs: [torch]", read_needs, .form = "[<scalar>]"},
         {"env", "a map of names and values", NULL, "Added to the environment of every node.",
-         "env: {OMP_NUM_THREADS: 1}", read_env},
+         "env: {OMP_NUM_THREADS: 1}", read_env, .form = "{<scalar>}"},
         {"writes", "kept or undone", "kept",
          "What becomes of files that the job writes into the directory where rankquake was "
          "started. undone: nodes see it through a layer that they share and that is gone after "
          "the run, so that each run finds it as the first one did. Where nodes are processes it is "
          "copied instead, up to 512 MB.",
-         "writes: undone", read_writes},
+         "writes: undone", read_writes, .form = "kept | undone"},
         {"checkpoint", "a map", NULL,
          "Where the job saves, so that the harness can see for itself what is complete. Not needed "
          "for a job that has --checkpoint-dir on its command line and writes ranktrain's format.",
-         "checkpoint: {dir: \"{shared}/ckpt\"}", read_checkpoint},
+         "checkpoint: {dir: \"{shared}/ckpt\"}", read_checkpoint, .form = "<@checkpoint>"},
         {0},
     },
 };
@@ -177,7 +178,7 @@ const struct section section_checkpoint = {
     "Where the job saves, and how to tell what is complete.",
     (const struct key[]){
         {"dir", "a directory", NULL, "The directory of the checkpoints.", "dir: \"{shared}/ckpt\"",
-         read_dir, AT(checkpoint_dir)},
+         read_dir, AT(checkpoint_dir), .form = "<text>"},
         {"complete", "a command", NULL,
          "Prints the steps of the complete checkpoints in the directory it runs in, one a line; 0 "
          "is "

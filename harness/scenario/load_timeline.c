@@ -132,28 +132,31 @@ const struct section section_action = {
         {"id", "a name", "(the fault's name and a number)",
          "The line's name, for after, heal and "
          "expect.",
-         "id: dark", read_id},
-        {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true},
+         "id: dark", read_id, .form = "<id>"},
+        {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true,
+         .form = "<@when>"},
         {"fault", "the name of a fault", NULL, "What is done; `rankquake list faults` names them.",
-         "fault: node-poweroff", read_fault},
+         "fault: node-poweroff", read_fault, .form = "<fault>"},
         {"heal", "the id of a line above", NULL, "Ends that line's fault, instead of a fault.",
-         "heal: cut", read_heal},
+         "heal: cut", read_heal, .form = "<id>"},
         {"on", "a target", NULL,
          "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
          "node of rank 0, random of workers, random 2 of nodes, 50%.",
-         "on: random of workers", read_on},
+         "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
-         "with: {disk: fresh}", read_with},
+         "with: {disk: fresh}", read_with, .form = "{<scalar>}"},
         {"times", "once, each-round or a whole number", "once",
          "How often the trigger may come true and the fault be done; each-round: anew in every "
          "round.",
-         "times: each-round", read_times, .min = 1, .max = 1000},
+         "times: each-round", read_times, .min = 1, .max = 1000,
+         .form = "once | each-round | <int>"},
         {"for", "a duration", NULL, "A lasting fault ends by itself after this.", "for: 5s",
          reader_duration, .offset = offsetof(struct action, for_ns), .min = 1},
         {"until", "a trigger", NULL, "A lasting fault ends when this has come true.", NULL},
         {"sticky", "node", NULL, "Done again whenever the node's agent comes back.", NULL},
         {0},
     },
+    .one_of = "fault heal",
 };
 
 /* The given id, or the fault's name and how many of it there have been. */

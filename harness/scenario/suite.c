@@ -19,7 +19,7 @@ const struct section section_suite = {
     (const struct key[]){
         {"suite", "a list of files", NULL, "The scenarios, by paths from the suite's own folder.",
          "suite: [restart/worker-killed.yaml, membership/node-killed.yaml]", read_files,
-         .required = true},
+         .required = true, .form = "[<text>]"},
         {"about", "a text", NULL, "What they show together.",
          "about: What a job must survive before it may be big.", reader_text,
          offsetof(struct suite, about)},

@@ -116,23 +116,26 @@ const struct section section_when = {
     (const struct key[]){
         {"step", "a whole number", NULL,
          "A worker of the target has applied update s and has not begun s+1.", "when: {step: 137}",
-         read_step, AT(step), .min = 1, .max = STEPS_MAX},
+         read_step, AT(step), .min = 1, .max = STEPS_MAX, .form = "<int>"},
         {"round", "a whole number", NULL, "The first worker of round r has started.",
-         "when: {round: 2, step: 160}", read_round, AT(round), .min = 1, .max = ROUNDS_MAX},
+         "when: {round: 2, step: 160}", read_round, AT(round), .min = 1, .max = ROUNDS_MAX,
+         .form = "<int>"},
         {"time", "a duration", NULL,
          "Since the steady state: every worker of round 1 has sent its first step.",
-         "when: {time: 20s}", read_time, AT(time_ns)},
+         "when: {time: 20s}", read_time, AT(time_ns), .form = "<duration>"},
         {"event", "the kind of a job's event", NULL,
          "The nth event of that kind from the target's workers together: ready, first-collective, "
          "checkpoint-begin, checkpoint-write, checkpoint-commit, resume, exit-barrier, done or "
          "other.",
-         "when: {event: checkpoint-write, nth: 2}", read_event},
+         "when: {event: checkpoint-write, nth: 2}", read_event,
+         .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
+                 "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",
          "Which of the events, of the lines, or of those that come to the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
         {"after", "the id of a line above", NULL, "Starts looking once that fault is in force.",
-         "when: {after: dark, step: 160}", read_after},
+         "when: {after: dark, step: 160}", read_after, .form = "<id>"},
         {"plus", "a duration", NULL, "That much later than the condition.",
          "when: {after: dark, plus: 2s}", reader_duration, AT(plus_ns)},
         {"within", "a duration", "(limits.total)",
@@ -147,18 +150,21 @@ const struct section section_when = {
          "to "
          "be executed), first-collective or exit-barrier. With round: r, in that round; the first "
          "four lie before its first worker.",
-         "when: {round: 2, phase: ack}", read_phase},
+         "when: {round: 2, phase: ack}", read_phase,
+         .form = "join | last-call | ack | start | first-collective | exit-barrier"},
         {"failpoint", "a place in rankrun", NULL,
          "An agent of a debug build of rankrun (make BUILD=debug) is there: answer-lost (a "
          "transaction is in the store, its answer not heard), coordinator-unheard (the same of a "
          "head that it wrote), certified-under-ack (an ack is about to leave it). Other builds "
          "have none, and never come to it.",
-         "when: {failpoint: coordinator-unheard}", read_failpoint},
+         "when: {failpoint: coordinator-unheard}", read_failpoint,
+         .form = "answer-lost | certified-under-ack | coordinator-unheard"},
         {"log", "a regular expression", NULL,
          "The nth line that the target has written: a worker, an agent, or what runs on a node, on "
          "standard output or standard error. It is read some milliseconds later, so nothing can be "
          "held there.",
-         "when: {log: '/saving checkpoint/', nth: 2}", read_log},
+         "when: {log: '/saving checkpoint/', nth: 2}", read_log, .form = "<line>"},
         {0},
     },
+    .any_of = "step round time event phase failpoint log after",
 };

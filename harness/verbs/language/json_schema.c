@@ -1,0 +1,193 @@
+#include "harness/verbs/language/language.h"
+
+#include "agent/base/str.h"
+#include "faults/fault.h"
+
+#include <string.h>
+
+/* ---- one section ---- */
+
+static void put_default(struct json_writer *w, const struct key *k) {
+    int64_t v;
+    if (!k->absent || !*k->absent || *k->absent == '(')
+        return;
+    if (str_to_i64(k->absent, INT64_MIN, INT64_MAX, &v))
+        json_put_i64(w, "default", v);
+    else
+        json_put_string(w, "default", k->absent);
+}
+
+static void put_key(struct json_writer *w, const struct key *k) {
+    struct buf text = {0};
+    buf_puts(&text, k->text);
+    if (k->absent && *k->absent == '(')
+        buf_printf(&text, " Default: %.*s.", (int)strlen(k->absent) - 2, k->absent + 1);
+    if (k->example)
+        buf_printf(&text, " Example: %s", k->example);
+    json_object(w, k->name);
+    json_put_string(w, "description", buf_str(&text));
+    put_default(w, k);
+    form_put(w, k);
+    json_end_object(w);
+    buf_fini(&text);
+}
+
+static void put_required(struct json_writer *w, const struct section *s) {
+    json_array(w, "required");
+    for (const struct key *k = s->keys; k->name; k++)
+        if (k->required)
+            json_put_string(w, NULL, k->name);
+    json_end_array(w);
+}
+
+/* One of the words, separated by blanks, must be there. */
+static void put_choice(struct json_writer *w, const char *name, const char *words) {
+    struct arena a = {0};
+    char **v = words ? str_split(&a, words, ' ', NULL) : NULL;
+    if (v)
+        json_array(w, name);
+    for (; v && *v; v++) {
+        json_object(w, NULL);
+        json_array(w, "required");
+        json_put_string(w, NULL, *v);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    if (words)
+        json_end_array(w);
+    arena_fini(&a);
+}
+
+/* ---- the parameters of faults ---- */
+
+static void put_param(struct json_writer *w, const struct fault_param *p) {
+    static const struct {
+        const char *type, *form;
+    } forms[] = {{"int", "<int>"}, {"bool", "<bool>"}, {"duration", "<duration>"}};
+    struct key k = {.name = p->name, .form = "<scalar>"};
+    for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
+        if (str_eq(p->type, forms[i].type))
+            k.form = forms[i].form;
+    json_object(w, p->name);
+    json_put_string(w, "description", p->text);
+    if (p->absent)
+        json_put_string(w, "default", p->absent);
+    form_put(w, &k);
+    json_end_object(w);
+}
+
+/* With this fault, `with` takes these parameters. */
+static void put_fault(struct json_writer *w, const struct fault *f) {
+    json_object(w, NULL);
+    json_object(w, "if");
+    json_object(w, "properties");
+    json_object(w, "fault");
+    json_put_string(w, "const", f->name);
+    json_end_object(w);
+    json_end_object(w);
+    json_array(w, "required");
+    json_put_string(w, NULL, "fault");
+    json_end_array(w);
+    json_end_object(w);
+    json_object(w, "then");
+    json_object(w, "properties");
+    json_object(w, "with");
+    json_object(w, "properties");
+    for (const struct fault_param *p = f->params; p && p->name; p++)
+        put_param(w, p);
+    json_end_object(w);
+    json_put_bool(w, "additionalProperties", false);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_object(w);
+}
+
+static void put_faults(struct json_writer *w) {
+    json_array(w, "allOf");
+    for (size_t i = 0; faults[i]; i++)
+        put_fault(w, faults[i]);
+    json_end_array(w);
+}
+
+static void put_section(struct json_writer *w, const struct section *s) {
+    json_object(w, s->name);
+    json_put_string(w, "description", s->text);
+    json_array(w, "type"); /* nothing: all defaults */
+    json_put_string(w, NULL, "object");
+    json_put_string(w, NULL, "null");
+    json_end_array(w);
+    json_object(w, "properties");
+    for (const struct key *k = s->keys; k->name; k++)
+        if (k->read)
+            put_key(w, k);
+    json_end_object(w);
+    json_put_bool(w, "additionalProperties", false);
+    put_required(w, s);
+    put_choice(w, "anyOf", s->any_of);
+    put_choice(w, "oneOf", s->one_of);
+    if (s == &section_action)
+        put_faults(w);
+    json_end_object(w);
+}
+
+/* ---- the whole ---- */
+
+static void put_root(struct json_writer *w) {
+    json_object(w, NULL);
+    json_put_string(w, "$schema", "http://json-schema.org/draft-07/schema#");
+    json_put_string(w, "title", "A scenario of RankQuake, or a suite of them");
+    json_put_string(w, "type", "object");
+    json_object(w, "if");
+    json_array(w, "required");
+    json_put_string(w, NULL, "suite");
+    json_end_array(w);
+    json_end_object(w);
+    json_object(w, "then");
+    json_put_string(w, "$ref", "#/definitions/suite");
+    json_end_object(w);
+    json_object(w, "else");
+    json_put_string(w, "$ref", "#/definitions/scenario");
+    json_end_object(w);
+    json_object(w, "definitions");
+    for (size_t i = 0; sections[i]; i++)
+        put_section(w, sections[i]);
+    form_put_definitions(w);
+    json_end_object(w);
+    json_end_object(w);
+}
+
+static void new_line(struct buf *out, int depth) {
+    buf_putc(out, '\n');
+    for (int i = 0; i < depth; i++)
+        buf_puts(out, "  ");
+}
+
+/* As a person would write it; what is empty stays on its line. */
+static void indent(const char *s, struct buf *out) {
+    int depth = 0;
+    for (bool quoted = false; *s; s++) {
+        bool opens = !quoted && strchr("[{", *s), closes = !quoted && strchr("]}", *s);
+        if (closes && !strchr("[{", s[-1]))
+            new_line(out, depth - 1);
+        depth += opens - closes;
+        buf_putc(out, *s);
+        if (*s == '\\')
+            buf_putc(out, *++s);
+        else
+            quoted ^= *s == '"';
+        if ((opens && !strchr("]}", s[1])) || (!quoted && *s == ','))
+            new_line(out, depth);
+        else if (!quoted && *s == ':')
+            buf_putc(out, ' ');
+    }
+    buf_putc(out, '\n');
+}
+
+void schema_put_scenario(struct buf *out) {
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    put_root(&w);
+    indent(buf_str(&text), out);
+    buf_fini(&text);
+}

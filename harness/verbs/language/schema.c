@@ -1,0 +1,67 @@
+#include "harness/verbs.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/verbs/language/language.h"
+
+/* What others read and write of ours, each in a form that they can check it by. */
+static const struct described {
+    const char *name;
+    void (*put)(struct buf *out);
+} all[] = {
+    {"scenario", schema_put_scenario},
+};
+
+static int print(const char *name) {
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct buf out = {0};
+        if (!str_eq(all[i].name, name))
+            continue;
+        all[i].put(&out);
+        fputs(buf_str(&out), stdout);
+        buf_fini(&out);
+        return EXIT_PASS;
+    }
+    return verb_usage_error(&verb_schema, "there is no schema of \"%s\"; write schema scenario",
+                            name);
+}
+
+static int fill(const char *file) {
+    struct buf page = {0}, out = {0};
+    struct err err = {0};
+    int r = file_read(file, 1 << 20, &page, &err);
+    if (r == 0)
+        r = manual_fill(buf_str(&page), &out, &err);
+    if (r == 0)
+        fputs(buf_str(&out), stdout);
+    buf_fini(&page);
+    buf_fini(&out);
+    return r < 0 ? verb_usage_error(&verb_schema, "--fill %s: %s", file, err.msg) : EXIT_PASS;
+}
+
+static int schema(int argc, char **argv) {
+    struct arguments a;
+    int code = arguments_read(&a, &verb_schema, argc, argv);
+    if (code)
+        return code;
+    const char *page = arguments_value(&a, "--fill");
+    if (page && !a.files_n)
+        code = fill(page);
+    else if (a.files_n == 1 && !page)
+        code = print(a.files[0]);
+    else
+        code = verb_usage_error(&verb_schema, "schema of what? Write schema scenario");
+    arguments_fini(&a);
+    return code;
+}
+
+const struct verb verb_schema = {
+    .name = "schema",
+    .usage = "schema scenario",
+    .summary = "print the JSON Schema of scenarios and suites, for editors and validators",
+    .example = "schema scenario",
+    .options =
+        (const struct verb_option[]){
+            {"--fill", "PAGE", "print a page of Markdown with the tables of all words in it"}, {0}},
+    .main = schema,
+};

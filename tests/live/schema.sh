@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# The JSON Schema of scenarios takes every scenario there is, and not the mistakes that people make; both are asked
+# of somebody else's validator. The page of the language is what the tables say.
+# deadline: 60 s
+set -u
+rq=$BIN/rankquake
+"$rq" schema --fill docs/scenario-language.md | diff docs/scenario-language.md - ||
+    { echo 'docs/scenario-language.md is not what the tables say: rankquake schema --fill prints it anew'; exit 1; }
+"$rq" schema scenario >"$TMPDIR/schema.json" || exit 1
+# The system's own Python has them where Debian installed them.
+for python in python3 /usr/bin/python3; do
+    "$python" -c 'import jsonschema, yaml' 2>/dev/null && break
+    python=
+done
+[ -n "$python" ] || { echo 'no Python with jsonschema and yaml (python3-jsonschema, python3-yaml)'; exit 77; }
+"$python" tests/live/schema.py "$TMPDIR/schema.json" scenarios "$rq"
