@@ -75,6 +75,7 @@ struct group {
     int64_t round; /* of the group that lives or lived last; 0: none yet */
     int workers, exited;
     bool stopping, killed, failed, fenced, ok, stuck;
+    bool looked;                    /* once more, after the time to be reaped was over */
     int64_t kill_by_ns, reap_by_ns; /* while stopping */
     struct failure failure;
     struct request end, done, ack;

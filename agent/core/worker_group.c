@@ -53,6 +53,7 @@ static void stop(struct rendezvous *r, int signo, int64_t grace_ns) {
     g->stopping = true;
     g->kill_by_ns = kill_by_ns;
     g->reap_by_ns = kill_by_ns + reap_ns(r);
+    g->looked = false;
     struct action *a = action_add(r, ACTION_STOP);
     a->stop.signo = signo;
     a->stop.grace_ms = grace_ns / 1000000;
@@ -65,6 +66,7 @@ void group_kill(struct rendezvous *r) {
         return;
     g->stopping = g->killed = true;
     g->reap_by_ns = r->now.monotonic_ns + reap_ns(r);
+    g->looked = false;
     action_add(r, ACTION_KILL);
     action_claim(r, CLAIM_STOP, g->round);
 }
@@ -92,6 +94,10 @@ static void stop_advance(struct rendezvous *r) {
         stop(r, SIGTERM, r->config.shutdown_grace_ns);
     if (!g->stopping)
         return;
+    if (r->now.monotonic_ns >= g->reap_by_ns && !g->looked) {
+        g->looked = true; /* who has slept hears first that they are dead */
+        g->reap_by_ns = r->now.monotonic_ns + rendezvous_timing(r).hb_ns;
+    }
     if (r->now.monotonic_ns < g->reap_by_ns) {
         wake_at(r, g->reap_by_ns);
     } else if (!g->stuck) {
