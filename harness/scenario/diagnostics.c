@@ -1,17 +1,29 @@
 #include "harness/scenario/scenario.h"
 
+#include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE_SHOWN = 160 };
 
 void diagnostics_fini(struct diagnostics *d) {
+    for (int i = 0; i < d->included_n; i++) {
+        free(d->included[i].file);
+        buf_fini(&d->included[i].source);
+    }
+    free(d->included);
     buf_fini(&d->source);
     buf_fini(&d->out);
 }
 
+struct buf *diagnostics_source(struct diagnostics *d, int file) {
+    assert(file <= d->included_n);
+    return file ? &d->included[file - 1].source : &d->source;
+}
+
 /* The line'th line of the source, without its end; NULL when there is none. */
-static const char *find_line(const struct diagnostics *d, int line, size_t *ret_len) {
-    const char *s = buf_str(&d->source), *end = s + d->source.len;
+static const char *find_line(const struct buf *source, int line, size_t *ret_len) {
+    const char *s = buf_str(source), *end = s + source->len;
     for (int i = 1; i < line; i++) {
         const char *nl = memchr(s, '\n', (size_t)(end - s));
         if (!nl)
@@ -32,9 +44,9 @@ static bool continues_character(char c) {
 
 /* The offending line and a caret below the column; a tab stays a tab so that both line up, any
  * other byte that would move a terminal's cursor becomes a question mark. */
-static void put_source(const struct diagnostics *d, struct place p, struct buf *out) {
+static void put_source(struct diagnostics *d, struct place p, struct buf *out) {
     size_t n = 0;
-    const char *s = find_line(d, p.line, &n);
+    const char *s = find_line(diagnostics_source(d, p.file), p.line, &n);
     if (!s || !n || p.column > LINE_SHOWN)
         return;
     bool cut = n > LINE_SHOWN;
@@ -66,7 +78,8 @@ static void put_place(const struct diagnostics *d, struct place p, struct buf *o
     if (p.line < 0 && d->set) {
         put_option(d->set[-p.line - 1], out);
     } else if (p.line > 0) {
-        buf_printf(out, "%s:%d:%d: ", d->file, p.line, p.column);
+        buf_printf(out, "%s:%d:%d: ", p.file ? d->included[p.file - 1].file : d->file, p.line,
+                   p.column);
     } else {
         buf_printf(out, "%s: ", d->file);
     }
@@ -75,6 +88,8 @@ static void put_place(const struct diagnostics *d, struct place p, struct buf *o
 static bool comes_before(struct place a, struct place b) {
     if (a.line <= 0 || b.line <= 0)
         return a.line > 0; /* what is in no line comes last */
+    if (a.file != b.file)
+        return a.file < b.file;
     return a.line < b.line || (a.line == b.line && a.column < b.column);
 }
 

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "harness/scenario/launcher.h"
+#include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/sweep.h"
 
 #include <stddef.h>
@@ -104,6 +105,15 @@ const struct section section_top = {
          AT(about)},
         {"source", "a text", NULL, "Where it was seen: an issue, a post-mortem.",
          "source: https://github.com/pytorch/pytorch/issues/111646", reader_text, AT(source)},
+        {"include", "a file or a list of files", NULL,
+         "Files that this one goes on from, by paths from its own folder. Maps are put together, "
+         "key "
+         "by key; of all else the later file has the last word, and this one before all. What a "
+         "file "
+         "says of itself (scenario, about, source, tags) is not taken over, and nothing (~) takes "
+         "a "
+         "key away. Folders leave out files whose name begins with _.",
+         "include: _base.yaml", include_ignore, .form = "<text> | [<text>]"},
         {"tags", "a list of words", NULL, "For choosing scenarios.", "tags: [smoke]", read_tags,
          .form = "[<scalar>]"},
         {"seed", "a whole number", "1", "Decides every draw; --seed goes before it.", "seed: 7",
@@ -173,12 +183,12 @@ static void load_tree(struct reader *r, struct yaml *root) {
     const struct yaml *suite = yaml_get(root, "suite");
     if (suite) {
         diagnostics_add(r->d, suite->key_place,
-                        "this is a suite, which names scenarios; run, plan and lint take it, "
-                        "another suite does not");
+                        "this is a suite, which names scenarios; run, plan and lint take it");
         return;
     }
     for (int i = 0; r->d->set && r->d->set[i]; i++)
         override_apply(r->arena, root, r->d->set[i], i + 1, r->d);
+    include_check(root, r->d);
     const char *point = sweep_settle(r->arena, root, r->d);
     vars_apply(r->arena, root, r->d);
     reader_section(r, &section_top, root, r->s);
@@ -191,15 +201,13 @@ static void load_tree(struct reader *r, struct yaml *root) {
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d) {
     d->file = file;
     d->set = set;
-    if (!source_read(file, d))
-        return NULL;
     struct scenario *s = calloc(1, sizeof(*s));
     if (!s)
         abort(); /* out of memory */
     s->file = arena_strdup(&s->arena, file);
     s->name = name_of_file(&s->arena, file);
     struct reader r = {.arena = &s->arena, .d = d, .s = s};
-    struct yaml *root = yaml_parse(&s->arena, buf_str(&d->source), d->source.len, 0, d);
+    struct yaml *root = include_read(&s->arena, file, d);
     if (root)
         load_tree(&r, root);
     return d->errors ? scenario_free(s) : s;

@@ -7,6 +7,9 @@ key_read_fn load_timeline;
 
 /* The text of the file into d->source; false after adding the error. */
 bool source_read(const char *file, struct diagnostics *d);
+/* Of any file into out; an error is of that place, and begins with `who`. */
+bool source_read_into(const char *file, struct buf *out, struct place p, const char *who,
+                      struct diagnostics *d);
 
 /* Applies the set'th (from 1) --set "key=value" to the tree before it is read. */
 void override_apply(struct arena *a, struct yaml *root, const char *text, int set,

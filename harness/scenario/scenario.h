@@ -18,6 +18,7 @@
  * --set of the command line. */
 struct place {
     int line, column; /* from 1 */
+    int file;         /* 0: the file itself, else which of those that it includes, from 1 */
 };
 
 struct pair {
@@ -192,7 +193,12 @@ struct diagnostics {
     const char *file;
     const char *const *set; /* the overrides, for places below 0; NULL-ended or NULL */
     struct buf source;      /* the text, for the offending lines */
-    struct buf out;         /* what to print, in the order of the lines */
+    struct included {
+        char *file;
+        struct buf source;
+    } * included;            /* what the file includes, by place.file - 1 */
+    int included_n, reading; /* reading: the file whose text is being parsed, as place.file */
+    struct buf out;          /* what to print, in the order of the lines */
     int errors;
     struct {
         struct place place;
@@ -201,6 +207,8 @@ struct diagnostics {
 };
 
 void diagnostics_fini(struct diagnostics *d);
+/* The text that places of this file are in. */
+struct buf *diagnostics_source(struct diagnostics *d, int file);
 void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -222,7 +230,8 @@ struct sweep {
 struct sweep *scenario_sweep(const char *file, const char *const *set);
 struct sweep *sweep_free(struct sweep *s); /* NULL is allowed; returns NULL */
 
-/* A file that only names scenarios (`suite: [files]`), to be run one after the other. */
+/* A file that only names scenarios, folders of them or other suites (`suite: [files]`), to be run
+ * one after the other. */
 struct suite {
     const char *file, *about;
     const char *const *files; /* as seen from where the suite was */
@@ -231,7 +240,7 @@ struct suite {
 };
 
 /* NULL when the file is none, or (d->errors) a wrong one. What is neither is for scenario_load to
- * tell. A suite cannot name another. */
+ * tell. */
 struct suite *suite_load(const char *file, struct diagnostics *d);
 struct suite *suite_free(struct suite *u); /* NULL is allowed; returns NULL */
 

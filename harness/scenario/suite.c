@@ -17,7 +17,8 @@ const struct section section_suite = {
     "A file that names scenarios, to be run one after the other. Those that share job and cluster "
     "share one control run.",
     (const struct key[]){
-        {"suite", "a list of files", NULL, "The scenarios, by paths from the suite's own folder.",
+        {"suite", "a list of files", NULL,
+         "Scenarios, folders of them and other suites, by paths from the suite's own folder.",
          "suite: [restart/worker-killed.yaml, membership/node-killed.yaml]", read_files,
          .required = true, .form = "[<text>]"},
         {"about", "a text", NULL, "What they show together.",

@@ -66,12 +66,13 @@ void yaml_put(struct yaml *parent, struct yaml *child) {
 }
 
 static struct place place_of(const struct builder *b, int line, int column) {
-    return b->set ? (struct place){-b->set, column + 1} : (struct place){line + 1, column + 1};
+    return b->set ? (struct place){-b->set, column + 1}
+                  : (struct place){line + 1, column + 1, b->d->reading};
 }
 
 static struct place event_place(const struct builder *b, struct fy_event *e) {
     const struct fy_mark *m = fy_event_start_mark(e);
-    return m ? place_of(b, m->line, m->column) : (struct place){b->set ? -b->set : 1, 1};
+    return place_of(b, m ? m->line : 0, m ? m->column : 0);
 }
 
 #define refuse(b, p, ...) (diagnostics_add((b)->d, p, __VA_ARGS__), (b)->failed = true)
@@ -208,7 +209,8 @@ static bool check_text(struct builder *b, const char *text, size_t len) {
         if (!n) {
             int byte = (unsigned char)text[i];
             if (!b->set)
-                buf_clear(&b->d->source); /* nothing in it is fit for a terminal */
+                /* nothing in it is fit for a terminal */
+                buf_clear(diagnostics_source(b->d, b->d->reading));
             refuse(b, place_of(b, line, column),
                    "this is not text: byte 0x%02x is no UTF-8 character; is it a scenario?", byte);
             return false;

@@ -6,12 +6,16 @@
 
 #include <dirent.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
-static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder);
+enum { SUITES_DEEP = 8 };
+
+static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder,
+               int deep);
 
 static int only_scenarios(const struct dirent *d) {
-    return d->d_name[0] != '.' && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
+    return !strchr("._", d->d_name[0]) && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
 }
 
 static int add_folder(struct scenario_files *f, const struct verb *verb, const char *path) {
@@ -21,7 +25,7 @@ static int add_folder(struct scenario_files *f, const struct verb *verb, const c
         return verb_usage_error(verb, "cannot read the folder %s", path);
     for (int i = 0; i < n; i++) {
         if (r == 0)
-            r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name), true);
+            r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name), true, 0);
         free(names[i]);
     }
     free(names);
@@ -36,17 +40,21 @@ static int add_file(struct scenario_files *f, const struct verb *verb, const cha
 }
 
 /* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
-static int add(struct scenario_files *f, const struct verb *verb, const char *path,
-               bool in_folder) {
+static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder,
+               int deep) {
     struct diagnostics d = {0};
     struct stat st;
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         return add_folder(f, verb, path);
+    if (deep > SUITES_DEEP)
+        return verb_usage_error(verb,
+                                "%s: suites name suites more than %d deep; does one name itself?",
+                                path, SUITES_DEEP);
     struct suite *u = suite_load(path, &d);
     int r = d.errors ? EXIT_USAGE_ERROR : 0;
     fputs(buf_str(&d.out), stderr);
     for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)
-        r = add_file(f, verb, arena_strdup(&f->arena, u->files[i]));
+        r = add(f, verb, arena_strdup(&f->arena, u->files[i]), false, deep + 1);
     if (!u && r == 0)
         r = add_file(f, verb, path);
     suite_free(u);
@@ -55,7 +63,7 @@ static int add(struct scenario_files *f, const struct verb *verb, const char *pa
 }
 
 int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
-    return add(f, verb, path, false);
+    return add(f, verb, path, false, 0);
 }
 
 void files_fini(struct scenario_files *f) {

@@ -31,19 +31,15 @@ static bool lint_file(const char *file, const char *const *set) {
     return good;
 }
 
-/* A suite is as valid as all it names. */
-static bool lint_any(const char *file, const char *const *set) {
-    struct diagnostics d = {0};
-    struct suite *u = suite_load(file, &d);
-    bool good = !d.errors;
-    fputs(buf_str(&d.out), stderr);
-    for (size_t i = 0; u && i < u->n; i++)
-        good &= lint_file(u->files[i], set);
-    if (!u && good)
-        good = lint_file(file, set);
-    suite_free(u);
-    diagnostics_fini(&d);
-    return good;
+/* A suite is as valid as all it names, a folder as all in it. */
+static int lint_any(const char *path, const char *const *set) {
+    struct scenario_files files = {0};
+    int code = files_add(&files, &verb_lint, path);
+    for (size_t i = 0; i < files.n; i++)
+        if (!lint_file(files.v[i], set))
+            code = EXIT_USAGE_ERROR;
+    files_fini(&files);
+    return code;
 }
 
 static int lint(int argc, char **argv) {
@@ -56,8 +52,7 @@ static int lint(int argc, char **argv) {
     struct arena arena = {0};
     const char **set = arguments_sets(&a, &arena);
     for (size_t i = 0; i < a.files_n; i++)
-        if (!lint_any(a.files[i], set))
-            code = EXIT_USAGE_ERROR;
+        code |= lint_any(a.files[i], set);
     arena_fini(&arena);
     arguments_fini(&a);
     return code;
@@ -65,7 +60,7 @@ static int lint(int argc, char **argv) {
 
 const struct verb verb_lint = {
     .name = "lint",
-    .usage = "lint FILE... [--set KEY=VALUE]",
+    .usage = "lint FILE|DIR... [--set KEY=VALUE]",
     .summary = "validate scenarios: every error with its place, all at once",
     .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
     .options =

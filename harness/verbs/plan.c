@@ -57,19 +57,15 @@ static int plan_points(const char *file, const char *const *set, const uint64_t 
     return code;
 }
 
-static int plan_any(const char *file, const char *const *set, const uint64_t *seed, bool json) {
-    struct diagnostics d = {0};
-    struct suite *u = suite_load(file, &d);
-    int code = d.errors ? EXIT_USAGE_ERROR : EXIT_PASS;
-    fputs(buf_str(&d.out), stderr);
-    for (size_t i = 0; u && i < u->n; i++) {
-        int r = plan_points(u->files[i], set, seed, json);
+/* All that a suite names, or that lies in a folder. */
+static int plan_any(const char *path, const char *const *set, const uint64_t *seed, bool json) {
+    struct scenario_files files = {0};
+    int code = files_add(&files, &verb_plan, path);
+    for (size_t i = 0; i < files.n; i++) {
+        int r = plan_points(files.v[i], set, seed, json);
         code = code ? code : r;
     }
-    if (!u && !code)
-        code = plan_points(file, set, seed, json);
-    suite_free(u);
-    diagnostics_fini(&d);
+    files_fini(&files);
     return code;
 }
 
@@ -106,7 +102,7 @@ static int plan(int argc, char **argv) {
 
 const struct verb verb_plan = {
     .name = "plan",
-    .usage = "plan FILE... [--seed N] [--set KEY=VALUE] [--format text|json]",
+    .usage = "plan FILE|DIR... [--seed N] [--set KEY=VALUE] [--format text|json]",
     .summary = "print what a run would do, without doing it: nodes, faults, undo, blast radius",
     .example = "plan scenarios/tour.yaml --seed 7",
     .options =

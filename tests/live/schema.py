@@ -4,6 +4,7 @@ import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 import jsonschema
 import yaml
@@ -68,7 +69,10 @@ def errors(validator, text):
 
 
 def lint_takes(text):
-    return subprocess.run([sys.argv[3], "lint", "/dev/stdin"], input=text, text=True, capture_output=True).returncode == 0
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+        file.write(text)
+        file.flush()
+        return subprocess.run([sys.argv[3], "lint", file.name], capture_output=True).returncode == 0
 
 
 def main():

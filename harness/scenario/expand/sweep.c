@@ -2,6 +2,7 @@
 
 #include "agent/base/json.h"
 #include "agent/base/str.h"
+#include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
 
 #include <stdlib.h>
@@ -214,9 +215,7 @@ struct sweep *scenario_sweep(const char *file, const char *const *set) {
     struct axes x = {.points = 1};
     if (!s)
         abort(); /* out of memory */
-    struct yaml *root = NULL;
-    if (source_read(file, &d))
-        root = yaml_parse(&s->arena, buf_str(&d.source), d.source.len, 0, &d);
+    struct yaml *root = include_read(&s->arena, file, &d);
     for (int i = 0; root && root->type == YAML_MAP && set && set[i]; i++)
         override_apply(&s->arena, root, set[i], i + 1, &d);
     bool swept = root && axes_read(root, &x, &d);
