@@ -115,6 +115,19 @@ static void forgive(struct finding *f) {
     finding_skip(f, "the run was interrupted before this could be seen");
 }
 
+/* The kernel tells something of every run. Where it has told nothing, nobody has seen how anything
+ * ended, and what a check did not see is no pass. */
+static void want_kernel(struct finding *f, const struct check *c, const struct history *h) {
+    if (f->status != FINDING_PASS || !(c->sources & SOURCES(KERNEL)))
+        return;
+    history_each(r, h) {
+        if (r->source == SOURCE_KERNEL)
+            return;
+    }
+    *f = (struct finding){.check = f->check, .class = f->class};
+    finding_unknown(f, c->summary, "the history has no record of the kernel's");
+}
+
 /* A check sees nothing of the sources that it did not name. */
 static void judge_one(struct finding *f, const struct check *c, const struct trial *whole) {
     struct history h;
@@ -130,6 +143,7 @@ static void judge_one(struct finding *f, const struct check *c, const struct tri
         finding_skip(f, "%s", idle);
     else
         c->judge(&t, f);
+    want_kernel(f, c, &h);
     say_where(f, whole->history);
     incidents_fini(&is);
     rounds_fini(&rs);

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Real torchrun agents and agents of rankrun as one job, over torchelastic's legacy etcd rendezvous: in either
 # order of arrival, workers of both killed, agents of both killed, both as the one that comes late. A PyTorch
-# script sums over all of them in every round. TRIALS=N repeats it (1).
+# script sums over all of them in every round. TRIALS=N repeats it (1); LAST_CALL=S is for a busy machine, on which a
+# torchrun may take longer than 12 s to start.
 # deadline: 1800 s
 set -u
 if ! command -v etcd >/dev/null; then
@@ -106,7 +107,7 @@ agent() { # agent torchrun|rankrun NNODES: sets agent, a process group of its ow
     [ "$1" = torchrun ] && command=(/usr/bin/python3 -m torch.distributed.run --redirects 1 --tee 1)
     set -m
     "${command[@]}" --nnodes="$2" --max_restarts=9 --rdzv_backend=etcd --rdzv_endpoint="127.0.0.1:$port" \
-        --rdzv_id="$run" --rdzv_conf=last_call_timeout=12 "${program[@]}" "$TMPDIR/stop-$run" >>"said-$run-$1" 2>&1 &
+        --rdzv_id="$run" --rdzv_conf=last_call_timeout="${LAST_CALL:-12}" "${program[@]}" "$TMPDIR/stop-$run" >>"said-$run-$1" 2>&1 &
     agent=$!
     set +m
     started+=("$agent")

@@ -109,6 +109,13 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
+static bool any_began(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->resume_ns || rs->workers[i]->first_step_ns)
+            return true;
+    return false;
+}
+
 /* What its workers say, else what the first of them must have. */
 static int64_t resumed(const struct round *r) {
     for (size_t i = 0; i < r->n; i++)
@@ -123,6 +130,10 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     if (!job_says(rs) && !scenario_observes(t->scenario, "resume")) {
         finding_skip(f, "the job does not say where it resumes");
+        return;
+    }
+    if (!any_began(rs)) {
+        finding_unknown(f, broken, "no worker made a step or said where it resumed");
         return;
     }
     for (size_t i = 0; i < rs->workers_n; i++)

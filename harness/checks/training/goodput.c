@@ -38,6 +38,8 @@ static void judge(const struct trial *t, struct finding *f) {
     int64_t step_ns = control ? record_i64(control, "step_ns", 0) : 0;
     struct work w = work_of(t->history);
     char expected[200];
+    if (!check_sees_rounds(t, f))
+        return;
     if (w.first < 0 || w.last <= w.first || w.last_ns <= w.first_ns) {
         finding_unknown(f, broken, "the job told no two steps");
         return;
@@ -69,7 +71,7 @@ const struct check check_goodput = {
             "first step to the last. What is lost is detection, recovery, and steps made again.",
     .example = "expect: {goodput: 60%}",
     .class = CLASS_EXPECT,
-    .sources = SOURCES(JOB),
+    .sources = SOURCES(JOB) | SOURCES(PROBE),
     .tells = TELLS_STEPS,
     .idle = idle,
     .judge = judge,

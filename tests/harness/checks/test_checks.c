@@ -178,6 +178,62 @@ static void test_no_lie_of_launcher_or_job_changes_what_is_found(void **state) {
         assert_int_equal(count_uncaught(tables[k].v, tables[k].n, true), 0);
 }
 
+/* What nobody outside has seen: all lines of a source are taken out. */
+static size_t blind_to(const char *name, const char *const sources[], struct edit *ret) {
+    struct buf text = {0};
+    size_t n = 0;
+    read_text(&text, name);
+    for (size_t i = 0; sources[i]; i++)
+        if (strstr(buf_str(&text), sources[i]))
+            ret[n++] = (struct edit){.line = sources[i], .from = ""};
+    buf_fini(&text);
+    return n;
+}
+
+/* The harness looks for what is left, and its clock says whether the job went on; what a program
+ * prints is a claim of which nothing more is asked. */
+static bool is_seen_by_harness(const char *check) {
+    return str_eq(check, "cleanup") || str_eq(check, "liveness") || str_eq(check, "observed");
+}
+
+static void test_claims_alone_make_nothing_pass(void **state) {
+    (void)state;
+    static const char *const evidence[] = {"\"source\":\"kernel\"", "\"source\":\"wire\"",
+                                           "\"source\":\"disk\"", "\"source\":\"probe\"", NULL};
+    static const char *const names[] = {KILLED, DARK, GPUS, PRINTED};
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+        struct edit edits[EDITS_MAX + 1] = {0};
+        struct history h;
+        struct verdict v;
+        assert_true(blind_to(names[k], evidence, edits) >= 3);
+        planted_load(&h, names[k], edits);
+        judge(&v, &h, names[k]);
+        for (size_t i = 0; i < v.n; i++)
+            if (v.v[i].status == FINDING_PASS && !is_seen_by_harness(v.v[i].check))
+                fail_msg("%s: %s passes: %s", names[k], v.v[i].check, v.v[i].seen);
+        history_fini(&h);
+    }
+}
+
+static void test_without_the_kernel_nothing_passes_that_asks_it(void **state) {
+    (void)state;
+    static const char *const kernel[] = {"\"source\":\"kernel\"", NULL};
+    static const char *const names[] = {KILLED, DARK, GPUS, PRINTED};
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+        struct edit edits[EDITS_MAX + 1] = {0};
+        struct history h;
+        struct verdict v;
+        assert_int_equal(blind_to(names[k], kernel, edits), 1);
+        planted_load(&h, names[k], edits);
+        judge(&v, &h, names[k]);
+        for (size_t i = 0; i < v.n; i++)
+            if (v.v[i].status == FINDING_PASS &&
+                check_find(v.v[i].check)->sources & SOURCES(KERNEL))
+                fail_msg("%s: %s passes: %s", names[k], v.v[i].check, v.v[i].seen);
+        history_fini(&h);
+    }
+}
+
 static void test_every_check_of_the_table_has_a_wrong_that_it_catches(void **state) {
     (void)state;
     for (size_t c = 0; checks[c]; c++) {
@@ -207,6 +263,8 @@ int main(void) {
         cmocka_unit_test(test_every_check_passes_a_run_in_which_all_is_well),
         cmocka_unit_test(test_each_planted_wrong_is_caught_by_its_check),
         cmocka_unit_test(test_no_lie_of_launcher_or_job_changes_what_is_found),
+        cmocka_unit_test(test_claims_alone_make_nothing_pass),
+        cmocka_unit_test(test_without_the_kernel_nothing_passes_that_asks_it),
         cmocka_unit_test(test_every_check_of_the_table_has_a_wrong_that_it_catches),
         cmocka_unit_test(test_the_table_is_in_alphabetical_order_and_complete),
     };
