@@ -29,10 +29,10 @@ static void print(const struct round_line *l, int64_t now_ns) {
                               .fields = fields,
                               .n_fields = sizeof(fields) / sizeof(fields[0])};
     line_put(&line,
-             "round %lld (%s): world %d, %d nodes, %d of %d restarts used; stop %lld ms, "
+             "round %lld (%s): world %d, %d node%s, %d of %d restarts used; stop %lld ms, "
              "rendezvous %lld ms, start %lld ms",
-             (long long)l->round, l->cause, l->world, l->nodes, l->restarts, l->max_restarts, stop,
-             meet, start);
+             (long long)l->round, l->cause, l->world, l->nodes, l->nodes == 1 ? "" : "s",
+             l->restarts, l->max_restarts, stop, meet, start);
 }
 
 void round_line_claim(struct round_line *l, const char *what, int64_t now_ns) {

@@ -12,7 +12,7 @@ twice='[ $RANK$TORCHELASTIC_RESTART_COUNT != 00 ] || exit 3'
 said=$("$run" true 2>&1)
 [ "$said" = '' ] || fail "one node, nothing happened: $said"
 said=$("$run" --max-restarts 1 sh -c "$twice" 2>&1)
-grep -Eq '^rankrun: round 2 \(failure\): world 1, 1 nodes, 1 of 1 restarts used; stop [0-9]+ ms, rendezvous [0-9]+ ms, start [0-9]+ ms$' <<<"$said" ||
+grep -Eq '^rankrun: round 2 \(failure\): world 1, 1 node, 1 of 1 restarts used; stop [0-9]+ ms, rendezvous [0-9]+ ms, start [0-9]+ ms$' <<<"$said" ||
     fail "no line of the second round: $said"
 "$run" --log-format json --nproc-per-node 2 sh -c 'exit 3' 2>"$TMPDIR/json"
 python3 - "$TMPDIR/json" <<'END' || fail "$(cat "$TMPDIR/json")"
