@@ -13,7 +13,7 @@
 #   make clean      remove build/
 #
 #   BUILD=release|debug|asan|tsan|cov|fast   another kind of build, in build/$(BUILD); fast: for hours of seeds
-#   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs
+#   V=1 shows the commands      DEPS=0 never installs anything      NVCC= builds nothing for GPUs      TLS= nothing for TLS
 .DEFAULT_GOAL := all
 BUILD ?= release
 PREFIX ?= /usr/local
@@ -52,7 +52,7 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wil
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/workers)
+OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run doctor observe checks sim sim/invariants explore verbs verbs/language verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))
@@ -63,6 +63,16 @@ archive = $(patsubst %,$(OUT)/lib%.a,$(1))
 # Within rankrun where its archives are there: loading libevent takes a tenth of the time in which workers start.
 EVENT_ARCHIVE := $(wildcard $(shell $(CC) -print-file-name=libevent_core.a))
 LDLIBS.rankrun := -pthread $(if $(EVENT_ARCHIVE),-l:libevent_extra.a -l:libevent_core.a,-levent_extra -levent_core) -ldl
+comma := ,
+# rankrun_tls.so, which rankrun loads when its store is given a certificate: libevent's bufferevent over
+# OpenSSL, which is the system's. Where libevent is within rankrun, its functions that the object asks
+# for are exported there. Without libssl-dev (make TLS= does without) there is none.
+TLS ?= $(wildcard $(shell $(CC) -print-file-name=libssl.so))
+TLS_MODULE := $(if $(TLS),$(BIN)/rankrun_tls.so)
+TLS_EXPORTS := $(if $(and $(TLS),$(EVENT_ARCHIVE)),$(OUT)/tls/exports)
+TLS_LDFLAGS := -shared -Wl,-z,relro -Wl,--exclude-libs,ALL
+TLS_LDLIBS := $(if $(EVENT_ARCHIVE),-l:libevent_openssl.a,-levent_openssl -levent_core) -lssl -lcrypto
+LDFLAGS.rankrun := $(addprefix -Wl$(comma)--dynamic-list=,$(TLS_EXPORTS))
 LDLIBS.rankquake := -lfyaml -levent_core -lm
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
@@ -103,15 +113,26 @@ Q := $(if $(V),,@)
 # Whoever types make demo or make test gets all cores, unless -j was given.
 ALL_CORES = $(MAKE) --no-print-directory $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc))
 
-all: $(PROGRAMS) $(GPU)
+all: $(PROGRAMS) $(GPU) $(TLS_MODULE)
 
-$(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base)
+$(BIN)/rankrun: $(OUT)/agent/main.o $(call archive,agent base) $(TLS_EXPORTS)
 $(BIN)/rankquake: $(OUT)/harness/main.o $(call archive,reports harness faults agent base)
 $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
 $(PROGRAMS):
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BAGGAGE) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BAGGAGE) $(LDFLAGS) $(LDFLAGS.$(@F)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
+
+$(OUT)/tls/%.o: %.c $(OUT)/.flags
+	@mkdir -p $(@D); echo "  CC   $< (TLS)"
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c -o $@ $<
+$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(OUT)/tls/agent/base/err.o agent/tls/module/exports
+	@mkdir -p $(@D); echo "  LD   $@"
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(TLS_LDFLAGS) -Wl,--version-script=agent/tls/module/exports -o $@ $(filter %.o,$^) $(TLS_LDLIBS)
+# What rankrun exports to it.
+$(OUT)/tls/exports: $(BIN)/rankrun_tls.so
+	@mkdir -p $(@D)
+	$(Q){ echo '{'; $$($(CC) -print-prog-name=nm) -D --undefined-only $< | sed -n 's/.* \(\(bufferevent\|evbuffer\|event\|evutil\)_.*\)/    \1;/p'; echo '};'; } >$@
 
 $(OUT)/gpu/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (CUDA)"
@@ -154,6 +175,7 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) -fPIC -shared -fvisibility=hidden $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $<
 
 # What several tests of a folder share.
+$(addprefix $(OUT)/tests/agent/,tls/test_tls store/test_server_tls): | $(TLS_MODULE)
 $(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o memory.o stream.o)
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT)/tests/fakes/test_nccl: | $(FAKE_GPU)
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_lifeline test_rendezvous test_rounds test_session test_warm): $(OUT)/tests/agent/core/script.o
@@ -215,13 +237,13 @@ format:
 	$(Q)clang-format -i $(shell git ls-files '*.c' '*.h')
 install: all
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/share/rankquake
-	install $(PROGRAMS) $(GPU) $(DESTDIR)$(PREFIX)/bin
+	install $(PROGRAMS) $(GPU) $(TLS_MODULE) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 scenarios/jobs/rankquake.h $(DESTDIR)$(PREFIX)/include
 	install -m 644 scenarios/jobs/rankquake.py $(DESTDIR)$(PREFIX)/share/rankquake
 	cp -R scenarios $(DESTDIR)$(PREFIX)/share/rankquake/
 	rm -rf $(addprefix $(DESTDIR)$(PREFIX)/share/rankquake/scenarios/jobs/,ranktrain rankquake.h)
 uninstall:
-	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(notdir $(PROGRAMS)) ranktrain_cuda.so rankrun_tls.so) $(DESTDIR)$(PREFIX)/include/rankquake.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/rankquake
 clean:
 	rm -rf build

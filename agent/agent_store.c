@@ -11,6 +11,7 @@
 #include "agent/sys/line.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
+#include "agent/tls/tls.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -354,23 +355,38 @@ static void listen_everywhere(struct agent_store *s, const struct options *o) {
                  o->endpoint_host);
 }
 
-/* What speaks TLS at the endpoint stands before a store, which is not we. Several agents of one
- * host may try; the port decides. Not being able to is no error: then somebody serves there
- * already, or it is not our address to begin with. */
-static bool try_to_host(struct agent_store *s, const struct options *o) {
-    if (o->backend != BACKEND_EMBEDDED || o->rdzv.access.https ||
-        !tcp_host_is_ours(o->endpoint_host))
-        return false;
+/* Where the endpoint is asked by TLS and we have no certificate, something that speaks it stands
+ * before a store, which is not we. */
+static bool may_host(const struct options *o) {
+    return o->backend == BACKEND_EMBEDDED && (!o->rdzv.access.https || o->rdzv.tls.cert) &&
+           tcp_host_is_ours(o->endpoint_host);
+}
+
+/* Several agents of one host may try; the port decides. Not being able to is no error: then
+ * somebody serves there already. */
+static void listen_here(struct agent_store *s, const struct options *o) {
     s->kv = kv_new(random_u64(), 0);
     if (o->nodes_max > 1 && tcp_name_is_hidden(o->endpoint_host))
         listen_everywhere(s, o);
     else
         s->server = server_new(s->loop, s->kv, o->endpoint_host, (uint16_t)o->endpoint_port, NULL);
-    if (s->server)
-        open_hosted(s, o);
-    else
+    if (!s->server)
         s->kv = kv_free(s->kv);
-    return s->server;
+}
+
+static int try_to_host(struct agent_store *s, const struct options *o, struct err *err) {
+    if (may_host(o))
+        listen_here(s, o);
+    if (!s->server)
+        return 0;
+    if (o->rdzv.tls.cert) {
+        struct tls *t = tls_new(&o->rdzv.tls, err);
+        if (!t)
+            return err_wrap(err, "TLS of the store: ");
+        server_encrypt(s->server, t, o->rdzv.tls.client_ca);
+    }
+    open_hosted(s, o);
+    return 0;
 }
 
 static int open_store(struct agent_store *s, const struct options *o, struct err *err) {
@@ -380,7 +396,9 @@ static int open_store(struct agent_store *s, const struct options *o, struct err
         return 0;
     }
     snprintf(s->place, sizeof(s->place), "the store at %s", o->endpoints);
-    if (!try_to_host(s, o))
+    if (try_to_host(s, o, err) < 0)
+        return err->code;
+    if (!s->server)
         s->store = store_client_new(s->loop, o->endpoints, &o->rdzv.access, err);
     return s->store ? 0 : -EINVAL;
 }

@@ -5,9 +5,11 @@
 #include "agent/options.h"
 #include "agent/status.h"
 #include "agent/store/etcd.h"
-#include "agent/store/server.h"
+#include "agent/store/serve.h"
 #include "agent/sys/line.h"
 #include "agent/sys/priority.h"
+#include "agent/sys/tcp.h"
+#include "agent/tls/tls.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/output.h"
 #include "agent/workers/sandbox.h"
@@ -23,13 +25,37 @@ static int fail(const struct err *err, int code) {
     return code;
 }
 
+static struct tls *open_tls(const struct tls_files *files, struct err *err) {
+    struct tls *t = tls_new(files, err);
+    if (!t)
+        err_wrap(err, "TLS of the store: ");
+    return t;
+}
+
 static int serve(const struct options *o) {
     struct err err = {0};
+    struct serve_config c = {.host = o->store_host,
+                             .port = (uint16_t)o->store_port,
+                             .quarantine = o->store_quarantine,
+                             .token = o->rdzv.access.token,
+                             .clients_certified = o->rdzv.tls.client_ca};
+    if (o->rdzv.tls.cert) {
+        c.tls = open_tls(&o->rdzv.tls, &err);
+        if (!c.tls)
+            return fail(&err, OPTIONS_USAGE);
+    }
     priority_raise();
-    if (store_serve(o->store_host, (uint16_t)o->store_port, o->store_quarantine,
-                    o->rdzv.access.token, &err) < 0)
-        return fail(&err, 1);
-    return 0;
+    return serve_run(&c, &err) < 0 ? fail(&err, 1) : 0;
+}
+
+/* Before anything starts: the store is opened when much has. Only where it may be served, as other
+ * nodes have no key. */
+static int check_tls(const struct options *o, struct err *err) {
+    if (!o->rdzv.tls.cert || !tcp_host_is_ours(o->endpoint_host))
+        return 0;
+    struct tls *t = open_tls(&o->rdzv.tls, err);
+    tls_free(t);
+    return t ? 0 : err->code;
 }
 
 /* The guard comes first, before a loop or a library: it starts while the agent sets itself up. */
@@ -79,7 +105,7 @@ static int run(const struct options *o) {
     struct err err = {0};
     for (const char *const *line = o->notices; *line; line++)
         line_say(LINE_INFO, "option", "%s", *line);
-    if (output_check(o->output.log_dir, &err) < 0)
+    if (output_check(o->output.log_dir, &err) < 0 || check_tls(o, &err) < 0)
         return fail(&err, OPTIONS_USAGE);
     return o->own_etcd ? run_beside_etcd(o) : run_agent(o, NULL);
 }

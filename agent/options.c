@@ -112,6 +112,10 @@ static const struct row rows[] = {
      "whether the first round of a job waits for workers that a killed store forgot [auto]"},
     {"token-file", 0, "FILE", AT(token_file), ROW_STORE,
      "what agents must show to be answered (or the variable RANKRUN_STORE_TOKEN)"},
+    {"cert", 0, "FILE", AT(cert), ROW_STORE, "serve TLS with this certificate, in PEM"},
+    {"key", 0, "FILE", AT(key), ROW_STORE, "its key [in the same file]"},
+    {"client-ca", 0, "FILE", AT(client_ca), ROW_STORE,
+     "answer only agents with a certificate that one of these has signed"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
@@ -270,6 +274,8 @@ static int settle_store(struct options *ret, struct options_given *g, struct err
     ret->store_port = (int)port;
     ret->store_quarantine = g->quarantine ? g->quarantine : "auto";
     code = options_settle_token(&ret->rdzv.access, g, err);
+    if (!code)
+        code = options_settle_store_tls(&ret->rdzv.tls, g, err);
     return code ? code : options_check_quarantine("--quarantine ", ret->store_quarantine, err);
 }
 
@@ -385,8 +391,9 @@ void options_print_help(FILE *out) {
         "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
         "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix;\n"
         "  of stores elsewhere protocol=http|https, cacert, cert, key (files); of an embedded one\n"
-        "  token_file (or the variable RANKRUN_STORE_TOKEN), of etcd-v3 user, password,\n"
-        "  password_file (or the variable RANKRUN_STORE_PASSWORD)\n"
+        "  token_file (or the variable RANKRUN_STORE_TOKEN), and to serve it by https store_cert,\n"
+        "  store_key, store_client_ca (files), of etcd-v3 user, password, password_file (or the\n"
+        "  variable RANKRUN_STORE_PASSWORD)\n"
         "\nSeveral nodes need a store, --rdzv-endpoint=HOST, or fixed ranks: --node-rank and\n"
         "--master-addr on each.\n"
         "\nrankrun store:\n",

@@ -10,6 +10,7 @@
 #include "agent/base/err.h"
 #include "agent/hosts/hosts.h"
 #include "agent/store/access.h"
+#include "agent/tls/tls.h"
 #include "agent/workers/spec.h"
 
 #include <stdbool.h>
@@ -45,6 +46,7 @@ struct options_rdzv {
     bool no_lifeline;
     const char *quarantine;     /* of a store that this agent hosts: "always", "auto", "never" */
     struct store_access access; /* of an etcd */
+    struct tls_files tls;       /* of a store that is served here */
 };
 
 struct options {

@@ -49,6 +49,7 @@ static int set_protocol(struct store_access *a, const char *value, struct err *e
     if (!str_eq(value, "http") && !str_eq(value, "https"))
         return err_say(err, -EINVAL, "--rdzv-conf protocol=%s: must be http or https", value);
     a->https = str_eq(value, "https");
+    a->plain = !a->https;
     return 0;
 }
 
@@ -130,7 +131,11 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
     return 0;
 }
 
-/* ---- an embedded store: a token, and TLS where something in front of it speaks that ---- */
+/* ---- an embedded store: a token, and TLS ---- */
+
+bool options_has_endpoint(const struct options_given *g) {
+    return g->rdzv_endpoint && g->rdzv_endpoint[0] && !g->standalone;
+}
 
 static int check_token(const char *what, const char *token, struct err *err) {
     int code = token_check(token, err);
@@ -147,8 +152,7 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
         options_notice(g, "--rdzv-conf token: everybody on this host can read command lines; use "
                           "token_file=FILE or RANKRUN_STORE_TOKEN");
     } else {
-        bool elsewhere = g->rdzv_endpoint && g->rdzv_endpoint[0] && !g->standalone;
-        return elsewhere ? set_field(a, name, value, true, err) : 0;
+        return options_has_endpoint(g) ? set_field(a, name, value, true, err) : 0;
     }
     if (!code)
         code = check_token(name[5] ? "--rdzv-conf token_file" : "--rdzv-conf token", a->token, err);

@@ -23,6 +23,7 @@ struct options_given {
     const char *signals_to_handle, *logs_specs, *event_log_handler, *numa_binding;
     const char *hosts, *hostfile, *accelerators, *ssh;
     const char *host, *port, *quarantine, *token_file; /* of rankrun store */
+    const char *cert, *key, *client_ca;                /* the same */
     const char *format;                                /* of rankrun status */
     const char *log_format;
     const char *help, *version;
@@ -71,5 +72,12 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
                       const char *value, struct err *err);
 int options_settle_token(struct store_access *a, struct options_given *g, struct err *err);
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
+/* The same for the certificate with which a store is served: the agent's own, and rankrun store's.
+ * Files are looked at by who serves (agent/serving.h): the other nodes need not have them. */
+/* The job's store may be elsewhere. */
+bool options_has_endpoint(const struct options_given *g);
+int options_set_tls(struct tls_files *f, const char *name, const char *value);
+int options_settle_tls(struct options_rdzv *r, struct err *err);
+int options_settle_store_tls(struct tls_files *f, const struct options_given *g, struct err *err);
 /* --rdzv-conf. */
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err);

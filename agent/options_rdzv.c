@@ -57,6 +57,9 @@ static const char *const without_effect[] = {
     "password_file",
     "token",
     "token_file",
+    "store_cert",
+    "store_key",
+    "store_client_ca",
     NULL,
 };
 
@@ -142,6 +145,8 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
         return set_time(r, &timeout, value, err);
     int code = uses_etcd(g) ? options_set_access(&r->access, g, name, value, err)
                             : options_set_token(&r->access, g, name, value, err);
+    if (!code && !uses_etcd(g) && options_has_endpoint(g))
+        code = options_set_tls(&r->tls, name, value);
     if (code)
         return code < 0 ? code : 0;
     if (g->legacy && str_eq(name, "etcd_prefix"))
@@ -216,7 +221,9 @@ int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struc
     }
     if (!r.attempt)
         r.attempt = slurm_attempt(g->arena);
-    int code = uses_etcd(g) ? options_settle_access(&r.access, g, err)
+    int code = options_settle_tls(&r, err);
+    if (!code)
+        code = uses_etcd(g) ? options_settle_access(&r.access, g, err)
                             : options_settle_token(&r.access, g, err);
     if (code)
         return code;

@@ -5,6 +5,7 @@
 
 struct store_access {
     bool https;
+    bool plain;             /* it was said that it is not https */
     const char *cacert;     /* file, PEM: who signs the store's certificate; NULL: the system's */
     const char *cert, *key; /* files, PEM: ours; NULL: none. key NULL: it is in cert, too */
     const char *user, *password; /* of etcd's v3 authentication; NULL: none */

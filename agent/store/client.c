@@ -134,12 +134,13 @@ static bool is_stale(long status, const char *text) {
                                       strstr(text, "revision of auth store is old")));
 }
 
-/* 4xx: the store has judged the request; anything else that is no answer leaves it open (an etcd
- * without a leader says 503, or 500 when it gave up waiting for one). An etcd that is full, or lets
- * us do nothing, is as one that is away: asking again at once would not help. */
+/* 4xx: the store has judged the request, unless it wants TLS first (426); anything else that is no
+ * answer leaves it open (an etcd without a leader says 503, or 500 when it gave up waiting for
+ * one). An etcd that is full, or lets us do nothing, is as one that is away: asking again at once
+ * would not help. */
 static bool is_refusal(long status, const char *text) {
     return text && status >= 400 && status < 500 && status != 401 && status != 403 &&
-           status != 429 && !strstr(text, "user name is empty") &&
+           status != 426 && status != 429 && !strstr(text, "user name is empty") &&
            !strstr(text, "database space exceeded");
 }
 

@@ -16,7 +16,7 @@
  * over. So there are as many as there were connections at once. */
 struct account {
     const struct bufferevent *key;
-    struct bufferevent *connection; /* only to be used while one of its callbacks runs */
+    struct bufferevent *connection; /* unless told: only to be used while a callback of it runs */
     struct ledger *all;
     struct list holding; /* of those that hold something */
     struct list begun;   /* of those with a request that has begun, the oldest first */
@@ -24,6 +24,7 @@ struct account {
     int64_t begun_ns;
     int fd;
     uint64_t cookie; /* 0: not asked for yet */
+    bool told;       /* of its end we will be */
 };
 
 struct ledger {
@@ -85,9 +86,16 @@ static void set_held(struct account *e, size_t in, size_t out) {
     e->out = out;
 }
 
+static void know_socket(struct account *e) {
+    e->fd = bufferevent_getfd(e->connection);
+    e->cookie = cookie_of(e->fd);
+}
+
 /* evhttp sees the end of the connection, and frees it, on the next turn. */
 static void end(struct account *e) {
     set_held(e, 0, 0);
+    if (!e->cookie && e->told)
+        know_socket(e);
     if (e->cookie && cookie_of(e->fd) == e->cookie)
         shutdown(e->fd, SHUT_RDWR);
 }
@@ -95,7 +103,7 @@ static void end(struct account *e) {
 static void forget_ended(struct ledger *l) {
     list_each_safe(it, next, &l->holding) {
         struct account *e = list_entry(it, struct account, holding);
-        if (cookie_of(e->fd) != e->cookie)
+        if (e->cookie && cookie_of(e->fd) != e->cookie)
             set_held(e, 0, 0);
     }
 }
@@ -120,16 +128,14 @@ static void check(struct ledger *l) {
 
 /* ---- what comes and goes ---- */
 
-/* The first bytes are the first time that the socket is known. */
+/* The first bytes are the first time that the socket is known, without TLS. */
 static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct account *e = arg;
     (void)in;
     if (!info->n_added)
         return;
-    if (!e->cookie) {
-        e->fd = bufferevent_getfd(e->connection);
-        e->cookie = cookie_of(e->fd);
-    }
+    if (!e->cookie)
+        know_socket(e);
     set_held(e, e->in + info->n_added, e->out);
     check(e->all);
 }
@@ -170,8 +176,27 @@ void ledger_open(struct ledger *l, struct bufferevent *b) {
     set_held(e, 0, 0);
     e->connection = b;
     e->cookie = 0;
+    e->told = false;
     evbuffer_add_cb(bufferevent_get_input(b), on_input, e);
     evbuffer_add_cb(bufferevent_get_output(b), on_output, e);
+}
+
+void ledger_begin(struct ledger *l, struct bufferevent *b, size_t n) {
+    struct account *e = find(l, b);
+    if (!e)
+        return;
+    e->told = true;
+    set_held(e, n, e->out);
+    check(l);
+}
+
+void ledger_close(struct ledger *l, struct bufferevent *b) {
+    struct account *e = find(l, b);
+    if (!e)
+        return;
+    set_held(e, 0, 0);
+    e->told = false;
+    e->cookie = 0;
 }
 
 /* What is there already is of the next one. */

@@ -1,8 +1,8 @@
 /* ledger: what the embedded store holds in memory for its connections: requests that have not come
  * whole, and answers that have not been taken. Both are others' to make long, so both are bounded:
  *
- * - A request that has begun must be whole after request_ns; its connection is ended otherwise, be
- *   it ever so busy.
+ * - A request that has begun, or a TLS handshake, must be whole after request_ns; its connection is
+ * ended otherwise, be it ever so busy.
  * - All that is held together may not exceed held_max bytes; whoever holds most is ended.
  *
  * evhttp frees connections and tells nobody, so an account may outlive its connection. It is never
@@ -28,7 +28,11 @@ void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
 
 /* A new connection, before its first byte. */
 void ledger_open(struct ledger *l, struct bufferevent *b);
-/* A request of it has come whole. */
+/* A new one has begun something that costs n bytes, as a request that has begun. Its end is told by
+ * ledger_close, before its memory is another's. */
+void ledger_begin(struct ledger *l, struct bufferevent *b, size_t n);
+void ledger_close(struct ledger *l, struct bufferevent *b);
+/* A request of it, or what was begun, has come whole. */
 void ledger_whole(struct ledger *l, struct bufferevent *b);
 
 /* Bytes, of connections that are known to have ended too as long as nobody has looked. */

@@ -73,6 +73,8 @@ void metrics_put(struct buf *out, const struct metrics *m, const struct metrics_
     put(out, "rankrun_store_full", "gauge", now->full, "1 when nothing more may be written.");
     put(out, "rankrun_store_connections_total", "counter", m->accepted,
         "Connections that were taken.");
+    put(out, "rankrun_store_handshakes_failed_total", "counter", m->handshakes_failed,
+        "TLS handshakes that failed.");
     put(out, "rankrun_store_received_bytes_total", "counter", m->received,
         "Bytes that clients sent.");
     put(out, "rankrun_store_sent_bytes_total", "counter", m->sent, "Bytes that clients were sent.");

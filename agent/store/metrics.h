@@ -25,6 +25,7 @@ struct metrics {
     uint64_t requests[METRICS_KINDS][METRICS_STATUSES];
     uint64_t received, sent; /* bytes, of connections that are closed by now too */
     uint64_t accepted;       /* connections */
+    uint64_t handshakes_failed;
 };
 
 /* What is so now. */

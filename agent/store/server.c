@@ -7,23 +7,20 @@
 #include "agent/store/gateway.h"
 #include "agent/store/ledger.h"
 #include "agent/store/lifelines.h"
-#include "agent/store/marker.h"
 #include "agent/store/metrics.h"
 #include "agent/store/quota.h"
 #include "agent/store/stream.h"
 #include "agent/store/token.h"
 #include "agent/sys/clock.h"
-#include "agent/sys/descriptors.h"
 #include "agent/sys/line.h"
-#include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
+#include "agent/tls/tls.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/http.h>
 #include <event2/listener.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +32,9 @@ enum {
     HEADERS_MAX = 16 << 10,
     IDLE_S = 300,   /* a connection without a request; streams are watched by the kernel */
     SILENCE_S = 20, /* a client whose host vanished */
+    HANDSHAKE_HELD = 32 << 10, /* bytes that OpenSSL takes for one, about */
+    REASONS_MAX = 8,
+    TLS_HANDSHAKE = 0x16, /* RFC 8446, 5.1 */
 };
 
 const struct server_limits SERVER_LIMITS = {
@@ -63,6 +63,11 @@ struct server {
     const char *token; /* NULL: everybody is answered */
     bool loopback;     /* no other host reaches it */
     bool stranger_told, crowd_told;
+    struct tls *tls; /* NULL: connections are plain */
+    struct tls_watch tls_watch;
+    struct buf tls_wanted;         /* the answer to plain HTTP */
+    bool tls_admits;               /* only who has a certificate of the right authority comes in */
+    const char *told[REASONS_MAX]; /* of handshakes that failed */
 };
 
 /* ---- answering ---- */
@@ -164,7 +169,9 @@ static void on_lifeline(struct evhttp_request *req, void *arg) {
     struct err err = {0};
     size_t n;
     const char *body = request_body(req, &n);
-    if (lifelines_take(s->lifelines, req, body, n, &err) == 0) {
+    if (s->tls)
+        err_say(&err, -EINVAL, "lifeline: nobody signs the end of a connection: none over TLS");
+    else if (lifelines_take(s->lifelines, req, body, n, &err) == 0) {
         metrics_count(&s->metrics, LIFELINE_PATH, answer.status);
         return; /* it is never answered */
     }
@@ -222,7 +229,8 @@ static void on_request(struct evhttp_request *req, void *arg) {
 /* ---- connections ---- */
 
 /* HTTP begins with a letter; a TCPStore client (torchrun's c10d backend) with the number of a query
- * and a binary length. It gets evhttp's 400 and its user a line that says what to do. */
+ * and a binary length; TLS with the type of its first record. It gets evhttp's 400 and its user a
+ * line that says what to do. */
 static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct server *s = arg;
     unsigned char first = 'P';
@@ -233,10 +241,18 @@ static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *i
     if (first >= ' ')
         return;
     s->stranger_told = true;
-    line_say(LINE_WARNING, "store",
-             "a client that speaks no HTTP knocked at port %u of the store, most likely torchrun "
-             "with --rdzv-backend=c10d: it cannot join rankrun agents",
-             s->port);
+    if (first == TLS_HANDSHAKE)
+        line_say(LINE_WARNING, "store",
+                 "a client that speaks TLS knocked at port %u of the store, which speaks none "
+                 "without a certificate: --rdzv-conf store_cert=FILE,store_key=FILE of the agent "
+                 "that serves it, or rankrun store --cert FILE --key FILE",
+                 s->port);
+    else
+        line_say(
+            LINE_WARNING, "store",
+            "a client that speaks no HTTP knocked at port %u of the store, most likely torchrun "
+            "with --rdzv-backend=c10d: it cannot join rankrun agents",
+            s->port);
 }
 
 /* What leaves it was taken by the kernel. */
@@ -246,13 +262,44 @@ static void on_sent(struct evbuffer *out, const struct evbuffer_cb_info *info, v
     s->metrics.sent += info->n_deleted;
 }
 
+static void on_handshake_done(void *arg, struct bufferevent *b) {
+    struct server *s = arg;
+    ledger_whole(s->ledger, b);
+}
+
+static void on_gone(void *arg, struct bufferevent *b) {
+    struct server *s = arg;
+    ledger_close(s->ledger, b);
+}
+
+/* Each reason once: clients come again, and anybody can come. */
+static void on_handshake_failed(void *arg, struct bufferevent *b, const char *why) {
+    struct server *s = arg;
+    char own[TCP_ENDS_MAX], peer[TCP_ENDS_MAX] = "a client";
+    int n = 0;
+    s->metrics.handshakes_failed++;
+    while (n < REASONS_MAX && s->told[n] && s->told[n] != why)
+        n++;
+    if (n == REASONS_MAX || s->told[n])
+        return;
+    s->told[n] = why;
+    tcp_ends(bufferevent_getfd(b), own, peer);
+    line_say(LINE_WARNING, "store", "store: %s is not let in at port %u, which speaks TLS: %s",
+             peer, s->port, why);
+}
+
+/* A handshake is held as a request is that has not come whole: in bytes and in time. In place of a
+ * connection that is not there evhttp would make a plain one. */
 static struct bufferevent *on_connection(struct event_base *base, void *arg) {
     struct server *s = arg;
-    struct bufferevent *b = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+    struct bufferevent *b = s->tls ? tls_accept(s->tls, base, &s->tls_watch)
+                                   : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
     if (!b)
-        return NULL;
+        abort();
     s->metrics.accepted++;
     ledger_open(s->ledger, b);
+    if (s->tls)
+        ledger_begin(s->ledger, b, HANDSHAKE_HELD);
     evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, s);
     evbuffer_add_cb(bufferevent_get_output(b), on_sent, s);
     return b;
@@ -341,7 +388,9 @@ struct server *server_free(struct server *s) {
     lifelines_free(s->lifelines);
     streams_free(s->streams);
     evhttp_free(s->http);
+    tls_free(s->tls);
     ledger_free(s->ledger);
+    buf_fini(&s->tls_wanted);
     loop_source_free(s->fan_out);
     loop_source_free(s->leases);
     loop_source_free(s->accept_again);
@@ -360,8 +409,31 @@ void server_demand(struct server *s, const char *token) {
     s->token = token;
 }
 
+/* Who speaks no TLS is told so in plain HTTP, as it reads nothing else. */
+static void put_tls_wanted(struct buf *out) {
+    struct answer a = {0};
+    answer_refuse(&a, ANSWER_CONDITION,
+                  "this store speaks TLS: https, --rdzv-conf protocol=https,cacert=FILE");
+    buf_printf(out,
+               "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: close\r\n"
+               "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+               a.body.len, buf_str(&a.body));
+    buf_fini(&a.body);
+}
+
+void server_encrypt(struct server *s, struct tls *t, bool clients_certified) {
+    s->tls = t;
+    s->tls_admits = clients_certified;
+    put_tls_wanted(&s->tls_wanted);
+    s->tls_watch = (struct tls_watch){.gone = on_gone,
+                                      .done = on_handshake_done,
+                                      .failed = on_handshake_failed,
+                                      .arg = s,
+                                      .plain = buf_str(&s->tls_wanted)};
+}
+
 void server_warn(const struct server *s) {
-    if (!s->token && !s->loopback)
+    if (!s->token && !s->tls_admits && !s->loopback)
         line_say(LINE_WARNING, "store",
                  "store: without a token everybody who reaches port %u can read and change its "
                  "jobs; the variable RANKRUN_STORE_TOKEN, the same on all nodes, sets one",
@@ -386,66 +458,4 @@ size_t server_held(const struct server *s) {
 
 size_t server_watches(const struct server *s) {
     return streams_count(s->streams);
-}
-
-/* ---- the program ---- */
-
-static void on_end(void *arg, int signo) {
-    (void)signo;
-    loop_stop(arg);
-}
-
-/* What keeps the marker from its place is told, and no reason not to serve. */
-static void open_marker(struct server *s, struct marker *m, const char *host,
-                        const char *quarantine) {
-    struct err err;
-    bool held = marker_open(m, host, s->port, quarantine, s->kv, &err);
-    state_changed(s);
-    if (err.code)
-        line_say(LINE_WARNING, "store", "store: %s", err.msg);
-    if (held)
-        line_say(LINE_WARNING, "store",
-                 "store: first rounds are held back for workers that a store here may have "
-                 "forgotten (--quarantine=%s)",
-                 quarantine);
-}
-
-/* Programs wait for it, and find the port that was free in it. */
-static void tell_listening(const char *host, uint16_t port) {
-    const struct line_field fields[] = {{"host", host, 0}, {"port", NULL, port}};
-    const struct line line = {.level = LINE_INFO,
-                              .what = "listening",
-                              .fields = fields,
-                              .n_fields = 2,
-                              .on_stdout = true};
-    line_put(&line, "store: listening on %s:%u", host, port);
-}
-
-int store_serve(const char *host, uint16_t port, const char *quarantine, const char *token,
-                struct err *err) {
-    struct loop *l = loop_new(err);
-    if (!l)
-        return err->code;
-    descriptors_raise_limit();
-    signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error of a write */
-    struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
-    struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
-    struct kv *kv = kv_new(random_u64(), 0);
-    struct server *s = server_new(l, kv, host, port, err);
-    int rc = s ? 0 : err->code;
-    struct marker marker = {0};
-    if (s) {
-        server_demand(s, token);
-        server_warn(s);
-        open_marker(s, &marker, host, quarantine);
-        tell_listening(host, server_port(s));
-        rc = loop_run(l, err);
-    }
-    server_free(s);
-    marker_close(&marker, kv);
-    kv_free(kv);
-    loop_source_free(term);
-    loop_source_free(intr);
-    loop_free(l);
-    return rc;
 }

@@ -8,20 +8,23 @@
  * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
  * is answered before its events go out. A watcher whose unsent bytes grow past a limit is cut off:
  * it comes back and re-reads. With server_demand a request that does not show the token is answered
- * with 401. There is no TLS: who can read the network reads the token, too.
+ * with 401. With server_encrypt connections are TLS, and who speaks HTTP without it is answered
+ * with 426; without, who can read the network reads the token, too.
  *
- *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h
+ *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h; not over TLS
  *     GET /metrics                the same, see agent/store/metrics.h */
 #pragma once
 
 #include "agent/base/err.h"
 #include "agent/sys/loop.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct server;
 struct kv;
+struct tls;
 
 /* Listens on host:port (0: a free one) and serves kv, which is lent, from the loop. Whoever
  * else writes to kv calls server_changed after it. Returns NULL with err when it cannot listen. */
@@ -38,7 +41,10 @@ extern const struct server_limits SERVER_LIMITS;
 void server_limit(struct server *s, const struct server_limits *limits);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
-/* One line for who runs it, when other hosts can reach it and no token is demanded. */
+/* From now on connections are TLS. Takes t over. clients_certified: it asks for certificates of
+ * clients. */
+void server_encrypt(struct server *s, struct tls *t, bool clients_certified);
+/* One line for who runs it, when everybody on other hosts would be answered. */
 void server_warn(const struct server *s);
 /* Tells the watchers on the next turn. */
 void server_changed(struct server *s);
@@ -46,9 +52,3 @@ uint16_t server_port(const struct server *s);
 size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
 size_t server_held(const struct server *s);      /* bytes: see agent/store/ledger.h */
-
-/* The program `rankrun store`: serves until SIGTERM or SIGINT, with one line on stdout when it
- * listens. quarantine: see agent/store/marker.h. token: NULL: none is demanded. Returns 0, or
- * -errno with err when it cannot listen. */
-int store_serve(const char *host, uint16_t port, const char *quarantine, const char *token,
-                struct err *err);

@@ -47,6 +47,53 @@ static void test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_
             "knows no users");
 }
 
+#define OF_OWN "rankrun --nnodes 2 --rdzv-endpoint=h --rdzv-conf "
+
+static void test_a_store_that_is_served_with_a_certificate_is_asked_by_https(void **state) {
+    (void)state;
+    TAKEN(OF_OWN "store_cert=/a,store_key=/b,store_client_ca=/c a.py");
+    assert_string_equal(o.rdzv.tls.cert, "/a"); /* looked at by who serves alone */
+    assert_string_equal(o.rdzv.tls.key, "/b");
+    assert_string_equal(o.rdzv.tls.client_ca, "/c");
+    assert_true(o.rdzv.access.https);
+    assert_null(o.rdzv.access.cert);
+    TAKEN(OF_OWN "protocol=https,store_cert=/a,cacert=/dev/null a.py");
+    assert_string_equal(o.rdzv.access.cacert, "/dev/null");
+    assert_null(o.rdzv.tls.key);
+    assert_null(o.notices[0]);
+    TAKEN(OF_OWN "hb=150ms a.py");
+    assert_false(o.rdzv.access.https);
+    REFUSED(OF_OWN "store_cert=/a,protocol=http a.py", "store_cert=/a: a store with a certificate");
+    REFUSED(OF_OWN "store_key=/b a.py", "store_key: the certificate of the store is missing");
+    REFUSED(OF_OWN "store_client_ca=/c a.py", "store_client_ca: the certificate of the store");
+}
+
+static void test_where_no_store_is_served_a_certificate_has_no_effect(void **state) {
+    static const char *const lines[] = {OF_ETCD "store_cert=/a a.py",
+                                        "rankrun --standalone --rdzv-conf store_cert=/a a.py",
+                                        "rankrun --rdzv-conf store_cert=/a a.py"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        TAKEN(lines[i]);
+        assert_string_equal(o.notices[0], "--rdzv-conf: store_cert has no effect here");
+        assert_null(o.rdzv.tls.cert);
+    }
+}
+
+static void test_a_store_takes_its_certificate_as_options(void **state) {
+    (void)state;
+    TAKEN("rankrun store --cert /a --key /b --client-ca /c");
+    assert_string_equal(o.rdzv.tls.cert, "/a");
+    assert_string_equal(o.rdzv.tls.key, "/b");
+    assert_string_equal(o.rdzv.tls.client_ca, "/c");
+    TAKEN("rankrun store");
+    assert_null(o.rdzv.tls.cert);
+    REFUSED("rankrun store --key /b",
+            "--key: the certificate of the store is missing: --cert FILE");
+    REFUSED("rankrun store --client-ca /c", "--client-ca: the certificate of the store is missing");
+    REFUSED("rankrun --cert /a a.py", "unknown option --cert");
+}
+
 static void test_an_embedded_store_has_a_token_that_workers_do_not_see(void **state) {
     static const char path[] = "/tmp/rankrun-test-token";
     static const char job[] = "rankrun --nnodes 2 --rdzv-endpoint=h";
@@ -103,6 +150,10 @@ int main(void) {
             test_an_etcd_is_reached_with_certificates_by_either_of_torchruns_names, clear),
         cmocka_unit_test_teardown(
             test_a_password_comes_from_a_file_or_a_variable_that_workers_do_not_see, clear),
+        cmocka_unit_test_teardown(test_a_store_that_is_served_with_a_certificate_is_asked_by_https,
+                                  clear),
+        cmocka_unit_test_teardown(test_where_no_store_is_served_a_certificate_has_no_effect, clear),
+        cmocka_unit_test_teardown(test_a_store_takes_its_certificate_as_options, clear),
         cmocka_unit_test_teardown(test_an_embedded_store_has_a_token_that_workers_do_not_see,
                                   clear),
     };

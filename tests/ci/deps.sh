@@ -57,6 +57,8 @@ judge 0 'apt-get update;apt-get install libfyaml-dev;' 'reading the package list
 
 FAKE_UID=1000 judge 3 '' 'apt-get install -y --no-install-recommends gcc make' 'gcc make' ''
 FAKE_UID=1000 judge 0 '' 'not installed: dataset-fashion-mnist' dataset-fashion-mnist ''
+FAKE_UID=1000 judge 0 '' 'not installed: libssl-dev; rankrun is built without TLS' 'dataset-fashion-mnist libssl-dev' ''
+judge 0 'apt-get install libssl-dev openssl;' 'installing libssl-dev openssl' 'libssl-dev openssl' ''
 
 [ "$("$deps" --list | sort -u | wc -l)" = "$("$deps" --list | wc -l)" ] || fail 'a package is listed twice'
 if "$deps" --nonsense >said 2>&1; then fail 'an unknown option is taken'; fi

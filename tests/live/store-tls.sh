@@ -1,20 +1,17 @@
 #!/usr/bin/env bash
-# An embedded store behind something that speaks TLS for it and wants a client's certificate: a job runs through it,
-# with its token, and recovers; who does not trust the certificate, or shows none, is told.
+# Stores that speak TLS by themselves: one that an agent serves carries a job over a killed worker; one of its own that
+# wants certificates of clients tells status and metrics to who has one. Who trusts another authority, shows no
+# certificate or speaks plain HTTP is told so, and so is who gives a store files that are wrong.
 # deadline: 120 s
 set -u
-for need in openssl:openssl python3:python3; do
-    if ! command -v "${need%:*}" >/dev/null; then
-        echo "no ${need%:*} on this host: apt install ${need#*:}"
-        exit 77
-    fi
-done
+command -v openssl >/dev/null || { echo 'no openssl on this host: apt install openssl'; exit 77; }
 BIN=$(realpath "$BIN")
+[ -e "$BIN/rankrun_tls.so" ] || { echo 'there is no rankrun_tls.so: it was built without libssl-dev'; exit 77; }
 cd "$TMPDIR" || exit 1
 processes=()
 fail() {
     echo "FAILED: $*"
-    cat said* 2>/dev/null
+    tail -n 20 said* 2>/dev/null
     exit 1
 }
 finish() {
@@ -26,76 +23,81 @@ new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
 for name in ca other; do
     openssl req -x509 "${new[@]}" -days 2 -subj "/O=$name" -keyout $name.key -out $name.pem 2>said || fail 'openssl: an authority'
 done
-printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >ext
-for name in server client; do
-    openssl req "${new[@]}" -subj "/O=$name" -keyout $name.key -out $name.csr 2>said &&
-        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out $name.pem \
-            2>said || fail "openssl: $name"
-done
+printf 'subjectAltName=IP:127.0.0.1\n' >ext
+openssl req "${new[@]}" -subj /O=server -keyout server.key -out server.csr 2>said &&
+    openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.pem 2>said ||
+    fail 'openssl: a certificate'
 
-export RANKRUN_STORE_TOKEN=s3cret
-exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
-processes+=($!)
-read -r -t 30 -u 3 line || fail 'the store did not start'
-cat >front.py <<'PY'
-import asyncio, ssl, sys
-
-tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-tls.load_cert_chain("server.pem", "server.key")
-tls.load_verify_locations("ca.pem")
-tls.verify_mode = ssl.CERT_REQUIRED
-
-
-async def copy(reader, writer):
-    try:
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-    except OSError:
-        pass
-    writer.close()
-
-
-async def on_client(reader, writer):
-    inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", int(sys.argv[1]))
-    await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
-
-
-async def main():
-    server = await asyncio.start_server(on_client, "127.0.0.1", 0, ssl=tls)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-
-asyncio.run(main())
-PY
-exec 4< <(exec python3 front.py "${line##*:}" 2>said.front)
-processes+=($!)
-read -r -t 30 -u 4 port || fail 'what speaks TLS did not start'
-
+conf=join_timeout=30
 agent() { # agent N CONF PROGRAM...
     timeout 60 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
-        --local-addr "127.0.0.$1" --rdzv-conf "profile=fast,protocol=https,join_timeout=30,$2" --no-python "${@:3}" \
-        >"said.$1" 2>&1
+        --local-addr "127.0.0.$1" --rdzv-conf "profile=fast,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
 }
-tls=cacert=ca.pem,cert=client.pem,key=client.key
+refused() { # refused RC N SENTENCE
+    local rc=$?
+    [ $rc = "$1" ] || fail "exit code $rc of $2, not $1"
+    grep -qF -e "$3" "said.$2" || fail "'$3' is not told"
+}
+
+# Of one that an agent serves all agents have the same command line, and only its host needs the key.
+port=$((20000 + $$ % 10000))
 # shellcheck disable=SC2016 # the worker's
-worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ]')
-agent 2 "$tls" "${worker[@]}" &
+worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || kill -KILL $$')
+agent 1 cacert=ca.pem,store_cert=server.pem,store_key=server.key "${worker[@]}" &
 first=$!
 processes+=("$first")
-agent 3 "$tls" "${worker[@]}" || fail 'a job through TLS'
-wait "$first" || fail 'the other agent of a job through TLS'
-timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls --rdzv-conf "protocol=https,$tls" \
-    >said.status 2>&1 || fail 'its status'
+agent 2 protocol=https,cacert=ca.pem "${worker[@]}" || fail 'a job whose agent serves its store over TLS'
+wait "$first" || fail 'the agent that serves it'
+grep -q 'round 2 (failure): world 2' said.1 || fail 'a killed worker leads to no new round'
 
-refused() { # refused N SENTENCE
-    local rc=$?
-    [ $rc = 69 ] || fail "exit code $rc, not 69"
-    grep -qF -e "$2" "said.$1" || fail "'$2' is not told"
+serve() { # serve OPTION...: sets store and port
+    exec 3< <(exec "$BIN/rankrun" store --port 0 "$@" 2>said.store)
+    store=$!
+    processes+=("$store")
+    read -r -t 30 -u 3 line || fail 'the store did not start'
+    port=${line##*:}
 }
-agent 4 "join_timeout=700ms,${tls/ca.pem/other.pem}" true
-refused 4 'cacert= names the file of who signs'
-agent 5 join_timeout=700ms,cacert=ca.pem true
-refused 5 'it may want a certificate'
+serve --host 0.0.0.0 --cert server.pem --key server.key --client-ca ca.pem
+mine=cacert=ca.pem,cert=server.pem,key=server.key
+agent 3 "protocol=https,$mine" "${worker[@]}" &
+first=$!
+processes+=("$first")
+agent 4 "protocol=https,$mine" "${worker[@]}" || fail 'a job with a store that wants certificates'
+wait "$first" || fail 'its other agent'
+status() { timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls "$@" >said.status 2>&1; }
+status --rdzv-conf "protocol=https,$mine" || fail 'status by https'
+grep -q '^phase *closed: succeeded, round 2' said.status || fail 'status by https tells something else'
+printf 'GET /metrics HTTP/1.0\r\n\r\n' | timeout 60 openssl s_client -quiet -connect "127.0.0.1:$port" -CAfile ca.pem \
+    -verify_return_error -cert server.pem -key server.key >said.metrics 2>&1
+grep -q '^rankrun_job_round.* 2$' said.metrics || fail 'metrics by https'
+conf=join_timeout=500ms
+agent 5 "protocol=https,${mine/ca.pem/other.pem}" true
+refused 69 5 'cacert= names the file of who signs'
+status --rdzv-conf protocol=https,cacert=ca.pem
+refused 69 status 'it may want a certificate'
+status --rdzv-conf protocol=https,cacert=ca.pem,cert=other.pem,key=other.key
+refused 69 status 'does the store accept the certificate'
+status
+refused 69 status 'this store speaks TLS: https, --rdzv-conf protocol=https,cacert=FILE'
+grep -q 'is not let in.* http request' said.store || fail 'the store does not say who was not let in'
+grep -q 'without a token' said.store && fail 'a store that knows its clients says that everybody is answered'
+
+# Without a certificate a store says what it was taken for.
+serve --host 127.0.0.1
+agent 6 protocol=https,cacert=ca.pem true
+refused 69 6 'or it has no TLS'
+grep -q 'a client that speaks TLS knocked at port' said.store || fail 'a plain store does not say that TLS was asked for'
+
+wrong() { # wrong SENTENCE OPTION...
+    timeout 60 "$BIN/rankrun" store --host 127.0.0.1 --port 0 "${@:2}" >said.wrong 2>&1
+    refused 64 wrong "TLS of the store: $1"
+}
+wrong 'none.pem: No such file' --cert none.pem --key server.key
+wrong 'other.key: must be the private key of server.pem' --cert server.pem --key other.key
+RANKRUN_TLS=/none wrong 'RANKRUN_TLS=/none: there is no such file' --cert server.pem --key server.key
+agent 7 store_cert=server.pem,store_key=other.key touch started
+refused 64 7 'TLS of the store: other.key: must be the private key of server.pem'
+agent 8 store_cert=server.pem,protocol=http touch started
+refused 64 8 'and protocol=http was given'
+[ -e started ] && fail 'a worker was started before the files were looked at'
 exit 0

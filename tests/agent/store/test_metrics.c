@@ -92,6 +92,7 @@ static void test_the_store_is_told_by_what_it_holds_and_has_answered(void **stat
     (void)state;
     put_text("a", "1");
     counted.received = 12345678901;
+    counted.handshakes_failed = 4;
     metrics_count(&counted, "/v3/kv/txn", 200);
     metrics_count(&counted, "/v3/kv/txn", 200);
     metrics_count(&counted, "/v3/kv/txn", 412);
@@ -102,7 +103,7 @@ static void test_the_store_is_told_by_what_it_holds_and_has_answered(void **stat
         "# TYPE rankrun_store_revision gauge", "rankrun_store_revision 2", "rankrun_store_keys 1",
         "rankrun_store_connections 5", "rankrun_store_watches 3", "rankrun_store_lifelines 2",
         "rankrun_store_held_bytes 77", "rankrun_store_full 1",
-        "rankrun_store_received_bytes_total 12345678901",
+        "rankrun_store_handshakes_failed_total 4", "rankrun_store_received_bytes_total 12345678901",
         "# TYPE rankrun_store_requests_total counter",
         "rankrun_store_requests_total{kind=\"kv/txn\",code=\"200\"} 2",
         "rankrun_store_requests_total{kind=\"kv/txn\",code=\"412\"} 1",

@@ -1,0 +1,72 @@
+#include "agent/tls/tls.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <event2/event.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Once for the process, and never closed. */
+static const struct tls_module *module;
+
+/* Beside the executable; "" when that is not known. */
+static void path_beside(char ret[PATH_MAX]) {
+    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - sizeof("/" TLS_FILE));
+    ret[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(ret, '/');
+    if (slash)
+        memcpy(slash + 1, TLS_FILE, sizeof(TLS_FILE));
+}
+
+static int load_file(const char *path, struct err *err) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        return err_say(err, -ENOEXEC,
+                       "%s cannot be loaded (%s): install OpenSSL 3 (Debian, Ubuntu: apt install "
+                       "libssl3), or build it again here (make)",
+                       path, dlerror());
+    const struct tls_module *found = dlsym(handle, TLS_SYMBOL);
+    if (found && found->version == TLS_VERSION && found->libevent == event_get_version_number()) {
+        module = found;
+        return 0;
+    }
+    dlclose(handle);
+    return err_say(err, -ENOEXEC,
+                   "%s was not built with this rankrun, or not with its libevent: build both again "
+                   "(make)",
+                   path);
+}
+
+static int load(struct err *err) {
+    char beside[PATH_MAX];
+    const char *named = getenv(TLS_VARIABLE);
+    if (module)
+        return 0;
+    if (named && *named)
+        return access(named, F_OK) == 0
+                   ? load_file(named, err)
+                   : err_say(err, -ENOEXEC, TLS_VARIABLE "=%s: there is no such file", named);
+    path_beside(beside);
+    if (!*beside || access(beside, F_OK) < 0)
+        return err_say(err, -ENOENT,
+                       "this rankrun was built without TLS (there is no %s): install libssl-dev "
+                       "and run make, or let something that speaks TLS stand before the store "
+                       "(docs/torchrun.md)",
+                       *beside ? beside : TLS_FILE);
+    return load_file(beside, err);
+}
+
+struct tls *tls_new(const struct tls_files *files, struct err *err) {
+    return load(err) < 0 ? NULL : module->open(files, err);
+}
+
+struct tls *tls_free(struct tls *t) {
+    return t ? module->close(t) : NULL;
+}
+
+struct bufferevent *tls_accept(struct tls *t, struct event_base *base,
+                               const struct tls_watch *watch) {
+    return module->accept(t, base, watch);
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# An embedded store behind something that speaks TLS for it and wants a client's certificate: a job runs through it,
+# with its token, and recovers; who does not trust the certificate, or shows none, is told.
+# deadline: 120 s
+set -u
+for need in openssl:openssl python3:python3; do
+    if ! command -v "${need%:*}" >/dev/null; then
+        echo "no ${need%:*} on this host: apt install ${need#*:}"
+        exit 77
+    fi
+done
+BIN=$(realpath "$BIN")
+cd "$TMPDIR" || exit 1
+processes=()
+fail() {
+    echo "FAILED: $*"
+    cat said* 2>/dev/null
+    exit 1
+}
+finish() {
+    kill -KILL ${processes[@]+"${processes[@]}"} 2>/dev/null
+    wait
+}
+trap finish EXIT
+new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
+for name in ca other; do
+    openssl req -x509 "${new[@]}" -days 2 -subj "/O=$name" -keyout $name.key -out $name.pem 2>said || fail 'openssl: an authority'
+done
+printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >ext
+for name in server client; do
+    openssl req "${new[@]}" -subj "/O=$name" -keyout $name.key -out $name.csr 2>said &&
+        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out $name.pem \
+            2>said || fail "openssl: $name"
+done
+
+export RANKRUN_STORE_TOKEN=s3cret
+exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
+processes+=($!)
+read -r -t 30 -u 3 line || fail 'the store did not start'
+cat >front.py <<'PY'
+import asyncio, ssl, sys
+
+tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+tls.load_cert_chain("server.pem", "server.key")
+tls.load_verify_locations("ca.pem")
+tls.verify_mode = ssl.CERT_REQUIRED
+
+
+async def copy(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    writer.close()
+
+
+async def on_client(reader, writer):
+    inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", int(sys.argv[1]))
+    await asyncio.gather(copy(reader, inner_writer), copy(inner_reader, writer))
+
+
+async def main():
+    server = await asyncio.start_server(on_client, "127.0.0.1", 0, ssl=tls)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+asyncio.run(main())
+PY
+exec 4< <(exec python3 front.py "${line##*:}" 2>said.front)
+processes+=($!)
+read -r -t 30 -u 4 port || fail 'what speaks TLS did not start'
+
+agent() { # agent N CONF PROGRAM...
+    timeout 60 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
+        --local-addr "127.0.0.$1" --rdzv-conf "profile=fast,protocol=https,join_timeout=30,$2" --no-python "${@:3}" \
+        >"said.$1" 2>&1
+}
+tls=cacert=ca.pem,cert=client.pem,key=client.key
+# shellcheck disable=SC2016 # the worker's
+worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ]')
+agent 2 "$tls" "${worker[@]}" &
+first=$!
+processes+=("$first")
+agent 3 "$tls" "${worker[@]}" || fail 'a job through TLS'
+wait "$first" || fail 'the other agent of a job through TLS'
+timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls --rdzv-conf "protocol=https,$tls" \
+    >said.status 2>&1 || fail 'its status'
+
+refused() { # refused N SENTENCE
+    local rc=$?
+    [ $rc = 69 ] || fail "exit code $rc, not 69"
+    grep -qF -e "$2" "said.$1" || fail "'$2' is not told"
+}
+agent 4 "join_timeout=700ms,${tls/ca.pem/other.pem}" true
+refused 4 'cacert= names the file of who signs'
+agent 5 join_timeout=700ms,cacert=ca.pem true
+refused 5 'it may want a certificate'
+exit 0
