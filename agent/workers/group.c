@@ -1,9 +1,10 @@
 #include "agent/workers/group.h"
 
+#include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
-#include "agent/workers/sandbox.h"
+#include "agent/workers/takeoff.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -11,87 +12,80 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* The wait status of a worker that could not be forked: exit code 126. */
 enum { NO_FORK = 126 << 8 };
 
-/* The guard's environment with the worker's own variables over it; the array is the caller's. */
-static const char **merge_environment(char *const *own) {
+/* The guard's environment with the worker's own variables over it. */
+static const char *const *merge_environment(char *const *own, struct arena *a) {
     size_t n = 0, inherited = 0, kept = 0;
     while (own[n])
         n++;
     while (environ[inherited])
         inherited++;
-    const char **all = malloc((n + inherited + 1) * sizeof(*all));
-    if (!all)
-        abort();
+    const char **all = arena_array(a, const char *, n + inherited + 1);
     for (size_t i = 0; i < inherited; i++) {
         bool hidden = false;
         size_t name = strcspn(environ[i], "=") + 1;
         for (size_t k = 0; k < n && !hidden; k++)
-            hidden = strncmp(environ[i], own[k], name) == 0;
+            hidden = environ[i][0] == own[k][0] && strncmp(environ[i], own[k], name) == 0;
         if (!hidden)
             all[kept++] = environ[i];
     }
     memcpy(all + kept, own, n * sizeof(*all));
-    all[kept + n] = NULL;
     return all;
 }
 
-struct child {
-    const struct launch *launch;
-    const struct launch_worker *worker;
-};
+/* With the element before argv[0] that a takeoff needs. */
+static const char **copy_words(char *const *argv, struct arena *a) {
+    size_t n = 0;
+    while (argv[n])
+        n++;
+    const char **words = arena_array(a, const char *, n + 2);
+    memcpy(words + 1, argv, n * sizeof(*words));
+    return words + 1;
+}
 
-/* Runs in the child: opens the logs there, so that a disk that hangs never hangs the guard. */
-static int begin_child(void *arg) {
-    const struct child *c = arg;
-    const char *const paths[] = {c->worker->out, c->worker->err};
-    for (int i = 0; i < 2; i++) {
-        if (!paths[i][0])
-            continue;
-        int fd = open(paths[i], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        if (fd < 0 || dup2(fd, i + 1) < 0)
-            return -errno;
+/* Where a program is looked for is the same for all that have the same. */
+static struct takeoff *make_takeoffs(const struct launch *l, int report, struct arena *a) {
+    struct takeoff *all = arena_array(a, struct takeoff, l->n);
+    for (uint32_t i = 0; i < l->n; i++) {
+        const struct launch_worker *w = &l->workers[i];
+        bool same = i > 0 && str_eq(w->argv[0], l->workers[i - 1].argv[0]);
+        all[i] = (struct takeoff){
+            .files = same ? all[i - 1].files : takeoff_files(w->argv[0], a),
+            .argv = copy_words(w->argv, a),
+            .envp = merge_environment(w->env, a),
+            .outputs = {w->out, w->err},
+            .sandbox = {(unsigned short)(l->sandbox_size / sizeof(struct sock_filter)),
+                        (struct sock_filter *)(uintptr_t)l->sandbox},
+            .keep = l->lifeline,
+            .report = report,
+            .tag = i,
+            .parent = getpid(),
+        };
     }
-    return c->launch->sandbox_size ? sandbox_enter(c->launch->sandbox, c->launch->sandbox_size) : 0;
+    return all;
 }
 
-static int fork_worker(const struct launch *l, uint32_t local_rank, int report,
-                       struct process *ret) {
-    struct child child = {l, &l->workers[local_rank]};
-    const char **env = merge_environment(child.worker->env);
-    struct process_spawn s = {
-        .argv = (const char *const *)child.worker->argv,
-        .envp = env,
-        .keep = &l->lifeline,
-        .keep_n = l->lifeline > 0,
-        .session = true,
-        .death_signal = SIGKILL,
-        .in_child = begin_child,
-        .in_child_arg = &child,
-    };
-    int code = process_spawn_reporting(&s, report, local_rank, ret, NULL);
-    free(env);
-    return code;
-}
-
-/* The deadline is the guard's only licence to fork: looked at each time, as near as can be. */
-static bool may_fork(int64_t fence_ns) {
+/* The deadline is the guard's only licence to start one: looked at each time, as near as can be. */
+static bool may_begin(int64_t fence_ns) {
     return fence_ns == 0 || clock_boottime_ns() < fence_ns;
 }
 
-static void fork_all(struct group *g, const struct launch *l, int64_t fence_ns, int report,
-                     const struct group_events *ev, void *arg) {
+static void begin_all(struct group *g, const struct launch *l, int64_t fence_ns, int report,
+                      const struct group_events *ev, void *arg) {
+    struct takeoff *takeoffs = make_takeoffs(l, report, &g->memory);
     for (uint32_t i = 0; i < l->n; i++) {
         struct process p;
-        if (!may_fork(fence_ns)) {
+        if (!may_begin(fence_ns)) {
             group_kill_all(g, i == 0 ? GUARD_REFUSED : GUARD_FENCED);
             return;
         }
-        int code = fork_worker(l, i, report, &p);
+        int code = takeoff_begin(&takeoffs[i], g->stacks + i * (size_t)TAKEOFF_STACK, &p);
         if (code) {
             g->failed = true;
             ev->exec_failed(arg, i, code);
@@ -105,18 +99,31 @@ static void fork_all(struct group *g, const struct launch *l, int64_t fence_ns, 
     }
 }
 
-void group_start(struct group *g, const struct launch *l, int64_t fence_ns,
+/* Nobody has it in memory any more: all have exec'ed or ended. */
+static void forget_launch(struct group *g) {
+    file_close(&g->failures);
+    arena_fini(&g->memory);
+    if (g->stacks)
+        munmap(g->stacks, g->n * (size_t)TAKEOFF_STACK);
+    g->stacks = NULL;
+}
+
+void group_start(struct group *g, const struct launch *l, struct arena *a, int64_t fence_ns,
                  const struct group_events *ev, void *arg) {
-    assert(g->phase == GROUP_NONE);
+    assert(g->phase == GROUP_NONE && !g->stacks && l->n > 0);
     int ends[2] = {-1, -1};
     free(g->pids);
-    *g = (struct group){.phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1};
-    g->pids = calloc(l->n ? l->n : 1, sizeof(*g->pids));
-    if (!g->pids || process_report_pipe(ends) < 0)
+    *g = (struct group){
+        .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
+    *a = (struct arena){0};
+    g->pids = calloc(l->n, sizeof(*g->pids));
+    g->stacks = mmap(NULL, l->n * (size_t)TAKEOFF_STACK, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (!g->pids || g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
         abort();
     g->failures = ends[0];
     fcntl(g->failures, F_SETFL, O_NONBLOCK);
-    fork_all(g, l, fence_ns, ends[1], ev, arg);
+    begin_all(g, l, fence_ns, ends[1], ev, arg);
     close(ends[1]);
     if (g->alive == 0)
         group_reap(g, ev, arg);
@@ -183,7 +190,7 @@ void group_reap(struct group *g, const struct group_events *ev, void *arg) {
         return;
     }
     group_read_failures(g, ev, arg);
-    file_close(&g->failures);
+    forget_launch(g);
     g->phase = GROUP_NONE;
     ev->reaped(arg, g->reason);
 }
@@ -197,7 +204,7 @@ void group_read_failures(struct group *g, const struct group_events *ev, void *a
             ev->exec_failed(arg, f.tag, f.code);
             continue;
         }
-        file_close(&g->failures);
+        forget_launch(g);
         if (!g->failed && g->phase == GROUP_RUNNING)
             ev->running(arg);
     }

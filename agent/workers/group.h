@@ -28,6 +28,9 @@ struct group {
     uint32_t alive;
     int failures; /* read end of the pipe that all workers hold until they have exec'ed; -1: none */
     bool failed;  /* at least one could not exec */
+    struct arena
+        memory; /* of the launch, and the stacks of its children, until that pipe has ended */
+    char *stacks;
     int64_t grace_at_ns; /* CLOCK_BOOTTIME */
 };
 
@@ -39,9 +42,10 @@ struct group_events {
     void (*reaped)(void *arg, enum guard_reason reason);
 };
 
-/* Forks the workers; fence_ns is looked at before each (0: there is none), and when it has passed
- * the rest is not started and those that were are killed. */
-void group_start(struct group *g, const struct launch *l, int64_t fence_ns,
+/* Starts the workers, of which there is one at least; fence_ns is looked at before each (0: there
+ * is none), and when it has passed the rest is not started and those that were are killed. a holds
+ * what l points to and is taken. */
+void group_start(struct group *g, const struct launch *l, struct arena *a, int64_t fence_ns,
                  const struct group_events *ev, void *arg);
 void group_signal(const struct group *g, int signo);
 void group_stop(struct group *g, int signo, int64_t grace_ms);

@@ -176,7 +176,7 @@ static void start(struct life *l, int fd) {
     l->deadline_counts = launch.deadline_required;
     arm(l);
     l->forking = true;
-    group_start(&l->group, &launch, l->deadline_counts ? l->fence_ns : 0, &events, l);
+    group_start(&l->group, &launch, &a, l->deadline_counts ? l->fence_ns : 0, &events, l);
     l->forking = false;
     flush_queue(l);
     arm(l);

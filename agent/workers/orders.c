@@ -142,7 +142,7 @@ static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) 
     l.sandbox_size = get_number(r);
     l.sandbox = get_bytes(r, l.sandbox_size, a);
     l.n = get_number(r);
-    if (r->broken || l.n > WORKERS_MAX)
+    if (r->broken || l.n == 0 || l.n > WORKERS_MAX)
         return -EBADMSG;
     l.workers = arena_array(a, struct launch_worker, l.n);
     for (uint32_t i = 0; i < l.n; i++) {

@@ -5,11 +5,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 /* In the order of what they are about. Not refused, because jobs use them: process_vm_readv (MPI's
@@ -100,14 +97,4 @@ int sandbox_make(struct buf *ret, struct err *err) {
         l.seccomp_release(filter);
     dlclose(l.handle);
     return code ? err_set(err, code, "--sandbox: make a system call filter") : 0;
-}
-
-int sandbox_enter(const void *filter, size_t size) {
-    struct sock_fprog program = {(unsigned short)(size / sizeof(struct sock_filter)),
-                                 (struct sock_filter *)(uintptr_t)filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
-        return -errno;
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
-        return -errno;
-    return 0;
 }

@@ -3,7 +3,7 @@
  * the machine, other processes or the kernel. docs/torchrun.md lists them.
  *
  * The filter is made by the agent, once, by libseccomp (loaded then), and entered by the worker
- * between fork and exec, which needs two system calls and no library. */
+ * before its exec (takeoff), which needs two system calls and no library. */
 #pragma once
 
 #include "agent/base/buf.h"
@@ -14,5 +14,3 @@ const char *const *sandbox_refused(void);
 
 /* Appends the filter, an array of struct sock_filter. -ENOENT: libseccomp is not here. */
 int sandbox_make(struct buf *ret, struct err *err);
-/* Puts the calling thread under it, for ever. Async-signal-safe. Returns 0 or -errno. */
-int sandbox_enter(const void *filter, size_t size);

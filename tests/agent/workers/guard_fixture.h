@@ -56,6 +56,7 @@ static void on_started(void *arg, int local_rank, pid_t pid, int pidfd) {
     MUST(pidfd >= 0 && fcntl(pidfd, F_GETFD) == FD_CLOEXEC);
     seen.started++;
     seen.pids[local_rank] = pid;
+    loop_stop(seen.loop);
 }
 
 static void on_running(void *arg) {
@@ -124,6 +125,10 @@ static void begin_agent(const char *const *command) {
 
 /* For the groups that are started from then on; 0: none. */
 static int lifeline;
+static int restart_count;
+/* Scratch files go where they can be counted: none may be left, unless agent and guard both died
+ * by SIGKILL. */
+static char scratch[] = "/tmp/spawn_guard_XXXXXXXX";
 
 static void start(int workers, bool deadline) {
     struct err err = {0};
@@ -140,6 +145,7 @@ static void start(int workers, bool deadline) {
         .role_world_size = workers,
         .deadline_required = deadline,
         .lifeline = lifeline,
+        .restart_count = restart_count,
     };
     seen.started = seen.running = seen.exec_failed = seen.exited = seen.reaped = seen.dead = 0;
     if (guard_start(seen.guard, &s, &err) < 0) {
@@ -188,10 +194,6 @@ struct experiment {
 
 #define EXPERIMENT(name)                                                                           \
     { #name, name }
-
-/* Scratch files go where they can be counted: none may be left, unless agent and guard both died
- * by SIGKILL. */
-static char scratch[] = "/tmp/spawn_guard_XXXXXXXX";
 
 static bool run(const struct experiment *experiments, const char *name) {
     for (; experiments->name; experiments++)

@@ -1,7 +1,10 @@
 /* How groups are started and ended while everybody lives. */
 #include "tests/agent/workers/guard_fixture.h"
 
+#include <dirent.h>
+#include <limits.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 static bool exited_with(int status, int code) {
     return WIFEXITED(status) && WEXITSTATUS(status) == code;
@@ -130,6 +133,37 @@ static void error_file(void) {
     end_agent();
 }
 
+/* A worker that hangs before its exec, in the opening of a log: the guard does as it is told. */
+static void hanging_output(void) {
+    static const uint8_t to_file[] = {STREAM_OUT, STREAM_OUT};
+    char logs[PATH_MAX], fifo[PATH_MAX];
+    snprintf(logs, sizeof(logs), "%s/logs", scratch);
+    begin("exec sleep 1000");
+    worker_command.output = (struct worker_output){.log_dir = logs, .to_file = to_file};
+    start(1, false); /* makes the folder of the run */
+    guard_kill(seen.guard);
+    wait_for(&seen.reaped, 1);
+    struct dirent **names;
+    int n = scandir(logs, &names, NULL, alphasort);
+    MUST(n == 3);
+    snprintf(fifo, sizeof(fifo), "%.2000s/%s/attempt_1/1", logs, names[2]->d_name);
+    while (n > 0)
+        free(names[--n]);
+    free(names);
+    MUST(file_make_dirs(fifo, 0777, NULL) == 0);
+    strcat(fifo, "/stdout.log");
+    MUST(mkfifo(fifo, 0666) == 0);
+    restart_count = 1;
+    start(2, false);
+    wait_for(&seen.started, 2);
+    MUST(seen.running == 0);
+    guard_kill(seen.guard);
+    wait_for(&seen.reaped, 1);
+    MUST(seen.running == 0 && seen.exec_failed == 0 && WTERMSIG(seen.statuses[1]) == SIGKILL);
+    MUST(file_remove_tree(logs, NULL) == 0);
+    end_agent();
+}
+
 static void again_and_again(void) {
     begin("exec sleep 1000");
     for (int i = 0; i < 20; i++) {
@@ -162,13 +196,11 @@ static void lifeline_held(void) {
 }
 
 static const struct experiment experiments[] = {
-    EXPERIMENT(again_and_again), EXPERIMENT(error_file),
-    EXPERIMENT(grandchildren),   EXPERIMENT(left_behind),
-    EXPERIMENT(lifeline_held),   EXPERIMENT(no_such_program),
-    EXPERIMENT(other_signals),   EXPERIMENT(own_session),
-    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped),
-    EXPERIMENT(stop_shortened),  EXPERIMENT(stop_with_grace),
-    EXPERIMENT(workers_exit),    {NULL, NULL},
+    EXPERIMENT(again_and_again), EXPERIMENT(error_file),           EXPERIMENT(grandchildren),
+    EXPERIMENT(hanging_output),  EXPERIMENT(left_behind),          EXPERIMENT(lifeline_held),
+    EXPERIMENT(no_such_program), EXPERIMENT(other_signals),        EXPERIMENT(own_session),
+    EXPERIMENT(stop_ignored),    EXPERIMENT(stop_reaches_stopped), EXPERIMENT(stop_shortened),
+    EXPERIMENT(stop_with_grace), EXPERIMENT(workers_exit),         {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

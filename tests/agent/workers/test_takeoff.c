@@ -1,0 +1,92 @@
+/* Where programs are looked for; and the experiments of spawn_takeoff, in processes of their own.
+ */
+#include "agent/workers/takeoff.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+static const char *self;
+static struct arena arena;
+
+static int clear(void **state) {
+    (void)state;
+    arena_fini(&arena);
+    return 0;
+}
+
+static void test_a_program_is_looked_for_as_execvp_does(void **state) {
+    (void)state;
+    const char *const *files;
+    char *path = strdup(getenv("PATH"));
+    assert_non_null(path);
+    setenv("PATH", "/a::b", 1);
+    files = takeoff_files("x", &arena);
+    assert_string_equal(files[0], "/a/x");
+    assert_string_equal(files[1], "x"); /* nothing between colons is the directory itself */
+    assert_string_equal(files[2], "b/x");
+    assert_null(files[3]);
+    files = takeoff_files("./x", &arena);
+    assert_string_equal(files[0], "./x");
+    assert_null(files[1]);
+    files = takeoff_files("", &arena);
+    assert_string_equal(files[0], "");
+    assert_null(files[1]);
+    unsetenv("PATH");
+    files = takeoff_files("x", &arena);
+    assert_string_equal(files[0], "/bin/x");
+    assert_string_equal(files[1], "/usr/bin/x");
+    assert_null(files[2]);
+    setenv("PATH", path, 1);
+    free(path);
+}
+
+static void experiment(const char *program, const char *name) {
+    char command[512], said[512] = "";
+    snprintf(command, sizeof(command), "%.*s%s %s", (int)(strrchr(self, '/') + 1 - self), self,
+             program, name);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    if (!fgets(said, sizeof(said), out))
+        said[0] = '\0';
+    assert_string_equal(said, "ok\n");
+    assert_int_equal(pclose(out), 0);
+}
+
+static void test_the_first_program_that_may_be_executed_is(void **state) {
+    (void)state;
+    experiment("spawn_takeoff", "searched");
+}
+
+static void test_a_worker_has_no_descriptor_and_no_signal_of_its_parent(void **state) {
+    (void)state;
+    experiment("spawn_takeoff", "clean");
+}
+
+static void test_children_that_fail_leave_the_errno_of_their_parent_alone(void **state) {
+    (void)state;
+    experiment("spawn_takeoff", "errno_kept");
+}
+
+static void test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard(void **state) {
+    (void)state;
+    experiment("spawn_guard", "hanging_output");
+}
+
+int main(int argc, char **argv) {
+    self = argv[0];
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_a_program_is_looked_for_as_execvp_does, clear),
+        cmocka_unit_test(test_the_first_program_that_may_be_executed_is),
+        cmocka_unit_test(test_a_worker_has_no_descriptor_and_no_signal_of_its_parent),
+        cmocka_unit_test(test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard),
+        cmocka_unit_test(test_children_that_fail_leave_the_errno_of_their_parent_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
