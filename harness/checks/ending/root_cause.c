@@ -26,7 +26,8 @@ static const char *node_of(const struct history *h, const char *name) {
     return NULL;
 }
 
-/* The worker that was told this round of the launcher's own counting. */
+/* The worker that was told this round of the launcher's own counting. A launcher that allows no
+ * restart does not say the round (0): then it is the newest. */
 static const struct worker *find(const struct rounds *rs, const char *node, int64_t rank,
                                  int64_t round) {
     for (size_t i = rs->workers_n; i-- > 0;) {
@@ -34,7 +35,7 @@ static const struct worker *find(const struct rounds *rs, const char *node, int6
         int64_t own = -1;
         if (w->rank == rank && (!node || str_eq(w->node, node)) &&
             str_to_i64(json_get_string(w->env, "RANKRUN_ROUND", ""), 0, INT64_MAX, &own) &&
-            own == round)
+            (own == round || !round))
             return w;
     }
     return NULL;
