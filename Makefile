@@ -5,6 +5,7 @@
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
 #   make fuzz       schedules for the simulator and what others send, bred by AFL++ (FUZZ_S=600 seconds each)
+#   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
 #   make install    PREFIX=/usr/local; make uninstall takes it away again
@@ -213,6 +214,8 @@ test: deps
 test-programs: $(TESTS) $(SPAWNEES) $(FAKE_GPU) $(FAKE_NVML)
 soak bench: all test-programs
 	$(Q)BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) ci/$@
+mutants: all
+	$(Q)TMPDIR=$$(mktemp -d) BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) bash tests/soak/mutants.sh
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness agent base)
 $(OUT)/fuzz-input: $(call archive,agent base)
@@ -250,6 +253,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak bench fuzz compare transcripts tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants bench fuzz compare transcripts tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)
