@@ -51,6 +51,9 @@ void trigger_describe(const struct action *a, struct buf *out) {
         buf_printf(out, "%splus ", sep);
         put_seconds(out, t->plus_ns);
     }
+    if (t->patient)
+        buf_puts(out, str_eq(a->fault, "node-start") ? ", and then as soon as it is off"
+                                                     : ", and then as soon as the target is there");
     if (t->hold)
         buf_puts(out, " (held there until the fault is in force)");
 }
@@ -201,6 +204,8 @@ void plan_print(const struct plan *p, struct buf *out) {
     put_job(p, out);
     put_objects(p, out);
     buf_puts(out, p->actions_n ? "\ntimeline\n" : "\ntimeline\n  nothing is broken\n");
+    if (p->scenario->drawn)
+        buf_printf(out, "  %s\n", p->scenario->drawn);
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], out);
     buf_puts(out, "\nblast radius\n  the nodes above and the run directory; nothing else on this "

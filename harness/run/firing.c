@@ -174,10 +174,15 @@ void act_fire(struct act *a) {
     act_recover(a); /* what an earlier firing has left in force */
     struct bound found[TARGETS_MAX];
     size_t n = targets_resolve(e, a->plan, found);
+    if (act_must_wait(a, found, n)) {
+        act_wait_for_target(a);
+        return;
+    }
     if (!n) {
         act_fail(a, "its target matched nothing that was alive when the trigger came true");
         return;
     }
+    loop_timer_off(a->within);
     a->bound = arena_array(&e->arena, struct bound, n);
     memcpy(a->bound, found, n * sizeof(*found));
     a->bound_n = n;

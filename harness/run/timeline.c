@@ -137,6 +137,8 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
             r->source == SOURCE_JOB || r->source == SOURCE_PROBE || r->source == SOURCE_LAUNCHER;
         if (a->state == ACT_LOOKING && speaks)
             hear(a, r, from);
+        if (a->state == ACT_PATIENT && act_may_find_target(r))
+            act_fire(a);
     }
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
@@ -201,7 +203,9 @@ static void on_plus(void *arg, int64_t now) {
 
 static void on_within(void *arg, int64_t now) {
     (void)now;
-    act_fail(arg, "its trigger did not come true within the time given");
+    struct act *a = arg;
+    act_fail(a, a->state == ACT_PATIENT ? "its target did not come back within the time given"
+                                        : "its trigger did not come true within the time given");
 }
 
 static void on_until(void *arg, int64_t now) {
@@ -292,6 +296,8 @@ static const char *why_not(const struct act *a) {
                                                  : "the run was stopped before its time came";
     if (a->state == ACT_WAITING)
         return "what it waited for did not come";
+    if (a->state == ACT_PATIENT)
+        return "its target was not there any more when the trigger came true";
     if (w->log)
         return why_no_line(a);
     if (w->has_step && !e->steps_seen && scenario_observes(e->plan->scenario, "step"))

@@ -8,6 +8,7 @@ enum act_state {
     ACT_WAITING,   /* for `after` or `round` */
     ACT_LOOKING,   /* for its step, event or time */
     ACT_DELAYED,   /* `plus` is running */
+    ACT_PATIENT,   /* its moment has come, its target is not there yet */
     ACT_INJECTING, /* answers of targets are outstanding */
     ACT_DONE,      /* in force, as often as asked */
     ACT_FAILED,    /* will not fire any more */
@@ -69,3 +70,8 @@ bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as tim
 /* timeline.c */
 void act_look_again(struct act *a); /* after it came in force: times */
 void act_fail(struct act *a, const char *why);
+
+/* patience.c: whether what it would hit now is nothing, or about to go, and it is patient */
+bool act_must_wait(const struct act *a, const struct bound *found, size_t n);
+void act_wait_for_target(struct act *a); /* until act_may_find_target, or for `within` */
+bool act_may_find_target(const struct record *r);

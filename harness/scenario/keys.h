@@ -41,7 +41,9 @@ struct section {
 
 /* In the order in which a scenario is written. */
 #define SECTIONS(X)                                                                                \
-    X(top) X(cluster) X(job) X(checkpoint) X(observe) X(action) X(when) X(expect) X(limits) X(suite)
+    X(top)                                                                                         \
+    X(cluster)                                                                                     \
+    X(job) X(checkpoint) X(observe) X(action) X(when) X(random) X(expect) X(limits) X(suite)
 #define X(name) extern const struct section section_##name;
 SECTIONS(X)
 #undef X

@@ -145,19 +145,6 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
         diagnostics_add(r->d, n->place, "lost_work must be %s, not \"%s\"", k->type, n->text);
 }
 
-/* 80% */
-static void read_percent(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    int64_t v;
-    if (!reader_is_scalar(r, k, n))
-        return;
-    size_t length = strlen(n->text);
-    const char *number = arena_strndup(r->arena, n->text, length ? length - 1 : 0);
-    if (!length || n->text[length - 1] != '%' || !str_to_i64(number, k->min, k->max, &v))
-        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
-    else
-        *(int *)((char *)out + k->offset) = (int)v;
-}
-
 const struct section section_expect = {
     "expect",
     "What is special here; every invariant is judged anyway.",
@@ -190,13 +177,13 @@ const struct section section_expect = {
         {"goodput", "a percentage such as 80%", NULL,
          "The share of the time in which steps were made that count, by the speed of the "
          "undisturbed run.",
-         "goodput: 60%", read_percent, .offset = offsetof(struct expect, goodput), .min = 1,
+         "goodput: 60%", reader_percent, .offset = offsetof(struct expect, goodput), .min = 1,
          .max = 100, .form = "<percent>"},
         {"loss_within", "a percentage such as 5%", NULL,
          "How far the last loss may be from the undisturbed run's, where weights are not the same "
          "bit by bit.",
-         "loss_within: 5%", read_percent, .offset = offsetof(struct expect, loss_within), .min = 1,
-         .max = 1000, .form = "<percent>"},
+         "loss_within: 5%", reader_percent, .offset = offsetof(struct expect, loss_within),
+         .min = 1, .max = 1000, .form = "<percent>"},
         {"model", "same-as-undisturbed", NULL,
          "The final weights must be, bit by bit, those of the undisturbed run.",
          "model: same-as-undisturbed", read_model, .form = "same-as-undisturbed"},

@@ -129,6 +129,8 @@ static void put_when(struct buf *b, const struct trigger *t) {
         put_duration(b, times[i].ns);
         buf_puts(b, ", ");
     }
+    if (t->patient)
+        buf_puts(b, "patient: true, ");
     buf_printf(b, "hold: %s}\n", t->hold ? "true" : "false");
 }
 
@@ -252,6 +254,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     put_launcher(out, &s->job);
     put_job(out, &s->job);
     put_observe(out, &s->observe);
+    if (s->drawn)
+        buf_printf(out, "# %s\n", s->drawn);
     if (s->timeline_n)
         buf_puts(out, "timeline:\n");
     for (size_t i = 0; i < s->timeline_n; i++)

@@ -159,6 +159,18 @@ void reader_bool(struct reader *r, const struct key *k, const struct yaml *n, vo
         *(bool *)((char *)section + k->offset) = yes;
 }
 
+void reader_percent(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    int64_t v;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    size_t length = strlen(n->text);
+    const char *number = arena_strndup(r->arena, n->text, length ? length - 1 : 0);
+    if (!length || n->text[length - 1] != '%' || !str_to_i64(number, k->min, k->max, &v))
+        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
+    else
+        *(int *)((char *)section + k->offset) = (int)v;
+}
+
 int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const *choices, const char *const *later) {
     if (!reader_is_scalar(r, k, n))

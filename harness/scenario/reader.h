@@ -23,6 +23,7 @@ key_read_fn reader_int;      /* int, from min to max */
 key_read_fn reader_i64;      /* int64_t, from min to max */
 key_read_fn reader_duration; /* int64_t, ns */
 key_read_fn reader_bool;     /* bool */
+key_read_fn reader_percent;  /* int, from min to max; "80%" */
 
 /* For readers of a section's own: each returns false after adding the error. */
 bool reader_is_scalar(struct reader *r, const struct key *k, const struct yaml *n);

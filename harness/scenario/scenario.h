@@ -87,6 +87,7 @@ struct trigger {
     const char *log;   /* a pattern on the target's output */
     bool hold;         /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */
+    bool patient;      /* a target that is not there then is waited for */
     struct place place;
 };
 
@@ -178,8 +179,9 @@ struct scenario {
     struct cluster_spec cluster;
     struct job_spec job;
     struct observe_spec observe;
-    const struct action *timeline;
+    const struct action *timeline; /* that of the file, then what was drawn */
     size_t timeline_n;
+    const char *drawn; /* what of it was drawn, and by what, a sentence; NULL: nothing */
     struct expect expect;
     struct limits limits;
     struct arena arena; /* owns everything above */

@@ -145,6 +145,10 @@ const struct section section_when = {
          "Stops the thread that sent the event until the fault is in force, so that the target has "
          "done exactly that much. What is read from the job's output (observe) is never held.",
          "hold: false", reader_bool, AT(hold)},
+        {"patient", "true or false", "false",
+         "When all has come true and nothing matches the target, wait (for within, again) until "
+         "something does. Without it the fault did not happen then.",
+         "when: {time: 20s, patient: true}", reader_bool, AT(patient)},
         {"phase", "a place in a round", NULL,
          "The target is there: join, last-call, ack (an agent says so), start (a worker is about "
          "to "

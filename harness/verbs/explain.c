@@ -1,6 +1,7 @@
 #include "agent/base/str.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"
+#include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/keys.h"
 #include "harness/sim/invariants/invariant.h"
 #include "harness/verbs.h"
@@ -157,6 +158,19 @@ static bool explain_preset(const char *name) {
     return true;
 }
 
+static bool explain_weights(const char *name) {
+    const struct weights *w = weights;
+    while (w->name && !str_eq(w->name, name))
+        w++;
+    if (!w->name)
+        return false;
+    print_titled(name, w->text);
+    for (const struct weight *v = w->v; v->fault; v++)
+        printf("  %-16s %g\n", v->fault, v->share);
+    printf("  example: random: {weights: %s}\n", name);
+    return true;
+}
+
 static bool explain_report(const char *name) {
     const struct report *r = report_find(name);
     if (!r)
@@ -194,6 +208,8 @@ static const char *nearest(struct arena *a, const char *name) {
         add(names, &n, reports[i]->name);
     for (const struct preset *p = presets; p->name; p++)
         add(names, &n, p->name);
+    for (const struct weights *w = weights; w->name; w++)
+        add(names, &n, w->name);
     add(names, &n, "events");
     for (size_t i = 0; verbs[i]; i++)
         if (verbs[i]->summary)
@@ -212,6 +228,7 @@ static int explain(int argc, char **argv) {
     found |= explain_report(name);
     found |= explain_events(name);
     found |= explain_preset(name);
+    found |= explain_weights(name);
     found |= explain_verb(name);
     struct arena arena = {0};
     const char *near = found ? NULL : nearest(&arena, name);

@@ -32,14 +32,16 @@ static int print_plan(struct plan *p, bool json) {
 }
 
 static int plan_file(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+    struct arena a = {0};
     struct diagnostics d = {0};
-    struct scenario *s = scenario_load(file, set, &d);
+    struct scenario *s = scenario_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
     struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
     fputs(buf_str(&d.out), stderr);
     int code = p ? print_plan(p, json) : EXIT_USAGE_ERROR;
     plan_free(p);
     scenario_free(s);
     diagnostics_fini(&d);
+    arena_fini(&a);
     return code;
 }
 

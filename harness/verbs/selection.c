@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { SEEDS_MAX = 1000 };
+
 static bool has_tag(const struct scenario *s, const char *tag) {
     for (size_t i = 0; i < s->tags_n; i++)
         if (str_eq(s->tags[i], tag))
@@ -44,12 +46,50 @@ const char *const *sets_join(struct arena *a, const char *const *point, const ch
     return v;
 }
 
-static int plan_one(struct selection *s, struct selected *x, struct diagnostics *d) {
-    uint64_t own = x->scenario->has_seed ? x->scenario->seed : 1;
-    x->seed_first = s->has_seed ? s->seed_first : own;
-    x->seed_last = s->has_seed ? s->seed_last : own;
-    x->plan = plan_make(x->scenario, x->seed_first, d);
+const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed) {
+    const char *set[] = {arena_printf(a, "seed=%llu", (unsigned long long)seed), NULL};
+    return sets_join(a, sets, set);
+}
+
+static int plan_one(struct selected *x, uint64_t first, uint64_t last, struct diagnostics *d) {
+    x->seed_first = first;
+    x->seed_last = last;
+    x->plan = plan_make(x->scenario, first, d);
     return x->plan ? 0 : EXIT_USAGE_ERROR;
+}
+
+/* What is drawn hangs on the seed, so there is a plan for each. */
+static int read_seeds(struct selection *s, const struct selected *like) {
+    int r = 0;
+    if (s->seed_last - s->seed_first >= SEEDS_MAX)
+        return verb_usage_error(s->verb, "%s draws faults: at most %d --seeds at once", like->file,
+                                SEEDS_MAX);
+    for (uint64_t seed = s->seed_first; seed <= s->seed_last && r == 0; seed++) {
+        struct arena a = {0};
+        struct diagnostics d = {0};
+        struct scenario *one = scenario_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
+        r = EXIT_USAGE_ERROR;
+        if (one) {
+            struct selected *x = add(s);
+            *x = (struct selected){.file = like->file, .sets = like->sets, .scenario = one};
+            r = plan_one(x, seed, seed, &d);
+        }
+        fputs(buf_str(&d.out), stderr);
+        diagnostics_fini(&d);
+        arena_fini(&a);
+    }
+    return r;
+}
+
+static int take(struct selection *s, struct selected one, struct diagnostics *d) {
+    if (one.scenario->drawn && s->has_seed) {
+        scenario_free(one.scenario);
+        return read_seeds(s, &one);
+    }
+    uint64_t own = one.scenario->has_seed ? one.scenario->seed : 1;
+    struct selected *x = add(s);
+    *x = one;
+    return plan_one(x, s->has_seed ? s->seed_first : own, s->has_seed ? s->seed_last : own, d);
 }
 
 static int read_point(struct selection *s, const char *file, const char *const *point) {
@@ -57,16 +97,13 @@ static int read_point(struct selection *s, const char *file, const char *const *
     const char **sets = (const char **)sets_join(&s->arena, point, s->sets);
     for (const char **t = sets; *t; t++)
         *t = arena_strdup(&s->arena, *t); /* the sweep goes */
-    struct scenario *scenario = scenario_load(file, (const char *const *)sets, &d);
-    int r = scenario ? 0 : EXIT_USAGE_ERROR;
-    if (scenario && is_wanted(s, scenario)) {
-        struct selected *x = add(s);
-        *x = (struct selected){
-            .file = file, .sets = (const char *const *)sets, .scenario = scenario};
-        r = plan_one(s, x, &d);
-    } else {
-        scenario_free(scenario);
-    }
+    struct selected one = {.file = file, .sets = (const char *const *)sets};
+    one.scenario = scenario_load(file, one.sets, &d);
+    int r = one.scenario ? 0 : EXIT_USAGE_ERROR;
+    if (one.scenario && is_wanted(s, one.scenario))
+        r = take(s, one, &d);
+    else
+        scenario_free(one.scenario);
     fputs(buf_str(&d.out), stderr);
     diagnostics_fini(&d);
     return r;

@@ -28,6 +28,9 @@ struct selection {
  * whose they are. */
 const char *const *sets_join(struct arena *a, const char *const *point, const char *const *sets);
 
+/* The same with the seed as an override: what a scenario draws is drawn when it is loaded. */
+const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed);
+
 /* Returns 0, or EXIT_USAGE_ERROR after saying on stderr all that is wrong with any of them, or that
  * nothing is left. */
 int selection_read(struct selection *s, const struct scenario_files *files);

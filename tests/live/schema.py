@@ -33,6 +33,9 @@ GOOD = [
     JOB + "cluster: {store: {on: n1}, nodes: 3}\n",
     JOB + LINE % "when: {step: 5}, fault: worker-exit, on: n0/0, with: {code: 3}",
     JOB + "cluster:\n",
+    JOB + "random: {faults: 3, weights: llama3, shape: 0.6, again: 30%}\n",
+    JOB + "random: {weights: {worker-kill: 3, node-kill: 1}}\n",
+    "include: base.yaml\n" + JOB,
 ]
 BAD = [  # the schema must find them, and so does lint
     "", "about: no job\n",
@@ -60,6 +63,10 @@ BAD = [  # the schema must find them, and so does lint
     JOB + LINE % "when: {step: 5}, fault: worker-exit, on: rank 0, with: {code: x}",
     JOB + LINE % "when: {log: saving}, fault: worker-kill, on: rank 0",
     JOB + "timeline: {when: {step: 5}, fault: worker-kill, on: rank 0}\n",
+    JOB + "random: {weights: lama3}\n",
+    JOB + "random: {weights: {agent-kill: 3}}\n",
+    JOB + "random: {fault: 3}\n",
+    "include: {a: b}\n" + JOB,
     "suite: a.yaml\n",
 ]
 

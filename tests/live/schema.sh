@@ -4,7 +4,8 @@
 # deadline: 60 s
 set -u
 rq=$BIN/rankquake
-"$rq" schema --fill docs/scenario-language.md | diff docs/scenario-language.md - ||
+"$rq" schema --fill docs/scenario-language.md >"$TMPDIR/page.md" || exit 1
+diff docs/scenario-language.md "$TMPDIR/page.md" ||
     { echo 'docs/scenario-language.md is not what the tables say: rankquake schema --fill prints it anew'; exit 1; }
 "$rq" schema scenario >"$TMPDIR/schema.json" || exit 1
 # The system's own Python has them where Debian installed them.

@@ -35,6 +35,7 @@ static const struct {
     const char *name, *schema;
 } named[] = {
     {"bool", "{\"type\": \"boolean\"}"},
+    {"decimal", "{\"type\": \"number\"}"},
     {"duration", "{\"description\": \"a duration: 250ms, 2s, 1.5s, 5m, 1h\", \"type\": \"string\", "
                  "\"pattern\": \"^[0-9]+([.][0-9]+)?(us|ms|s|m|h)$\"}"},
     {"id", "{\"type\": [\"string\", \"number\"], \"pattern\": \"^[A-Za-z0-9_.-]+$\"}"},

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "faults/need.h"
+#include "harness/scenario/expand/schedule.h"
 
 #include <errno.h>
 #include <string.h>
@@ -92,6 +93,19 @@ static bool put_presets(struct buf *out, const char *name) {
     return true;
 }
 
+static bool put_weights(struct buf *out, const char *name) {
+    if (!str_eq(name, "weights"))
+        return false;
+    buf_puts(out, "| weights | of what | shares |\n|---|---|---|\n");
+    for (const struct weights *w = weights; w->name; w++) {
+        buf_printf(out, "| `%s` | %s |", w->name, w->text);
+        for (const struct weight *v = w->v; v->fault; v++)
+            buf_printf(out, "%s %s %g", v == w->v ? "" : ",", v->fault, v->share);
+        buf_puts(out, " |\n");
+    }
+    return true;
+}
+
 /* The name in a line "<!-- words: NAME -->", NULL: it is another. */
 static const char *name_in(struct arena *a, const char *line, size_t n) {
     static const char begin[] = "<!-- words: ", end[] = " -->";
@@ -117,11 +131,12 @@ static int fill(struct arena *a, const char *page, struct buf *out, struct err *
         if (!name)
             continue;
         buf_putc(out, '\n');
-        if (!put_section(out, name) && !put_faults(out, name) && !put_presets(out, name))
+        if (!put_section(out, name) && !put_faults(out, name) && !put_presets(out, name) &&
+            !put_weights(out, name))
             return err_say(
                 err, -EINVAL,
-                "line %d: there are no words \"%s\"; write the name of a section, faults "
-                "or presets",
+                "line %d: there are no words \"%s\"; write the name of a section, faults, "
+                "presets or weights",
                 line, name);
         buf_putc(out, '\n');
         for (; *next && !str_starts(next, end); next = after_line(next))

@@ -68,6 +68,59 @@ static void test_a_phase_of_a_round_is_the_target_agents_own(void **state) {
     stage_free(s);
 }
 
+static struct action *add_patient(struct stage *s, const char *id, const char *node) {
+    struct action *a = stage_add(s, id, &kill_worker);
+    a->when.round = 1;
+    a->when.has_round = true;
+    a->when.patient = true;
+    aim_at(a, node, 0);
+    return a;
+}
+
+static void test_who_is_patient_waits_for_a_target_that_is_not_there(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    add_patient(s, "k", "n2");
+    stage_begin(s);
+    start_round(s, 1, 2); /* n0 and n1 */
+    assert_int_equal(injected_n, 0);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
+    start_round(s, 2, 3);
+    assert_int_equal(injected_n, 1);
+    stage_free(s);
+}
+
+static void test_who_is_patient_does_not_hit_a_round_that_breaks_up(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    add_patient(s, "first", "n0");
+    add_patient(s, "second", "n1"); /* its moment comes while the first is being done */
+    stage_begin(s);
+    start_round(s, 1, 3);
+    assert_int_equal(injected_n, 1);
+    timeline_answer(s->engine.timeline, injected_token, NULL);
+    for (int pid = 100; pid < 103; pid++)
+        end_worker(s, pid);
+    assert_int_equal(injected_n, 1);
+    start_round(s, 2, 3);
+    assert_int_equal(injected_n, 2);
+    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-not-fired", "second"), 0);
+    stage_free(s);
+}
+
+static void test_a_target_that_never_came_is_told(void **state) {
+    (void)state;
+    struct stage *s = stage_new();
+    add_patient(s, "k", "n2");
+    stage_begin(s);
+    start_round(s, 1, 2);
+    timeline_finish(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
+    stage_free(s);
+}
+
 static void test_join_of_the_first_round_needs_no_worker(void **state) {
     (void)state;
     struct stage *s = stage_new();
@@ -322,6 +375,9 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_counts),
         cmocka_unit_test(test_each_round_that_never_came_is_noted),
         cmocka_unit_test(test_a_phase_of_a_round_is_the_target_agents_own),
+        cmocka_unit_test(test_who_is_patient_waits_for_a_target_that_is_not_there),
+        cmocka_unit_test(test_who_is_patient_does_not_hit_a_round_that_breaks_up),
+        cmocka_unit_test(test_a_target_that_never_came_is_told),
         cmocka_unit_test(test_join_of_the_first_round_needs_no_worker),
         cmocka_unit_test(test_start_is_before_the_worker_of_that_round_runs),
         cmocka_unit_test(test_a_cut_is_felt_when_frames_were_dropped_both_ways_since),

@@ -33,12 +33,12 @@ static void test_a_key_is_found_in_every_section_that_has_it(void **state) {
     assert_null(keys_find("job.start", &it, &s));
 }
 
-static const char base[] =
-    "cluster: {nodes: 4, start: 3}\n"
-    "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, checkpoint: {dir: x}}\n"
-    "timeline:\n"
-    "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
-    "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n";
+static const char base[] = "cluster: {nodes: 4, start: 3}\n"
+                           "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, max_restarts: "
+                           "20, checkpoint: {dir: x}}\n"
+                           "timeline:\n"
+                           "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
+                           "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n";
 
 /* Where a key's example can be put by --set. */
 static const char *const places[][2] = {
@@ -51,6 +51,7 @@ static const char *const places[][2] = {
     {"expect", "expect."},
     {"limits", "limits."},
     {"observe", "observe."},
+    {"random", "random."},
 };
 
 static void load_example(const char *prefix, const char *example) {

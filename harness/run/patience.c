@@ -1,0 +1,62 @@
+/* Lines whose moment has come but whose target is not there, or is about to go (when.patient). */
+#include "harness/run/timeline.h"
+
+#include "agent/sys/clock.h"
+
+void act_wait_for_target(struct act *a) {
+    if (a->state == ACT_PATIENT)
+        return;
+    int64_t own = a->action->when.within_ns;
+    a->state = ACT_PATIENT;
+    loop_timer_at(a->within, clock_monotonic_ns() +
+                                 (own ? own : a->owner->engine->plan->scenario->limits.total_ns));
+    timeline_arm(a->owner);
+}
+
+bool act_may_find_target(const struct record *r) {
+    static const char *const kinds[] = {"worker-start", "worker-exit", "agent-start", "agent-exit",
+                                        "node-up",      "node-down",   NULL};
+    for (int i = 0; kinds[i]; i++)
+        if (record_is(r, kinds[i]))
+            return true;
+    return false;
+}
+
+/* A fault of this kind ends the round in which its target has a worker. */
+static bool ends_rounds(const struct fault *f) {
+    return f && (f->ends_node || f->evidence == EVIDENCE_TARGET_EXIT);
+}
+
+static bool has_hit(const struct act *by, const struct round *r, size_t rounds) {
+    if (!ends_rounds(by->plan->fault) || !by->fired || by->round_base != (int)rounds)
+        return false;
+    for (size_t i = 0; i < by->bound_n; i++) {
+        const struct bound *b = &by->bound[i];
+        if (b->worker ? b->worker->round == r->number : round_on_node(r, node_plan(b->node)->name))
+            return true;
+    }
+    return false;
+}
+
+/* One worker of it has ended, or is about to: the launcher ends the others, and a fault would hit
+ * who dies anyway. */
+static bool breaks_up(const struct act *a, const struct round *r) {
+    const struct timeline *t = a->owner;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->exit_ns)
+            return true;
+    for (size_t i = 0; i < t->n; i++)
+        if (&t->acts[i] != a && has_hit(&t->acts[i], r, t->engine->rec.rounds->n))
+            return true;
+    return false;
+}
+
+bool act_must_wait(const struct act *a, const struct bound *found, size_t n) {
+    const struct rounds *rs = a->owner->engine->rec.rounds;
+    if (!a->action->when.patient)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (found[i].worker && breaks_up(a, rs->v[found[i].worker->round - 1]))
+            return true;
+    return n == 0;
+}

@@ -1,0 +1,153 @@
+#include "harness/scenario/expand/schedule.h"
+
+#include "agent/base/str.h"
+#include "harness/scenario/target.h"
+
+#include <string.h>
+
+const struct hit_kind hit_kinds[] = {{"net-partition", HIT_CUT},  {"node-kill", HIT_END},
+                                     {"node-leave", HIT_END},     {"node-poweroff", HIT_END},
+                                     {"worker-exit", HIT_WORKER}, {"worker-hang", HIT_HANG},
+                                     {"worker-kill", HIT_WORKER}, {0}};
+
+const struct hit_kind *hit_find(const char *fault) {
+    for (const struct hit_kind *k = hit_kinds; k->fault; k++)
+        if (str_eq(k->fault, fault))
+            return k;
+    return NULL;
+}
+
+/* The node that serves the store must stay: all meet there. */
+static int store_node(const struct scenario *s) {
+    int64_t n = -1;
+    if (s->cluster.store_on && s->cluster.store_on[0] == 'n')
+        str_to_i64(s->cluster.store_on + 1, 0, INT32_MAX, &n);
+    else if (s->cluster.store == STORE_EMBEDDED && str_eq(s->job.launcher, "torchrun"))
+        n = 0;
+    return (int)n;
+}
+
+bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, struct place p) {
+    const struct scenario *s = r->s;
+    *q = (struct schedule){.r = r, .prefix = prefix, .place = p};
+    q->nodes = s->cluster.start ? s->cluster.start : s->cluster.nodes;
+    q->least = s->job.min_nodes ? s->job.min_nodes : 1;
+    q->spares = s->job.max_nodes && q->nodes > s->job.max_nodes;
+    q->fixed = store_node(s);
+    q->away_until = arena_array(r->arena, int64_t, (size_t)q->nodes + 1);
+    q->v = arena_array(r->arena, struct action, SCHEDULE_MAX + 1);
+    for (size_t i = 0; i < r->ids_n; i++)
+        if (str_starts(r->ids[i], prefix)) {
+            diagnostics_add(r->d, s->timeline[i].place,
+                            "the id \"%s\" begins like those of the faults that are drawn; choose "
+                            "another one",
+                            r->ids[i]);
+            return false;
+        }
+    return true;
+}
+
+static int nodes_there(const struct schedule *q, int64_t at_ns) {
+    int n = 0;
+    for (int i = 0; i < q->nodes; i++)
+        n += q->away_until[i] <= at_ns;
+    return n;
+}
+
+const char *schedule_why_not(const struct schedule *q, const struct hit_kind *k, int node,
+                             int64_t at_ns) {
+    struct arena *a = q->r->arena;
+    bool takes_away = k->hit == HIT_END || k->hit == HIT_CUT;
+    if (q->n + 3 > SCHEDULE_MAX)
+        return arena_printf(a, "a timeline has at most %d lines", SCHEDULE_MAX);
+    if (q->away_until[node] > at_ns)
+        return arena_printf(a, "n%d is away then", node);
+    if (takes_away && node == q->fixed)
+        return arena_printf(a, "n%d has the store", node);
+    if (takes_away && nodes_there(q, at_ns) - 1 < q->least)
+        return arena_printf(a, "the job needs %d node%s", q->least, q->least == 1 ? "" : "s");
+    return NULL;
+}
+
+static struct action *add_line(struct schedule *q, const char *id, const char *fault,
+                               const char *on) {
+    struct action *a = &q->v[q->n++];
+    *a = (struct action){.id = id,
+                         .fault = fault,
+                         .heal = -1,
+                         .times_n = 1,
+                         .place = q->place,
+                         .fault_place = q->place};
+    a->when = (struct trigger){.nth = 1, .after = -1, .patient = true, .place = q->place};
+    target_parse(q->r->arena, on, &a->on, NULL); /* our own words */
+    a->on.text = on;
+    a->on.place = q->place;
+    return a;
+}
+
+/* So long after that line is in force. */
+static struct action *add_follower(struct schedule *q, const struct action *first,
+                                   const char *suffix, const char *fault, int64_t plus_ns) {
+    struct arena *a = q->r->arena;
+    size_t own = q->r->s->timeline_n;
+    struct action *next =
+        add_line(q, arena_printf(a, "%s%s", first->id, suffix), fault, first->on.text);
+    next->when.after = (int)(own + (size_t)(first - q->v));
+    next->when.after_id = first->id;
+    next->when.plus_ns = plus_ns;
+    return next;
+}
+
+/* Who leaves is on, without an agent, until somebody switches it off. */
+static void add_return(struct schedule *q, const struct action *gone, int64_t lasts_ns) {
+    const struct action *off = gone;
+    if (str_eq(gone->fault, "node-leave")) {
+        off = add_follower(q, gone, "-off", "node-kill", lasts_ns / 2);
+        lasts_ns -= lasts_ns / 2;
+    }
+    struct action *back = add_follower(q, off, "-back", "node-start", lasts_ns);
+    back->id = arena_printf(q->r->arena, "%s-back", gone->id);
+}
+
+void schedule_add(struct schedule *q, const struct hit_kind *k, int node, int worker, int64_t at_ns,
+                  int64_t lasts_ns) {
+    static const struct pair code = {"code", "1", {0}};
+    struct arena *a = q->r->arena;
+    bool on_worker = k->hit == HIT_WORKER || k->hit == HIT_HANG;
+    const char *on = !on_worker  ? arena_printf(a, "n%d", node)
+                     : q->spares ? "random of workers"
+                                 : arena_printf(a, "n%d/%d", node, worker);
+    struct action *line =
+        add_line(q, arena_printf(a, "%s%zu", q->prefix, ++q->faults), k->fault, on);
+    line->when.has_time = true;
+    line->when.time_ns = at_ns;
+    if (str_eq(k->fault, "worker-exit")) {
+        line->with = &code;
+        line->with_n = 1;
+    }
+    if (k->hit == HIT_HANG || k->hit == HIT_CUT)
+        line->for_ns = lasts_ns;
+    if (k->hit == HIT_END)
+        add_return(q, line, lasts_ns);
+    if (k->hit == HIT_END || k->hit == HIT_CUT)
+        q->away_until[node] = at_ns + lasts_ns;
+    if (at_ns > q->last_ns)
+        q->last_ns = at_ns;
+}
+
+void schedule_end(struct schedule *q, const char *note) {
+    struct reader *r = q->r;
+    struct scenario *s = r->s;
+    size_t own = s->timeline_n, all = own + q->n;
+    struct action *v = arena_array(r->arena, struct action, all + 1);
+    const char **ids = arena_array(r->arena, const char *, all + 1);
+    for (size_t i = 0; i < all; i++) {
+        v[i] = i < own ? s->timeline[i] : q->v[i - own];
+        ids[i] = v[i].id;
+    }
+    s->timeline = v;
+    s->timeline_n = all;
+    s->drawn = note;
+    r->ids = ids;
+    r->ids_n = r->ids_read = all;
+}
