@@ -96,6 +96,42 @@ static bool came_too_late(const struct trial *t, struct finding *f, const struct
     return true;
 }
 
+/* ---- somebody else ---- */
+
+/* Whether what was struck is what is named: by the kernel's number, and by what that worker was
+ * given when it started. Drawn ones cannot be wrong. */
+static bool is_named(const struct trial *t, const struct target_spec *on,
+                     const struct incident_target *struck) {
+    const struct rounds *rs = t->rounds;
+    const struct worker *w = str_eq(struck->what, "worker") ? rounds_worker(rs, struck->pid) : NULL;
+    if (on->pick == PICK_NAMED && on->node)
+        return str_eq(struck->node, on->node) &&
+               (!w || on->local_rank < 0 || w->local_rank == on->local_rank);
+    if (on->pick != PICK_RANK)
+        return true;
+    if (w && !on->node_of_rank)
+        return w->rank == on->rank;
+    for (size_t k = 0; k < rs->workers_n; k++) /* the node of that rank */
+        if (rs->workers[k]->rank == on->rank && str_eq(rs->workers[k]->node, struck->node))
+            return true;
+    return false;
+}
+
+static bool struck_another(const struct trial *t, struct finding *f, const struct incident *i,
+                           const struct action *a) {
+    for (size_t k = 0; k < a->with_n; k++)
+        if (str_eq(a->with[k].key, "groups")) /* instead of on */
+            return false;
+    for (size_t k = 0; k < i->targets_n; k++) {
+        if (is_named(t, &a->on, &i->targets[k]))
+            continue;
+        finding_fail(f, broken, a->on.text, "%s (%s) struck %s on %s", i->id, i->fault,
+                     i->targets[k].name, i->targets[k].node);
+        return true;
+    }
+    return false;
+}
+
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
     char expected[200];
     finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
@@ -151,7 +187,8 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!str_eq(t->incidents->v[i]->id, a->id))
             continue;
-        if (!judge_incident(t, f, t->incidents->v[i]))
+        if (!judge_incident(t, f, t->incidents->v[i]) ||
+            struck_another(t, f, t->incidents->v[i], a))
             return false;
         n++;
     }
@@ -182,7 +219,8 @@ const struct check check_fired = {
     .summary = "every fault of the timeline fired, came in force and left evidence",
     .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
-            "agent that started: never what the job or the launcher says. Where nobody was held, a "
+            "agent that started: never what the job or the launcher says. It must have struck whom "
+            "the scenario names. Where nobody was held, a "
             "fault that came a second after its moment is not counted either, nor one that came "
             "when the job had nothing left to do: at a time, or at a step that was read from what "
             "the job printed.",

@@ -106,7 +106,12 @@ static inline void planted_load(struct history *h, const char *name, const struc
 
 /* The scenarios that the histories were recorded from. */
 static const struct action planted_kill = {
-    .id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 1};
+    .id = "kill",
+    .fault = "worker-kill",
+    .heal = -1,
+    .on = {.what = TARGET_WORKERS, .pick = PICK_RANK, .rank = 1, .text = "rank 1"},
+    .times = TIMES_N,
+    .times_n = 1};
 static const struct action planted_step = {.id = "kill",
                                            .fault = "worker-kill",
                                            .heal = -1,
@@ -114,7 +119,12 @@ static const struct action planted_step = {.id = "kill",
                                            .times = TIMES_N,
                                            .times_n = 1};
 static const struct action planted_dark = {
-    .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
+    .id = "dark",
+    .fault = "node-poweroff",
+    .heal = -1,
+    .on = {.what = TARGET_NODES, .pick = PICK_NAMED, .node = "n2", .local_rank = -1, .text = "n2"},
+    .times = TIMES_N,
+    .times_n = 1};
 static const char *const planted_run[] = {"ranktrain", "--checkpoint-every=2", NULL};
 static const struct pair planted_conf[] = {{.key = "profile", .value = "fast"}};
 static const int planted_killed_sizes[] = {2, 2}, planted_dark_sizes[] = {3, 2};
