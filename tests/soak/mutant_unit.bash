@@ -8,7 +8,7 @@ unit_tests_of() { # unit_tests_of FILE
     local header found name
     header=$(sed -n 's/^#include \("[^"]*"\).*/\1/p' "$1" | head -n 1)
     ls "tests/${1%/*}/test_$(basename "${1%.*}").c" 2>/dev/null
-    [[ $header == "\"${1%/*}"/* ]] || return 0
+    [[ "\"${1%/*}/" == "${header%/*}"/* ]] || return 0
     for found in $(grep -rlF --include='*.[ch]' "#include $header" tests); do
         name=$(basename "${found%.*}")
         name=${name#spawn_} name=${name%_fixture}
@@ -22,11 +22,11 @@ unit_spawnees_of() { # unit_spawnees_of TEST...
     for test; do ls "${test%/*}"/spawn_*.c; done 2>/dev/null | sort -u
 }
 
-# Leaves in $unit_failed what did not pass.
-unit_tests_pass() { # unit_tests_pass PATCH
+# Leaves in $unit_failed what did not pass, of them or of one test.
+unit_tests_pass() { # unit_tests_pass PATCH [TEST]
     local touched tests test targets file
     mapfile -t touched < <(sed -n 's,^+++ b/,,p' "$root/$1")
-    mapfile -t tests < <(for file in "${touched[@]}"; do unit_tests_of "$file"; done | sort -u | sed '/^$/d')
+    mapfile -t tests < <([ -n "${2-}" ] && find tests -name "$2.c" || for file in "${touched[@]}"; do unit_tests_of "$file"; done | sort -u | sed '/^$/d')
     mapfile -t targets < <({ printf '%s\n' "${tests[@]}"; unit_spawnees_of "${tests[@]}"; } | sed -nE 's,^(tests/.*)\.c$,build/release/\1,p')
     unit_failed=
     [ ${#targets[@]} = 0 ] && return

@@ -14,7 +14,6 @@ if ! command -v git >/dev/null; then
     exit 77
 fi
 source tests/soak/mutant_unit.bash
-BIN=$(cd "$BIN" && pwd) || exit 1
 copy=$TMPDIR/copy said=$TMPDIR/said
 
 field() { # field NAME PATCH [DEFAULT]
@@ -27,6 +26,7 @@ field() { # field NAME PATCH [DEFAULT]
 # what it touches.
 prepare() {
     mkdir -p "$copy/build/release"
+    cp -R "$BIN" "$TMPDIR/intact" && BIN=$TMPDIR/intact || return 1
     cp -a Makefile VERSION agent faults harness reports scenarios tests "$copy" || return 1
     [ "${BUILD:-release}" = release ] || return 0
     tar -C "$OUT" --exclude=./tests --exclude=./logs --exclude=./soak -cf - . | tar -C "$copy/build/release" -xf -
@@ -93,7 +93,9 @@ unit_only() { # unit_only PATCH
     local wanted
     wanted=$(field Unit "$1")
     [ -n "$wanted" ] || return
-    apply "$1" && ! unit_tests_pass "$1" && [[ $unit_failed == *"$wanted"* ]] && verdict="seen by $wanted" || verdict="survived: $wanted passes"
+    verdict="survived: $wanted passes"
+    apply "$1" && ! unit_tests_pass "$1" "$wanted" && [[ $unit_failed == *"$wanted"* ]] && verdict="seen by $wanted"
+    return 0
 }
 
 # Leaves in $verdict what became of it.
@@ -110,6 +112,7 @@ try() { # try PATCH
     run "$bin" "$scenario" "$cache"
     if [ $rc = "$(field Exit "$1" 1)" ] && grep -qE -- "$(field Says "$1")" "$said"; then
         verdict="killed by: $(blamed)"
+        [ "$rc" != 0 ] || verdict="killed by: exit code 0, not $(field Intact "$1" 0)"
     elif [ $rc = 3 ]; then
         verdict='does not count: an undisturbed run fails with it'
         sed 's/^/    /' "$said"
@@ -129,9 +132,11 @@ link() { # link "C01 owner/name#NUMBER"
 }
 
 row() { # row PATCH: as docs/mutants.md has it
-    local scenario name
+    local scenario name plan
     scenario=$(field Scenario "$1")
-    name=$(basename "$1" .patch)
+    name=$(basename "$1" .patch) plan=$(field Plan "$1")
+    [[ $verdict == survived* ]] && verdict="survives${plan:+; it needs $plan}"
+    [[ $verdict == seen* ]] && scenario='none; it counts for nothing'
     echo "| \`$name\` | $(field Plants "$1") | \`$(basename "$scenario" .yaml)\` | ${verdict#killed by: } | $(link "$(field Known "$1")") |"
 }
 
@@ -155,4 +160,4 @@ counted=$((killed + survived))
 [ $((counted + seen + uncounted)) = 0 ] && { echo "no scenario runs on this host: $skipped"; exit 77; }
 [ $counted -gt 0 ] && score=$((100 * killed / counted)) || score=0
 echo "$killed of $counted planted bugs killed: $score %; $seen more are seen by unit tests, $uncounted do not count"
-[ $uncounted = 0 ] && [ $score -ge $score_min ]
+[ $uncounted = 0 ] && [ "$score" -ge $score_min ]
