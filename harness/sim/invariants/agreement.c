@@ -15,7 +15,8 @@ static void on_start(struct sim *c, int node, const struct round_spec *s) {
     const struct round_spec *f = &j->facts;
     bool own = c->restart_mode == RESTART_COUNT_NODE;
     struct sim_node *n = &c->nodes[node];
-    bool forgotten = c->wiped.happened && s->restart_count < n->restarts;
+    /* The store, or another attempt, has removed what a node had still to hear. */
+    bool forgotten = (c->wiped.happened || c->others) && s->restart_count < n->restarts;
     if (own && !forgotten && abs(s->restart_count - n->restarts) > n->unsure)
         invariant_broken(c, &invariant_agreement,
                          "n%d is told of %d restarts, its own workers have caused %d", node,

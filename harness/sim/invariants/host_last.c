@@ -22,7 +22,9 @@ static bool is_emptied(const struct sim *c) {
 static void on_exit(struct sim *c, int node, int code) {
     if (code == 64 || c->others || is_emptied(c)) /* others: may be guests of another attempt */
         return;
-    bool settled = c->calm_now && c->now_ns > c->schedule->trouble_ns + SETTLED_NS;
+    int64_t slept_ns = c->nodes[0].stopped_until_ns, trouble_ns = c->schedule->trouble_ns;
+    int64_t since_ns = slept_ns > trouble_ns ? slept_ns : trouble_ns;
+    bool settled = c->calm_now && c->now_ns > since_ns + SETTLED_NS;
     if (node != 0 || !c->schedule->hosted || !settled)
         return;
     for (int i = 1; i < c->n_nodes; i++)
