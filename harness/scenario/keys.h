@@ -43,7 +43,8 @@ struct section {
 #define SECTIONS(X)                                                                                \
     X(top)                                                                                         \
     X(cluster)                                                                                     \
-    X(job) X(checkpoint) X(observe) X(action) X(when) X(random) X(expect) X(limits) X(suite)
+    X(job)                                                                                         \
+    X(checkpoint) X(observe) X(action) X(when) X(random) X(replay) X(expect) X(limits) X(suite)
 #define X(name) extern const struct section section_##name;
 SECTIONS(X)
 #undef X

@@ -56,7 +56,7 @@ static void put_under(struct arena *a, struct yaml *own, const struct yaml *base
 
 /* ---- files ---- */
 
-static const char *beside(struct arena *a, const char *file, const char *name) {
+const char *include_beside(struct arena *a, const char *file, const char *name) {
     const char *slash = strrchr(file, '/');
     return *name == '/' || !slash ? name
                                   : arena_printf(a, "%.*s/%s", (int)(slash - file), file, name);
@@ -72,10 +72,9 @@ static bool is_in(const struct chain *c, const char *file) {
     return false;
 }
 
-/* Begins another file of the diagnostics; false: there are too many. */
-static bool begin_file(struct diagnostics *d, const char *file, struct place p) {
+bool include_begin_file(struct diagnostics *d, const char *file, struct place p) {
     if (d->included_n == INCLUDES_MAX) {
-        diagnostics_add(d, p, "include: more than %d files", INCLUDES_MAX);
+        diagnostics_add(d, p, "more than %d files are included", INCLUDES_MAX);
         return false;
     }
     if (!d->included)
@@ -94,14 +93,14 @@ static void resolve(struct arena *a, struct yaml *root, const struct chain *c,
 /* The tree of an included file, with what that includes; NULL after adding the error. */
 static struct yaml *read_included(struct arena *a, const char *name, struct place p,
                                   const struct chain *up, struct diagnostics *d) {
-    struct chain c = {beside(a, up->file, name), up};
+    struct chain c = {include_beside(a, up->file, name), up};
     int before = d->reading;
     struct buf *source;
     if (is_in(up, c.file)) {
         diagnostics_add(d, p, "include: %s includes itself", name);
         return NULL;
     }
-    if (!begin_file(d, c.file, p))
+    if (!include_begin_file(d, c.file, p))
         return NULL;
     source = diagnostics_source(d, d->reading);
     struct yaml *root = NULL;

@@ -125,12 +125,13 @@ void schedule_add(struct schedule *q, const struct hit_kind *k, int node, int wo
         line->with = &code;
         line->with_n = 1;
     }
-    if (k->hit == HIT_HANG || k->hit == HIT_CUT)
+    bool ever = lasts_ns == SCHEDULE_FOR_EVER;
+    if (!ever && (k->hit == HIT_HANG || k->hit == HIT_CUT))
         line->for_ns = lasts_ns;
-    if (k->hit == HIT_END)
+    if (!ever && k->hit == HIT_END)
         add_return(q, line, lasts_ns);
     if (k->hit == HIT_END || k->hit == HIT_CUT)
-        q->away_until[node] = at_ns + lasts_ns;
+        q->away_until[node] = ever ? INT64_MAX : at_ns + lasts_ns;
     if (at_ns > q->last_ns)
         q->last_ns = at_ns;
 }

@@ -44,13 +44,14 @@ struct schedule {
 };
 
 enum { SCHEDULE_MAX = 1000 }; /* lines */
+#define SCHEDULE_FOR_EVER INT64_MAX
 
 /* False after adding an error: ids of the timeline that are its own. */
 bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, struct place p);
 /* NULL, or in the arena why that cannot be done to the node then. */
 const char *schedule_why_not(const struct schedule *q, const struct hit_kind *k, int node,
                              int64_t at_ns);
-/* Adds it; what is not HIT_WORKER lasts so long. */
+/* Adds it; what is not HIT_WORKER lasts so long, or SCHEDULE_FOR_EVER. */
 void schedule_add(struct schedule *q, const struct hit_kind *k, int node, int worker, int64_t at_ns,
                   int64_t lasts_ns);
 /* Puts all of it behind the timeline, and the note to what people are told. */
