@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/rootfs.h"
@@ -142,6 +143,8 @@ static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
 int plan_check_host(struct plan *p, struct err *err) {
     struct arena a = {0};
     int r = rootfs_check(p, err);
+    if (r == 0)
+        r = features_check(p, err);
     if (r == 0)
         r = check_job(p, &a, err);
     if (r == 0)

@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/plan/actions.h"
+#include "harness/plan/features.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
     topology_make(p);
     devices_deal(p);
     actions_make(p, d);
+    features_make(p, d);
     return d->errors > before ? plan_free(p) : p;
 }
 

@@ -27,6 +27,12 @@ static void read_tags(struct reader *r, const struct key *k, const struct yaml *
     reader_words(r, k, n, &s->tags, &s->tags_n);
 }
 
+static void read_features(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    s->features_place = n->place;
+    reader_words(r, k, n, &s->features, &s->features_n);
+}
+
 static void read_seed(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct scenario *s = out;
     int64_t v;
@@ -116,6 +122,12 @@ const struct section section_top = {
          "include: _base.yaml", include_ignore, .form = "<text> | [<text>]"},
         {"tags", "a list of words", NULL, "For choosing scenarios.", "tags: [smoke]", read_tags,
          .form = "[<scalar>]"},
+        {"feature", "a list of what the host must have", NULL,
+         "Where the host lacks one of them the scenario is skipped (exit code 4) and says which: "
+         "arm64, command COMMAND, cpus N, etcd, gpu, namespaces, program NAME, ptrace, root, "
+         "torchrun, x86-64; `rankquake list features`.",
+         "feature: [namespaces, cpus 2, command test -d /proc]", read_features,
+         .form = "[<feature>]"},
         {"seed", "a whole number", "1", "Decides every draw; --seed goes before it.", "seed: 7",
          read_seed, .min = 0, .max = INT64_MAX, .form = "<int>"},
         {"semantics", "strict or torchrun", "(torchrun under torchrun, else strict)",

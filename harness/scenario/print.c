@@ -236,6 +236,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     put_field(out, "source", s->source);
     if (s->tags_n)
         put_list(out, "tags", s->tags, s->tags_n);
+    if (s->features_n)
+        put_list(out, "feature", s->features, s->features_n);
     if (s->has_seed)
         buf_printf(out, "seed: %" PRIu64 "\n", s->seed);
     put_field(out, "semantics", s->torchrun_semantics ? "torchrun" : "strict");

@@ -172,6 +172,10 @@ struct scenario {
     const char *name, *about, *source;
     const char *const *tags;
     size_t tags_n;
+    const char *const
+        *features; /* that the host must have, "cpus 4"; see harness/plan/features.h */
+    size_t features_n;
+    struct place features_place;
     uint64_t seed;
     bool has_seed;
     bool torchrun_semantics; /* judged by torchrun's promises, not by rankrun's */

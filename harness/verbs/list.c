@@ -3,6 +3,7 @@
 #include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/launch/launcher.h"
+#include "harness/plan/features.h"
 #include "harness/scenario/scenario.h"
 #include "harness/sim/invariants/invariant.h"
 #include "harness/verbs.h"
@@ -23,6 +24,15 @@ static void list_faults(void) {
         bool needs = faults[i]->needs;
         printf("%-16s %s%s%s%s\n", faults[i]->name, faults[i]->summary, needs ? " (needs " : "",
                fault_needs_text(faults[i]->needs), needs ? ")" : "");
+    }
+}
+
+static void list_features(void) {
+    for (const struct feature *f = features; f->name; f++) {
+        char name[40];
+        snprintf(name, sizeof(name), "%s%s%s", f->name, f->argument ? " " : "",
+                 f->argument ? f->argument : "");
+        printf("%-16s %s\n", name, f->text);
     }
 }
 
@@ -84,8 +94,9 @@ static const struct listing {
     const char *name;
     void (*print)(void);
 } listings[] = {
-    {"checks", list_checks},       {"faults", list_faults},   {"invariants", list_invariants},
-    {"launchers", list_launchers}, {"reports", list_reports}, {"scenarios", list_scenarios},
+    {"checks", list_checks},         {"faults", list_faults},       {"features", list_features},
+    {"invariants", list_invariants}, {"launchers", list_launchers}, {"reports", list_reports},
+    {"scenarios", list_scenarios},
 };
 
 static int list(int argc, char **argv) {
@@ -99,7 +110,7 @@ static int list(int argc, char **argv) {
 
 const struct verb verb_list = {
     .name = "list",
-    .usage = "list checks|faults|invariants|launchers|reports|scenarios",
+    .usage = "list checks|faults|features|invariants|launchers|reports|scenarios",
     .summary = "what there is, printed from the tables",
     .example = "list faults",
     .main = list,

@@ -36,6 +36,8 @@ GOOD = [
     JOB + "random: {faults: 3, weights: llama3, shape: 0.6, again: 30%}\n",
     JOB + "random: {weights: {worker-kill: 3, node-kill: 1}}\n",
     "include: base.yaml\n" + JOB,
+    JOB + "feature: [gpu, cpus 4, command test -d /srv]\n",
+    JOB + "replay: {trace: faults.csv, speed: 750, causes: {gpu: worker-kill}}\n",
 ]
 BAD = [  # the schema must find them, and so does lint
     "", "about: no job\n",
@@ -67,6 +69,11 @@ BAD = [  # the schema must find them, and so does lint
     JOB + "random: {weights: {agent-kill: 3}}\n",
     JOB + "random: {fault: 3}\n",
     "include: {a: b}\n" + JOB,
+    JOB + "feature: [gpus]\n",
+    JOB + "feature: [cpus]\n",
+    JOB + "feature: gpu\n",
+    JOB + "replay: {trace: faults.csv}\n",
+    JOB + "replay: {trace: faults.csv, speed: 7, causes: {gpu: worker-kil}}\n",
     "suite: a.yaml\n",
 ]
 

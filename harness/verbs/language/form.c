@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "faults/fault.h"
+#include "harness/plan/features.h"
 #include "harness/scenario/reader.h"
 
 #include <stdio.h>
@@ -98,6 +99,30 @@ static void put_faults(struct json_writer *w) {
     json_end_object(w);
 }
 
+/* Those that are a word alone are offered; the others are known by their first word. */
+static void put_features(struct json_writer *w) {
+    struct buf with = {0};
+    json_object(w, NULL);
+    json_array(w, "anyOf");
+    json_object(w, NULL);
+    json_array(w, "enum");
+    for (const struct feature *f = features; f->name; f++)
+        if (f->argument)
+            buf_printf(&with, "%s%s", with.len ? "|" : "^(", f->name);
+        else
+            json_put_string(w, NULL, f->name);
+    json_end_array(w);
+    json_end_object(w);
+    buf_puts(&with, ") +[^ ]");
+    json_object(w, NULL);
+    json_put_string(w, "type", "string");
+    json_put_string(w, "pattern", buf_str(&with));
+    json_end_object(w);
+    json_end_array(w);
+    json_end_object(w);
+    buf_fini(&with);
+}
+
 static void put_presets(struct json_writer *w) {
     json_object(w, NULL);
     json_array(w, "enum");
@@ -112,6 +137,8 @@ static void put_named(struct json_writer *w, const char *name, const struct key 
         put_int(w, k);
     } else if (str_eq(name, "fault")) {
         put_faults(w);
+    } else if (str_eq(name, "feature")) {
+        put_features(w);
     } else if (str_eq(name, "preset")) {
         put_presets(w);
     } else if (str_eq(name, "any")) {

@@ -12,8 +12,8 @@
 void schema_put_scenario(struct buf *out);
 
 /* The page with the tables in it: what stands between a line `<!-- words: NAME -->` and the next
- * `<!-- end -->` is replaced by the table of the section, of `faults`, `presets` or `weights`.
- * Returns 0, or -EINVAL with the line that names nothing or does not end. */
+ * `<!-- end -->` is replaced by the table of the section, of `faults`, `features`, `presets` or
+ * `weights`. Returns 0, or -EINVAL with the line that names nothing or does not end. */
 int manual_fill(const char *page, struct buf *out, struct err *err);
 
 /* form: the values that may stand under a key, key->form as "anyOf" of the object that is open. */

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "faults/need.h"
+#include "harness/plan/features.h"
 #include "harness/scenario/expand/schedule.h"
 
 #include <errno.h>
@@ -93,6 +94,16 @@ static bool put_presets(struct buf *out, const char *name) {
     return true;
 }
 
+static bool put_features(struct buf *out, const char *name) {
+    if (!str_eq(name, "features"))
+        return false;
+    buf_puts(out, "| feature | what the host has |\n|---|---|\n");
+    for (const struct feature *f = features; f->name; f++)
+        buf_printf(out, "| `%s%s%s` | %s |\n", f->name, f->argument ? " " : "",
+                   f->argument ? f->argument : "", f->text);
+    return true;
+}
+
 static bool put_weights(struct buf *out, const char *name) {
     if (!str_eq(name, "weights"))
         return false;
@@ -132,11 +143,11 @@ static int fill(struct arena *a, const char *page, struct buf *out, struct err *
             continue;
         buf_putc(out, '\n');
         if (!put_section(out, name) && !put_faults(out, name) && !put_presets(out, name) &&
-            !put_weights(out, name))
+            !put_weights(out, name) && !put_features(out, name))
             return err_say(
                 err, -EINVAL,
                 "line %d: there are no words \"%s\"; write the name of a section, faults, "
-                "presets or weights",
+                "features, presets or weights",
                 line, name);
         buf_putc(out, '\n');
         for (; *next && !str_starts(next, end); next = after_line(next))
