@@ -422,10 +422,6 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
                        "--rdzv-backend static: its store is an embedded one, at the port after "
                        "--master-port; give that as --rdzv-endpoint, and no backend");
     int code = named_backend(backend, &o->backend, g, err);
-    if (!code && g->legacy)
-        code = err_say(err, -EINVAL,
-                       "--rdzv-backend etcd: rankrun status reads embedded and etcd-v3; of "
-                       "torchelastic's protocol etcdctl shows the keys");
     if (!code)
         code = settle_endpoint(o, g, err);
     if (!code)

@@ -102,6 +102,8 @@ static void ask(struct status *s) {
 }
 
 int status_run(const struct options *o) {
+    if (o->backend == BACKEND_ETCD_LEGACY)
+        return status_run_legacy(o);
     struct err err = {0};
     struct status s = {.options = o, .code = STATUS_NO_STORE};
     s.loop = loop_new(&err);

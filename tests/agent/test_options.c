@@ -394,7 +394,9 @@ static void test_a_status_asks_a_store_that_others_can_reach(void **state) {
     REFUSED("rankrun status --rdzv-endpoint h job", "takes no arguments");
     REFUSED("rankrun status --nnodes 2 --rdzv-endpoint h", "unknown option --nnodes");
     REFUSED("rankrun status --rdzv-backend static --rdzv-endpoint h", "port after");
-    REFUSED("rankrun status --rdzv-backend etcd --rdzv-endpoint h", "embedded and etcd-v3");
+    TAKEN("rankrun status --rdzv-backend etcd --rdzv-endpoint h --rdzv-conf etcd_prefix=/p");
+    assert_int_equal(o.backend, BACKEND_ETCD_LEGACY);
+    assert_string_equal(o.rdzv.etcd_prefix, "/p");
     REFUSED("rankrun --format json a.py", "unknown option --format");
     assert_int_equal(parse("rankrun --log-format json a.py"), 0);
     assert_true(o.log_json);

@@ -71,8 +71,20 @@ ends() { # ends PID CODE WHAT
     [ $rc = "$2" ] || fail "$3: exit code $rc, not $2"
 }
 
+# What rankrun status says of a job: its text, in which each PATTERN is found, and its exit code.
+told() { # told CODE JOB PATTERN...
+    local said rc pattern
+    said=$("$BIN/rankrun" status --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$2" 2>&1)
+    rc=$?
+    [ $rc = "$1" ] || fail "status of $2: exit code $rc, not $1: $said"
+    for pattern in "${@:3}"; do
+        grep -Eq "$pattern" <<<"$said" || fail "status of $2: no '$pattern' in: $said"
+    done
+}
+
 port=$((20000 + $$ % 2500 * 4))
 serve $port --enable-v2
+told 1 one 'has no run one'
 agent one --nnodes=2:3 && a=$agent
 agent one --nnodes=2:3 && b=$agent
 await_round 4
@@ -94,6 +106,16 @@ d=$!
 started+=("$d")
 read -r -t 30 -u 5 line
 [[ $line == *'waits as a spare'* ]] || fail "a spare: $line"
+told 0 one '^job +one, torchelastic' "^phase +running, round $round$" \
+    '^nodes +3 in the round .bounds unknown., [01] waiting; world 6$' '^restarts +unknown' "^master +$master$" \
+    '^0 .* 0-1 +2  default +running +within 10 s +rankrun$' '^2 .* 4-5 +2  default +running '
+"$BIN/rankrun" status --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" --rdzv-id=one --format=json |
+    python3 -c '
+import json, sys
+s = json.load(sys.stdin)
+assert s["phase"] == "running" and s["world"] == 6 and s["restarts"] is None and s["first_failure"] is None, s
+assert [m["first_rank"] for m in s["members"]] == [0, 2, 4] and all(m["alive"] for m in s["members"]), s
+' || fail 'status as JSON'
 kill -TERM "$b"
 ends "$b" 143 'one that was told to leave'
 await_round 6
@@ -106,9 +128,11 @@ ends "$d" 0 'the spare'
 agent one --nnodes=2:3
 ends "$agent" 0 'who comes after the end'
 grep -q 'has ended, it succeeded' "$TMPDIR/said" || fail 'the end is not told'
+told 0 one '^phase +closed: succeeded, round '
 "$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" --rdzv-id=two --no-python false 2>"$TMPDIR/said"
 [ $? = 1 ] || fail 'a job that fails'
 grep -q 'exited with code 1' "$TMPDIR/said" || fail 'a failure without a reason'
+told 0 two '^phase +closed: failed, round 1$' '^first failure .*exited with code 1'
 
 # What cannot be is said, with what to do.
 serve $((port + 2))
@@ -120,6 +144,10 @@ case $version in
 *)
     [ $rc = 64 ] || fail "an etcd without v2: exit code $rc"
     grep -q 'enable-v2' "$TMPDIR/said" || fail 'what is missing is not told'
+    v2=$port
+    port=$((v2 + 2))
+    told 64 one 'enable-v2'
+    port=$v2
     ;;
 esac
 exec 6< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
