@@ -133,10 +133,6 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
 
 /* ---- an embedded store: a token, and TLS ---- */
 
-bool options_has_endpoint(const struct options_given *g) {
-    return g->rdzv_endpoint && g->rdzv_endpoint[0] && !g->standalone;
-}
-
 static int check_token(const char *what, const char *token, struct err *err) {
     int code = token_check(token, err);
     return code ? (err_wrap(err, "%s: ", what), code) : 0;
@@ -152,7 +148,7 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
         options_notice(g, "--rdzv-conf token: everybody on this host can read command lines; use "
                           "token_file=FILE or RANKRUN_STORE_TOKEN");
     } else {
-        return options_has_endpoint(g) ? set_field(a, name, value, true, err) : 0;
+        return g->has_store ? set_field(a, name, value, true, err) : 0;
     }
     if (!code)
         code = check_token(name[5] ? "--rdzv-conf token_file" : "--rdzv-conf token", a->token, err);

@@ -35,6 +35,7 @@ struct options_given {
     int from_environment_n;
 
     bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
+    bool has_store;      /* the job's store has an address */
     const char **passed; /* the words that an agent on another host is given too */
     int passed_n;
 
@@ -74,8 +75,6 @@ int options_settle_token(struct store_access *a, struct options_given *g, struct
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
 /* The same for the certificate with which a store is served: the agent's own, and rankrun store's.
  * Files are looked at by who serves (agent/serving.h): the other nodes need not have them. */
-/* The job's store may be elsewhere. */
-bool options_has_endpoint(const struct options_given *g);
 int options_set_tls(struct tls_files *f, const char *name, const char *value);
 int options_settle_tls(struct options_rdzv *r, struct err *err);
 int options_settle_store_tls(struct tls_files *f, const struct options_given *g, struct err *err);

@@ -424,6 +424,7 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
     int code = named_backend(backend, &o->backend, g, err);
     if (!code)
         code = settle_endpoint(o, g, err);
+    g->has_store = true;
     if (!code)
         code = options_settle_rdzv(&o->rdzv, g, err);
     if (!code)
@@ -453,6 +454,7 @@ int options_settle_job(struct options *o, struct options_given *g, struct err *e
         code = settle_shutdown(o, g, err);
     if (!code)
         code = settle_store(o, g, err);
+    g->has_store = o->backend != BACKEND_IN_PROCESS;
     if (!code)
         code = settle_loss(o, g, err);
     if (!code)

@@ -145,7 +145,7 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
         return set_time(r, &timeout, value, err);
     int code = uses_etcd(g) ? options_set_access(&r->access, g, name, value, err)
                             : options_set_token(&r->access, g, name, value, err);
-    if (!code && !uses_etcd(g) && options_has_endpoint(g))
+    if (!code && !uses_etcd(g) && g->has_store)
         code = options_set_tls(&r->tls, name, value);
     if (code)
         return code < 0 ? code : 0;

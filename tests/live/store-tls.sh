@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Stores that speak TLS by themselves: one that an agent serves carries a job over a killed worker; one of its own that
+# Stores that speak TLS by themselves: one that an agent serves carries a job over a killed worker, between two networks
+# where there can be some; one of its own that
 # wants certificates of clients tells status and metrics to who has one. Who trusts another authority, shows no
 # certificate or speaks plain HTTP is told so, and so is who gives a store files that are wrong.
 # deadline: 120 s
@@ -23,15 +24,32 @@ new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
 for name in ca other; do
     openssl req -x509 "${new[@]}" -days 2 -subj "/O=$name" -keyout $name.key -out $name.pem 2>said || fail 'openssl: an authority'
 done
-printf 'subjectAltName=IP:127.0.0.1\n' >ext
+printf 'subjectAltName=IP:127.0.0.1,IP:10.83.0.1\n' >ext
 openssl req "${new[@]}" -subj /O=server -keyout server.key -out server.csr 2>said &&
     openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.pem 2>said ||
     fail 'openssl: a certificate'
 
+# Two nodes with a network of their own each, and a cable between them. They end with us.
+node() { # node VARIABLE COMMAND...: starts what holds one
+    exec 3< <(exec "${@:2}" sh -c 'echo up; exec sleep 100')
+    read -r -t 30 -u 3 _ || return 1
+    processes+=($!) && eval "$1=$!"
+}
+in_node() { nsenter --target "$1" --user --net --preserve-credentials "${@:2}"; }
+make_nodes() {
+    command -v ip >/dev/null && unshare --map-root-user --net true 2>/dev/null || return 1
+    node n0 unshare --map-root-user --net && node n1 nsenter --target "$n0" --user --net --preserve-credentials unshare --net &&
+        in_node "$n0" ip link add cable type veth peer name cable netns "$n1" || return 1
+    for n in 0 1; do
+        at=n$n
+        in_node "${!at}" ip address add "10.83.0.$((n + 1))/24" dev cable && in_node "${!at}" ip link set cable up || return 1
+    done
+}
+
 conf=join_timeout=30
 agent() { # agent N CONF PROGRAM...
-    timeout 60 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
-        --local-addr "127.0.0.$1" --rdzv-conf "profile=fast,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
+    timeout 60 "${on[@]}" "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "$host:$port" --rdzv-id tls \
+        --local-addr "${host%.*}.$1" --rdzv-conf "profile=fast,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
 }
 refused() { # refused RC N SENTENCE
     local rc=$?
@@ -41,13 +59,21 @@ refused() { # refused RC N SENTENCE
 
 # Of one that an agent serves all agents have the same command line, and only its host needs the key.
 port=$((20000 + $$ % 10000))
-# shellcheck disable=SC2016 # the worker's
-worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || kill -KILL $$')
+# shellcheck disable=SC2016 # the worker's; of rankrun's arguments $$ is one $
+worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ] || kill -KILL $$$$')
+host=127.0.0.1 on=(env) there=(env)
+if make_nodes 2>said; then
+    host=10.83.0.1 on=(nsenter --target "$n0" --user --net --preserve-credentials)
+    there=(nsenter --target "$n1" --user --net --preserve-credentials)
+fi
 agent 1 cacert=ca.pem,store_cert=server.pem,store_key=server.key "${worker[@]}" &
 first=$!
 processes+=("$first")
+on=("${there[@]}")
 agent 2 protocol=https,cacert=ca.pem "${worker[@]}" || fail 'a job whose agent serves its store over TLS'
 wait "$first" || fail 'the agent that serves it'
+host=127.0.0.1 on=(env)
+grep -q 'local rank 0.*SIGKILL' said.1 || fail 'no worker was killed'
 grep -q 'round 2 (failure): world 2' said.1 || fail 'a killed worker leads to no new round'
 
 serve() { # serve OPTION...: sets store and port
