@@ -1,16 +1,17 @@
 #include "harness/history.h"
 
 #include "agent/base/str.h"
+#include "harness/history_kinds.h"
+#include "harness/history_pack.h"
+#include "harness/history_parse.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HISTORY_VERSION = 1 };
-
-static const char *const names[SOURCE_N] = {"harness", "kernel", "wire",    "disk",
-                                            "probe",   "job",    "launcher"};
+static const char *const names[SOURCE_N] = {"harness", "kernel", "wire",     "disk",
+                                            "probe",   "job",    "launcher", "user"};
 
 const char *source_name(enum source s) {
     assert(s < SOURCE_N);
@@ -48,6 +49,20 @@ int64_t record_i64(const struct record *r, const char *key, int64_t absent) {
     return json_get_i64(r->fields, key, absent);
 }
 
+void record_put(const struct record *r, struct json_writer *w) {
+    json_object(w, NULL);
+    json_put_i64(w, "seq", r->seq);
+    json_put_i64(w, "t", r->t_ns);
+    json_put_string(w, "source", source_name(r->source));
+    json_put_string(w, "kind", r->kind);
+    if (*r->node)
+        json_put_string(w, "node", r->node);
+    if (r->pid)
+        json_put_i64(w, "pid", r->pid);
+    json_each(it, r->fields) json_put_tree(w, it->key, it);
+    json_end_object(w);
+}
+
 const struct record *history_newest(const struct history *h, enum source source, const char *kind) {
     for (size_t i = h->n; i-- > 0;)
         if (h->records[i]->source == source && record_is(h->records[i], kind))
@@ -68,33 +83,62 @@ static void add(struct history *h, struct record *r) {
     h->records[h->n++] = r;
 }
 
-/* Takes one line apart and adds its record. The message lacks the place, the caller knows it. */
-static int parse(struct history *h, const char *text, size_t len, struct err *err) {
-    const struct json *line = json_parse(&h->arena, text, len, err);
-    if (!line)
-        return -EBADMSG;
+/* What every record has stands in the record itself. */
+static void take_out_common(struct json *line) {
+    static const char *const common[] = {"seq", "t", "source", "kind", "node", "pid"};
+    for (struct json **at = &line->first; *at;) {
+        bool known = false;
+        for (size_t i = 0; i < sizeof(common) / sizeof(*common) && !known; i++)
+            known = strcmp((*at)->key, common[i]) == 0;
+        if (known)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+        line->length -= known;
+    }
+}
+
+static int look(const struct history *h, const struct json *line, struct record *ret,
+                struct err *err) {
     if (line->type != JSON_OBJECT)
         return err_say(err, -EBADMSG, "a record is a JSON object, this is not one");
-    struct record r = {
+    *ret = (struct record){
         .seq = json_get_i64(line, "seq", -1),
         .t_ns = json_get_i64(line, "t", -1),
         .kind = json_get_string(line, "kind", ""),
         .node = json_get_string(line, "node", ""),
         .pid = json_get_i64(line, "pid", 0),
-        .fields = line,
     };
-    if (r.seq <= (h->n ? h->records[h->n - 1]->seq : 0))
+    if (ret->seq <= (h->n ? h->records[h->n - 1]->seq : 0))
         return err_say(err, -EBADMSG, "\"seq\" must be a number that rises from line to line");
-    if (r.t_ns < 0 || r.t_ns > INT64_MAX / 4) /* so that sums of times do not overflow */
+    if (ret->t_ns < 0 || ret->t_ns > INT64_MAX / 4) /* so that sums of times do not overflow */
         return err_say(err, -EBADMSG, "\"t\" must be a time in nanoseconds");
-    if (!source_find(json_get_string(line, "source", NULL), &r.source))
+    if (!source_find(json_get_string(line, "source", NULL), &ret->source))
         return err_say(err, -EBADMSG,
-                       "\"source\" must be one of harness, kernel, wire, disk, "
-                       "probe, job, launcher");
-    if (!*r.kind)
+                       "\"source\" must be one of harness, kernel, wire, disk, probe, job, "
+                       "launcher, user");
+    if (!*ret->kind)
         return err_say(err, -EBADMSG, "\"kind\" is missing");
+    return 0;
+}
+
+int history_parse(struct history *h, const char *text, size_t len, bool foreign, struct err *err) {
+    struct record r;
+    arena_clear(&h->scratch);
+    struct json *line = json_parse(&h->scratch, text, len, err);
+    int rc = line ? look(h, line, &r, err) : -EBADMSG;
+    if (rc == 0 && foreign)
+        rc = history_kind_check(r.source, r.kind, line, err);
+    if (rc < 0)
+        return rc;
+    if (!h->pack)
+        h->pack = pack_new(&h->arena);
+    take_out_common(line);
     struct record *kept = arena_new(&h->arena, struct record);
     *kept = r;
+    kept->kind = pack_text(h->pack, r.kind, strlen(r.kind));
+    kept->node = pack_text(h->pack, r.node, strlen(r.node));
+    kept->fields = pack_tree(h->pack, line);
     add(h, kept);
     return 0;
 }
@@ -139,10 +183,10 @@ static void write_line(struct history *h) {
 /* What a job says may be nested too deeply to be read back: its record is then kept without it. */
 const struct record *history_end(struct history *h) {
     json_end_object(&h->writer);
-    if (parse(h, h->line.data, h->line.len, NULL) < 0) {
+    if (history_parse(h, h->line.data, h->line.len, false, NULL) < 0) {
         h->line.len = h->head;
         buf_puts(&h->line, ",\"unreadable\":true}");
-        int rc = parse(h, h->line.data, h->line.len, NULL);
+        int rc = history_parse(h, h->line.data, h->line.len, false, NULL);
         assert(rc == 0);
         (void)rc;
     }
@@ -156,65 +200,20 @@ void history_fini(struct history *h) {
     if (h->out)
         fclose(h->out);
     buf_fini(&h->line);
+    pack_free(h->pack);
+    arena_fini(&h->scratch);
     arena_fini(&h->arena);
     *h = (struct history){0};
 }
 
-/* ---- reading ---- */
-
-static int check_first(const struct history *h, const char *path, struct err *err) {
-    const struct record *first = h->n ? h->records[0] : NULL;
-    if (!first || first->source != SOURCE_HARNESS || !record_is(first, "run"))
-        return err_say(err, -EBADMSG, "%s:1: this is no history: its first record must be \"run\"",
-                       path);
-    int64_t v = record_i64(first, "v", 0);
-    if (v != HISTORY_VERSION)
-        return err_say(err, -EBADMSG,
-                       "%s:1: written in version %lld of the format; this rankquake reads %d", path,
-                       (long long)v, HISTORY_VERSION);
-    return 0;
-}
-
-/* A last line without its newline that cannot be read was cut off while it was being written. */
-static int read_lines(struct history *h, FILE *in, const char *path, struct err *err) {
-    char *line = NULL;
-    size_t cap = 0, number = 0;
-    ssize_t len;
-    int rc = 0;
-    while (rc == 0 && (len = getline(&line, &cap, in)) > 0) {
-        struct err why = {0};
-        bool ended = line[len - 1] == '\n';
-        number++;
-        rc = parse(h, line, (size_t)len, &why);
-        if (rc < 0 && !ended) {
-            h->torn = true;
-            rc = 0;
-        } else if (rc < 0) {
-            err_say(err, rc, "%s:%zu: %s", path, number, why.msg);
-        }
-    }
-    if (rc == 0 && ferror(in))
-        rc = err_set(err, errno ? -errno : -EIO, "read %s", path);
-    free(line);
-    return rc;
-}
-
-int history_load(struct history *h, const char *path, struct err *err) {
-    *h = (struct history){0};
-    FILE *in = fopen(path, "re");
-    if (!in)
-        return err_set(err, -errno, "open the history %s", path);
-    int rc = read_lines(h, in, path, err);
-    fclose(in);
-    if (rc == 0)
-        rc = check_first(h, path, err);
-    if (rc < 0)
-        history_fini(h);
-    return rc;
-}
-
+/* Counted first: of millions of records an array that doubles would take twice what it needs. */
 void history_filter(struct history *ret, const struct history *h, unsigned mask) {
-    *ret = (struct history){.torn = h->torn, .write_error = h->write_error};
+    size_t n = 0;
+    history_each(r, h) n += (mask >> r->source & 1u);
+    *ret =
+        (struct history){.torn = h->torn, .too_long = h->too_long, .write_error = h->write_error};
+    ret->records = arena_array(&ret->arena, struct record *, n + 1);
+    ret->cap = n + 1;
     for (size_t i = 0; i < h->n; i++)
         if (mask & 1u << h->records[i]->source)
             add(ret, h->records[i]);

@@ -1,13 +1,14 @@
 /* history: what happened, in one order. The run only writes it, checks and reports only read it.
+ * It is an interface: others may write one and have it judged, and read ours (docs/histories.md).
  *
  * history.jsonl holds one JSON object a line, append-only. Every line has
  *     seq     1, 2, 3 ...
  *     t       CLOCK_MONOTONIC nanoseconds, stamped by the harness on receipt
- *     source  who says so: kernel | wire | disk | probe are evidence; job | launcher are claims;
- *             harness is the record of what the harness itself did
+ *     source  who says so: kernel | wire | disk | probe are evidence; job | launcher | user are
+ *             claims; harness is the record of what the harness itself did
  *     kind    what; then the fields of that kind, and node ("n0") and pid (host's) where they apply
  *
- * kinds by source:
+ * kinds by source (history_kinds.c is the table of them that programs read):
  *
  *   harness   run {v, scenario, file, seed, version, launcher, control, kernel, exits: pidfd|
  *             events|zombie, set:[key=value..], fixed_ranks?}   first line; a control run's own
@@ -74,6 +75,9 @@
  *             that the launcher calls the first-failure of that round
  *             log {node, from, id, line}   likewise, of what the node's own program printed
  *
+ *   user      answer {node?, probe, ok, value?, error?, took_ns}   what a probe of the scenario was
+ *             answered; ok: within its tolerance
+ *
  * A record in memory is the parse of the line that was written, so a check sees live exactly what
  * it sees when the run is judged again. */
 #pragma once
@@ -94,6 +98,7 @@ enum source {
     SOURCE_PROBE,
     SOURCE_JOB,
     SOURCE_LAUNCHER,
+    SOURCE_USER,
     SOURCE_N
 };
 
@@ -106,11 +111,14 @@ struct record {
     const char *kind;
     const char *node;          /* "" when it has none */
     int64_t pid;               /* 0 when it has none */
-    const struct json *fields; /* the whole line */
+    const struct json *fields; /* the rest of the line: all that has no member here */
 };
 
+struct pack;
+
 struct history {
-    struct arena arena;
+    struct arena arena, scratch;
+    struct pack *pack;
     struct record **records;
     size_t n, cap;
     FILE *out; /* NULL when it was loaded */
@@ -118,14 +126,20 @@ struct history {
     struct json_writer writer;
     size_t head;     /* bytes of line that are the common fields */
     bool torn;       /* the last line was cut off (a killed harness); it is left out */
+    bool too_long;   /* there is more than was read */
     int write_error; /* errno of the first line that could not be written, 0: none */
 };
 
 /* A new history written to path (NULL: memory only). */
 int history_create(struct history *h, const char *path, struct err *err);
 /* Reads a recorded one. Errors name file and line: -ENOENT and the like when it cannot be read,
- * -EBADMSG when it is no history, or one that this version does not know. */
+ * -EBADMSG when it is no history, one that this version does not know, or has a line that lacks
+ * what its kind demands. */
 int history_load(struct history *h, const char *path, struct err *err);
+/* Reads until the records take so much memory; what follows is left out (too_long). history_load
+ * takes HISTORY_BYTES_MAX, which is some ten million records. */
+int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err);
+#define HISTORY_BYTES_MAX ((size_t)4 << 30)
 /* *ret becomes the part of h that the sources in mask (1u << SOURCE_...) have said; it shares the
  * records, so h must outlive it. Freed with history_fini too. */
 void history_filter(struct history *ret, const struct history *h, unsigned mask);
@@ -142,6 +156,7 @@ bool record_is(const struct record *r, const char *kind);
 const struct json *record_get(const struct record *r, const char *key); /* NULL: absent */
 const char *record_text(const struct record *r, const char *key);       /* "": absent */
 int64_t record_i64(const struct record *r, const char *key, int64_t absent);
+void record_put(const struct record *r, struct json_writer *w); /* the whole line, as an object */
 /* The newest record of that source and kind, or NULL. */
 const struct record *history_newest(const struct history *h, enum source source, const char *kind);
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- findings ---- */
@@ -128,36 +129,71 @@ static void want_kernel(struct finding *f, const struct check *c, const struct h
     finding_unknown(f, c->summary, "the history has no record of the kernel's");
 }
 
-/* A check sees nothing of the sources that it did not name. */
-static void judge_one(struct finding *f, const struct check *c, const struct trial *whole) {
-    struct history h;
-    struct rounds rs;
-    struct incidents is;
-    history_filter(&h, whole->history, c->sources | SOURCES(HARNESS));
-    rounds_load(&rs, !whole->scenario->torchrun_semantics, &h);
-    incidents_load(&is, &h, &rs);
-    struct trial t = {.scenario = whole->scenario, .history = &h, .rounds = &rs, .incidents = &is};
+/* What the checks of one set of sources see: made once, for whoever asks for the same ones. */
+struct view {
+    unsigned sources;
+    struct history history;
+    struct rounds rounds;
+    struct incidents incidents;
+};
+
+enum { VIEWS_MAX = 1 << SOURCE_N };
+
+static const struct view *view_of(struct view *v, size_t *n, unsigned sources,
+                                  const struct trial *whole) {
+    for (size_t i = 0; i < *n; i++)
+        if (v[i].sources == sources)
+            return &v[i];
+    assert(*n < VIEWS_MAX);
+    struct view *fresh = &v[(*n)++];
+    fresh->sources = sources;
+    history_filter(&fresh->history, whole->history, sources);
+    rounds_load(&fresh->rounds, !whole->scenario->torchrun_semantics, &fresh->history);
+    incidents_load(&fresh->incidents, &fresh->history, &fresh->rounds);
+    return fresh;
+}
+
+static void views_free(struct view *v, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        incidents_fini(&v[i].incidents);
+        rounds_fini(&v[i].rounds);
+        history_fini(&v[i].history);
+    }
+    free(v);
+}
+
+static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
+                      const struct view *seen) {
+    struct trial t = {.scenario = s,
+                      .history = &seen->history,
+                      .rounds = &seen->rounds,
+                      .incidents = &seen->incidents};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
-    const char *idle = c->idle ? c->idle(whole->scenario) : NULL;
+    const char *idle = c->idle ? c->idle(s) : NULL;
     if (idle)
         finding_skip(f, "%s", idle);
     else
         c->judge(&t, f);
-    want_kernel(f, c, &h);
-    say_where(f, whole->history);
-    incidents_fini(&is);
-    rounds_fini(&rs);
-    history_fini(&h);
+    want_kernel(f, c, &seen->history);
 }
 
+/* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
+    struct view *views = calloc(VIEWS_MAX, sizeof(*views));
+    size_t views_n = 0;
+    if (!views)
+        abort(); /* out of memory */
     *v = (struct verdict){0};
     for (size_t i = 0; checks[i]; i++) {
         assert(v->n < sizeof(v->v) / sizeof(*v->v));
-        judge_one(&v->v[v->n++], checks[i], t);
+        struct finding *f = &v->v[v->n++];
+        judge_one(f, checks[i], t->scenario,
+                  view_of(views, &views_n, checks[i]->sources | SOURCES(HARNESS), t));
+        say_where(f, t->history);
         if (history_newest(t->history, SOURCE_HARNESS, "interrupted"))
-            forgive(&v->v[v->n - 1]);
+            forgive(f);
     }
+    views_free(views, views_n);
     v->exit_code = verdict_exit_code(v, t->history);
 }
 

@@ -8,7 +8,7 @@ static void put_record(struct html *h, int64_t seq) {
         return;
     struct buf line = {0};
     struct json_writer w = {.out = &line};
-    json_put_tree(&w, NULL, r->fields);
+    record_put(r, &w);
     html_raw(h, "<code>");
     html_printf(h, "%.*s%s", RECORD_SHOWN, buf_str(&line), line.len > RECORD_SHOWN ? " ..." : "");
     html_raw(h, "</code>\n");

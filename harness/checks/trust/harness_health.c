@@ -38,6 +38,10 @@ static bool judge_end(const struct history *h, struct finding *f) {
     if (h->torn)
         finding_fail(f, broken, "a history that ends with a whole line",
                      "the last line of the history was cut off: the harness was killed");
+    else if (h->too_long)
+        finding_fail(f, broken, "a history that can be held in memory",
+                     "the history is longer than can be judged: only its first %lld records are",
+                     (long long)(h->n ? h->records[h->n - 1]->seq : 0));
     else if (!history_newest(h, SOURCE_HARNESS, "job-end"))
         finding_fail(f, broken, "a record of how the job ended",
                      "the history stops while the job is running: the harness was killed");
