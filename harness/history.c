@@ -70,6 +70,10 @@ const struct record *history_newest(const struct history *h, enum source source,
     return NULL;
 }
 
+bool history_is_cut(const struct history *h) {
+    return h->torn || h->too_long || !history_newest(h, SOURCE_HARNESS, "job-end");
+}
+
 /* The array doubles inside the arena: what is given up is never more than what is kept. */
 static void add(struct history *h, struct record *r) {
     if (h->n == h->cap) {
@@ -122,6 +126,15 @@ static int look(const struct history *h, const struct json *line, struct record 
     return 0;
 }
 
+static void note_gap(struct history *h, int64_t seq) {
+    int64_t last = h->n ? h->records[h->n - 1]->seq : 0;
+    if (seq == last + 1)
+        return;
+    if (!h->missing)
+        h->gap = last;
+    h->missing += seq - last - 1; /* no sum of them is more than the last number */
+}
+
 int history_parse(struct history *h, const char *text, size_t len, bool foreign, struct err *err) {
     struct record r;
     arena_clear(&h->scratch);
@@ -131,6 +144,7 @@ int history_parse(struct history *h, const char *text, size_t len, bool foreign,
         rc = history_kind_check(r.source, r.kind, line, err);
     if (rc < 0)
         return rc;
+    note_gap(h, r.seq);
     if (!h->pack)
         h->pack = pack_new(&h->arena);
     take_out_common(line);
@@ -210,8 +224,11 @@ void history_fini(struct history *h) {
 void history_filter(struct history *ret, const struct history *h, unsigned mask) {
     size_t n = 0;
     history_each(r, h) n += (mask >> r->source & 1u);
-    *ret =
-        (struct history){.torn = h->torn, .too_long = h->too_long, .write_error = h->write_error};
+    *ret = (struct history){.torn = h->torn,
+                            .too_long = h->too_long,
+                            .missing = h->missing,
+                            .gap = h->gap,
+                            .write_error = h->write_error};
     ret->records = arena_array(&ret->arena, struct record *, n + 1);
     ret->cap = n + 1;
     for (size_t i = 0; i < h->n; i++)

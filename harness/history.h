@@ -2,7 +2,7 @@
  * It is an interface: others may write one and have it judged, and read ours (docs/histories.md).
  *
  * history.jsonl holds one JSON object a line, append-only. Every line has
- *     seq     1, 2, 3 ...
+ *     seq     1, 2, 3 ... without a gap: a record that is missing is missed
  *     t       CLOCK_MONOTONIC nanoseconds, stamped by the harness on receipt
  *     source  who says so: kernel | wire | disk | probe are evidence; job | launcher | user are
  *             claims; harness is the record of what the harness itself did
@@ -127,6 +127,8 @@ struct history {
     size_t head;     /* bytes of line that are the common fields */
     bool torn;       /* the last line was cut off (a killed harness); it is left out */
     bool too_long;   /* there is more than was read */
+    int64_t missing; /* how many numbers of records are left out */
+    int64_t gap;     /* behind this record the first of them */
     int write_error; /* errno of the first line that could not be written, 0: none */
 };
 
@@ -159,6 +161,9 @@ int64_t record_i64(const struct record *r, const char *key, int64_t absent);
 void record_put(const struct record *r, struct json_writer *w); /* the whole line, as an object */
 /* The newest record of that source and kind, or NULL. */
 const struct record *history_newest(const struct history *h, enum source source, const char *kind);
+
+/* It stops before the job has ended: what it does not show may have come later. */
+bool history_is_cut(const struct history *h);
 
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \

@@ -281,7 +281,7 @@ void history_schema(struct buf *out) {
     struct json_writer w = {.out = out};
     static const char *const needed[] = {"seq", "t", "source", "kind"};
     json_object(&w, NULL);
-    json_put_string(&w, "$schema", "https://json-schema.org/draft/2020-12/schema");
+    json_put_string(&w, "$schema", "http://json-schema.org/draft-07/schema#");
     json_put_string(&w, "title", "a line of history.jsonl");
     json_put_string(&w, "description",
                     "A history is one JSON object a line. The first is of source harness and kind "

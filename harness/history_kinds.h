@@ -47,5 +47,5 @@ const struct history_kind *history_kind_find(enum source source, const char *nam
 int history_kind_check(enum source source, const char *kind, const struct json *line,
                        struct err *err);
 
-/* The JSON Schema (draft 2020-12) of one line. */
+/* The JSON Schema (draft 7) of one line. */
 void history_schema(struct buf *out);

@@ -109,7 +109,9 @@ static void read_record(struct incidents *is, const struct record *r) {
     if (harness && record_is(r, "fault-fired")) {
         read_fired(incident_of(is, r), r);
     } else if (harness && record_is(r, "fault-in-force")) {
-        read_in_force(is, incident_of(is, r), r);
+        struct incident *i = incident_of(is, r);
+        if (!i->in_force) /* said twice, it came in force the first time */
+            read_in_force(is, i, r);
     } else if (harness && record_is(r, "fault-failed")) {
         incident_of(is, r)->failed = record_text(r, "error");
     } else if (harness && record_is(r, "fault-recovered")) {

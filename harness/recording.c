@@ -1,5 +1,7 @@
 #include "harness/recording.h"
 
+#include "harness/own_checks.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,36 +42,49 @@ static struct scenario *load_scenario(const char *path, struct buf *complaint) {
     return s;
 }
 
-int recording_load(struct recording *r, const char *dir, struct buf *complaint) {
-    struct buf scenario = {0}, history = {0};
+static int load_history(struct history *h, const char *path, struct buf *complaint) {
     struct err err = {0};
-    *r = (struct recording){.dir = dir};
-    buf_printf(&scenario, "%s/scenario.yaml", dir);
-    buf_printf(&history, "%s/history.jsonl", dir);
-    int rc = look(dir, buf_str(&scenario), buf_str(&history), complaint);
-    if (rc == 0) {
-        r->scenario = load_scenario(buf_str(&scenario), complaint);
-        rc = r->scenario ? 0 : -1;
-    }
-    if (rc == 0 && history_load(&r->history, buf_str(&history), &err) < 0) {
-        buf_printf(complaint, "%s\n", err.msg);
-        rc = -1;
-    }
-    buf_fini(&scenario);
-    buf_fini(&history);
-    if (rc < 0) {
-        recording_fini(r);
-        return rc;
-    }
+    if (history_load(h, path, &err) == 0)
+        return 0;
+    buf_printf(complaint, "%s\n", err.msg);
+    return -1;
+}
+
+static void judge(struct recording *r, const char *history, const struct recording_source *from) {
     rounds_load(&r->rounds, !r->scenario->torchrun_semantics, &r->history);
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
-    r->run = (struct recorded_run){.dir = dir,
+    own_checks_judge(&r->verdict, r->scenario, &r->history, history, from->dir, !from->no_programs);
+    r->run = (struct recorded_run){.dir = r->dir,
                                    .scenario = r->scenario,
                                    .history = &r->history,
                                    .rounds = &r->rounds,
                                    .verdict = &r->verdict};
-    return 0;
+}
+
+int recording_read(struct recording *r, const struct recording_source *from,
+                   struct buf *complaint) {
+    struct arena a = {0};
+    *r = (struct recording){.dir = from->dir ? from->dir : from->history};
+    const char *scenario =
+        from->scenario ? from->scenario : arena_printf(&a, "%s/scenario.yaml", from->dir);
+    const char *history =
+        from->history ? from->history : arena_printf(&a, "%s/history.jsonl", from->dir);
+    int rc = from->dir ? look(from->dir, scenario, history, complaint) : 0;
+    if (rc == 0) {
+        r->scenario = load_scenario(scenario, complaint);
+        rc = r->scenario ? load_history(&r->history, history, complaint) : -1;
+    }
+    if (rc == 0)
+        judge(r, history, from);
+    else
+        recording_fini(r);
+    arena_fini(&a);
+    return rc;
+}
+
+int recording_load(struct recording *r, const char *dir, struct buf *complaint) {
+    return recording_read(r, &(struct recording_source){.dir = dir}, complaint);
 }
 
 void recording_fini(struct recording *r) {

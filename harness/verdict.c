@@ -177,6 +177,29 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
     want_kernel(f, c, &seen->history);
 }
 
+/* Of a history that stops too early it is judged what it shows. What was expected of the whole run,
+ * or of its faults, may have come later. */
+static void leave_open(struct finding *f) {
+    char seen[sizeof(f->seen)];
+    if (f->status != FINDING_FAIL || (f->class != CLASS_EXPECT && f->class != CLASS_FAULTS))
+        return;
+    str_copy(seen, sizeof(seen), f->seen);
+    f->status = FINDING_UNKNOWN;
+    snprintf(f->seen, sizeof(f->seen),
+             "the history stops before the job has ended; until then: %.200s", seen);
+}
+
+void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
+    assert(v->n < sizeof(v->v) / sizeof(*v->v));
+    say_where(&f, h);
+    if (history_newest(h, SOURCE_HARNESS, "interrupted"))
+        forgive(&f);
+    if (history_is_cut(h))
+        leave_open(&f);
+    v->v[v->n++] = f;
+    v->exit_code = verdict_exit_code(v, h);
+}
+
 /* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
     struct view *views = calloc(VIEWS_MAX, sizeof(*views));
@@ -185,16 +208,12 @@ void verdict_judge(struct verdict *v, const struct trial *t) {
         abort(); /* out of memory */
     *v = (struct verdict){0};
     for (size_t i = 0; checks[i]; i++) {
-        assert(v->n < sizeof(v->v) / sizeof(*v->v));
-        struct finding *f = &v->v[v->n++];
-        judge_one(f, checks[i], t->scenario,
-                  view_of(views, &views_n, checks[i]->sources | SOURCES(HARNESS), t));
-        say_where(f, t->history);
-        if (history_newest(t->history, SOURCE_HARNESS, "interrupted"))
-            forgive(f);
+        unsigned sources = checks[i]->sources | SOURCES(HARNESS);
+        struct finding f;
+        judge_one(&f, checks[i], t->scenario, view_of(views, &views_n, sources, t));
+        verdict_add(v, t->history, f);
     }
     views_free(views, views_n);
-    v->exit_code = verdict_exit_code(v, t->history);
 }
 
 static bool any(const struct verdict *v, enum finding_class class, enum finding_status status) {

@@ -65,6 +65,9 @@ const struct finding *verdict_find(const struct verdict *v, const char *check);
 
 /* Runs every check of the table over the trial. */
 void verdict_judge(struct verdict *v, const struct trial *t);
+/* Takes one more finding, of a check that is not in the table, into a verdict that has been judged;
+ * f->check must outlive it. */
+void verdict_add(struct verdict *v, const struct history *h, struct finding f);
 /* verdict.json. It is never read back: the verdict of a recorded run is judged again. */
 int verdict_write(const struct verdict *v, const char *path, struct err *err);
 void verdict_json(const struct verdict *v, struct json_writer *w,

@@ -203,6 +203,18 @@ static void put_expect(struct buf *b, const struct expect *e) {
         buf_puts(b, "  model: same-as-undisturbed\n");
 }
 
+static void put_checks(struct buf *b, const struct scenario *s) {
+    buf_puts(b, s->checks_n ? "checks:\n" : "");
+    for (size_t i = 0; i < s->checks_n; i++) {
+        const struct own_check *c = &s->checks[i];
+        put_field(b, "  - name", c->name);
+        put_list(b, "    program", c->program, c->program_n);
+        buf_puts(b, "    within: ");
+        put_duration(b, c->within_ns);
+        buf_putc(b, '\n');
+    }
+}
+
 static void put_limits(struct buf *b, const struct limits *l) {
     const struct {
         const char *key;
@@ -263,5 +275,6 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     for (size_t i = 0; i < s->timeline_n; i++)
         put_action(out, s, &s->timeline[i]);
     put_expect(out, &s->expect);
+    put_checks(out, s);
     put_limits(out, &s->limits);
 }

@@ -163,6 +163,15 @@ struct expect {
     struct place place, world_sizes_place, restarts_place;
 };
 
+/* A check of the user's own: a program that reads the history and answers. */
+struct own_check {
+    const char *name, *label;   /* label: "own:NAME", as it is called in a verdict */
+    const char *const *program; /* NULL-ended */
+    size_t program_n;
+    int64_t within_ns;
+    struct place place;
+};
+
 struct limits {
     int64_t start_ns, stall_ns, total_ns, grace_ns;
 };
@@ -187,6 +196,8 @@ struct scenario {
     size_t timeline_n;
     const char *drawn; /* what of it was drawn, and by what, a sentence; NULL: nothing */
     struct expect expect;
+    const struct own_check *checks;
+    size_t checks_n;
     struct limits limits;
     struct arena arena; /* owns everything above */
 };

@@ -13,16 +13,18 @@ static void keep(const struct recording *r) {
     buf_fini(&path);
 }
 
-static int judge_dir(const char *dir) {
+/* A history from elsewhere has no directory of its own to write reports to. */
+static int judge_source(const struct recording_source *from) {
     struct recording r;
     struct buf complaint = {0};
     struct err err = {0};
-    if (recording_load(&r, dir, &complaint) < 0) {
+    if (recording_read(&r, from, &complaint) < 0) {
         fprintf(stderr, "rankquake judge: %s", buf_str(&complaint));
         buf_fini(&complaint);
         return EXIT_USAGE_ERROR;
     }
-    keep(&r);
+    if (from->dir)
+        keep(&r);
     if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0)
         fprintf(stderr, "rankquake judge: %s\n", err.msg);
     int code = r.verdict.exit_code;
@@ -36,19 +38,29 @@ static int judge(int argc, char **argv) {
     int code = arguments_read(&a, &verb_judge, argc, argv);
     if (code)
         return code;
-    if (a.files_n != 1)
+    struct recording_source from = {.scenario = arguments_value(&a, "--scenario"),
+                                    .no_programs = arguments_value(&a, "--no-programs")};
+    if (a.files_n != 1) {
         code = verb_usage_error(&verb_judge, a.files_n ? "one directory at a time" : "which run?");
-    else
-        code = judge_dir(a.files[0]);
+    } else {
+        *(from.scenario ? &from.history : &from.dir) = a.files[0];
+        code = judge_source(&from);
+    }
     arguments_fini(&a);
     return code;
 }
 
 const struct verb verb_judge = {
     .name = "judge",
-    .usage = "judge DIR",
+    .usage = "judge DIR, or judge HISTORY --scenario FILE",
     .summary = "judge a recorded run again, offline, and write its reports anew",
     .example = "judge runs/tour-1-20260105-093000",
-    .options = (const struct verb_option[]){{0}},
+    .options =
+        (const struct verb_option[]){
+            {"--scenario", "FILE",
+             "what to judge a history by that was made elsewhere; only the verdict is printed"},
+            {"--no-programs", NULL,
+             "do not start the programs that the scenario names as checks of its own"},
+            {0}},
     .main = judge,
 };

@@ -1,5 +1,7 @@
 #include "harness/verbs/suite.h"
 
+#include "harness/own_checks.h"
+
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/verb.h"
@@ -154,6 +156,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
             err_set(err, -o->history.write_error, "write the history of the run, %s", path), err);
     struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
     verdict_judge(&o->verdict, &t);
+    if (given->control && o->history.n)
+        own_checks_judge(&o->verdict, s, &o->history, path, o->dir, true);
     snprintf(path, sizeof(path), "%s/verdict.json", o->dir);
     int w = verdict_write(&o->verdict, path, r < 0 ? NULL : err);
     return r < 0 ? r : w;

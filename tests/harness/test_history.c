@@ -114,6 +114,110 @@ static void test_a_bad_line_is_named_by_its_number(void **state) {
     }
 }
 
+static void test_what_a_kind_demands_is_looked_for(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } rows[] = {
+        {"\"source\":\"kernel\",\"kind\":\"worker-exit\",\"node\":\"n0\",\"pid\":7}",
+         "does not say how it came out"},
+        {"\"source\":\"kernel\",\"kind\":\"worker-exit\",\"node\":\"n0\",\"pid\":7,\"code\":"
+         "\"x\"}",
+         "\"code\" of a worker-exit must be a whole number"},
+        {"\"source\":\"kernel\",\"kind\":\"worker-exit\",\"node\":\"n0\",\"pid\":7,\"code\":1,"
+         "\"code\":0}",
+         "\"code\" is given twice"},
+        {"\"source\":\"kernel\",\"kind\":\"leftovers\",\"node\":\"n0\",\"processes\":[]}",
+         "must have \"ports\", a list"},
+        {"\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":\"n0\",\"pid\":7}",
+         "must have \"env\", a map"},
+        {"\"source\":\"harness\",\"kind\":\"health\",\"left\":0,\"complete\":true}",
+         "\"left\" of a health must be a list"},
+        /* Claims may be anything, and nobody knows what a new kind needs. */
+        {"\"source\":\"job\",\"kind\":\"step\",\"step\":\"x\",\"step\":[]}", NULL},
+        {"\"source\":\"kernel\",\"kind\":\"of-tomorrow\"}", NULL},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct history h;
+        struct err err = {0};
+        char line[300];
+        snprintf(line, sizeof(line), "{\"seq\":2,\"t\":6,%s\n", rows[i].line);
+        write_file(first, line);
+        assert_int_equal(history_load(&h, path, &err), rows[i].message ? -EBADMSG : 0);
+        if (rows[i].message && !strstr(err.msg, rows[i].message))
+            fail_msg("expected \"%s\" in \"%s\"", rows[i].message, err.msg);
+        history_fini(&h);
+    }
+}
+
+static void test_a_record_that_is_left_out_is_missed(void **state) {
+    (void)state;
+    struct history h, part;
+    write_file(first, "{\"seq\":5,\"t\":6,\"source\":\"job\",\"kind\":\"x\"}\n");
+    assert_int_equal(history_load(&h, path, NULL), 0);
+    assert_int_equal(h.missing, 3);
+    assert_int_equal(h.gap, 1);
+    history_filter(&part, &h, 1u << SOURCE_HARNESS);
+    assert_int_equal(part.missing, 3);
+    history_fini(&part);
+    history_fini(&h);
+}
+
+static void test_what_does_not_fit_is_left_out_and_said(void **state) {
+    (void)state;
+    struct history h;
+    FILE *out = fopen(path, "w");
+    fputs(first, out);
+    for (int i = 2; i < 2000; i++)
+        fprintf(out, "{\"seq\":%d,\"t\":6,\"source\":\"job\",\"kind\":\"x\",\"i\":%d}\n", i, i);
+    fclose(out);
+    assert_int_equal(history_load_within(&h, path, 20000, NULL), 0);
+    assert_true(h.too_long && h.n > 20 && h.n < 1000);
+    assert_true(history_is_cut(&h));
+    history_fini(&h);
+}
+
+/* A line that has no end is not read to its end. */
+static void test_a_line_of_many_megabytes_is_refused(void **state) {
+    (void)state;
+    struct history h;
+    struct err err = {0};
+    FILE *out = fopen(path, "w");
+    fputs(first, out);
+    fputs("{\"seq\":2,\"x\":\"", out);
+    for (int i = 0; i < 5 << 20; i++)
+        fputc('x', out);
+    fclose(out);
+    assert_int_equal(history_load(&h, path, &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, ":2: the line is longer than 4 MB"));
+}
+
+/* Equal parts are kept once, and nothing is lost by it. */
+static void test_a_record_is_written_as_it_was_read(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "{\"seq\":2,\"t\":6,\"source\":\"job\",\"kind\":\"step\",\"node\":\"n0\",\"pid\":7,"
+        "\"step\":"
+        "1,\"loss\":2.5,\"shards\":[0,1,[2,{}]],\"a\":{\"b\":[true,null,\"x\"]}}",
+        "{\"seq\":3,\"t\":6,\"source\":\"job\",\"kind\":\"step\",\"node\":\"n0\",\"pid\":7,"
+        "\"step\":"
+        "2,\"loss\":2.5,\"shards\":[0,1,[2,{}]],\"a\":{\"b\":[false,null,\"x\"]}}",
+    };
+    struct history h;
+    FILE *out = fopen(path, "w");
+    fprintf(out, "%s%s\n%s\n", first, lines[0], lines[1]);
+    fclose(out);
+    assert_int_equal(history_load(&h, path, NULL), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct buf text = {0};
+        struct json_writer w = {.out = &text};
+        record_put(h.records[i + 1], &w);
+        assert_string_equal(buf_str(&text), lines[i]);
+        buf_fini(&text);
+    }
+    history_fini(&h);
+}
+
 static void test_what_is_no_history_is_refused(void **state) {
     (void)state;
     struct history h;
@@ -190,6 +294,11 @@ int main(void) {
         cmocka_unit_test(test_a_history_without_a_file_is_kept_in_memory),
         cmocka_unit_test(test_a_last_line_that_was_cut_off_is_left_out),
         cmocka_unit_test(test_a_bad_line_is_named_by_its_number),
+        cmocka_unit_test(test_what_a_kind_demands_is_looked_for),
+        cmocka_unit_test(test_a_record_that_is_left_out_is_missed),
+        cmocka_unit_test(test_what_does_not_fit_is_left_out_and_said),
+        cmocka_unit_test(test_a_line_of_many_megabytes_is_refused),
+        cmocka_unit_test(test_a_record_is_written_as_it_was_read),
         cmocka_unit_test(test_what_is_no_history_is_refused),
         cmocka_unit_test(test_a_message_nested_too_deeply_is_kept_without_its_fields),
         cmocka_unit_test(test_a_filter_keeps_the_named_sources_only),

@@ -83,6 +83,14 @@ struct tally {
     int64_t shortest_ns;
 };
 
+/* A fault was under way when the history stops, so nobody knows whom it struck. */
+static bool is_fault_under_way(const struct trial *t) {
+    for (size_t i = 0; i < t->incidents->n; i++)
+        if (!t->incidents->v[i]->in_force && !t->incidents->v[i]->failed)
+            return history_is_cut(t->history);
+    return false;
+}
+
 /* False when it is not all right, with the finding filled. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct round *r,
                          const struct worker *w, struct tally *tally) {
@@ -104,6 +112,11 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
                         "the store",
                         w->rank, w->node, w->round);
         finding_prove(f, fenced->seq);
+    } else if (is_fault_under_way(t)) {
+        finding_unknown(f, broken,
+                        "rank %d on %s of round %d died on signal 9, and the history stops before "
+                        "it says whom a fault struck",
+                        w->rank, w->node, w->round);
     } else if (c.t_ns) {
         snprintf(expected, sizeof(expected), "%lld s between the signal to end and SIGKILL",
                  (long long)(grace / S));

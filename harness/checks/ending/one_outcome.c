@@ -19,7 +19,11 @@ static bool stopped_by_harness(const struct trial *t) {
 static bool judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
     if (a->spare || (a->fault_id && !a->told_to_leave))
         return true;
-    if (!a->exit_ns)
+    if (!a->exit_ns && history_is_cut(t->history))
+        finding_unknown(
+            f, broken, "the agent of %s still ran when the history stops, before the job has ended",
+            a->node);
+    else if (!a->exit_ns)
         finding_fail(f, broken, "every agent ends with the job", "the agent of %s never ended",
                      a->node);
     else if (a->told_to_leave && a->code != EXIT_LEFT_ON_TERM && !t->scenario->torchrun_semantics &&

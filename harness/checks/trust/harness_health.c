@@ -38,6 +38,10 @@ static bool judge_end(const struct history *h, struct finding *f) {
     if (h->torn)
         finding_fail(f, broken, "a history that ends with a whole line",
                      "the last line of the history was cut off: the harness was killed");
+    else if (h->missing)
+        finding_fail(f, broken, "every record from the first to the last",
+                     "%lld record%s missing, the first behind record %lld", (long long)h->missing,
+                     h->missing == 1 ? " is" : "s are", (long long)h->gap);
     else if (h->too_long)
         finding_fail(f, broken, "a history that can be held in memory",
                      "the history is longer than can be judged: only its first %lld records are",
@@ -96,7 +100,8 @@ const struct check check_harness_health = {
     .name = "harness_health",
     .summary = "the harness recorded the run from beginning to end",
     .text = "A verdict is only worth what was recorded. This check fails when the history is cut "
-            "off or lacks its end, or when its clock went back, and is unknown when it holds no "
+            "off, lacks its end or a record in between, or when its clock went back, and is "
+            "unknown when it holds no "
             "evidence at all. It shows by how much the harness's own loop and its triggers were "
             "late (times that are shorter than five times that are not judged), and how much of a "
             "processor it took from the job.",

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/history_kinds.h"
 #include "harness/verbs/language/language.h"
 
 /* What others read and write of ours, each in a form that they can check it by. */
@@ -9,6 +10,7 @@ static const struct described {
     const char *name;
     void (*put)(struct buf *out);
 } all[] = {
+    {"history", history_schema},
     {"scenario", schema_put_scenario},
 };
 
@@ -22,8 +24,9 @@ static int print(const char *name) {
         buf_fini(&out);
         return EXIT_PASS;
     }
-    return verb_usage_error(&verb_schema, "there is no schema of \"%s\"; write schema scenario",
-                            name);
+    return verb_usage_error(
+        &verb_schema, "there is no schema of \"%s\"; write schema scenario, or schema history",
+        name);
 }
 
 static int fill(const char *file) {
@@ -50,15 +53,16 @@ static int schema(int argc, char **argv) {
     else if (a.files_n == 1 && !page)
         code = print(a.files[0]);
     else
-        code = verb_usage_error(&verb_schema, "schema of what? Write schema scenario");
+        code = verb_usage_error(&verb_schema,
+                                "schema of what? Write schema scenario, or schema history");
     arguments_fini(&a);
     return code;
 }
 
 const struct verb verb_schema = {
     .name = "schema",
-    .usage = "schema scenario",
-    .summary = "print the JSON Schema of scenarios and suites, for editors and validators",
+    .usage = "schema scenario|history",
+    .summary = "print the JSON Schema of scenarios and suites, or of a line of a history",
     .example = "schema scenario",
     .options =
         (const struct verb_option[]){

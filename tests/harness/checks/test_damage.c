@@ -66,6 +66,28 @@ static void test_a_history_may_end_anywhere(void **state) {
     }
 }
 
+/* What was not seen because the history stops was not seen because nobody looked: only what it
+ * shows is judged. */
+static void test_what_a_cut_history_does_not_show_is_unknown(void **state) {
+    (void)state;
+    static const char *const names[] = {"worker-killed", "node-powered-off", "gpu-worker-killed",
+                                        "printed-steps"};
+    for (size_t n = 0; n < sizeof(names) / sizeof(*names); n++) {
+        struct buf text = {0};
+        struct verdict v;
+        read_text(&text, names[n]);
+        const char *all = buf_str(&text);
+        for (const char *end = strchr(all, '\n') + 1; *end; end = strchr(end, '\n') + 1) {
+            judge_and_tell(names[n], all, (size_t)(end - all), &v);
+            for (size_t i = 0; i < v.n; i++)
+                if (v.v[i].status == FINDING_FAIL && v.v[i].class != CLASS_HARNESS)
+                    fail_msg("%s, cut at byte %zu: %s: %s", names[n], (size_t)(end - all),
+                             v.v[i].check, v.v[i].seen);
+        }
+        buf_fini(&text);
+    }
+}
+
 static void test_any_line_may_be_missing(void **state) {
     (void)state;
     struct buf text = {0};
@@ -79,6 +101,7 @@ static void test_any_line_may_be_missing(void **state) {
         buf_puts(&rest, after);
         judge_and_tell("node-powered-off", buf_str(&rest), rest.len, &v);
         assert_int_not_equal(v.n, 0);
+        assert_int_equal(v.exit_code, 3); /* its number is missed, whatever it was */
         buf_fini(&rest);
     }
     buf_fini(&text);
@@ -114,6 +137,7 @@ static void test_any_number_may_be_absurd(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_history_may_end_anywhere),
+        cmocka_unit_test(test_what_a_cut_history_does_not_show_is_unknown),
         cmocka_unit_test(test_any_line_may_be_missing),
         cmocka_unit_test(test_any_number_may_be_absurd),
     };
