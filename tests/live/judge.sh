@@ -44,6 +44,8 @@ expect 64 'did you mean junit?' report "$run" --to jnit
 sed 's/COUNT":"1"/COUNT":"2"/' "$good" >"$run/history.jsonl"
 expect 1 'failed: restart_count' judge "$run"
 sed '/fault-evidence/d' "$good" >"$run/history.jsonl"
+expect 3 '1 record is missing' judge "$run"
+sed '/fault-evidence/d' "$good" | awk '{ sub(/"seq":[0-9]+/, "\"seq\":" NR) } 1' >"$run/history.jsonl"
 expect 2 'inconclusive: fired' judge "$run"
 head -c 9000 "$good" >"$run/history.jsonl"
 expect 3 'the harness was killed' judge "$run"
