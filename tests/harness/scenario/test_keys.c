@@ -38,7 +38,8 @@ static const char base[] = "cluster: {nodes: 4, start: 3}\n"
                            "20, checkpoint: {dir: x}}\n"
                            "timeline:\n"
                            "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
-                           "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n";
+                           "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n"
+                           "checks: [{program: [x]}]\n";
 
 /* Where a key's example can be put by --set. */
 static const char *const places[][2] = {
@@ -52,6 +53,7 @@ static const char *const places[][2] = {
     {"limits", "limits."},
     {"observe", "observe."},
     {"random", "random."},
+    {"checks", "checks.0."},
 };
 
 static void load_example(const char *prefix, const char *example) {
