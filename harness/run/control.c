@@ -127,12 +127,16 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
 
 /* ---- the cache ---- */
 
-int control_dir(const char *key, char *ret, size_t size, struct err *err) {
+int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = xdg && *xdg == '/' ? snprintf(ret, size, "%s/rankquake/control/%s", xdg, key)
-                               : snprintf(ret, size, "%s/.cache/rankquake/control/%s",
-                                          home && *home ? home : "/tmp", key);
+    int n = xdg && *xdg == '/' ? snprintf(ret, size, "%s/rankquake/%s/%s", xdg, kind, key)
+                               : snprintf(ret, size, "%s/.cache/rankquake/%s/%s",
+                                          home && *home ? home : "/tmp", kind, key);
     return n < (int)size ? 0 : err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
+}
+
+int control_dir(const char *key, char *ret, size_t size, struct err *err) {
+    return cache_dir("control", key, ret, size, err);
 }
 
 int control_read(const char *dir, struct control *ret, struct err *err) {

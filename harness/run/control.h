@@ -14,6 +14,8 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
 
 /* The cache folder of this key: $XDG_CACHE_HOME or ~/.cache, /rankquake/control/KEY. */
 int control_dir(const char *key, char *ret, size_t size, struct err *err);
+/* What is kept of another kind, beside it: kind/key in $XDG_CACHE_HOME/rankquake. */
+int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err);
 
 /* What an earlier run left there; -ENOENT: none. */
 int control_read(const char *dir, struct control *ret, struct err *err);

@@ -45,7 +45,8 @@ struct section {
     X(cluster)                                                                                     \
     X(job)                                                                                         \
     X(checkpoint)                                                                                  \
-    X(observe) X(action) X(when) X(random) X(replay) X(expect) X(checks) X(limits) X(suite)
+    X(observe)                                                                                     \
+    X(action) X(when) X(random) X(replay) X(expect) X(checks) X(limits) X(repeat) X(suite)
 #define X(name) extern const struct section section_##name;
 SECTIONS(X)
 #undef X

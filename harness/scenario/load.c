@@ -97,6 +97,24 @@ static void read_limits(struct reader *r, const struct key *k, const struct yaml
     reader_section(r, &section_limits, n, &((struct scenario *)out)->limits);
 }
 
+/* A number is that many runs. */
+static void read_repeat(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct repeat_spec *q = &((struct scenario *)out)->repeat;
+    int64_t runs = 0;
+    reader_section(r, &section_repeat, n->type == YAML_MAP ? n : NULL, q);
+    if (n->type != YAML_MAP && reader_number(r, k, n, &runs))
+        q->runs = (int)runs;
+    q->place = n->place;
+    if (q->failures && q->failures >= q->runs)
+        diagnostics_add(r->d, n->place, "repeat: %d of %d runs may fail, so it would always pass",
+                        q->failures, q->runs);
+    if (q->failures && q->until_failure)
+        diagnostics_add(r->d, n->place,
+                        "repeat: until: failure ends at the first failure, so failures: %d can "
+                        "never be",
+                        q->failures);
+}
+
 #define AT(member) .offset = offsetof(struct scenario, member)
 
 /* A section whose default is the empty one has all of its own defaults filled in. */
@@ -165,6 +183,10 @@ const struct section section_top = {
         {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits,
          .form = "<@limits>"},
         {"probe", "a map", NULL, "What to try from outside while the job runs.", NULL},
+        {"repeat", "a whole number, or a map", "1",
+         "How often it is run, unless the command line says (--repeat, --seeds, --stress).",
+         "repeat: {runs: 20, seeds: each}", read_repeat, .min = 1, .max = 1000000,
+         .form = "<int> | <@repeat>"},
         {"vars", "a map of names and values", NULL,
          "Values with a name. \"{name}\" stands for one, as a whole value or within a text, and "
          "--set vars.name=VALUE chooses another.",

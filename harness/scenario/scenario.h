@@ -172,6 +172,15 @@ struct own_check {
     struct place place;
 };
 
+/* How often a file is run when the command line does not say. */
+struct repeat_spec {
+    int runs;
+    bool each_seed;     /* with the next seed each time, else with the same */
+    bool until_failure; /* no more after the first that failed */
+    int failures;       /* at most so many may fail */
+    struct place place;
+};
+
 struct limits {
     int64_t start_ns, stall_ns, total_ns, grace_ns;
 };
@@ -192,6 +201,7 @@ struct scenario {
     struct cluster_spec cluster;
     struct job_spec job;
     struct observe_spec observe;
+    struct repeat_spec repeat;
     const struct action *timeline; /* that of the file, then what was drawn */
     size_t timeline_n;
     const char *drawn; /* what of it was drawn, and by what, a sentence; NULL: nothing */

@@ -54,12 +54,14 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
         options++;
     while (job->sets && job->sets[sets])
         sets++;
-    const char **argv = arena_array(&a, const char *, options + 2 * sets + 6);
+    const char **argv = arena_array(&a, const char *, options + 2 * sets + 8);
     argv[n++] = program_invocation_name;
     argv[n++] = "run";
     argv[n++] = job->file;
     argv[n++] = "--seed";
     argv[n++] = arena_printf(&a, "%llu", (unsigned long long)job->seed);
+    argv[n++] = "--repeat"; /* what the file says of it has been counted */
+    argv[n++] = "1";
     for (size_t i = 0; i < options; i++)
         argv[n++] = j->options[i];
     for (size_t i = 0; i < sets; i++) {

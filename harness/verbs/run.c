@@ -1,6 +1,8 @@
 #include "harness/verbs.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/verbs/budget.h"
 #include "harness/verbs/files.h"
 #include "harness/verbs/jobs.h"
 #include "harness/verbs/selection.h"
@@ -20,7 +22,8 @@ struct request {
     const char **replaced; /* the same with the command behind "--"; NULL: there is none */
     struct selection selection;
     const char **tags; /* to be freed */
-    int64_t repeat, jobs;
+    int64_t repeat;    /* 0: as the file says */
+    int64_t jobs, budget_ns, began_ns;
     bool stress;
     struct suite_options suite;
 };
@@ -47,6 +50,7 @@ static const struct verb_option options[] = {
     {"--repeat", "N", "the same seed N times; prints how many failed, and the rate's interval"},
     {"--stress", NULL, "again and again until one fails, at most as often as --repeat says"},
     {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
+    {"--budget", "TIME", "as many as fit into 5m, fast ones first; what is left out is named"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--tag", "TAG", "only scenarios with this tag, with !TAG without it; may be repeated"},
     {"--launcher", "LAUNCHER",
@@ -82,7 +86,17 @@ static int take_numbers(struct request *q, const struct arguments *a) {
                                 jobs);
     if (q->stress && !repeat)
         q->repeat = INT64_MAX;
+    q->selection.counted = repeat || q->stress || seeds;
     return 0;
+}
+
+static int take_budget(struct request *q, const struct arguments *a) {
+    const char *text = arguments_value(a, "--budget");
+    struct err err;
+    q->began_ns = clock_monotonic_ns();
+    if (!text || (str_to_duration_ns(text, &q->budget_ns, &err) == 0 && q->budget_ns > 0))
+        return 0;
+    return verb_usage_error(a->verb, "--budget %s: write a duration, as in 90s or 5m", text);
 }
 
 static int take_options(struct request *q, const struct arguments *a) {
@@ -104,7 +118,8 @@ static int take_options(struct request *q, const struct arguments *a) {
         return verb_usage_error(a->verb,
                                 "--format %s: there is no such report; see rankquake list reports",
                                 q->suite.format);
-    return take_numbers(q, a);
+    int r = take_budget(q, a);
+    return r ? r : take_numbers(q, a);
 }
 
 static int parse(struct request *q, int argc, char **argv) {
@@ -141,51 +156,103 @@ static int check_host(const struct selected *l) {
 /* ---- running ---- */
 
 struct tally {
-    int *codes;
+    struct ended {
+        int code;
+        const struct selected *of;
+    } * v;
     size_t n, cap;
 };
 
-static void tally_add(struct tally *t, int code) {
+static void tally_add(struct tally *t, int code, const struct selected *of) {
     if (t->n == t->cap) {
         t->cap = t->cap ? t->cap * 2 : 16;
-        t->codes = realloc(t->codes, t->cap * sizeof(*t->codes));
-        if (!t->codes)
+        t->v = realloc(t->v, t->cap * sizeof(*t->v));
+        if (!t->v)
             abort();
     }
-    t->codes[t->n++] = code;
+    t->v[t->n++] = (struct ended){code, of};
+}
+
+/* How often each seed is run. */
+static int64_t runs_each(const struct request *q, const struct selected *l) {
+    const struct repeat_spec *own = &l->scenario->repeat;
+    if (q->repeat)
+        return q->repeat;
+    return q->selection.counted || own->each_seed ? 1 : own->runs;
+}
+
+static int64_t runs_in_all(const void *arg, const struct selected *l) {
+    int64_t seeds = (int64_t)(l->seed_last - l->seed_first) + 1, each = runs_each(arg, l);
+    return seeds > 1000000 || each > 1000000 ? INT64_MAX : seeds * each;
 }
 
 static void run_once(const struct request *q, const struct selected *l, struct tally *t) {
     struct err err = {0};
     struct suite_options o = q->suite;
+    int64_t began_ns = clock_monotonic_ns();
     o.sets = l->sets;
     int code = suite_run(l->plan, &o, &err);
     if (err.code)
         fprintf(stderr, "rankquake run: %s: %s\n", l->scenario->file, err.msg);
-    tally_add(t, code);
+    if (code != EXIT_BROKEN && code != EXIT_INTERRUPTED)
+        budget_note(l, clock_monotonic_ns() - began_ns);
+    tally_add(t, code, l);
 }
 
+static bool last_failed(const struct tally *t) {
+    int code = t->n ? t->v[t->n - 1].code : EXIT_PASS;
+    return code == EXIT_FAIL || code == EXIT_LEFTOVERS || code == EXIT_BROKEN;
+}
+
+/* Of all files. */
 static bool is_last(const struct request *q, const struct tally *t) {
-    int code = t->n ? t->codes[t->n - 1] : EXIT_PASS;
-    return code == EXIT_INTERRUPTED ||
-           (q->stress && (code == EXIT_FAIL || code == EXIT_LEFTOVERS || code == EXIT_BROKEN));
+    int code = t->n ? t->v[t->n - 1].code : EXIT_PASS;
+    return code == EXIT_INTERRUPTED || (q->stress && last_failed(t));
 }
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
 static void run_file(const struct request *q, const struct selected *l, struct tally *t) {
     int host = check_host(l);
+    bool until_failure = !q->selection.counted && l->scenario->repeat.until_failure;
     if (host != EXIT_PASS) {
-        tally_add(t, host);
+        tally_add(t, host, l);
         return;
     }
     for (uint64_t seed = l->seed_first; seed <= l->seed_last; seed++) {
         l->plan->seed = seed;
-        for (int64_t i = 0; i < q->repeat; i++) {
+        for (int64_t i = 0; i < runs_each(q, l); i++) {
             run_once(q, l, t);
-            if (is_last(q, t))
+            if (is_last(q, t) || (until_failure && last_failed(t)))
                 return;
         }
     }
+}
+
+static bool same_file(const struct selected *a, const struct selected *b) {
+    return a->sets == b->sets && str_eq(a->file, b->file);
+}
+
+/* Failures that the file allows, once they have been told. */
+static void forgive(const struct request *q, const struct selected *l, struct tally *t) {
+    int failed = 0, runs = 0, allowed = l->scenario->repeat.failures;
+    for (size_t i = 0; i < t->n; i++)
+        if (same_file(t->v[i].of, l)) {
+            runs++;
+            failed += t->v[i].code == EXIT_FAIL;
+        }
+    if (q->selection.counted || !allowed || !failed)
+        return;
+    fprintf(stderr, "%s: %d of %d runs failed, repeat.failures allows %d\n", l->scenario->name,
+            failed, runs, allowed);
+    for (size_t i = 0; i < t->n && failed <= allowed; i++)
+        if (same_file(t->v[i].of, l) && t->v[i].code == EXIT_FAIL)
+            t->v[i].code = EXIT_PASS;
+}
+
+static void forgive_all(const struct request *q, struct tally *t) {
+    for (size_t i = 0; i < q->selection.n; i++)
+        if (i == 0 || !same_file(&q->selection.v[i], &q->selection.v[i - 1]))
+            forgive(q, &q->selection.v[i], t);
 }
 
 static void print_tally(const struct request *q, const struct tally *t) {
@@ -193,12 +260,15 @@ static void print_tally(const struct request *q, const struct tally *t) {
     if (t->n < 2 || !str_eq(q->suite.format, "terminal"))
         return;
     for (size_t i = 0; i < t->n; i++)
-        by[t->codes[i] & 255]++;
+        by[t->v[i].code & 255]++;
     printf("\n%zu runs: %zu passed, %zu failed, %zu inconclusive, %zu broken, %zu skipped\n", t->n,
            by[EXIT_PASS], by[EXIT_FAIL] + by[EXIT_LEFTOVERS], by[EXIT_INCONCLUSIVE],
            by[EXIT_BROKEN], by[EXIT_SKIPPED]);
     size_t failed = by[EXIT_FAIL] + by[EXIT_LEFTOVERS], judged = failed + by[EXIT_PASS];
-    if (q->repeat == 1 || !judged)
+    bool repeated = q->repeat > 1;
+    for (size_t i = 0; i < q->selection.n; i++)
+        repeated |= !q->selection.counted && q->selection.v[i].scenario->repeat.runs > 1;
+    if (!repeated || !judged)
         return;
     double low, high;
     suite_failure_rate(failed, judged, &low, &high);
@@ -225,49 +295,78 @@ static const char *const *options_of(struct request *q) {
     return v;
 }
 
-static size_t list_jobs(const struct request *q, struct job *ret) {
+/* ret and of may be NULL. */
+static size_t list_jobs(const struct request *q, struct job *ret, const struct selected **of) {
     size_t n = 0;
     for (size_t i = 0; i < q->selection.n; i++) {
         const struct selected *l = &q->selection.v[i];
-        for (uint64_t seed = l->seed_first; seed <= l->seed_last; seed++)
-            for (int64_t k = 0; k < q->repeat; k++, n++)
-                if (ret)
+        for (uint64_t seed = l->seed_first; seed <= l->seed_last && !l->left_out; seed++)
+            for (int64_t k = 0; k < runs_each(q, l); k++, n++)
+                if (ret) {
                     ret[n] = (struct job){.file = l->file,
                                           .sets = l->sets,
                                           .seed = seed,
                                           .code = -1,
-                                          .alone = job_must_be_alone(l->scenario)};
+                                          .alone = l->alone};
+                    of[n] = l;
+                }
     }
     return n;
 }
 
 static void run_side_by_side(struct request *q, struct tally *t) {
     struct err err = {0};
-    size_t n = list_jobs(q, NULL);
-    struct job *jobs = arena_array(&q->arena, struct job, n);
-    list_jobs(q, jobs);
+    size_t n = list_jobs(q, NULL, NULL);
+    struct job *jobs = arena_array(&q->arena, struct job, n + 1);
+    const struct selected **of = arena_array(&q->arena, const struct selected *, n + 1);
+    list_jobs(q, jobs, of);
     if (jobs_run(jobs, n, (int)q->jobs, options_of(q), NULL, NULL, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
-        tally_add(t, EXIT_BROKEN);
+        tally_add(t, EXIT_BROKEN, &q->selection.v[0]);
     }
     for (size_t i = 0; i < n; i++)
         if (jobs[i].code >= 0)
-            tally_add(t, jobs[i].code);
+            tally_add(t, jobs[i].code, of[i]);
 }
 
 static bool tally_has(const struct tally *t, int code) {
     for (size_t i = 0; i < t->n; i++)
-        if (t->codes[i] == code)
+        if (t->v[i].code == code)
             return true;
     return false;
 }
 
 static void run_one_by_one(struct request *q, struct tally *t) {
     for (size_t i = 0; i < q->selection.n; i++) {
-        run_file(q, &q->selection.v[i], t);
+        struct selected *l = &q->selection.v[i];
+        l->left_out |= q->budget_ns && clock_monotonic_ns() - q->began_ns >= q->budget_ns;
+        if (l->left_out)
+            continue;
+        run_file(q, l, t);
         if (is_last(q, t) || tally_has(t, EXIT_USAGE_ERROR))
             break;
     }
+}
+
+static void choose(struct request *q) {
+    struct selection *s = &q->selection;
+    for (size_t i = 0; i < s->n; i++)
+        s->v[i].alone = job_must_be_alone(s->v[i].scenario);
+    if (!q->budget_ns)
+        return;
+    budget_sort(s);
+    budget_choose(s, q->budget_ns, (int)q->jobs, runs_in_all, q);
+}
+
+/* What was left out counts as skipped. */
+static int code_of_all(struct request *q, struct tally *t) {
+    for (size_t i = 0; i < q->selection.n; i++)
+        if (q->selection.v[i].left_out)
+            tally_add(t, q->suite.strict ? EXIT_FAIL : EXIT_SKIPPED, &q->selection.v[i]);
+    int *codes = arena_array(&q->arena, int, t->n + 1);
+    for (size_t i = 0; i < t->n; i++)
+        codes[i] = t->v[i].code;
+    return suite_exit_code(codes, t->n);
 }
 
 static int run_all(struct request *q) {
@@ -275,15 +374,18 @@ static int run_all(struct request *q) {
     q->selection.sets = q->suite.sets;
     q->selection.verb = &verb_run;
     int bad = selection_read(&q->selection, &q->files);
+    choose(q);
     if (!bad && q->jobs > 1)
         run_side_by_side(q, &t);
     else if (!bad)
         run_one_by_one(q, &t);
     print_tally(q, &t);
-    int code = bad                               ? bad
-               : tally_has(&t, EXIT_USAGE_ERROR) ? EXIT_USAGE_ERROR
-                                                 : suite_exit_code(t.codes, t.n);
-    free(t.codes);
+    if (!bad)
+        budget_print(&q->selection, q->budget_ns,
+                     str_eq(q->suite.format, "terminal") ? stdout : stderr);
+    forgive_all(q, &t);
+    int code = bad ? bad : tally_has(&t, EXIT_USAGE_ERROR) ? EXIT_USAGE_ERROR : code_of_all(q, &t);
+    free(t.v);
     return code;
 }
 
@@ -291,7 +393,7 @@ static int main_run(int argc, char **argv) {
     struct request *q = calloc(1, sizeof(*q));
     if (!q)
         abort();
-    q->repeat = q->jobs = 1;
+    q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);
     int code = parse(q, argc, argv);

@@ -59,12 +59,13 @@ static int plan_one(struct selected *x, uint64_t first, uint64_t last, struct di
 }
 
 /* What is drawn hangs on the seed, so there is a plan for each. */
-static int read_seeds(struct selection *s, const struct selected *like) {
+static int read_seeds(struct selection *s, const struct selected *like, uint64_t first,
+                      uint64_t last) {
     int r = 0;
-    if (s->seed_last - s->seed_first >= SEEDS_MAX)
-        return verb_usage_error(s->verb, "%s draws faults: at most %d --seeds at once", like->file,
+    if (last - first >= SEEDS_MAX)
+        return verb_usage_error(s->verb, "%s draws faults: at most %d seeds at once", like->file,
                                 SEEDS_MAX);
-    for (uint64_t seed = s->seed_first; seed <= s->seed_last && r == 0; seed++) {
+    for (uint64_t seed = first; seed <= last && r == 0; seed++) {
         struct arena a = {0};
         struct diagnostics d = {0};
         struct scenario *one = scenario_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
@@ -82,14 +83,18 @@ static int read_seeds(struct selection *s, const struct selected *like) {
 }
 
 static int take(struct selection *s, struct selected one, struct diagnostics *d) {
-    if (one.scenario->drawn && s->has_seed) {
-        scenario_free(one.scenario);
-        return read_seeds(s, &one);
-    }
+    const struct repeat_spec *repeat = &one.scenario->repeat;
     uint64_t own = one.scenario->has_seed ? one.scenario->seed : 1;
+    uint64_t first = s->has_seed ? s->seed_first : own, last = s->has_seed ? s->seed_last : own;
+    if (repeat->each_seed && !s->counted && first == last)
+        last = first + (uint64_t)repeat->runs - 1;
+    if (one.scenario->drawn && (s->has_seed || last > first)) {
+        scenario_free(one.scenario);
+        return read_seeds(s, &one, first, last);
+    }
     struct selected *x = add(s);
     *x = one;
-    return plan_one(x, s->has_seed ? s->seed_first : own, s->has_seed ? s->seed_last : own, d);
+    return plan_one(x, first, last, d);
 }
 
 static int read_point(struct selection *s, const char *file, const char *const *point) {

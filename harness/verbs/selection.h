@@ -11,6 +11,10 @@ struct selected {
     struct scenario *scenario;
     struct plan *plan;
     uint64_t seed_first, seed_last; /* to be run with each of them */
+    bool alone;                     /* not beside others: times are judged */
+    size_t order;                   /* as the command line has them */
+    int64_t estimate_ns;            /* budget.h: of one run */
+    bool left_out;                  /* by --budget */
 };
 
 struct selection {
@@ -19,6 +23,8 @@ struct selection {
     const char *const *tags; /* all must be there, of "!slow" none; NULL-ended */
     bool has_seed;
     uint64_t seed_first, seed_last; /* given */
+    bool
+        counted; /* how often each is run was given: what files say of it (repeat) does not count */
     struct selected *v;
     size_t n, cap;
     struct arena arena; /* owns what is in no argument */

@@ -34,6 +34,7 @@ static void test_a_key_is_found_in_every_section_that_has_it(void **state) {
 }
 
 static const char base[] = "cluster: {nodes: 4, start: 3}\n"
+                           "repeat: {runs: 5}\n"
                            "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, max_restarts: "
                            "20, checkpoint: {dir: x}}\n"
                            "timeline:\n"
@@ -54,6 +55,7 @@ static const char *const places[][2] = {
     {"observe", "observe."},
     {"random", "random."},
     {"checks", "checks.0."},
+    {"repeat", "repeat."},
 };
 
 static void load_example(const char *prefix, const char *example) {

@@ -1,0 +1,109 @@
+#include "harness/verbs/budget.h"
+
+#include "agent/base/sha256.h"
+#include "agent/base/str.h"
+#include "agent/sys/file.h"
+#include "harness/run/control.h"
+
+#include <inttypes.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int64_t GUESS_NS = 15000000000, SECOND_NS = 1000000000;
+
+/* ---- what is known ---- */
+
+/* The same file with the same overrides. */
+static int path_of(const struct selected *l, char *ret, size_t size) {
+    char real[PATH_MAX], key[65];
+    struct sha256 hash;
+    if (!realpath(l->file, real))
+        return -1;
+    sha256_init(&hash);
+    sha256_update(&hash, real, strlen(real) + 1);
+    for (const char *const *s = l->sets; s && *s; s++)
+        sha256_update(&hash, *s, strlen(*s) + 1);
+    sha256_hex(&hash, key);
+    return cache_dir("durations", key, ret, size, NULL);
+}
+
+static int64_t guess_ns(const struct scenario *s) {
+    int64_t last = 0;
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (s->timeline[i].when.time_ns > last)
+            last = s->timeline[i].when.time_ns;
+    return last + GUESS_NS;
+}
+
+int64_t budget_estimate_ns(const struct selected *l) {
+    char path[PATH_MAX];
+    struct buf text = {0};
+    int64_t ms = 0;
+    bool known = path_of(l, path, sizeof(path)) == 0 && file_read(path, 64, &text, NULL) == 0 &&
+                 str_to_i64(buf_str(&text), 0, INT64_MAX / 1000000, &ms);
+    buf_fini(&text);
+    return known ? ms * 1000000 : guess_ns(l->scenario);
+}
+
+void budget_note(const struct selected *l, int64_t took_ns) {
+    char path[PATH_MAX], text[32], folder[PATH_MAX];
+    if (path_of(l, path, sizeof(path)) < 0)
+        return;
+    int n = snprintf(text, sizeof(text), "%" PRId64, took_ns / 1000000);
+    str_copy(folder, sizeof(folder), path);
+    if (file_make_dirs(dirname(folder), 0777, NULL) == 0)
+        file_write_atomic(path, text, (size_t)n, NULL);
+}
+
+/* ---- what is chosen ---- */
+
+static int by_estimate(const void *a, const void *b) {
+    const struct selected *x = a, *y = b;
+    if (x->estimate_ns != y->estimate_ns)
+        return x->estimate_ns < y->estimate_ns ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+void budget_sort(struct selection *s) {
+    for (size_t i = 0; i < s->n; i++) {
+        s->v[i].order = i;
+        s->v[i].estimate_ns = budget_estimate_ns(&s->v[i]);
+    }
+    qsort(s->v, s->n, sizeof(*s->v), by_estimate);
+}
+
+void budget_choose(struct selection *s, int64_t left_ns, int at_once,
+                   int64_t (*runs)(const void *arg, const struct selected *l), const void *arg) {
+    for (size_t i = 0; i < s->n; i++) {
+        struct selected *l = &s->v[i];
+        int64_t each = l->alone ? l->estimate_ns : l->estimate_ns / at_once;
+        int64_t n = runs(arg, l);
+        l->left_out = each > 0 && n > left_ns / each;
+        if (!l->left_out)
+            left_ns -= each * n;
+    }
+}
+
+static void put_seconds(int64_t ns, FILE *out) {
+    fprintf(out, "%" PRId64 " s", (ns + SECOND_NS - 1) / SECOND_NS);
+}
+
+void budget_print(const struct selection *s, int64_t budget_ns, FILE *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++)
+        n += s->v[i].left_out;
+    if (!n)
+        return;
+    fprintf(out, "\nleft out by --budget ");
+    put_seconds(budget_ns, out);
+    fprintf(out, ": %zu of %zu\n", n, s->n);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!s->v[i].left_out)
+            continue;
+        fprintf(out, "  %s (%s), about ", s->v[i].scenario->name, s->v[i].file);
+        put_seconds(s->v[i].estimate_ns, out);
+        fputc('\n', out);
+    }
+}
