@@ -36,6 +36,7 @@ struct options_given {
 
     bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
     bool has_store;      /* the job's store has an address */
+    bool lifeline;       /* one was asked for */
     const char **passed; /* the words that an agent on another host is given too */
     int passed_n;
 

@@ -165,6 +165,7 @@ static int set_key(struct options_rdzv *r, struct options_given *g, const char *
         if (!str_eq(value, "on") && !str_eq(value, "off"))
             return err_say(err, -EINVAL, "--rdzv-conf lifeline=%s: must be on or off", value);
         r->no_lifeline = str_eq(value, "off");
+        g->lifeline = !r->no_lifeline;
         return 0;
     }
     if (!str_eq(name, "profile"))
@@ -227,6 +228,9 @@ int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struc
                             : options_settle_token(&r.access, g, err);
     if (code)
         return code;
+    if (g->lifeline && r.access.https && !uses_etcd(g))
+        options_notice(g, "--rdzv-conf lifeline=on has no effect over https: the end of a "
+                          "connection is signed by nobody");
     *ret = r;
     return 0;
 }

@@ -63,6 +63,10 @@ static void test_a_store_that_is_served_with_a_certificate_is_asked_by_https(voi
     assert_null(o.notices[0]);
     TAKEN("rankrun --nnodes 2 --master-addr h --rdzv-conf store_cert=/a a.py");
     assert_string_equal(o.rdzv.tls.cert, "/a");
+    TAKEN(OF_OWN "lifeline=on,store_cert=/a a.py");
+    assert_non_null(strstr(o.notices[0], "lifeline=on has no effect over https"));
+    TAKEN(OF_OWN "lifeline=on a.py");
+    assert_null(o.notices[0]);
     TAKEN(OF_OWN "hb=150ms a.py");
     assert_false(o.rdzv.access.https);
     REFUSED(OF_OWN "store_cert=/a,protocol=http a.py", "store_cert=/a: a store with a certificate");

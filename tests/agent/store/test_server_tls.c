@@ -7,6 +7,7 @@
 #include "tests/agent/tls/certificates.h"
 
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -140,6 +141,19 @@ static void test_a_server_that_goes_ends_its_watches(void **state) {
     server = server_free(server);
     await_events(c, 2);
     assert_true(c->ended);
+}
+
+/* The client goes away in the middle of a watch, in order or not. */
+static void test_a_watcher_that_vanished_is_forgotten(void **state) {
+    struct contract *c = *state;
+    for (int i = 0; i < 20; i++) {
+        watch_all(c, 0);
+        put(c, "a", "1");
+        store_cancel(c->watch);
+        put(c, "a", "2");
+    }
+    assert_int_equal(server_watches(server), 0);
+    assert_int_equal(server_held(server), 0);
 }
 
 static void on_answer(void *arg, long status, const struct buf *body, const char *error) {
@@ -283,12 +297,14 @@ int main(void) {
         ON(test_the_token_is_asked_for_as_without_tls),
         ON(test_a_long_value_comes_back_whole),
         ON(test_a_server_that_goes_ends_its_watches),
+        ON(test_a_watcher_that_vanished_is_forgotten),
         ON(test_no_lifeline_is_taken_over_tls),
         ON(test_a_handshake_that_does_not_end_is_ended),
         ON(test_there_are_only_so_many_handshakes_at_once),
         ON(test_what_is_neither_http_nor_tls_harms_nobody),
     };
     const struct CMUnitTest none[] = {cmocka_unit_test(test_tls_is_not_here)};
+    signal(SIGPIPE, SIG_IGN); /* as whoever serves a store does */
     if (!certificates_make())
         return cmocka_run_group_tests(none, NULL, NULL);
     int failed = cmocka_run_group_tests(tests, set_up, tear_down);
