@@ -8,7 +8,7 @@
 
 #include "harness/scenario/scenario.h"
 
-enum { YAML_SIZE_MAX = 1 << 20, YAML_DEPTH_MAX = 24, YAML_VALUES_MAX = 10000 };
+enum { YAML_SIZE_MAX = 1 << 20, YAML_DEPTH_MAX = 24, YAML_VALUES_MAX = 30000 };
 
 enum yaml_type { YAML_SCALAR, YAML_LIST, YAML_MAP };
 
