@@ -130,14 +130,15 @@ static int child_prepare(const struct child *c) {
         code = child_keep(s);
     if (code)
         return code;
-    close_others(c);
-    if ((s->session && setsid() < 0) || (s->group && !s->session && setpgid(0, 0) < 0))
-        return -errno;
+    /* First of all: with a session comes a group of the scheduler, in which this one waits anew. */
     if (s->death_signal && prctl(PR_SET_PDEATHSIG, s->death_signal) < 0)
         return -errno;
     /* The parent may have died before the request was in place. */
     if (s->death_signal && getppid() != c->parent)
         raise(SIGKILL);
+    close_others(c);
+    if ((s->session && setsid() < 0) || (s->group && !s->session && setpgid(0, 0) < 0))
+        return -errno;
     if (s->dir && chdir(s->dir) < 0)
         return -errno;
     signal_reset();

@@ -102,18 +102,19 @@ IN_CHILD static long enter_sandbox(const struct takeoff *t) {
 }
 
 IN_CHILD static long prepare(const struct takeoff *t) {
-    long r = t->keep > 0 ? call(SYS_fcntl, t->keep, F_SETFD, 0, 0) : 0;
+    /* First of all: with a session comes a group of the scheduler, in which this one waits anew. */
+    long r = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
+    /* The parent may have died before the request was in place. */
+    if (r >= 0 && call(SYS_getppid, 0, 0, 0, 0) != t->parent)
+        call(SYS_kill, call(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
+    if (r >= 0 && t->keep > 0)
+        r = call(SYS_fcntl, t->keep, F_SETFD, 0, 0);
     if (r < 0)
         return r;
     close_others(t);
     r = call(SYS_setsid, 0, 0, 0, 0);
-    if (r >= 0)
-        r = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
     if (r < 0)
         return r;
-    /* The parent may have died before the request was in place. */
-    if (call(SYS_getppid, 0, 0, 0, 0) != t->parent)
-        call(SYS_kill, call(SYS_getpid, 0, 0, 0, 0), SIGKILL, 0, 0);
     reset_signals();
     r = open_outputs(t);
     return r < 0 ? r : enter_sandbox(t);
