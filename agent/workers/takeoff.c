@@ -28,14 +28,16 @@ enum { SHARED = CLONE_VM };
 
 /* ---- in the child ---- */
 
-/* A system call that leaves errno alone; returns -errno. */
+/* A system call that leaves errno alone; returns -errno. Its fifth argument is 0: prctl(2) looks at
+ * all of them. */
 IN_CHILD static inline long call(long n, long a, long b, long c, long d) {
 #if defined(__x86_64__)
     long r;
     register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = 0;
     __asm__ volatile("syscall"
                      : "=a"(r)
-                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10)
+                     : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
                      : "rcx", "r11", "memory");
     return r;
 #elif defined(__aarch64__)
@@ -44,7 +46,8 @@ IN_CHILD static inline long call(long n, long a, long b, long c, long d) {
     register long x1 __asm__("x1") = b;
     register long x2 __asm__("x2") = c;
     register long x3 __asm__("x3") = d;
-    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
+    register long x4 __asm__("x4") = 0;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3), "r"(x4) : "memory");
     return x0;
 #else
 #error "x86-64 and arm64 only: how is a system call made here?"
