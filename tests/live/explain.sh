@@ -51,7 +51,7 @@ END
     esac
 done
 
-sections='cluster job checkpoint observe when expect limits scenario'
+sections='cluster job checkpoint observe when random replay expect limits repeat scenario'
 for section in $sections; do
     explained "$section" "^$section: "
     keys=$(sed -n 's/^  \([a-z_]*\)   *.*/\1/p' "$dir/said")
@@ -60,6 +60,7 @@ for section in $sections; do
 done
 
 for preset in hf-trainer lightning tqdm; do explained $preset "  step: '"; done
+for weights in acme byterobust hsdp llama3 uniform; do explained $weights '^  worker-kill '; done
 explained events 'are judged:'
 
 verbs=$("$rq" --help | sed -n 's/^  \([a-z]*\)  .*/\1/p')
