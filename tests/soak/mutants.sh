@@ -117,7 +117,7 @@ try() { # try PATCH
         verdict='does not count: an undisturbed run fails with it'
         sed 's/^/    /' "$said"
     else
-        verdict="survived: exit $rc: $(blamed)"
+        verdict="survived: exit $rc: $(blamed)$(field Plan "$1" | sed 's/^/; planned: /')"
         sed 's/^/    /' "$said"
     fi
 }
@@ -131,13 +131,17 @@ link() { # link "C01 owner/name#NUMBER"
     esac
 }
 
-row() { # row PATCH: as docs/mutants.md has it
-    local scenario name plan
-    scenario=$(field Scenario "$1")
-    name=$(basename "$1" .patch) plan=$(field Plan "$1")
-    [[ $verdict == survived* ]] && verdict="survives${plan:+; it needs $plan}"
-    [[ $verdict == seen* ]] && scenario='none; it counts for nothing'
-    echo "| \`$name\` | $(field Plants "$1") | \`$(basename "$scenario" .yaml)\` | ${verdict#killed by: } | $(link "$(field Known "$1")") |"
+row() { # row PATCH: as docs/mutants.md has it, in a table for each folder and one for those with Unit
+    local name said scenario known
+    name=$(basename "$1" .patch) scenario=$(basename "$(field Scenario "$1")" .yaml) known=$(link "$(field Known "$1")")
+    case $verdict in
+    seen*) echo "| \`$(basename "${1%/*}")/$name\` | $(field Plants "$1") | \`${verdict##* }\` | $known |"; return ;;
+    'killed by: exit'*) said=${verdict#killed by: } ;;
+    killed*) said=$(sed -E 's/([a-z_]+) */`\1`, /g; s/, $//' <<<"${verdict#killed by: }") ;;
+    survived*) said='**survives**' ;;
+    *) said=$verdict ;;
+    esac
+    echo "| \`$name\` | $(field Plants "$1") | \`$scenario\` | $said | $known |"
 }
 
 prepare || exit 1
