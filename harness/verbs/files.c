@@ -63,7 +63,14 @@ static int add(struct scenario_files *f, const struct verb *verb, const char *pa
 }
 
 int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
-    return add(f, verb, path, false, 0);
+    size_t before = f->n;
+    int r = add(f, verb, path, false, 0);
+    if (r || f->n > before)
+        return r;
+    return verb_usage_error(verb,
+                            "%s: there is no scenario in it; scenarios are files that end in "
+                            ".yaml",
+                            path);
 }
 
 void files_fini(struct scenario_files *f) {

@@ -70,7 +70,8 @@ refused later '"probe" is not built yet' <<<'{job: {run: [ls]}, probe: {}}'
 
 for verb in "${verbs[@]}"; do
     expect 64 'no/such.yaml: cannot be opened: No such file or directory' "$verb" no/such.yaml
-    if [ "$verb" != run ]; then expect 64 ': is a directory; ' "$verb" scenarios; fi
+    mkdir -p "$dir/empty"
+    expect 64 'empty: there is no scenario in it; scenarios are files that end in .yaml' "$verb" "$dir/empty"
     expect 64 '--set job.max_restarts: max_restarts must be' "$verb" scenarios/tour.yaml \
         --set job.max_restarts=x
     expect 64 'there is no option --sed; did you mean --se' "$verb" scenarios/tour.yaml --sed 1
