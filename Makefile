@@ -4,7 +4,7 @@
 #   make demo       install what is missing, build, run the tour
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
-#   make fuzz       schedules for the simulator and what others send, bred by AFL++ (FUZZ_S=600 seconds each)
+#   make fuzz       schedules for the simulator, what others send and histories, bred by AFL++ (FUZZ_S=600 seconds each)
 #   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
@@ -219,11 +219,12 @@ mutants: all
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness agent base)
 $(OUT)/fuzz-input: $(call archive,agent base)
-$(OUT)/fuzz-schedule $(OUT)/fuzz-input: $(OUT)/fuzz-%: tests/fuzz/%.c $(OUT)/.flags
-	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core
+$(OUT)/fuzz-history: $(call archive,$(LIBS))
+$(OUT)/fuzz-schedule $(OUT)/fuzz-input $(OUT)/fuzz-history: $(OUT)/fuzz-%: tests/fuzz/%.c $(OUT)/.flags
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core -lm
 FUZZ_S ?= 600
 fuzz:
-	$(Q)for what in fuzz fuzz-input; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
+	$(Q)for what in fuzz fuzz-input fuzz-history; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
 LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch

@@ -35,6 +35,7 @@
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
     X(phases)                                                                                      \
+    X(probe)                                                                                       \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \
     X(recover)                                                                                     \

@@ -17,6 +17,7 @@ struct scenario control_scenario(const struct scenario *s) {
     struct scenario c = *s;
     c.timeline = NULL;
     c.timeline_n = 0;
+    c.probes_n = 0;
     c.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
     /* Undisturbed, nothing switches on what the job could use. */
     int wanted = c.job.max_nodes < c.cluster.nodes ? c.job.max_nodes : c.cluster.nodes;

@@ -80,6 +80,7 @@ static void look_for_steady(struct engine *e) {
     engine_record(e, SOURCE_HARNESS, "steady");
     engine_recorded(e);
     timeline_steady(e->timeline);
+    e->probes = probes_new(e);
 }
 
 static bool round_over(const struct round *r) {
@@ -331,6 +332,7 @@ void engine_end(struct engine *e, const char *why) {
         return;
     e->phase = ENGINE_ENDING;
     e->end_why = why;
+    e->probes = probes_free(e->probes);
     timeline_finish(e->timeline);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "job-end");
     json_put_string(w, "why", why);
@@ -433,6 +435,7 @@ static int engine_open(struct engine *e, struct err *err) {
 
 static void engine_close(struct engine *e) {
     e->rec.fn = NULL;
+    probes_free(e->probes);
     cluster_free(e->cluster);
     presence_end(e);
     output_free(e->output);

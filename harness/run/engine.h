@@ -15,6 +15,7 @@ struct timeline;
 struct limits_watch;
 struct stores_watch;
 struct directory;
+struct probes;
 
 enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
 
@@ -32,6 +33,7 @@ struct engine {
     struct directory *directory; /* of the job's checkpoints; NULL: not known */
     struct timeline *timeline;
     struct limits_watch *limits;
+    struct probes *probes; /* NULL: not yet steady, or nothing to ask */
     struct rand rand;
     struct arena arena;
     enum engine_phase phase;
@@ -101,6 +103,10 @@ void master_found(struct engine *e, const struct node *n, uint16_t port, int rou
 void looks_open(struct engine *e);
 void looks_seen(struct engine *e, const struct record *r);
 void looks_take(struct engine *e, const char *at, int round);
+
+/* probes.c: what the scenario asks from outside, from steady state until the job ends. */
+struct probes *probes_new(struct engine *e);  /* NULL: there are none */
+struct probes *probes_free(struct probes *p); /* what is being asked is ended unheard */
 
 /* usage.c: what every agent holds when a round is complete. */
 void usage_seen(struct engine *e, const struct record *r);

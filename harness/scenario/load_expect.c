@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "harness/scenario/load.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
@@ -184,6 +185,10 @@ const struct section section_expect = {
          "bit by bit.",
          "loss_within: 5%", reader_percent, .offset = offsetof(struct expect, loss_within),
          .min = 1, .max = 1000, .form = "<percent>"},
+        {"probe", "a map of probes and always, steady or a duration", NULL,
+         "What each answer to a probe must be within its tolerance for: always; steady, before the "
+         "first fault and after the last recovery; or steady, and so long after it.",
+         "probe: {served: 2s}", load_probe_expects, .form = "{always | steady | <duration>}"},
         {"model", "same-as-undisturbed", NULL,
          "The final weights must be, bit by bit, those of the undisturbed run.",
          "model: same-as-undisturbed", read_model, .form = "same-as-undisturbed"},

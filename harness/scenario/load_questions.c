@@ -1,7 +1,10 @@
 #include "agent/base/str.h"
 #include "harness/scenario/load.h"
+#include "harness/scenario/pattern.h"
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- checks of the user's own ---- */
@@ -78,4 +81,193 @@ void load_checks(struct reader *r, const struct key *k, const struct yaml *n, vo
     }
     s->checks = v;
     s->checks_n = used;
+}
+
+#undef AT
+
+/* ---- probes ---- */
+
+enum { PROBES_MAX = 8 };
+
+static const char *const signs[] = {"<=", ">=", "==", "<", ">", NULL};
+
+/* "< 3" into its sign and number; a number alone is "== 3". */
+static bool read_bound(const char *text, const char **ret_sign, double *ret) {
+    char *end;
+    *ret_sign = "==";
+    for (size_t i = 0; signs[i]; i++)
+        if (str_starts(text, signs[i])) {
+            *ret_sign = signs[i];
+            text += strlen(signs[i]);
+            break;
+        }
+    *ret = strtod(text, &end);
+    return end != text && !*end && *ret == *ret;
+}
+
+static bool read_range(const char *text, double *ret_low, double *ret_high) {
+    const char *dots = strstr(text, "..");
+    char low[40], *end;
+    if (!dots || (size_t)(dots - text) >= sizeof(low))
+        return false;
+    snprintf(low, sizeof(low), "%.*s", (int)(dots - text), text);
+    *ret_low = strtod(low, &end);
+    if (end == low || *end)
+        return false;
+    *ret_high = strtod(dots + 2, &end);
+    return end != dots + 2 && !*end && *ret_low <= *ret_high;
+}
+
+/* What stands between the slashes, or NULL: it is no expression. */
+static char *expression_of(const char *text) {
+    size_t n = strlen(text);
+    return n > 2 && *text == '/' && text[n - 1] == '/' ? strndup(text + 1, n - 2) : NULL;
+}
+
+static bool last_number(const char *said, double *ret) {
+    size_t n = strlen(said);
+    char word[64], *end;
+    while (n && strchr(" \t\r\n", said[n - 1]))
+        n--;
+    size_t from = n;
+    while (from && !strchr(" \t\r\n", said[from - 1]))
+        from--;
+    if (n == from || n - from >= sizeof(word))
+        return false;
+    snprintf(word, sizeof(word), "%.*s", (int)(n - from), said + from);
+    *ret = strtod(word, &end);
+    return !*end && *ret == *ret;
+}
+
+static bool compare(double v, const char *sign, double bound) {
+    return str_eq(sign, "<")    ? v < bound
+           : str_eq(sign, "<=") ? v <= bound
+           : str_eq(sign, ">")  ? v > bound
+           : str_eq(sign, ">=") ? v >= bound
+                                : !(v < bound) && !(v > bound);
+}
+
+bool tolerance_fits(const char *tolerance, const char *said) {
+    double low, high, v;
+    const char *sign;
+    char *expression = tolerance ? expression_of(tolerance) : NULL;
+    if (!tolerance)
+        return true;
+    if (expression) {
+        struct pattern *p = pattern_new(expression, NULL);
+        bool found = p && pattern_match(p, said, NULL);
+        pattern_free(p);
+        free(expression);
+        return found;
+    }
+    if (!last_number(said, &v))
+        return false;
+    if (read_range(tolerance, &low, &high))
+        return v >= low && v <= high;
+    return read_bound(tolerance, &sign, &low) && compare(v, sign, low);
+}
+
+static void read_cmd(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct own_probe *p = out;
+    if (!reader_words(r, k, n, &p->cmd, &p->cmd_n))
+        return;
+    if (!p->cmd_n)
+        diagnostics_add(r->d, n->place, "cmd is empty; %s", k->example);
+    for (size_t i = 0; i < p->cmd_n; i++)
+        reader_check_placeholders(r, p->cmd[i], n->place);
+}
+
+static void read_on_node(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    int64_t number;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (*n->text != 'n' || !str_to_i64(n->text + 1, 0, r->s->cluster.nodes - 1, &number))
+        diagnostics_add(r->d, n->place, "on must be %s, n0 to n%d, not \"%s\"", k->type,
+                        r->s->cluster.nodes - 1, n->text);
+    ((struct own_probe *)out)->on = n->text;
+}
+
+static void read_tolerance(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    double low, high;
+    const char *sign;
+    struct err err = {0};
+    if (!reader_is_scalar(r, k, n))
+        return;
+    char *expression = expression_of(n->text);
+    struct pattern *p = expression ? pattern_new(expression, &err) : NULL;
+    if (expression && !p)
+        diagnostics_add(r->d, n->place, "tolerance: %s", err.msg);
+    else if (!expression && !read_range(n->text, &low, &high) && !read_bound(n->text, &sign, &low))
+        diagnostics_add(r->d, n->place, "tolerance must be %s, not \"%s\"", k->type, n->text);
+    ((struct own_probe *)out)->tolerance = n->text;
+    pattern_free(p);
+    free(expression);
+}
+
+#define AT(member) .offset = offsetof(struct own_probe, member)
+
+const struct section section_probe = {
+    "probe",
+    "A command of your own that asks something while the job runs, from steady state on: as in "
+    "Chaos Toolkit, what must hold before, and again after, the faults. Each answer goes into the "
+    "history, as a claim (source user); expect.probe says what they must be. It runs on the host, "
+    "or in the namespaces of a node, in the directory and environment of the caller. One that ends "
+    "with another status than 0, or is not done in time, is not within any tolerance. Nobody asks "
+    "while the undisturbed job runs.",
+    (const struct key[]){
+        {"cmd", "a list of words", NULL, "The command; placeholders as in job.run.",
+         "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .required = true,
+         .form = "[<scalar>]"},
+        {"on", "a node", "(the host)", "Where it runs: in that node's network, files and name.",
+         "on: n0", read_on_node, .form = "<node>"},
+        {"every", "a duration", "1s", "From one question to the next; never two at a time.",
+         "every: 500ms", reader_duration, AT(every_ns), .min = 50000000},
+        {"until", "a duration", "(the job's end)", "How long after steady state it is asked.",
+         "until: 30s", reader_duration, AT(until_ns), .min = 1},
+        {"within", "a duration", "5s", "How long an answer may take.", "within: 500ms",
+         reader_duration, AT(within_ns), .min = 1},
+        {"tolerance", "/a regular expression/, a number, a bound such as >= 3, or a range 1..5",
+         "(exit status 0)",
+         "What it must print. Numbers are compared with the last word of what it prints.",
+         "tolerance: '>= 3'", read_tolerance, .form = "<scalar>"},
+        {0},
+    },
+};
+
+void load_probes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct scenario *s = out;
+    if (n->type != YAML_MAP || n->length > PROBES_MAX) {
+        diagnostics_add(r->d, n->place, "probe must be %s, %d at most", k->type, PROBES_MAX);
+        return;
+    }
+    struct own_probe *v = arena_array(r->arena, struct own_probe, n->length + 1);
+    size_t used = 0;
+    yaml_each(it, n) {
+        v[used].name = it->key;
+        v[used].place = it->key_place;
+        reader_section(r, &section_probe, it, &v[used++]);
+    }
+    s->probes = v;
+    s->probes_n = used;
+}
+
+void load_probe_expects(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    if (n->type != YAML_MAP || !n->length) {
+        diagnostics_add(r->d, n->place, "probe must be %s", k->type);
+        return;
+    }
+    struct probe_expect *v = arena_array(r->arena, struct probe_expect, n->length + 1);
+    size_t used = 0;
+    yaml_each(it, n) {
+        struct probe_expect *x = &v[used];
+        x->name = it->key;
+        x->place = it->key_place;
+        x->always = it->type == YAML_SCALAR && str_eq(it->text, "always");
+        if (x->always || (it->type == YAML_SCALAR && str_eq(it->text, "steady")) ||
+            reader_time(r, k, it, &x->settle_ns))
+            used++;
+    }
+    e->probes = v;
+    e->probes_n = used;
 }

@@ -169,6 +169,18 @@ static void put_budgets(struct buf *b, const char *key, const struct budget *v, 
     buf_puts(b, v[0].id ? "}\n" : "\n");
 }
 
+static void put_probe_expects(struct buf *b, const struct expect *e) {
+    buf_puts(b, e->probes_n ? "  probe:\n" : "");
+    for (size_t i = 0; i < e->probes_n; i++) {
+        buf_puts(b, "    ");
+        put_text(b, e->probes[i].name);
+        buf_puts(b, e->probes[i].always ? ": always" : e->probes[i].settle_ns ? ": " : ": steady");
+        if (e->probes[i].settle_ns)
+            put_duration(b, e->probes[i].settle_ns);
+        buf_putc(b, '\n');
+    }
+}
+
 static void put_expect(struct buf *b, const struct expect *e) {
     static const char *const outcomes[] = {"succeeded", "failed", "stopped"};
     buf_printf(b, "expect:\n  outcome: %s\n", outcomes[e->outcome]);
@@ -199,8 +211,31 @@ static void put_expect(struct buf *b, const struct expect *e) {
         buf_printf(b, "  goodput: %d%%\n", e->goodput);
     if (e->loss_within)
         buf_printf(b, "  loss_within: %d%%\n", e->loss_within);
+    put_probe_expects(b, e);
     if (e->model_same)
         buf_puts(b, "  model: same-as-undisturbed\n");
+}
+
+static void put_probes(struct buf *b, const struct scenario *s) {
+    buf_puts(b, s->probes_n ? "probe:\n" : "");
+    for (size_t i = 0; i < s->probes_n; i++) {
+        const struct own_probe *p = &s->probes[i];
+        buf_puts(b, "  ");
+        put_text(b, p->name);
+        buf_puts(b, ":\n");
+        put_list(b, "    cmd", p->cmd, p->cmd_n);
+        put_field(b, "    on", p->on);
+        put_field(b, "    tolerance", p->tolerance);
+        buf_puts(b, "    every: ");
+        put_duration(b, p->every_ns);
+        buf_puts(b, "\n    within: ");
+        put_duration(b, p->within_ns);
+        buf_puts(b, p->until_ns ? "\n    until: " : "\n");
+        if (p->until_ns) {
+            put_duration(b, p->until_ns);
+            buf_putc(b, '\n');
+        }
+    }
 }
 
 static void put_checks(struct buf *b, const struct scenario *s) {
@@ -275,6 +310,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     for (size_t i = 0; i < s->timeline_n; i++)
         put_action(out, s, &s->timeline[i]);
     put_expect(out, &s->expect);
+    put_probes(out, s);
     put_checks(out, s);
     put_limits(out, &s->limits);
 }

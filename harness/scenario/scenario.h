@@ -145,8 +145,19 @@ struct budget {
     struct place place;
 };
 
+/* What is expected of a probe's answers: all within tolerance, or only those before the first fault
+ * and after the last recovery and settle_ns. */
+struct probe_expect {
+    const char *name;
+    bool always;
+    int64_t settle_ns;
+    struct place place;
+};
+
 struct expect {
     enum outcome outcome;
+    const struct probe_expect *probes;
+    size_t probes_n;
     bool has_world_sizes, world_sizes_ends; /* {ends: [..]}: the tail only */
     const int *world_sizes;                 /* -1 is "*" */
     size_t world_sizes_n;
@@ -162,6 +173,23 @@ struct expect {
     int loss_within;             /* per cent of the undisturbed run's; 0: not said */
     struct place place, world_sizes_place, restarts_place;
 };
+
+/* A question that a command of the user's asks again and again while the job runs. */
+struct own_probe {
+    const char *name;
+    const char *const *cmd; /* placeholders unresolved; NULL-ended */
+    size_t cmd_n;
+    const char *on;        /* the node in whose namespaces it runs; NULL: on the host */
+    int64_t every_ns;      /* from one question to the next */
+    int64_t until_ns;      /* since steady state; 0: until the job ends */
+    int64_t within_ns;     /* an answer that takes longer is none */
+    const char *tolerance; /* see tolerance_fits; NULL: exit status 0 alone */
+    struct place place;
+};
+
+/* Whether what a probe printed is within the tolerance: "/regex/", a number, "< 3", ">= 2.5",
+ * "1..5"; NULL: always. Numbers are compared with the last word that it printed. */
+bool tolerance_fits(const char *tolerance, const char *said);
 
 /* A check of the user's own: a program that reads the history and answers. */
 struct own_check {
@@ -206,6 +234,8 @@ struct scenario {
     size_t timeline_n;
     const char *drawn; /* what of it was drawn, and by what, a sentence; NULL: nothing */
     struct expect expect;
+    const struct own_probe *probes;
+    size_t probes_n;
     const struct own_check *checks;
     size_t checks_n;
     struct limits limits;

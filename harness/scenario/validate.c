@@ -109,8 +109,20 @@ static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
     }
 }
 
+static void check_probe(const struct scenario *s, const struct probe_expect *x,
+                        struct diagnostics *d) {
+    for (size_t i = 0; i < s->probes_n; i++)
+        if (str_eq(s->probes[i].name, x->name))
+            return;
+    diagnostics_add(d, x->place,
+                    "expect.probe: there is no probe \"%s\"; write probe: {%s: {cmd: ...}}",
+                    x->name, x->name);
+}
+
 static void check_expect(const struct scenario *s, struct diagnostics *d) {
     const struct expect *e = &s->expect;
+    for (size_t i = 0; i < e->probes_n; i++)
+        check_probe(s, &e->probes[i], d);
     /* torchrun's agents have a budget each. */
     int most = s->job.max_restarts * (s->torchrun_semantics ? s->cluster.nodes : 1);
     if (e->has_restarts && e->restarts_min > most)

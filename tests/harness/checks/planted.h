@@ -139,6 +139,8 @@ static const struct observed planted_observed[] = {
     {.kind = "done", .pattern = "^finished, model (\\w+)", .own = true},
 };
 
+static const struct probe_expect planted_served[] = {{.name = "served"}};
+
 static inline struct scenario planted_scenario(const char *name) {
     bool printed = str_eq(name, "printed-steps"), killed = !str_eq(name, "node-powered-off");
     return (struct scenario){
@@ -176,6 +178,8 @@ static inline struct scenario planted_scenario(const char *name) {
                    .phases_within = planted_phases,
                    .phases_n = 2,
                    .goodput = 5,
+                   .probes = planted_served,
+                   .probes_n = str_eq(name, "probed"),
                    .loss_within = 5},
         .limits = {.start_ns = 60000000000, .stall_ns = 30000000000, .total_ns = 600000000000},
     };

@@ -40,7 +40,8 @@ static const char base[] = "cluster: {nodes: 4, start: 3}\n"
                            "timeline:\n"
                            "  - {id: dark, when: {step: 5}, fault: node-kill, on: n2}\n"
                            "  - {id: last, when: {round: 2}, fault: node-start, on: n3}\n"
-                           "checks: [{program: [x]}]\n";
+                           "checks: [{program: [x]}]\n"
+                           "probe: {served: {cmd: [x]}}\n";
 
 /* Where a key's example can be put by --set. */
 static const char *const places[][2] = {
@@ -56,6 +57,7 @@ static const char *const places[][2] = {
     {"random", "random."},
     {"checks", "checks.0."},
     {"repeat", "repeat."},
+    {"probe", "probe.served."},
 };
 
 static void load_example(const char *prefix, const char *example) {

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# What a scenario asks from outside while the job runs: in a node and on the host, answered in time and not, and what
+# must hold before the faults and after them.
+# deadline: 120 s
+set -u
+export XDG_CACHE_HOME=$TMPDIR/cache
+cat >"$TMPDIR/p.yaml" <<'EOF'
+cluster: {nodes: 2}
+job:
+  nnodes: "2:2"
+  rdzv_conf: {profile: fast}
+  run: [ranktrain, --steps=120, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
+probe:
+  name: {cmd: [hostname], on: n1, every: 50ms, tolerance: /^n1$/}
+  many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
+  slow: {cmd: [sleep, "600"], within: 100ms}
+  gone: {cmd: ["false"]}
+timeline:
+  - {id: kill, when: {step: 60}, fault: worker-kill, on: rank 1}
+expect: {restarts: 1, probe: {name: always, many: 100ms}}
+EOF
+run() { # CODE PATTERN ARGUMENT...
+    local code=$1 pattern=$2
+    shift 2
+    rm -rf "$TMPDIR/runs"
+    timeout 50 "$BIN/rankquake" run "$TMPDIR/p.yaml" --out "$TMPDIR/runs" "$@" >"$TMPDIR/said" 2>&1 </dev/null
+    local rc=$?
+    [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
+    [ $rc = "$code" ] && grep -Eq -e "$pattern" "$TMPDIR/said" && return
+    echo "exit code $rc, expected $code and \"$pattern\""
+    cat "$TMPDIR/said"
+    exit 1
+}
+run 0 'probe +[0-9]+ answers before, [0-9]+ while faults lasted, [0-9]+ after'
+said=$(cat "$TMPDIR"/runs/*/history.jsonl)
+for line in '"node":"n1","probe":"name","ok":true,"value":"n1"' '"probe":"slow","ok":false,.*no answer within 100 ms' \
+    '"probe":"gone","ok":false,.*ended with exit code 1'; do
+    grep -Eq -e "\"source\":\"user\",\"kind\":\"answer\",$line" <<<"$said" || { echo "no answer $line"; exit 1; }
+done
+# The same history, with more expected of it.
+sed 's/probe: {name: always/probe: {gone: steady, name: always/' "$TMPDIR/p.yaml" >"$TMPDIR/more.yaml"
+"$BIN/rankquake" judge --scenario "$TMPDIR/more.yaml" "$TMPDIR"/runs/*/history.jsonl >"$TMPDIR/said" 2>&1
+grep -Eq 'probe +gone, before the first fault: it ended with exit code 1' "$TMPDIR/said" || { cat "$TMPDIR/said"; exit 1; }
+run 64 'there is no probe "nmae"' --set expect.probe.nmae=steady
