@@ -167,6 +167,13 @@ static const struct wrong accounts[] = {
      KILLED,
      {{"\"steady\"", NULL, NULL,
        FIRST USAGE(9, 20) USAGE(19, 26) USAGE(19, 26) USAGE(19, 26) USAGE(19, 26) USAGE(19, 26)}}},
+    /* It leads from the third round on, and has two connections more. */
+    {"drift",
+     PASS,
+     "nor in the memory and descriptors of 1 agent",
+     KILLED,
+     {{"\"steady\"", NULL, NULL,
+       FIRST USAGE(9, 20) USAGE(9, 20) USAGE(9, 22) USAGE(9, 22) USAGE(9, 22) USAGE(9, 22)}}},
     {"drift",
      SKIP,
      "there is no trend to see",
