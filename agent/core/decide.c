@@ -186,18 +186,25 @@ static bool all_acked(const struct view *v, const struct member **ret_first) {
     return n == v->head.n;
 }
 
+/* With what the last round costs; or with what members remember of a store that has forgotten it,
+ * if that is more. */
+static int restarts_settled(struct rendezvous *r) {
+    const struct view *v = view_of(r);
+    int here = v->head.restarts, remembered = membership_memory(r).restarts;
+    return (here > remembered ? here : remembered) + budget_cost(v);
+}
+
 /* No round is begun with a member known lost: nothing under gone/ is newer than the view. */
 static void run(struct rendezvous *r, const struct member *first) {
     const struct view *v = view_of(r);
     struct draft *d = decision_new(r);
     draft_compare_below(d, key_all(r, KEY_GONE), v->revision + 1);
     struct head_value *h = head_put(r, d);
-    int remembered = membership_memory(r).restarts;
     if (budget_cost(v))
         h->charged_round = h->last_round;
     h->phase = HEAD_RUN;
     h->free_rounds = free_rounds_with(r);
-    h->restarts = (h->restarts > remembered ? h->restarts : remembered) + budget_cost(v);
+    h->restarts = restarts_settled(r);
     h->cause = CAUSE_NONE;
     memset(&h->failure, 0, sizeof(h->failure));
     h->last_round = h->round;
@@ -235,7 +242,7 @@ static void close_succeeded(struct rendezvous *r) {
 
 static void close_over_budget(struct rendezvous *r) {
     struct draft *d = decision_new(r);
-    close_put(r, d, OUTCOME_FAILED)->restarts += budget_cost(view_of(r));
+    close_put(r, d, OUTCOME_FAILED)->restarts = restarts_settled(r);
     decision_send(r, d);
 }
 
@@ -337,8 +344,7 @@ static void decide_first(struct rendezvous *r, const struct wanted *w) {
 
 static bool over_budget(struct rendezvous *r) {
     const struct view *v = view_of(r);
-    return budget_settled(v) && budget_cost(v) > 0 &&
-           v->head.restarts + budget_cost(v) > r->cur.max_restarts;
+    return budget_settled(v) && budget_cost(v) > 0 && restarts_settled(r) > r->cur.max_restarts;
 }
 
 static bool over_free(struct rendezvous *r) {
