@@ -66,7 +66,7 @@ a: &a [x, x, x, x, x, x, x, x, x]
 b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]
 c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]
 END
-refused later '"probe" is not built yet' <<<'{job: {run: [ls]}, probe: {}}'
+refused later '"racks" is not built yet' <<<'{job: {run: [ls]}, cluster: {racks: []}}'
 
 for verb in "${verbs[@]}"; do
     expect 64 'no/such.yaml: cannot be opened: No such file or directory' "$verb" no/such.yaml

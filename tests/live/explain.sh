@@ -34,7 +34,7 @@ done
 for check in $(names checks); do
     explained "$check" "^$check: "
     # A key may have the same name, and is explained before it.
-    example=$(sed -n "/^$check: /,\$ s/^ *example: //p" "$dir/said" | head -n 1)
+    example=$(sed -n "/^$check: /,\$ s/^ *example: //p" "$dir/said" | tail -n 1)
     case $example in
     'expect: '*)
         cat >"$dir/$check.yaml" <<END
@@ -42,6 +42,7 @@ cluster: {nodes: 3}
 job: {nnodes: "2:3", workers_per_node: 2, run: [ranktrain, --steps=120]}
 timeline:
   - {id: hit, when: {step: 50}, fault: worker-kill, on: rank 1}
+probe: {served: {cmd: [curl, -sf, 'http://n0:8080/health'], on: n0}}
 $example
 END
         "$rq" lint "$dir/$check.yaml" >"$dir/said" 2>&1 || fail "the example of $check: $(cat "$dir/said")"
