@@ -246,15 +246,14 @@ static void rest(struct fleet *f, const char *what, int rest_s) {
     loop_source_free(rested);
 }
 
-static double memory_mb(pid_t pid, const char *first, const char *second) {
+static double memory_mb(pid_t pid, const char *what) {
     char path[64], line[256], name[64];
     long kb, sum = 0;
     snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
     FILE *f = fopen(path, "re");
     while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "%63[^:]: %ld", name, &kb) == 2 &&
-            (strcmp(name, first) == 0 || strcmp(name, second) == 0))
-            sum += kb;
+        if (sscanf(line, "%63[^:]: %ld", name, &kb) == 2 && strcmp(name, what) == 0)
+            sum = kb;
     if (f)
         fclose(f);
     return (double)sum / 1024;
@@ -278,9 +277,8 @@ static void start_all(struct fleet *f, int rest_s) {
     await_lines(f, f->n);
     print_ms("restart", begin_ns);
     rest(f, "running", rest_s);
-    printf("memory_mb %.1f %.1f\n",
-           memory_mb(f->agents[f->n / 2], "Private_Clean", "Private_Dirty"),
-           memory_mb(f->store, "Rss", ""));
+    printf("memory_mb %.1f %.1f\n", memory_mb(f->agents[f->n / 2], "Private_Dirty"),
+           memory_mb(f->store, "Rss"));
     end_agents(f);
 }
 

@@ -89,6 +89,8 @@ static pid_t launch(char **argv, int *ret_fd) {
     return pid;
 }
 
+/* Private is what it has written: pages of libraries are the kernel's to drop, and private or not
+ * as somebody else on this machine happens to have them mapped. */
 static void read_memory(pid_t pid, long *ret_rss_kb, long *ret_private_kb) {
     char path[64], line[256];
     long kb;
@@ -98,9 +100,8 @@ static void read_memory(pid_t pid, long *ret_rss_kb, long *ret_private_kb) {
     while (f && fgets(line, sizeof(line), f)) {
         if (sscanf(line, "Rss: %ld", &kb) == 1)
             *ret_rss_kb = kb;
-        if (sscanf(line, "Private_Clean: %ld", &kb) == 1 ||
-            sscanf(line, "Private_Dirty: %ld", &kb) == 1)
-            *ret_private_kb += kb;
+        if (sscanf(line, "Private_Dirty: %ld", &kb) == 1)
+            *ret_private_kb = kb;
     }
     if (f)
         fclose(f);
