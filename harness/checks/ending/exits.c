@@ -23,10 +23,30 @@ static bool was_disturbed(const struct trial *t, const struct round *r, int64_t 
     return false;
 }
 
+static int64_t last_exit_ns(const struct round *r) {
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->exit_ns > last_ns)
+            last_ns = r->workers[i]->exit_ns;
+    return last_ns;
+}
+
+/* The next round has a node whose agent was there before the last worker had ended: that it is to
+ * be taken in may have been decided before anybody was told of the good end. */
+static bool had_newcomer(const struct round *r, const struct round *next, const struct agent_end *v,
+                         size_t n) {
+    int64_t end_ns = last_exit_ns(r);
+    for (size_t i = 0; i < n; i++)
+        if (v[i].start_ns < end_ns && round_on_node(next, v[i].node) &&
+            !round_on_node(r, v[i].node))
+            return true;
+    return false;
+}
+
 /* What ended well is not begun again. */
 static bool judge_restart(const struct trial *t, struct finding *f, const struct round *r,
-                          const struct round *next) {
-    if (!round_ended_well(r) || was_disturbed(t, r, next->first_start_ns))
+                          const struct round *next, bool newcomer) {
+    if (!round_ended_well(r) || newcomer || was_disturbed(t, r, next->first_start_ns))
         return true;
     finding_fail(f, broken, "no round after one whose workers have all ended 0",
                  "all %zu workers of round %d had ended 0, and round %d was started", r->n,
@@ -87,7 +107,8 @@ static void judge_all(const struct trial *t, struct finding *f, const struct age
                       size_t n) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i + 1 < rs->n; i++)
-        if (!judge_restart(t, f, rs->v[i], rs->v[i + 1]))
+        if (!judge_restart(t, f, rs->v[i], rs->v[i + 1],
+                           had_newcomer(rs->v[i], rs->v[i + 1], v, n)))
             return;
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
@@ -112,7 +133,8 @@ const struct check check_exits = {
     .text = "Success and failure are told by exit codes, worker by worker and agent by agent: no "
             "round follows one whose workers all ended 0, no agent ends otherwise than 0 after "
             "such a round, and none ends before its own workers. Where a fault hit a node or the "
-            "store meanwhile, the good end may never have been told, and is not judged.",
+            "store meanwhile, the good end may never have been told, and where a node was waiting "
+            "to be taken in, that may have been decided before: neither is judged.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE),

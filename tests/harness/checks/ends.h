@@ -17,6 +17,11 @@
         "worker-exit", "\"pid\":112", "1091010000", #exit_ns                                       \
     }
 
+/* An agent on another node, from then on. */
+#define NEWCOMER(ms)                                                                               \
+    "{\"t\":" #ms                                                                                  \
+    "500000,\"source\":\"kernel\",\"kind\":\"agent-start\",\"node\":\"n1\",\"pid\":101}"
+
 static const struct wrong ends[] = {
     {"one_round", PASS, "2 rounds, one after the other", DARK, {FREEZES(1950000000)}},
     {"one_round",
@@ -69,6 +74,23 @@ static const struct wrong ends[] = {
      KILLED,
      {{"worker-exit", "\"pid\":11", "\"signal\":9", "\"code\":0"},
       {"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"}}},
+    /* A node that comes later is no reason; one that was there may have been. */
+    {"exits",
+     FAIL,
+     "all 2 workers of round 1 had ended 0, and round 2 was started",
+     KILLED,
+     {{"worker-exit", "\"pid\":11", "\"signal\":9", "\"code\":0"},
+      {"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
+      {"\"t\":1074", NULL, NULL, NEWCOMER(1075)},
+      {"\"pid\":121", NULL, "\"node\":\"n0\"", "\"node\":\"n1\""}}},
+    {"exits",
+     PASS,
+     "what ended well was the end",
+     KILLED,
+     {{"worker-exit", "\"pid\":11", "\"signal\":9", "\"code\":0"},
+      {"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
+      {"\"t\":1070020000", NULL, NULL, NEWCOMER(1070)},
+      {"\"pid\":121", NULL, "\"node\":\"n0\"", "\"node\":\"n1\""}}},
     {"exits",
      FAIL,
      "all 2 workers of round 2 ended 0, and the agent of n0 ended with code 1",
