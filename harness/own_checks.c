@@ -1,19 +1,17 @@
 #include "harness/own_checks.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/clock.h"
 #include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "harness/observe/question.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum { ANSWER_MAX = 1 << 20 };
+
+extern char **environ;
 
 static const char broken[] = "Own check: the program says whether the run is as it should be.";
 
@@ -89,107 +87,89 @@ int own_check_read(struct finding *f, const struct history *h, const char *text,
 
 /* ---- running it ---- */
 
-static int spawn(const struct own_check *c, const char *history_path, const char *dir,
-                 struct process *p, int *ret_out, struct err *err) {
-    int ends[2];
-    struct buf log = {0};
+/* Where it may write what it has to say besides; what nobody keeps goes nowhere. */
+static int open_log(const struct own_check *c, const char *dir) {
+    struct buf path = {0};
+    int fd = -1;
     if (dir) {
-        buf_printf(&log, "%s/checks", dir);
-        file_make_dirs(buf_str(&log), 0777, NULL);
-        buf_printf(&log, "/%s.log", c->name);
+        buf_printf(&path, "%s/checks", dir);
+        file_make_dirs(buf_str(&path), 0777, NULL);
+        buf_printf(&path, "/%s.log", c->name);
+        fd = open(buf_str(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     }
-    FILE_CLOSE int errors =
-        dir ? open(buf_str(&log), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666) : -1;
-    buf_fini(&log);
-    if (errors < 0)
-        errors = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    FILE_CLOSE int in = open(history_path, O_RDONLY | O_CLOEXEC);
-    if (in < 0)
-        return err_set(err, -errno, "open %s", history_path);
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return err_set(err, -errno, "make a pipe");
-    FILE_CLOSE int out = ends[1];
-    const int fds[] = {in, out, errors};
-    const char *const env[] = {"RANKQUAKE_RUN", dir ? dir : ""};
-    setenv(env[0], env[1], 1);
-    const struct process_spawn s = {
-        .argv = c->program, .fds = fds, .group = true, .death_signal = SIGKILL};
-    int r = process_spawn(&s, p, err);
-    unsetenv(env[0]);
-    if (r < 0)
-        close(ends[0]);
+    buf_fini(&path);
+    return fd >= 0 ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+static const char *const *environment(struct arena *a, const char *dir) {
+    static const char name[] = "RANKQUAKE_RUN=";
+    size_t n = 0, all = 0;
+    while (environ[all])
+        all++;
+    const char **env = arena_array(a, const char *, all + 2);
+    for (char **p = environ; *p; p++)
+        if (!str_starts(*p, name))
+            env[n++] = *p;
+    env[n] = arena_printf(a, "%s%s", name, dir ? dir : "");
+    return env;
+}
+
+/* One program that is asked, and what came of it. */
+struct asked {
+    const struct own_check *check;
+    const struct history *history;
+    struct loop *loop;
+    struct finding *finding;
+    struct err *err;
+    int code;
+};
+
+static void on_answer(void *arg, const struct answer *a) {
+    struct asked *q = arg;
+    if (a->late)
+        q->code = err_say(q->err, -ETIME, "it had not answered after %lld ms",
+                          (long long)(q->check->within_ns / 1000000));
+    else if (a->ended)
+        q->code = err_say(q->err, -EIO, "%s", a->ended);
+    else if (a->too_long)
+        q->code = err_say(q->err, -EMSGSIZE, "it printed more than a megabyte");
     else
-        *ret_out = ends[0];
-    return r;
+        q->code = own_check_read(q->finding, q->history, a->text, a->len, q->err);
+    loop_stop(q->loop);
 }
 
-/* false: there is no more, for now or for ever. */
-static bool read_some(int fd, struct buf *answer) {
-    char block[4096];
-    ssize_t n = read(fd, block, sizeof(block));
-    if (n > 0 && answer->len <= ANSWER_MAX)
-        buf_put(answer, block, (size_t)n);
-    return n > 0;
-}
-
-/* Until it has ended; what it leaves running does not count. False: it was too late. */
-static bool wait_for(const struct process *p, int out, struct buf *answer, int64_t deadline_ns) {
-    struct pollfd fds[] = {{.fd = p->pidfd, .events = POLLIN}, {.fd = out, .events = POLLIN}};
-    fcntl(out, F_SETFL, O_NONBLOCK);
-    for (;;) {
-        int64_t left_ms = (deadline_ns - clock_monotonic_ns()) / 1000000;
-        int n = left_ms > 0 ? poll(fds, 2, left_ms < 1000000 ? (int)left_ms : 1000000) : 0;
-        if (n == 0 && clock_monotonic_ns() >= deadline_ns - 1000000)
-            return false;
-        if (fds[0].revents)
-            break;
-        if (fds[1].revents && !read_some(out, answer))
-            fds[1].fd = -1;
-    }
-    while (answer->len <= ANSWER_MAX && read_some(out, answer))
-        ;
-    return true;
-}
-
-static int run_program(const struct own_check *c, const char *history_path, const char *dir,
-                       struct buf *answer, struct err *err) {
-    struct process p;
-    int out = -1, status = 0;
-    char text[64];
-    int r = spawn(c, history_path, dir, &p, &out, err);
-    if (r < 0)
-        return r;
-    bool ended = wait_for(&p, out, answer, clock_monotonic_ns() + c->within_ns);
-    kill(-p.pid, SIGKILL);
-    r = process_reap(&p, 10000000000, &status);
-    process_close(&p);
-    close(out);
-    if (!ended)
-        return err_say(err, -ETIME, "it had not answered after %lld ms",
-                       (long long)(c->within_ns / 1000000));
-    if (r < 0)
-        return err_set(err, r, "nobody knows how it ended");
-    if (status)
-        return err_say(err, -EIO, "it ended with %s",
-                       process_status_text(status, text, sizeof(text)));
-    if (answer->len > ANSWER_MAX)
-        return err_say(err, -EMSGSIZE, "it printed more than a megabyte");
-    return 0;
+static int ask(struct asked *q, const char *history_path, const char *dir) {
+    struct arena a = {0};
+    FILE_CLOSE int in = open(history_path, O_RDONLY | O_CLOEXEC);
+    FILE_CLOSE int errors = open_log(q->check, dir);
+    if (in < 0)
+        return err_set(q->err, -errno, "open %s", history_path);
+    q->loop = loop_new(q->err);
+    if (!q->loop)
+        return q->err->code;
+    const int fds[] = {in, -1, errors};
+    const struct question_spec spec = {
+        .program = {.argv = q->check->program, .envp = environment(&a, dir), .fds = fds},
+        .bytes_max = ANSWER_MAX,
+        .within_ns = q->check->within_ns};
+    if (!question_ask(q->loop, &spec, on_answer, q, q->err))
+        q->code = q->err->code;
+    else if (loop_run(q->loop, q->err) < 0)
+        q->code = q->err->code;
+    loop_free(q->loop);
+    arena_fini(&a);
+    return q->code;
 }
 
 static void judge_one(struct finding *f, const struct own_check *c, const struct history *h,
                       const char *history_path, const char *dir) {
-    struct buf answer = {0};
     struct err err = {0};
-    int r = run_program(c, history_path, dir, &answer, &err);
-    if (r == 0)
-        r = own_check_read(f, h, buf_str(&answer), answer.len, &err);
-    if (r < 0) {
-        finding_unknown(f, broken, "%s gave no answer: %s", c->program[0], err.msg);
-        if (dir)
-            snprintf(f->where, sizeof(f->where), "checks/%s.log", c->name);
-    }
-    buf_fini(&answer);
+    struct asked q = {.check = c, .history = h, .finding = f, .err = &err};
+    if (ask(&q, history_path, dir) >= 0)
+        return;
+    finding_unknown(f, broken, "%s gave no answer: %s", c->program[0], err.msg);
+    if (dir)
+        snprintf(f->where, sizeof(f->where), "checks/%s.log", c->name);
 }
 
 void own_checks_judge(struct verdict *v, const struct scenario *s, const struct history *h,

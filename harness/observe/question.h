@@ -1,0 +1,37 @@
+/* question: a program that is started, asked and listened to beside the loop.
+ *
+ * It runs in a process group of its own. What it prints on its standard output is the answer, up to
+ * a bound; it has answered when it has ended, whoever still holds that output open. What it leaves
+ * running in its group is ended with it, and it dies with the caller. */
+#pragma once
+
+#include "agent/sys/loop.h"
+#include "agent/sys/process.h"
+
+#include <stddef.h>
+
+struct question;
+
+struct answer {
+    char *text; /* what it printed, NUL-ended; the caller may write into it, during the call */
+    size_t len;
+    bool too_long;     /* it printed more than bytes_max: the rest is not there */
+    bool late;         /* it was ended at its deadline */
+    const char *ended; /* NULL: by itself and with status 0; else a sentence: "it ended with .." */
+};
+
+/* Called once, from the loop; the question is gone by then. */
+typedef void question_fn(void *arg, const struct answer *a);
+
+struct question_spec {
+    struct process_spawn
+        program; /* its group, its death signal and fds[1] are the question's own */
+    size_t bytes_max;
+    int64_t within_ns; /* it is killed then; one that cannot be is given up 10 s later */
+};
+
+/* NULL with err: it could not be started, and fn is not called. */
+struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,
+                              void *arg, struct err *err);
+/* Ends it unheard. NULL is allowed; returns NULL. */
+struct question *question_abandon(struct question *q);
