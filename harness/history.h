@@ -31,6 +31,9 @@
  *             end. late: of workers that had ended, cut: too long, thinned: events that are not in
  *             the history, buffered: workers that told their steps in bursts, own: not of the
  *             preset, unread: took no number
+ *             lines {worker_lines, program_lines, patterns:[{pattern, matched, recorded}]}   how
+ *             much was read for expect.log, at the end; recorded: so many of these are in the
+ *             history
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
  *             before t
  *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the
@@ -69,11 +72,13 @@
  *             checkpoint-begin|write|commit {step, path} | resume {step, path} | exit-barrier |
  *             done {model} | other: with node, pid, job_seq, lost; from: "output" and neither of
  *             the last two when it was read from what the worker printed
- *             log {node, pid, from, id, line}   a line that id waited for
+ *             log {node, pid, from, id | pattern, line}   a line that id of the timeline waited
+ *             for, or that the scenario expects something of (expect.log)
  *
  *   launcher  launcher {node, pid, what, round, of?, rank?}   of and rank: the node and the worker
  *             that the launcher calls the first-failure of that round
- *             log {node, from, id, line}   likewise, of what the node's own program printed
+ *             log {node, from, id | pattern, line}   likewise, of what the node's own program
+ *             printed
  *
  *   user      answer {node?, probe, ok, value?, error?, took_ns}   what a probe of the scenario was
  *             answered; ok: within its tolerance

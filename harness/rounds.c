@@ -235,7 +235,7 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
     struct worker *w = rounds_worker(rs, r->pid);
     if (!w)
         return;
-    rs->printed |= r->source == SOURCE_JOB && *record_text(r, "from");
+    rs->printed |= r->source == SOURCE_JOB && *record_text(r, "from") && !record_is(r, "log");
     if (r->source == SOURCE_JOB)
         hear(w, r);
     else if (r->source == SOURCE_KERNEL && record_is(r, "worker-exit"))

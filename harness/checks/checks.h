@@ -25,6 +25,7 @@
     X(job_ran)                                                                                     \
     X(leftovers)                                                                                   \
     X(liveness)                                                                                    \
+    X(log)                                                                                         \
     X(loss)                                                                                        \
     X(lost_work)                                                                                   \
     X(master)                                                                                      \

@@ -292,8 +292,20 @@ struct output *output_free(struct output *o) {
     return NULL;
 }
 
+/* A node that comes back goes on writing into the file it had. */
+static bool follows_program(const struct output *o, const char *node) {
+    list_each(it, &o->writers) {
+        const struct writer *w = list_entry(it, struct writer, link);
+        if (!w->pid && str_eq(w->node, node))
+            return true;
+    }
+    return false;
+}
+
 int output_follow(struct output *o, const char *path, const char *node, pid_t pid,
                   struct err *err) {
+    if (!pid && follows_program(o, node))
+        return 0;
     struct writer *w = arena_new(&o->arena, struct writer);
     *w = (struct writer){.owner = o, .node = node, .pid = pid, .step = -1, .pending = -1};
     w->since_ns = clock_monotonic_ns();

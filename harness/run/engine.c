@@ -298,8 +298,7 @@ static void on_injected(void *arg, struct node *n, uint64_t token, const char *e
 
 void engine_take_down(struct engine *e) {
     e->phase = ENGINE_DOWN;
-    if (e->output)
-        output_end(e->output);
+    outputs_end(e);
     cluster_down(e->cluster);
 }
 
@@ -439,6 +438,7 @@ static void engine_close(struct engine *e) {
     cluster_free(e->cluster);
     presence_end(e);
     output_free(e->output);
+    mentions_free(e->mentions);
     observer_free(e->observer);
     devices_free(e->devices);
     directory_free(e->directory);

@@ -7,6 +7,7 @@
 #include "harness/cluster/cluster.h"
 #include "harness/observe/checkpoints.h"
 #include "harness/observe/devices.h"
+#include "harness/observe/mentions.h"
 #include "harness/observe/observe.h"
 #include "harness/observe/output.h"
 #include "harness/run/run.h"
@@ -30,6 +31,7 @@ struct engine {
     int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
     int usage_read;              /* the round at which the agents were looked at last */
     struct output *output;       /* NULL: nobody reads what is printed */
+    struct mentions *mentions;   /* NULL: the scenario expects nothing of it */
     struct directory *directory; /* of the job's checkpoints; NULL: not known */
     struct timeline *timeline;
     struct limits_watch *limits;
@@ -92,6 +94,7 @@ int outputs_open(struct engine *e, struct err *err);
 const char *outputs_dir(struct engine *e, const struct node *n);
 void outputs_program(struct engine *e, const struct node *n, const char *log);
 void outputs_seen(struct engine *e, const struct record *r);
+void outputs_end(struct engine *e); /* reads what there is, and notes what came of it */
 
 /* master.c: once a group has formed, what its nodes have at MASTER_PORT is noted. */
 void master_seen(struct engine *e, const struct record *r);

@@ -10,6 +10,7 @@
 static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     struct engine *e = arg;
     timeline_heard(e->timeline, node, pid, line);
+    mentions_heard(e->mentions, node, pid, line);
 }
 
 /* What cannot be read makes no run worthless, but what depends on it is unknown. */
@@ -33,6 +34,7 @@ int outputs_open(struct engine *e, struct err *err) {
     if (!e->output)
         return err->code;
     observer_on_end(e->observer, on_worker_ended, e);
+    e->mentions = mentions_new(&e->rec, &e->plan->scenario->expect);
     return 0;
 }
 
@@ -45,7 +47,7 @@ static bool waits_for_lines(const struct scenario *s) {
     for (size_t i = 0; i < s->timeline_n; i++)
         if (s->timeline[i].when.log)
             return true;
-    return false;
+    return s->expect.logs_n;
 }
 
 /* The file is made here: it must be there to be followed before the program can write to it. */
@@ -82,4 +84,11 @@ void outputs_seen(struct engine *e, const struct record *r) {
         follow_worker(e, r);
     else if (r->source == SOURCE_JOB)
         output_overruled(e->output, r);
+}
+
+void outputs_end(struct engine *e) {
+    if (!e->output)
+        return;
+    output_end(e->output);
+    mentions_end(e->mentions);
 }

@@ -145,19 +145,6 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
         open_gates(t);
 }
 
-static void record_line(struct act *a, const char *node, pid_t pid, const char *line) {
-    enum { LINE_SHOWN = 300 };
-    struct engine *e = a->owner->engine;
-    struct json_writer *w = engine_record(e, pid ? SOURCE_JOB : SOURCE_LAUNCHER, "log");
-    json_put_string(w, "node", node);
-    if (pid)
-        json_put_i64(w, "pid", pid);
-    json_put_string(w, "from", "output");
-    json_put_string(w, "id", a->action->id);
-    json_put_stringn(w, "line", line, strnlen(line, LINE_SHOWN));
-    engine_recorded(e);
-}
-
 static void note_closest(struct act *a, const char *line) {
     enum { LINES_MAX = 20000 }; /* who prints more has been seen enough */
     size_t near = a->lines++ < LINES_MAX ? pattern_nearness(a->log, line) : 0;
@@ -178,7 +165,7 @@ static void hear_line(struct act *a, const char *node, pid_t pid, const char *li
     a->log_met = ++a->events == a->action->when.nth;
     if (!a->log_met)
         return;
-    record_line(a, node, pid, line);
+    mentions_record(&a->owner->engine->rec, node, pid, "id", a->action->id, line);
     conclude(a, clock_monotonic_ns());
 }
 

@@ -46,7 +46,8 @@ struct section {
     X(job)                                                                                         \
     X(checkpoint)                                                                                  \
     X(observe)                                                                                     \
-    X(action) X(when) X(random) X(replay) X(expect) X(probe) X(checks) X(limits) X(repeat) X(suite)
+    X(action)                                                                                      \
+    X(when) X(random) X(replay) X(expect) X(log) X(probe) X(checks) X(limits) X(repeat) X(suite)
 #define X(name) extern const struct section section_##name;
 SECTIONS(X)
 #undef X

@@ -3,7 +3,8 @@
 
 #include "harness/scenario/reader.h"
 
-key_read_fn load_timeline, load_checks, load_probes, load_probe_expects, random_read, replay_read;
+key_read_fn load_timeline, load_checks, load_probes, load_probe_expects, load_log_expects,
+    random_read, replay_read;
 
 /* The text of the file into d->source; false after adding the error. */
 bool source_read(const char *file, struct diagnostics *d);

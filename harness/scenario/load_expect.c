@@ -78,14 +78,7 @@ static void read_budgets(struct reader *r, const struct key *k, const struct yam
             used = 1;
     }
     yaml_each(it, n->type == YAML_MAP ? n : NULL) {
-        bool known = false;
-        for (size_t i = 0; i < r->ids_n && !known; i++)
-            known = str_eq(r->ids[i], it->key);
-        const char *near = r->ids_n ? str_nearest(it->key, r->ids) : NULL;
-        if (!known)
-            diagnostics_add(r->d, it->key_place,
-                            "%s: no line of the timeline has the id \"%s\"%s%s%s", k->name, it->key,
-                            near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        reader_id(r, k, it->key, it->key_place);
         v[used].id = it->key;
         v[used].place = it->key_place;
         if (reader_time(r, k, it, &v[used].ns))
@@ -189,6 +182,10 @@ const struct section section_expect = {
          "What each answer to a probe must be within its tolerance for: always; steady, before the "
          "first fault and after the last recovery; or steady, and so long after it.",
          "probe: {served: 2s}", load_probe_expects, .form = "{always | steady | <duration>}"},
+        {"log", "a map of a line, or a list of them", NULL,
+         "Lines that programs must print, or must not; `rankquake explain log`.",
+         "log: [{never: /Traceback/}, {seen: /resuming from step/, after: dark, within: 5s}]",
+         load_log_expects, .form = "<@log> | [<@log>]"},
         {"model", "same-as-undisturbed", NULL,
          "The final weights must be, bit by bit, those of the undisturbed run.",
          "model: same-as-undisturbed", read_model, .form = "same-as-undisturbed"},

@@ -74,7 +74,7 @@ bool scenario_reads_output(const struct scenario *s) {
     for (size_t i = 0; i < s->timeline_n; i++)
         if (s->timeline[i].when.log)
             return true;
-    return s->observe.n > 0;
+    return s->observe.n > 0 || s->expect.logs_n > 0;
 }
 
 #define PATTERN "a regular expression"

@@ -1,6 +1,7 @@
 #include "agent/base/str.h"
 #include "harness/scenario/load.h"
 #include "harness/scenario/pattern.h"
+#include "harness/scenario/target.h"
 
 #include <stddef.h>
 #include <stdio.h>
@@ -270,4 +271,111 @@ void load_probe_expects(struct reader *r, const struct key *k, const struct yaml
     }
     e->probes = v;
     e->probes_n = used;
+}
+
+/* ---- lines ---- */
+
+enum { LOGS_MAX = 20 };
+
+static const char *const counts[] = {"never", "once", "seen", NULL};
+
+static void read_line(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct log_expect *x = out;
+    x->pattern = reader_line(r, k, n);
+    for (int i = 0; counts[i]; i++)
+        if (str_eq(counts[i], k->name))
+            x->count = (enum log_count)i;
+}
+
+static bool may_exist(const struct reader *r, const struct target_spec *on) {
+    int64_t node = 0;
+    const struct scenario *s = r->s;
+    if (on->pick == PICK_RANK)
+        return on->rank < s->cluster.nodes * s->job.workers_per_node;
+    if (on->pick == PICK_NAMED)
+        return str_to_i64(on->node + 1, 0, s->cluster.nodes - 1, &node) &&
+               on->local_rank < s->job.workers_per_node;
+    return true;
+}
+
+static void read_on(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct target_spec *on = &((struct log_expect *)out)->on;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    if (str_eq(n->text, "store"))
+        *on = (struct target_spec){.what = TARGET_STORES, .local_rank = -1};
+    else if (target_parse(r->arena, n->text, on, NULL) || on->node_of_rank ||
+             (on->pick != PICK_ALL && on->pick != PICK_NAMED && on->pick != PICK_RANK))
+        diagnostics_add(r->d, n->place, "on must be %s, not \"%s\"", k->type, n->text);
+    else if (!may_exist(r, on))
+        diagnostics_add(r->d, n->place, "on: there is no %s in this scenario", n->text);
+    on->text = n->text;
+    on->place = n->place;
+}
+
+static void read_after(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    if (reader_is_scalar(r, k, n) && reader_id(r, k, n->text, n->place) >= 0)
+        ((struct log_expect *)out)->after = n->text;
+}
+
+#undef AT
+#define AT(member) .offset = offsetof(struct log_expect, member)
+#define LINE       "a regular expression"
+
+const struct section section_log = {
+    "log",
+    "What programs print, on standard output or standard error, and how often: exactly one of "
+    "never, once and seen. Expressions are those of observe, asked of each line, of which the "
+    "first 4096 bytes count, by the moment at which it is read, some milliseconds after it was "
+    "printed. A bar that is drawn again and again is as many lines. Each worker writes into a file "
+    "of its own then, logs/NODE/rank-R.log in the run directory. What matches goes into the "
+    "history, as a claim of the job or the launcher. Of the undisturbed run nothing is expected.",
+    (const struct key[]){
+        {"never", LINE, NULL, "No line may match.", "log: [{never: '/loss is nan/'}]", read_line,
+         .form = "<line>"},
+        {"once", LINE, NULL, "Exactly one line must match.",
+         "log: [{once: /final loss/, on: rank 0}]", read_line, .form = "<line>"},
+        {"seen", LINE, NULL, "At least one line must match.",
+         "log: [{seen: /resuming from step/, after: dark, within: 5s}]", read_line,
+         .form = "<line>"},
+        {"on", "nodes, workers, agents, store, n2, n2/0 or rank 0", "(all of them)",
+         "Who prints it: n2 is its agent and its workers. What a template's or torchrun's agent "
+         "prints is its launcher's output.",
+         "log: [{never: /error/, on: agents}]", read_on,
+         .form = "nodes | workers | agents | store | <target>"},
+        {"after", "the id of a line of the timeline", "(the beginning)",
+         "Only lines count that come once that fault is in force, the first time, or healed.",
+         "log: [{never: /step 1$/, after: dark}]", read_after, .form = "<id>"},
+        {"within", "a duration", "(the end)",
+         "Only lines count that come so soon after it; without after: after steady state.",
+         "log: [{seen: /joined/, after: dark, within: 10s}]", reader_duration, AT(within_ns),
+         .min = 1},
+        {0},
+    },
+    .one_of = "never once seen",
+};
+
+static void load_log_expect(struct reader *r, const struct yaml *n, struct log_expect *x) {
+    int given = 0, before = r->d->errors;
+    x->place = n->place;
+    reader_section(r, &section_log, n, x);
+    for (int i = 0; counts[i]; i++)
+        given += yaml_get(n, counts[i]) != NULL;
+    if (given != 1 && r->d->errors == before)
+        diagnostics_add(r->d, n->place, "log: give one of never, once and seen, such as %s",
+                        "{never: /Traceback/}");
+}
+
+void load_log_expects(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct expect *e = out;
+    bool list = n->type == YAML_LIST;
+    if ((!list && n->type != YAML_MAP) || n->length > LOGS_MAX) {
+        diagnostics_add(r->d, n->place, "log must be %s, %d at most", k->type, LOGS_MAX);
+        return;
+    }
+    struct log_expect *v = arena_array(r->arena, struct log_expect, n->length + 1);
+    if (!list)
+        load_log_expect(r, n, &v[e->logs_n++]);
+    yaml_each(it, list ? n : NULL) load_log_expect(r, it, &v[e->logs_n++]);
+    e->logs = v;
 }

@@ -33,6 +33,15 @@ static void put_duration(struct buf *b, int64_t ns) {
     buf_printf(b, "%" PRId64 "%s", ns / units[i].ns, ns ? units[i].name : "s");
 }
 
+/* An expression between slashes. */
+static void put_line(struct buf *b, const char *key, const char *pattern) {
+    struct buf text = {0};
+    buf_printf(&text, "/%s/", pattern);
+    buf_printf(b, "%s: ", key);
+    put_text(b, buf_str(&text));
+    buf_fini(&text);
+}
+
 static void put_list(struct buf *b, const char *key, const char *const *v, size_t n) {
     buf_printf(b, "%s: [", key);
     for (size_t i = 0; i < n; i++) {
@@ -106,12 +115,8 @@ static void put_when(struct buf *b, const struct trigger *t) {
     if (t->phase)
         buf_printf(b, "phase: %s, nth: %d, ", t->phase, t->nth);
     if (t->log) {
-        struct buf text = {0};
-        buf_printf(&text, "/%s/", t->log);
-        buf_puts(b, "log: ");
-        put_text(b, buf_str(&text));
+        put_line(b, "log", t->log);
         buf_printf(b, ", nth: %d, ", t->nth);
-        buf_fini(&text);
     }
     if (t->after_id)
         buf_printf(b, "after: \"%s\", ", t->after_id);
@@ -181,6 +186,25 @@ static void put_probe_expects(struct buf *b, const struct expect *e) {
     }
 }
 
+static void put_log_expects(struct buf *b, const struct expect *e) {
+    static const char *const counts[] = {"never", "once", "seen"};
+    buf_puts(b, e->logs_n ? "  log:\n" : "");
+    for (size_t i = 0; i < e->logs_n; i++) {
+        const struct log_expect *x = &e->logs[i];
+        buf_puts(b, "    - {");
+        put_line(b, counts[x->count], x->pattern);
+        if (x->on.text)
+            buf_printf(b, ", on: %s", x->on.text);
+        if (x->after)
+            buf_printf(b, ", after: \"%s\"", x->after);
+        if (x->within_ns) {
+            buf_puts(b, ", within: ");
+            put_duration(b, x->within_ns);
+        }
+        buf_puts(b, "}\n");
+    }
+}
+
 static void put_expect(struct buf *b, const struct expect *e) {
     static const char *const outcomes[] = {"succeeded", "failed", "stopped"};
     buf_printf(b, "expect:\n  outcome: %s\n", outcomes[e->outcome]);
@@ -212,6 +236,7 @@ static void put_expect(struct buf *b, const struct expect *e) {
     if (e->loss_within)
         buf_printf(b, "  loss_within: %d%%\n", e->loss_within);
     put_probe_expects(b, e);
+    put_log_expects(b, e);
     if (e->model_same)
         buf_puts(b, "  model: same-as-undisturbed\n");
 }

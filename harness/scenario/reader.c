@@ -1,6 +1,7 @@
 #include "harness/scenario/reader.h"
 
 #include "agent/base/str.h"
+#include "harness/scenario/pattern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -234,6 +235,34 @@ bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
     *ret = v;
     *ret_n = used;
     return used == n->length;
+}
+
+const char *reader_line(struct reader *r, const struct key *k, const struct yaml *n) {
+    struct err err = {0};
+    if (!reader_is_scalar(r, k, n))
+        return NULL;
+    size_t len = strlen(n->text);
+    if (len < 3 || n->text[0] != '/' || n->text[len - 1] != '/') {
+        diagnostics_add(r->d, n->place, "%s must be %s between slashes, such as %s, not \"%s\"",
+                        k->name, k->type, "'/loss is nan/'", n->text);
+        return NULL;
+    }
+    const char *line = arena_strndup(r->arena, n->text + 1, len - 2);
+    struct pattern *p = pattern_new(line, &err);
+    if (!p)
+        diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
+    pattern_free(p);
+    return p ? line : NULL;
+}
+
+int reader_id(struct reader *r, const struct key *k, const char *id, struct place p) {
+    for (size_t i = 0; i < r->ids_n; i++)
+        if (str_eq(r->ids[i], id))
+            return (int)i;
+    const char *near = r->ids_n ? str_nearest(id, r->ids) : NULL;
+    diagnostics_add(r->d, p, "%s: no line of the timeline has the id \"%s\"%s%s%s", k->name, id,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    return -1;
 }
 
 void reader_check_placeholders(struct reader *r, const char *text, struct place p) {

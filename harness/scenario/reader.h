@@ -38,5 +38,9 @@ bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
  * in `later` (NULL-ended or NULL) is known but not built yet. */
 int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const *choices, const char *const *later);
+/* "/regex/": what stands between the slashes, in the arena; NULL after adding the error. */
+const char *reader_line(struct reader *r, const struct key *k, const struct yaml *n);
+/* Which line of the timeline has this id; -1 after adding the error. */
+int reader_id(struct reader *r, const struct key *k, const char *id, struct place p);
 /* "{shared}" and its like: only known names may stand in braces. */
 void reader_check_placeholders(struct reader *r, const char *text, struct place p);

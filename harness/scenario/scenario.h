@@ -154,8 +154,22 @@ struct probe_expect {
     struct place place;
 };
 
+/* How many lines that programs print may match, of those of one window. */
+enum log_count { LOG_NEVER, LOG_ONCE, LOG_SEEN };
+
+struct log_expect {
+    enum log_count count;
+    const char *pattern;   /* see pattern.h */
+    struct target_spec on; /* who prints it; text NULL: anybody */
+    const char *after;     /* id of a line of the timeline; NULL: the window begins with the run */
+    int64_t within_ns; /* its length, from steady state where there is no after; 0: to the end */
+    struct place place;
+};
+
 struct expect {
     enum outcome outcome;
+    const struct log_expect *logs;
+    size_t logs_n;
     const struct probe_expect *probes;
     size_t probes_n;
     bool has_world_sizes, world_sizes_ends; /* {ends: [..]}: the tail only */

@@ -1,9 +1,7 @@
 #include "agent/base/str.h"
-#include "harness/scenario/pattern.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
-#include <string.h>
 
 /* What a job may send (rankquake.h); a step has a word of its own. */
 static const char *const events[] = {
@@ -72,39 +70,17 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
     if (!reader_is_scalar(r, k, n))
         return;
     t->after_id = n->text;
-    for (size_t i = 0; i < r->ids_n; i++) {
-        if (!str_eq(r->ids[i], n->text))
-            continue;
-        if (i < r->ids_read)
-            t->after = (int)i;
-        else
-            diagnostics_add(r->d, n->place,
-                            "after: \"%s\" %s; a fault can only follow one that stands above it",
-                            n->text, i == r->ids_read ? "is this very line" : "comes later");
-        return;
-    }
-    const char *near = str_nearest(n->text, r->ids);
-    diagnostics_add(r->d, n->place, "after: no line of the timeline has the id \"%s\"%s%s%s",
-                    n->text, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+    int i = reader_id(r, k, n->text, n->place);
+    if (i >= (int)r->ids_read)
+        diagnostics_add(r->d, n->place,
+                        "after: \"%s\" %s; a fault can only follow one that stands above it",
+                        n->text, i == (int)r->ids_read ? "is this very line" : "comes later");
+    else if (i >= 0)
+        t->after = i;
 }
 
-/* /what stands between slashes/ */
 static void read_log(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct trigger *t = out;
-    struct err err = {0};
-    if (!reader_is_scalar(r, k, n))
-        return;
-    size_t len = strlen(n->text);
-    if (len < 3 || n->text[0] != '/' || n->text[len - 1] != '/') {
-        diagnostics_add(r->d, n->place, "log must be %s between slashes, such as %s, not \"%s\"",
-                        k->type, "'/loss is nan/'", n->text);
-        return;
-    }
-    t->log = arena_strndup(r->arena, n->text + 1, len - 2);
-    struct pattern *p = pattern_new(t->log, &err);
-    if (!p)
-        diagnostics_add(r->d, n->place, "log: %s", err.msg);
-    pattern_free(p);
+    ((struct trigger *)out)->log = reader_line(r, k, n);
 }
 
 #define AT(member) .offset = offsetof(struct trigger, member)

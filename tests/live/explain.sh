@@ -52,7 +52,7 @@ END
     esac
 done
 
-sections='cluster job checkpoint observe when random replay expect limits repeat scenario'
+sections='cluster job checkpoint observe when random replay expect log limits repeat scenario'
 for section in $sections; do
     explained "$section" "^$section: "
     keys=$(sed -n 's/^  \([a-z_]*\)   *.*/\1/p' "$dir/said")

@@ -77,11 +77,26 @@ write lines 2 "$count" <<'END'
 timeline:
   - {id: fourth, when: {log: '/did ([0-9]+)/', nth: 4}, fault: worker-kill, on: rank 0}
   - {id: said, when: {log: '/local rank 0, pid [0-9]+: SIGKILL/'}, fault: agent-kill, on: node of rank 0}
+expect:
+  log:
+    - {seen: '/did 4/', on: rank 0}
+    - {seen: '/rank 0, pid [0-9]+: SIGKILL/', on: agents, after: fourth, within: 60s}
+    - {never: /Traceback/}
 END
 try 'the fourth line of a worker, and one of its agent' 0 'said: agent-kill on agent of n[01]' "$dir/lines.yaml"
 recorded 'the fourth line' '"kind":"log".*"id":"fourth","line":"did 4"'
 recorded 'a line of an agent' '"source":"launcher","kind":"log","node":"n[01]","from":"output","id":"said"'
-try 'a line that never comes' 2 'none of [0-9]+ lines matched /did nine/; the closest: did 1' "$dir/lines.yaml" \
+grep -qE 'log +all 3 as expected' "$dir/said" || fail 'the lines that are expected: log did not pass'
+# The same history, with something else expected of it.
+expects() { # expects WHAT PATTERN OLD NEW
+    sed "s|$3|$4|" "$dir/lines.yaml" >"$dir/other.yaml"
+    "$BIN/rankquake" judge --scenario "$dir/other.yaml" "$dir"/out/*/history.jsonl >"$dir/said" 2>&1
+    tr -s '\n ' '  ' <"$dir/said" | grep -qE -- "$2" || fail "$1: did not say: $2"
+}
+expects 'a line that was never to come' 'log rank 0 on n[01] printed .the first of [0-9]+.: did 4' "seen: '/did 4/'" "never: '/did 4/'"
+expects 'a line that was to come once' 'log rank [01] on n[01] printed .the second of [0-9]+.: did 4' "seen: '/did 4/', on: rank 0" "once: '/did 4/'"
+expects 'a line that nobody looked for' 'log nobody looked for lines that match /Oops/' Traceback Oops
+try 'a line that never comes' 2 'none of [0-9]+ lines matched /did nine/; the closest: did 1' "$dir/lines.yaml" --set 'expect={}' \
     --set 'timeline=[{when: {log: "/did nine/"}, fault: worker-kill, on: rank 0}]'
 
 # ---- bars and lines as the tools print them, by one worker for all ----

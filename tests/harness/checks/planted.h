@@ -141,8 +141,21 @@ static const struct observed planted_observed[] = {
 
 static const struct probe_expect planted_served[] = {{.name = "served"}};
 
+static const struct log_expect planted_lines[] = {
+    {.count = LOG_NEVER, .pattern = "Traceback"},
+    {.count = LOG_ONCE,
+     .pattern = "^finished, model",
+     .on = {.what = TARGET_WORKERS, .pick = PICK_RANK, .local_rank = -1, .text = "rank 0"}},
+    {.count = LOG_SEEN, .pattern = "^resuming from step", .after = "kill", .within_ns = 1000000000},
+    {.count = LOG_SEEN,
+     .pattern = "pid [0-9]+: SIGKILL",
+     .on = {.what = TARGET_AGENTS, .local_rank = -1, .text = "agents"},
+     .after = "kill"},
+};
+
 static inline struct scenario planted_scenario(const char *name) {
-    bool printed = str_eq(name, "printed-steps"), killed = !str_eq(name, "node-powered-off");
+    bool lines = str_eq(name, "lines"), printed = lines || str_eq(name, "printed-steps");
+    bool killed = !str_eq(name, "node-powered-off");
     return (struct scenario){
         .file = "scenarios/planted.yaml",
         .name = name,
@@ -180,6 +193,8 @@ static inline struct scenario planted_scenario(const char *name) {
                    .goodput = 5,
                    .probes = planted_served,
                    .probes_n = str_eq(name, "probed"),
+                   .logs = planted_lines,
+                   .logs_n = lines ? 4 : 0,
                    .loss_within = 5},
         .limits = {.start_ns = 60000000000, .stall_ns = 30000000000, .total_ns = 600000000000},
     };

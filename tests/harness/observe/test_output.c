@@ -37,7 +37,7 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
 static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     struct stage *s = arg;
     assert_string_equal(node, "n0");
-    assert_true(pid == WORKER || pid == OTHER);
+    assert_true(pid == WORKER || pid == OTHER || !pid);
     assert_non_null(line);
     if (++s->lines == s->until)
         loop_stop(s->loop);
@@ -161,6 +161,19 @@ static void test_what_a_worker_says_by_events_is_not_taken_from_its_output(void 
     stage_free(s);
 }
 
+static void test_the_file_of_a_node_that_comes_back_is_followed_once(void **state) {
+    (void)state;
+    struct stage *s = stage_new(PLAIN);
+    for (int life = 0; life < 2; life++)
+        assert_int_equal(output_follow(s->output, s->path[1], "n0", 0, NULL), 0);
+    close(s->fd[0]);
+    s->fd[0] = open(s->path[1], O_WRONLY | O_APPEND | O_CLOEXEC);
+    put(s, 0, "it says this once\n");
+    output_end(s->output);
+    assert_int_equal(s->lines, 2); /* of the worker whose file it is here, and of the program */
+    stage_free(s);
+}
+
 static void test_what_comes_after_the_end_of_a_worker_is_no_event(void **state) {
     (void)state;
     struct stage *s = stage_new(PLAIN);
@@ -249,6 +262,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_lines_become_events_of_their_worker),
         cmocka_unit_test(test_a_step_that_is_printed_again_is_one_step),
         cmocka_unit_test(test_what_a_worker_says_by_events_is_not_taken_from_its_output),
+        cmocka_unit_test(test_the_file_of_a_node_that_comes_back_is_followed_once),
         cmocka_unit_test(test_what_comes_after_the_end_of_a_worker_is_no_event),
         cmocka_unit_test(test_an_epoch_counts_its_steps_on),
         cmocka_unit_test(test_a_bar_that_counts_to_another_number_is_another_bar),

@@ -53,6 +53,7 @@ static const char *const places[][2] = {
     {"when", "timeline.1.when."},
     {"expect", "expect."},
     {"limits", "limits."},
+    {"log", "expect."},
     {"observe", "observe."},
     {"random", "random."},
     {"checks", "checks.0."},

@@ -1,0 +1,100 @@
+#include "harness/observe/mentions.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/scenario/pattern.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { RECORDED_MAX = 10000, LINE_SHOWN = 300 };
+
+struct mention {
+    const char *text;
+    struct pattern *pattern;
+    int64_t matched, recorded;
+};
+
+struct mentions {
+    struct recorder *rec;
+    struct mention *v; /* each expression once */
+    size_t n;
+    int64_t worker_lines, program_lines;
+};
+
+static bool is_known(const struct mentions *m, const char *text) {
+    for (size_t i = 0; i < m->n; i++)
+        if (str_eq(m->v[i].text, text))
+            return true;
+    return false;
+}
+
+struct mentions *mentions_new(struct recorder *rec, const struct expect *x) {
+    struct mentions *m = x->logs_n ? calloc(1, sizeof(*m)) : NULL;
+    struct mention *v = x->logs_n ? calloc(x->logs_n, sizeof(*v)) : NULL;
+    if (!x->logs_n)
+        return NULL;
+    if (!m || !v)
+        abort(); /* out of memory */
+    *m = (struct mentions){.rec = rec, .v = v};
+    for (size_t i = 0; i < x->logs_n; i++) {
+        const char *text = x->logs[i].pattern;
+        struct pattern *p = is_known(m, text) ? NULL : pattern_new(text, NULL);
+        if (p) /* the loader has refused all that are wrong */
+            v[m->n++] = (struct mention){.text = text, .pattern = p};
+    }
+    return m;
+}
+
+struct mentions *mentions_free(struct mentions *m) {
+    for (size_t i = 0; m && i < m->n; i++)
+        pattern_free(m->v[i].pattern);
+    if (m)
+        free(m->v);
+    free(m);
+    return NULL;
+}
+
+void mentions_record(struct recorder *rec, const char *node, pid_t pid, const char *key,
+                     const char *value, const char *line) {
+    enum source source = pid ? SOURCE_JOB : SOURCE_LAUNCHER;
+    struct json_writer *w = recorder_begin(rec, clock_monotonic_ns(), source, "log");
+    json_put_string(w, "node", node);
+    if (pid)
+        json_put_i64(w, "pid", pid);
+    json_put_string(w, "from", "output");
+    json_put_string(w, key, value);
+    json_put_stringn(w, "line", line, strnlen(line, LINE_SHOWN));
+    recorder_end(rec, NULL);
+}
+
+void mentions_heard(struct mentions *m, const char *node, pid_t pid, const char *line) {
+    if (!m)
+        return;
+    *(pid ? &m->worker_lines : &m->program_lines) += 1;
+    for (size_t i = 0; i < m->n; i++) {
+        struct mention *x = &m->v[i];
+        if (!pattern_match(x->pattern, line, NULL) || ++x->matched > RECORDED_MAX)
+            continue;
+        x->recorded++;
+        mentions_record(m->rec, node, pid, "pattern", x->text, line);
+    }
+}
+
+void mentions_end(struct mentions *m) {
+    if (!m)
+        return;
+    struct json_writer *w = recorder_begin(m->rec, clock_monotonic_ns(), SOURCE_HARNESS, "lines");
+    json_put_i64(w, "worker_lines", m->worker_lines);
+    json_put_i64(w, "program_lines", m->program_lines);
+    json_array(w, "patterns");
+    for (size_t i = 0; i < m->n; i++) {
+        json_object(w, NULL);
+        json_put_string(w, "pattern", m->v[i].text);
+        json_put_i64(w, "matched", m->v[i].matched);
+        json_put_i64(w, "recorded", m->v[i].recorded);
+        json_end_object(w);
+    }
+    json_end_array(w);
+    recorder_end(m->rec, NULL);
+}

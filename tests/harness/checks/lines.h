@@ -1,0 +1,131 @@
+/* lines: what programs print, and what is expected of it (expect.log). */
+#pragma once
+
+#include "tests/harness/checks/wrongs.h"
+
+#define LINES "lines"
+#define A_LINE                                                                                     \
+    "\"source\":\"job\",\"kind\":\"log\",\"node\":\"n0\",\"pid\":120,\"from\":\"output\","
+#define KILL_LINE "\"kind\":\"log\",\"node\":\"n0\",\"from\""
+
+static const struct wrong lines_expected[] = {
+    {"log",
+     FAIL,
+     "rank 0 on n0 printed: Traceback (most recent call last):",
+     LINES,
+     {{"steady", NULL, NULL,
+       "{\"t\":12684636096712," A_LINE
+       "\"pattern\":\"Traceback\",\"line\":\"Traceback (most recent call last):\"}"}}},
+    {"log",
+     FAIL,
+     "the program of n0 printed (the first of 2): Traceback",
+     LINES,
+     {{"steady", NULL, NULL,
+       "{\"t\":12684636096712," A_LINE "\"pattern\":\"Traceback\",\"line\":\"Traceback\"}"},
+      {"steady", NULL, NULL,
+       "{\"t\":12684636096712,\"source\":\"launcher\",\"kind\":\"log\",\"node\":\"n0\",\"from\":"
+       "\"output\",\"pattern\":\"Traceback\",\"line\":\"Traceback\"}"}}},
+    {"log",
+     FAIL,
+     "rank 0 on n0 printed (the second of 2): finished, model",
+     LINES,
+     {{"\"done\"", "\"pid\":120", NULL,
+       "{\"t\":12684716318102," A_LINE
+       "\"pattern\":\"^finished, model\",\"line\":\"finished, model 7\"}"}}},
+    {"log",
+     FAIL,
+     "none of 25 lines matched /^finished, model/ then",
+     LINES,
+     {{"\"log\"", "\"pid\":120,\"from\":\"output\",\"pattern\":\"^fin", "", NULL}}},
+    /* Of whom: another worker's line, or a worker that speaks as the launcher does. */
+    {"log",
+     FAIL,
+     "none of 25 lines matched /^finished, model/ then",
+     LINES,
+     {{"\"log\"", "\"pid\":120,\"from\":\"output\",\"pattern\":\"^fin", "\"pid\":120",
+       "\"pid\":121"}}},
+    {"log",
+     FAIL,
+     "none of 9 lines matched /pid [0-9]+: SIGKILL/ then",
+     LINES,
+     {{KILL_LINE, NULL, "\"launcher\",\"kind\":\"log\",\"node\":\"n0\"",
+       "\"job\",\"kind\":\"log\",\"node\":\"n0\",\"pid\":110"}}},
+    /* When. */
+    {"log",
+     FAIL,
+     "the first came after 2.0 s, of rank 0 on n0: resuming from step 4",
+     LINES,
+     {{"\"log\"", "^resuming", "\"t\":126846", "\"t\":126866"}}},
+    {"log",
+     FAIL,
+     "none of 34 lines matched /^resuming from step/ then",
+     LINES,
+     {{"\"log\"", "^resuming", "\"t\":126846", "\"t\":126844"}}},
+    {"log",
+     UNKNOWN,
+     "the harness itself was late by 500 ms",
+     LINES,
+     {{"\"log\"", "^resuming", "", NULL},
+      {"steady", NULL, NULL,
+       "{\"t\":12685477114226,\"source\":\"harness\",\"kind\":\"lag\",\"max_ns\":500000000,"
+       "\"window_ns\":1000000000}"}}},
+    {"log", UNKNOWN, "kill, after which", LINES, {{"fault-in-force", NULL, "", NULL}}},
+    /* What nobody has read. */
+    {"log",
+     UNKNOWN,
+     "what a program on n0 printed was not read: No space left",
+     LINES,
+     {{"steady", NULL, NULL,
+       "{\"t\":12684477114226,\"source\":\"harness\",\"kind\":\"unwatched\",\"node\":\"n0\","
+       "\"pid\":110,\"why\":\"No space left\"}"}}},
+    {"log",
+     UNKNOWN,
+     "5 kB came faster than anybody reads",
+     LINES,
+     {{"\"observed\"", NULL, "\"skipped_bytes\":0", "\"skipped_bytes\":4096"}}},
+    {"log", UNKNOWN, "nobody counted", LINES, {{"\"observed\"", NULL, "", NULL}}},
+    {"log", UNKNOWN, "nobody counted", LINES, {{"\"kind\":\"lines\"", NULL, "", NULL}}},
+    {"log",
+     UNKNOWN,
+     "nobody looked for lines that match /Traceback/",
+     LINES,
+     {{"\"kind\":\"lines\"", NULL, "Traceback", "Tracebakc"}}},
+    {"log",
+     UNKNOWN,
+     "3 lines match /Traceback/, and only the first 0",
+     LINES,
+     {{"\"kind\":\"lines\"", NULL, "Traceback\",\"matched\":0", "Traceback\",\"matched\":3"}}},
+    {"log",
+     UNKNOWN,
+     "nothing was printed at all",
+     LINES,
+     {{"\"kind\":\"lines\"", NULL, "\"worker_lines\":25,\"program_lines\":9",
+       "\"worker_lines\":0,\"program_lines\":0"}}},
+    {"log",
+     UNKNOWN,
+     "process 4711 on n0 printed it, and nobody saw it start",
+     LINES,
+     {{"\"log\"", "\"pid\":121,\"from\":\"output\",\"pattern\":\"^fin", "\"pid\":121",
+       "\"pid\":4711"}}},
+    /* What is broken goes before what is open. */
+    {"log",
+     FAIL,
+     "none of 25 lines matched /^finished, model/ then",
+     LINES,
+     {{"\"log\"", "\"pid\":120,\"from\":\"output\",\"pattern\":\"^fin", "", NULL},
+      {"\"kind\":\"lines\"", NULL, "Traceback\",\"matched\":0", "Traceback\",\"matched\":3"}}},
+    /* A line that a trigger waited for, an event of that name, a line of a store: none of these. */
+    {"log",
+     PASS,
+     "all 4 as expected",
+     LINES,
+     {{"steady", NULL, NULL,
+       "{\"t\":12684636096712," A_LINE "\"id\":\"kill\",\"line\":\"Traceback\"}"},
+      {"\"done\"", "\"pid\":120", NULL,
+       "{\"t\":12684716318102,\"source\":\"launcher\",\"kind\":\"log\",\"node\":\"store\","
+       "\"from\":\"output\",\"pattern\":\"^finished, model\",\"line\":\"finished, model 7\"}"},
+      {"\"done\"", "\"pid\":120", NULL,
+       "{\"t\":12684716318102,\"source\":\"harness\",\"kind\":\"log\",\"node\":\"n0\","
+       "\"pattern\":\"Traceback\",\"line\":\"Traceback\"}"}}},
+};
+enum { LINES_EXPECTED = sizeof(lines_expected) / sizeof(*lines_expected) };
