@@ -48,6 +48,20 @@ void check_unknown_exit(const struct trial *t, struct finding *f, const char *br
                         w->node);
 }
 
+static const int64_t second_ns = 1000000000;
+
+const struct record *check_said_fenced(const struct history *h, const char *node, int64_t from_ns,
+                                       int64_t to_ns) {
+    history_each(r, h) {
+        const char *what = record_text(r, "what");
+        if (r->source == SOURCE_LAUNCHER && record_is(r, "launcher") &&
+            (!node || str_eq(r->node, node)) && (str_eq(what, "fenced") || str_eq(what, "lost")) &&
+            r->t_ns >= from_ns && r->t_ns <= to_ns + second_ns)
+            return r;
+    }
+    return NULL;
+}
+
 bool check_template(const struct trial *t) {
     return str_eq(t->scenario->job.launcher, "template");
 }

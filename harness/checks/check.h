@@ -46,6 +46,12 @@ int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns);
 void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w);
 
+/* What the launcher said of a node, or with NULL of any, in that time and a second more: that its
+ * agent could not reach the store in time and has ended its workers for that, by force. Nothing
+ * else shows it; a claim makes nothing pass. NULL: nothing. Needs SOURCES(LAUNCHER). */
+const struct record *check_said_fenced(const struct history *h, const char *node, int64_t from_ns,
+                                       int64_t to_ns);
+
 /* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
 bool check_template(const struct trial *t);
 

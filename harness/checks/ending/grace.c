@@ -65,19 +65,6 @@ static bool outlived_its_agent(const struct history *h, const struct worker *w) 
     return false;
 }
 
-/* An agent that could not reach the store in time ends its workers by force, and says so: the only
- * thing that shows it. A claim makes nothing pass. */
-static const struct record *said_fenced(const struct history *h, const struct worker *w) {
-    history_each(r, h) {
-        bool fenced =
-            str_eq(record_text(r, "what"), "fenced") || str_eq(record_text(r, "what"), "lost");
-        if (r->source == SOURCE_LAUNCHER && record_is(r, "launcher") && str_eq(r->node, w->node) &&
-            fenced && r->t_ns >= w->start_ns && r->t_ns <= w->exit_ns + S)
-            return r;
-    }
-    return NULL;
-}
-
 struct tally {
     int killed; /* by the launcher, after their time */
     int64_t shortest_ns;
@@ -106,7 +93,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
             tally->killed == 1 || had < tally->shortest_ns ? had : tally->shortest_ns;
         return true;
     }
-    if ((fenced = said_fenced(t->history, w))) {
+    if ((fenced = check_said_fenced(t->history, w->node, w->start_ns, w->exit_ns))) {
         finding_unknown(f, broken,
                         "rank %d on %s of round %d was killed; its launcher says that it had lost "
                         "the store",

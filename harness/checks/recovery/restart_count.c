@@ -13,6 +13,7 @@ struct causes {
     const struct incident *worker, *node, *join, *other; /* the first of each, NULL: none */
     bool failed_by_itself; /* a worker that no fault aimed at may have ended with an error of its
                               own */
+    const struct worker *alone; /* it certainly has, and nothing else happened; NULL: not so */
 };
 
 static void keep_first(const struct incident **first, const struct incident *i) {
@@ -82,9 +83,40 @@ static bool came_back(const struct trial *t, const struct incident *i, const str
 }
 
 /* By an exit code, or a signal that no launcher ends its workers with. */
-static bool may_have_failed(const struct worker *w) {
+static bool has_failed(const struct worker *w) {
     bool ended = w->exit_signal == SIGTERM || w->exit_signal == SIGKILL || w->exit_signal == SIGINT;
-    return w->exit_ns && (!w->exit_known || w->exit_code || (w->exit_signal && !ended));
+    return worker_failed(w) && !ended;
+}
+
+static bool may_have_failed(const struct worker *w) {
+    return w->exit_ns && (!w->exit_known || has_failed(w));
+}
+
+static bool same_nodes(const struct round *p, const struct round *q) {
+    for (size_t i = 0; i < q->n; i++)
+        if (!round_on_node(p, q->workers[i]->node))
+            return false;
+    return round_nodes(p) == round_nodes(q);
+}
+
+/* An agent that ended, or a fault of which nobody knows whom it struck. */
+static bool anything_else(const struct trial *t, const struct round *p, const struct round *q) {
+    history_each(r, t->history) {
+        bool other = (r->source == SOURCE_KERNEL && record_is(r, "agent-exit")) ||
+                     (r->source == SOURCE_HARNESS && record_is(r, "fault-fired"));
+        if (other && r->t_ns >= p->first_start_ns && r->t_ns <= q->first_start_ns)
+            return true;
+    }
+    return false;
+}
+
+/* The first worker of the round that ended otherwise than well did so by itself, and there is
+ * nothing else for which a launcher could have begun the next round on the same nodes. */
+static const struct worker *failed_alone(const struct trial *t, const struct causes *c,
+                                         const struct round *p, const struct round *q) {
+    const struct worker *w = round_failed(p);
+    bool alone = w && has_failed(w) && !c->worker && !c->node && !c->join && !c->other;
+    return alone && same_nodes(p, q) && !anything_else(t, p, q) ? w : NULL;
 }
 
 static struct causes causes_of(const struct trial *t, const struct round *p,
@@ -115,6 +147,7 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
     }
     for (size_t k = 0; k < p->n; k++)
         c.failed_by_itself |= may_have_failed(p->workers[k]);
+    c.alone = failed_alone(t, &c, p, q);
     return c;
 }
 
@@ -141,8 +174,13 @@ static struct cost cost_of(const struct causes *c, const struct round *p, const 
         cost.max = 0;
         what = "a node came";
         i = c->join;
+    } else if (c->alone) {
+        cost.min = 1;
     }
-    if (i)
+    if (c->alone)
+        snprintf(cost.why, sizeof(cost.why), "rank %d on %s failed by itself", c->alone->rank,
+                 c->alone->node);
+    else if (i)
         snprintf(cost.why, sizeof(cost.why), "%s (%s)", what, i->id);
     else
         snprintf(cost.why, sizeof(cost.why), "what ended round %d is not certain", p->number);
@@ -158,6 +196,18 @@ static bool judge_change(const struct trial *t, struct finding *f, const struct 
     char expected[200], number[40];
     if (after - before >= cost.min && after - before <= cost.max)
         return true;
+    const struct record *fenced =
+        causes.alone && after == before
+            ? check_said_fenced(t->history, NULL, p->first_start_ns, q->first_start_ns)
+            : NULL;
+    if (fenced) {
+        finding_unknown(f, broken,
+                        "rank %d on %s failed by itself in round %d, which has cost nothing; the "
+                        "launcher says that %s had lost the store",
+                        causes.alone->rank, causes.alone->node, p->number, fenced->node);
+        finding_prove(f, fenced->seq);
+        return false;
+    }
     snprintf(number, sizeof(number), cost.min == cost.max ? "%d" : "%d to %d", before + cost.min,
              before + cost.max);
     snprintf(expected, sizeof(expected), "TORCHELASTIC_RESTART_COUNT %s in round %d: %s", number,
@@ -212,14 +262,14 @@ const struct check check_restart_count = {
     .summary = "the restart count rises by one for a worker's failure and not otherwise",
     .text =
         "The restart count is the job's budget: TORCHELASTIC_RESTART_COUNT starts at 0, rises "
-        "by one for each round that failed by its workers, stays where a node was lost, left "
-        "or came, and never goes back. A node that was cut off for longer than it may be silent is "
-        "lost; a shorter cut may cost one or none. Judged by what the workers were given and what "
-        "the "
-        "faults did.",
+        "by one for each round that failed by its workers, struck or by themselves, stays where a "
+        "node was lost, left or came, and never goes back. A node that was cut off for longer than "
+        "it may be silent is "
+        "lost; a shorter cut may cost one or none. Judged by what the workers were given and how "
+        "they ended, and by what the faults did.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
-    .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(LAUNCHER),
     .idle = idle,
     .judge = judge,
 };
