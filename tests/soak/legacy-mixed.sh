@@ -55,6 +55,7 @@ with open(os.environ["EVENTS"], "w") as f:
     f.write(f"{who} {rank} {world} {os.environ['TORCHELASTIC_RESTART_COUNT']} {master} {os.getpid()}\n")
 while not total(rank == 0 and os.path.exists(sys.argv[1])):
     time.sleep(0.02)
+dist.destroy_process_group()  # else gloo's threads may abort() a process that ends ("terminate called ...")
 END
 
 cat >joined.py <<'END'
