@@ -1,30 +1,12 @@
 /* Every test is an experiment of spawn_guard or spawn_guard_death, in processes of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "tests/agent/workers/experiment.h"
 
 static const char *self;
-
-static void experiment(const char *program, const char *name) {
-    char command[512], said[512] = "";
-    snprintf(command, sizeof(command), "%.*s%s %s", (int)(strrchr(self, '/') + 1 - self), self,
-             program, name);
-    FILE *out = popen(command, "r");
-    assert_non_null(out);
-    if (!fgets(said, sizeof(said), out))
-        said[0] = '\0';
-    assert_string_equal(said, "ok\n");
-    assert_int_equal(pclose(out), 0);
-}
 
 #define EXPERIMENT(function, program, name)                                                        \
     static void function(void **state) {                                                           \
         (void)state;                                                                               \
-        experiment(program, name);                                                                 \
+        experiment(self, program, name);                                                           \
     }
 
 EXPERIMENT(test_exit_codes_of_all_workers_come_back_and_the_group_is_reaped, "spawn_guard",

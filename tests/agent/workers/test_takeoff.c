@@ -1,14 +1,9 @@
 /* Where programs are looked for; and the experiments of spawn_takeoff, in processes of their own.
  */
 #include "agent/workers/takeoff.h"
+#include "tests/agent/workers/experiment.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 static const char *self;
 static struct arena arena;
@@ -45,36 +40,24 @@ static void test_a_program_is_looked_for_as_execvp_does(void **state) {
     free(path);
 }
 
-static void experiment(const char *program, const char *name) {
-    char command[512], said[512] = "";
-    snprintf(command, sizeof(command), "%.*s%s %s", (int)(strrchr(self, '/') + 1 - self), self,
-             program, name);
-    FILE *out = popen(command, "r");
-    assert_non_null(out);
-    if (!fgets(said, sizeof(said), out))
-        said[0] = '\0';
-    assert_string_equal(said, "ok\n");
-    assert_int_equal(pclose(out), 0);
-}
-
 static void test_the_first_program_that_may_be_executed_is(void **state) {
     (void)state;
-    experiment("spawn_takeoff", "searched");
+    experiment(self, "spawn_takeoff", "searched");
 }
 
 static void test_a_worker_has_no_descriptor_and_no_signal_of_its_parent(void **state) {
     (void)state;
-    experiment("spawn_takeoff", "clean");
+    experiment(self, "spawn_takeoff", "clean");
 }
 
 static void test_children_that_fail_leave_the_errno_of_their_parent_alone(void **state) {
     (void)state;
-    experiment("spawn_takeoff", "errno_kept");
+    experiment(self, "spawn_takeoff", "errno_kept");
 }
 
 static void test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard(void **state) {
     (void)state;
-    experiment("spawn_guard", "hanging_output");
+    experiment(self, "spawn_guard", "hanging_output");
 }
 
 int main(int argc, char **argv) {
