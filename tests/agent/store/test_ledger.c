@@ -2,8 +2,7 @@
  * takes, writes without measure. */
 #include "agent/base/buf.h"
 #include "agent/store/answer.h"
-#include "agent/store/server.h"
-#include "tests/agent/store/contract.h"
+#include "tests/agent/store/serving.h"
 
 #include <netinet/in.h>
 #include <signal.h>
@@ -13,32 +12,11 @@
 
 enum { MB = 1 << 20 };
 
-static struct kv *kv;
-static struct server *server;
 static char big[MB];
 
 static int set_up(void **state) {
-    static struct contract c;
-    char endpoint[64];
-    struct loop *l = loop_new(NULL);
-    kv = kv_new(1, 0);
-    server = server_new(l, kv, "127.0.0.1", 0, NULL);
-    assert_non_null(server);
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", server_port(server));
-    contract_begin(&c, l, store_client_new(l, endpoint, NULL, NULL));
-    contract_fresh(&c);
+    serving_begin(state, NULL);
     memset(big, 'x', sizeof(big));
-    *state = &c;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct contract *c = *state;
-    store_free(c->store);
-    server_free(server);
-    contract_end(c);
-    loop_free(c->loop);
-    kv_free(kv);
     return 0;
 }
 
@@ -275,7 +253,7 @@ static void test_history_is_forgotten_before_a_store_is_full(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, serving_end)
     signal(SIGPIPE, SIG_IGN); /* as in every program that has a store */
     const struct CMUnitTest tests[] = {
         TEST(test_a_request_that_comes_too_slowly_is_ended_be_it_ever_so_busy),

@@ -1,46 +1,16 @@
 /* Client and server over loopback, on one loop. */
 #include "agent/base/buf.h"
-#include "agent/store/access.h"
-#include "agent/store/server.h"
 #include "agent/sys/tcp.h"
 #include "tests/agent/store/contract_tests.h"
+#include "tests/agent/store/serving.h"
 
 #include <errno.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-static struct kv *kv;
-static struct server *server;
-
-static struct store *client_of_port(struct loop *l, unsigned port) {
-    char endpoint[64];
-    struct err err = {0};
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", port);
-    struct store *s = store_client_new(l, endpoint, NULL, &err);
-    assert_string_equal(err.msg, "");
-    assert_non_null(s);
-    return s;
-}
-
 static int set_up(void **state) {
-    static struct contract c;
-    struct loop *l = loop_new(NULL);
-    kv = kv_new(1, 0);
-    server = server_new(l, kv, "127.0.0.1", 0, NULL);
-    assert_non_null(server);
-    contract_begin(&c, l, client_of_port(l, server_port(server)));
-    *state = &c;
-    return 0;
-}
-
-static int tear_down(void **state) {
-    struct contract *c = *state;
-    store_free(c->store);
-    server_free(server);
-    contract_end(c);
-    loop_free(c->loop);
-    kv_free(kv);
+    serving_begin(state, NULL);
     return 0;
 }
 
@@ -63,7 +33,7 @@ static void test_a_store_that_is_not_there_leaves_the_outcome_unknown(void **sta
     uint16_t port;
     assert_int_equal(tcp_reserve_port(&fd, &port, NULL), 0);
     struct contract away;
-    contract_begin(&away, c->loop, client_of_port(c->loop, port));
+    contract_begin(&away, c->loop, client_of_port(c->loop, port, NULL));
     contract_fresh(&away);
     struct kv_op op = {.kind = KV_RANGE, .key = key(&away, "a")};
     struct kv_txn txn = {.success = &op, .n_success = 1};
@@ -84,7 +54,7 @@ static void test_a_store_that_does_not_answer_is_given_up_at_the_timeout(void **
     uint16_t port;
     assert_int_equal(tcp_listen("127.0.0.1", 0, 8, &fd, &port, NULL), 0);
     struct contract mute;
-    contract_begin(&mute, c->loop, client_of_port(c->loop, port));
+    contract_begin(&mute, c->loop, client_of_port(c->loop, port, NULL));
     contract_fresh(&mute);
     struct kv_op op = {.kind = KV_RANGE, .key = key(&mute, "a")};
     struct kv_txn txn = {.success = &op, .n_success = 1};
@@ -123,7 +93,7 @@ static void test_a_server_that_goes_ends_the_watch(void **state) {
     struct kv *own = kv_new(2, 0);
     struct server *s = server_new(c->loop, own, "127.0.0.1", 0, NULL);
     struct contract other;
-    contract_begin(&other, c->loop, client_of_port(c->loop, server_port(s)));
+    contract_begin(&other, c->loop, client_of_port(c->loop, server_port(s), NULL));
     contract_fresh(&other);
     watch_all(&other, 1);
     put(&other, "a", "1");
@@ -288,19 +258,18 @@ static void test_without_the_token_nothing_is_answered(void **state) {
 
 static void test_a_client_that_knows_the_token_is_answered(void **state) {
     struct contract *c = *state;
-    char endpoint[64];
     struct store_access knows = {.token = "s3cret"}, guesses = {.token = "secret"};
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", server_port(server));
+    unsigned port = server_port(server);
     server_demand(server, "s3cret");
     struct contract one, other;
-    contract_begin(&one, c->loop, store_client_new(c->loop, endpoint, &knows, NULL));
+    contract_begin(&one, c->loop, client_of_port(c->loop, port, &knows));
     contract_fresh(&one);
     watch_all(&one, 1);
     put(&one, "a", "1");
     await_events(&one, 1);
     store_free(one.store);
     contract_end(&one);
-    contract_begin(&other, c->loop, store_client_new(c->loop, endpoint, &guesses, NULL));
+    contract_begin(&other, c->loop, client_of_port(c->loop, port, &guesses));
     contract_fresh(&other);
     struct kv_op op = {.kind = KV_RANGE, .key = key(&other, "a")};
     struct kv_txn txn = {.success = &op, .n_success = 1};
@@ -380,5 +349,5 @@ int main(void) {
         cmocka_unit_test(test_a_watcher_that_vanished_is_forgotten),
         cmocka_unit_test(test_a_watcher_that_is_too_slow_is_cut_off),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, serving_end);
 }

@@ -1,9 +1,8 @@
 /* The embedded store over TLS: the same contract, and handshakes that are no handshakes. */
 #include "agent/base/buf.h"
-#include "agent/store/access.h"
 #include "agent/store/http.h"
-#include "agent/store/server.h"
 #include "tests/agent/store/contract_tests.h"
+#include "tests/agent/store/serving.h"
 #include "tests/agent/tls/certificates.h"
 
 #include <netinet/in.h>
@@ -13,34 +12,17 @@
 
 enum { KB = 1 << 10, MB = 1 << 20 };
 
-static struct kv *kv;
-static struct server *server;
 static struct store_access trusts = {.https = true};
 
-static struct store *client_new(struct loop *l, const struct store_access *access) {
-    char endpoint[64];
-    snprintf(endpoint, sizeof(endpoint), "127.0.0.1:%u", server_port(server));
-    struct store *s = store_client_new(l, endpoint, access, NULL);
-    assert_non_null(s);
-    return s;
-}
-
 static int set_up_with(void **state, const char *client_ca) {
-    static struct contract c;
     struct err err = {0};
-    struct loop *l = loop_new(NULL);
     struct tls_files f = {.cert = certificate_path("both.pem"),
                           .client_ca = client_ca ? certificate_path(client_ca) : NULL};
     struct tls *t = tls_new(&f, &err);
     assert_string_equal(err.msg, "");
-    kv = kv_new(1, 0);
-    server = server_new(l, kv, "127.0.0.1", 0, NULL);
-    assert_non_null(server);
-    server_encrypt(server, t, client_ca);
     trusts = (struct store_access){.https = true, .cacert = certificate_path("ca.pem")};
-    contract_begin(&c, l, client_new(l, &trusts));
-    contract_fresh(&c);
-    *state = &c;
+    serving_begin(state, &trusts);
+    server_encrypt(server, t, client_ca);
     return 0;
 }
 
@@ -52,22 +34,12 @@ static int set_up_for_the_certified(void **state) {
     return set_up_with(state, "ca.pem");
 }
 
-static int tear_down(void **state) {
-    struct contract *c = *state;
-    store_free(c->store);
-    server_free(server);
-    contract_end(c);
-    loop_free(c->loop);
-    kv_free(kv);
-    return 0;
-}
-
 /* ---- who is let in ---- */
 
 static void asked_as(struct contract *c, const struct store_access *access,
                      enum store_outcome outcome, const char *why) {
     struct contract as;
-    contract_begin(&as, c->loop, client_new(c->loop, access));
+    contract_begin(&as, c->loop, client_of_port(c->loop, server_port(server), access));
     contract_fresh(&as);
     struct kv_op op = {.kind = KV_RANGE, .key = key(&as, "a")};
     struct kv_txn txn = {.success = &op, .n_success = 1};
@@ -282,7 +254,7 @@ static void test_tls_is_not_here(void **state) {
     skip();
 }
 
-#define ON(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+#define ON(test) cmocka_unit_test_setup_teardown(test, set_up, serving_end)
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -293,7 +265,7 @@ int main(void) {
         ON(test_who_speaks_no_tls_is_told_to),
         cmocka_unit_test_setup_teardown(
             test_only_the_certified_are_answered_where_that_is_asked_for, set_up_for_the_certified,
-            tear_down),
+            serving_end),
         ON(test_the_token_is_asked_for_as_without_tls),
         ON(test_a_long_value_comes_back_whole),
         ON(test_a_server_that_goes_ends_its_watches),
@@ -307,7 +279,7 @@ int main(void) {
     signal(SIGPIPE, SIG_IGN); /* as whoever serves a store does */
     if (!certificates_make())
         return cmocka_run_group_tests(none, NULL, NULL);
-    int failed = cmocka_run_group_tests(tests, set_up, tear_down);
+    int failed = cmocka_run_group_tests(tests, set_up, serving_end);
     failed += cmocka_run_group_tests(alone, NULL, NULL);
     certificates_end();
     return failed;
