@@ -382,7 +382,7 @@ static int try_to_host(struct agent_store *s, const struct options *o, struct er
     if (o->rdzv.tls.cert) {
         struct tls *t = tls_new(&o->rdzv.tls, err);
         if (!t)
-            return err_wrap(err, "TLS of the store: ");
+            return err->code;
         server_encrypt(s->server, t, o->rdzv.tls.client_ca);
     }
     open_hosted(s, o);

@@ -25,13 +25,6 @@ static int fail(const struct err *err, int code) {
     return code;
 }
 
-static struct tls *open_tls(const struct tls_files *files, struct err *err) {
-    struct tls *t = tls_new(files, err);
-    if (!t)
-        err_wrap(err, "TLS of the store: ");
-    return t;
-}
-
 static int serve(const struct options *o) {
     struct err err = {0};
     struct serve_config c = {.host = o->store_host,
@@ -40,7 +33,7 @@ static int serve(const struct options *o) {
                              .token = o->rdzv.access.token,
                              .clients_certified = o->rdzv.tls.client_ca};
     if (o->rdzv.tls.cert) {
-        c.tls = open_tls(&o->rdzv.tls, &err);
+        c.tls = tls_new(&o->rdzv.tls, &err);
         if (!c.tls)
             return fail(&err, OPTIONS_USAGE);
     }
@@ -53,7 +46,7 @@ static int serve(const struct options *o) {
 static int check_tls(const struct options *o, struct err *err) {
     if (!o->rdzv.tls.cert || !tcp_host_is_ours(o->endpoint_host))
         return 0;
-    struct tls *t = open_tls(&o->rdzv.tls, err);
+    struct tls *t = tls_new(&o->rdzv.tls, err);
     tls_free(t);
     return t ? 0 : err->code;
 }

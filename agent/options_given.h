@@ -75,7 +75,7 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
 int options_settle_token(struct store_access *a, struct options_given *g, struct err *err);
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
 /* The same for the certificate with which a store is served: the agent's own, and rankrun store's.
- * Files are looked at by who serves (agent/serving.h): the other nodes need not have them. */
+ * Files are looked at by who serves (agent/main.c): the other nodes need not have them. */
 int options_set_tls(struct tls_files *f, const char *name, const char *value);
 int options_settle_tls(struct options_rdzv *r, struct err *err);
 int options_settle_store_tls(struct tls_files *f, const struct options_given *g, struct err *err);

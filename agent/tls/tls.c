@@ -59,7 +59,10 @@ static int load(struct err *err) {
 }
 
 struct tls *tls_new(const struct tls_files *files, struct err *err) {
-    return load(err) < 0 ? NULL : module->open(files, err);
+    struct tls *t = load(err) < 0 ? NULL : module->open(files, err);
+    if (!t)
+        err_wrap(err, "TLS of the store: ");
+    return t;
 }
 
 struct tls *tls_free(struct tls *t) {

@@ -28,8 +28,7 @@ struct group {
     uint32_t alive;
     int failures; /* read end of the pipe that all workers hold until they have exec'ed; -1: none */
     bool failed;  /* at least one could not exec */
-    struct arena
-        memory; /* of the launch, and the stacks of its children, until that pipe has ended */
+    struct arena memory; /* the launch and its children's stacks, until that pipe has ended */
     char *stacks;
     int64_t grace_at_ns; /* CLOCK_BOOTTIME */
 };
