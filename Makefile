@@ -220,7 +220,7 @@ mutants: all
 $(OUT)/fuzz-schedule: $(call archive,harness agent base)
 $(OUT)/fuzz-input: $(call archive,agent base)
 $(OUT)/fuzz-history: $(call archive,$(LIBS))
-$(OUT)/fuzz-schedule $(OUT)/fuzz-input $(OUT)/fuzz-history: $(OUT)/fuzz-%: tests/fuzz/%.c $(OUT)/.flags
+$(OUT)/fuzz-schedule $(OUT)/fuzz-input $(OUT)/fuzz-history: $(OUT)/fuzz-%: tests/fuzz/%.c tests/fuzz/fuzzed.h $(OUT)/.flags
 	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core -lm
 FUZZ_S ?= 600
 fuzz:

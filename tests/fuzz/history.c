@@ -3,21 +3,16 @@
  *
  * The first byte says how: below 128 the rest is a history as it stands, else the rest are edits of
  * one of tests/histories (from the working directory): a line is left out, given twice, exchanged
- * with the next, or one of its numbers becomes another; then the lines are numbered anew.
- *
- * With files it reads each of them once, with --seeds DIR it writes what a fuzzer begins with. */
+ * with the next, or one of its numbers becomes another; then the lines are numbered anew. */
 #include "harness/verdict.h"
 #include "reports/report.h"
+#include "tests/fuzz/fuzzed.h"
 
 #include <assert.h>
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-enum { BYTES_MAX = 256 << 10, LINES_MAX = 200, BASES = 3 };
+enum { LINES_MAX = 200, BASES = 3 };
 
 static const char *const names[BASES] = {"worker-killed", "node-powered-off", "gpu-worker-killed"};
 static struct buf bases[BASES];
@@ -220,61 +215,17 @@ static void read_bases(void) {
     }
 }
 
-#ifdef __AFL_FUZZ_TESTCASE_LEN
-__AFL_FUZZ_INIT();
-
-int main(void) {
-    read_bases();
-    __AFL_INIT();
-    const unsigned char *data = __AFL_FUZZ_TESTCASE_BUF;
-    while (__AFL_LOOP(10000)) {
-        size_t n = (size_t)__AFL_FUZZ_TESTCASE_LEN;
-        char *bytes = malloc(n ? n : 1);
-        memcpy(bytes, data, n);
-        take(bytes, n);
-        free(bytes);
-    }
-    return 0;
-}
-#else
-static int write_seed(const char *dir, int number, const void *p, size_t n) {
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/%d", dir, number);
-    FILE *f = fopen(path, "wb");
-    return !f || fwrite(p, 1, n, f) != n || fclose(f) != 0;
-}
-
-static int write_seeds(const char *dir) {
-    int wrong = 0;
-    for (int i = 0; i < BASES; i++) {
-        struct buf whole = {0};
-        char edits[] = {(char)(128 + 2 * i), 0, 30, 0, 1, 20, 21, 2, 40, 9, 3, 10, 11};
-        buf_putc(&whole, (char)(2 * i));
-        buf_puts(&whole, buf_str(&bases[i]));
-        wrong |= write_seed(dir, i, whole.data, whole.len);
-        wrong |= write_seed(dir, BASES + i, edits, sizeof(edits));
-        buf_fini(&whole);
-    }
-    return wrong;
+/* The histories as they stand, then an edit of each. */
+static void put_seed(int i, struct buf *out) {
+    static const char edits[] = {0, 30, 0, 1, 20, 21, 2, 40, 9, 3, 10, 11};
+    buf_putc(out, (char)(i < BASES ? 2 * i : 128 + 2 * (i - BASES)));
+    if (i < BASES)
+        buf_put(out, bases[i].data, bases[i].len);
+    else
+        buf_put(out, edits, sizeof(edits));
 }
 
 int main(int argc, char **argv) {
-    static char bytes[BYTES_MAX];
-    read_bases();
-    if (argc == 3 && strcmp(argv[1], "--seeds") == 0)
-        return write_seeds(argv[2]);
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            perror(argv[i]);
-            return 64;
-        }
-        size_t n = fread(bytes, 1, sizeof(bytes), f);
-        fclose(f);
-        char *own = memcpy(malloc(n ? n : 1), bytes, n);
-        take(own, n);
-        free(own);
-    }
-    return 0;
+    static const struct fuzzed histories = {read_bases, take, put_seed, 2 * BASES};
+    return fuzzed_main(&histories, argc, argv);
 }
-#endif

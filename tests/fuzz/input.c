@@ -1,7 +1,5 @@
 /* What others send, for AFL++: the first byte says who reads the rest. A crash is what a sanitizer
- * finds, an assertion of the code, or one of those here.
- *
- * With files it reads each of them once, with --seeds DIR it writes what a fuzzer begins with. */
+ * finds, an assertion of the code, or one of those here. */
 #include "agent/base/json.h"
 #include "agent/core/kv.h"
 #include "agent/hosts/hosts.h"
@@ -12,14 +10,9 @@
 #include "agent/store/gateway.h"
 #include "agent/store/token.h"
 #include "agent/store/tree_answer.h"
+#include "tests/fuzz/fuzzed.h"
 
 #include <assert.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-enum { BYTES_MAX = 64 << 10 };
 
 typedef void read_fn(struct arena *a, const char *text, size_t n);
 
@@ -194,50 +187,12 @@ static void take(const char *bytes, size_t n) {
     arena_fini(&a);
 }
 
-#ifdef __AFL_FUZZ_TESTCASE_LEN
-__AFL_FUZZ_INIT();
-
-int main(void) {
-    __AFL_INIT();
-    const unsigned char *data = __AFL_FUZZ_TESTCASE_BUF;
-    while (__AFL_LOOP(10000)) {
-        /* Of its own length, so that what is read behind it is seen. */
-        size_t n = (size_t)__AFL_FUZZ_TESTCASE_LEN;
-        char *bytes = malloc(n ? n : 1);
-        memcpy(bytes, data, n);
-        take(bytes, n);
-        free(bytes);
-    }
-    return 0;
-}
-#else
-static int write_seeds(const char *dir) {
-    for (int i = 0; i < SUBJECTS; i++) {
-        char path[4096];
-        snprintf(path, sizeof(path), "%s/%d", dir, i);
-        FILE *f = fopen(path, "wb");
-        if (!f || fprintf(f, "%c%s", i, subjects[i].seed) < 0 || fclose(f) != 0)
-            return 1;
-    }
-    return 0;
+static void put_seed(int i, struct buf *out) {
+    buf_putc(out, (char)i);
+    buf_puts(out, subjects[i].seed);
 }
 
 int main(int argc, char **argv) {
-    static char bytes[BYTES_MAX];
-    if (argc == 3 && strcmp(argv[1], "--seeds") == 0)
-        return write_seeds(argv[2]);
-    for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
-            perror(argv[i]);
-            return 64;
-        }
-        size_t n = fread(bytes, 1, sizeof(bytes), f);
-        fclose(f);
-        char *own = memcpy(malloc(n ? n : 1), bytes, n);
-        take(own, n);
-        free(own);
-    }
-    return 0;
+    static const struct fuzzed inputs = {NULL, take, put_seed, SUBJECTS};
+    return fuzzed_main(&inputs, argc, argv);
 }
-#endif
