@@ -18,6 +18,11 @@ struct axes {
 
 /* ---- what the file says ---- */
 
+static bool say_too_many(struct place place, struct diagnostics *d) {
+    diagnostics_add(d, place, "sweep makes more than %d runs; take some out", POINTS_MAX);
+    return false;
+}
+
 static bool read_matrix(const struct yaml *n, struct axes *x, struct diagnostics *d) {
     x->keys = n->length;
     x->points = 1;
@@ -29,11 +34,8 @@ static bool read_matrix(const struct yaml *n, struct axes *x, struct diagnostics
             return false;
         }
         x->points *= it->length;
-        if (x->points > POINTS_MAX) {
-            diagnostics_add(d, n->place, "sweep makes more than %d runs; take values out",
-                            POINTS_MAX);
-            return false;
-        }
+        if (x->points > POINTS_MAX)
+            return say_too_many(n->place, d);
     }
     return true;
 }
@@ -41,14 +43,15 @@ static bool read_matrix(const struct yaml *n, struct axes *x, struct diagnostics
 static bool read_rows(const struct yaml *n, struct axes *x, struct diagnostics *d) {
     x->keys = n->first->length;
     x->points = n->length;
+    if (x->points > POINTS_MAX)
+        return say_too_many(n->place, d);
     yaml_each(row, n) {
         bool same = row->type == YAML_MAP && row->length == x->keys && row->length;
         yaml_each(it, same ? row : NULL) same &= yaml_get(n->first, it->key) != NULL;
-        if (!same || x->points > POINTS_MAX) {
+        if (!same) {
             diagnostics_add(d, row->place,
-                            same ? "sweep makes more than 1000 runs; take some out"
-                                 : "sweep: every item must be a map of values, all of them of the "
-                                   "same keys, such as {job.max_restarts: 1}");
+                            "sweep: every item must be a map of values, all of them of the same "
+                            "keys, such as {job.max_restarts: 1}");
             return false;
         }
     }
