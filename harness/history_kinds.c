@@ -153,7 +153,7 @@ static bool type_fits(enum field_type type, const struct json *v) {
     }
 }
 
-/* Which of two would count is nobody's to guess. */
+/* Which of two would count is nobody's to guess. Fields are few: each is compared with each. */
 static const char *given_twice(const struct json *line) {
     json_each(a, line) for (const struct json *b = a->next; b;
                             b = b->next) if (str_eq(a->key, b->key)) return a->key;
@@ -167,8 +167,12 @@ static bool is_claim(enum source s) {
 int history_kind_check(enum source source, const char *kind, const struct json *line,
                        struct err *err) {
     const struct history_kind *k = is_claim(source) ? NULL : history_kind_find(source, kind);
-    const char *twice = k ? given_twice(line) : NULL;
+    bool many = k && line->length > HISTORY_FIELDS_MAX;
+    const char *twice = k && !many ? given_twice(line) : NULL;
     bool one = false, any_one = false;
+    if (many)
+        return err_say(err, -EBADMSG, "it has %zu fields; no record has more than %d", line->length,
+                       HISTORY_FIELDS_MAX);
     if (twice)
         return err_say(err, -EBADMSG, "\"%.40s\" is given twice", twice);
     for (const struct history_field *f = k ? k->fields : NULL; f && f->name; f++) {
@@ -244,6 +248,8 @@ static void put_kind(struct json_writer *w, const struct history_kind *k) {
     for (const struct history_field *f = k->fields; f->name; f++)
         put_type(w, f->name, is_claim(k->source) ? FIELD_ANY : f->type);
     json_end_object(w);
+    if (!is_claim(k->source))
+        json_put_i64(w, "maxProperties", HISTORY_FIELDS_MAX);
     put_needs(w, k);
     json_end_object(w);
     json_end_object(w);

@@ -38,12 +38,15 @@ struct history_kind {
     const struct history_field *fields; /* besides seq, t, source and kind; ended by {0} */
 };
 
+enum { HISTORY_FIELDS_MAX = 64 }; /* of a record of a listed kind that is no claim */
+
 extern const struct history_kind history_kinds[]; /* by source, then by name; ended by {0} */
 
 const struct history_kind *history_kind_find(enum source source, const char *name); /* or NULL */
 
-/* Whether a line of this source and kind has what its row demands, each key once. 0, or -EBADMSG
- * with a sentence that names the field. A kind that is not in the table has nothing to show. */
+/* Whether a line of this source and kind has what its row demands, each key once and no more than
+ * HISTORY_FIELDS_MAX. 0, or -EBADMSG with a sentence that names the field. A kind that is not in
+ * the table has nothing to show. */
 int history_kind_check(enum source source, const char *kind, const struct json *line,
                        struct err *err);
 

@@ -133,6 +133,10 @@ static void test_what_a_kind_demands_is_looked_for(void **state) {
          "must have \"env\", a map"},
         {"\"source\":\"harness\",\"kind\":\"health\",\"left\":0,\"complete\":true}",
          "\"left\" of a health must be a list"},
+        /* An end of C's strings within a key hides nothing. */
+        {"\"source\":\"kernel\",\"kind\":\"worker-exit\",\"node\":\"n0\",\"pid\":7,\"code\":1,"
+         "\"code\\u0000x\":0}",
+         "\"code\" is given twice"},
         /* Claims may be anything, and nobody knows what a new kind needs. */
         {"\"source\":\"job\",\"kind\":\"step\",\"step\":\"x\",\"step\":[]}", NULL},
         {"\"source\":\"kernel\",\"kind\":\"of-tomorrow\"}", NULL},
@@ -174,6 +178,71 @@ static void test_what_does_not_fit_is_left_out_and_said(void **state) {
     assert_int_equal(history_load_within(&h, path, 20000, NULL), 0);
     assert_true(h.too_long && h.n > 20 && h.n < 1000);
     assert_true(history_is_cut(&h));
+    history_fini(&h);
+}
+
+/* The second record: what it is and how it begins, so many times the same, in which # is the
+ * number, and how it ends. */
+static int load_repeated(struct history *h, const char *what, const char *again, int times,
+                         const char *end, struct err *err) {
+    int before = (int)strcspn(again, "#");
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fprintf(out, "%s{\"seq\":2,\"t\":6,%s", first, what);
+    for (int i = 0; i < times; i++)
+        if (again[before])
+            fprintf(out, "%.*s%d%s", before, again, i, again + before + 1);
+        else
+            fputs(again, out);
+    fprintf(out, "%s\n", end);
+    fclose(out);
+    return history_load(h, path, err);
+}
+
+#define OF_JOB "\"source\":\"job\",\"kind\":\"x\",\"a\":"
+#define OF_KERNEL                                                                                  \
+    "\"source\":\"kernel\",\"kind\":\"worker-exit\",\"node\":\"n0\",\"pid\":7,\"code\":0"
+
+static void test_a_line_nested_too_deeply_is_refused(void **state) {
+    (void)state;
+    struct history h;
+    struct err err = {0};
+    assert_int_equal(load_repeated(&h, OF_JOB, "[", 1000000, "", &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, ":2: JSON"));
+}
+
+static void test_a_text_of_megabytes_is_kept_whole(void **state) {
+    (void)state;
+    struct history h;
+    assert_int_equal(load_repeated(&h, OF_JOB "\"", "0123456789", 300000, "\"}", NULL), 0);
+    assert_int_equal(strlen(record_text(h.records[1], "a")), 3000000);
+    history_fini(&h);
+}
+
+/* Evidence has few fields, so that each can be compared with each; a claim may have any number. */
+static void test_evidence_of_very_many_fields_is_refused(void **state) {
+    (void)state;
+    struct history h;
+    struct err err = {0};
+    assert_int_equal(load_repeated(&h, OF_KERNEL, ",\"f#\":0", 200000, "}", &err), -EBADMSG);
+    assert_non_null(strstr(err.msg, ":2: it has 200007 fields; no record has more than 64"));
+    assert_int_equal(load_repeated(&h, OF_KERNEL, ",\"f#\":0", 57, "}", NULL), 0);
+    history_fini(&h);
+    assert_int_equal(load_repeated(&h, OF_JOB "0", ",\"f#\":0", 100000, "}", NULL), 0);
+    assert_int_equal(h.records[1]->fields->length, 100001);
+    history_fini(&h);
+}
+
+/* It is carried as it is, and text again wherever it is written. */
+static void test_what_is_no_utf_8_is_written_as_text(void **state) {
+    (void)state;
+    struct history h;
+    struct buf text = {0};
+    struct json_writer w = {.out = &text};
+    assert_int_equal(load_repeated(&h, OF_JOB "\"", "\377\376<", 1, "\"}", NULL), 0);
+    record_put(h.records[1], &w);
+    assert_non_null(strstr(buf_str(&text), "\"a\":\"\xef\xbf\xbd\xef\xbf\xbd<\"}"));
+    buf_fini(&text);
     history_fini(&h);
 }
 
@@ -297,6 +366,10 @@ int main(void) {
         cmocka_unit_test(test_what_a_kind_demands_is_looked_for),
         cmocka_unit_test(test_a_record_that_is_left_out_is_missed),
         cmocka_unit_test(test_what_does_not_fit_is_left_out_and_said),
+        cmocka_unit_test(test_a_line_nested_too_deeply_is_refused),
+        cmocka_unit_test(test_a_text_of_megabytes_is_kept_whole),
+        cmocka_unit_test(test_evidence_of_very_many_fields_is_refused),
+        cmocka_unit_test(test_what_is_no_utf_8_is_written_as_text),
         cmocka_unit_test(test_a_line_of_many_megabytes_is_refused),
         cmocka_unit_test(test_a_record_is_written_as_it_was_read),
         cmocka_unit_test(test_what_is_no_history_is_refused),
