@@ -14,8 +14,8 @@ const char *phase_name(enum phase p) {
 }
 
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n) {
-    for (size_t i = 0; i < is->n; i++)
-        if (str_eq(is->v[i]->id, id) && is->v[i]->n == n)
+    for (size_t i = is->n; i-- > 0;) /* mostly it is the newest that is asked for */
+        if (is->v[i]->n == n && str_eq(is->v[i]->id, id))
             return is->v[i];
     return NULL;
 }

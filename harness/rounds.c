@@ -166,6 +166,40 @@ static int on_node(const struct round *r, const char *node) {
     return n;
 }
 
+/* ---- the newest worker of a pid ---- */
+
+/* Where it stands, or would: the table is never full. */
+static struct worker **place_of(struct worker **table, size_t cap, int64_t pid) {
+    size_t at = (size_t)((uint64_t)pid * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (cap - 1);
+    while (table[at] && table[at]->pid != pid)
+        at = (at + 1) & (cap - 1);
+    return &table[at];
+}
+
+static void widen(struct rounds *rs) {
+    size_t cap = rs->by_pid_cap ? rs->by_pid_cap * 2 : 64;
+    struct worker **table = arena_array(&rs->arena, struct worker *, cap);
+    for (size_t i = 0; i < rs->by_pid_cap; i++)
+        if (rs->by_pid[i])
+            *place_of(table, cap, rs->by_pid[i]->pid) = rs->by_pid[i];
+    rs->by_pid = table;
+    rs->by_pid_cap = cap;
+}
+
+static void remember(struct rounds *rs, struct worker *w) {
+    if (2 * rs->by_pid_n >= rs->by_pid_cap)
+        widen(rs);
+    struct worker **place = place_of(rs->by_pid, rs->by_pid_cap, w->pid);
+    rs->by_pid_n += !*place;
+    *place = w;
+}
+
+struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
+    return rs->by_pid_n ? *place_of(rs->by_pid, rs->by_pid_cap, pid) : NULL;
+}
+
+/* ---- a start ---- */
+
 static void start(struct rounds *rs, const struct record *rec) {
     struct worker *w = worker_new(rs, rec);
     struct round *r = round_of(rs, w);
@@ -178,6 +212,7 @@ static void start(struct rounds *rs, const struct record *rec) {
     rs->workers =
         grown(&rs->arena, rs->workers, rs->workers_n, &rs->workers_cap, sizeof(*rs->workers));
     rs->workers[rs->workers_n++] = w;
+    remember(rs, w);
     if (!r->complete && r->started == r->world_size) {
         r->complete = true;
         r->last_start_ns = w->start_ns;
@@ -254,13 +289,6 @@ void rounds_fini(struct rounds *rs) {
         return;
     arena_fini(&rs->arena);
     *rs = (struct rounds){0};
-}
-
-struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
-    for (size_t i = rs->workers_n; i-- > 0;)
-        if (rs->workers[i]->pid == pid)
-            return rs->workers[i];
-    return NULL;
 }
 
 const struct round *rounds_last_complete(const struct rounds *rs) {

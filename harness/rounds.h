@@ -46,6 +46,8 @@ struct rounds {
     size_t n, cap;
     struct worker **workers; /* all, in order of start */
     size_t workers_n, workers_cap;
+    struct worker **by_pid; /* the newest of each pid, hashed; NULL: free */
+    size_t by_pid_n, by_pid_cap;
 };
 
 void rounds_init(struct rounds *rs, bool strict);

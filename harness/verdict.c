@@ -189,20 +189,37 @@ static void leave_open(struct finding *f) {
              "the history stops before the job has ended; until then: %.200s", seen);
 }
 
-void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
+/* How the history as a whole ends, asked once for all findings. */
+struct ending {
+    bool interrupted, cut;
+};
+
+static struct ending ending_of(const struct history *h) {
+    return (struct ending){.interrupted = history_newest(h, SOURCE_HARNESS, "interrupted"),
+                           .cut = history_is_cut(h)};
+}
+
+static void add(struct verdict *v, const struct history *h, const struct ending *e,
+                struct finding f) {
     assert(v->n < sizeof(v->v) / sizeof(*v->v));
     say_where(&f, h);
-    if (history_newest(h, SOURCE_HARNESS, "interrupted"))
+    if (e->interrupted)
         forgive(&f);
-    if (history_is_cut(h))
+    if (e->cut)
         leave_open(&f);
     v->v[v->n++] = f;
+}
+
+void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
+    const struct ending e = ending_of(h);
+    add(v, h, &e, f);
     v->exit_code = verdict_exit_code(v, h);
 }
 
 /* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
     struct view *views = calloc(VIEWS_MAX, sizeof(*views));
+    const struct ending e = ending_of(t->history);
     size_t views_n = 0;
     if (!views)
         abort(); /* out of memory */
@@ -211,8 +228,9 @@ void verdict_judge(struct verdict *v, const struct trial *t) {
         unsigned sources = checks[i]->sources | SOURCES(HARNESS);
         struct finding f;
         judge_one(&f, checks[i], t->scenario, view_of(views, &views_n, sources, t));
-        verdict_add(v, t->history, f);
+        add(v, t->history, &e, f);
     }
+    v->exit_code = verdict_exit_code(v, t->history);
     views_free(views, views_n);
 }
 

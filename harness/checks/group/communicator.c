@@ -2,6 +2,8 @@
 
 #include "agent/base/str.h"
 
+#include <stdlib.h>
+
 static const char broken[] =
     "Communicator: the workers of a round share one id, and no later round uses it again.";
 
@@ -29,32 +31,40 @@ static bool judge_pair(struct finding *f, const struct record *a, const struct w
     return false;
 }
 
+/* What was said so far. All of a round have said the same, so its first stands for them. */
+struct named {
+    const struct record **first; /* by round */
+    int64_t *pids;               /* of who has said something */
+    size_t n;
+    int rounds, newest;
+};
+
 /* Against everything that was said before. */
-static bool judge_record(const struct trial *t, struct finding *f, const struct record *r,
-                         const struct worker *w) {
-    history_each(before, t->history) {
-        if (before == r)
-            return true;
-        const struct worker *other = *id_of(before) ? rounds_worker(t->rounds, before->pid) : NULL;
-        if (other && !judge_pair(f, before, other, r, w))
+static bool judge_record(const struct trial *t, struct finding *f, struct named *m,
+                         const struct record *r, const struct worker *w) {
+    for (size_t i = 0; i < t->rounds->n; i++)
+        if (m->first[i] &&
+            !judge_pair(f, m->first[i], rounds_worker(t->rounds, m->first[i]->pid), r, w))
             return false;
-    }
+    if (!m->first[w->round - 1])
+        m->first[w->round - 1] = r;
+    m->pids[m->n++] = w->pid;
+    m->rounds += w->round > m->newest;
+    m->newest = w->round > m->newest ? w->round : m->newest;
     return true;
 }
 
-static bool has_named(const struct history *h, const struct worker *w) {
-    history_each(r, h) {
-        if (r->pid == w->pid && *id_of(r))
-            return true;
-    }
-    return false;
+static int by_value(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
 }
 
 /* A worker that has made a step has joined its group. */
-static bool judge_silent(const struct trial *t, struct finding *f) {
+static bool judge_silent(const struct trial *t, struct finding *f, struct named *m) {
+    qsort(m->pids, m->n, sizeof(*m->pids), by_value);
     for (size_t i = 0; i < t->rounds->workers_n; i++) {
         const struct worker *w = t->rounds->workers[i];
-        if (!w->first_step_ns || has_named(t->history, w))
+        if (!w->first_step_ns || bsearch(&w->pid, m->pids, m->n, sizeof(*m->pids), by_value))
             continue;
         if (w->lost_events)
             finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
@@ -68,23 +78,29 @@ static bool judge_silent(const struct trial *t, struct finding *f) {
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    int named = 0, rounds = 0, newest = 0;
+static void judge_all(const struct trial *t, struct finding *f, struct named *m) {
     history_each(r, t->history) {
         const struct worker *w = *id_of(r) ? rounds_worker(t->rounds, r->pid) : NULL;
-        if (!w)
-            continue;
-        named++;
-        rounds += w->round > newest;
-        newest = w->round > newest ? w->round : newest;
-        if (!judge_record(t, f, r, w))
+        if (w && !judge_record(t, f, m, r, w))
             return;
     }
-    if (!named)
+    if (!m->n)
         finding_skip(f, "no worker named a communicator");
-    else if (judge_silent(t, f))
-        finding_pass(f, "a new one in each of %d round%s, the same for all of its workers", rounds,
-                     rounds == 1 ? "" : "s");
+    else if (judge_silent(t, f, m))
+        finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
+                     m->rounds, m->rounds == 1 ? "" : "s");
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    size_t said = 0;
+    history_each(r, t->history) said += *id_of(r) != 0;
+    struct named m = {.first = calloc(t->rounds->n + 1, sizeof(*m.first)),
+                      .pids = calloc(said + 1, sizeof(*m.pids))};
+    if (!m.first || !m.pids)
+        abort(); /* out of memory */
+    judge_all(t, f, &m);
+    free(m.first);
+    free(m.pids);
 }
 
 const struct check check_communicator = {

@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] = "Master: MASTER_ADDR is where rank 0 runs, and it listens there.";
@@ -10,6 +11,8 @@ static const char broken[] = "Master: MASTER_ADDR is where rank 0 runs, and it l
 struct tally {
     int rounds, met, unmet;
     const struct round *first_unmet;
+    const struct record **looks;
+    size_t looks_n;
 };
 
 /* The node that has this address, "" when nobody has it. */
@@ -96,16 +99,27 @@ static const char *met_at(const struct history *h, const struct record *look,
     return elsewhere;
 }
 
-/* The same node was looked at for the same round before. */
-static bool is_repeated(const struct history *h, const struct record *look) {
+/* Every look at the sockets of a node. The caller frees the array. */
+static const struct record **find_looks(const struct history *h, size_t *ret_n) {
+    const struct record **looks = calloc(h->n + 1, sizeof(*looks));
+    size_t n = 0;
+    if (!looks)
+        abort(); /* out of memory */
     history_each(r, h) {
-        if (r->seq >= look->seq)
-            return false;
-        if (r->source == SOURCE_KERNEL && record_is(r, "listening") &&
-            str_eq(r->node, look->node) &&
-            record_i64(r, "round", 0) == record_i64(look, "round", 0))
-            return true;
+        if (r->source == SOURCE_KERNEL && record_is(r, "listening"))
+            looks[n++] = r;
     }
+    *ret_n = n;
+    return looks;
+}
+
+/* The same node was looked at for the same round before. */
+static bool is_repeated(const struct tally *tally, size_t look) {
+    const struct record *const *v = tally->looks;
+    for (size_t i = 0; i < look; i++)
+        if (str_eq(v[i]->node, v[look]->node) &&
+            record_i64(v[i], "round", 0) == record_i64(v[look], "round", 0))
+            return true;
     return false;
 }
 
@@ -113,12 +127,12 @@ static bool judge_port(const struct trial *t, struct finding *f, const struct ro
                        const struct worker *zero, struct tally *tally) {
     const char *met = "";
     int looks = 0;
-    history_each(look, t->history) {
-        if (look->source != SOURCE_KERNEL || !record_is(look, "listening") ||
-            record_i64(look, "round", 0) != r->number)
+    for (size_t i = 0; i < tally->looks_n; i++) {
+        const struct record *look = tally->looks[i];
+        if (record_i64(look, "round", 0) != r->number)
             continue;
         const char *at = met_at(t->history, look, zero);
-        looks += !is_repeated(t->history, look);
+        looks += !is_repeated(tally, i);
         finding_prove(f, look->seq);
         if (*at && !str_eq(met, zero->node))
             met = at;
@@ -157,8 +171,30 @@ static bool told_no_master(const struct trial *t) {
     return check_template(t);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static void judge_rounds(const struct trial *t, struct finding *f, struct tally *tally) {
     const struct rounds *rs = t->rounds;
+    for (size_t i = 0; i < rs->n; i++)
+        if (!judge_round(t, f, rs->v[i], tally))
+            return;
+    if (tally->met && tally->unmet) {
+        const struct worker *zero = round_rank(tally->first_unmet, 0);
+        finding_fail(f, broken, "a listener where the workers of every round meet",
+                     "nobody listened at %s:%s when the group of round %d had formed",
+                     zero->master_addr, zero->master_port, tally->first_unmet->number);
+        finding_prove(f, zero->start_seq);
+        return;
+    }
+    *f = (struct finding){.check = f->check, .class = f->class};
+    const char *s = tally->rounds == 1 ? "" : "s";
+    if (tally->met)
+        finding_pass(f, "rank 0's node in %d round%s; its port was in use in %d of them",
+                     tally->rounds, s, tally->met);
+    else
+        finding_pass(f, "rank 0's node in %d round%s; its port was not seen in use", tally->rounds,
+                     s);
+}
+
+static void judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     if (!check_sees_rounds(t, f))
         return;
@@ -166,25 +202,9 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_skip(f, "the template gives its workers no MASTER_ADDR");
         return;
     }
-    for (size_t i = 0; i < rs->n; i++)
-        if (!judge_round(t, f, rs->v[i], &tally))
-            return;
-    if (tally.met && tally.unmet) {
-        const struct worker *zero = round_rank(tally.first_unmet, 0);
-        finding_fail(f, broken, "a listener where the workers of every round meet",
-                     "nobody listened at %s:%s when the group of round %d had formed",
-                     zero->master_addr, zero->master_port, tally.first_unmet->number);
-        finding_prove(f, zero->start_seq);
-        return;
-    }
-    *f = (struct finding){.check = f->check, .class = f->class};
-    const char *s = tally.rounds == 1 ? "" : "s";
-    if (tally.met)
-        finding_pass(f, "rank 0's node in %d round%s; its port was in use in %d of them",
-                     tally.rounds, s, tally.met);
-    else
-        finding_pass(f, "rank 0's node in %d round%s; its port was not seen in use", tally.rounds,
-                     s);
+    tally.looks = find_looks(t->history, &tally.looks_n);
+    judge_rounds(t, f, &tally);
+    free(tally.looks);
 }
 
 const struct check check_master = {

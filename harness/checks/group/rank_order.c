@@ -2,6 +2,8 @@
 
 #include "agent/base/str.h"
 
+#include <stdlib.h>
+
 static const char broken[] = "Order: nodes that survive keep their order, and rank 0 among them.";
 
 static int group_of(const struct round *r, const char *node) {
@@ -25,33 +27,49 @@ static bool may_be_new(const struct trial *t, const struct round *a, const struc
     return false;
 }
 
+/* Every start and end of an agent. */
+struct agents {
+    const struct trial *t;
+    const struct record **v;
+    size_t n;
+};
+
+static struct agents find_agents(const struct trial *t) {
+    struct agents a = {.t = t, .v = calloc(t->history->n + 1, sizeof(*a.v))};
+    if (!a.v)
+        abort(); /* out of memory */
+    history_each(r, t->history) {
+        if (record_is(r, "agent-exit") || record_is(r, "agent-start"))
+            a.v[a.n++] = r;
+    }
+    return a;
+}
+
 /* Its workers are in both rounds, and its agent lived from one to the other. */
-static bool stays(const struct trial *t, const struct round *a, const struct round *b,
+static bool stays(const struct agents *all, const struct round *a, const struct round *b,
                   const char *node) {
     if (!round_on_node(a, node) || !round_on_node(b, node))
         return false;
-    history_each(r, t->history) {
-        bool agent = record_is(r, "agent-exit") || record_is(r, "agent-start");
-        if (agent && str_eq(r->node, node) && r->t_ns >= a->first_start_ns &&
-            r->t_ns <= b->first_start_ns)
+    for (size_t i = 0; i < all->n; i++)
+        if (all->v[i]->t_ns >= a->first_start_ns && all->v[i]->t_ns <= b->first_start_ns &&
+            str_eq(all->v[i]->node, node))
             return false;
-    }
     return true;
 }
 
 /* It surely does when it was left alone, too. */
-static bool survives(const struct trial *t, const struct round *a, const struct round *b,
+static bool survives(const struct agents *all, const struct round *a, const struct round *b,
                      const char *node) {
-    return stays(t, a, b, node) && !may_be_new(t, a, b, node);
+    return stays(all, a, b, node) && !may_be_new(all->t, a, b, node);
 }
 
-static bool judge_order(const struct trial *t, struct finding *f, const struct round *a,
+static bool judge_order(const struct agents *all, struct finding *f, const struct round *a,
                         const struct round *b) {
     for (size_t i = 0; i < a->n; i++)
         for (size_t k = 0; k < a->n; k++) {
             const char *one = a->workers[i]->node, *two = a->workers[k]->node;
             if (group_of(a, one) >= group_of(a, two) || group_of(b, one) <= group_of(b, two) ||
-                !survives(t, a, b, one) || !survives(t, a, b, two))
+                !survives(all, a, b, one) || !survives(all, a, b, two))
                 continue;
             finding_fail(f, broken, "the order of the round before",
                          "%s came before %s in round %d and after it in round %d", one, two,
@@ -62,14 +80,14 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct r
     return true;
 }
 
-static bool judge_first(const struct trial *t, struct finding *f, const struct round *a,
+static bool judge_first(const struct agents *all, struct finding *f, const struct round *a,
                         const struct round *b) {
     const struct worker *first = round_rank(b, 0);
-    if (!first || stays(t, a, b, first->node))
+    if (!first || stays(all, a, b, first->node))
         return true;
     for (size_t i = 0; i < b->n; i++) {
         const char *node = b->workers[i]->node;
-        if (!survives(t, a, b, node))
+        if (!survives(all, a, b, node))
             continue;
         finding_fail(f, broken, "rank 0 on a node that has the job's state",
                      "rank 0 of round %d is on %s, which is new, although %s survived round %d",
@@ -84,26 +102,32 @@ static const char *idle(const struct scenario *s) {
     return s->torchrun_semantics ? "torchrun gives no order of the nodes" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    const struct rounds *rs = t->rounds;
-    const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
+static void judge_rounds(const struct agents *all, struct finding *f) {
+    const struct rounds *rs = all->t->rounds;
     int pairs = 0;
+    for (size_t i = 1; i < rs->n; i++) {
+        if (!rs->v[i - 1]->complete || !rs->v[i]->complete)
+            continue;
+        if (!judge_order(all, f, rs->v[i - 1], rs->v[i]) ||
+            !judge_first(all, f, rs->v[i - 1], rs->v[i]))
+            return;
+        pairs++;
+    }
+    finding_pass(f, "the order was kept through %d change%s of round", pairs,
+                 pairs == 1 ? "" : "s");
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
     if (run && json_get_bool(run->fields, "fixed_ranks", false)) {
         finding_skip(f, "the nodes were given fixed ranks");
         return;
     }
     if (!check_sees_rounds(t, f))
         return;
-    for (size_t i = 1; i < rs->n; i++) {
-        if (!rs->v[i - 1]->complete || !rs->v[i]->complete)
-            continue;
-        if (!judge_order(t, f, rs->v[i - 1], rs->v[i]) ||
-            !judge_first(t, f, rs->v[i - 1], rs->v[i]))
-            return;
-        pairs++;
-    }
-    finding_pass(f, "the order was kept through %d change%s of round", pairs,
-                 pairs == 1 ? "" : "s");
+    struct agents all = find_agents(t);
+    judge_rounds(&all, f);
+    free(all.v);
 }
 
 const struct check check_rank_order = {

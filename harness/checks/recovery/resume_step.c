@@ -3,20 +3,24 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
-/* The last look at the directory before the round began: that of the newest earlier round. */
-static const struct record *disk_before(const struct history *h, int round) {
-    const struct record *best = NULL;
+/* The last look at the directory after each round, and before the first, as those say that looked:
+ * by round. Freed by the caller. */
+static const struct record **find_looks(const struct history *h, const struct rounds *rs) {
+    const struct record **looks = calloc(rs->n + 1, sizeof(*looks));
+    if (!looks)
+        abort(); /* out of memory */
     history_each(r, h) {
-        if (r->source != SOURCE_DISK || !record_is(r, "checkpoints"))
-            continue;
-        int64_t of = record_i64(r, "round", -1);
-        if (of < round && (!best || of >= record_i64(best, "round", -1)))
-            best = r;
+        int64_t of = r->source == SOURCE_DISK && record_is(r, "checkpoints")
+                         ? record_i64(r, "round", -1)
+                         : -1;
+        if (of >= 0 && of <= (int64_t)rs->n)
+            looks[of] = r;
     }
-    return best && record_i64(best, "round", -1) == round - 1 ? best : NULL;
+    return looks;
 }
 
 /* The newest complete one, counted by the check itself: 0 means from the beginning. */
@@ -78,8 +82,9 @@ static bool tell_unlisted(const struct trial *t, struct finding *f, const struct
     return false;
 }
 
-static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w) {
-    const struct record *disk = disk_before(t->history, w->round);
+/* disk: the last look before its round; NULL: there was none. */
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
+                         const struct record *disk) {
     char expected[200];
     if (!w->resume_ns && !w->first_step_ns)
         return true; /* it ended before it came to that */
@@ -109,6 +114,17 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     return false;
 }
 
+static bool judge_workers(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    const struct record **looks = find_looks(t->history, rs);
+    size_t i = 0;
+    while (i < rs->workers_n &&
+           judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
+        i++;
+    free(looks);
+    return i == rs->workers_n;
+}
+
 static bool any_began(const struct rounds *rs) {
     for (size_t i = 0; i < rs->workers_n; i++)
         if (rs->workers[i]->resume_ns || rs->workers[i]->first_step_ns)
@@ -136,13 +152,11 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_unknown(f, broken, "no worker made a step or said where it resumed");
         return;
     }
-    for (size_t i = 0; i < rs->workers_n; i++)
-        if (!judge_worker(t, f, rs->workers[i]))
-            return;
-    finding_pass(f,
-                 "all rounds went on from the newest complete checkpoint (round %d from step "
-                 "%lld)",
-                 rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
+    if (judge_workers(t, f))
+        finding_pass(f,
+                     "all rounds went on from the newest complete checkpoint (round %d from step "
+                     "%lld)",
+                     rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
 }
 
 const struct check check_resume_step = {

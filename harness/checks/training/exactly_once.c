@@ -14,8 +14,9 @@ static const char broken[] = "Exactly once: over all rounds every step counts on
 struct account {
     const struct trial *t;
     const struct ledger *l;
-    int64_t next; /* the step that must count next; 0: any */
-    int64_t last; /* that counted last */
+    int64_t *horizons; /* by round: up to here its steps count; INT64_MAX: all of them */
+    int64_t next;      /* the step that must count next; 0: any */
+    int64_t last;      /* that counted last */
     int64_t counted, voided, vouched;
     const struct record *newest;
 };
@@ -34,15 +35,18 @@ static int64_t began_after(const struct round *r) {
     return first < 0 ? -1 : first - 1;
 }
 
-/* Up to here the round's steps count: the lowest step from which a later one began. */
-static int64_t horizon(const struct rounds *rs, int number) {
-    int64_t lowest = INT64_MAX;
-    for (size_t i = (size_t)number; i < rs->n; i++) {
+/* The lowest step from which a later one began, of each round. */
+static int64_t *find_horizons(const struct rounds *rs) {
+    int64_t *horizons = calloc(rs->n + 1, sizeof(*horizons)), lowest = INT64_MAX;
+    if (!horizons)
+        abort(); /* out of memory */
+    for (size_t i = rs->n; i-- > 0;) {
         int64_t from = began_after(rs->v[i]);
+        horizons[i] = lowest;
         if (from >= 0 && from < lowest)
             lowest = from;
     }
-    return lowest;
+    return horizons;
 }
 
 static const struct worker *absent(const struct round *r, const struct ledger_entry *v, size_t n) {
@@ -77,7 +81,7 @@ static bool take_step(struct account *a, struct finding *f, const struct round *
                         (long long)w->lost_events, w->rank, w->node);
         return false;
     }
-    if (w && horizon(a->t->rounds, r->number) == INT64_MAX && round_ended_well(r)) {
+    if (w && a->horizons[r->number - 1] == INT64_MAX && round_ended_well(r)) {
         finding_fail(f, broken, "every rank's part of every step that counts",
                      "step %lld of round %d lacks the part of rank %d on %s", (long long)step,
                      r->number, w->rank, w->node);
@@ -96,7 +100,7 @@ static bool take_rounds(struct account *a, struct finding *f) {
     for (size_t from = 0, to; from < l->n; from = to) {
         const struct round *r = a->t->rounds->v[l->v[from].worker->round - 1];
         to = ledger_group(l, from);
-        if (l->v[from].step > horizon(a->t->rounds, r->number))
+        if (l->v[from].step > a->horizons[r->number - 1])
             a->voided++;
         else if (!take_step(a, f, r, &l->v[from], to - from))
             return false;
@@ -137,13 +141,14 @@ static void judge_total(const struct account *a, struct finding *f) {
 static void judge(const struct trial *t, struct finding *f) {
     struct ledger l;
     ledger_read(&l, t->history, t->rounds);
-    struct account a = {.t = t, .l = &l};
+    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t->rounds)};
     if (!l.n)
         finding_skip(f, "the job reports no steps");
     else if (!l.shards)
         finding_skip(f, "the job does not say which shards its steps count");
     else if (take_rounds(&a, f))
         judge_total(&a, f);
+    free(a.horizons);
     ledger_fini(&l);
 }
 

@@ -4,6 +4,7 @@
 #include "harness/checks/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] =
@@ -23,11 +24,61 @@ static int64_t resumed_from(const struct round *r) {
     return -1;
 }
 
-/* When the work after that step began: when it was made, or when the first round began with it. */
-static int64_t begun_ns(const struct ledger *l, const struct round *first, int64_t from) {
+/* The ledger as it is read from the first round to the last. */
+struct reading {
+    const struct ledger *l;
+    const struct ledger_entry **by_step; /* all of it, by step, then by round */
+    size_t at;                           /* up to here it has been read */
+    int64_t made, made_ns;               /* the highest step until there, when first made */
+};
+
+static int by_step(const void *a, const void *b) {
+    const struct ledger_entry *x = *(const struct ledger_entry *const *)a;
+    const struct ledger_entry *y = *(const struct ledger_entry *const *)b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static struct reading reading_begin(const struct ledger *l) {
+    struct reading r = {.l = l, .by_step = calloc(l->n + 1, sizeof(*r.by_step))};
+    if (!r.by_step)
+        abort(); /* out of memory */
     for (size_t i = 0; i < l->n; i++)
-        if (l->v[i].step == from)
-            return l->v[i].record->t_ns;
+        r.by_step[i] = &l->v[i];
+    qsort(r.by_step, l->n, sizeof(*r.by_step), by_step);
+    return r;
+}
+
+/* The first time that this step was made, or NULL. */
+static const struct ledger_entry *first_of(const struct reading *r, int64_t step) {
+    size_t low = 0, high = r->l->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (r->by_step[middle]->step < step)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < r->l->n && r->by_step[low]->step == step ? r->by_step[low] : NULL;
+}
+
+/* All rounds before that one. */
+static void read_until(struct reading *r, int round) {
+    for (; r->at < r->l->n && r->l->v[r->at].worker->round < round; r->at++) {
+        const struct ledger_entry *e = &r->l->v[r->at];
+        if (e->step > r->made) {
+            r->made = e->step;
+            r->made_ns = e->record->t_ns;
+        }
+    }
+}
+
+/* When the work after that step began: when it was made, or when the first round began with it. */
+static int64_t begun_ns(const struct reading *r, const struct round *first, int64_t from) {
+    const struct ledger_entry *e = first_of(r, from);
+    if (e)
+        return e->record->t_ns;
     for (size_t i = 0; i < first->n; i++)
         if (first->workers[i]->resume_ns && first->workers[i]->resume_step == from)
             return first->workers[i]->resume_ns;
@@ -35,24 +86,16 @@ static int64_t begun_ns(const struct ledger *l, const struct round *first, int64
 }
 
 /* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
-static bool loss_of(const struct ledger *l, const struct rounds *rs, const struct round *r,
+static bool loss_of(struct reading *read, const struct rounds *rs, const struct round *r,
                     struct loss *ret) {
-    int64_t from = resumed_from(r), made = 0, made_ns = 0;
-    if (from < 0)
+    int64_t from = resumed_from(r);
+    read_until(read, r->number);
+    if (from < 0 || !read->made)
         return false;
-    for (size_t i = 0; i < l->n && l->v[i].worker->round < r->number; i++) {
-        const struct ledger_entry *e = &l->v[i];
-        if (e->step > made) {
-            made = e->step;
-            made_ns = e->record->t_ns;
-        }
-    }
-    if (!made)
-        return false;
-    *ret = (struct loss){.round = r->number, .from = from, .made = made};
+    *ret = (struct loss){.round = r->number, .from = from, .made = read->made};
     ret->resume_seq = r->workers[0]->start_seq;
-    int64_t from_ns = begun_ns(l, rs->v[0], from);
-    ret->ns = from_ns && made_ns > from_ns ? made_ns - from_ns : 0;
+    int64_t from_ns = begun_ns(read, rs->v[0], from);
+    ret->ns = from_ns && read->made_ns > from_ns ? read->made_ns - from_ns : 0;
     return true;
 }
 
@@ -105,12 +148,12 @@ static bool too_much(const struct trial *t, struct finding *f, const struct loss
     return true;
 }
 
-static void judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l) {
+static void judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
     int64_t steps = 0, ns = 0;
     int times = 0;
     for (size_t i = 0; i < t->rounds->n; i++) {
         struct loss one;
-        if (!loss_of(l, t->rounds, t->rounds->v[i], &one))
+        if (!loss_of(read, t->rounds, t->rounds->v[i], &one))
             continue;
         if (too_much(t, f, &one) || more_than_asked(t, f, &one))
             return;
@@ -128,7 +171,9 @@ static void judge_ledger(const struct trial *t, struct finding *f, const struct 
 static void judge(const struct trial *t, struct finding *f) {
     struct ledger l;
     ledger_read(&l, t->history, t->rounds);
-    judge_ledger(t, f, &l);
+    struct reading read = reading_begin(&l);
+    judge_ledger(t, f, &read);
+    free(read.by_step);
     ledger_fini(&l);
 }
 

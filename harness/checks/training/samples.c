@@ -110,7 +110,8 @@ static bool judge_partly(struct finding *f, const struct group *g) {
 /* Where the ledger stands while it is read from the first round to the last. */
 struct progress {
     int round;
-    int64_t step, samples; /* -1: none yet */
+    int64_t step, samples;             /* -1: none yet */
+    const struct ledger_entry **owner; /* by shard, of the group that is looked at */
 };
 
 static int64_t resume_step(const struct round *r) {
@@ -146,21 +147,27 @@ static bool any_lost(const struct rounds *rs) {
     return false;
 }
 
-static bool judge_group(const struct trial *t, struct finding *f, const struct ledger *l,
-                        const struct group *g, struct progress *p) {
-    const struct ledger_entry **owner = calloc((size_t)l->shards, sizeof(*owner));
-    bool ordered = owner && (any_lost(t->rounds) || judge_order(f, g, p));
-    bool well = ordered && judge_twice(f, g, owner) &&
-                ((int)g->n == g->round->world_size ? judge_whole(f, g, l, owner, &p->samples)
+/* Nobody owns a shard of the next group yet. */
+static void disown(const struct group *g, const struct ledger_entry **owner) {
+    for (size_t i = 0; i < g->n; i++)
+        json_each(s, g->v[i].shards) owner[json_i64(s, 0)] = NULL;
+}
+
+static bool judge_group(struct finding *f, const struct ledger *l, const struct group *g,
+                        struct progress *p, bool lost) {
+    bool well = (lost || judge_order(f, g, p)) && judge_twice(f, g, p->owner) &&
+                ((int)g->n == g->round->world_size ? judge_whole(f, g, l, p->owner, &p->samples)
                                                    : judge_partly(f, g));
+    if (well)
+        disown(g, p->owner);
     p->round = g->round->number;
     p->step = g->step;
-    free(owner);
     return well;
 }
 
-static void judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l) {
-    struct progress p = {.step = -1, .samples = -1};
+static void judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l,
+                         struct progress *p) {
+    bool lost = any_lost(t->rounds);
     size_t groups = 0;
     for (size_t from = 0, to; from < l->n; from = to, groups++) {
         to = ledger_group(l, from);
@@ -168,22 +175,27 @@ static void judge_ledger(const struct trial *t, struct finding *f, const struct 
                           .n = to - from,
                           .round = t->rounds->v[l->v[from].worker->round - 1],
                           .step = l->v[from].step};
-        if (!judge_group(t, f, l, &g, &p))
+        if (!judge_group(f, l, &g, p, lost))
             return;
     }
     finding_pass(f, "%zu steps in %d round%s, each of the %d shards counted once in each", groups,
-                 p.round, p.round == 1 ? "" : "s", l->shards);
+                 p->round, p->round == 1 ? "" : "s", l->shards);
 }
 
 static void judge(const struct trial *t, struct finding *f) {
     struct ledger l;
     ledger_read(&l, t->history, t->rounds);
+    struct progress p = {
+        .step = -1, .samples = -1, .owner = calloc((size_t)l.shards + 1, sizeof(*p.owner))};
+    if (!p.owner)
+        abort(); /* out of memory */
     if (!l.n)
         finding_skip(f, "the job reports no steps");
     else if (!l.shards)
         finding_skip(f, "the job does not say which shards its steps count");
     else
-        judge_ledger(t, f, &l);
+        judge_ledger(t, f, &l, &p);
+    free(p.owner);
     ledger_fini(&l);
 }
 
