@@ -1,0 +1,103 @@
+# A run that went well, as long as is wanted: on one node `workers` workers make `steps` steps in each of `rounds` rounds,
+# and one of them is killed at the end of each round but the last. A checkpoint is written every ten steps, three are kept.
+#
+#   awk -v rounds=20 -v steps=1000 -v workers=2 -f tests/bench/history.awk       the history
+#   awk -v rounds=20 -v steps=1000 -v workers=2 -v scenario=1 -f ...             the scenario to judge it by
+
+function put(source, kind, fields) {
+    us += 10
+    printf "{\"seq\":%d,\"t\":%d000,\"source\":\"%s\",\"kind\":\"%s\"%s}\n", ++seq, us, source, kind, fields
+}
+
+function of(w) {
+    return sprintf(",\"node\":\"n0\",\"pid\":%d", 1000 + round * workers + w)
+}
+
+function say(w, kind, fields) {
+    put("job", kind, of(w) sprintf(",\"job_seq\":%d,\"lost\":0", ++told[w]) fields)
+}
+
+function env(name, value) {
+    return sprintf(",\"%s\":\"%s\"", name, value)
+}
+
+function begin(w, resumed, path) {
+    put("probe", "worker-start", of(w) sprintf(",\"argv0\":\"train\",\"env\":{\"RANK\":\"%d\"", w) env("LOCAL_RANK", w) \
+        env("GROUP_RANK", 0) env("ROLE_RANK", w) env("ROLE_NAME", "default") env("WORLD_SIZE", workers) \
+        env("LOCAL_WORLD_SIZE", workers) env("ROLE_WORLD_SIZE", workers) env("GROUP_WORLD_SIZE", 1) \
+        env("MASTER_ADDR", "n0") env("MASTER_PORT", 20000 + round) env("TORCHELASTIC_RESTART_COUNT", round - 1) \
+        env("TORCHELASTIC_MAX_RESTARTS", rounds) env("TORCHELASTIC_RUN_ID", "long") "}")
+    put("probe", "worker-exec", of(w))
+    told[w] = 0
+}
+
+function save(step, w) {
+    say(0, "checkpoint-begin", sprintf(",\"step\":%d", step))
+    say(0, "checkpoint-commit", sprintf(",\"step\":%d,\"path\":\"step-%08d\"", step, step))
+    kept[step] = round
+}
+
+function look(newest, step, list) {
+    for (step = newest > 20 ? newest - 20 : 10; step <= newest; step += 10)
+        list = list (list ? "," : "") sprintf("{\"step\":%d,\"round\":%d,\"path\":\"step-%08d\"}", step, kept[step], step)
+    put("disk", "checkpoints", sprintf(",\"round\":%d,\"dir\":\"/shared/ckpt\",\"newest\":%d,\"complete\":[%s],\"damaged\":[]", \
+        round, newest, list))
+}
+
+function train(from, w, step) {
+    for (w = 0; w < workers; w++) begin(w)
+    for (w = 0; w < workers; w++) {
+        say(w, "ready", "")
+        say(w, "resume", sprintf(",\"step\":%d,\"path\":\"%s\"", from, from ? sprintf("step-%08d", from) : ""))
+    }
+    for (step = from + 1; step <= from + steps; step++) {
+        for (w = 0; w < workers; w++)
+            say(w, "step", sprintf(",\"step\":%d,\"loss\":%.4f,\"samples\":32,\"shards\":[%d,%d]", step, 1 + 1 / step, 2 * w, 2 * w + 1))
+        if (step == 1) put("harness", "steady", "")
+        if (step % 10 == 0) save(step)
+    }
+}
+
+function lose(step, fields) {
+    fields = sprintf(",\"id\":\"kill-%d\",\"n\":1", round)
+    put("harness", "fault-fired", fields sprintf(",\"fault\":\"worker-kill\",\"on\":[\"n0/1\"],\"step\":%d,\"lag_ns\":20000,\"held\":true", step))
+    put("kernel", "worker-exit", of(1) ",\"signal\":9")
+    put("kernel", "fault-evidence", fields ",\"what\":\"the process ended\"")
+    put("harness", "fault-in-force", fields sprintf(",\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":%d000,\"targets\":[{\"what\":\"worker\",\"name\":\"n0/1\"%s}]", us - 10, of(1)))
+}
+
+function timeline(r) {
+    print "scenario: long\ncluster: {nodes: 1}"
+    printf "job: {workers_per_node: %d, max_restarts: %d, run: [train, --checkpoint-every=10, \"--checkpoint-dir={shared}/ckpt\"]}\n", workers, rounds
+    print "expect: {restarts: " rounds - 1 ", model: same-as-undisturbed}"
+    if (rounds > 1) print "timeline:"
+    for (r = 1; r < rounds; r++)
+        printf "  - {id: kill-%d, when: {step: %d}, fault: worker-kill, on: rank 1}\n", r, r * steps
+}
+
+BEGIN {
+    if (scenario) {
+        timeline()
+        exit
+    }
+    model = ",\"model\":\"3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f3f\""
+    put("harness", "run", ",\"v\":1,\"scenario\":\"long\",\"seed\":1,\"launcher\":\"rankrun\",\"control\":false")
+    put("harness", "control", model sprintf(",\"label\":\"cpu\",\"step_ns\":%d,\"first_step\":1,\"last_step\":%d,\"cached\":true,\"dir\":\"control\"", workers * 10000, rounds * steps))
+    put("harness", "node-up", ",\"node\":\"n0\",\"addr\":\"198.18.0.10\"")
+    put("kernel", "agent-start", ",\"node\":\"n0\",\"pid\":100")
+    look(0)
+    for (round = 1; round <= rounds; round++) {
+        train((round - 1) * steps)
+        for (w = 0; w < workers && round == rounds; w++) say(w, "done", model)
+        if (round < rounds) lose(round * steps)
+        for (w = 0; w < workers; w++)
+            if (round == rounds || w != 1) put("kernel", "worker-exit", of(w) (round == rounds ? ",\"code\":0" : ",\"signal\":15"))
+        look(round * steps)
+    }
+    put("kernel", "agent-exit", ",\"node\":\"n0\",\"pid\":100,\"code\":0")
+    put("kernel", "leftovers", ",\"node\":\"n0\",\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]")
+    put("harness", "lag", ",\"max_ns\":300000,\"window_ns\":150000000")
+    put("harness", "job-end", ",\"why\":\"ended\"")
+    put("harness", "node-down", ",\"node\":\"n0\",\"why\":\"end\"")
+    put("harness", "health", ",\"left\":[],\"complete\":true,\"cpu_ns\":1000000")
+}
