@@ -26,6 +26,7 @@
     X(report)                                                                                      \
     X(run)                                                                                         \
     X(schema)                                                                                      \
+    X(shrink)                                                                                      \
     X(sim)                                                                                         \
     X(try)                                                                                         \
     X(wire)

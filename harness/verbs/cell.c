@@ -42,8 +42,7 @@ static const char *const *words_of(const struct cell_spec *s, struct arena *a, c
     return v;
 }
 
-/* The only run directory in it. */
-static const char *find_run(struct arena *a, const char *out) {
+const char *cell_find_run(struct arena *a, const char *out) {
     DIR *d = opendir(out);
     const char *found = NULL;
     struct dirent *e;
@@ -77,7 +76,7 @@ static bool has_verdict(int code) {
 static void read_run(struct arena *a, const char *out, struct comparison_cell *ret) {
     struct recording *rec = calloc(1, sizeof(*rec));
     struct buf complaint = {0};
-    const char *run = find_run(a, out);
+    const char *run = cell_find_run(a, out);
     if (!rec)
         abort();
     ret->why = "there is no run directory";
@@ -132,7 +131,7 @@ void cell_run(const struct cell_spec *s, struct arena *a, struct comparison_cell
                                     .took_ns = clock_monotonic_ns() - begin_ns,
                                     .detect_ns = -1,
                                     .recover_ns = -1};
-    const char *run = find_run(a, out);
+    const char *run = cell_find_run(a, out);
     ret->dir = run ? arena_printf(a, "%s/%s", s->name, run) : NULL;
     if (code < 0)
         ret->why = arena_strdup(a, err.msg);

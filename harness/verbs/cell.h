@@ -15,6 +15,9 @@ struct cell_spec {
 /* Runs it to its end, and fills the cell: from the run, judged again, or with why there is none. */
 void cell_run(const struct cell_spec *s, struct arena *a, struct comparison_cell *ret);
 
+/* The only run directory in a folder, its name in the arena; NULL: there is none. */
+const char *cell_find_run(struct arena *a, const char *out);
+
 /* The sentence with which `rankquake run` gave up, out of all that it printed. */
 const char *cell_reason(struct arena *a, const char *printed, const char *file);
 

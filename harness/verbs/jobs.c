@@ -6,6 +6,7 @@
 #include "harness/verb.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,7 @@ struct jobs {
     struct running *places;
     int places_n, running_n;
     bool stopped;
+    int signo; /* that was passed on, 0: none */
     struct err failure;
 };
 
@@ -68,7 +70,8 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
         argv[n++] = "--set";
         argv[n++] = job->sets[i];
     }
-    int output = memfd_create("rankquake-output", MFD_CLOEXEC);
+    int output = job->printed ? open(job->printed, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+                              : memfd_create("rankquake-output", MFD_CLOEXEC);
     struct process_spawn s = {.argv = argv,
                               .file = "/proc/self/exe",
                               .fds = (int[]){-1, output, output},
@@ -103,11 +106,13 @@ static void on_end(void *arg, int fd, int what) {
     r->on_end = loop_source_free(r->on_end);
     process_reap(&r->process, -1, &status);
     process_close(&r->process);
-    r->job->code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BROKEN;
+    bool passed_on = r->owner->signo && WIFSIGNALED(status) && WTERMSIG(status) == r->owner->signo;
+    bool died = !WIFEXITED(status) && !passed_on;
+    r->job->code = died ? EXIT_BROKEN : r->owner->signo ? EXIT_INTERRUPTED : WEXITSTATUS(status);
     r->owner->stopped |= r->job->code == EXIT_INTERRUPTED;
     if (!r->owner->ended)
         print_output(r->output);
-    if (!WIFEXITED(status)) {
+    if (died) {
         char text[64];
         fprintf(stderr, "rankquake run: %s: its harness died: %s\n", r->job->file,
                 process_status_text(status, text, sizeof(text)));
@@ -165,6 +170,7 @@ static void start_more(struct jobs *j) {
 static void on_signal(void *arg, int signo) {
     struct jobs *j = arg;
     j->stopped = true;
+    j->signo = signo;
     for (int i = 0; i < j->places_n; i++)
         if (j->places[i].job)
             process_signal(&j->places[i].process, signo);

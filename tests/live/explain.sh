@@ -97,6 +97,7 @@ for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//' <<
     rc=$?
     case $verb$rc in
     *0 | doctor4) ;;
+    shrink64) grep -q "it passed" "$dir/said" || fail "shrink of a run that passed: $(cat "$dir/said")" ;;
     run4) tail -n 1 "$dir/said"; exit $((bad ? 1 : 77)) ;;
     *) fail "rankquake $example: exit $rc: $(cat "$dir/said")" ;;
     esac

@@ -1,0 +1,31 @@
+/* reduction: the search for the smallest scenario that still fails: delta debugging over the lines
+ * of the timeline and the nodes, then whatever else can be simpler, until nothing can be left out.
+ * The order is fixed, so the same answers give the same scenario. Pure: what a scenario comes to is
+ * answered by whoever calls. */
+#pragma once
+
+#include "harness/scenario/scenario.h"
+
+enum reduction_answer {
+    REDUCTION_SAME,  /* it fails in the same way: the best from now on */
+    REDUCTION_OTHER, /* it does not, or cannot be */
+    REDUCTION_STOP,  /* no more can be tried */
+};
+
+struct reduction_spec {
+    const char *const *checks; /* that fail; NULL-ended */
+    bool fixed;                /* only what is expected besides them may go */
+    const bool *fired;         /* by line of the timeline: it did, in the recorded run */
+    const char *const *struck; /* by line: the one target it had, "n1/0"; NULL */
+    /* what: what is different from the last that failed in the same way, in words. */
+    enum reduction_answer (*try)(void *arg, const struct scenario *s, const char *what);
+    void *arg;
+};
+
+struct reduction {
+    const struct scenario *smallest; /* in the arena or given; was tried; NULL: it failed never */
+    bool stopped;                    /* there may be a smaller one */
+};
+
+void reduction_run(struct arena *a, const struct scenario *given, const struct reduction_spec *spec,
+                   struct reduction *ret);

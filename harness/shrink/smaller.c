@@ -1,0 +1,462 @@
+#include "harness/shrink/smaller.h"
+
+#include "agent/base/str.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Less than this is not worth a run of its own. */
+static const int64_t STEP_LEAST = 10, LENGTH_LEAST = 40, TIME_LEAST_NS = 1000000000;
+
+const char *const smaller_part_text[SMALLER_PARTS_N] = {
+#define X(NAME, text) text,
+    SMALLER_PARTS(X)
+#undef X
+};
+
+static struct scenario *copy_of(struct arena *a, const struct scenario *s) {
+    struct scenario *c = arena_new(a, struct scenario);
+    *c = *s;
+    c->arena = (struct arena){0};
+    return c;
+}
+
+static struct action *lines_of(struct arena *a, struct scenario *c) {
+    struct action *v = arena_array(a, struct action, c->timeline_n + 1);
+    if (c->timeline_n)
+        memcpy(v, c->timeline, c->timeline_n * sizeof(*v));
+    c->timeline = v;
+    return v;
+}
+
+/* ---- what is expected ---- */
+
+/* A line that must come may come because of a fault. */
+static bool waits_for_lines(const struct expect *e) {
+    for (size_t i = 0; i < e->logs_n; i++)
+        if (e->logs[i].count != LOG_NEVER)
+            return true;
+    return false;
+}
+
+bool smaller_is_counted(const struct scenario *s, const char *check) {
+    if (str_eq(check, "outcome"))
+        return s->expect.outcome != OUTCOME_SUCCEEDED;
+    if (str_eq(check, "log"))
+        return waits_for_lines(&s->expect);
+    return str_eq(check, "world_sizes") || str_eq(check, "restarts");
+}
+
+static bool names(const char *const *v, const char *name) {
+    for (; *v; v++)
+        if (str_eq(*v, name))
+            return true;
+    return false;
+}
+
+static void forget_counts(struct expect *e) {
+    e->has_world_sizes = e->world_sizes_ends = e->has_restarts = false;
+    e->world_sizes_n = 0;
+}
+
+static void keep_own_checks(struct arena *a, struct scenario *c, const char *const *checks) {
+    struct own_check *kept = arena_array(a, struct own_check, c->checks_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < c->checks_n; i++)
+        if (names(checks, c->checks[i].label))
+            kept[n++] = c->checks[i];
+    c->checks = kept;
+    c->checks_n = n;
+}
+
+struct scenario *smaller_expect(struct arena *a, const struct scenario *s,
+                                const char *const *checks) {
+    struct scenario *c = copy_of(a, s);
+    struct expect *e = &c->expect;
+    if (!names(checks, "world_sizes"))
+        e->has_world_sizes = e->world_sizes_ends = false, e->world_sizes_n = 0;
+    e->has_restarts &= names(checks, "restarts");
+    e->detect_n = names(checks, "detect") ? e->detect_n : 0;
+    e->recover_n = names(checks, "recover") ? e->recover_n : 0;
+    e->phases_n = names(checks, "phases") ? e->phases_n : 0;
+    e->probes_n = names(checks, "probe") ? e->probes_n : 0;
+    e->logs_n = names(checks, "log") ? e->logs_n : 0;
+    e->model_same &= names(checks, "model");
+    e->goodput = names(checks, "goodput") ? e->goodput : 0;
+    e->loss_within = names(checks, "loss") ? e->loss_within : 0;
+    if (!names(checks, "lost_work"))
+        e->lost_steps = e->lost_ns = 0;
+    keep_own_checks(a, c, checks);
+    return c;
+}
+
+struct scenario *smaller_probes(struct arena *a, const struct scenario *s) {
+    struct scenario *c = copy_of(a, s);
+    c->probes_n = c->expect.probes_n = 0;
+    return c;
+}
+
+/* ---- the timeline ---- */
+
+/* Whether a trigger says more than what it comes after, and how much later. */
+static int conditions(const struct trigger *t) {
+    return t->has_step + t->has_round + t->has_time + t->has_event + (t->phase != NULL) +
+           (t->log != NULL);
+}
+
+/* It may have come after several that are gone, one after the other. */
+static void rechain(const struct scenario *s, const bool *gone, struct trigger *t) {
+    while (t->after >= 0 && gone[t->after]) {
+        const struct trigger *before = &s->timeline[t->after].when;
+        struct trigger own = *t;
+        if (!conditions(t)) {
+            *t = *before;
+            t->plus_ns += own.plus_ns;
+            t->within_ns = own.within_ns;
+            t->patient |= own.patient;
+        } else {
+            t->after = before->after;
+            t->after_id = before->after_id;
+        }
+    }
+}
+
+/* id NULL: of no line. */
+static bool is_gone(const struct scenario *s, const bool *gone, const char *id) {
+    for (size_t i = 0; i < s->timeline_n && id; i++)
+        if (gone[i] && str_eq(s->timeline[i].id, id))
+            return true;
+    return false;
+}
+
+static const struct budget *budgets_without(struct arena *a, const struct scenario *s,
+                                            const bool *gone, const struct budget *v, size_t *n) {
+    struct budget *kept = arena_array(a, struct budget, *n + 1);
+    size_t kept_n = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (!is_gone(s, gone, v[i].id))
+            kept[kept_n++] = v[i];
+    *n = kept_n;
+    return kept;
+}
+
+static void logs_without(struct arena *a, const struct scenario *s, const bool *gone,
+                         struct expect *e) {
+    struct log_expect *kept = arena_array(a, struct log_expect, e->logs_n + 1);
+    size_t n = 0;
+    for (size_t i = 0; i < e->logs_n; i++)
+        if (!is_gone(s, gone, e->logs[i].after))
+            kept[n++] = e->logs[i];
+    e->logs = kept;
+    e->logs_n = n;
+}
+
+struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, bool *gone) {
+    struct scenario *c = copy_of(a, s);
+    struct action *v = arena_array(a, struct action, s->timeline_n + 1);
+    int *place = arena_array(a, int, s->timeline_n + 1);
+    struct expect *e = &c->expect;
+    size_t n = 0;
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct action *line = &s->timeline[i];
+        gone[i] |= line->heal >= 0 && gone[line->heal];
+        if (gone[i])
+            continue;
+        place[i] = (int)n;
+        v[n] = *line;
+        rechain(s, gone, &v[n].when);
+        v[n].when.after = v[n].when.after >= 0 ? place[v[n].when.after] : -1;
+        v[n].heal = line->heal >= 0 ? place[line->heal] : -1;
+        n++;
+    }
+    if (n == s->timeline_n)
+        return NULL;
+    c->timeline = v;
+    c->timeline_n = n;
+    e->detect_within = budgets_without(a, s, gone, e->detect_within, &e->detect_n);
+    e->recover_within = budgets_without(a, s, gone, e->recover_within, &e->recover_n);
+    logs_without(a, s, gone, e);
+    forget_counts(e);
+    return c;
+}
+
+struct scenario *smaller_rounds(struct arena *a, const struct scenario *s) {
+    struct scenario *c = copy_of(a, s);
+    struct action *v = lines_of(a, c);
+    bool any = false;
+    for (size_t i = 0; i < c->timeline_n; i++)
+        if (v[i].when.has_round && (conditions(&v[i].when) > 1 || v[i].when.after >= 0)) {
+            v[i].when.has_round = false;
+            any = true;
+        }
+    return any ? c : NULL;
+}
+
+struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
+                               const char *const *struck) {
+    struct scenario *c = copy_of(a, s);
+    struct action *v = lines_of(a, c);
+    bool any = false;
+    for (size_t i = 0; i < c->timeline_n; i++)
+        if (struck[i] && (v[i].on.pick == PICK_RANDOM || v[i].on.pick == PICK_PERCENT)) {
+            v[i].on.text = struck[i];
+            v[i].on.pick = PICK_NAMED;
+            any = true;
+        }
+    return any ? c : NULL;
+}
+
+/* ---- the cluster ---- */
+
+/* The number of the node whose name begins here, -1: none does. *ret_end is where it ends. */
+static int node_at(const char *text, const char *at, const char **ret_end) {
+    if (*at != 'n' || !isdigit((unsigned char)at[1]) ||
+        (at > text && (isalnum((unsigned char)at[-1]) || strchr("_-.", at[-1]))))
+        return -1;
+    char *end;
+    long number = strtol(at + 1, &end, 10);
+    if (isalnum((unsigned char)*end) || *end == '_' || number > 100000)
+        return -1;
+    *ret_end = end;
+    return (int)number;
+}
+
+static bool text_names(const char *text, int node) {
+    const char *end;
+    for (const char *at = text; at && *at; at++)
+        if (node_at(text, at, &end) == node)
+            return true;
+    return false;
+}
+
+bool smaller_names_node(const struct scenario *s, int node) {
+    bool named = text_names(s->cluster.store_on, node);
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        named |= text_names(s->timeline[i].on.text, node);
+        for (size_t k = 0; k < s->timeline[i].with_n; k++)
+            named |= text_names(s->timeline[i].with[k].value, node);
+    }
+    for (size_t i = 0; i < s->probes_n; i++)
+        named |= text_names(s->probes[i].on, node);
+    for (size_t i = 0; i < s->expect.logs_n; i++)
+        named |= text_names(s->expect.logs[i].on.text, node);
+    return named;
+}
+
+static const char *rename_nodes(struct arena *a, const char *text, const int *moved) {
+    struct buf out = {0};
+    const char *end;
+    if (!text)
+        return NULL;
+    for (const char *at = text; *at;) {
+        int node = node_at(text, at, &end);
+        if (node >= 0) {
+            buf_printf(&out, "n%d", moved[node]);
+            at = end;
+        } else {
+            buf_putc(&out, *at++);
+        }
+    }
+    text = arena_strdup(a, buf_str(&out));
+    buf_fini(&out);
+    return text;
+}
+
+static void rename_all(struct arena *a, struct scenario *c, const int *moved) {
+    struct action *v = lines_of(a, c);
+    for (size_t i = 0; i < c->timeline_n; i++) {
+        struct pair *with = arena_array(a, struct pair, v[i].with_n + 1);
+        for (size_t k = 0; k < v[i].with_n; k++) {
+            with[k] = v[i].with[k];
+            with[k].value = rename_nodes(a, with[k].value, moved);
+        }
+        v[i].with = with;
+        v[i].on.text = rename_nodes(a, v[i].on.text, moved);
+    }
+    struct own_probe *probes = arena_array(a, struct own_probe, c->probes_n + 1);
+    for (size_t i = 0; i < c->probes_n; i++) {
+        probes[i] = c->probes[i];
+        probes[i].on = rename_nodes(a, probes[i].on, moved);
+    }
+    c->probes = probes;
+    struct log_expect *logs = arena_array(a, struct log_expect, c->expect.logs_n + 1);
+    for (size_t i = 0; i < c->expect.logs_n; i++) {
+        logs[i] = c->expect.logs[i];
+        logs[i].on.text = rename_nodes(a, logs[i].on.text, moved);
+    }
+    c->expect.logs = logs;
+    c->cluster.store_on = rename_nodes(a, c->cluster.store_on, moved);
+}
+
+struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, const bool *gone) {
+    enum { NUMBERS = 100001 }; /* whatever a text may name */
+    struct scenario *c = copy_of(a, s);
+    int *moved = arena_array(a, int, NUMBERS), kept = 0;
+    for (int i = 0; i < NUMBERS; i++) {
+        moved[i] = kept;
+        if (i < s->cluster.nodes && gone[i])
+            c->cluster.start -= i < s->cluster.start;
+        else
+            kept++;
+    }
+    c->cluster.nodes = moved[s->cluster.nodes];
+    if (c->cluster.nodes == s->cluster.nodes || c->cluster.nodes < 1 || c->cluster.start < 1)
+        return NULL;
+    if (c->job.max_nodes > c->cluster.nodes)
+        c->job.max_nodes = c->cluster.nodes;
+    if (c->job.min_nodes > c->job.max_nodes)
+        c->job.min_nodes = c->job.max_nodes;
+    rename_all(a, c, moved);
+    forget_counts(&c->expect);
+    return c;
+}
+
+struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int per_node) {
+    struct scenario *c = copy_of(a, s);
+    if (per_node < 1 || per_node >= s->job.workers_per_node)
+        return NULL;
+    c->job.workers_per_node = per_node;
+    forget_counts(&c->expect);
+    return c;
+}
+
+/* ---- one line ---- */
+
+static bool drop(bool *has, const struct trigger *t) {
+    if (!*has || (conditions(t) < 2 && t->after < 0))
+        return false;
+    *has = false;
+    return true;
+}
+
+static bool drop_text(const char **text, const struct trigger *t) {
+    bool has = *text != NULL;
+    if (!drop(&has, t))
+        return false;
+    *text = NULL;
+    return true;
+}
+
+static bool clear_ns(int64_t *ns) {
+    bool any = *ns != 0;
+    *ns = 0;
+    return any;
+}
+
+static bool halve_ns(int64_t *ns) {
+    static const int64_t MS = 1000000;
+    if (*ns < TIME_LEAST_NS)
+        return false;
+    *ns = *ns / 2 / MS * MS;
+    return true;
+}
+
+static bool make_sooner(struct trigger *t) {
+    bool any = t->has_time && halve_ns(&t->time_ns);
+    any |= halve_ns(&t->plus_ns);
+    if (t->has_step && t->step >= STEP_LEAST) {
+        t->step /= 2;
+        any = true;
+    }
+    return any;
+}
+
+static bool drop_after(struct trigger *t) {
+    if (t->after < 0 || !conditions(t))
+        return false;
+    t->after = -1;
+    t->after_id = NULL;
+    return true;
+}
+
+static bool make_once(struct action *l) {
+    bool any = l->times != TIMES_N || l->times_n > 1;
+    l->times = TIMES_N;
+    l->times_n = 1;
+    return any;
+}
+
+static bool simplify(struct action *l, enum smaller_part part) {
+    struct trigger *t = &l->when;
+    bool counts = t->has_event || t->phase || t->log, patient = t->patient;
+    switch (part) {
+    case SMALLER_AFTER:
+        return drop_after(t);
+    case SMALLER_ROUND:
+        return drop(&t->has_round, t);
+    case SMALLER_EVENT:
+        return drop(&t->has_event, t);
+    case SMALLER_LOG:
+        return drop_text(&t->log, t);
+    case SMALLER_PHASE:
+        return drop_text(&t->phase, t);
+    case SMALLER_TIME:
+        return drop(&t->has_time, t);
+    case SMALLER_STEP:
+        return drop(&t->has_step, t);
+    case SMALLER_PLUS:
+        return clear_ns(&t->plus_ns);
+    case SMALLER_PATIENT:
+        t->patient = false;
+        return patient;
+    case SMALLER_WITHIN:
+        return clear_ns(&t->within_ns);
+    case SMALLER_NTH:
+        counts &= t->nth > 1;
+        t->nth = 1;
+        return counts;
+    case SMALLER_TIMES:
+        return make_once(l);
+    case SMALLER_SOONER:
+        return make_sooner(t);
+    case SMALLER_SHORTER:
+        return halve_ns(&l->for_ns);
+    case SMALLER_PARTS_N:
+        break;
+    }
+    assert(false);
+    return false;
+}
+
+struct scenario *smaller_line(struct arena *a, const struct scenario *s, size_t line,
+                              enum smaller_part part) {
+    struct scenario *c = copy_of(a, s);
+    struct action *v = lines_of(a, c);
+    assert(line < c->timeline_n);
+    if (!simplify(&v[line], part))
+        return NULL;
+    forget_counts(&c->expect);
+    return c;
+}
+
+/* ---- the job ---- */
+
+static int64_t last_step_waited_for(const struct scenario *s) {
+    int64_t last = 0;
+    for (size_t i = 0; i < s->timeline_n; i++)
+        if (s->timeline[i].when.has_step && s->timeline[i].when.step > last)
+            last = s->timeline[i].when.step;
+    return last;
+}
+
+struct scenario *smaller_steps(struct arena *a, const struct scenario *s) {
+    static const char option[] = "--steps=";
+    const char **run = arena_array(a, const char *, s->job.run_n + 1);
+    struct scenario *c = copy_of(a, s);
+    bool any = false;
+    for (size_t i = 0; i <= s->job.run_n; i++) {
+        int64_t steps;
+        run[i] = s->job.run[i];
+        if (!run[i] || !str_starts(run[i], option) ||
+            !str_to_i64(run[i] + strlen(option), LENGTH_LEAST, INT64_MAX, &steps) ||
+            steps / 2 <= last_step_waited_for(s))
+            continue;
+        run[i] = arena_printf(a, "%s%" PRId64, option, steps / 2);
+        any = true;
+    }
+    c->job.run = run;
+    return any ? c : NULL;
+}
