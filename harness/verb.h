@@ -8,6 +8,13 @@ struct verb_option {
     const char *text;
 };
 
+/* Of verbs that judge a run which somebody else may have made. */
+#define VERB_NO_PROGRAMS                                                                           \
+    {                                                                                              \
+        "--no-programs", NULL,                                                                     \
+            "do not start the programs that the scenario names as checks of its own"               \
+    }
+
 struct verb {
     const char *name, *usage, *summary;
     const char *example; /* what may be typed after "rankquake"; tried by tests/live/explain.sh */

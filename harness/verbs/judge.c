@@ -59,8 +59,7 @@ const struct verb verb_judge = {
         (const struct verb_option[]){
             {"--scenario", "FILE",
              "what to judge a history by that was made elsewhere; only the verdict is printed"},
-            {"--no-programs", NULL,
-             "do not start the programs that the scenario names as checks of its own"},
+            VERB_NO_PROGRAMS,
             {0}},
     .main = judge,
 };

@@ -28,7 +28,9 @@ static int render(const struct arguments *a) {
     if (!report)
         return EXIT_USAGE_ERROR;
     int code = EXIT_USAGE_ERROR;
-    if (recording_load(&r, a->files[0], &complaint) < 0) {
+    struct recording_source from = {.dir = a->files[0],
+                                    .no_programs = arguments_value(a, "--no-programs")};
+    if (recording_read(&r, &from, &complaint) < 0) {
         fprintf(stderr, "rankquake report: %s", buf_str(&complaint));
     } else {
         code = EXIT_PASS;
@@ -54,11 +56,13 @@ static int report(int argc, char **argv) {
 
 const struct verb verb_report = {
     .name = "report",
-    .usage = "report DIR [--to REPORT]",
+    .usage = "report DIR [--to REPORT] [--no-programs]",
     .summary = "render a recorded run: for people, for programs, for a CI server",
     .example = "report runs/tour-1-20260105-093000 --to junit",
     .options =
         (const struct verb_option[]){
-            {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"}, {0}},
+            {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"},
+            VERB_NO_PROGRAMS,
+            {0}},
     .main = report,
 };

@@ -62,8 +62,12 @@ for said in 'both .*must say once' 'crash .*ended with SIGSEGV' 'exit .*ended wi
     grep -Eq "\? own:$said" "$TMPDIR/out" || { echo "own checks: not \"$said\":"; cat "$TMPDIR/out"; fails=$((fails + 1)); }
 done
 scenario 'checks: [{program: [echo]}]'
-"$rq" judge --no-programs --scenario "$TMPDIR/s.yaml" "$TMPDIR/h.jsonl" | grep -q '? own:echo .*was not started' ||
-    { echo '--no-programs starts them'; fails=$((fails + 1)); }
+mkdir "$TMPDIR/run" && cp "$TMPDIR/s.yaml" "$TMPDIR/run/scenario.yaml" && cp "$TMPDIR/h.jsonl" "$TMPDIR/run/history.jsonl"
+for verb in "judge --scenario $TMPDIR/s.yaml $TMPDIR/h.jsonl" "report $TMPDIR/run"; do
+    # shellcheck disable=SC2086 # words
+    "$rq" $verb --no-programs | grep -q '? own:echo .*was not started' ||
+        { echo "$verb --no-programs starts them"; fails=$((fails + 1)); }
+done
 
 scenario
 muddle() { # WHAT CODE PATTERN AWK...: one line changed
