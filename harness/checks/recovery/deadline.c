@@ -52,10 +52,34 @@ static bool judge_budget(const struct deadline *d, const struct trial *t, struct
     return seen || !b->id || asked_in_vain(d, t, f, b);
 }
 
-bool deadlines_kept(const struct deadline *d, const struct trial *t, struct finding *f,
+static void describe(const struct deadline *d, const struct incidents *is, char *out, size_t size) {
+    const char *between = d->tell_kept ? "; " : ", ";
+    size_t at = 0;
+    *out = 0;
+    for (size_t k = 0; k < is->n && at < size; k++) {
+        const struct incident *i = is->v[k];
+        char more[200] = "";
+        if (d->took_ns(i) < 0)
+            continue;
+        if (d->tell_kept)
+            d->tell_kept(i, more, sizeof(more));
+        at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms%s", at ? between : "", i->id,
+                               (double)d->took_ns(i) / 1e6, more);
+    }
+}
+
+void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n) {
+    char times[290];
+    if (!check_sees_rounds(t, f))
+        return;
     for (size_t i = 0; i < n; i++)
         if (!judge_budget(d, t, f, &budgets[i]))
-            return false;
-    return true;
+            return;
+    describe(d, t->incidents, times, sizeof(times));
+    *f = (struct finding){.check = f->check, .class = f->class};
+    if (*times)
+        finding_pass(f, "%s", times);
+    else
+        finding_skip(f, "no fault ended a round");
 }

@@ -12,10 +12,12 @@ struct deadline {
     int64_t (*took_ns)(const struct incident *i); /* -1: it was never done */
     void (*tell_never)(const struct incident *i, char *out, size_t size);
     void (*tell_late)(const struct incident *i, char *out, size_t size); /* after "900 ms" */
+    void (*tell_kept)(const struct incident *i, char *out,
+                      size_t size); /* the same; NULL: no more */
 };
 
-/* True when every incident that ended a round kept the budgets it is meant for; else the finding is
- * filled: failed, or unknown where the harness itself was late by more than a fifth of the budget.
- */
-bool deadlines_kept(const struct deadline *d, const struct trial *t, struct finding *f,
+/* Passes, with what each fault took, when every incident that ended a round kept the budgets it is
+ * meant for; skips when none did. Fails otherwise, or leaves it unknown where the harness itself
+ * was late by more than a fifth of the budget. */
+void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n);

@@ -35,34 +35,13 @@ static const struct deadline detection = {
     .tell_late = tell_late,
 };
 
-static void describe(char *out, size_t size, const struct incidents *is) {
-    size_t at = 0;
-    for (size_t k = 0; k < is->n && at < size; k++) {
-        const struct incident *i = is->v[k];
-        if (i->phase_ns[PHASE_DETECT] >= 0)
-            at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms", at ? ", " : "", i->id,
-                                   (double)i->phase_ns[PHASE_DETECT] / 1e6);
-    }
-    if (!at)
-        *out = 0;
-}
-
 static const char *idle(const struct scenario *s) {
     return !s->expect.detect_n ? "the scenario bounds no detection" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
-    char times[250];
-    if (!check_sees_rounds(t, f) ||
-        !deadlines_kept(&detection, t, f, e->detect_within, e->detect_n))
-        return;
-    describe(times, sizeof(times), t->incidents);
-    *f = (struct finding){.check = f->check, .class = f->class};
-    if (*times)
-        finding_pass(f, "%s", times);
-    else
-        finding_skip(f, "no fault ended a round");
+    deadline_judge(&detection, t, f, e->detect_within, e->detect_n);
 }
 
 const struct check check_detect = {

@@ -31,7 +31,7 @@ static void tell_never(const struct incident *i, char *out, size_t size) {
                  i->next->number, i->id, phases);
 }
 
-static void tell_late(const struct incident *i, char *out, size_t size) {
+static void tell_phases(const struct incident *i, char *out, size_t size) {
     char phases[160];
     describe(phases, sizeof(phases), i);
     snprintf(out, size, " (%s)", phases);
@@ -43,22 +43,9 @@ static const struct deadline recovery = {
     .exempt = nothing_to_recover,
     .took_ns = took_ns,
     .tell_never = tell_never,
-    .tell_late = tell_late,
+    .tell_late = tell_phases,
+    .tell_kept = tell_phases,
 };
-
-static void summarize(char *out, size_t size, const struct incidents *is) {
-    size_t at = 0;
-    for (size_t k = 0; k < is->n && at < size; k++) {
-        char phases[160];
-        if (is->v[k]->recover_ns < 0)
-            continue;
-        describe(phases, sizeof(phases), is->v[k]);
-        at += (size_t)snprintf(out + at, size - at, "%s%s %.0f ms (%s)", at ? "; " : "",
-                               is->v[k]->id, (double)is->v[k]->recover_ns / 1e6, phases);
-    }
-    if (!at)
-        *out = 0;
-}
 
 static const char *idle(const struct scenario *s) {
     return !s->expect.recover_n ? "the scenario bounds no recovery" : NULL;
@@ -66,16 +53,7 @@ static const char *idle(const struct scenario *s) {
 
 static void judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
-    char times[290];
-    if (!check_sees_rounds(t, f) ||
-        !deadlines_kept(&recovery, t, f, e->recover_within, e->recover_n))
-        return;
-    summarize(times, sizeof(times), t->incidents);
-    *f = (struct finding){.check = f->check, .class = f->class};
-    if (*times)
-        finding_pass(f, "%s", times);
-    else
-        finding_skip(f, "no fault ended a round");
+    deadline_judge(&recovery, t, f, e->recover_within, e->recover_n);
 }
 
 const struct check check_recover = {
