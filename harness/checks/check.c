@@ -62,6 +62,11 @@ const struct record *check_said_fenced(const struct history *h, const char *node
     return NULL;
 }
 
+bool check_output_has_gaps(const struct history *h) {
+    const struct record *o = history_newest(h, SOURCE_HARNESS, "observed");
+    return !o || record_i64(o, "skipped_bytes", 0) || record_i64(o, "thinned", 0);
+}
+
 bool check_template(const struct trial *t) {
     return str_eq(t->scenario->job.launcher, "template");
 }

@@ -52,6 +52,9 @@ void check_unknown_exit(const struct trial *t, struct finding *f, const char *br
 const struct record *check_said_fenced(const struct history *h, const char *node, int64_t from_ns,
                                        int64_t to_ns);
 
+/* Something that the job printed was not read, or came too fast for each line to be recorded. */
+bool check_output_has_gaps(const struct history *h);
+
 /* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
 bool check_template(const struct trial *t);
 

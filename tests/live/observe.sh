@@ -55,6 +55,9 @@ resumes 'from=$(ls "$1" | sed -n "s,^saved-,,p" | sort -n | head -n 1)'
 try 'a script that takes the oldest checkpoint' 1 'failed: resume_step .* resumed from step 5' "$dir/wrong.yaml"
 resumes 'from='
 try 'a script that begins anew' 2 'began with step 1 although step [0-9]+ was complete: either it began anew, or observe.resume' "$dir/wrong.yaml"
+resumes 'from=$(ls "$1" | sed -n "s,^saved-,,p" | sort -n | tail -n 1); [ -z "$from" ] || { echo "resuming from step $from"; exit 0; }'
+try 'a script that resumes and has nothing to do' 1 \
+    'all workers of round 2 ended well, and step [0-9]+ was the last .* failed: exactly_once' "$dir/wrong.yaml"
 try 'a command that lists no checkpoints' 2 'job.checkpoint.complete .exit 3. did not say what is complete: it ended with exit code 3' \
     $good --set 'job.checkpoint.complete=exit 3'
 

@@ -40,12 +40,6 @@ static bool job_says(const struct rounds *rs) {
     return false;
 }
 
-/* Something the job printed was not read. */
-static bool has_gaps(const struct history *h) {
-    const struct record *o = history_newest(h, SOURCE_HARNESS, "observed");
-    return !o || record_i64(o, "skipped_bytes", 0) || record_i64(o, "thinned", 0);
-}
-
 /* A worker whose output says nothing of a resume began from nothing, unless the first step that it
  * told lies behind the newest checkpoint. It is accused only when the expression for a resume has
  * shown that it can match. */
@@ -57,7 +51,7 @@ static bool judge_silent(const struct trial *t, struct finding *f, const struct 
         return true;
     snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
              (long long)newest, record_text(disk, "dir"));
-    if (job_says(t->rounds) && !has_gaps(t->history))
+    if (job_says(t->rounds) && !check_output_has_gaps(t->history))
         finding_fail(f, broken, expected,
                      "rank %d on %s of round %d said nothing of resuming and began with step %lld",
                      w->rank, w->node, w->round, (long long)w->first_step);
