@@ -21,15 +21,6 @@ done
 for package in $(grep -oE 'dataset-[a-z-]+' README.md | sort -u); do
     ci/deps --list | grep -qx "$package" || { echo "README.md: $package is none of ci/deps --list"; wrong=1; }
 done
-# Every check is a promise of docs/semantics.md, with the sources that it really reads.
-[ -x "$BIN/rankquake" ] && for check in $("$BIN/rankquake" list checks | cut -d' ' -f1); do
-    row=$(grep -E "^\| [PER][0-9]+ \|.*\| \`$check\` \|" docs/semantics.md)
-    [ -n "$row" ] || { echo "docs/semantics.md: misses $check"; wrong=1; continue; }
-    reads=$("$BIN/rankquake" explain "$check" | sed -n 's/.*; reads //p' | tr ' ' '\n' | sort | paste -sd' ')
-    [[ $row == "| R"* || $reads == *harness* ]] && continue
-    told=$(awk -F' *[|] *' '{ print $5 }' <<<"$row" | tr -d ',' | tr ' ' '\n' | sort | paste -sd' ')
-    [ "$told" = "$reads" ] || { echo "docs/semantics.md: $check reads $reads, not $told"; wrong=1; }
-done
 # Every decision is in the index.
 for page in docs/decisions/0*.md; do
     grep -qF "$(basename "$page")" docs/decisions/README.md || { echo "docs/decisions/README.md: misses $page"; wrong=1; }

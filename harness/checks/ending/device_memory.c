@@ -215,7 +215,7 @@ static void judge(const struct trial *t, struct finding *f) {
     }
     for (size_t i = 0; i < t->rounds->workers_n; i++)
         measure_worker(t, t->rounds->workers[i], &tally);
-    if (!judge_end(f, &tally))
+    if (!judge_end(f, &tally) || !check_sees_rounds(t, f))
         return;
     const struct json *devices = record_get(tally.last, "devices");
     size_t n = devices ? devices->length : 0;

@@ -33,6 +33,8 @@ static void judge(const struct trial *t, struct finding *f) {
     int sizes[ROUNDS_MAX];
     char wanted[150], seen[200], expected[200];
     size_t n = 0;
+    if (e->outcome == OUTCOME_SUCCEEDED && !check_sees_rounds(t, f))
+        return;
     for (size_t i = 0; i < t->rounds->n && n < ROUNDS_MAX; i++)
         if (t->rounds->v[i]->complete) {
             sizes[n++] = t->rounds->v[i]->world_size;

@@ -148,6 +148,25 @@ static bool too_much(const struct trial *t, struct finding *f, const struct loss
     return true;
 }
 
+/* Nobody is left to tell how far the round had come. */
+static bool events_were_lost(struct finding *f, const struct rounds *rs) {
+    for (size_t i = 0; i + 1 < rs->n; i++) {
+        const struct round *r = rs->v[i];
+        size_t lossy = 0;
+        for (size_t k = 0; k < r->n; k++)
+            lossy += r->workers[k]->lost_events > 0;
+        if (lossy < r->n)
+            continue;
+        finding_unknown(f, broken,
+                        "events of every worker of round %d were lost, so it may have made more "
+                        "steps than it told",
+                        r->number);
+        finding_prove(f, r->workers[0]->start_seq);
+        return true;
+    }
+    return false;
+}
+
 static void judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
     int64_t steps = 0, ns = 0;
     int times = 0;
@@ -161,6 +180,8 @@ static void judge_ledger(const struct trial *t, struct finding *f, struct readin
         steps += one.made > one.from ? one.made - one.from : 0;
         ns += one.ns;
     }
+    if (times && events_were_lost(f, t->rounds))
+        return;
     if (times)
         finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work", (long long)steps,
                      steps == 1 ? "" : "s", times, times == 1 ? "" : "s", (double)ns / 1e9);

@@ -99,6 +99,67 @@ static void test_what_torchrun_leaves_after_a_fault_is_told_and_not_judged(void 
     assert_found(ask("leftovers", DARK, TORCHRUN, none), FINDING_PASS, "nothing was left");
 }
 
+static void test_torchrun_counts_restarts_by_agent(void **state) {
+    (void)state;
+    static const struct edit once[] = {
+        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}, {0}};
+    static const struct edit twice[] = {
+        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"2\""}, {0}};
+    static const struct edit late[] = {
+        {"\"pid\":111,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""},
+        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""},
+        {0}};
+    assert_found(ask("agreement", DARK, STRICT, once), FINDING_FAIL, "RESTART_COUNT is");
+    assert_found(ask("agreement", DARK, TORCHRUN, once), FINDING_PASS, "");
+    assert_found(ask("restarts", DARK, TORCHRUN, none), FINDING_PASS, "0 restarts");
+    assert_found(ask("restarts", DARK, TORCHRUN, once), FINDING_FAIL, "1 ");
+    assert_found(ask("restart_count", DARK, TORCHRUN, once), FINDING_SKIP, "torchrun");
+    assert_found(ask("rank_order", DARK, TORCHRUN, once), FINDING_SKIP, "torchrun");
+    assert_found(ask("agent_restarts", DARK, TORCHRUN, once), FINDING_PASS, "3 agents");
+    assert_found(ask("agent_restarts", DARK, TORCHRUN, late), FINDING_FAIL, "n1 told 1 in round 1");
+    assert_found(ask("agent_restarts", DARK, TORCHRUN, twice), FINDING_FAIL,
+                 "n1 told 0 in round 1 and 2 in round 2");
+}
+
+static void test_torchrun_may_give_up_early_and_wait_for_a_lost_node(void **state) {
+    (void)state;
+    static const struct edit gave_up[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":1"}, {0}};
+    static const struct edit healed[] = {
+        {"\"pid\":121,\"argv0\"", NULL, NULL,
+         "{\"t\":1940000000,\"source\":\"harness\",\"kind\":\"fault-recovered\",\"id\":\"dark\","
+         "\"n\":1}"},
+        {"\"step\",", "\"pid\":12", "", NULL},
+        {"job-end", NULL, "\"t\":20", "\"t\":990"},
+        {0}};
+    static const struct edit hangs[] = {
+        {"job-end", NULL, NULL,
+         "{\"t\":2026000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"stall\","
+         "\"ns\":120000000000}"},
+        {0}};
+    assert_found(ask("budget", DARK, STRICT, gave_up), FINDING_FAIL, "gave up after round 2");
+    assert_found(ask("budget", DARK, TORCHRUN, gave_up), FINDING_PASS, "never above");
+    assert_found(ask("heal", DARK, STRICT, healed), FINDING_FAIL, "no step came any more");
+    assert_found(ask("heal", DARK, TORCHRUN, healed), FINDING_SKIP, "nothing was healed");
+    assert_found(ask("liveness", DARK, TORCHRUN, hangs), FINDING_FAIL, "no step for 120 s");
+}
+
+static void test_torchrun_gives_workers_thirty_seconds_and_asks_the_others_later(void **state) {
+    (void)state;
+    static const struct edit lingers[] = {
+        {"worker-exit", "\"pid\":111", "\"t\":1900010000", "\"t\":100000000000"}, {0}};
+    static const struct edit forced[] = {
+        {"worker-exit", "\"pid\":110", "\"signal\":15", "\"signal\":9"},
+        {"worker-exit", "\"pid\":110", "\"t\":1073", "\"t\":3973"},
+        {"agent-exit", NULL, "\"t\":1158", "\"t\":4158"},
+        {"job-end", NULL, "\"t\":1160", "\"t\":4160"},
+        {0}};
+    assert_found(ask("survivors", DARK, STRICT, lingers), FINDING_FAIL, "rank 1 on n1");
+    assert_found(ask("survivors", DARK, TORCHRUN, lingers), FINDING_PASS, "in 1 round");
+    assert_found(ask("grace", KILLED, STRICT, forced), FINDING_PASS, "none before 2.9 s");
+    assert_found(ask("grace", KILLED, TORCHRUN, forced), FINDING_FAIL, "rank 0 on n0 of round 1");
+    assert_found(ask("root_cause", KILLED, TORCHRUN, none), FINDING_SKIP, "");
+}
+
 static void test_a_template_is_asked_for_a_place_and_no_more(void **state) {
     (void)state;
     static const struct edit bare[] = {{"\"argv0\"", NULL, "\"LOCAL_RANK\"", "\"X\""},
@@ -119,6 +180,17 @@ static void test_a_template_is_asked_for_a_place_and_no_more(void **state) {
     assert_found(ask("job_ran", DARK, TEMPLATE, unnamed), FINDING_FAIL, "RANK={node}");
     assert_found(ask("ranks", DARK, TEMPLATE, slurm), FINDING_PASS, "5 workers in 2 rounds");
     assert_found(ask("bounds", DARK, TEMPLATE, slurm), FINDING_PASS, "");
+}
+
+static void test_any_exit_code_of_a_template_but_0_is_a_failure(void **state) {
+    (void)state;
+    static const struct edit seven[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":7"}, {0}};
+    static const struct edit one_of_two[] = {{"agent-exit", "\"n1\"", "\"code\":0", "\"code\":7"},
+                                             {0}};
+    assert_found(ask("outcome", DARK, TEMPLATE, seven), FINDING_FAIL, "it failed");
+    assert_found(ask("one_outcome", DARK, STRICT, seven), FINDING_FAIL, "ended 7");
+    assert_found(ask("one_outcome", DARK, TEMPLATE, seven), FINDING_PASS, "");
+    assert_found(ask("one_outcome", DARK, TEMPLATE, one_of_two), FINDING_FAIL, "n1 ended 1");
 }
 
 static void test_a_launcher_that_starts_no_worker_is_told_as_such(void **state) {
@@ -160,7 +232,11 @@ int main(void) {
         cmocka_unit_test(test_agents_of_torchrun_end_one_by_one),
         cmocka_unit_test(test_a_spare_of_torchrun_may_end_as_it_likes),
         cmocka_unit_test(test_what_torchrun_leaves_after_a_fault_is_told_and_not_judged),
+        cmocka_unit_test(test_torchrun_counts_restarts_by_agent),
+        cmocka_unit_test(test_torchrun_may_give_up_early_and_wait_for_a_lost_node),
+        cmocka_unit_test(test_torchrun_gives_workers_thirty_seconds_and_asks_the_others_later),
         cmocka_unit_test(test_a_template_is_asked_for_a_place_and_no_more),
+        cmocka_unit_test(test_any_exit_code_of_a_template_but_0_is_a_failure),
         cmocka_unit_test(test_a_launcher_that_starts_no_worker_is_told_as_such),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,37 +88,6 @@ static void test_restarts_may_be_a_range(void **state) {
     assert_found(ask("restarts", &s, none), FINDING_FAIL, "1 in round 2");
 }
 
-static void test_torchrun_counts_restarts_by_agent(void **state) {
-    (void)state;
-    static const struct edit edits[] = {
-        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}, {0}};
-    struct scenario s = planted_scenario("node-powered-off");
-    s.torchrun_semantics = true;
-    s.expect.restarts_max = 1;
-    assert_found(ask("agreement", &s, edits), FINDING_PASS, "");
-    assert_found(ask("restarts", &s, edits), FINDING_PASS, "1 restart");
-    assert_found(ask("restart_count", &s, edits), FINDING_SKIP, "torchrun");
-    assert_found(ask("rank_order", &s, edits), FINDING_SKIP, "torchrun");
-}
-
-static void test_an_agent_of_torchrun_counts_one_by_one(void **state) {
-    (void)state;
-    static const struct edit late[] = {
-        {"\"pid\":111,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""},
-        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""},
-        {0}};
-    static const struct edit twice[] = {
-        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"2\""}, {0}};
-    static const struct edit once[] = {
-        {"\"pid\":121,\"argv0\"", NULL, "COUNT\":\"0\"", "COUNT\":\"1\""}, {0}};
-    struct scenario s = planted_scenario("node-powered-off");
-    s.torchrun_semantics = true;
-    assert_found(ask("agent_restarts", &s, once), FINDING_PASS, "3 agents");
-    assert_found(ask("agent_restarts", &s, late), FINDING_FAIL, "n1 told 1 in round 1");
-    assert_found(ask("agent_restarts", &s, twice), FINDING_FAIL,
-                 "n1 told 0 in round 1 and 2 in round 2");
-}
-
 static void test_an_expected_failure_is_a_pass_and_a_success_is_not(void **state) {
     (void)state;
     static const struct edit failed[] = {{"agent-exit", NULL, "\"code\":0", "\"code\":1"}, {0}};
@@ -290,8 +259,6 @@ int main(void) {
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
         cmocka_unit_test(test_restarts_may_be_a_range),
-        cmocka_unit_test(test_torchrun_counts_restarts_by_agent),
-        cmocka_unit_test(test_an_agent_of_torchrun_counts_one_by_one),
         cmocka_unit_test(test_an_expected_failure_is_a_pass_and_a_success_is_not),
         cmocka_unit_test(test_a_job_whose_agents_are_all_told_to_leave_is_stopped),
         cmocka_unit_test(test_a_job_that_was_meant_to_fail_need_not_start_workers),

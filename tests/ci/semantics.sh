@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Every numbered statement of docs/semantics.md has its check, with the sources that the check really reads, and the
+# check has been seen to fail: a wrong is planted for it in tests/harness/checks, and where a dialect promises something
+# else, a test there asks the check in that dialect. The table of checks in turn has a statement for each.
+set -u
+page=docs/semantics.md tests=tests/harness/checks
+wrong=0
+say() {
+    echo "$*"
+    wrong=1
+}
+
+# A row of a table of wrongs begins {"CHECK", STATUS, on one line or two.
+planted=$(cat $tests/*.h | tr -d '\n' | grep -oE '\{"[a-z_]+", *(FAIL|UNKNOWN)' | tr -d '{",' | tr -s ' ' | sort -u)
+
+declare -A check_of
+while IFS='|' read -r _ number _ check sees _; do
+    number=${number// /} check=${check//[ \`]/} sees=${sees//,/}
+    [ -z "${check_of[$number]-}" ] || say "$page: $number stands there twice"
+    check_of[$number]=$check
+    grep -qx "$check FAIL" <<<"$planted" || say "$page: $number ($check): nothing in $tests/*.h makes that check fail"
+    [ -x "$BIN/rankquake" ] || continue
+    if ! "$BIN/rankquake" explain "$check" >"$TMPDIR/told" 2>&1; then
+        say "$page: $number: there is no check $check"
+        continue
+    fi
+    reads=$(sed -n 's/.*; reads //p' "$TMPDIR/told" | tr ' ' '\n' | sort | paste -sd' ')
+    [[ $number == R* || $reads == *harness* ]] && continue
+    sees=$(tr ' ' '\n' <<<"$sees" | grep . | sort | paste -sd' ')
+    [ "$sees" = "$reads" ] || say "$page: $number: $check reads $reads, not $sees"
+done < <(sed '/^## Under `semantics: torchrun`/,$d' $page | grep -E '^\| [PER][0-9]+ \|')
+
+for kind in P E R; do
+    last=$(printf '%s\n' "${!check_of[@]}" | sed -n "s/^$kind//p" | sort -n | tail -n 1)
+    for ((i = 1; i <= ${last:-0}; i++)); do [ -n "${check_of[$kind$i]-}" ] || say "$page: there is no $kind$i"; done
+done
+[ "${#check_of[@]}" -gt 30 ] || say "$page: only ${#check_of[@]} statements were found"
+
+[ -x "$BIN/rankquake" ] && for check in $("$BIN/rankquake" list checks | cut -d' ' -f1); do
+    [[ " ${check_of[*]} " == *" $check "* ]] || say "$page: misses $check"
+done
+
+# The dialects: the rows of one table, the sentence of the other.
+asked() { # asked DIALECT NUMBER
+    local check=${check_of[$2]-}
+    [ -n "$check" ] || { say "$page: $1: there is no $2"; return; }
+    tr -d '\n' <$tests/test_dialects.c | tr -s ' ' | grep -qE "ask\\(\"$check\", [A-Z]+, $1," ||
+        say "$page: $2 ($check) under $1: $tests/test_dialects.c never asks that"
+}
+for number in $(sed -n '/^## Under `semantics: torchrun`/,/^## Of a template/p' $page |
+    sed -n 's/^| \([PE][0-9PE, ]*\) |.*/\1/p' | tr -d ','); do asked TORCHRUN "$number"; done
+for number in $(sed -n '/^## Of a template/,$p' $page | grep -oE '\b[PE][0-9]+\b' | sort -u); do asked TEMPLATE "$number"; done
+exit $wrong
