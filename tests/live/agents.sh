@@ -4,6 +4,7 @@
 # nothing is left. What is waited for is a line in a FIFO, which the workers write.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 export XDG_RUNTIME_DIR=${XDG_RUNTIME_DIR:-$TMPDIR}
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
@@ -67,7 +68,7 @@ agent() { # agent ADDRESS [OPTION...]: sets the agent's pid
     shift
     "$BIN/rankrun" --nnodes=2:3 --nproc-per-node=2 --max-restarts=2 --rdzv-backend=embedded \
         --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$job" --local-addr="$address" \
-        --rdzv-conf=profile=fast "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
+        --rdzv-conf=$patient "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
     agent=$!
     agents+=("$agent")
 }
@@ -88,7 +89,7 @@ grep -q 'exited with code 1; max_restarts 1' "$TMPDIR/said" || fail "the summary
 # ---- a store that is not there ----
 
 "$BIN/rankrun" --nnodes=2 --rdzv-backend=embedded --rdzv-endpoint=192.0.2.1:1 --rdzv-id=x \
-    --rdzv-conf=profile=fast,join_timeout=1 --no-python true 2>"$TMPDIR/said"
+    --rdzv-conf=$patient,join_timeout=1 --no-python true 2>"$TMPDIR/said"
 [ $? = 69 ] || fail "a store that is not there: $(cat "$TMPDIR/said")"
 grep -q '192.0.2.1:1' "$TMPDIR/said" || fail "the endpoint is not named: $(cat "$TMPDIR/said")"
 
@@ -158,7 +159,7 @@ grep -q 'run "three" has already ended here: it succeeded; no worker was started
 # ---- a store that comes back empty: the agents form the job anew ----
 
 job=lost
-quick=--rdzv-conf=profile=fast,last_call_timeout=100ms # or the wait for a third would hide the other
+quick=--rdzv-conf=$patient,last_call_timeout=100ms # or the wait for a third would hide the other
 agent 127.0.0.2 $quick && a=$agent
 agent 127.0.0.3 $quick && b=$agent
 await_round 4 4
@@ -181,7 +182,7 @@ kill -TERM "$store"
 # ---- a store that ends after its jobs leaves no marker: one that begins then holds nothing back ----
 
 serve 0
-once=(--rdzv-endpoint="127.0.0.1:$port" --rdzv-conf=profile=fast --no-python true)
+once=(--rdzv-endpoint="127.0.0.1:$port" --rdzv-conf=$patient --no-python true)
 marker=$XDG_RUNTIME_DIR/rankrun/store-127.0.0.1-$port
 "$BIN/rankrun" "${once[@]}" || fail 'a job of one node'
 [ -s "$marker" ] || fail "no marker of a store that serves: $marker"
@@ -208,12 +209,12 @@ grep -q "serving the store at 127.0.0.1:$port for this job" "$TMPDIR/said" ||
 
 job=gone
 serve 0
-agent 127.0.0.2 --nnodes=1 --rdzv-conf=profile=fast,give_up=1s && a=$agent
+agent 127.0.0.2 --nnodes=1 --rdzv-conf=profile=fast,give_up=2s && a=$agent
 await_round 2 2
 kill -KILL "$store"
 wait "$store"
 ends "$a" 69 'an agent whose store is gone'
-grep -q "the store at 127.0.0.1:$port has not answered for 0.* waiting up to 1 s" "$TMPDIR/said" ||
+grep -q "the store at 127.0.0.1:$port has not answered for [01].* waiting up to 2 s" "$TMPDIR/said" ||
     fail "an agent whose store is gone says: $(tail -n 9 "$TMPDIR/said")"
 
 for pid in "${seen[@]}" "${agents[@]}"; do

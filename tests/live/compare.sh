@@ -3,6 +3,7 @@
 # exit code that says whether all could be judged, not who was better.
 # deadline: 300 s
 set -u
+. tests/live/patience.bash
 rq=$(realpath "$BIN/rankquake") rankrun=$(realpath "$BIN/rankrun")
 cd "$(dirname "$0")/../.." || exit 1
 dir=$TMPDIR/compare
@@ -30,12 +31,12 @@ $rankrun "\$@" 2>/tmp/said || exit
 ! grep -q 'round 1, local rank' /tmp/said
 END
 chmod +x "$dir/bad/rankrun"
-cat >"$dir/killed.yaml" <<'END'
+cat >"$dir/killed.yaml" <<END
 scenario: killed
 cluster: {nodes: 2}
 job:
   nnodes: 2
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [ranktrain, --steps=40, --checkpoint-every=10, --collective-timeout=2, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {when: {step: 17}, fault: worker-kill, on: rank 1}

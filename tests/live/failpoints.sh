@@ -3,6 +3,7 @@
 # killed when its head is in the store and it has not heard so. A release build knows nothing of them.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 name=coordinator-unheard
 if [ "${BUILD:-release}" = release ]; then
     ! grep -q "$name" "$BIN/rankrun" && exit 0
@@ -13,12 +14,12 @@ if ! grep -q "$name" "$BIN/rankrun"; then
     echo 'only debug builds have failpoints (make BUILD=debug)'
     exit 77
 fi
-cat >"$TMPDIR/unheard.yaml" <<'YAML'
+cat >"$TMPDIR/unheard.yaml" <<YAML
 scenario: coordinator-unheard
 cluster: {nodes: 3}
 job:
   nnodes: "2:3"
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [ranktrain, --steps=60, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {id: fail, when: {step: 20}, fault: worker-kill, on: rank 2}

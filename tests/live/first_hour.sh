@@ -8,8 +8,10 @@ rq=$BIN/rankquake
 cd "$(dirname "$0")/../.." || exit 1
 dir=$TMPDIR/hour
 mkdir "$dir"
-good=scenarios/restart/worker-killed.yaml three=scenarios/membership/node-killed.yaml
+good=$dir/good.yaml three=scenarios/membership/node-killed.yaml
 failed=0
+# How quick it is, is not asked here: a machine that stands still cannot be.
+sed '/_within:/d' scenarios/restart/worker-killed.yaml >"$good"
 
 fail() {
     echo "$*"

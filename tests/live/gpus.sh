@@ -4,6 +4,7 @@
 # a shell that opens the file of its rank's device.
 # deadline: 150 s
 set -u
+. tests/live/patience.bash
 rq=$BIN/rankquake
 dir=$TMPDIR/gpus
 mkdir -p "$dir/dev"
@@ -40,7 +41,7 @@ cat >"$dir/gpu.yaml" <<END
 cluster: {nodes: 2}
 job:
   nnodes: 2
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   env: {DEVICES: "$dir/dev"} # a path below /tmp: seen in the nodes because it is named
   run: [$dir/train, --steps=40, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 timeline:

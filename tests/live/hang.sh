@@ -2,6 +2,7 @@
 # A job that hangs is stopped at its limit, judged as failed, and leaves in hang/ what every process was
 # doing; a job that goes on leaves no such thing.
 set -u
+. tests/live/patience.bash
 dir=$TMPDIR/hang
 mkdir "$dir"
 bad=0
@@ -15,7 +16,7 @@ scenario: hangs-after-restart
 cluster: {nodes: 2}
 job:
   nnodes: "1:2"
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [sh, -c, 'echo "restart \$TORCHELASTIC_RESTART_COUNT"; test \$TORCHELASTIC_RESTART_COUNT = 0 || exec sleep $1; exec sleep 2']
 timeline:
   - {when: {time: 500ms}, fault: worker-kill, on: rank 1}
@@ -50,12 +51,12 @@ done
 "$BIN/rankquake" judge "$dir"/out/* | grep -qE '^look at +.*/hang/$' || fail 'judged again, it does not name hang/'
 
 # A node that is cut off does not see the store, and the wire has counted what it dropped.
-cat >"$dir/cut.yaml" <<'END'
+cat >"$dir/cut.yaml" <<END
 scenario: cut-off
 cluster: {nodes: 2}
 job:
   nnodes: "2:2"
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [sh, -c, 'exec sleep 3']
 timeline:
   - {when: {time: 300ms}, fault: net-partition, on: n1}

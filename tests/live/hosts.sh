@@ -3,13 +3,14 @@
 # under their names, one exit code, and nothing left however it ends. With ssh: ssh.sh.
 # deadline: 90 s
 set -u
+. tests/live/patience.bash
 run=$(cd "$BIN" && pwd)/rankrun
 bad=0
 fail() {
     echo "$*"
     bad=1
 }
-here() { timeout 40 "$run" -H localhost,127.0.0.1:2 --accelerators 1 --rdzv-conf profile=fast "$@"; }
+here() { timeout 40 "$run" -H localhost,127.0.0.1:2 --accelerators 1 --rdzv-conf $patient "$@"; }
 cd "$TMPDIR" || exit 1
 
 said=$(X=5 here sh -c 'echo "$RANK of $WORLD_SIZE in $PWD with $X"' 2>err)
@@ -28,7 +29,7 @@ grep -q 'exited with code 7' said || fail "a job that fails: not said how: $(cat
 # Its own agents stop when a host cannot be used at all.
 printf '#!/bin/sh\nexit 255\n' >no-ssh
 chmod +x no-ssh
-timeout 40 "$run" -H localhost,unknown.invalid --ssh ./no-ssh --rdzv-conf profile=fast sleep 60 >said 2>&1
+timeout 40 "$run" -H localhost,unknown.invalid --ssh ./no-ssh --rdzv-conf $patient sleep 60 >said 2>&1
 [ $? = 69 ] || fail "a host that cannot be reached: $(cat said)"
 grep -q 'too few hosts are left: stopping the others' said || fail "too few hosts: $(cat said)"
 
@@ -36,7 +37,7 @@ grep -q 'too few hosts are left: stopping the others' said || fail "too few host
 # pipes they write to are at an end when the last of them is gone.
 for signo in INT KILL; do
     mkfifo fifo.$signo
-    "$run" -H localhost,127.0.0.1 --rdzv-conf profile=fast sh -c "exec >fifo.$signo; echo up; exec sleep 60" >said 2>&1 &
+    "$run" -H localhost,127.0.0.1 --rdzv-conf $patient sh -c "exec >fifo.$signo; echo up; exec sleep 60" >said 2>&1 &
     launcher=$!
     exec 9<fifo.$signo
     read -r -t 30 -u 9 _ && read -r -t 30 -u 9 _ || fail "$signo: the workers did not come up: $(cat said)"

@@ -3,18 +3,19 @@
 # takes them away, and says then that there is nothing to clean. KILLS=200 for the soak; SEED repeats.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 scenario=$TMPDIR/killed.yaml
 out=$TMPDIR/out
 bad=0
 BIN=$(cd "$BIN" && pwd)
 . tests/live/traces.bash
 export XDG_CACHE_HOME=$TMPDIR/cache
-cat >"$scenario" <<'END'
+cat >"$scenario" <<END
 scenario: killed
 cluster: {nodes: 2}
 job:
   nnodes: "1:2"
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [ranktrain, --steps=30, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 timeline: [{when: {step: 12}, fault: worker-kill, on: rank 1}]
 END

@@ -7,6 +7,7 @@
 # model is that of an undisturbed run, and every round has a communicator of its own.
 # deadline: 240 s
 set -u
+. tests/live/patience.bash
 rq=$BIN/rankquake
 dir=$TMPDIR/nccl
 fakes=$(realpath "$OUT/tests/fakes")
@@ -29,7 +30,7 @@ images '\2\0130' 600 >"$dir/data/train-images-idx3-ubyte"
 labels '\2\0130' 600 >"$dir/data/train-labels-idx1-ubyte"
 images '\0\074' 60 >"$dir/data/t10k-images-idx3-ubyte"
 labels '\0\074' 60 >"$dir/data/t10k-labels-idx1-ubyte"
-late=3
+late=4
 [ "${BUILD:-release}" = release ] || late=12
 bad=0
 fail() {
@@ -46,7 +47,7 @@ cluster: {nodes: 4, start: 3}
 job:
   nnodes: "2:3"
   max_restarts: 5
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   env: {DEVICES: "$dir/dev"}
   run: [$dir/train, --device=cuda, --dist-backend=nccl, --data-dir=$dir/data, --steps=30, --compute-ms=50,
         --checkpoint-every=2, --collective-timeout=$late, "--checkpoint-dir={shared}/ckpt"]

@@ -3,6 +3,7 @@
 # a script that resumes wrongly; expressions that match nothing; and output of every ugly kind.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 cd "$(dirname "$0")/../.." || exit 1
 export XDG_CACHE_HOME=$TMPDIR/cache
 dir=$TMPDIR/observe
@@ -18,7 +19,7 @@ fail() {
 # What is planted into the script, and the rest of the scenario, from standard input.
 write() { # write FILE NODES RUN-AS-SHELL
     {
-        printf 'cluster: {nodes: %d}\njob:\n  rdzv_conf: {profile: fast}\n  workers_per_node: %d\n' "$2" $((3 - $2))
+        printf 'cluster: {nodes: %d}\njob:\n  rdzv_conf: %s\n  workers_per_node: %d\n' "$2" "$patient_map" $((3 - $2))
         printf '  run:\n    - bash\n    - -c\n    - |\n'
         sed 's/^/      /' <<<"$3"
         cat

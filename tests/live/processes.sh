@@ -4,6 +4,7 @@
 # runs, with the reason and the flag; a harness that is killed leaves nothing.
 # deadline: 180 s
 set -u
+. tests/live/patience.bash
 refused=$(realpath "${OUT:-build/release}/tests/live/spawn_refused")
 cd "$(dirname "$0")/../.." || exit 1
 bad=0
@@ -69,7 +70,7 @@ play() { # SCENARIO OUT
 # A busy machine may end a round more: how many there were is not what is asked here.
 job='job:
   nnodes: "2:3"
-  rdzv_conf: {profile: fast}
+  rdzv_conf: '"$patient_map"'
   run: [ranktrain, --steps=50, --checkpoint-every=10, --collective-timeout=30, "--checkpoint-dir={shared}/ckpt"]'
 cat >dark.yaml <<END
 cluster: {nodes: 3}

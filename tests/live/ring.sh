@@ -3,6 +3,7 @@
 # parameters takes 2(W-1)/W x 8 x P bytes out of every node (ranks are contiguous, so one edge of the
 # ring leaves a node). Counted outside, within 10 %; and the ledger names every shard of every step once.
 set -u
+. tests/live/patience.bash
 steps=60 parameters=61706 shards=12
 cat >"$TMPDIR/ring.yaml" <<E2
 scenario: ring
@@ -10,7 +11,7 @@ cluster: {nodes: 3}
 job:
   nnodes: "3:3"
   workers_per_node: 2
-  rdzv_conf: {profile: fast}
+  rdzv_conf: $patient_map
   run: [ranktrain, --steps=$steps]
 E2
 "$BIN/rankquake" run --isolation namespaces "$TMPDIR/ring.yaml" --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1

@@ -3,6 +3,7 @@
 # the agent is killed, with its folder. What cannot be started is told; one that ends takes the job with it.
 # deadline: 180 s
 set -u
+. tests/live/patience.bash
 BIN=$(realpath "$BIN")
 mkdir "$TMPDIR/tmp" && cd "$TMPDIR" || exit 1
 export TMPDIR=$TMPDIR/tmp
@@ -80,7 +81,7 @@ child_of() { # child_of PID NAME: sets found
 }
 begin() { # begin BACKEND: sets agent, keeper, etcd, worker
     # shellcheck disable=SC2016 # the worker's
-    "$BIN/rankrun" --standalone --rdzv-backend "$1" --rdzv-conf profile=fast --no-python \
+    "$BIN/rankrun" --standalone --rdzv-backend "$1" --rdzv-conf $patient --no-python \
         bash -c 'echo "$BASHPID" >events && read -r _ <events.never' 2>said &
     agent=$!
     read -r -t 60 -u 3 worker || fail 'no worker was started'

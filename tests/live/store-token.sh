@@ -3,6 +3,7 @@
 # Without one a store that other hosts can reach says so.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 BIN=$(realpath "$BIN")
 cd "$TMPDIR" || exit 1
 store='' agents=()
@@ -29,7 +30,7 @@ end_store() {
 }
 agent() { # agent N PROGRAM...
     timeout 60 "$BIN/rankrun" --nnodes 2 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id "$id" --local-addr "127.0.0.$1" \
-        --rdzv-conf "profile=fast,join_timeout=30${conf-}" --no-python "${@:2}" >"said.$1" 2>&1
+        --rdzv-conf "$patient,join_timeout=30${conf-}" --no-python "${@:2}" >"said.$1" 2>&1
 }
 
 (umask 077 && echo 's3cret-of-this-job' >token)

@@ -35,9 +35,9 @@ plays 'a worker that dies before it is executed' '"fault-evidence","id":"w"' 'wo
 plays 'a worker that exits before its first collective' '"code":9' 'world_sizes: [3, 3, 3], restarts: 2' \
     "$kill" '{id: w, when: {round: 2, phase: first-collective}, fault: worker-exit, with: {code: 9}, on: rank 2}'
 plays 'a partition of groups' '"fault-evidence","id":"p"' 'world_sizes: [3, 2, "*"], restarts: 0' \
-    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}, for: 1500ms}'
+    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}, for: 3s}'
 plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_sizes: [3, 3], restarts: 1' \
-    '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 2200ms}'
+    '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 3500ms}'
 plays 'a hang that is over in time' '"fault-recovered","id":"h"' 'world_sizes: [3], restarts: 0' \
     '{id: h, when: {step: 17}, fault: worker-hang, on: n1, for: 500ms}'
 # What lasts to the end is felt, undone and counted, and the nodes are still searched for leftovers.

@@ -4,6 +4,7 @@
 # time all workers stop and a new group with new ranks begins. As a gang the death ends the job.
 # deadline: 90 s
 set -u
+. tests/live/patience.bash
 run=$(cd "$BIN" && pwd)/rankrun
 cd "$TMPDIR" || exit 1
 mkfifo events
@@ -37,7 +38,7 @@ nodes=1
 node() { # node [OPTION...]: one more, by the job's one command line; only its address is its own
     nodes=$((nodes + 1))
     "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=$backend \
-        --rdzv_endpoint="$endpoint" --rdzv_conf=profile=fast,last_call_timeout=300ms --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
+        --rdzv_endpoint="$endpoint" --rdzv_conf=$patient,last_call_timeout=300ms --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
     node=$!
     started+=($node)
 }

@@ -3,6 +3,7 @@
 # network namespaces with a wire between them, each with an sshd of its own.
 # deadline: 60 s
 set -u
+. tests/live/patience.bash
 skip() {
     echo "$*"
     exit 77
@@ -92,7 +93,7 @@ timeout 40 "$BIN/rankrun" -H host1,host2 --accelerators 4 --ssh "ssh -F $TMPDIR/
 # The first host's name is a loopback address there, as Debian's installer has it: its store and its rank 0 are reached
 # all the same.
 printf '127.0.0.1 localhost\n127.0.1.1 host1\n10.77.0.2 host2\n' >names
-timeout 40 "$BIN/rankrun" -H host1,host2 --rdzv-conf profile=fast --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
+timeout 40 "$BIN/rankrun" -H host1,host2 --rdzv-conf $patient --ssh "ssh -F $TMPDIR/ssh_config" sh -c \
     'echo "$RANK meets at $(getent ahosts "$MASTER_ADDR" | head -n 1)"' >out 2>said ||
     fail 'a first host that is 127.0.1.1 to itself'
 grep -q '^.host2. 1 meets at 10.77.0.1 ' out && grep -q 'listens on all addresses' said ||
