@@ -3,7 +3,8 @@
 # job runs over it, and each thing that can be wrong with them is told in a sentence.
 # deadline: 120 s
 set -u
-for need in etcd:etcd-server etcdctl:etcd-client openssl:openssl; do
+. tests/live/certificates.bash
+for need in etcd:etcd-server etcdctl:etcd-client; do
     if ! command -v "${need%:*}" >/dev/null; then
         echo "no ${need%:*} on this host: apt install ${need#*:}"
         exit 77
@@ -11,34 +12,17 @@ for need in etcd:etcd-server etcdctl:etcd-client openssl:openssl; do
 done
 BIN=$(realpath "$BIN") contract=$(realpath "$OUT")/tests/agent/store/spawn_contract
 cd "$TMPDIR" || exit 1
-fail() {
-    echo "FAILED: $*"
-    cat said 2>/dev/null
-    exit 1
-}
-
-authority() { # authority NAME
-    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj "/O=$1" -keyout "$1.key" \
-        -out "$1.pem" 2>said || fail "openssl: an authority"
-}
-sign() { # sign NAME
-    printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >ext
-    openssl req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj "/O=$1" -keyout "$1.key" -out "$1.csr" \
-        2>said && openssl x509 -req -in "$1.csr" -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext \
-        -out "$1.pem" 2>said || fail "openssl: $1"
-}
-authority ca
-authority other
-sign server
-sign client
+make_authority ca
+make_authority other
+make_certificate server 127.0.0.1
+make_certificate client 127.0.0.1
 
 # Below the ephemeral range; by this shell's pid, so that two runs do not meet.
 port=$((20000 + $$ % 5000 * 2))
 exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --enable-v2 --listen-client-urls "https://127.0.0.1:$port" \
     --advertise-client-urls "https://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
     --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth --enable-v2 2>&1)
-etcd=$!
-trap 'kill "$etcd" 2>/dev/null; wait' EXIT
+processes+=($!)
 while read -r -t 30 -u 3 line; do
     case $line in *'ready to serve client requests'* | *'serving client requests'* | *'serving client traffic'*)
         ready=1 && break ;;

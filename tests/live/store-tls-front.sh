@@ -3,35 +3,18 @@
 # with its token, and recovers; who does not trust the certificate, or shows none, is told.
 # deadline: 120 s
 set -u
-for need in openssl:openssl python3:python3; do
-    if ! command -v "${need%:*}" >/dev/null; then
-        echo "no ${need%:*} on this host: apt install ${need#*:}"
-        exit 77
-    fi
-done
+. tests/live/patience.bash
+. tests/live/certificates.bash
+if ! command -v python3 >/dev/null; then
+    echo 'no python3 on this host: apt install python3'
+    exit 77
+fi
 BIN=$(realpath "$BIN")
 cd "$TMPDIR" || exit 1
-processes=()
-fail() {
-    echo "FAILED: $*"
-    cat said* 2>/dev/null
-    exit 1
-}
-finish() {
-    kill -KILL ${processes[@]+"${processes[@]}"} 2>/dev/null
-    wait
-}
-trap finish EXIT
-new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
-for name in ca other; do
-    openssl req -x509 "${new[@]}" -days 2 -subj "/O=$name" -keyout $name.key -out $name.pem 2>said || fail 'openssl: an authority'
-done
-printf 'subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\n' >ext
-for name in server client; do
-    openssl req "${new[@]}" -subj "/O=$name" -keyout $name.key -out $name.csr 2>said &&
-        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out $name.pem \
-            2>said || fail "openssl: $name"
-done
+make_authority ca
+make_authority other
+make_certificate server 127.0.0.1
+make_certificate client 127.0.0.1
 
 export RANKRUN_STORE_TOKEN=s3cret
 exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
@@ -75,7 +58,7 @@ read -r -t 30 -u 4 port || fail 'what speaks TLS did not start'
 
 agent() { # agent N CONF PROGRAM...
     timeout 60 "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls \
-        --local-addr "127.0.0.$1" --rdzv-conf "profile=fast,protocol=https,join_timeout=30,$2" --no-python "${@:3}" \
+        --local-addr "127.0.0.$1" --rdzv-conf "$patient,protocol=https,join_timeout=30,$2" --no-python "${@:3}" \
         >"said.$1" 2>&1
 }
 tls=cacert=ca.pem,cert=client.pem,key=client.key

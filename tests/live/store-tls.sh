@@ -5,29 +5,14 @@
 # certificate or speaks plain HTTP is told so, and so is who gives a store files that are wrong.
 # deadline: 120 s
 set -u
-command -v openssl >/dev/null || { echo 'no openssl on this host: apt install openssl'; exit 77; }
+. tests/live/patience.bash
+. tests/live/certificates.bash
 BIN=$(realpath "$BIN")
 [ -e "$BIN/rankrun_tls.so" ] || { echo 'there is no rankrun_tls.so: it was built without libssl-dev'; exit 77; }
 cd "$TMPDIR" || exit 1
-processes=()
-fail() {
-    echo "FAILED: $*"
-    tail -n 20 said* 2>/dev/null
-    exit 1
-}
-finish() {
-    kill -KILL ${processes[@]+"${processes[@]}"} 2>/dev/null
-    wait
-}
-trap finish EXIT
-new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes)
-for name in ca other; do
-    openssl req -x509 "${new[@]}" -days 2 -subj "/O=$name" -keyout $name.key -out $name.pem 2>said || fail 'openssl: an authority'
-done
-printf 'subjectAltName=IP:127.0.0.1,IP:10.83.0.1\n' >ext
-openssl req "${new[@]}" -subj /O=server -keyout server.key -out server.csr 2>said &&
-    openssl x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile ext -out server.pem 2>said ||
-    fail 'openssl: a certificate'
+make_authority ca
+make_authority other
+make_certificate server 127.0.0.1 10.83.0.1
 
 # Two nodes with a network of their own each, and a cable between them. They end with us.
 node() { # node VARIABLE COMMAND...: starts what holds one
@@ -49,7 +34,7 @@ make_nodes() {
 conf=join_timeout=30
 agent() { # agent N CONF PROGRAM...
     timeout 60 "${on[@]}" "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-endpoint "$host:$port" --rdzv-id tls \
-        --local-addr "${host%.*}.$1" --rdzv-conf "profile=fast,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
+        --local-addr "${host%.*}.$1" --rdzv-conf "$patient,$conf,$2" --no-python "${@:3}" >"said.$1" 2>&1
 }
 refused() { # refused RC N SENTENCE
     local rc=$?
