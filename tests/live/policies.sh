@@ -2,6 +2,7 @@
 # How often scenarios are run and which: repeat, --budget, feature; and a schedule that was drawn comes as the plan says.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 rq=$(cd "$BIN" && pwd)/rankquake
 cd "$TMPDIR" || exit 1
 export XDG_CACHE_HOME=$TMPDIR/cache
@@ -50,8 +51,7 @@ grep -q '  flaky (flaky.yaml), about 90000 s' said || fail "the slow one was not
 
 cat >drawn.yaml <<END
 cluster: {nodes: 2}
-job: {nnodes: "1:2", max_restarts: 3, rdzv_conf: {profile: fast}, run: [ranktrain, --steps=110, --compute-ms=10,
-      --checkpoint-every=20, "--checkpoint-dir={shared}/ckpt"]}
+job: {nnodes: "1:2", max_restarts: 3, rdzv_conf: $patient_map, run: [sleep, "1.5"]}
 random: {faults: 3, weights: {worker-kill: 1, node-kill: 1}, every: 300ms, repair: 300ms}
 END
 "$rq" plan drawn.yaml --seed 5 >plan 2>&1

@@ -3,20 +3,21 @@
 # must hold before the faults and after them.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 export XDG_CACHE_HOME=$TMPDIR/cache
-cat >"$TMPDIR/p.yaml" <<'EOF'
+cat >"$TMPDIR/p.yaml" <<EOF
 cluster: {nodes: 2}
 job:
   nnodes: "2:2"
-  rdzv_conf: {profile: fast}
-  run: [ranktrain, --steps=120, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
+  rdzv_conf: $patient_map
+  run: [ranktrain, --steps=80, --checkpoint-every=10, "--checkpoint-dir={shared}/ckpt"]
 probe:
   name: {cmd: [hostname], on: n1, every: 50ms, tolerance: /^n1$/}
   many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
   slow: {cmd: [sleep, "600"], within: 100ms}
   gone: {cmd: ["false"]}
 timeline:
-  - {id: kill, when: {step: 60}, fault: worker-kill, on: rank 1}
+  - {id: kill, when: {step: 40}, fault: worker-kill, on: rank 1}
 expect: {restarts: 1, probe: {name: always, many: 100ms}}
 EOF
 run() { # CODE PATTERN ARGUMENT...
