@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #define VERBS(X)                                                                                   \
+    X(ask)                                                                                         \
     X(clean)                                                                                       \
     X(compare)                                                                                     \
     X(doctor)                                                                                      \

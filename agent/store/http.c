@@ -4,12 +4,10 @@
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/libcurl.h"
 #include "agent/sys/tcp.h"
 
-#define CURL_DISABLE_TYPECHECK /* its macros cannot wrap a function that was looked up */
 #include <ctype.h>
-#include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,29 +17,7 @@
 /* An answer that is collected may not be longer: nothing the agents ask for comes near. */
 enum { BODY_MAX = 64 << 20, SILENCE_S = 20, HEADER_SIZE = 64, TOKEN_SIZE = 4096 };
 
-#define CURL_FUNCTIONS(X)                                                                          \
-    X(curl_global_init)                                                                            \
-    X(curl_easy_init)                                                                              \
-    X(curl_easy_setopt)                                                                            \
-    X(curl_easy_getinfo)                                                                           \
-    X(curl_easy_strerror)                                                                          \
-    X(curl_easy_cleanup)                                                                           \
-    X(curl_multi_init)                                                                             \
-    X(curl_multi_setopt)                                                                           \
-    X(curl_multi_add_handle)                                                                       \
-    X(curl_multi_remove_handle)                                                                    \
-    X(curl_multi_socket_action)                                                                    \
-    X(curl_multi_assign)                                                                           \
-    X(curl_multi_info_read)                                                                        \
-    X(curl_multi_cleanup)                                                                          \
-    X(curl_slist_append)                                                                           \
-    X(curl_slist_free_all)
-
-#define FIELD(name) __typeof__(&(name)) name;
-static struct {
-    void *handle;
-    CURL_FUNCTIONS(FIELD)
-} curl;
+static const struct libcurl *curl; /* NULL: not loaded yet */
 
 struct http {
     struct loop *loop;
@@ -73,34 +49,20 @@ struct http_call {
 };
 
 static int library_load(struct err *err) {
-    static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
-    if (curl.handle)
+    struct err why = {0};
+    curl = libcurl_load(&why);
+    if (curl)
         return 0;
-    void *lib = NULL;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !lib; i++)
-        lib = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-    if (!lib)
-        return err_say(err, -ENOENT,
-                       "a store elsewhere is reached through libcurl, which is not installed: "
-                       "install it (Debian, Ubuntu: apt install libcurl4), or use --standalone");
-#define LOAD(name)                                                                                 \
-    curl.name = (__typeof__(curl.name))dlsym(lib, #name);                                          \
-    if (!curl.name)                                                                                \
-        return err_say(err, -ENOENT, "the libcurl of this machine has no %s: install libcurl4",    \
-                       #name);
-    CURL_FUNCTIONS(LOAD)
-    if (curl.curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return err_say(err, -EIO, "libcurl did not initialise");
-    curl.handle = lib;
-    return 0;
+    return err_say(err, why.code,
+                   "%s; a store elsewhere is reached through it, --standalone needs none", why.msg);
 }
 
 /* ---- telling the owners; never from inside libcurl, which may not be entered again there ---- */
 
 static void call_free(struct http_call *c) {
-    curl.curl_multi_remove_handle(c->http->multi, c->easy);
-    curl.curl_easy_cleanup(c->easy);
-    curl.curl_slist_free_all(c->headers);
+    curl->curl_multi_remove_handle(c->http->multi, c->easy);
+    curl->curl_easy_cleanup(c->easy);
+    curl->curl_slist_free_all(c->headers);
     list_remove(&c->node);
     buf_fini(&c->received);
     free(c);
@@ -155,9 +117,9 @@ static const char *tls_hint(const struct http *h, CURLcode code) {
 static void call_failed(struct http_call *c, CURLcode code) {
     long system = 0;
     c->status = 0;
-    curl.curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &system);
+    curl->curl_easy_getinfo(c->easy, CURLINFO_OS_ERRNO, &system);
     if (!c->error[0])
-        str_copy(c->error, sizeof(c->error), curl.curl_easy_strerror(code));
+        str_copy(c->error, sizeof(c->error), curl->curl_easy_strerror(code));
     size_t n = strlen(c->error);
     if (system)
         snprintf(c->error + n, sizeof(c->error) - n, " (%s)", strerror((int)system));
@@ -167,12 +129,12 @@ static void call_failed(struct http_call *c, CURLcode code) {
 
 static void take_ended(struct http *h) {
     int left;
-    for (CURLMsg *m; (m = curl.curl_multi_info_read(h->multi, &left));) {
+    for (CURLMsg *m; (m = curl->curl_multi_info_read(h->multi, &left));) {
         struct http_call *c = NULL;
         if (m->msg != CURLMSG_DONE)
             continue;
-        curl.curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
-        curl.curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &c->status);
+        curl->curl_easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &c);
+        curl->curl_easy_getinfo(m->easy_handle, CURLINFO_RESPONSE_CODE, &c->status);
         if (m->data.result != CURLE_OK)
             call_failed(c, m->data.result);
         c->ended = true;
@@ -182,7 +144,7 @@ static void take_ended(struct http *h) {
 
 static void drive(struct http *h, curl_socket_t fd, int what) {
     int running;
-    curl.curl_multi_socket_action(h->multi, fd, what, &running);
+    curl->curl_multi_socket_action(h->multi, fd, what, &running);
     take_ended(h);
     if (h->telling)
         return;
@@ -215,7 +177,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
         loop_fd_set(s, want);
     else
         s = loop_fd(h->loop, fd, want, on_socket, h);
-    curl.curl_multi_assign(h->multi, fd, s);
+    curl->curl_multi_assign(h->multi, fd, s);
     return 0;
 }
 
@@ -273,16 +235,16 @@ struct http *http_new(struct loop *l, const struct store_access *access, struct 
     list_init(&h->calls);
     list_init(&h->ready);
     h->timer = loop_timer(l, on_timer, h);
-    h->multi = curl.curl_multi_init();
-    h->headers = curl.curl_slist_append(NULL, "Content-Type: application/json");
-    h->headers = curl.curl_slist_append(h->headers, "Expect:");
-    h->plain = curl.curl_slist_append(NULL, "Expect:");
+    h->multi = curl->curl_multi_init();
+    h->headers = curl->curl_slist_append(NULL, "Content-Type: application/json");
+    h->headers = curl->curl_slist_append(h->headers, "Expect:");
+    h->plain = curl->curl_slist_append(NULL, "Expect:");
     if (!h->multi || !h->headers || !h->plain)
         abort();
-    curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
-    curl.curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
-    curl.curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, want_timer);
-    curl.curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
+    curl->curl_multi_setopt(h->multi, CURLMOPT_SOCKETFUNCTION, want_socket);
+    curl->curl_multi_setopt(h->multi, CURLMOPT_SOCKETDATA, h);
+    curl->curl_multi_setopt(h->multi, CURLMOPT_TIMERFUNCTION, want_timer);
+    curl->curl_multi_setopt(h->multi, CURLMOPT_TIMERDATA, h);
     return h;
 }
 
@@ -291,9 +253,9 @@ struct http *http_free(struct http *h) {
         return NULL;
     list_each_safe(it, next, &h->calls) call_free(list_entry(it, struct http_call, node));
     list_each_safe(it, next, &h->ready) call_free(list_entry(it, struct http_call, node));
-    curl.curl_multi_cleanup(h->multi);
-    curl.curl_slist_free_all(h->headers);
-    curl.curl_slist_free_all(h->plain);
+    curl->curl_multi_cleanup(h->multi);
+    curl->curl_slist_free_all(h->headers);
+    curl->curl_slist_free_all(h->plain);
     loop_source_free(h->timer);
     free(h);
     return NULL;
@@ -303,31 +265,31 @@ static void call_set_tls(struct http_call *c, const struct store_access *a) {
     if (!a || !a->https)
         return;
     if (a->cacert)
-        curl.curl_easy_setopt(c->easy, CURLOPT_CAINFO, a->cacert);
+        curl->curl_easy_setopt(c->easy, CURLOPT_CAINFO, a->cacert);
     if (a->cert) {
-        curl.curl_easy_setopt(c->easy, CURLOPT_SSLCERT, a->cert);
-        curl.curl_easy_setopt(c->easy, CURLOPT_SSLKEY, a->key ? a->key : a->cert);
+        curl->curl_easy_setopt(c->easy, CURLOPT_SSLCERT, a->cert);
+        curl->curl_easy_setopt(c->easy, CURLOPT_SSLKEY, a->key ? a->key : a->cert);
     }
 }
 
 static void call_set_up(struct http_call *c, const char *url, bool waits, int64_t timeout_ms) {
     CURL *e = c->easy;
-    curl.curl_easy_setopt(e, CURLOPT_PRIVATE, c);
-    curl.curl_easy_setopt(e, CURLOPT_URL, url);
-    curl.curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
-    curl.curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
-    curl.curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->error);
-    curl.curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-    curl.curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a store is reached directly */
-    curl.curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
+    curl->curl_easy_setopt(e, CURLOPT_PRIVATE, c);
+    curl->curl_easy_setopt(e, CURLOPT_URL, url);
+    curl->curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
+    curl->curl_easy_setopt(e, CURLOPT_WRITEDATA, c);
+    curl->curl_easy_setopt(e, CURLOPT_ERRORBUFFER, c->error);
+    curl->curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+    curl->curl_easy_setopt(e, CURLOPT_PROXY, ""); /* a store is reached directly */
+    curl->curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_socket_made);
     call_set_tls(c, c->http->access);
-    curl.curl_easy_setopt(e, waits ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
-                          (long)timeout_ms);
+    curl->curl_easy_setopt(e, waits ? CURLOPT_CONNECTTIMEOUT_MS : CURLOPT_TIMEOUT_MS,
+                           (long)timeout_ms);
 }
 
 static void call_set_body(struct http_call *c, const struct buf *body) {
-    curl.curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE, (long)body->len);
-    curl.curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, buf_str(body));
+    curl->curl_easy_setopt(c->easy, CURLOPT_POSTFIELDSIZE, (long)body->len);
+    curl->curl_easy_setopt(c->easy, CURLOPT_COPYPOSTFIELDS, buf_str(body));
 }
 
 static struct http_call *call_new(struct http *h, http_data_fn *on_data, http_done_fn *on_done,
@@ -336,7 +298,7 @@ static struct http_call *call_new(struct http *h, http_data_fn *on_data, http_do
     if (!c)
         abort();
     *c = (struct http_call){.http = h, .on_data = on_data, .on_done = on_done, .arg = arg};
-    c->easy = curl.curl_easy_init();
+    c->easy = curl->curl_easy_init();
     if (!c->easy)
         abort();
     list_append(&h->calls, &c->node);
@@ -352,11 +314,11 @@ static void call_set_headers(struct http_call *c) {
     struct buf line = {0};
     if (h->token[0]) {
         buf_printf(&line, "Authorization: %s", h->token);
-        c->headers = curl.curl_slist_append(NULL, buf_str(&line));
+        c->headers = curl->curl_slist_append(NULL, buf_str(&line));
         for (struct curl_slist *s = h->headers; s; s = s->next)
-            curl.curl_slist_append(c->headers, s->data);
+            curl->curl_slist_append(c->headers, s->data);
     }
-    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers ? c->headers : h->headers);
+    curl->curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, c->headers ? c->headers : h->headers);
     buf_fini(&line);
 }
 
@@ -367,7 +329,7 @@ struct http_call *http_post(struct http *h, const char *url, const struct buf *b
     call_set_up(c, url, on_data, timeout_ms);
     call_set_body(c, body);
     call_set_headers(c);
-    curl.curl_multi_add_handle(h->multi, c->easy);
+    curl->curl_multi_add_handle(h->multi, c->easy);
     return c;
 }
 
@@ -377,14 +339,14 @@ struct http_call *http_send(struct http *h, const struct http_request *r, http_d
     call_set_up(c, r->url, r->waits, r->timeout_ms);
     if (r->form)
         call_set_body(c, r->form);
-    curl.curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, r->method);
-    curl.curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, h->plain);
+    curl->curl_easy_setopt(c->easy, CURLOPT_CUSTOMREQUEST, r->method);
+    curl->curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, h->plain);
     c->header = r->header;
     if (r->header) {
-        curl.curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, take_header);
-        curl.curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
+        curl->curl_easy_setopt(c->easy, CURLOPT_HEADERFUNCTION, take_header);
+        curl->curl_easy_setopt(c->easy, CURLOPT_HEADERDATA, c);
     }
-    curl.curl_multi_add_handle(h->multi, c->easy);
+    curl->curl_multi_add_handle(h->multi, c->easy);
     return c;
 }
 

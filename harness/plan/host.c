@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/libcurl.h"
 #include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"
@@ -140,6 +141,15 @@ static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
                    "store: embedded");
 }
 
+static int check_probes(const struct plan *p, struct err *err) {
+    struct err why = {0};
+    for (size_t i = 0; i < p->scenario->probes_n; i++)
+        if (p->scenario->probes[i].url && !libcurl_load(&why))
+            return err_say(err, -ENOTSUP, "probe.%s asks over HTTP: %s",
+                           p->scenario->probes[i].name, why.msg);
+    return 0;
+}
+
 int plan_check_host(struct plan *p, struct err *err) {
     struct arena a = {0};
     int r = rootfs_check(p, err);
@@ -157,6 +167,8 @@ int plan_check_host(struct plan *p, struct err *err) {
         r = plan_find_launcher(p, err);
     if (r == 0)
         r = check_etcd(p, &a, err);
+    if (r == 0)
+        r = check_probes(p, err);
     if (r == 0)
         r = check_own_programs(&a, err);
     if (r == 0)

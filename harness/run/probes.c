@@ -13,8 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A command of the user's, again and again. It is not waited for: it is a child beside the loop,
- * and its end or its deadline is an event as any other. */
+/* A question of the user's, again and again: a command, or rankquake itself that asks a server. It
+ * is not waited for: it is a child beside the loop, and its end or its deadline is an event as any
+ * other. */
 
 enum { ANSWER_MAX = 1 << 16, VALUE_SHOWN = 160 };
 
@@ -41,7 +42,7 @@ static void record(struct asked *a, const char *said, bool ok, const char *error
     struct engine *e = a->owner->engine;
     struct json_writer *w = engine_record(e, SOURCE_USER, "answer");
     if (a->node)
-        json_put_string(w, "node", a->probe->on);
+        json_put_string(w, "node", node_plan(a->node)->name);
     json_put_string(w, "probe", a->probe->name);
     json_put_bool(w, "ok", ok);
     json_put_stringn(w, "value", said, strnlen(said, VALUE_SHOWN));
@@ -64,30 +65,49 @@ static void on_answer(void *arg, const struct answer *given) {
         said[--n] = '\0';
     if (given->late)
         snprintf(why, sizeof(why), "no answer within %lld ms", (long long)(p->within_ns / 1000000));
+    else if (given->ended && p->url && *said) /* rankquake ask has said why */
+        str_copy(why, sizeof(why), said);
     else if (given->ended)
         str_copy(why, sizeof(why), given->ended);
     else if (!tolerance_fits(p->tolerance, said))
         snprintf(why, sizeof(why), "not within %.100s", p->tolerance);
     a->question = NULL;
     next(a); /* before the record, whose listener may end it all */
-    record(a, said, !*why, *why ? why : NULL);
+    record(a, given->ended && p->url ? "" : said, !*why, *why ? why : NULL);
 }
 
 /* ---- a question ---- */
 
 struct place_to_be {
     int pidfd;
+    int namespaces;
     const char *cwd;
 };
 
-/* In the child: into the node, but for its pids, which only a further child could have. */
+/* In the child: into the node, but for its pids, which only a further child could have. Who asks a
+ * server keeps our files: it is rankquake, which the node's need not have. */
 static int go(void *arg) {
     const struct place_to_be *to = arg;
     if (to->pidfd < 0)
         return 0;
-    if (setns(to->pidfd, CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC) != 0)
+    if (setns(to->pidfd, to->namespaces) != 0)
         return -errno;
     return chdir(to->cwd) != 0 && chdir("/") != 0 ? -errno : 0;
+}
+
+/* rankquake ask, which knows no names of nodes: it is told their addresses. */
+static const char *const *ask_argv(const struct asked *a, struct arena *m,
+                                   const struct places *to) {
+    const struct plan *p = a->owner->engine->plan;
+    const char **v = arena_array(m, const char *, p->nodes_n + 5);
+    size_t n = 0;
+    v[n++] = "rankquake";
+    v[n++] = "ask";
+    v[n++] = placeholders_fill(m, a->probe->url, to);
+    v[n++] = a->probe->metric ? a->probe->metric : "";
+    for (size_t i = 0; i < p->nodes_n; i++)
+        v[n++] = arena_printf(m, "%s=%s", p->nodes[i].name, p->nodes[i].addr);
+    return v;
 }
 
 static struct question *start(struct asked *a, struct err *err) {
@@ -95,7 +115,7 @@ static struct question *start(struct asked *a, struct err *err) {
     struct target first = {.pidfd = -1};
     bool apart = e->plan->isolation != ISOLATION_PROCESSES;
     if (a->node && !node_is_on(a->node)) {
-        err_say(err, -ESRCH, "%s is off", a->probe->on);
+        err_say(err, -ESRCH, "%s is off", node_plan(a->node)->name);
         return NULL;
     }
     if (a->node && apart)
@@ -103,14 +123,19 @@ static struct question *start(struct asked *a, struct err *err) {
     struct places places = {.shared = cluster_shared_dir(e->cluster),
                             .disk = a->node ? node_disk_dir(a->node) : "",
                             .out = e->spec->dir,
-                            .node = a->node ? a->probe->on : "",
+                            .node = a->node ? node_plan(a->node)->name : "",
                             .tmp = a->node ? node_tmp_dir(a->node) : "/tmp"};
     struct arena arena = {0};
-    struct place_to_be to = {first.pidfd, a->owner->cwd};
+    bool by_us = a->probe->url;
+    int all = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
+    struct place_to_be to = {first.pidfd, by_us ? CLONE_NEWNET : all, a->owner->cwd};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
     const struct question_spec spec = {
-        .program = {.argv = placeholders_fill_all(&arena, a->probe->cmd, a->probe->cmd_n, &places),
+        .program = {.argv = by_us ? ask_argv(a, &arena, &places)
+                                  : placeholders_fill_all(&arena, a->probe->cmd, a->probe->cmd_n,
+                                                          &places),
+                    .file = by_us ? "/proc/self/exe" : NULL,
                     .fds = fds,
                     .keep = &to.pidfd,
                     .keep_n = to.pidfd >= 0,
@@ -141,6 +166,18 @@ static void on_time(void *arg, int64_t now) {
 
 /* ---- the whole ---- */
 
+/* Where it is asked: the node that is named, or that the URL is of. NULL: on the host. */
+static struct node *place_of(struct engine *e, const struct own_probe *p) {
+    char host[64];
+    const char *from = p->url && !p->on ? strstr(p->url, "://") : NULL;
+    if (p->on)
+        return cluster_node(e->cluster, p->on);
+    if (!from)
+        return NULL;
+    snprintf(host, sizeof(host), "%.*s", (int)strcspn(from + 3, ":/?#"), from + 3);
+    return plan_find_node(e->plan, host) ? cluster_node(e->cluster, host) : NULL;
+}
+
 struct probes *probes_new(struct engine *e) {
     const struct scenario *s = e->plan->scenario;
     if (!s->probes_n)
@@ -154,7 +191,7 @@ struct probes *probes_new(struct engine *e) {
         str_copy(p->cwd, sizeof(p->cwd), "/");
     for (size_t i = 0; i < p->n; i++) {
         v[i] = (struct asked){.owner = p, .probe = &s->probes[i]};
-        v[i].node = v[i].probe->on ? cluster_node(e->cluster, v[i].probe->on) : NULL;
+        v[i].node = place_of(e, v[i].probe);
         v[i].on_time = loop_timer(e->loop, on_time, &v[i]);
         loop_timer_at(v[i].on_time, p->steady_ns);
     }

@@ -187,8 +187,8 @@ const struct section section_top = {
          "repeat: {runs: 20, seeds: each}", read_repeat, .min = 1, .max = 1000000,
          .form = "<int> | <@repeat>"},
         {"probe", "a map of names and probes", NULL,
-         "Questions that commands of yours ask while the job runs; `rankquake explain probe`.",
-         "probe: {served: {cmd: [curl, -sf, 'http://n0:8080/health'], on: n0}}", load_probes,
+         "Questions that are asked while the job runs; `rankquake explain probe`.",
+         "probe: {served: {http: 'http://n0:8080/health', every: 500ms}}", load_probes,
          .form = "{<@probe>}"},
         {"vars", "a map of names and values", NULL,
          "Values with a name. \"{name}\" stands for one, as a whole value or within a text, and "

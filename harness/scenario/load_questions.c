@@ -3,6 +3,7 @@
 #include "harness/scenario/pattern.h"
 #include "harness/scenario/target.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ void load_checks(struct reader *r, const struct key *k, const struct yaml *n, vo
 
 /* ---- probes ---- */
 
-enum { PROBES_MAX = 8 };
+enum { PROBES_MAX = 16 };
 
 static const char *const signs[] = {"<=", ">=", "==", "<", ">", NULL};
 
@@ -178,6 +179,36 @@ static void read_cmd(struct reader *r, const struct key *k, const struct yaml *n
         reader_check_placeholders(r, p->cmd[i], n->place);
 }
 
+static void read_url(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct own_probe *p = out;
+    if (!reader_is_scalar(r, k, n))
+        return;
+    const char *colon = strstr(n->text, "://"), *host = colon ? colon + 3 : "";
+    if ((!str_starts(n->text, "http://") && !str_starts(n->text, "https://")) || !*host ||
+        strchr("/:?#", *host))
+        diagnostics_add(r->d, n->place, "%s must be %s, such as http://n0:8080/health, not \"%s\"",
+                        k->name, k->type, n->text);
+    reader_check_placeholders(r, n->text, n->place);
+    p->url = n->text;
+}
+
+/* The words of harness/observe/metric.h, by which it is looked for. */
+static void read_metric(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char label[] = " *[a-zA-Z_][a-zA-Z0-9_]* *= *\"([^\"\\\\]|\\\\.)*\" *";
+    if (!reader_is_scalar(r, k, n))
+        return;
+    const char *form = arena_printf(
+        r->arena, "^ *[a-zA-Z_:][a-zA-Z0-9_:]* *([{](%s,)*(%s)? *[}])? *$", label, label);
+    struct pattern *p = pattern_new(form, NULL);
+    assert(p);
+    if (!pattern_match(p, n->text, NULL))
+        diagnostics_add(r->d, n->place,
+                        "metric must be %s, such as up or requests_total{code=\"200\"}, not \"%s\"",
+                        k->type, n->text);
+    pattern_free(p);
+    ((struct own_probe *)out)->metric = n->text;
+}
+
 static void read_on_node(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     int64_t number;
     if (!reader_is_scalar(r, k, n))
@@ -209,17 +240,34 @@ static void read_tolerance(struct reader *r, const struct key *k, const struct y
 
 const struct section section_probe = {
     "probe",
-    "A command of your own that asks something while the job runs, from steady state on: as in "
-    "Chaos Toolkit, what must hold before, and again after, the faults. Each answer goes into the "
-    "history, as a claim (source user); expect.probe says what they must be. It runs on the host, "
-    "or in the namespaces of a node, in the directory and environment of the caller. One that ends "
-    "with another status than 0, or is not done in time, is not within any tolerance. Nobody asks "
-    "while the undisturbed job runs.",
+    "A question that is asked while the job runs, from steady state on, by exactly one of cmd, "
+    "http "
+    "and prometheus: as in Chaos Toolkit, what must hold before, and again after, the faults. Each "
+    "answer goes into the history, as a claim (source user); expect.probe says what they must be. "
+    "A "
+    "command runs on the host, or in the namespaces of a node, in the directory and environment of "
+    "the caller. One that ends with another status than 0, or is not done in time, a server that "
+    "does not answer, or not with a status of 2xx, and a metric that is not there, or no number, "
+    "are not within any tolerance. Nobody asks while the undisturbed job runs.",
     (const struct key[]){
         {"cmd", "a list of words", NULL, "The command; placeholders as in job.run.",
-         "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .required = true,
-         .form = "[<scalar>]"},
-        {"on", "a node", "(the host)", "Where it runs: in that node's network, files and name.",
+         "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .form = "[<scalar>]"},
+        {"http", "a URL", NULL,
+         "A page to get; its body is the answer. Nodes, and store, are known by their names; no "
+         "redirects, no proxy; placeholders as in job.run.",
+         "probe: {served: {http: 'http://n0:8080/health'}}", read_url, .form = "<url>"},
+        {"prometheus", "a URL", NULL,
+         "Likewise, a page of metrics in the format that Prometheus scrapes. The answer is the "
+         "value "
+         "of metric.",
+         "probe: {served: {prometheus: 'http://store:29400/metrics', metric: rankrun_job_round}}",
+         read_url, .form = "<url>"},
+        {"metric", "a metric", NULL,
+         "Which number of the page: a name, and as many labels as tell it from the others.",
+         "probe: {served: {prometheus: 'http://n0:9090/metrics', metric: 'up{job=\"x\"}'}}",
+         read_metric, .form = "<text>"},
+        {"on", "a node", "(for cmd the host, else the node that the URL names, else the host)",
+         "Where it is asked: in that node's network; a command also with its files and its name.",
          "on: n0", read_on_node, .form = "<node>"},
         {"every", "a duration", "1s", "From one question to the next; never two at a time.",
          "every: 500ms", reader_duration, AT(every_ns), .min = 50000000},
@@ -228,12 +276,30 @@ const struct section section_probe = {
         {"within", "a duration", "5s", "How long an answer may take.", "within: 500ms",
          reader_duration, AT(within_ns), .min = 1},
         {"tolerance", "/a regular expression/, a number, a bound such as >= 3, or a range 1..5",
-         "(exit status 0)",
-         "What it must print. Numbers are compared with the last word of what it prints.",
+         "(any answer)", "What the answer must be. Numbers are compared with its last word.",
          "tolerance: '>= 3'", read_tolerance, .form = "<scalar>"},
         {0},
     },
+    .one_of = "cmd http prometheus",
 };
+
+static void load_probe(struct reader *r, const struct yaml *n, struct own_probe *p) {
+    int before = r->d->errors;
+    p->name = n->key;
+    p->place = n->key_place;
+    reader_section(r, &section_probe, n, p);
+    bool page = yaml_get(n, "prometheus");
+    if (r->d->errors > before)
+        return;
+    if ((yaml_get(n, "cmd") != NULL) + (yaml_get(n, "http") != NULL) + page != 1)
+        diagnostics_add(r->d, p->place, "probe.%s: give one of cmd, http and prometheus", p->name);
+    else if (page != (p->metric != NULL))
+        diagnostics_add(
+            r->d, p->place,
+            page ? "probe.%s: a page of metrics has many numbers; name one by metric"
+                 : "probe.%s: metric stands for a number of a page that prometheus names",
+            p->name);
+}
 
 void load_probes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct scenario *s = out;
@@ -243,11 +309,7 @@ void load_probes(struct reader *r, const struct key *k, const struct yaml *n, vo
     }
     struct own_probe *v = arena_array(r->arena, struct own_probe, n->length + 1);
     size_t used = 0;
-    yaml_each(it, n) {
-        v[used].name = it->key;
-        v[used].place = it->key_place;
-        reader_section(r, &section_probe, it, &v[used++]);
-    }
+    yaml_each(it, n) load_probe(r, it, &v[used++]);
     s->probes = v;
     s->probes_n = used;
 }

@@ -248,7 +248,10 @@ static void put_probes(struct buf *b, const struct scenario *s) {
         buf_puts(b, "  ");
         put_text(b, p->name);
         buf_puts(b, ":\n");
-        put_list(b, "    cmd", p->cmd, p->cmd_n);
+        if (p->cmd)
+            put_list(b, "    cmd", p->cmd, p->cmd_n);
+        put_field(b, p->metric ? "    prometheus" : "    http", p->url);
+        put_field(b, "    metric", p->metric);
         put_field(b, "    on", p->on);
         put_field(b, "    tolerance", p->tolerance);
         buf_puts(b, "    every: ");

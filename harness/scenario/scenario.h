@@ -188,12 +188,14 @@ struct expect {
     struct place place, world_sizes_place, restarts_place;
 };
 
-/* A question that a command of the user's asks again and again while the job runs. */
+/* A question that is asked again and again while the job runs. */
 struct own_probe {
     const char *name;
-    const char *const *cmd; /* placeholders unresolved; NULL-ended */
+    const char *const *cmd; /* placeholders unresolved; NULL-ended; NULL: it asks over HTTP */
     size_t cmd_n;
-    const char *on;        /* the node in whose namespaces it runs; NULL: on the host */
+    const char *url;       /* likewise; NULL: it runs cmd */
+    const char *metric;    /* of the page at url, in Prometheus' format; NULL: the page itself */
+    const char *on;        /* the node in whose namespaces it runs; NULL: none is said */
     int64_t every_ns;      /* from one question to the next */
     int64_t until_ns;      /* since steady state; 0: until the job ends */
     int64_t within_ns;     /* an answer that takes longer is none */

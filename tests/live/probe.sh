@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What a scenario asks from outside while the job runs: in a node and on the host, answered in time and not, and what
-# must hold before the faults and after them.
+# What a scenario asks from outside while the job runs: commands in a node and on the host, a server and its metrics,
+# answered in time and not, and what must hold before the faults and after them.
 # deadline: 120 s
 set -u
 . tests/live/patience.bash
@@ -16,6 +16,13 @@ probe:
   many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
   slow: {cmd: [sleep, "600"], within: 100ms}
   gone: {cmd: ["false"]}
+  round: {prometheus: 'http://store:29400/metrics', metric: rankrun_job_round, every: 500ms, tolerance: 1..2}
+  page: {http: 'http://store:29400/metrics', on: n1, tolerance: '/rankrun_store_keys [0-9]+/'}
+  nobody: {http: 'http://n0:7/'}
+  missing: {http: 'http://store:29400/no/such/page'}
+  nowhere: {http: 'http://no.such.host.invalid/', on: n0}
+  unmetered: {prometheus: 'http://store:29400/metrics', metric: 'rankrun_job_round{run_id="another"}'}
+  labels: {prometheus: 'http://store:29400/metrics', metric: rankrun_job_phase}
 timeline:
   - {id: kill, when: {step: 40}, fault: worker-kill, on: rank 1}
 expect: {restarts: 1, probe: {name: always, many: 100ms}}
@@ -35,7 +42,12 @@ run() { # CODE PATTERN ARGUMENT...
 run 0 'probe +[0-9]+ answers before, [0-9]+ while faults lasted, [0-9]+ after'
 said=$(cat "$TMPDIR"/runs/*/history.jsonl)
 for line in '"node":"n1","probe":"name","ok":true,"value":"n1"' '"probe":"slow","ok":false,.*no answer within 100 ms' \
-    '"probe":"gone","ok":false,.*ended with exit code 1'; do
+    '"probe":"gone","ok":false,.*ended with exit code 1' '"node":"store","probe":"round","ok":true,"value":"[12]",' \
+    '"node":"n1","probe":"page","ok":true' '"node":"n0","probe":"nobody","ok":false,"value":"",.*no answer: .*[Rr]efused' \
+    '"node":"store","probe":"missing","ok":false,"value":"","error":"it answered with HTTP status 40[0-9]"' \
+    '"node":"n0","probe":"nowhere","ok":false,.*no answer: .*resolve' \
+    '"node":"store","probe":"unmetered","ok":false,.*1 series of that name, and none is' \
+    '"node":"store","probe":"labels","ok":false,.*6 series of the page are rankrun_job_phase; name more'; do
     grep -Eq -e "\"source\":\"user\",\"kind\":\"answer\",$line" <<<"$said" || { echo "no answer $line"; exit 1; }
 done
 # The same history, with more expected of it.

@@ -58,6 +58,8 @@ static const struct {
      "\"^(nodes|agents|workers|n[0-9]+(/[0-9]+)?|(node of )?rank [0-9]+|random( [0-9]+)? of "
      "(nodes|agents|workers)|[0-9]+%( of (nodes|agents|workers))?)$\"}"},
     {"text", "{\"type\": [\"string\", \"number\", \"boolean\"], \"minLength\": 1}"},
+    {"url", "{\"description\": \"a URL of http or https\", \"type\": \"string\", \"pattern\": "
+            "\"^https?://[^/:?#]\"}"},
     {"variable", "{\"description\": \"a value of vars\", \"type\": \"string\", \"pattern\": "
                  "\"[{][a-z_]+[}]\"}"},
 };

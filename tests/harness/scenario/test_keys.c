@@ -67,6 +67,8 @@ static void load_example(const char *prefix, const char *example) {
     assert_non_null(colon);
     if (str_starts(example, "when: ")) /* of a key of when, or of a line of the timeline */
         prefix = "timeline.1.";
+    if (str_starts(example, "probe: {")) /* of one that asks otherwise than by a command */
+        prefix = str_starts(example, "probe: {served: {") ? "" : prefix;
     buf_printf(&set, "%s%.*s=%s", prefix, (int)(colon - example), example, colon + 2);
     const char *const sets[] = {buf_str(&set), NULL};
     struct scratch x;

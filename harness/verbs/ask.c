@@ -1,0 +1,36 @@
+/* rankquake ask URL METRIC [NAME=ADDRESS...]: asks one question of a probe (http, prometheus);
+ * started by the harness in the network of a node, not by people. */
+#include "harness/observe/fetch.h"
+#include "harness/observe/metric.h"
+#include "harness/verb.h"
+
+#include <stdio.h>
+
+/* Prints the answer, or why there is none. METRIC "": the answer is the whole body. */
+static int ask_main(int argc, char **argv) {
+    struct buf body = {0};
+    struct err err = {0};
+    char value[64];
+    if (argc < 3) {
+        fprintf(stderr, "rankquake ask: started by rankquake itself, with a URL and a metric\n");
+        return EXIT_USAGE_ERROR;
+    }
+    int r = fetch_url(argv[1], (const char *const *)argv + 3, (size_t)argc - 3, &body, &err);
+    if (r == 0 && *argv[2])
+        r = metric_read(buf_str(&body), argv[2], value, &err);
+    if (r < 0)
+        fputs(err.msg, stdout);
+    else if (*argv[2])
+        fputs(value, stdout);
+    else
+        fwrite(body.data, 1, body.len, stdout);
+    buf_fini(&body);
+    return r < 0 ? EXIT_FAIL : EXIT_PASS;
+}
+
+const struct verb verb_ask = {
+    .name = "ask",
+    .usage = "ask URL METRIC [NAME=ADDRESS...]",
+    .options = (const struct verb_option[]){{0}},
+    .main = ask_main,
+};
