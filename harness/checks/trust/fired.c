@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
@@ -132,6 +133,50 @@ static bool struck_another(const struct trial *t, struct finding *f, const struc
     return false;
 }
 
+/* ---- not gone ---- */
+
+static bool say_lives(struct finding *f, const struct incident *i, int64_t start_seq,
+                      const char *who, const char *node) {
+    finding_unknown(f, broken,
+                    "%s (%s) is said to have ended %s, but %s there was never seen to end", i->id,
+                    i->fault, node, who);
+    finding_prove(f, i->force_seq);
+    finding_prove(f, start_seq);
+    return false;
+}
+
+/* What ran on a node that a fault has taken away must have been seen to end; of an agent's node
+ * that is the agent alone. */
+static bool judge_target(const struct trial *t, struct finding *f, const struct incident *i,
+                         const struct incident_target *struck, const struct agent_end *v,
+                         size_t n) {
+    const struct rounds *rs = t->rounds;
+    for (size_t k = 0; k < n; k++)
+        if (!v[k].exit_ns && v[k].start_ns <= i->t0_ns && str_eq(v[k].node, struck->node))
+            return say_lives(f, i, v[k].seq, "the agent", struck->node);
+    for (size_t k = 0; k < rs->workers_n && str_eq(struck->what, "node"); k++) {
+        const struct worker *w = rs->workers[k];
+        if (!w->exit_ns && w->start_ns <= i->t0_ns && str_eq(w->node, struck->node))
+            return say_lives(f, i, w->start_seq, "a worker", struck->node);
+    }
+    return true;
+}
+
+static bool judge_ends(const struct trial *t, struct finding *f) {
+    struct agent_end *v = calloc(CHECK_AGENTS_MAX, sizeof(*v));
+    size_t n = v ? check_agents(t, v, CHECK_AGENTS_MAX) : 0;
+    bool gone = true;
+    for (size_t k = 0; k < t->incidents->n && gone; k++) {
+        const struct incident *i = t->incidents->v[k];
+        for (size_t j = 0; i->ends_node && j < i->targets_n && gone; j++)
+            gone = judge_target(t, f, i, &i->targets[j], v, n);
+    }
+    free(v);
+    return gone;
+}
+
+/* ---- one line of the timeline ---- */
+
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
     char expected[200];
     finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
@@ -211,6 +256,8 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     }
     *f = (struct finding){.check = f->check, .class = f->class};
+    if (!judge_ends(t, f))
+        return;
     finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
 }
 
@@ -220,7 +267,8 @@ const struct check check_fired = {
     .text = "A run in which a fault did not happen shows nothing, so it is inconclusive, however "
             "well the job did. Evidence is a process that ended, frames that the wire dropped, an "
             "agent that started: never what the job or the launcher says. It must have struck whom "
-            "the scenario names. Where nobody was held, a "
+            "the scenario names, and what ran on a node that it took away must have been seen to "
+            "end. Where nobody was held, a "
             "fault that came a second after its moment is not counted either, nor one that came "
             "when the job had nothing left to do: at a time, or at a step that was read from what "
             "the job printed.",
