@@ -1,5 +1,6 @@
 #include "harness/recording.h"
 
+#include "harness/baseline.h"
 #include "harness/own_checks.h"
 
 #include <errno.h>
@@ -55,6 +56,8 @@ static void judge(struct recording *r, const char *history, const struct recordi
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
     own_checks_judge(&r->verdict, r->scenario, &r->history, history, from->dir, !from->no_programs);
+    if (from->dir)
+        baseline_recall(from->dir, &r->verdict);
     r->run = (struct recorded_run){.dir = r->dir,
                                    .scenario = r->scenario,
                                    .history = &r->history,

@@ -317,9 +317,12 @@ void verdict_json(const struct verdict *v, struct json_writer *w, const char *ke
         for (size_t k = 0; f->evidence[k]; k++)
             json_put_i64(w, NULL, f->evidence[k]);
         json_end_array(w);
+        if (f->lost)
+            json_put_bool(w, "lost", true);
         json_end_object(w);
     }
     json_end_array(w);
+    put_text(w, "lost_since", v->lost_since);
     json_end_object(w);
 }
 

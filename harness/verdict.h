@@ -37,12 +37,14 @@ struct finding {
     char seen[300];
     char where[200];     /* where to look: a record, a log file, a directory */
     int64_t evidence[8]; /* seq of the records that prove it, 0-ended */
+    bool lost;           /* it was answered in the last recorded run of the scenario: baseline.h */
 };
 
 struct verdict {
     struct finding v[64];
     size_t n;
-    int exit_code; /* 0 1 2 3 5 130 */
+    int exit_code;        /* 0 1 2 3 5 130 */
+    char lost_since[300]; /* the directory of that run; "": nothing was lost */
 };
 
 /* Fills one finding; the status decides which texts are kept. Evidence records may be added with

@@ -1,4 +1,5 @@
 #include "reports/html.h"
+#include "reports/story.h"
 
 enum { RECORD_SHOWN = 700 }; /* characters of a record; an environment can be long */
 
@@ -62,7 +63,16 @@ void html_checks(struct html *h) {
     static const enum finding_status order[] = {FINDING_FAIL, FINDING_UNKNOWN, FINDING_PASS,
                                                 FINDING_SKIP};
     const struct verdict *v = h->run->verdict;
-    html_raw(h, "<section id=\"checks\">\n<h2>Checks</h2>\n<ul class=\"checks\">\n");
+    struct buf lost = {0};
+    story_lost(v, &lost);
+    html_raw(h, "<section id=\"checks\">\n<h2>Checks</h2>\n");
+    if (lost.len) {
+        html_raw(h, "<p>");
+        html_text(h, buf_str(&lost));
+        html_raw(h, "</p>\n");
+    }
+    buf_fini(&lost);
+    html_raw(h, "<ul class=\"checks\">\n");
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)
             if (v->v[i].status == order[k])

@@ -24,6 +24,7 @@ static void put_line(struct buf *out, const char *name, const char *text) {
 }
 
 static void put_case(struct buf *out, const struct recorded_run *run, const struct finding *f) {
+    struct buf message = {0};
     const char *element = f->status == FINDING_FAIL ? "failure" : "error";
     buf_puts(out, "  <testcase");
     put_attribute(out, "classname", run->scenario->name);
@@ -35,7 +36,8 @@ static void put_case(struct buf *out, const struct recorded_run *run, const stru
     buf_puts(out, ">\n    ");
     if (f->status == FINDING_SKIP) {
         buf_puts(out, "<skipped");
-        put_attribute(out, "message", f->seen);
+        buf_printf(&message, "%s%s", f->lost ? "it was answered before; now: " : "", f->seen);
+        put_attribute(out, "message", buf_str(&message));
         buf_puts(out, "/>\n");
     } else {
         buf_printf(out, "<%s", element);
@@ -49,6 +51,7 @@ static void put_case(struct buf *out, const struct recorded_run *run, const stru
         buf_printf(out, "</%s>\n", element);
     }
     buf_puts(out, "  </testcase>\n");
+    buf_fini(&message);
 }
 
 static size_t count(const struct verdict *v, enum finding_status status) {
@@ -82,6 +85,10 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     put_property(out, "launcher", story_run_text(run, "launcher"));
     if (*story_run_text(run, "isolation"))
         put_property(out, "isolation", story_run_text(run, "isolation"));
+    buf_clear(&text);
+    story_lost(v, &text);
+    if (text.len)
+        put_property(out, "fewer", buf_str(&text));
     buf_puts(out, "  </properties>\n");
     for (size_t i = 0; i < v->n; i++)
         put_case(out, run, &v->v[i]);

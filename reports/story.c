@@ -86,6 +86,20 @@ static void put_word(struct buf *out, const char *word) {
     buf_putc(out, '\'');
 }
 
+void story_lost(const struct verdict *v, struct buf *out) {
+    size_t n = 0;
+    for (size_t i = 0; i < v->n; i++)
+        n += v->v[i].lost;
+    if (!n)
+        return;
+    buf_printf(out, "%zu check%s answered in %s %s not now: ", n,
+               n == 1 ? " that was" : "s that were", v->lost_since, n == 1 ? "is" : "are");
+    for (size_t i = 0, k = 0; i < v->n; i++)
+        if (v->v[i].lost)
+            buf_printf(out, "%s%s (%s)", k++ ? ", " : "", v->v[i].check,
+                       finding_status_name(v->v[i].status));
+}
+
 void story_command(const struct recorded_run *run, struct buf *out) {
     const char *file = story_run_text(run, "file");
     int64_t seed = run->history->n ? record_i64(run->history->records[0], "seed", 1) : 1;

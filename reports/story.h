@@ -11,6 +11,9 @@ int64_t story_resume_step(const struct round *r);
 void story_round_end(const struct incidents *is, const struct round *r, struct buf *out);
 /* The targets of an incident: "n2", "n0/1 (rank 1), n1/0 (rank 2)"; "" when none is known. */
 void story_targets(const struct incident *i, struct buf *out);
+/* "2 checks that were answered in runs/x are not now: ranks (unknown), model (skip)"; nothing when
+ * no check was lost. */
+void story_lost(const struct verdict *v, struct buf *out);
 /* The command that does the same again. */
 void story_command(const struct recorded_run *run, struct buf *out);
 /* A field of the history's first record, "" when it is not there. */

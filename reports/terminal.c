@@ -34,6 +34,14 @@ static void put_where(struct page *p, const struct recorded_run *run, const char
     buf_fini(&text);
 }
 
+/* Fewer answers than before is no failure, and must not look as if nothing had changed. */
+static void put_lost(struct page *p, const struct verdict *v) {
+    struct buf text = {0};
+    story_lost(v, &text);
+    put_labelled(p, "fewer", INK_DOUBT, buf_str(&text));
+    buf_fini(&text);
+}
+
 static void put_headline(struct page *p, const struct recorded_run *run,
                          const struct finding *first) {
     int code = run->verdict->exit_code;
@@ -59,6 +67,7 @@ static void put_first(struct page *p, const struct recorded_run *run) {
         page_line(p);
     }
     put_headline(p, run, f);
+    put_lost(p, run->verdict);
 }
 
 /* ---- checks ---- */

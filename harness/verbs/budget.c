@@ -1,9 +1,7 @@
 #include "harness/verbs/budget.h"
 
-#include "agent/base/sha256.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
-#include "harness/run/control.h"
 
 #include <inttypes.h>
 #include <libgen.h>
@@ -14,20 +12,6 @@
 static const int64_t GUESS_NS = 15000000000, SECOND_NS = 1000000000;
 
 /* ---- what is known ---- */
-
-/* The same file with the same overrides. */
-static int path_of(const struct selected *l, char *ret, size_t size) {
-    char real[PATH_MAX], key[65];
-    struct sha256 hash;
-    if (!realpath(l->file, real))
-        return -1;
-    sha256_init(&hash);
-    sha256_update(&hash, real, strlen(real) + 1);
-    for (const char *const *s = l->sets; s && *s; s++)
-        sha256_update(&hash, *s, strlen(*s) + 1);
-    sha256_hex(&hash, key);
-    return cache_dir("durations", key, ret, size, NULL);
-}
 
 static int64_t guess_ns(const struct scenario *s) {
     int64_t last = 0;
@@ -41,7 +25,8 @@ int64_t budget_estimate_ns(const struct selected *l) {
     char path[PATH_MAX];
     struct buf text = {0};
     int64_t ms = 0;
-    bool known = path_of(l, path, sizeof(path)) == 0 && file_read(path, 64, &text, NULL) == 0 &&
+    bool known = selected_cache(l, "durations", false, path, sizeof(path)) == 0 &&
+                 file_read(path, 64, &text, NULL) == 0 &&
                  str_to_i64(buf_str(&text), 0, INT64_MAX / 1000000, &ms);
     buf_fini(&text);
     return known ? ms * 1000000 : guess_ns(l->scenario);
@@ -49,7 +34,7 @@ int64_t budget_estimate_ns(const struct selected *l) {
 
 void budget_note(const struct selected *l, int64_t took_ns) {
     char path[PATH_MAX], text[32], folder[PATH_MAX];
-    if (path_of(l, path, sizeof(path)) < 0)
+    if (selected_cache(l, "durations", false, path, sizeof(path)) < 0)
         return;
     int n = snprintf(text, sizeof(text), "%" PRId64, took_ns / 1000000);
     str_copy(folder, sizeof(folder), path);

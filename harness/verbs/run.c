@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "harness/baseline.h"
 #include "harness/verbs/budget.h"
 #include "harness/verbs/files.h"
 #include "harness/verbs/jobs.h"
@@ -11,6 +12,7 @@
 #include "reports/report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,6 +191,9 @@ static int64_t runs_in_all(const void *arg, const struct selected *l) {
 static void run_once(const struct request *q, const struct selected *l, struct tally *t) {
     struct err err = {0};
     struct suite_options o = q->suite;
+    char baseline[PATH_MAX];
+    if (selected_cache(l, "answered", true, baseline, sizeof(baseline)) == 0)
+        o.baseline = baseline;
     int64_t began_ns = clock_monotonic_ns();
     o.sets = l->sets;
     int code = suite_run(l->plan, &o, &err);
@@ -274,6 +279,30 @@ static void print_tally(const struct request *q, const struct tally *t) {
     suite_failure_rate(failed, judged, &low, &high);
     printf("failure rate %.1f %% of %zu judged, between %.1f %% and %.1f %% (95 %% confidence)\n",
            100.0 * (double)failed / (double)judged, judged, 100 * low, 100 * high);
+}
+
+/* Those whose newest run could answer fewer checks from evidence than the one before; each has said
+ * which. */
+static void print_lost(const struct request *q, const struct tally *t) {
+    FILE *out = str_eq(q->suite.format, "terminal") ? stdout : stderr;
+    char baseline[PATH_MAX];
+    const struct selected *last = NULL;
+    int n = 0;
+    for (size_t i = 0; i < t->n && t->n > 1; i++) {
+        const struct selected *l = t->v[i].of;
+        int code = t->v[i].code;
+        bool judged = code == EXIT_PASS || code == EXIT_FAIL || code == EXIT_INCONCLUSIVE ||
+                      code == EXIT_LEFTOVERS;
+        if (l == last || !judged ||
+            selected_cache(l, "answered", true, baseline, sizeof(baseline)) < 0 ||
+            !baseline_lost(baseline))
+            continue;
+        fprintf(out, "%s%s", n++ ? ", " : "fewer checks were answered from evidence than before: ",
+                l->scenario->name);
+        last = l;
+    }
+    if (n)
+        fputc('\n', out);
 }
 
 /* ---- side by side ---- */
@@ -380,6 +409,7 @@ static int run_all(struct request *q) {
     else if (!bad)
         run_one_by_one(q, &t);
     print_tally(q, &t);
+    print_lost(q, &t);
     if (!bad)
         budget_print(&q->selection, q->budget_ns,
                      str_eq(q->suite.format, "terminal") ? stdout : stderr);

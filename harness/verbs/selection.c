@@ -1,9 +1,14 @@
 #include "harness/verbs/selection.h"
 
+#include "agent/base/sha256.h"
 #include "agent/base/str.h"
+#include "harness/run/control.h"
 #include "harness/verbs.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SEEDS_MAX = 1000 };
 
@@ -49,6 +54,22 @@ const char *const *sets_join(struct arena *a, const char *const *point, const ch
 const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed) {
     const char *set[] = {arena_printf(a, "seed=%llu", (unsigned long long)seed), NULL};
     return sets_join(a, sets, set);
+}
+
+int selected_cache(const struct selected *l, const char *kind, bool by_seed, char *ret,
+                   size_t size) {
+    char real[PATH_MAX], key[65];
+    struct sha256 hash;
+    if (!realpath(l->file, real))
+        return -errno;
+    sha256_init(&hash);
+    sha256_update(&hash, real, strlen(real) + 1);
+    for (const char *const *s = l->sets; s && *s; s++)
+        sha256_update(&hash, *s, strlen(*s) + 1);
+    if (by_seed && l->scenario->drawn)
+        sha256_update(&hash, &l->plan->seed, sizeof(l->plan->seed));
+    sha256_hex(&hash, key);
+    return cache_dir(kind, key, ret, size, NULL);
 }
 
 static int plan_one(struct selected *x, uint64_t first, uint64_t last, struct diagnostics *d) {

@@ -37,6 +37,11 @@ const char *const *sets_join(struct arena *a, const char *const *point, const ch
 /* The same with the seed as an override: what a scenario draws is drawn when it is loaded. */
 const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed);
 
+/* The file of the cache in which something of this kind is kept of the same file with the same
+ * overrides, by_seed: and the same draws. Returns 0 or a -errno. */
+int selected_cache(const struct selected *l, const char *kind, bool by_seed, char *ret,
+                   size_t size);
+
 /* Returns 0, or EXIT_USAGE_ERROR after saying on stderr all that is wrong with any of them, or that
  * nothing is left. */
 int selection_read(struct selection *s, const struct scenario_files *files);

@@ -1,5 +1,6 @@
 #include "harness/verbs/suite.h"
 
+#include "harness/baseline.h"
 #include "harness/own_checks.h"
 
 #include "agent/base/str.h"
@@ -126,6 +127,16 @@ static FILE *stage_of(const struct suite_options *o) {
     return str_eq(o->format, "terminal") ? stdout : stderr;
 }
 
+/* A cache that cannot be written costs the comparison, not the run. */
+static void take_baseline(struct outcome_of_run *o, const struct scenario *s,
+                          const struct suite_options *options) {
+    struct baseline_spec spec = {
+        .file = options->baseline, .scenario = s, .dir = o->dir, .renew = options->fresh};
+    struct err err = {0};
+    if (baseline_take(&spec, &o->verdict, &err) < 0)
+        fprintf(stderr, "rankquake run: which checks were answered is not kept: %s\n", err.msg);
+}
+
 static int execute(struct outcome_of_run *o, const struct run_spec *given,
                    const struct suite_options *options, const char *title, struct err *err) {
     FILE *stage = stage_of(options);
@@ -158,6 +169,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     verdict_judge(&o->verdict, &t);
     if (given->control && o->history.n)
         own_checks_judge(&o->verdict, s, &o->history, path, o->dir, true);
+    if (given->control && r == 0 && options->baseline)
+        take_baseline(o, s, options);
     snprintf(path, sizeof(path), "%s/verdict.json", o->dir);
     int w = verdict_write(&o->verdict, path, r < 0 ? NULL : err);
     return r < 0 ? r : w;

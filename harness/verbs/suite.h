@@ -13,6 +13,7 @@ struct suite_options {
     bool keep, strict;
     bool brief; /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh; /* make the control run although its result is in the cache */
+    const char *baseline; /* baseline.h: what the run is compared with; NULL: nothing */
 };
 
 /* Runs one plan: control run (or its cached result), the run, verdict, reports. Prints what a

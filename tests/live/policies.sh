@@ -49,6 +49,16 @@ for file in "$XDG_CACHE_HOME"/rankquake/durations/*; do printf 90000000 >"$file"
 run 0 'left out by --budget 3600 s: 1 of 2' flaky.yaml calm.yaml --budget 1h --repeat 1
 grep -q '  flaky (flaky.yaml), about 90000 s' said || fail "the slow one was not left out: $(tail -n 5 said)"
 
+# What was answered and is not any more is told, here by the report of the run, in JUnit and at the end of a suite.
+{ cat calm.yaml; echo 'expect: {restarts: 0}'; } >asked.yaml
+run 0 passed asked.yaml
+grep -qE 'fewer' said && fail "nothing was lost: $(cat said)"
+cp calm.yaml asked.yaml
+run 0 '^fewer checks were answered from evidence than before: asked$' asked.yaml calm.yaml
+grep -qE '^fewer +1 check that was answered in .*/out/asked-1-.* is not now: restarts \(skip\)$' said || fail "the loss is not told: $(cat said)"
+grep -q '<property name="fewer" value="1 check' out/asked-1-*/junit.xml || fail 'the loss is not in JUnit'
+"$rq" judge "$(grep -l '"lost"' out/asked-1-*/lost.json | xargs dirname)" | grep -q '^fewer ' || fail 'judged again the loss is not told'
+
 cat >drawn.yaml <<END
 cluster: {nodes: 2}
 job: {nnodes: "1:2", max_restarts: 3, rdzv_conf: $patient_map, run: [sleep, "1.5"]}
