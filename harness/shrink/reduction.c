@@ -1,6 +1,7 @@
 #include "harness/shrink/reduction.h"
 
 #include "agent/base/str.h"
+#include "harness/shrink/node_names.h"
 #include "harness/shrink/smaller.h"
 
 #include <string.h>
@@ -114,7 +115,7 @@ static int mark_nodes(const struct scenario *s, int at, int n, bool *gone, struc
     int marked = 0, node = at;
     while (node > 0 && marked < n) {
         node--;
-        if (smaller_names_node(s, node))
+        if (node_names_has(s, node))
             continue;
         gone[node] = true;
         buf_printf(what, "%sn%d", marked++ ? ", " : "without ", node);

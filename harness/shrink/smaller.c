@@ -1,11 +1,10 @@
 #include "harness/shrink/smaller.h"
 
 #include "agent/base/str.h"
+#include "harness/shrink/node_names.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Less than this is not worth a run of its own. */
@@ -211,105 +210,22 @@ struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
 
 /* ---- the cluster ---- */
 
-/* The number of the node whose name begins here, -1: none does. *ret_end is where it ends. */
-static int node_at(const char *text, const char *at, const char **ret_end) {
-    if (*at != 'n' || !isdigit((unsigned char)at[1]) ||
-        (at > text && (isalnum((unsigned char)at[-1]) || strchr("_-.", at[-1]))))
-        return -1;
-    char *end;
-    long number = strtol(at + 1, &end, 10);
-    if (isalnum((unsigned char)*end) || *end == '_' || number > 100000)
-        return -1;
-    *ret_end = end;
-    return (int)number;
-}
-
-static bool text_names(const char *text, int node) {
-    const char *end;
-    for (const char *at = text; at && *at; at++)
-        if (node_at(text, at, &end) == node)
-            return true;
-    return false;
-}
-
-bool smaller_names_node(const struct scenario *s, int node) {
-    bool named = text_names(s->cluster.store_on, node);
-    for (size_t i = 0; i < s->timeline_n; i++) {
-        named |= text_names(s->timeline[i].on.text, node);
-        for (size_t k = 0; k < s->timeline[i].with_n; k++)
-            named |= text_names(s->timeline[i].with[k].value, node);
-    }
-    for (size_t i = 0; i < s->probes_n; i++)
-        named |= text_names(s->probes[i].on, node);
-    for (size_t i = 0; i < s->expect.logs_n; i++)
-        named |= text_names(s->expect.logs[i].on.text, node);
-    return named;
-}
-
-static const char *rename_nodes(struct arena *a, const char *text, const int *moved) {
-    struct buf out = {0};
-    const char *end;
-    if (!text)
-        return NULL;
-    for (const char *at = text; *at;) {
-        int node = node_at(text, at, &end);
-        if (node >= 0) {
-            buf_printf(&out, "n%d", moved[node]);
-            at = end;
-        } else {
-            buf_putc(&out, *at++);
-        }
-    }
-    text = arena_strdup(a, buf_str(&out));
-    buf_fini(&out);
-    return text;
-}
-
-static void rename_all(struct arena *a, struct scenario *c, const int *moved) {
-    struct action *v = lines_of(a, c);
-    for (size_t i = 0; i < c->timeline_n; i++) {
-        struct pair *with = arena_array(a, struct pair, v[i].with_n + 1);
-        for (size_t k = 0; k < v[i].with_n; k++) {
-            with[k] = v[i].with[k];
-            with[k].value = rename_nodes(a, with[k].value, moved);
-        }
-        v[i].with = with;
-        v[i].on.text = rename_nodes(a, v[i].on.text, moved);
-    }
-    struct own_probe *probes = arena_array(a, struct own_probe, c->probes_n + 1);
-    for (size_t i = 0; i < c->probes_n; i++) {
-        probes[i] = c->probes[i];
-        probes[i].on = rename_nodes(a, probes[i].on, moved);
-    }
-    c->probes = probes;
-    struct log_expect *logs = arena_array(a, struct log_expect, c->expect.logs_n + 1);
-    for (size_t i = 0; i < c->expect.logs_n; i++) {
-        logs[i] = c->expect.logs[i];
-        logs[i].on.text = rename_nodes(a, logs[i].on.text, moved);
-    }
-    c->expect.logs = logs;
-    c->cluster.store_on = rename_nodes(a, c->cluster.store_on, moved);
-}
-
 struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, const bool *gone) {
-    enum { NUMBERS = 100001 }; /* whatever a text may name */
     struct scenario *c = copy_of(a, s);
-    int *moved = arena_array(a, int, NUMBERS), kept = 0;
-    for (int i = 0; i < NUMBERS; i++) {
-        moved[i] = kept;
-        if (i < s->cluster.nodes && gone[i])
-            c->cluster.start -= i < s->cluster.start;
-        else
-            kept++;
+    int *to = arena_array(a, int, (size_t)s->cluster.nodes + 1), kept = 0;
+    for (int i = 0; i < s->cluster.nodes; i++) {
+        to[i] = kept;
+        kept += !gone[i];
+        c->cluster.start -= gone[i] && i < s->cluster.start;
     }
-    c->cluster.nodes = moved[s->cluster.nodes];
-    if (c->cluster.nodes == s->cluster.nodes || c->cluster.nodes < 1 || c->cluster.start < 1)
+    if (kept == s->cluster.nodes || kept < 1 || c->cluster.start < 1)
         return NULL;
+    c->cluster.nodes = kept;
     if (c->job.max_nodes > c->cluster.nodes)
         c->job.max_nodes = c->cluster.nodes;
     if (c->job.min_nodes > c->job.max_nodes)
         c->job.min_nodes = c->job.max_nodes;
-    rename_all(a, c, moved);
+    node_names_move(a, c, to, s->cluster.nodes);
     forget_counts(&c->expect);
     return c;
 }

@@ -28,8 +28,6 @@ struct scenario *smaller_rounds(struct arena *a, const struct scenario *s);
 struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
                                const char *const *struck);
 
-/* Whether a line, the store or a probe names the node of this number. */
-bool smaller_names_node(const struct scenario *s, int node);
 /* Without those nodes, which nothing names; those behind them move up. nnodes becomes what is
  * left. */
 struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, const bool *gone);

@@ -152,7 +152,7 @@ enum reduction_answer attempt_make(void *arg, const struct scenario *s, const ch
     struct attempts *t = arg;
     struct err err = {0};
     struct buf answer = {0};
-    struct attempt x = {.file = arena_printf(t->arena, "%s/%03d.yaml", t->out, t->made + 1),
+    struct attempt x = {.file = arena_printf(t->arena, "%s/trying.yaml", t->out),
                         .dir = arena_printf(t->arena, "%s/%03d", t->out, t->made + 1)};
     int64_t began_ns = clock_monotonic_ns();
     if (!may_run(t))

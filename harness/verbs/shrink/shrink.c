@@ -203,6 +203,7 @@ static void search(struct request *q) {
     q->attempts.until_ns = q->budget_ns ? clock_monotonic_ns() + q->budget_ns : 0;
     take_incidents(q, &spec);
     reduction_run(&q->arena, &q->given, &spec, &q->reduction);
+    unlink(arena_printf(&q->arena, "%s/trying.yaml", q->attempts.out)); /* each run has its own */
 }
 
 /* ---- what came of it ---- */

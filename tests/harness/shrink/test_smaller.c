@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "harness/shrink/node_names.h"
 #include "harness/shrink/smaller.h"
 #include "tests/harness/scenario/scratch.h"
 
@@ -124,9 +125,9 @@ static void test_nodes_behind_one_that_goes_move_up_wherever_they_are_named(void
     struct fixture f;
     const bool gone[] = {true, true, false, false};
     load(&f, four);
-    assert_false(smaller_names_node(f.given.s, 0));
-    assert_true(smaller_names_node(f.given.s, 2));
-    assert_true(smaller_names_node(f.given.s, 3));
+    assert_false(node_names_has(f.given.s, 0));
+    assert_true(node_names_has(f.given.s, 2));
+    assert_true(node_names_has(f.given.s, 3));
     take(&f, smaller_cluster(&f.arena, f.given.s, gone));
     assert_int_equal(f.s->cluster.nodes, 2);
     assert_int_equal(f.s->cluster.start, 1);
@@ -145,13 +146,35 @@ static void test_a_group_of_a_partition_names_its_nodes(void **state) {
              "job: {run: [ls]}\n"
              "timeline:\n"
              "  - {when: {time: 1s}, fault: net-partition, with: {groups: \"n0,store|n2\"}}\n");
-    assert_true(smaller_names_node(f.given.s, 0));
-    assert_false(smaller_names_node(f.given.s, 1));
-    assert_true(smaller_names_node(f.given.s, 2));
-    assert_true(smaller_names_node(f.given.s, 3));
+    assert_true(node_names_has(f.given.s, 0));
+    assert_false(node_names_has(f.given.s, 1));
+    assert_true(node_names_has(f.given.s, 2));
+    assert_true(node_names_has(f.given.s, 3));
     take(&f, smaller_cluster(&f.arena, f.given.s, gone));
     assert_string_equal(f.s->timeline[0].with[0].value, "n0,store|n1");
     assert_string_equal(f.s->cluster.store_on, "n2");
+    drop(&f);
+}
+
+static void test_nodes_are_renamed_where_a_job_or_a_probe_speaks_of_them(void **state) {
+    (void)state;
+    struct fixture f;
+    const bool gone[] = {true, false, false, false};
+    load(&f, "cluster: {nodes: 4}\n"
+             "job: {run: [serve, --peers=n1:80, --model=resnet-n1, n50], env: {PEER: n2}}\n"
+             "probe: {a: {cmd: [curl, 'http://n3:8080/n'], on: n1},\n"
+             "        b: {http: 'http://n2:80/health'}}\n");
+    assert_false(node_names_has(f.given.s, 0));
+    for (int node = 1; node < 4; node++)
+        assert_true(node_names_has(f.given.s, node));
+    take(&f, smaller_cluster(&f.arena, f.given.s, gone));
+    assert_string_equal(f.s->job.run[1], "--peers=n0:80");
+    assert_string_equal(f.s->job.run[2], "--model=resnet-n1");
+    assert_string_equal(f.s->job.run[3], "n50");
+    assert_string_equal(f.s->job.env[0].value, "n1");
+    assert_string_equal(f.s->probes[0].cmd[1], "http://n2:8080/n");
+    assert_string_equal(f.s->probes[0].on, "n0");
+    assert_string_equal(f.s->probes[1].url, "http://n1:80/health");
     drop(&f);
 }
 
@@ -171,7 +194,7 @@ static void test_lines_of_a_log_go_with_the_fault_they_come_after(void **state) 
     take(&f, smaller_expect(&f.arena, f.given.s, checks));
     take(&f, smaller_timeline(&f.arena, f.s, gone));
     assert_int_equal(f.s->expect.logs_n, 1);
-    assert_true(smaller_names_node(f.s, 2));
+    assert_true(node_names_has(f.s, 2));
     take(&f, smaller_cluster(&f.arena, f.s, nodes));
     assert_string_equal(f.s->expect.logs[0].on.text, "n1");
     drop(&f);
@@ -283,6 +306,7 @@ int main(void) {
         cmocka_unit_test(test_a_chain_of_several_that_go_is_followed_to_its_beginning),
         cmocka_unit_test(test_nodes_behind_one_that_goes_move_up_wherever_they_are_named),
         cmocka_unit_test(test_a_group_of_a_partition_names_its_nodes),
+        cmocka_unit_test(test_nodes_are_renamed_where_a_job_or_a_probe_speaks_of_them),
         cmocka_unit_test(test_lines_of_a_log_go_with_the_fault_they_come_after),
         cmocka_unit_test(test_a_trigger_loses_one_condition_at_a_time_and_keeps_the_last),
         cmocka_unit_test(test_times_become_one_and_the_third_event_the_first),
