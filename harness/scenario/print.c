@@ -113,7 +113,7 @@ static void put_when(struct buf *b, const struct trigger *t) {
     if (t->has_event)
         buf_printf(b, "event: %s, nth: %d, ", t->event, t->nth);
     if (t->phase)
-        buf_printf(b, "phase: %s, nth: %d, ", t->phase, t->nth);
+        buf_printf(b, "%s: %s, nth: %d, ", t->failpoint ? "failpoint" : "phase", t->phase, t->nth);
     if (t->log) {
         put_line(b, "log", t->log);
         buf_printf(b, ", nth: %d, ", t->nth);

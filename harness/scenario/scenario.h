@@ -84,6 +84,7 @@ struct trigger {
     int after;         /* index of an earlier action that must be in force, -1: none */
     const char *after_id;
     const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
+    bool failpoint;    /* phase is one of those, which only a debug build of rankrun tells */
     const char *log;   /* a pattern on the target's output */
     bool hold;         /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */

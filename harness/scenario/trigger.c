@@ -63,6 +63,7 @@ static void read_failpoint(struct reader *r, const struct key *k, const struct y
     if (t->phase)
         diagnostics_add(r->d, n->place, "when has a phase and a failpoint; give one");
     t->phase = i < 0 ? "" : names[i];
+    t->failpoint = true;
 }
 
 static void read_after(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
