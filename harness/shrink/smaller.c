@@ -344,6 +344,8 @@ struct scenario *smaller_line(struct arena *a, const struct scenario *s, size_t 
     assert(line < c->timeline_n);
     if (!simplify(&v[line], part))
         return NULL;
+    struct trigger *t = &v[line].when;
+    t->hold &= t->has_step || t->has_event || t->phase; /* else nobody is there to be held */
     forget_counts(&c->expect);
     return c;
 }

@@ -218,6 +218,16 @@ static void test_a_trigger_loses_one_condition_at_a_time_and_keeps_the_last(void
     drop(&f);
 }
 
+static void test_nobody_is_held_where_only_a_round_is_waited_for(void **state) {
+    (void)state;
+    struct fixture f;
+    load(&f, four);
+    take(&f, smaller_line(&f.arena, f.given.s, 3, SMALLER_STEP));
+    assert_true(f.s->timeline[3].when.has_round);
+    assert_false(f.s->timeline[3].when.hold);
+    drop(&f);
+}
+
 static void test_times_become_one_and_the_third_event_the_first(void **state) {
     (void)state;
     struct fixture f;
@@ -309,6 +319,7 @@ int main(void) {
         cmocka_unit_test(test_nodes_are_renamed_where_a_job_or_a_probe_speaks_of_them),
         cmocka_unit_test(test_lines_of_a_log_go_with_the_fault_they_come_after),
         cmocka_unit_test(test_a_trigger_loses_one_condition_at_a_time_and_keeps_the_last),
+        cmocka_unit_test(test_nobody_is_held_where_only_a_round_is_waited_for),
         cmocka_unit_test(test_times_become_one_and_the_third_event_the_first),
         cmocka_unit_test(test_half_the_steps_are_left_where_no_trigger_waits_for_later_ones),
         cmocka_unit_test(test_a_target_that_was_drawn_is_named),
