@@ -4,6 +4,7 @@
 #include "harness/scenario/pattern.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The first section but this one that knows the word: it was written one level too deep or too
@@ -125,6 +126,20 @@ void reader_i64(struct reader *r, const struct key *k, const struct yaml *n, voi
     int64_t v;
     if (reader_number(r, k, n, &v))
         *(int64_t *)(void *)((char *)section + k->offset) = v;
+}
+
+bool reader_decimal(struct reader *r, const struct key *k, const struct yaml *n, double min,
+                    double max, double *ret) {
+    char *end = NULL;
+    if (!reader_is_scalar(r, k, n))
+        return false;
+    double v = strtod(n->text, &end);
+    if (n->quoted || end == n->text || *end || !(v >= min && v <= max)) {
+        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
+        return false;
+    }
+    *ret = v;
+    return true;
 }
 
 bool reader_time(struct reader *r, const struct key *k, const struct yaml *n, int64_t *ret_ns) {

@@ -28,6 +28,8 @@ key_read_fn reader_percent;  /* int, from min to max; "80%" */
 /* For readers of a section's own: each returns false after adding the error. */
 bool reader_is_scalar(struct reader *r, const struct key *k, const struct yaml *n);
 bool reader_number(struct reader *r, const struct key *k, const struct yaml *n, int64_t *ret);
+bool reader_decimal(struct reader *r, const struct key *k, const struct yaml *n, double min,
+                    double max, double *ret);
 bool reader_time(struct reader *r, const struct key *k, const struct yaml *n, int64_t *ret_ns);
 bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
                   const struct pair **ret, size_t *ret_n);

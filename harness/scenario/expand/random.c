@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 enum { SHARES_MAX = 8, TOGETHER_MAX = 4 };
 static const int64_t SECOND_NS = 1000000000, TOGETHER_NS = 2000000000, MS_NS = 1000000;
@@ -34,12 +33,11 @@ static void read_shares(struct reader *r, const struct yaml *n, struct random_sp
         int64_t v = 0;
         const char *near = str_nearest(it->key, names);
         if (!hit_find(it->key))
-            diagnostics_add(
-                r->d, it->key_place,
-                "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they are "
-                "net-partition, node-kill, node-leave, node-poweroff, worker-exit, "
-                "worker-hang and worker-kill",
-                it->key, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+            diagnostics_add(r->d, it->key_place,
+                            "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they "
+                            "are " HIT_NAMES,
+                            it->key, near ? "; did you mean \"" : "", near ? near : "",
+                            near ? "\"?" : "");
         else if (reader_number(r, &share, it, &v) && v)
             q->v[q->v_n++] = (struct weight){hit_find(it->key)->fault, (double)v};
     }
@@ -69,17 +67,12 @@ static void read_weights(struct reader *r, const struct key *k, const struct yam
 }
 
 static void read_shape(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    char *end = NULL;
-    if (!reader_is_scalar(r, k, n))
-        return;
-    double v = strtod(n->text, &end);
-    if (n->quoted || end == n->text || *end || !(v >= 0.2 && v <= 5))
-        diagnostics_add(r->d, n->place, "shape must be %s, not \"%s\"", k->type, n->text);
-    else
-        ((struct random_spec *)out)->shape = v;
+    reader_decimal(r, k, n, 0.2, 5, &((struct random_spec *)out)->shape);
 }
 
-#define AT(member) .offset = offsetof(struct random_spec, member)
+#define SHARE(fault, hit)      fault ": <int>"
+#define NEXT_SHARE(fault, hit) ", " fault ": <int>"
+#define AT(member)             .offset = offsetof(struct random_spec, member)
 
 const struct section section_random = {
     "random",
@@ -97,9 +90,8 @@ const struct section section_random = {
         {"weights", "acme, byterobust, hsdp, llama3, uniform, or a map of faults and numbers",
          "llama3", "How often which fault is drawn: as somebody counted it, or as you say.",
          "weights: {worker-kill: 3, node-poweroff: 1}", read_weights,
-         .form = "acme | byterobust | hsdp | llama3 | uniform | {net-partition: <int>, node-kill: "
-                 "<int>, node-leave: <int>, node-poweroff: <int>, worker-exit: <int>, worker-hang: "
-                 "<int>, worker-kill: <int>}"},
+         .form =
+             "acme | byterobust | hsdp | llama3 | uniform | {" HIT_KINDS(SHARE, NEXT_SHARE) "}"},
         {"every", "a duration", "5s", "The mean of the gaps between them.", "every: 2s",
          reader_duration, AT(every_ns), .min = 1000000},
         {"shape", "a number from 0.2 to 5", "0.6",

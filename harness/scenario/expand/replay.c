@@ -5,7 +5,6 @@
 #include "harness/scenario/load.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { CAUSES_MAX = 100, LEFT_OUT_SHOWN = 4 };
@@ -41,14 +40,7 @@ static void read_trace(struct reader *r, const struct key *k, const struct yaml 
 }
 
 static void read_speed(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    char *end = NULL;
-    if (!reader_is_scalar(r, k, n))
-        return;
-    double v = strtod(n->text, &end);
-    if (n->quoted || end == n->text || *end || !(v >= 0.001 && v <= 1e9))
-        diagnostics_add(r->d, n->place, "speed must be %s, not \"%s\"", k->type, n->text);
-    else
-        ((struct replay_spec *)out)->speed = v;
+    reader_decimal(r, k, n, 0.001, 1e9, &((struct replay_spec *)out)->speed);
 }
 
 static bool read_fault(struct reader *r, const struct yaml *n, const char *who,
@@ -59,9 +51,7 @@ static bool read_fault(struct reader *r, const struct yaml *n, const char *who,
         names[count] = hit_kinds[count].fault;
     names[count++] = "none";
     names[count] = NULL;
-    struct key k = {.name = who,
-                    .type = "net-partition, node-kill, node-leave, node-poweroff, worker-exit, "
-                            "worker-hang, worker-kill or none"};
+    struct key k = {.name = who, .type = HIT_NAMES " or none"};
     int i = reader_choice(r, &k, n, names, NULL);
     if (i >= 0)
         *ret = hit_find(names[i]);
@@ -85,10 +75,9 @@ static void read_else(struct reader *r, const struct key *k, const struct yaml *
     read_fault(r, n, k->name, &((struct replay_spec *)out)->otherwise.kind);
 }
 
-#define FAULTS                                                                                     \
-    "net-partition | node-kill | node-leave | node-poweroff | worker-exit | worker-hang | "        \
-    "worker-kill | none"
-#define AT(member) .offset = offsetof(struct replay_spec, member)
+#define NEXT_FAULT(fault, hit) " | " fault
+#define FAULTS                 HIT_KINDS(HIT_NAME, NEXT_FAULT) " | none"
+#define AT(member)             .offset = offsetof(struct replay_spec, member)
 
 const struct section section_replay = {
     "replay",

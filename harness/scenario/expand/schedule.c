@@ -5,10 +5,8 @@
 
 #include <string.h>
 
-const struct hit_kind hit_kinds[] = {{"net-partition", HIT_CUT},  {"node-kill", HIT_END},
-                                     {"node-leave", HIT_END},     {"node-poweroff", HIT_END},
-                                     {"worker-exit", HIT_WORKER}, {"worker-hang", HIT_HANG},
-                                     {"worker-kill", HIT_WORKER}, {0}};
+#define ROW(fault, hit) {fault, hit},
+const struct hit_kind hit_kinds[] = {HIT_KINDS(ROW, ROW){0}};
 
 const struct hit_kind *hit_find(const char *fault) {
     for (const struct hit_kind *k = hit_kinds; k->fault; k++)

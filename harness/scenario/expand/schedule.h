@@ -17,7 +17,20 @@ struct hit_kind {
     const char *fault;
     enum hit hit;
 };
-extern const struct hit_kind hit_kinds[];           /* in alphabetical order, ended by {0} */
+/* All of them, in alphabetical order. The first is made by FIRST and the others by NEXT, so that
+ * texts can be made of them, which need something between two. */
+#define HIT_KINDS(FIRST, NEXT)                                                                     \
+    FIRST("net-partition", HIT_CUT)                                                                \
+    NEXT("node-kill", HIT_END)                                                                     \
+    NEXT("node-leave", HIT_END)                                                                    \
+    NEXT("node-poweroff", HIT_END)                                                                 \
+    NEXT("worker-exit", HIT_WORKER)                                                                \
+    NEXT("worker-hang", HIT_HANG)                                                                  \
+    NEXT("worker-kill", HIT_WORKER)
+#define HIT_NAME(fault, hit)      fault
+#define HIT_NEXT_NAME(fault, hit) ", " fault
+#define HIT_NAMES                 HIT_KINDS(HIT_NAME, HIT_NEXT_NAME)
+extern const struct hit_kind hit_kinds[];           /* ended by {0} */
 const struct hit_kind *hit_find(const char *fault); /* NULL: no schedule draws it */
 
 /* How often which fault happens, as somebody counted it. */
