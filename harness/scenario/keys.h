@@ -34,8 +34,8 @@ struct section {
     const char *name; /* "job"; "scenario" is the top level */
     const char *text;
     const struct key *keys; /* ended by {0} */
-    const char
-        *any_of; /* one of these keys must be there, "step round"; NULL: none in particular */
+    const char *any_of; /* one of these keys must be there, "step round", so none of them must be
+                           for the schema; NULL: none in particular */
     const char *one_of; /* and of these exactly one */
 };
 

@@ -201,6 +201,7 @@ const struct section section_top = {
          .form = "{[<any>]} | [{<any>}]"},
         {0},
     },
+    .any_of = "job include",
 };
 
 /* "scenarios/restart/worker-killed.yaml" is worker-killed. */

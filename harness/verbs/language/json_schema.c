@@ -32,10 +32,21 @@ static void put_key(struct json_writer *w, const struct key *k) {
     buf_fini(&text);
 }
 
+static bool is_choice(const struct section *s, const char *name) {
+    struct arena a = {0};
+    char **v = s->any_of ? str_split(&a, s->any_of, ' ', NULL) : NULL;
+    while (v && *v && !str_eq(*v, name))
+        v++;
+    bool found = v && *v;
+    arena_fini(&a);
+    return found;
+}
+
+/* But for what another word may bring: a file that includes another may leave the job to it. */
 static void put_required(struct json_writer *w, const struct section *s) {
     json_array(w, "required");
     for (const struct key *k = s->keys; k->name; k++)
-        if (k->required)
+        if (k->required && !is_choice(s, k->name))
             json_put_string(w, NULL, k->name);
     json_end_array(w);
 }
