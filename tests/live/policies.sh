@@ -30,6 +30,7 @@ repeat: {runs: 3, seeds: each, failures: 1}
 END
 run 0 'flaky: 1 of 3 runs failed, repeat.failures allows 1' flaky.yaml
 grep -q '3 runs: 2 passed, 1 failed' said || fail "the failure was not counted: $(tail -n 5 said)"
+grep -q '^failure rate 33.3 % of 3 judged, between 6.1 % and 79.2 % (95 % confidence)$' said || fail "the rate: $(tail -n 5 said)"
 for seed in 1 2 3; do ls -d out/flaky-$seed-* >/dev/null || fail "seed $seed was not run"; done
 rm -f count
 sed -i 's/, failures: 1/, until: failure/' flaky.yaml
