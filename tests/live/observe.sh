@@ -53,7 +53,7 @@ grep -qE 'resume_step .*round 2 from step [0-9]+' "$dir/said" ||
 # ---- jobs that do not ----
 resumes() { sed "s/from=.*/$1/" $good >"$dir/wrong.yaml"; }
 resumes 'from=$(ls "$1" | sed -n "s,^saved-,,p" | sort -n | head -n 1)'
-try 'a script that takes the oldest checkpoint' 1 'failed: resume_step .* resumed from step 5' "$dir/wrong.yaml"
+try 'a script that takes the oldest checkpoint' 1 'failed: resume_step .* resumed from step (5|10)' "$dir/wrong.yaml"
 resumes 'from='
 try 'a script that begins anew' 2 'began with step 1 although step [0-9]+ was complete: either it began anew, or observe.resume' "$dir/wrong.yaml"
 resumes 'from=$(ls "$1" | sed -n "s,^saved-,,p" | sort -n | tail -n 1); [ -z "$from" ] || { echo "resuming from step $from"; exit 0; }'
