@@ -17,8 +17,10 @@ mkdir -p "$kept" "$TMPDIR/scenarios"
 scenarios=(restart/worker-killed restart/worker-hangs restart/agent-killed restart/printed-steps membership/node-killed
     membership/node-powered-off membership/node-leaves membership/node-joins network/partition-and-heal)
 for scenario in "${scenarios[@]}"; do
-    printf 'include: %s\njob: {rdzv_conf: {profile: default}}\nexpect: {detect_within: 60s, recover_within: 90s}\n' \
-        "$PWD/scenarios/$scenario.yaml" >"$TMPDIR/scenarios/${scenario##*/}.yaml"
+    plain=
+    grep -q 'fence:' "scenarios/$scenario.yaml" && plain=', hb: ~, fence: ~, hard: ~, suspect: ~'
+    printf 'include: %s\njob: {rdzv_conf: {profile: default%s}}\nexpect: {detect_within: 60s, recover_within: 90s}\n' \
+        "$PWD/scenarios/$scenario.yaml" "$plain" >"$TMPDIR/scenarios/${scenario##*/}.yaml"
 done
 printf 'include: %s\ntimeline: ~\nexpect: {world_sizes: [3], restarts: 0, detect_within: ~, recover_within: ~}\n' \
     "$TMPDIR/scenarios/worker-killed.yaml" >"$TMPDIR/scenarios/undisturbed.yaml"
@@ -41,7 +43,7 @@ disk() {
 wire_below() { # wire_below PID: the process of the run that carries its frames
     local pid name
     for pid in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-        name=$(tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null)
+        name=$(tr "\0" " " 2>/dev/null <"/proc/$pid/cmdline")
         [[ $name == *' wire '* ]] && echo "$pid" && return
         wire_below "$pid"
     done
@@ -84,6 +86,7 @@ try() { # try NUMBER NOISE
     rc=$?
     quiet
     [ $rc = 4 ] && tail -n 1 "$dir.log" && exit 77
+    [ $rc = 64 ] && cat "$dir.log" && exit 1
     runs=$((runs + 1))
     if [ $rc = 0 ]; then
         rm -rf "$dir" "$dir.log"
