@@ -68,7 +68,7 @@ agent() { # agent ADDRESS [OPTION...]: sets the agent's pid
     shift
     "$BIN/rankrun" --nnodes=2:3 --nproc-per-node=2 --max-restarts=2 --rdzv-backend=embedded \
         --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$job" --local-addr="$address" \
-        --rdzv-conf=$patient "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
+        --rdzv-conf=$watchful "$@" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
     agent=$!
     agents+=("$agent")
 }
@@ -89,7 +89,7 @@ grep -q 'exited with code 1; max_restarts 1' "$TMPDIR/said" || fail "the summary
 # ---- a store that is not there ----
 
 "$BIN/rankrun" --nnodes=2 --rdzv-backend=embedded --rdzv-endpoint=192.0.2.1:1 --rdzv-id=x \
-    --rdzv-conf=$patient,join_timeout=1 --no-python true 2>"$TMPDIR/said"
+    --rdzv-conf=$watchful,join_timeout=1 --no-python true 2>"$TMPDIR/said"
 [ $? = 69 ] || fail "a store that is not there: $(cat "$TMPDIR/said")"
 grep -q '192.0.2.1:1' "$TMPDIR/said" || fail "the endpoint is not named: $(cat "$TMPDIR/said")"
 
@@ -159,7 +159,7 @@ grep -q 'run "three" has already ended here: it succeeded; no worker was started
 # ---- a store that comes back empty: the agents form the job anew ----
 
 job=lost
-quick=--rdzv-conf=$patient,last_call_timeout=100ms # or the wait for a third would hide the other
+quick=--rdzv-conf=$watchful,last_call_timeout=100ms # or the wait for a third would hide the other
 agent 127.0.0.2 $quick && a=$agent
 agent 127.0.0.3 $quick && b=$agent
 await_round 4 4
@@ -182,7 +182,7 @@ kill -TERM "$store"
 # ---- a store that ends after its jobs leaves no marker: one that begins then holds nothing back ----
 
 serve 0
-once=(--rdzv-endpoint="127.0.0.1:$port" --rdzv-conf=$patient --no-python true)
+once=(--rdzv-endpoint="127.0.0.1:$port" --rdzv-conf=$watchful --no-python true)
 marker=$XDG_RUNTIME_DIR/rankrun/store-127.0.0.1-$port
 "$BIN/rankrun" "${once[@]}" || fail 'a job of one node'
 [ -s "$marker" ] || fail "no marker of a store that serves: $marker"

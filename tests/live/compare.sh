@@ -37,7 +37,7 @@ cluster: {nodes: 2}
 job:
   nnodes: 2
   rdzv_conf: $patient_map
-  run: [ranktrain, --steps=40, --checkpoint-every=10, --collective-timeout=2, "--checkpoint-dir={shared}/ckpt"]
+  run: [ranktrain, --steps=40, --checkpoint-every=10, --collective-timeout=6, "--checkpoint-dir={shared}/ckpt"]
 timeline:
   - {when: {step: 17}, fault: worker-kill, on: rank 1}
 limits: {total: 1m}

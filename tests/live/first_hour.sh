@@ -93,12 +93,13 @@ try 'two runs at once into one folder' 0 'passed' sh -c '"$0" run "$1" --out "$2
 [ "$(ls "$dir/both" | wc -l)" = 2 ] || fail 'two runs at once: not two directories'
 
 # ---- where it is read ----
-timeout 60 "$rq" run $good --out "$dir/out" 2>"$dir/said" </dev/null | head -n 1 >/dev/null
+echo 'job: {run: [sleep, "0.2"]}' >"$dir/short.yaml"
+timeout 60 "$rq" run "$dir/short.yaml" --out "$dir/out" 2>"$dir/said" </dev/null | head -n 1 >/dev/null
 [ "${PIPESTATUS[0]}" = 0 ] || fail "a pipe that closes: exit ${PIPESTATUS[0]}, not 0"
-timeout 60 "$rq" run $good --out "$dir/out" >&- 2>"$dir/said" </dev/null
+timeout 60 "$rq" run "$dir/short.yaml" --out "$dir/out" >&- 2>"$dir/said" </dev/null
 [ $? = 0 ] || fail 'no standard output: not 0'
 [ -e /dev/full ] && try 'a full standard output' 3 'print the report: No space left on device' \
-    sh -c '"$@" >/dev/full' sh "$rq" run $good --out "$dir/out"
+    sh -c '"$@" >/dev/full' sh "$rq" run "$dir/short.yaml" --out "$dir/out"
 narrow() { # narrow COLUMNS ARGUMENT...: in a terminal of so many columns, without what colours it
     script -qec "stty cols $1 && $rq ${*:2}" /dev/null </dev/null | sed 's/\x1b\[[0-9;?]*[a-zA-Z]//g; s/.*\r\(.\)/\1/; s/\r//g'
 }

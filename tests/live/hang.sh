@@ -56,7 +56,7 @@ scenario: cut-off
 cluster: {nodes: 2}
 job:
   nnodes: "2:2"
-  rdzv_conf: $patient_map
+  rdzv_conf: $watchful_map
   run: [sh, -c, 'exec sleep 3']
 timeline:
   - {when: {time: 300ms}, fault: net-partition, on: n1}

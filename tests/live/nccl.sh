@@ -30,7 +30,7 @@ images '\2\0130' 600 >"$dir/data/train-images-idx3-ubyte"
 labels '\2\0130' 600 >"$dir/data/train-labels-idx1-ubyte"
 images '\0\074' 60 >"$dir/data/t10k-images-idx3-ubyte"
 labels '\0\074' 60 >"$dir/data/t10k-labels-idx1-ubyte"
-late=4
+late=5
 [ "${BUILD:-release}" = release ] || late=12
 bad=0
 fail() {
@@ -47,7 +47,7 @@ cluster: {nodes: 4, start: 3}
 job:
   nnodes: "2:3"
   max_restarts: 5
-  rdzv_conf: $patient_map
+  rdzv_conf: $watchful_map
   env: {DEVICES: "$dir/dev"}
   run: [$dir/train, --device=cuda, --dist-backend=nccl, --data-dir=$dir/data, --steps=30, --compute-ms=50,
         --checkpoint-every=2, --collective-timeout=$late, "--checkpoint-dir={shared}/ckpt"]

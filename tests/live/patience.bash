@@ -1,9 +1,12 @@
-# patience: how long agents wait for one that is silent, in tests that ask nothing of it: a machine that stands still
-# for 1.5 s, as one does that shares its processors, ends nobody (and what the store answers within hb is heard). All else
-# is as with profile=fast. To be sourced at the root of the tree.
+# patience: how long agents wait for one that is silent, in tests that may meet a machine that stands still for a second
+# or more, as one does that shares its processors. For --rdzv-conf, and as $..._map for job.rdzv_conf. To be sourced at
+# the root of the tree.
 
-patient=profile=fast,hb=500ms,fence=2s,hard=2100ms,suspect=2300ms # for --rdzv-conf
-patient_map="{${patient//=/: }}"                         # for job.rdzv_conf
+# Where nobody falls silent: the default limits, without the long waits for more nodes.
+patient=last_call_timeout=2s,admit=50ms
+# Where somebody does: given up in 2.3 s; a second and a half without a processor ends nobody.
+watchful=profile=fast,hb=300ms,fence=2s,hard=2100ms,suspect=2300ms
+patient_map="{${patient//=/: }}" watchful_map="{${watchful//=/: }}"
 
 # Whether all that stayed open in a run whose output this is did so because the harness itself had no processor for
 # more than the fifth of a time that is judged: no machine that stands still can be asked whether others are quick.

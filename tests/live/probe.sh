@@ -31,7 +31,7 @@ run() { # CODE PATTERN ARGUMENT...
     local code=$1 pattern=$2
     shift 2
     rm -rf "$TMPDIR/runs"
-    timeout 50 "$BIN/rankquake" run "$TMPDIR/p.yaml" --out "$TMPDIR/runs" "$@" >"$TMPDIR/said" 2>&1 </dev/null
+    timeout 100 "$BIN/rankquake" run "$TMPDIR/p.yaml" --out "$TMPDIR/runs" "$@" >"$TMPDIR/said" 2>&1 </dev/null
     local rc=$?
     [ $rc = 4 ] && { tail -n 1 "$TMPDIR/said"; exit 77; }
     [ $rc = "$code" ] && grep -Eq -e "$pattern" "$TMPDIR/said" && return

@@ -70,7 +70,7 @@ play() { # SCENARIO OUT
 # A busy machine may end a round more: how many there were is not what is asked here.
 job='job:
   nnodes: "2:3"
-  rdzv_conf: '"$patient_map"'
+  rdzv_conf: '"$watchful_map"'
   run: [ranktrain, --steps=50, --checkpoint-every=10, --collective-timeout=30, "--checkpoint-dir={shared}/ckpt"]'
 cat >dark.yaml <<END
 cluster: {nodes: 3}

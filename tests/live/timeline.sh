@@ -11,7 +11,8 @@ plays() { # plays WHAT PATTERN EXPECT TIMELINE...
     local what=$1 pattern=$2 expect=$3 file=$TMPDIR/play.yaml out=$TMPDIR/out
     shift 3
     {
-        awk '/^[^ #]/ { drop = /^(about|timeline|expect):/ } !drop' scenarios/restart/worker-killed.yaml
+        awk '/^[^ #]/ { drop = /^(about|timeline|expect):/ } !drop' scenarios/restart/worker-killed.yaml |
+            sed "s/--collective-timeout=6/--collective-timeout=${deadline_s-6}/"
         printf 'expect: {%s}\ntimeline:\n' "$expect"
         printf '  - %s\n' "$@"
     } >"$file"
@@ -35,8 +36,8 @@ plays 'a worker that dies before it is executed' '"fault-evidence","id":"w"' 'wo
 plays 'a worker that exits before its first collective' '"code":9' 'world_sizes: [3, 3, 3], restarts: 2' \
     "$kill" '{id: w, when: {round: 2, phase: first-collective}, fault: worker-exit, with: {code: 9}, on: rank 2}'
 plays 'a partition of groups' '"fault-evidence","id":"p"' 'world_sizes: [3, 2, "*"], restarts: 0' \
-    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}, for: 3s}'
-plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_sizes: [3, 3], restarts: 1' \
+    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}, for: 4s}'
+deadline_s=3 plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_sizes: [3, 3], restarts: 1' \
     '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 3500ms}'
 plays 'a hang that is over in time' '"fault-recovered","id":"h"' 'world_sizes: [3], restarts: 0' \
     '{id: h, when: {step: 17}, fault: worker-hang, on: n1, for: 500ms}'

@@ -46,7 +46,8 @@ static void test_a_suite_in_this_folder_names_files_of_this_folder(void **state)
     diagnostics_fini(&d);
 }
 
-/* One control run serves all only if they differ in nothing that it depends on. */
+/* One control run serves all only if they differ in nothing that it depends on; where a worker
+ * hangs the others wait for a shorter time. */
 static void test_the_scenarios_of_smoke_share_one_job(void **state) {
     (void)state;
     struct diagnostics d = {0};
@@ -65,7 +66,9 @@ static void test_the_scenarios_of_smoke_share_one_job(void **state) {
         assert_int_equal(s->job.workers_per_node, first->job.workers_per_node);
         assert_int_equal(s->job.run_n, first->job.run_n);
         for (size_t j = 0; j < s->job.run_n; j++)
-            assert_string_equal(s->job.run[j], first->job.run[j]);
+            if (!str_eq(s->name, "worker-hangs") ||
+                !str_starts(s->job.run[j], "--collective-timeout="))
+                assert_string_equal(s->job.run[j], first->job.run[j]);
         scenario_free(s);
     }
     scenario_free(first);
