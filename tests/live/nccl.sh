@@ -79,7 +79,7 @@ run=$(echo "$dir"/runs/*/)
 said() { # said TEXT WHAT
     grep -rqF -- "$1" "$run/logs" || fail "$2: no worker said '$1'"
 }
-said 'ncclRemoteError' 'a peer was killed'
+# Whether one says that a peer was killed, before its agent ends it for that, is a race: test_nccl_worlds has no agent.
 said "has not ended within $late s, and NCCL names nobody" 'the network of the sums was cut'
 
 # One rank's NCCL is bound to a card that its node has not: refused with a sentence, nothing left.
