@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,12 +121,13 @@ static struct question *start(struct asked *a, struct err *err) {
     }
     if (a->node && apart)
         node_target(a->node, &first);
+    struct arena arena = {0};
     struct places places = {.shared = cluster_shared_dir(e->cluster),
+                            .seed = arena_printf(&arena, "%" PRIu64, e->plan->seed),
                             .disk = a->node ? node_disk_dir(a->node) : "",
                             .out = e->spec->dir,
                             .node = a->node ? node_plan(a->node)->name : "",
                             .tmp = a->node ? node_tmp_dir(a->node) : "/tmp"};
-    struct arena arena = {0};
     bool by_us = a->probe->url;
     int all = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
     struct place_to_be to = {first.pidfd, by_us ? CLONE_NEWNET : all, a->owner->cwd};

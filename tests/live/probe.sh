@@ -15,7 +15,7 @@ probe:
   name: {cmd: [hostname], on: n1, every: 50ms, tolerance: /^n1$/}
   many: {cmd: [sh, -c, "ls {shared}/ckpt | wc -l"], every: 50ms, tolerance: ">= 0"}
   slow: {cmd: [sleep, "600"], within: 100ms}
-  gone: {cmd: ["false"]}
+  gone: {cmd: [sh, -c, "exit {seed}"]}
   round: {prometheus: 'http://store:29400/metrics', metric: rankrun_job_round, every: 500ms, tolerance: 1..2}
   page: {http: 'http://store:29400/metrics', on: n1, tolerance: '/rankrun_store_keys [0-9]+/'}
   nobody: {http: 'http://n0:7/'}
