@@ -8,6 +8,7 @@
 #include "agent/store/codec.h"
 #include "agent/store/etcd.h"
 #include "agent/store/gateway.h"
+#include "agent/store/metrics.h"
 #include "agent/store/token.h"
 #include "agent/store/tree_answer.h"
 #include "tests/fuzz/fuzzed.h"
@@ -22,6 +23,17 @@ static void check_answer(struct arena *a, const struct answer *answer) {
     struct err err = {0};
     assert(answer->status >= 200 && answer->status < 500);
     assert(json_parse(a, buf_str(&answer->body), answer->body.len, &err));
+}
+
+/* What the store tells of the jobs in it: a line of theirs cannot be made by a key or a value. */
+static void check_metrics(struct kv *kv) {
+    const struct metrics counted = {0};
+    const struct metrics_now now = {0};
+    struct buf text = {0};
+    metrics_put(&text, &counted, &now, kv);
+    for (const char *line = buf_str(&text); *line; line += strcspn(line, "\n") + 1)
+        assert(strncmp(line, "# ", 2) == 0 || strncmp(line, "rankrun_", 8) == 0);
+    buf_fini(&text);
 }
 
 static void read_requests(struct arena *a, const char *text, size_t n) {
@@ -57,6 +69,7 @@ static void read_requests(struct arena *a, const char *text, size_t n) {
     size_t n_events;
     if (kv_watch_ready(kv))
         kv_watch_take(w, 0, a, &events, &n_events);
+    check_metrics(kv);
     kv_watch_free(w);
     kv_free(kv);
 }
@@ -155,7 +168,9 @@ static const struct subject {
      "\"failure\":[{\"request_delete_range\":{\"key\":\"YQ==\"}}]}\n"
      "L{\"ID\":\"5\"}\nM{\"ID\":5}\nF{\"revision\":\"3\"}\nG{\"key\":\"YQ==\"}\n"
      "I{\"key\":\"YQ==\",\"revision\":\"4\"}\n"
-     "N{\"create_request\":{\"key\":\"YQ==\",\"start_revision\":\"1\"}}\n"},
+     "N{\"create_request\":{\"key\":\"YQ==\",\"start_revision\":\"1\"}}\n"
+     "H{\"key\":\"L3JhbmtydW4veCUwYS9jdXI=\",\"value\":"
+     "\"eyJpbmMiOiIwMDAwMDAwMDAwMDAwMGFhIiwibWluIjoxLCJtYXgiOjJ9\"}\n"},
     {read_answers,
      "{\"header\":{\"revision\":\"7\"},\"succeeded\":true,\"responses\":[{\"response_range\":{"
      "\"kvs\":[{\"key\":\"YQ==\",\"create_revision\":\"2\",\"mod_revision\":\"3\",\"version\":"
