@@ -40,8 +40,9 @@ judged() { # judged CHECK SED-EXPRESSION
 }
 
 wrongs=0 late=
-# PyTorch takes minutes where it is installed, and says nothing about a check that ranktrain does not.
-for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' -not -path 'scenarios/pytorch/*' -not -path 'scenarios/foreign/*' | sort); do
+# PyTorch takes minutes where it is installed, and says nothing about a check that ranktrain does not; nor do schedules.
+for file in $(find scenarios -name '*.yaml' -not -path 'scenarios/jobs/*' -not -path 'scenarios/pytorch/*' \
+    -not -path 'scenarios/foreign/*' -not -path 'scenarios/schedules/*' | sort); do
     grep -q '^job:' "$file" || continue # a suite names other files
     outcome=failed
     grep -qE '^ *outcome: *failed' "$file" && outcome=succeeded
