@@ -74,6 +74,11 @@ bool history_is_cut(const struct history *h) {
     return h->torn || h->too_long || !history_newest(h, SOURCE_HARNESS, "job-end");
 }
 
+bool history_is_simulated(const struct history *h) {
+    const struct record *run = history_newest(h, SOURCE_HARNESS, "run");
+    return run && str_eq(record_text(run, "kernel"), "simulated");
+}
+
 /* The array doubles inside the arena: what is given up is never more than what is kept. */
 static void add(struct history *h, struct record *r) {
     if (h->n == h->cap) {

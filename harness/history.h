@@ -169,6 +169,8 @@ const struct record *history_newest(const struct history *h, enum source source,
 
 /* It stops before the job has ended: what it does not show may have come later. */
 bool history_is_cut(const struct history *h);
+/* rankquake sim has made it: time is virtual, and some ends are recorded after what came later. */
+bool history_is_simulated(const struct history *h);
 
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \

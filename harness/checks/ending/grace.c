@@ -127,18 +127,13 @@ static const char *idle(const struct scenario *s) {
                                        : NULL;
 }
 
-static bool is_simulated(const struct history *h) {
-    const struct record *run = history_newest(h, SOURCE_HARNESS, "run");
-    return run && str_eq(record_text(run, "kernel"), "simulated");
-}
-
 static void judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
     int64_t end_ns = end ? end->t_ns : INT64_MAX; /* from then on the harness itself ends it all */
     if (!check_sees_rounds(t, f))
         return;
-    if (is_simulated(t->history)) {
+    if (history_is_simulated(t->history)) {
         finding_skip(f, "simulated workers have times of their own");
         return;
     }

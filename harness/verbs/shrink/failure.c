@@ -38,7 +38,7 @@ static int refuse(const struct recording *r, struct err *err) {
     const struct history *h = &r->history;
     const struct record *first = h->n ? h->records[0] : NULL;
     const struct finding *shown = verdict_first(&r->verdict);
-    if (first && str_eq(record_text(first, "kernel"), "simulated"))
+    if (history_is_simulated(h))
         return err_say(err, -EINVAL,
                        "it was made by rankquake sim, which makes what fails small by itself");
     if (first && json_get_bool(first->fields, "control", false))
