@@ -37,7 +37,7 @@ static void test_a_suite_in_this_folder_names_files_of_this_folder(void **state)
     struct diagnostics d = {0};
     struct suite *u = suite_load("scenarios/smoke.yaml", &d);
     assert_non_null(u);
-    assert_int_equal(u->n, 10);
+    assert_int_equal(u->n, 12);
     for (size_t i = 0; i < u->n; i++) {
         assert_true(str_starts(u->files[i], "scenarios/"));
         assert_int_equal(access(u->files[i], R_OK), 0);
