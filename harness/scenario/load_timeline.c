@@ -141,7 +141,8 @@ const struct section section_action = {
          "heal: cut", read_heal, .form = "<id>"},
         {"on", "a target", NULL,
          "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
-         "node of rank 0, random of workers, random 2 of nodes, 50%.",
+         "node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half of "
+         "the nodes).",
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with, .form = "{<scalar>}"},

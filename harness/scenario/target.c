@@ -69,10 +69,17 @@ static bool parse_rank(char **v, size_t n, struct target_spec *t) {
     return n == 2 && str_eq(v[0], "rank") && parse_count(v[1], 0, 1000000, &t->rank);
 }
 
+/* majority, majority of nodes */
+static bool parse_majority(char **v, size_t n, struct target_spec *t) {
+    t->pick = PICK_MAJORITY;
+    t->what = TARGET_NODES;
+    return n == 1 || (n == 3 && str_eq(v[1], "of") && parse_group(v[2], &t->what));
+}
+
 static int refuse(const char *text, const char *first, struct err *err) {
-    static const char *const later[] = {"store", "store-leader", "coordinator", "majority", NULL};
-    static const char *const words[] = {"nodes",  "agents", "workers", "rank",
-                                        "random", "node",   NULL};
+    static const char *const later[] = {"store", "store-leader", "coordinator", NULL};
+    static const char *const words[] = {"nodes",  "agents", "workers",  "rank",
+                                        "random", "node",   "majority", NULL};
     for (int i = 0; later[i]; i++)
         if (str_eq(first, later[i]))
             return err_say(err, -ENOSYS, "on: %s is not built yet", text);
@@ -81,7 +88,7 @@ static int refuse(const char *text, const char *first, struct err *err) {
         near = NULL;
     return err_say(err, -EINVAL,
                    "on: \"%s\" is no target; %s%s%swrite nodes, agents, workers, n2, n2/0, rank 0, "
-                   "node of rank 0, random of workers, random 2 of nodes or 50%%",
+                   "node of rank 0, random of workers, random 2 of nodes, 50%% or majority",
                    text, near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or " : "");
 }
 
@@ -94,6 +101,8 @@ int target_parse(struct arena *a, const char *text, struct target_spec *ret, str
         good = parse_random(v, n, &t);
     else if (str_eq(v[0], "rank") || str_eq(v[0], "node"))
         good = parse_rank(v, n, &t);
+    else if (str_eq(v[0], "majority"))
+        good = parse_majority(v, n, &t);
     else if (strchr(v[0], '%'))
         good = parse_percent(a, v, n, &t);
     else if (n == 1)

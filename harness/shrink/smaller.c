@@ -200,7 +200,8 @@ struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
     struct action *v = lines_of(a, c);
     bool any = false;
     for (size_t i = 0; i < c->timeline_n; i++)
-        if (struck[i] && (v[i].on.pick == PICK_RANDOM || v[i].on.pick == PICK_PERCENT)) {
+        if (struck[i] && (v[i].on.pick == PICK_RANDOM || v[i].on.pick == PICK_PERCENT ||
+                          v[i].on.pick == PICK_MAJORITY)) {
             v[i].on.text = struck[i];
             v[i].on.pick = PICK_NAMED;
             any = true;

@@ -215,15 +215,19 @@ static const struct bad {
     {"a target that is none",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: everything}\n",
      "3:37: on: \"everything\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node "
-     "of rank 0, random of workers, random 2 of nodes or 50%\n"},
+     "of rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
     {"a target with a typing error",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: randm of workers}\n",
      "3:37: on: \"randm of workers\" is no target; did you mean \"random\"? Or write nodes, "
-     "agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 of nodes or "
-     "50%\n"},
+     "agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 of nodes, 50% "
+     "or majority\n"},
     {"a target of a later build",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: store-leader}\n",
      "3:37: on: store-leader is not built yet\n"},
+    {"a majority of what has no name",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: majority of all}\n",
+     "3:37: on: \"majority of all\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, "
+     "node of rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
     {"a target as a list",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: [n0, n1]}\n",
      "3:37: on must be a target, not a list; values to run with one after the other stand in "
@@ -231,7 +235,7 @@ static const struct bad {
     {"more than all of them",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: 120%}\n",
      "3:37: on: \"120%\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node of "
-     "rank 0, random of workers, random 2 of nodes or 50%\n"},
+     "rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
     {"times that are a word",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, times: always}\n",
      "3:48: times must be once, each-round or a whole number, not \"always\"\n"},
