@@ -236,8 +236,9 @@ static void check_lasting(struct checker *c, const struct plan_action *pa) {
         else if (of->fault && !of->fault->lasting)
             diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->action->id,
                             of->fault->name, of->fault->undo);
-    } else if (a->for_ns && !pa->fault->lasting) {
-        diagnostics_add(c->d, a->place, "for: %s does not last: %s", a->fault, pa->fault->undo);
+    } else if ((a->for_ns || a->until) && !pa->fault->lasting) {
+        diagnostics_add(c->d, a->until ? a->until->place : a->place, "%s: %s does not last: %s",
+                        a->until ? "until" : "for", a->fault, pa->fault->undo);
     }
 }
 

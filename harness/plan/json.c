@@ -42,8 +42,10 @@ static void put_devices(const struct plan *p, struct json_writer *w) {
 
 static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
     const struct action *a = pa->action;
-    struct buf when = {0};
+    struct buf when = {0}, until = {0};
     trigger_describe(a, &when);
+    if (a->until)
+        until_describe(a->until, &until);
     json_object(w, NULL);
     json_put_string(w, "id", a->id);
     json_put_string(w, "when", buf_str(&when));
@@ -60,12 +62,15 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
             json_put_i64(w, "times", a->times_n);
         json_put_bool(w, "lasting", pa->fault->lasting);
         json_put_string(w, "undo", pa->fault->undo);
+        if (a->until)
+            json_put_string(w, "until", buf_str(&until));
         json_put_string(w, "blast", pa->fault->blast);
     } else {
         json_put_string(w, "heal", p->actions[a->heal].action->id);
     }
     json_end_object(w);
     buf_fini(&when);
+    buf_fini(&until);
 }
 
 void plan_json(const struct plan *p, struct buf *out) {

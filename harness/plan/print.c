@@ -16,10 +16,8 @@ static void put_seconds(struct buf *b, int64_t ns) {
         buf_printf(b, "%" PRId64 " s", ns / 1000000000);
 }
 
-void trigger_describe(const struct action *a, struct buf *out) {
-    const struct trigger *t = &a->when;
+static void describe(const struct trigger *t, const char *who, struct buf *out) {
     const char *sep = "";
-    const char *who = str_eq(a->fault, "node-start") || !a->on.text ? "any worker" : "the target";
     if (t->after_id) {
         buf_printf(out, "after %s", t->after_id);
         sep = ", ";
@@ -51,11 +49,23 @@ void trigger_describe(const struct action *a, struct buf *out) {
         buf_printf(out, "%splus ", sep);
         put_seconds(out, t->plus_ns);
     }
+}
+
+void trigger_describe(const struct action *a, struct buf *out) {
+    const struct trigger *t = &a->when;
+    bool starts = str_eq(a->fault, "node-start");
+    describe(t, starts || !a->on.text ? "any worker" : "the target", out);
     if (t->patient)
-        buf_puts(out, str_eq(a->fault, "node-start") ? ", and then as soon as it is off"
-                                                     : ", and then as soon as the target is there");
+        buf_puts(out, starts ? ", and then as soon as it is off"
+                             : ", and then as soon as the target is there");
     if (t->hold)
         buf_puts(out, " (held there until the fault is in force)");
+}
+
+void until_describe(const struct trigger *t, struct buf *out) {
+    describe(t, "any worker", out);
+    if (t->hold)
+        buf_puts(out, " (held there until the fault has ended)");
 }
 
 static void put_devices_of(const struct plan_node *n, struct buf *out) {
@@ -193,6 +203,10 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
     if (a->for_ns) {
         buf_puts(out, ", after ");
         put_seconds(out, a->for_ns);
+    }
+    if (a->until) {
+        buf_puts(out, "\n      until   ");
+        until_describe(a->until, out);
     }
     buf_printf(out, "\n      touches %s\n",
                pa->fault->blast ? pa->fault->blast : "its target only");

@@ -228,6 +228,8 @@ void act_recover(struct act *a) {
             err = why;
     }
     act_let_go(a);
+    if (a->end)
+        act_rest(a->end);
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-recovered");
     if (err.code)
         json_put_string(w, "error", err.msg);

@@ -43,17 +43,10 @@ const char *outputs_dir(struct engine *e, const struct node *n) {
                      : NULL;
 }
 
-static bool waits_for_lines(const struct scenario *s) {
-    for (size_t i = 0; i < s->timeline_n; i++)
-        if (s->timeline[i].when.log)
-            return true;
-    return s->expect.logs_n;
-}
-
 /* The file is made here: it must be there to be followed before the program can write to it. */
 void outputs_program(struct engine *e, const struct node *n, const char *log) {
     struct err err = {0};
-    if (!e->output || !waits_for_lines(e->plan->scenario))
+    if (!e->output || !scenario_waits_for_lines(e->plan->scenario))
         return;
     int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd >= 0)

@@ -71,6 +71,8 @@ static bool gate_open(const struct act *a) {
     size_t rounds = t->engine->rec.rounds->n;
     if (w->after >= 0 && !t->acts[w->after].in_force)
         return false;
+    if (a->of && !a->of->lasts)
+        return false;
     if (a->action->times == TIMES_EACH_ROUND && (int)rounds <= a->round_base)
         return false;
     if (w->has_round && w->phase && phase_forms_round(w->phase))
@@ -87,13 +89,13 @@ static void set_time(struct act *a) {
 
 static void begin_looking(struct act *a) {
     const struct trigger *w = &a->action->when;
+    const struct limits *limits = &a->owner->engine->plan->scenario->limits;
     int64_t now = clock_monotonic_ns();
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
     a->events = 0;
     set_state(a, ACT_LOOKING);
-    loop_timer_at(
-        a->within,
-        now + (w->within_ns ? w->within_ns : a->owner->engine->plan->scenario->limits.total_ns));
+    if (!a->of) /* an end that does not come is no failure */
+        loop_timer_at(a->within, now + (w->within_ns ? w->within_ns : limits->total_ns));
     set_time(a);
     conclude(a, now);
 }
@@ -107,8 +109,15 @@ static void open_gates(struct timeline *t) {
 }
 
 void act_look_again(struct act *a) {
-    bool more = a->action->times == TIMES_EACH_ROUND || a->fired < a->action->times_n;
+    bool more = a->of || a->action->times == TIMES_EACH_ROUND || a->fired < a->action->times_n;
     set_state(a, more ? ACT_WAITING : ACT_DONE);
+}
+
+void act_rest(struct act *a) {
+    loop_timer_off(a->time);
+    loop_timer_off(a->plus);
+    set_state(a, ACT_WAITING);
+    observer_release(a->owner->engine->observer, a->tag);
 }
 
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
@@ -202,24 +211,47 @@ static void on_until(void *arg, int64_t now) {
 
 /* ---- the whole ---- */
 
+static struct act *add_act(struct timeline *t, const struct plan_action *pa) {
+    struct engine *e = t->engine;
+    struct act *a = &t->acts[t->n++];
+    a->owner = t;
+    a->plan = pa;
+    a->action = pa->action;
+    a->tag = (int)t->n;
+    a->time = loop_timer(e->loop, on_time, a);
+    a->plus = loop_timer(e->loop, on_plus, a);
+    a->within = loop_timer(e->loop, on_within, a);
+    a->until = loop_timer(e->loop, on_until, a);
+    if (a->action->when.log) /* the loader has refused all that are wrong */
+        a->log = pattern_new(a->action->when.log, NULL);
+    return a;
+}
+
+/* `until` is a heal that waits whenever the fault of its line is in force. It listens to all: who
+ * is in trouble often says nothing. */
+static void add_end(struct timeline *t, struct act *of, int line) {
+    struct action *heal = arena_new(&t->engine->arena, struct action);
+    struct plan_action *pa = arena_new(&t->engine->arena, struct plan_action);
+    *heal = (struct action){.id = of->action->id,
+                            .heal = line,
+                            .when = *of->action->until,
+                            .on = {.what = TARGET_NODES, .local_rank = -1},
+                            .times_n = 1};
+    pa->action = heal;
+    of->end = add_act(t, pa);
+    of->end->of = of;
+}
+
 struct timeline *timeline_new(struct engine *e) {
     struct timeline *t = arena_new(&e->arena, struct timeline);
+    size_t lines = e->plan->actions_n;
     t->engine = e;
-    t->n = e->plan->actions_n;
-    t->acts = arena_array(&e->arena, struct act, t->n + 1);
-    for (size_t i = 0; i < t->n; i++) {
-        struct act *a = &t->acts[i];
-        a->owner = t;
-        a->plan = &e->plan->actions[i];
-        a->action = a->plan->action;
-        a->tag = (int)i + 1;
-        a->time = loop_timer(e->loop, on_time, a);
-        a->plus = loop_timer(e->loop, on_plus, a);
-        a->within = loop_timer(e->loop, on_within, a);
-        a->until = loop_timer(e->loop, on_until, a);
-        if (a->action->when.log) /* the loader has refused all that are wrong */
-            a->log = pattern_new(a->action->when.log, NULL);
-    }
+    t->acts = arena_array(&e->arena, struct act, 2 * lines + 1);
+    for (size_t i = 0; i < lines; i++)
+        add_act(t, &e->plan->actions[i]);
+    for (size_t i = 0; i < lines; i++)
+        if (t->acts[i].action->until)
+            add_end(t, &t->acts[i], (int)i);
     return t;
 }
 
@@ -330,7 +362,7 @@ void timeline_finish(struct timeline *t) {
         loop_timer_off(a->plus);
         loop_timer_off(a->within);
         bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
-        if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough)
+        if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough && !a->of)
             act_fail(a, why_not(a));
         act_recover(a);
     }

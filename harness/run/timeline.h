@@ -18,7 +18,9 @@ struct act {
     struct timeline *owner;
     const struct plan_action *plan;
     const struct action *action;
-    int tag; /* of the senders it holds */
+    struct act *end; /* waits for its until; NULL: it has none */
+    struct act *of;  /* this is the end of that line, not a line itself; NULL: it is a line */
+    int tag;         /* of the senders it holds */
     enum act_state state;
     bool step_met, event_met, phase_met, time_met, log_met;
     struct pattern *log;    /* NULL: it waits for no line */
@@ -39,7 +41,7 @@ struct act {
 
 struct timeline {
     struct engine *engine;
-    struct act *acts;
+    struct act *acts; /* the lines, as in the plan, then what waits for the end of some */
     size_t n;
     bool started, finished;
 };
@@ -69,6 +71,7 @@ bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as tim
 
 /* timeline.c */
 void act_look_again(struct act *a); /* after it came in force: times */
+void act_rest(struct act *a);       /* what it was to end has ended: until that begins again */
 void act_fail(struct act *a, const char *why);
 
 /* patience.c: whether what it would hit now is nothing, or about to go, and it is patient */

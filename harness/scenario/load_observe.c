@@ -70,11 +70,17 @@ const struct observed *scenario_observes(const struct scenario *s, const char *k
     return NULL;
 }
 
-bool scenario_reads_output(const struct scenario *s) {
-    for (size_t i = 0; i < s->timeline_n; i++)
-        if (s->timeline[i].when.log)
+bool scenario_waits_for_lines(const struct scenario *s) {
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct action *a = &s->timeline[i];
+        if (a->when.log || (a->until && a->until->log))
             return true;
-    return s->observe.n > 0 || s->expect.logs_n > 0;
+    }
+    return s->expect.logs_n > 0;
+}
+
+bool scenario_reads_output(const struct scenario *s) {
+    return s->observe.n > 0 || scenario_waits_for_lines(s);
 }
 
 #define PATTERN "a regular expression"

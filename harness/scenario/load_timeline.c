@@ -37,33 +37,28 @@ static void never_hold_output(struct reader *r, const struct yaml *n, struct tri
     t->hold = false;
 }
 
-static void read_when(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    struct trigger *t = &((struct action *)out)->when;
-    t->after = -1;
-    t->place = n->place;
-    t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase") ||
-              yaml_get(n, "failpoint");
-    int before = r->d->errors;
-    reader_section(r, &section_when, n, t);
-    if (r->d->errors > before)
-        return;
+/* What none of its keys can tell alone. */
+static void check_trigger(struct reader *r, const char *word, const struct yaml *n,
+                          struct trigger *t) {
     int senders = t->has_step + t->has_event + (t->phase != NULL);
     if (!senders && !t->has_round && !t->has_time && !t->after_id && !t->log)
         diagnostics_add(
             r->d, n->place,
-            "when names nothing to wait for; give step, round, phase, time, event, log or after");
+            "%s names nothing to wait for; give step, round, phase, time, event, log or after",
+            word);
     else if (yaml_get(n, "nth") && !t->has_event && !t->phase && !t->log)
         diagnostics_add(r->d, yaml_get(n, "nth")->place, "nth needs an event to count");
     else if (t->log && senders)
         diagnostics_add(r->d, n->place,
-                        "when has a line of the log and %s; give one, and the other a line of its "
+                        "%s has a line of the log and %s; give one, and the other a line of its "
                         "own with after",
+                        word,
                         t->has_step    ? "a step"
                         : t->has_event ? "an event"
                                        : "a phase");
     else if (senders > 1)
-        diagnostics_add(r->d, n->place, "when has %s; only one of them can be held, so give one",
+        diagnostics_add(r->d, n->place, "%s has %s; only one of them can be held, so give one",
+                        word,
                         !t->phase       ? "a step and an event"
                         : !t->has_event ? "a step and a phase"
                                         : "an event and a phase");
@@ -73,6 +68,39 @@ static void read_when(struct reader *r, const struct key *k, const struct yaml *
                         "stop");
     else
         never_hold_output(r, n, t);
+}
+
+static void read_trigger(struct reader *r, const char *word, const struct yaml *n,
+                         struct trigger *t) {
+    struct section named = section_when;
+    named.name = word;
+    t->after = -1;
+    t->place = n->place;
+    t->hold = yaml_get(n, "step") || yaml_get(n, "event") || yaml_get(n, "phase") ||
+              yaml_get(n, "failpoint");
+    int before = r->d->errors;
+    reader_section(r, &named, n, t);
+    if (r->d->errors == before)
+        check_trigger(r, word, n, t);
+}
+
+static void read_when(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    read_trigger(r, k->name, n, &((struct action *)out)->when);
+}
+
+/* A fault whose end does not come lasts, so there is nothing to be patient about. */
+static void read_until(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const others[] = {"within", "patient"};
+    struct trigger *t = arena_new(r->arena, struct trigger);
+    t->ends = true;
+    for (size_t i = 0; i < 2; i++)
+        if (yaml_get(n, others[i]))
+            diagnostics_add(r->d, yaml_get(n, others[i])->place,
+                            "%s has no use in until: a fault whose end does not come lasts to the "
+                            "end of the run",
+                            others[i]);
+    read_trigger(r, k->name, n, t);
+    ((struct action *)out)->until = t;
 }
 
 static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -153,7 +181,11 @@ const struct section section_action = {
          .form = "once | each-round | <int>"},
         {"for", "a duration", NULL, "A lasting fault ends by itself after this.", "for: 5s",
          reader_duration, .offset = offsetof(struct action, for_ns), .min = 1},
-        {"until", "a trigger", NULL, "A lasting fault ends when this has come true.", NULL},
+        {"until", "a map, as for when", NULL,
+         "A lasting fault ends when this has come true, instead of after a time: the words are "
+         "those of when, looked for from the moment at which the fault is in force, and a step or "
+         "an event is anybody's. If it does not come true the fault lasts to the end of the run.",
+         "until: {round: 2}", read_until, .form = "<@when>"},
         {"sticky", "node", NULL, "Done again whenever the node's agent comes back.", NULL},
         {0},
     },
@@ -186,8 +218,11 @@ static void read_action(struct reader *r, const struct yaml *n, struct action *a
         diagnostics_add(r->d, n->place, "a line of the timeline needs a fault or a heal");
     else if (a->fault && a->heal >= 0)
         diagnostics_add(r->d, n->place, "fault and heal exclude each other; make two lines of it");
-    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns))
-        diagnostics_add(r->d, n->place, "heal ends a fault; on, with and for stand at that fault");
+    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns || a->until))
+        diagnostics_add(r->d, n->place,
+                        "heal ends a fault; on, with, for and until stand at that fault");
+    else if (a->for_ns && a->until)
+        diagnostics_add(r->d, a->until->place, "for and until exclude each other: give one end");
 }
 
 void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, void *out) {

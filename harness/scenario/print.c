@@ -104,8 +104,8 @@ static void put_observe(struct buf *b, const struct observe_spec *o) {
     }
 }
 
-static void put_when(struct buf *b, const struct trigger *t) {
-    buf_puts(b, "    when: {");
+static void put_trigger(struct buf *b, const char *word, const struct trigger *t) {
+    buf_printf(b, "    %s: {", word);
     if (t->has_step)
         buf_printf(b, "step: %" PRId64 ", ", t->step);
     if (t->has_round)
@@ -141,7 +141,7 @@ static void put_when(struct buf *b, const struct trigger *t) {
 
 static void put_action(struct buf *b, const struct scenario *s, const struct action *a) {
     buf_printf(b, "  - id: \"%s\"\n", a->id);
-    put_when(b, &a->when);
+    put_trigger(b, "when", &a->when);
     if (a->heal >= 0)
         put_field(b, "    heal", s->timeline[a->heal].id);
     put_field(b, "    fault", a->fault);
@@ -160,6 +160,8 @@ static void put_action(struct buf *b, const struct scenario *s, const struct act
         put_duration(b, a->for_ns);
         buf_putc(b, '\n');
     }
+    if (a->until)
+        put_trigger(b, "until", a->until);
 }
 
 static void put_budgets(struct buf *b, const char *key, const struct budget *v, size_t n) {

@@ -89,6 +89,7 @@ struct trigger {
     bool hold;         /* stop the sender until the fault is in force; default: step and event,
                           unless they are read from its output */
     bool patient;      /* a target that is not there then is waited for */
+    bool ends;         /* until: it ends a fault, and listens to all */
     struct place place;
 };
 
@@ -135,6 +136,7 @@ struct action {
     enum times_kind times;
     int times_n;
     int64_t for_ns; /* a lasting fault ends by itself after this; 0: lasts to finally */
+    const struct trigger *until; /* or when this has come true, if it ever does; NULL: not given */
     struct place place, fault_place;
 };
 
@@ -323,6 +325,8 @@ int scenario_nodes_ever_on(const struct scenario *s);
 
 /* What is read from the job's output about that kind of event, or NULL. */
 const struct observed *scenario_observes(const struct scenario *s, const char *kind);
+/* Whether what programs print is looked through for lines: by a trigger, or by what is expected. */
+bool scenario_waits_for_lines(const struct scenario *s);
 /* Whether workers write into files of their own, because somebody reads their output. */
 bool scenario_reads_output(const struct scenario *s);
 

@@ -72,7 +72,13 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
         return;
     t->after_id = n->text;
     int i = reader_id(r, k, n->text, n->place);
-    if (i >= (int)r->ids_read)
+    if (t->ends && i >= 0 && i != (int)r->ids_read)
+        t->after = i; /* what ends it may come later */
+    else if (t->ends && i >= 0)
+        diagnostics_add(
+            r->d, n->place,
+            "after: \"%s\" is this very line; a time after its beginning is said by for", n->text);
+    else if (i >= (int)r->ids_read)
         diagnostics_add(r->d, n->place,
                         "after: \"%s\" %s; a fault can only follow one that stands above it",
                         n->text, i == (int)r->ids_read ? "is this very line" : "comes later");

@@ -153,6 +153,20 @@ static void logs_without(struct arena *a, const struct scenario *s, const bool *
     e->logs_n = n;
 }
 
+/* What ended it is gone: then it lasts. */
+static void move_untils(struct arena *a, struct action *v, size_t n, const bool *gone,
+                        const int *place) {
+    for (size_t i = 0; i < n; i++) {
+        int after = v[i].until ? v[i].until->after : -1;
+        if (after < 0)
+            continue;
+        struct trigger *t = arena_new(a, struct trigger);
+        *t = *v[i].until;
+        t->after = place[after];
+        v[i].until = gone[after] ? NULL : t;
+    }
+}
+
 struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, bool *gone) {
     struct scenario *c = copy_of(a, s);
     struct action *v = arena_array(a, struct action, s->timeline_n + 1);
@@ -173,6 +187,7 @@ struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, boo
     }
     if (n == s->timeline_n)
         return NULL;
+    move_untils(a, v, n, gone, place);
     c->timeline = v;
     c->timeline_n = n;
     e->detect_within = budgets_without(a, s, gone, e->detect_within, &e->detect_n);

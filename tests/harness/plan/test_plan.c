@@ -174,6 +174,8 @@ static const struct refused {
      "store,data\n"},
     {LINE("fault: worker-exit, on: rank 0, with: {code: 256}"),
      "4:68: code: 256 is none; write one from 0 to 255\n"},
+    {LINE("fault: worker-kill, on: workers, until: {round: 2}"),
+     "4:63: until: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
     {LINE("fault: worker-kill, on: workers, for: 2s"),
      "4:5: for: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
     {LINE("fault: node-kill, on: n1") LINE("fault: worker-kill, on: n1/0"),

@@ -236,6 +236,30 @@ static const struct bad {
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: 120%}\n",
      "3:37: on: \"120%\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node of "
      "rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
+    {"two ends",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, for: 1s, until: {round: "
+     "2}}\n",
+     "3:57: for and until exclude each other: give one end\n"},
+    {"an end of nothing",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, until: {plus: 1s}}\n",
+     "3:48: until names nothing to wait for; give step, round, phase, time, event, log or after\n"},
+    {"an end with a word of the beginning",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, until: {round: 2, "
+     "within: "
+     "1s}}\n",
+     "3:67: within has no use in until: a fault whose end does not come lasts to the end of the "
+     "run\n"},
+    {"an end with a typing error",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, until: {rond: 2}}\n",
+     "3:49: until has no key \"rond\"; did you mean \"round\"?\n"},
+    {"an end after itself",
+     "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0, until: {after: "
+     "c}}\n",
+     "3:63: after: \"c\" is this very line; a time after its beginning is said by for\n"},
+    {"an end at a heal",
+     "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0}\n"
+     "  - {when: {after: c}, heal: c, until: {round: 2}}\n",
+     "4:5: heal ends a fault; on, with, for and until stand at that fault\n"},
     {"times that are a word",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, times: always}\n",
      "3:48: times must be once, each-round or a whole number, not \"always\"\n"},
