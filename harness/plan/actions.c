@@ -242,6 +242,25 @@ static void check_lasting(struct checker *c, const struct plan_action *pa) {
     }
 }
 
+/* Agents come back when their node is switched on, and by nothing else. */
+static void check_sticky(struct checker *c, const struct plan_action *pa) {
+    const struct action *a = pa->action;
+    bool comes_back = false;
+    if (!a->sticky)
+        return;
+    for (size_t i = 0; i < c->s->timeline_n; i++)
+        comes_back |= is_start(&c->s->timeline[i]);
+    if (is_start(a))
+        diagnostics_add(c->d, a->place,
+                        "sticky: a node that comes back is on, so node-start has "
+                        "nothing to do there");
+    else if (fault_arg(&pa->args, "groups", NULL))
+        diagnostics_add(c->d, a->place, "sticky: groups are no node that could come back; give on");
+    else if (!comes_back)
+        diagnostics_add(c->d, a->place,
+                        "sticky: no node-start brings a node back, so this would come once");
+}
+
 /* Only a node-start that waits for nothing the job does can help a job that cannot begin. */
 static void check_minimum(struct checker *c) {
     const struct cluster_spec *k = &c->s->cluster;
@@ -282,6 +301,7 @@ void actions_make(struct plan *p, struct diagnostics *d) {
         if (!pa->fault)
             continue;
         bind_args(&c, pa, seed);
+        check_sticky(&c, pa);
         if (!has_target(&c, pa))
             continue;
         check_kind(&c, pa);

@@ -60,6 +60,7 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
             json_put_string(w, "times", "each-round");
         else
             json_put_i64(w, "times", a->times_n);
+        json_put_bool(w, "sticky", a->sticky);
         json_put_bool(w, "lasting", pa->fault->lasting);
         json_put_string(w, "undo", pa->fault->undo);
         if (a->until)

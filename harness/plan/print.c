@@ -191,6 +191,8 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
         buf_puts(out, ", in each round");
     else if (a->times_n > 1)
         buf_printf(out, ", %d times", a->times_n);
+    if (a->sticky)
+        buf_puts(out, ", again whenever the node's agent comes back");
     buf_puts(out, "\n      when    ");
     trigger_describe(a, out);
     buf_putc(out, '\n');

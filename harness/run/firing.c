@@ -29,17 +29,18 @@ static int64_t steps_done(const struct act *a) {
 
 static void record_fired(struct act *a) {
     const struct trigger *when = &a->action->when;
+    bool again = a->stuck; /* of its own accord: nobody was waited for */
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-fired");
     json_put_string(w, "fault", a->plan->fault->name);
     json_array(w, "on");
     for (size_t i = 0; i < a->bound_n; i++)
         json_put_string(w, NULL, a->bound[i].target.name);
     json_end_array(w);
-    if (when->has_step)
+    if (when->has_step && !again)
         json_put_i64(w, "step", when->step);
-    json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - when->plus_ns);
-    json_put_bool(w, "held", when->hold && (when->has_step || when->has_event));
-    if (when->has_step && !when->hold)
+    json_put_i64(w, "lag_ns", a->fired_ns - a->condition_ns - (again ? 0 : when->plus_ns));
+    json_put_bool(w, "held", !again && when->hold && (when->has_step || when->has_event));
+    if (when->has_step && !when->hold && !again)
         json_put_i64(w, "done", steps_done(a));
     engine_recorded(a->owner->engine);
 }
@@ -163,27 +164,22 @@ void act_let_go(struct act *a) {
     }
 }
 
-void act_fire(struct act *a) {
-    struct engine *e = a->owner->engine;
-    a->round_base =
-        (int)e->rec.rounds->n; /* the next may begin before it is known to be in force */
-    if (!a->plan->fault) {
-        heal(a);
-        return;
-    }
+/* Whom it strikes now; 0: nobody, and what follows from that has been done. */
+static size_t choose(struct act *a, struct bound found[TARGETS_MAX]) {
     act_recover(a); /* what an earlier firing has left in force */
-    struct bound found[TARGETS_MAX];
-    size_t n = targets_resolve(e, a->plan, found);
+    size_t n = targets_resolve(a->owner->engine, a->plan, found);
     if (act_must_wait(a, found, n)) {
         act_wait_for_target(a);
-        return;
+        return 0;
     }
-    if (!n) {
+    if (!n)
         act_fail(a, "its target matched nothing that was alive when the trigger came true");
-        return;
-    }
+    return n;
+}
+
+static void strike(struct act *a, const struct bound *found, size_t n) {
     loop_timer_off(a->within);
-    a->bound = arena_array(&e->arena, struct bound, n);
+    a->bound = arena_array(&a->owner->engine->arena, struct bound, n);
     memcpy(a->bound, found, n * sizeof(*found));
     a->bound_n = n;
     a->answers = 0;
@@ -194,9 +190,33 @@ void act_fire(struct act *a) {
     a->state = ACT_INJECTING;
     keep_pidfds(a);
     record_fired(a);
+    act_stick(a);
     evidence_begin(a);
     for (size_t i = 0; i < n; i++)
         inject(a, &a->bound[i]);
+}
+
+void act_fire(struct act *a) {
+    struct bound found[TARGETS_MAX];
+    a->round_base = (int)a->owner->engine->rec.rounds
+                        ->n; /* the next may begin before it is known to be in force */
+    if (!a->plan->fault) {
+        heal(a);
+        return;
+    }
+    size_t n = choose(a, found);
+    if (n)
+        strike(a, found, n);
+}
+
+void act_fire_again(struct act *a) {
+    struct bound found[TARGETS_MAX];
+    size_t n = act_find_again(a, found);
+    if (!n)
+        return;
+    act_recover(a);
+    a->condition_ns = clock_monotonic_ns();
+    strike(a, found, n);
 }
 
 void timeline_answer(struct timeline *t, uint64_t token, const char *error) {

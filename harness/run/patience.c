@@ -1,6 +1,8 @@
-/* Lines whose moment has come but whose target is not there, or is about to go (when.patient). */
+/* Lines whose moment has come but whose target is not there, or is about to go (when.patient), and
+ * those that come again when it has come back (sticky). */
 #include "harness/run/timeline.h"
 
+#include "agent/base/str.h"
 #include "agent/sys/clock.h"
 
 void act_wait_for_target(struct act *a) {
@@ -59,4 +61,54 @@ bool act_must_wait(const struct act *a, const struct bound *found, size_t n) {
         if (found[i].worker && breaks_up(a, rs->v[found[i].worker->round - 1]))
             return true;
     return n == 0;
+}
+
+void act_stick(struct act *a) {
+    if (!a->action->sticky || a->stuck)
+        return;
+    a->stuck = arena_array(&a->owner->engine->arena, struct stuck, a->bound_n);
+    a->stuck_n = a->bound_n;
+    for (size_t i = 0; i < a->bound_n; i++)
+        a->stuck[i] =
+            (struct stuck){.node = a->bound[i].node,
+                           .local_rank = a->bound[i].worker ? a->bound[i].worker->local_rank : -1};
+}
+
+bool act_is_due(const struct act *a) {
+    for (size_t i = 0; i < a->stuck_n; i++)
+        if (a->stuck[i].back)
+            return true;
+    return false;
+}
+
+bool act_comes_again(struct act *a, const struct record *r) {
+    bool start = a->stuck_n && r->source == SOURCE_KERNEL && record_is(r, "agent-start");
+    for (size_t i = 0; start && i < a->stuck_n; i++)
+        a->stuck[i].back |= str_eq(node_plan(a->stuck[i].node)->name, r->node);
+    return a->state == ACT_DONE && act_is_due(a) && act_may_find_target(r);
+}
+
+/* What lasts is ended before it comes again, so it comes to all of them. */
+size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]) {
+    struct action line = *a->action;
+    const struct plan_action one = {
+        .action = &line, .fault = a->plan->fault, .args = a->plan->args};
+    struct bound some[TARGETS_MAX];
+    size_t total = 0;
+    bool any = false;
+    for (size_t i = 0; i < a->stuck_n; i++) {
+        struct stuck *s = &a->stuck[i];
+        if (!s->back && !a->lasts)
+            continue;
+        line.on = (struct target_spec){.what = s->local_rank < 0 ? TARGET_NODES : TARGET_WORKERS,
+                                       .pick = PICK_NAMED,
+                                       .node = node_plan(s->node)->name,
+                                       .local_rank = s->local_rank};
+        size_t got = targets_resolve(a->owner->engine, &one, some);
+        for (size_t j = 0; j < got && total < TARGETS_MAX; j++)
+            ret[total++] = some[j];
+        any |= got && s->back;
+        s->back &= !got;
+    }
+    return any ? total : 0;
 }

@@ -148,6 +148,8 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
             hear(a, r, from);
         if (a->state == ACT_PATIENT && act_may_find_target(r))
             act_fire(a);
+        if (!t->finished && act_comes_again(a, r))
+            act_fire_again(a);
     }
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
@@ -364,6 +366,8 @@ void timeline_finish(struct timeline *t) {
         bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough && !a->of)
             act_fail(a, why_not(a));
+        else if (act_is_due(a))
+            act_fail(a, "its node came back, but what it strikes there did not");
         act_recover(a);
     }
 }

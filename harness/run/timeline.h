@@ -14,6 +14,13 @@ enum act_state {
     ACT_FAILED,    /* will not fire any more */
 };
 
+/* Where a sticky fault comes again. */
+struct stuck {
+    struct node *node;
+    int local_rank; /* of the worker that was struck there; -1: none was */
+    bool back;      /* its agent has come back, the fault not yet */
+};
+
 struct act {
     struct timeline *owner;
     const struct plan_action *plan;
@@ -33,6 +40,8 @@ struct act {
     int64_t fired_ns;
     struct bound *bound; /* of the newest firing */
     size_t bound_n, answers;
+    struct stuck *stuck; /* of the first firing; NULL: not sticky, or not yet fired */
+    size_t stuck_n;
     bool felt;  /* evidence of the newest firing is in */
     bool lasts; /* in force and to be recovered */
     char error[200];
@@ -48,6 +57,7 @@ struct timeline {
 
 /* firing.c */
 void act_fire(struct act *a);
+void act_fire_again(struct act *a); /* a sticky one, if there is what it strikes */
 void act_answered(struct act *a, const char *error);
 void act_recover(struct act *a);
 void act_let_go(struct act *a); /* of what it holds for its end */
@@ -78,3 +88,8 @@ void act_fail(struct act *a, const char *why);
 bool act_must_wait(const struct act *a, const struct bound *found, size_t n);
 void act_wait_for_target(struct act *a); /* until act_may_find_target, or for `within` */
 bool act_may_find_target(const struct record *r);
+/* ... and whether a sticky one has to come again */
+void act_stick(struct act *a); /* to the nodes that it has just struck */
+bool act_comes_again(struct act *a, const struct record *r);
+bool act_is_due(const struct act *a); /* a node is back that it has not struck again */
+size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]); /* as targets_resolve */

@@ -153,6 +153,11 @@ static void read_times(struct reader *r, const struct key *k, const struct yaml 
         a->times_n = (int)v;
 }
 
+static void read_sticky(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    static const char *const choices[] = {"node", NULL};
+    ((struct action *)out)->sticky = reader_choice(r, k, n, choices, NULL) == 0;
+}
+
 const struct section section_action = {
     "timeline",
     "The lines of the timeline: what is broken, when, and on what.",
@@ -186,7 +191,10 @@ const struct section section_action = {
          "those of when, looked for from the moment at which the fault is in force, and a step or "
          "an event is anybody's. If it does not come true the fault lasts to the end of the run.",
          "until: {round: 2}", read_until, .form = "<@when>"},
-        {"sticky", "node", NULL, "Done again whenever the node's agent comes back.", NULL},
+        {"sticky", "node", NULL,
+         "The trouble is the node's: done again on it, at once, whenever its agent comes back "
+         "(node-start). To a worker: as soon as the node has that one again.",
+         "sticky: node", read_sticky, .form = "node"},
         {0},
     },
     .one_of = "fault heal",
@@ -218,9 +226,13 @@ static void read_action(struct reader *r, const struct yaml *n, struct action *a
         diagnostics_add(r->d, n->place, "a line of the timeline needs a fault or a heal");
     else if (a->fault && a->heal >= 0)
         diagnostics_add(r->d, n->place, "fault and heal exclude each other; make two lines of it");
-    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns || a->until))
+    else if (a->heal >= 0 && (a->on.text || a->with_n || a->for_ns || a->until || a->sticky))
         diagnostics_add(r->d, n->place,
-                        "heal ends a fault; on, with, for and until stand at that fault");
+                        "heal ends a fault; on, with, for, until and sticky stand at that fault");
+    else if (a->sticky && (a->times != TIMES_N || a->times_n != 1))
+        diagnostics_add(r->d, n->place,
+                        "times and sticky exclude each other: sticky is as often as the node comes "
+                        "back");
     else if (a->for_ns && a->until)
         diagnostics_add(r->d, a->until->place, "for and until exclude each other: give one end");
 }

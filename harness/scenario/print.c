@@ -155,6 +155,8 @@ static void put_action(struct buf *b, const struct scenario *s, const struct act
         buf_puts(b, "    times: each-round\n");
     else if (a->times_n != 1)
         buf_printf(b, "    times: %d\n", a->times_n);
+    if (a->sticky)
+        buf_puts(b, "    sticky: node\n");
     if (a->for_ns) {
         buf_puts(b, "    for: ");
         put_duration(b, a->for_ns);

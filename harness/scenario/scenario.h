@@ -135,6 +135,7 @@ struct action {
     size_t with_n;
     enum times_kind times;
     int times_n;
+    bool sticky;    /* done again on the same node whenever its agent comes back */
     int64_t for_ns; /* a lasting fault ends by itself after this; 0: lasts to finally */
     const struct trigger *until; /* or when this has come true, if it ever does; NULL: not given */
     struct place place, fault_place;

@@ -305,7 +305,8 @@ static bool drop_after(struct trigger *t) {
 }
 
 static bool make_once(struct action *l) {
-    bool any = l->times != TIMES_N || l->times_n > 1;
+    bool any = l->times != TIMES_N || l->times_n > 1 || l->sticky;
+    l->sticky = false;
     l->times = TIMES_N;
     l->times_n = 1;
     return any;

@@ -7,12 +7,18 @@
 
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
-static const char *why_not(const struct trial *t, const char *id) {
+/* NULL: it is not said. */
+static const struct record *not_fired(const struct trial *t, const char *id) {
     history_each(r, t->history) {
         if (record_is(r, "fault-not-fired") && str_eq(record_text(r, "id"), id))
-            return record_text(r, "why");
+            return r;
     }
-    return "its moment did not come";
+    return NULL;
+}
+
+static const char *why_not(const struct trial *t, const char *id) {
+    const struct record *r = not_fired(t, id);
+    return r ? record_text(r, "why") : "its moment did not come";
 }
 
 static const int64_t LATE_NS = 1000000000;
@@ -118,6 +124,24 @@ static bool is_named(const struct trial *t, const struct target_spec *on,
     return false;
 }
 
+static bool was_struck(const struct incident *i, const char *node) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (str_eq(i->targets[k].node, node))
+            return true;
+    return false;
+}
+
+/* What is sticky comes again where it was, whoever is there now. */
+static bool strayed(struct finding *f, const struct incident *i, const struct incident *first) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (!was_struck(first, i->targets[k].node)) {
+            finding_fail(f, broken, "sticky: node", "%s (%s) came again on %s, where it was not",
+                         i->id, i->fault, i->targets[k].node);
+            return true;
+        }
+    return false;
+}
+
 static bool struck_another(const struct trial *t, struct finding *f, const struct incident *i,
                            const struct action *a) {
     for (size_t k = 0; k < a->with_n; k++)
@@ -219,8 +243,20 @@ static int times_wanted(const struct trial *t, const struct action *a) {
     return rounds ? rounds : 1;
 }
 
+static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
+                                    const struct action *a) {
+    const struct record *r = not_fired(t, a->id);
+    if (!r)
+        return true;
+    finding_unknown(f, broken, "%s (%s) did not come again: %s", a->id, a->fault,
+                    record_text(r, "why"));
+    finding_prove(f, r->seq);
+    return false;
+}
+
 static bool judge_action(const struct trial *t, struct finding *f, const struct action *a) {
     int n = 0, wanted = times_wanted(t, a);
+    const struct incident *first = NULL;
     char expected[200];
     if (!a->fault) {
         if (healed(t, a))
@@ -232,13 +268,16 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!str_eq(t->incidents->v[i]->id, a->id))
             continue;
-        if (!judge_incident(t, f, t->incidents->v[i]) ||
-            struck_another(t, f, t->incidents->v[i], a))
+        const struct incident *now = t->incidents->v[i];
+        first = first ? first : now;
+        bool again = a->sticky && n > 0;
+        if (!judge_incident(t, f, now) ||
+            (again ? strayed(f, now, first) : struck_another(t, f, now, a)))
             return false;
         n++;
     }
     if (n >= wanted)
-        return true;
+        return !a->sticky || came_whenever_it_had_to(t, f, a);
     snprintf(expected, sizeof(expected), "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
              wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
     finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",

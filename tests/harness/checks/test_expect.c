@@ -175,6 +175,46 @@ static void test_a_fault_that_ended_no_round_has_no_times(void **state) {
     assert_found(ask("recover", &s, edits), FINDING_FAIL, "late ended no round");
 }
 
+static void test_what_is_sticky_comes_again_where_it_was_or_says_why_not(void **state) {
+    (void)state;
+    static const struct action sticky = {.id = "kill",
+                                         .fault = "worker-kill",
+                                         .heal = -1,
+                                         .times_n = 1,
+                                         .sticky = true,
+                                         .on = {.pick = PICK_RANK, .rank = 1, .local_rank = -1}};
+    struct scenario s = planted_scenario("worker-killed");
+    s.timeline = &sticky;
+    s.timeline_n = 1;
+    assert_found(ask("fired", &s, none), FINDING_PASS, "");
+    static const struct edit unfired[] = {
+        {"\"steady\"", NULL, NULL,
+         "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"fault-not-fired\",\"id\":\"kill\","
+         "\"why\":\"its node came back alone\"}"},
+        {0}};
+    assert_found(ask("fired", &s, unfired), FINDING_UNKNOWN, "its node came back alone");
+    for (int node = 0; node < 2; node++) { /* n0 is where it was */
+        char force[300];
+        snprintf(
+            force, sizeof(force),
+            "{\"t\":1072000000,\"source\":\"harness\",\"kind\":\"fault-in-force\",\"id\":\"kill\","
+            "\"n\":2,\"fault\":\"worker-kill\",\"t0\":1072000000,\"targets\":[{\"what\":\"worker\","
+            "\"name\":\"n%d/0\",\"node\":\"n%d\",\"pid\":110}]}",
+            node, node);
+        const struct edit again[] = {
+            {"\"fault-in-force\"", "\"n\":1", NULL, force},
+            {"\"fault-in-force\"", "\"n\":1", NULL,
+             "{\"t\":1072000000,\"source\":\"kernel\",\"kind\":\"fault-evidence\",\"id\":\"kill\","
+             "\"n\":2,\"what\":\"process 110 ended\"}"},
+            {"\"fault-in-force\"", "\"n\":1", NULL,
+             "{\"t\":1072000000,\"source\":\"harness\",\"kind\":\"fault-fired\",\"id\":\"kill\","
+             "\"n\":2,\"fault\":\"worker-kill\",\"lag_ns\":0,\"held\":false}"},
+            {0}};
+        assert_found(ask("fired", &s, again), node ? FINDING_FAIL : FINDING_PASS,
+                     node ? "came again on n1, where it was not" : "");
+    }
+}
+
 static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **state) {
     (void)state;
     static const struct action timeline[] = {
@@ -265,6 +305,7 @@ int main(void) {
         cmocka_unit_test(test_a_spent_budget_is_no_giving_up),
         cmocka_unit_test(test_a_budget_of_time_may_be_for_one_fault),
         cmocka_unit_test(test_a_fault_that_ended_no_round_has_no_times),
+        cmocka_unit_test(test_what_is_sticky_comes_again_where_it_was_or_says_why_not),
         cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
         cmocka_unit_test(test_a_fault_of_each_round_must_fire_in_every_complete_round),
         cmocka_unit_test(test_a_fault_that_came_when_the_job_had_finished_shows_nothing),

@@ -259,7 +259,14 @@ static const struct bad {
     {"an end at a heal",
      "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0}\n"
      "  - {when: {after: c}, heal: c, until: {round: 2}}\n",
-     "4:5: heal ends a fault; on, with, for and until stand at that fault\n"},
+     "4:5: heal ends a fault; on, with, for, until and sticky stand at that fault\n"},
+    {"trouble that sticks to something else",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, sticky: rank}\n",
+     "3:49: sticky must be node, not \"rank\"\n"},
+    {"trouble that sticks and is counted",
+     "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, sticky: node, times: "
+     "2}\n",
+     "3:5: times and sticky exclude each other: sticky is as often as the node comes back\n"},
     {"times that are a word",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, times: always}\n",
      "3:48: times must be once, each-round or a whole number, not \"always\"\n"},
