@@ -127,6 +127,7 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
         [TARGET_AGENTS] = TARGET_AGENT,
         [TARGET_WORKERS] = TARGET_WORKER,
         [TARGET_STORES] = TARGET_STORE,
+        [TARGET_RACKS] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
     };
     const struct action *a = pa->action;
     unsigned t = pa->fault->targets;
@@ -198,8 +199,60 @@ static void check_named(struct checker *c, const struct action *a) {
     }
 }
 
+/* How many nodes of it there are, and are on at the beginning. */
+static int nodes_of_rack(const struct cluster_spec *k, int rack, int *ret_on) {
+    int n = 0;
+    *ret_on = 0;
+    for (int i = 0; i < k->nodes; i++) {
+        n += k->rack_of[i] == rack;
+        *ret_on += k->rack_of[i] == rack && i < k->start;
+    }
+    return n;
+}
+
+/* As check_power, of all its nodes together. */
+static void check_rack_power(struct checker *c, const struct action *a, int nodes, int on) {
+    bool starts = false, ends = false;
+    for (size_t i = 0; i < c->plan->actions_n; i++) {
+        const struct fault *f = c->plan->actions[i].fault;
+        ends |= f && f->ends_node;
+        starts |= is_start(c->plan->actions[i].action);
+    }
+    if (is_start(a) && on == nodes && !ends)
+        diagnostics_add(c->d, a->on.place,
+                        "all of rack %d is on from the beginning and nothing switches it off, so "
+                        "it cannot be started",
+                        a->on.rack - 1);
+    else if (!is_start(a) && !on && !starts)
+        diagnostics_add(c->d, a->on.place, "all of rack %d is off and no node-start switches it on",
+                        a->on.rack - 1);
+}
+
+static void check_racks(struct checker *c, const struct action *a) {
+    const struct cluster_spec *k = &c->s->cluster;
+    int on = 0, nodes = 0;
+    if (!k->racks)
+        diagnostics_add(c->d, a->on.place,
+                        "%s: the cluster has no racks; write cluster: {racks: [[n0, n1], [n2]]}",
+                        a->on.text);
+    else if (a->on.rack > k->racks)
+        diagnostics_add(c->d, a->on.place,
+                        "there is no rack %d: the cluster has %d rack%s, rack 0 "
+                        "first",
+                        a->on.rack - 1, k->racks, k->racks == 1 ? "" : "s");
+    else if (a->on.rack)
+        nodes = nodes_of_rack(k, a->on.rack, &on);
+    if (nodes)
+        check_rack_power(c, a, nodes, on);
+    int most = a->on.what == TARGET_RACKS ? k->racks : nodes;
+    if (most && a->on.pick == PICK_RANDOM && a->on.count > most)
+        diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, most);
+}
+
 static void check_reach(struct checker *c, const struct action *a) {
     const struct job_spec *j = &c->s->job;
+    if (a->on.rack || a->on.rack_of_rank || a->on.what == TARGET_RACKS)
+        check_racks(c, a);
     int on = scenario_nodes_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
     int workers = taken * j->workers_per_node;
     if (a->on.pick == PICK_NAMED) {
@@ -208,7 +261,7 @@ static void check_reach(struct checker *c, const struct action *a) {
         diagnostics_add(c->d, a->on.place,
                         "there is never a rank %d: the job has at most %d worker%s, rank 0 first",
                         a->on.rank, workers, workers == 1 ? "" : "s");
-    } else if (a->on.pick == PICK_RANDOM) {
+    } else if (a->on.pick == PICK_RANDOM && !a->on.rack && a->on.what != TARGET_RACKS) {
         int most = a->on.what == TARGET_WORKERS ? workers : is_start(a) ? c->s->cluster.nodes : on;
         if (a->on.count > most)
             diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, most);

@@ -16,6 +16,8 @@ static void put_nodes(const struct plan *p, struct json_writer *w) {
         json_put_string(w, "mac", mac);
         json_put_bool(w, "store", n->is_store);
         json_put_bool(w, "on_at_start", n->on_at_start);
+        if (scenario_rack_of(p->scenario, n->name))
+            json_put_i64(w, "rack", scenario_rack_of(p->scenario, n->name) - 1);
         json_array(w, "devices");
         for (size_t k = 0; k < n->devices_n; k++)
             json_put_string(w, NULL, n->devices[k]->uuid);

@@ -68,7 +68,10 @@ void until_describe(const struct trigger *t, struct buf *out) {
         buf_puts(out, " (held there until the fault has ended)");
 }
 
-static void put_devices_of(const struct plan_node *n, struct buf *out) {
+static void put_place_of(const struct plan *p, const struct plan_node *n, struct buf *out) {
+    int rack = scenario_rack_of(p->scenario, n->name);
+    if (rack)
+        buf_printf(out, ", rack %d", rack - 1);
     for (size_t i = 0; i < n->devices_n; i++)
         buf_printf(out, "%s%d", i ? ", " : ", GPU ", n->devices[i]->index);
     buf_putc(out, '\n');
@@ -98,7 +101,7 @@ static void put_topology(const struct plan *p, struct buf *out) {
         else
             buf_printf(out, "%-4s an agent, %d worker%s", n->on_at_start ? "on" : "off",
                        j->workers_per_node, plural(j->workers_per_node));
-        put_devices_of(n, out);
+        put_place_of(p, n, out);
     }
     if (p->rootfs)
         buf_printf(out, "  their root file system is %s, which stays as it is\n", p->rootfs);

@@ -43,7 +43,24 @@ static const char *named_node(struct engine *e, const struct target_spec *on) {
     return w ? w->node : NULL;
 }
 
+/* The rack a target names, from 1; 0: none. */
+static int named_rack(struct engine *e, const struct target_spec *on) {
+    const char *node = on->rack_of_rank ? named_node(e, on) : NULL;
+    return node ? scenario_rack_of(e->plan->scenario, node) : on->rack;
+}
+
+static bool by_rack(const struct target_spec *on) {
+    return on->rack || on->rack_of_rank;
+}
+
+static bool in_rack(struct engine *e, const struct target_spec *on, const char *node) {
+    int rack = named_rack(e, on);
+    return rack && scenario_rack_of(e->plan->scenario, node) == rack;
+}
+
 static bool worker_matches(struct engine *e, const struct target_spec *on, const struct worker *w) {
+    if (by_rack(on))
+        return in_rack(e, on, w->node);
     if (on->pick == PICK_RANK && !on->node_of_rank)
         return w == current_rank(e, on);
     if (on->pick == PICK_RANK || on->pick == PICK_NAMED) {
@@ -54,12 +71,19 @@ static bool worker_matches(struct engine *e, const struct target_spec *on, const
     return true;
 }
 
-static bool node_has_worker(struct engine *e, const char *node) {
+/* The target is places, and no worker is there. */
+static bool is_without_workers(struct engine *e, const struct target_spec *on) {
     const struct rounds *rs = e->rec.rounds;
-    for (size_t i = 0; i < rs->workers_n; i++)
-        if (str_eq(rs->workers[i]->node, node) && lives(e, rs->workers[i]))
-            return true;
-    return false;
+    const char *node = named_node(e, on);
+    if (!node && !by_rack(on))
+        return false;
+    for (size_t i = 0; i < rs->workers_n; i++) {
+        const char *own = rs->workers[i]->node;
+        bool there = by_rack(on) ? in_rack(e, on, own) : str_eq(own, node);
+        if (there && lives(e, rs->workers[i]))
+            return false;
+    }
+    return true;
 }
 
 bool targets_listens_to(struct engine *e, const struct target_spec *on, const struct fault *f,
@@ -67,13 +91,23 @@ bool targets_listens_to(struct engine *e, const struct target_spec *on, const st
     if (!w)
         return false;
     bool agent = f && (f->targets & TARGET_AGENT) && !(f->targets & (TARGET_NODE | TARGET_WORKER));
-    const char *node = named_node(e, on);
     bool without_workers = on->what == TARGET_STORES || on->what == TARGET_AGENTS || agent ||
-                           (node && !node_has_worker(e, node));
+                           is_without_workers(e, on);
     return without_workers || worker_matches(e, on, w);
 }
 
+static bool rack_is_off(struct engine *e, const struct target_spec *on) {
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (size_t i = 0; i < n; i++)
+        if (in_rack(e, on, node_plan(nodes[i])->name) && node_is_on(nodes[i]))
+            return false;
+    return true;
+}
+
 bool targets_listens_to_agent(struct engine *e, const struct target_spec *on, const char *node) {
+    if (by_rack(on))
+        return in_rack(e, on, node) || rack_is_off(e, on);
     const char *name = named_node(e, on);
     const struct node *n = name ? cluster_node(e->cluster, name) : NULL;
     return !n || !node_is_on(n) || str_eq(name, node);
@@ -132,11 +166,45 @@ static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bo
     bool by_node = on->pick == PICK_NAMED || on->pick == PICK_RANK;
     for (size_t i = 0; i < all && n < TARGETS_MAX; i++) {
         const struct plan_node *p = node_plan(nodes[i]);
-        if (p->is_store == (on->what == TARGET_STORES) && node_is_on(nodes[i]) != off &&
-            (!by_node || str_eq(p->name, name)))
+        bool named = by_rack(on) ? in_rack(e, on, p->name) : !by_node || str_eq(p->name, name);
+        if (p->is_store == (on->what == TARGET_STORES) && node_is_on(nodes[i]) != off && named)
             v[n++] = nodes[i];
     }
     return n;
+}
+
+static int rack_of(struct engine *e, const void *node) {
+    return scenario_rack_of(e->plan->scenario, node_plan(node)->name);
+}
+
+/* Draws among the racks of these nodes; leaves the nodes of those that were drawn. */
+static size_t keep_racks(struct engine *e, const struct target_spec *on, const void **v, size_t n) {
+    const void *racks[CLUSTER_NODES_MAX];
+    size_t there = 0, kept = 0;
+    for (int rack = 1; rack <= e->plan->scenario->cluster.racks; rack++)
+        for (size_t i = 0; i < n && there < CLUSTER_NODES_MAX; i++)
+            if (rack_of(e, v[i]) == rack) {
+                racks[there++] = v[i]; /* the first of its nodes stands for it */
+                break;
+            }
+    size_t want = how_many(on, there);
+    draw(&e->rand, racks, there, want);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < want; k++)
+            if (rack_of(e, v[i]) && rack_of(e, v[i]) == rack_of(e, racks[k])) {
+                v[kept++] = v[i];
+                break;
+            }
+    return kept;
+}
+
+/* Moves those that the target means to the front; returns how many. */
+static size_t draw_nodes(struct engine *e, const struct target_spec *on, const void **v, size_t n) {
+    if (on->what == TARGET_RACKS)
+        return keep_racks(e, on, v, n);
+    size_t want = how_many(on, n);
+    draw(&e->rand, v, n, want);
+    return want;
 }
 
 static bool bind_node(struct node *n, bool agent, struct bound *b) {
@@ -153,8 +221,7 @@ static size_t resolve_nodes(struct engine *e, const struct target_spec *on, cons
     bool agent = !(f->targets & (TARGET_NODE | TARGET_STORE));
     bool off = f->evidence == EVIDENCE_AGENT_START;
     size_t n = candidate_nodes(e, on, off, v), bound = 0;
-    size_t want = how_many(on, n);
-    draw(&e->rand, v, n, want);
+    size_t want = draw_nodes(e, on, v, n);
     for (size_t i = 0; i < want; i++)
         bound += bind_node((struct node *)(uintptr_t)v[i], agent, &ret[bound]);
     return bound;
@@ -188,8 +255,7 @@ size_t targets_resolve(struct engine *e, const struct plan_action *pa,
         return resolve_workers(e, on, ret);
     /* A worker fault on drawn nodes means all their workers. */
     const void *v[TARGETS_MAX];
-    size_t n = candidate_nodes(e, on, false, v), want = how_many(on, n), total = 0;
-    draw(&e->rand, v, n, want);
+    size_t n = candidate_nodes(e, on, false, v), want = draw_nodes(e, on, v, n), total = 0;
     for (size_t i = 0; i < want; i++) {
         struct target_spec one = {.what = TARGET_NODES,
                                   .pick = PICK_NAMED,

@@ -1,3 +1,4 @@
+#include "agent/base/str.h"
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
@@ -42,6 +43,42 @@ static void read_isolation(struct reader *r, const struct key *k, const struct y
         ((struct cluster_spec *)out)->isolation = (enum isolation)i;
 }
 
+/* One node of the rack'th rack, from 1. */
+static void put_in_rack(struct reader *r, const struct yaml *n, int rack, int *rack_of, int nodes) {
+    int64_t i;
+    if (n->type != YAML_SCALAR)
+        diagnostics_add(r->d, n->place, "racks: a node is a name such as n0, not %s",
+                        yaml_type_name(n));
+    else if (*n->text != 'n' || !str_to_i64(n->text + 1, 0, nodes - 1, &i))
+        diagnostics_add(r->d, n->place,
+                        "racks: there is no node \"%s\" in this cluster; it has n0 to n%d", n->text,
+                        nodes - 1);
+    else if (rack_of[i])
+        diagnostics_add(r->d, n->place, "racks: n%d is in rack %d already", (int)i, rack_of[i] - 1);
+    else
+        rack_of[i] = rack;
+}
+
+static void read_racks(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    struct cluster_spec *c = out;
+    if (n->type != YAML_LIST || !n->length) {
+        diagnostics_add(r->d, n->place, "%s must be %s, such as [[n0, n1], [n2, n3]], not %s",
+                        k->name, k->type, n->length ? yaml_type_name(n) : "empty");
+        return;
+    }
+    int *rack_of = arena_array(r->arena, int, (size_t)c->nodes + 1);
+    yaml_each(rack, n) {
+        c->racks++;
+        if (rack->type != YAML_LIST || !rack->length)
+            diagnostics_add(r->d, rack->place,
+                            "racks: rack %d must be a list of its nodes, such as [n0, n1]",
+                            c->racks - 1);
+        else
+            yaml_each(node, rack) put_in_rack(r, node, c->racks, rack_of, c->nodes);
+    }
+    c->rack_of = rack_of;
+}
+
 #define AT(member) .offset = offsetof(struct cluster_spec, member)
 
 /* The wire's addresses are 198.18.0.10 .. .249: NODES_MAX of them. */
@@ -70,7 +107,10 @@ const struct section section_cluster = {
          "dealt out, and a host without one is no mistake; with it the scenario is skipped where "
          "there are not that many. 0: nodes see none.",
          "gpus_per_node: 1", read_gpus, AT(gpus_per_node), .min = 0, .max = 64, .form = "<int>"},
-        {"racks", "a list of lists of nodes", NULL, "Groups of nodes that fail together.", NULL},
+        {"racks", "a list of lists of nodes", NULL,
+         "Groups of nodes that fail together, each the target \"rack 0\", \"rack 1\" ...; a node "
+         "is in one of them or in none.",
+         "racks: [[n0, n1], [n2, n3]]", read_racks, .form = "[[<node>]]"},
         {"rootfs", "a directory", NULL,
          "The root file system of every node but the store's, such as a debootstrap tree: another "
          "distribution, a newer torchrun. It is never written to. Of the host a node sees your "

@@ -366,7 +366,7 @@ static void read_on(struct reader *r, const struct key *k, const struct yaml *n,
         return;
     if (str_eq(n->text, "store"))
         *on = (struct target_spec){.what = TARGET_STORES, .local_rank = -1};
-    else if (target_parse(r->arena, n->text, on, NULL) || on->node_of_rank ||
+    else if (target_parse(r->arena, n->text, on, NULL) || on->node_of_rank || on->rack ||
              (on->pick != PICK_ALL && on->pick != PICK_NAMED && on->pick != PICK_RANK))
         diagnostics_add(r->d, n->place, "on must be %s, not \"%s\"", k->type, n->text);
     else if (!may_exist(r, on))

@@ -175,7 +175,7 @@ const struct section section_action = {
         {"on", "a target", NULL,
          "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
          "node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half of "
-         "the nodes).",
+         "the nodes), rack 0, random of rack 0, random of racks, rack of rank 0.",
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with, .form = "{<scalar>}"},

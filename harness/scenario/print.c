@@ -308,6 +308,19 @@ static void put_launcher(struct buf *b, const struct job_spec *j) {
         put_list(b, "launcher", j->launcher_argv, n);
 }
 
+static void put_racks(struct buf *b, const struct cluster_spec *c) {
+    for (int rack = 1; rack <= c->racks; rack++) {
+        const char *sep = "";
+        buf_puts(b, rack > 1 ? ", [" : ", racks: [[");
+        for (int i = 0; i < c->nodes; i++)
+            if (c->rack_of[i] == rack) {
+                buf_printf(b, "%sn%d", sep, i);
+                sep = ", ";
+            }
+        buf_puts(b, rack < c->racks ? "]" : "]]");
+    }
+}
+
 void scenario_print(const struct scenario *s, struct buf *out) {
     static const char *const stores[] = {"embedded", "etcd", "etcd-3", "none"};
     put_field(out, "scenario", s->name);
@@ -323,6 +336,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     buf_printf(out, "cluster: {nodes: %d, start: %d, store: ", s->cluster.nodes, s->cluster.start);
     buf_printf(out, s->cluster.store_on ? "{on: %s}" : "%s",
                s->cluster.store_on ? s->cluster.store_on : stores[s->cluster.store]);
+    put_racks(out, &s->cluster);
     if (s->cluster.rootfs) {
         buf_puts(out, ", rootfs: ");
         put_text(out, s->cluster.rootfs);

@@ -43,6 +43,8 @@ struct cluster_spec {
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
     int gpus_per_node;    /* 0: none */
     enum isolation isolation;
+    const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
+    int racks;
     struct place place, nodes_place, start_place, store_place;
 };
 
@@ -107,7 +109,7 @@ struct observe_spec {
     size_t n;
 };
 
-enum target_what { TARGET_NODES, TARGET_AGENTS, TARGET_WORKERS, TARGET_STORES };
+enum target_what { TARGET_NODES, TARGET_AGENTS, TARGET_WORKERS, TARGET_STORES, TARGET_RACKS };
 
 /* `on:` as written. Resolved when the trigger fires, against what is alive then. */
 struct target_spec {
@@ -117,8 +119,10 @@ struct target_spec {
     int local_rank;   /* PICK_NAMED worker "n2/0": 0; -1: all workers of the node */
     int rank;         /* PICK_RANK: "rank 0"; node_of_rank: its node instead */
     bool node_of_rank;
-    int count;        /* PICK_RANDOM: how many; PICK_PERCENT: per cent */
-    const char *text; /* as written */
+    bool rack_of_rank; /* the nodes of its node's rack instead */
+    int rack;          /* only of the nodes of this rack, from 1; 0: of all */
+    int count;         /* PICK_RANDOM: how many; PICK_PERCENT: per cent */
+    const char *text;  /* as written */
     struct place place;
 };
 
@@ -323,6 +327,9 @@ struct suite *suite_free(struct suite *u); /* NULL is allowed; returns NULL */
 
 /* Nodes that are on at some time: those of the start, and all when one can be switched on. */
 int scenario_nodes_ever_on(const struct scenario *s);
+
+/* The rack of the node with this name, from 1; 0: it is in none. */
+int scenario_rack_of(const struct scenario *s, const char *node);
 
 /* What is read from the job's output about that kind of event, or NULL. */
 const struct observed *scenario_observes(const struct scenario *s, const char *kind);

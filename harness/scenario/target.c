@@ -24,6 +24,14 @@ static bool parse_count(const char *word, int64_t min, int64_t max, int *ret) {
     return true;
 }
 
+/* All nodes of rack 0. */
+static bool parse_rack(const char *number, struct target_spec *t) {
+    if (!parse_count(number, 0, 100000, &t->rack))
+        return false;
+    t->rack++;
+    return true;
+}
+
 /* n2 or n2/0 */
 static bool parse_named(struct arena *a, const char *word, struct target_spec *t) {
     size_t parts;
@@ -38,6 +46,15 @@ static bool parse_named(struct arena *a, const char *word, struct target_spec *t
     return parts == 1 || parse_count(v[1], 0, 100000, &t->local_rank);
 }
 
+/* What stands behind "of": workers, racks, rack 0 */
+static bool parse_whom(char **v, size_t n, struct target_spec *t) {
+    if (n == 2 && str_eq(v[0], "rack"))
+        return parse_rack(v[1], t);
+    if (n == 1 && str_eq(v[0], "racks"))
+        return t->what = TARGET_RACKS, true;
+    return n == 1 && parse_group(v[0], &t->what);
+}
+
 /* 50% or 50% of workers */
 static bool parse_percent(struct arena *a, char **v, size_t n, struct target_spec *t) {
     size_t len = strlen(v[0]);
@@ -45,23 +62,24 @@ static bool parse_percent(struct arena *a, char **v, size_t n, struct target_spe
         !parse_count(arena_strndup(a, v[0], len - 1), 1, 100, &t->count))
         return false;
     t->pick = PICK_PERCENT;
-    t->what = TARGET_NODES;
-    return n == 1 || (n == 3 && str_eq(v[1], "of") && parse_group(v[2], &t->what));
+    return n == 1 || (n > 2 && str_eq(v[1], "of") && parse_whom(v + 2, n - 2, t));
 }
 
 /* random of workers, random 2 of nodes */
 static bool parse_random(char **v, size_t n, struct target_spec *t) {
+    size_t of = n > 2 && !str_eq(v[1], "of") ? 2 : 1;
     t->pick = PICK_RANDOM;
     t->count = 1;
-    if (n == 4 && !parse_count(v[1], 1, 100000, &t->count))
+    if (of == 2 && !parse_count(v[1], 1, 100000, &t->count))
         return false;
-    return (n == 3 || n == 4) && str_eq(v[n - 2], "of") && parse_group(v[n - 1], &t->what);
+    return n > of + 1 && str_eq(v[of], "of") && parse_whom(v + of + 1, n - of - 1, t);
 }
 
-/* rank 0, node of rank 0 */
+/* rank 0, node of rank 0, rack of rank 0 */
 static bool parse_rank(char **v, size_t n, struct target_spec *t) {
-    if (n == 4 && str_eq(v[0], "node") && str_eq(v[1], "of")) {
+    if (n == 4 && str_eq(v[1], "of")) {
         t->node_of_rank = true;
+        t->rack_of_rank = str_eq(v[0], "rack");
         v += 2, n -= 2;
     }
     t->pick = PICK_RANK;
@@ -72,14 +90,13 @@ static bool parse_rank(char **v, size_t n, struct target_spec *t) {
 /* majority, majority of nodes */
 static bool parse_majority(char **v, size_t n, struct target_spec *t) {
     t->pick = PICK_MAJORITY;
-    t->what = TARGET_NODES;
-    return n == 1 || (n == 3 && str_eq(v[1], "of") && parse_group(v[2], &t->what));
+    return n == 1 || (n > 2 && str_eq(v[1], "of") && parse_whom(v + 2, n - 2, t));
 }
 
 static int refuse(const char *text, const char *first, struct err *err) {
     static const char *const later[] = {"store", "store-leader", "coordinator", NULL};
-    static const char *const words[] = {"nodes",  "agents", "workers",  "rank",
-                                        "random", "node",   "majority", NULL};
+    static const char *const words[] = {"nodes", "agents",   "workers", "rank",  "random",
+                                        "node",  "majority", "rack",    "racks", NULL};
     for (int i = 0; later[i]; i++)
         if (str_eq(first, later[i]))
             return err_say(err, -ENOSYS, "on: %s is not built yet", text);
@@ -88,7 +105,7 @@ static int refuse(const char *text, const char *first, struct err *err) {
         near = NULL;
     return err_say(err, -EINVAL,
                    "on: \"%s\" is no target; %s%s%swrite nodes, agents, workers, n2, n2/0, rank 0, "
-                   "node of rank 0, random of workers, random 2 of nodes, 50%% or majority",
+                   "node of rank 0, random of workers, random 2 of nodes, 50%%, majority or rack 0",
                    text, near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or " : "");
 }
 
@@ -99,7 +116,9 @@ int target_parse(struct arena *a, const char *text, struct target_spec *ret, str
     bool good = false;
     if (str_eq(v[0], "random"))
         good = parse_random(v, n, &t);
-    else if (str_eq(v[0], "rank") || str_eq(v[0], "node"))
+    else if (str_eq(v[0], "rack") && n == 2)
+        good = parse_rack(v[1], &t);
+    else if (str_eq(v[0], "rank") || str_eq(v[0], "node") || str_eq(v[0], "rack"))
         good = parse_rank(v, n, &t);
     else if (str_eq(v[0], "majority"))
         good = parse_majority(v, n, &t);

@@ -89,6 +89,13 @@ int scenario_nodes_ever_on(const struct scenario *s) {
     return s->cluster.start;
 }
 
+int scenario_rack_of(const struct scenario *s, const char *node) {
+    int64_t i;
+    bool has =
+        s->cluster.rack_of && *node == 'n' && str_to_i64(node + 1, 0, s->cluster.nodes - 1, &i);
+    return has ? s->cluster.rack_of[i] : 0;
+}
+
 /* The world the job can have with n nodes is n times workers_per_node. */
 static void check_world_sizes(const struct scenario *s, struct diagnostics *d) {
     const struct expect *e = &s->expect;

@@ -219,12 +219,28 @@ struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
                           v[i].on.pick == PICK_MAJORITY)) {
             v[i].on.text = struck[i];
             v[i].on.pick = PICK_NAMED;
+            v[i].on.rack = 0;
             any = true;
         }
     return any ? c : NULL;
 }
 
 /* ---- the cluster ---- */
+
+/* false: one of them would have no nodes. */
+static bool move_racks(struct arena *a, struct cluster_spec *c, const bool *gone, const int *to,
+                       int nodes) {
+    int *rack_of = arena_array(a, int, (size_t)nodes + 1);
+    bool *has = arena_array(a, bool, (size_t)c->racks + 1);
+    for (int i = 0; c->rack_of && i < nodes; i++)
+        if (!gone[i])
+            has[rack_of[to[i]] = c->rack_of[i]] = true;
+    for (int rack = 1; rack <= c->racks; rack++)
+        if (!has[rack])
+            return false;
+    c->rack_of = c->rack_of ? rack_of : NULL;
+    return true;
+}
 
 struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, const bool *gone) {
     struct scenario *c = copy_of(a, s);
@@ -234,7 +250,8 @@ struct scenario *smaller_cluster(struct arena *a, const struct scenario *s, cons
         kept += !gone[i];
         c->cluster.start -= gone[i] && i < s->cluster.start;
     }
-    if (kept == s->cluster.nodes || kept < 1 || c->cluster.start < 1)
+    if (kept == s->cluster.nodes || kept < 1 || c->cluster.start < 1 ||
+        !move_racks(a, &c->cluster, gone, to, s->cluster.nodes))
         return NULL;
     c->cluster.nodes = kept;
     if (c->job.max_nodes > c->cluster.nodes)

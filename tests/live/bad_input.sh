@@ -66,7 +66,7 @@ a: &a [x, x, x, x, x, x, x, x, x]
 b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]
 c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]
 END
-refused later '"racks" is not built yet' <<<'{job: {run: [ls]}, cluster: {racks: []}}'
+refused later 'on: store-leader is not built yet' <<<'{job: {run: [ls]}, timeline: [{when: {step: 1}, fault: node-kill, on: store-leader}]}'
 
 for verb in "${verbs[@]}"; do
     expect 64 'no/such.yaml: cannot be opened: No such file or directory' "$verb" no/such.yaml

@@ -75,6 +75,7 @@ static bool is_whose(const struct trial *t, const struct record *r, const struct
     case TARGET_STORES:
         return is_of_store(r);
     case TARGET_NODES:
+    case TARGET_RACKS: /* of which the loader lets none come here */
     default:
         return !is_of_store(r);
     }

@@ -105,6 +105,12 @@ static bool came_too_late(const struct trial *t, struct finding *f, const struct
 
 /* ---- somebody else ---- */
 
+static bool is_there(const struct trial *t, const struct target_spec *on, const char *node,
+                     const char *struck) {
+    int rack = on->rack_of_rank ? scenario_rack_of(t->scenario, node) : 0;
+    return str_eq(node, struck) || (rack && scenario_rack_of(t->scenario, struck) == rack);
+}
+
 /* Whether what was struck is what is named: by the kernel's number, and by what that worker was
  * given when it started. Drawn ones cannot be wrong. */
 static bool is_named(const struct trial *t, const struct target_spec *on,
@@ -114,12 +120,14 @@ static bool is_named(const struct trial *t, const struct target_spec *on,
     if (on->pick == PICK_NAMED && on->node)
         return str_eq(struck->node, on->node) &&
                (!w || on->local_rank < 0 || w->local_rank == on->local_rank);
+    if (on->rack)
+        return scenario_rack_of(t->scenario, struck->node) == on->rack;
     if (on->pick != PICK_RANK)
         return true;
     if (w && !on->node_of_rank)
         return w->rank == on->rank;
     for (size_t k = 0; k < rs->workers_n; k++) /* the node of that rank */
-        if (rs->workers[k]->rank == on->rank && str_eq(rs->workers[k]->node, struck->node))
+        if (rs->workers[k]->rank == on->rank && is_there(t, on, rs->workers[k]->node, struck->node))
             return true;
     return false;
 }

@@ -176,6 +176,8 @@ static const struct refused {
      "4:68: code: 256 is none; write one from 0 to 255\n"},
     {LINE("fault: worker-kill, on: workers, until: {round: 2}"),
      "4:63: until: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
+    {LINE("fault: node-kill, on: rack 0"),
+     "4:45: rack 0: the cluster has no racks; write cluster: {racks: [[n0, n1], [n2]]}\n"},
     {LINE("fault: node-kill, on: n1, sticky: node"),
      "4:5: sticky: no node-start brings a node back, so this would come once\n"},
     {LINE("id: k, fault: node-kill, on: n1") LINE("fault: node-start, on: n1, sticky: node"),
@@ -195,6 +197,39 @@ static const struct refused {
      "5:5: heal: a (worker-kill) does not last: nothing to undo: the launcher starts a new "
      "worker\n"},
 };
+
+static void test_a_rack_that_can_never_be_struck_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *fault, *on, *message;
+    } rows[] = {
+        {"node-kill", "rack 0", NULL},
+        {"worker-kill", "rack of rank 0", NULL},
+        {"node-start", "rack 1", NULL},
+        {"node-kill", "random of racks", NULL},
+        {"node-kill", "rack 2", "there is no rack 2: the cluster has 2 racks, rack 0 first"},
+        {"node-kill", "rack 1", "all of rack 1 is off and no node-start switches it on"},
+        {"node-start", "rack 0",
+         "all of rack 0 is on from the beginning and nothing switches it off, so it cannot be "
+         "started"},
+        {"node-kill", "random 3 of rack 0", "random 3 of rack 0: there are at most 2"},
+        {"node-kill", "random 3 of racks", "random 3 of racks: there are at most 2"},
+        {"worker-kill", "rack of rank 7", "there is never a rank 7: the job has at most"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct scratch x;
+        char text[400];
+        snprintf(text, sizeof(text),
+                 "job: {run: [a]}\ncluster: {nodes: 3, start: 2, racks: [[n0, n1], [n2]]}\n"
+                 "timeline: [{when: {time: 5s}, fault: %s, on: %s}]\n",
+                 rows[i].fault, rows[i].on);
+        struct plan *p = make(&x, text);
+        if (rows[i].message ? !strstr(buf_str(&x.d.out), rows[i].message) : !p)
+            fail_msg("%s on %s: %s", rows[i].fault, rows[i].on, buf_str(&x.d.out));
+        plan_free(p);
+        scratch_drop(&x);
+    }
+}
 
 static void test_what_can_never_happen_is_refused_with_its_place(void **state) {
     (void)state;
@@ -358,6 +393,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_one_node_alone_has_no_store_node),
         cmocka_unit_test(test_actions_know_their_fault_and_a_seed_of_their_own),
         cmocka_unit_test(test_what_can_never_happen_is_refused_with_its_place),
+        cmocka_unit_test(test_a_rack_that_can_never_be_struck_is_refused),
         cmocka_unit_test(test_what_can_happen_is_not_refused),
         cmocka_unit_test(test_fewer_nodes_than_the_job_needs_are_refused),
         cmocka_unit_test(test_a_plan_is_printed_for_people_and_for_programs),

@@ -18,8 +18,6 @@ static const struct bad {
      "1:17: job has no key \"nodes\"; it belongs under cluster\n"},
     {"a key one level too high", "job: {run: [a]}\nmax_restarts: 2\n",
      "2:1: scenario has no key \"max_restarts\"; it belongs under job\n"},
-    {"a word of a later build", "job: {run: [a]}\ncluster: {racks: []}\n",
-     "2:11: \"racks\" is not built yet\n"},
     {"a key given twice", "job: {run: [a]}\nseed: 1\nseed: 2\n", "3:1: \"seed\" is given twice\n"},
     {"a probe that asks twice", "job: {run: [a]}\nprobe: {x: {cmd: [a], http: http://n0}}\n",
      "2:9: probe.x: give one of cmd, http and prometheus\n"},
@@ -81,6 +79,15 @@ static const struct bad {
      "2:1: seed has no value; it must be a whole number\n"},
     {"a section that is a text", "job: {run: [a]}\ncluster: big\n",
      "2:10: cluster must be a map, such as {nodes: ...}, not a single value\n"},
+    {"racks of nobody", "job: {run: [a]}\ncluster: {racks: []}\n",
+     "2:18: racks must be a list of lists of nodes, such as [[n0, n1], [n2, n3]], not empty\n"},
+    {"racks that are one list", "job: {run: [a]}\ncluster: {racks: [n0, n1]}\n",
+     "2:19: racks: rack 0 must be a list of its nodes, such as [n0, n1]\n"
+     "2:23: racks: rack 1 must be a list of its nodes, such as [n0, n1]\n"},
+    {"a node of no cluster in a rack", "job: {run: [a]}\ncluster: {racks: [[n0], [n2]]}\n",
+     "2:26: racks: there is no node \"n2\" in this cluster; it has n0 to n1\n"},
+    {"a node in two racks", "job: {run: [a]}\ncluster: {racks: [[n0], [n1, n0]]}\n",
+     "2:30: racks: n0 is in rack 0 already\n"},
     {"no nodes", "job: {run: [a]}\ncluster: {nodes: 0}\n",
      "2:18: nodes must be from 1 to 240, not 0\n"},
     {"more started than there are", "job: {run: [a]}\ncluster: {nodes: 2, start: 3}\n",
@@ -215,19 +222,22 @@ static const struct bad {
     {"a target that is none",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: everything}\n",
      "3:37: on: \"everything\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node "
-     "of rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
+     "of rank 0, random of workers, random 2 of nodes, 50%, majority or rack "
+     "0\n"},
     {"a target with a typing error",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: randm of workers}\n",
      "3:37: on: \"randm of workers\" is no target; did you mean \"random\"? Or write nodes, "
-     "agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 of nodes, 50% "
-     "or majority\n"},
+     "agents, workers, n2, n2/0, rank 0, node of rank 0, random of workers, random 2 of nodes, "
+     "50%, "
+     "majority or rack 0\n"},
     {"a target of a later build",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: store-leader}\n",
      "3:37: on: store-leader is not built yet\n"},
     {"a majority of what has no name",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: majority of all}\n",
      "3:37: on: \"majority of all\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, "
-     "node of rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
+     "node of rank 0, random of workers, random 2 of nodes, 50%, majority or rack "
+     "0\n"},
     {"a target as a list",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: [n0, n1]}\n",
      "3:37: on must be a target, not a list; values to run with one after the other stand in "
@@ -235,7 +245,8 @@ static const struct bad {
     {"more than all of them",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: 120%}\n",
      "3:37: on: \"120%\" is no target; write nodes, agents, workers, n2, n2/0, rank 0, node of "
-     "rank 0, random of workers, random 2 of nodes, 50% or majority\n"},
+     "rank 0, random of workers, random 2 of nodes, 50%, majority or rack "
+     "0\n"},
     {"two ends",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, for: 1s, until: {round: "
      "2}}\n",

@@ -158,7 +158,9 @@ static void test_a_printed_scenario_loads_to_the_same(void **state) {
         "job: {run: [a, \"\", \"b c\", \"'\", \"#\"], nnodes: 2}\n"
         "timeline: [{when: {time: 0s}, fault: x, on: 50% of workers, for: 2s},"
         "{when: {after: x-1}, heal: x-1},"
-        "{when: {failpoint: answer-lost}, fault: x, on: n0}]\n"
+        "{when: {failpoint: answer-lost}, fault: x, on: n0, sticky: node},"
+        "{when: {step: 3}, fault: x, on: majority of rack 1, until: {after: x-1, log: /a b/}}]\n"
+        "cluster: {nodes: 3, racks: [[n1], [n0, n2]]}\n"
         "expect: {world_sizes: {ends: [2]}, recover_within: {x-1: 90s}, lost_work: 2s}\n";
     print_loads_again(odd, strlen(odd));
     static const char printed[] =

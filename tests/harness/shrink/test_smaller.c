@@ -138,6 +138,37 @@ static void test_nodes_behind_one_that_goes_move_up_wherever_they_are_named(void
     drop(&f);
 }
 
+static void test_racks_lose_nodes_but_none_goes(void **state) {
+    (void)state;
+    struct fixture f;
+    const bool one[] = {false, true, false}, rack[] = {true, true, false};
+    load(&f, "cluster: {nodes: 3, racks: [[n0, n1], [n2]]}\n"
+             "job: {run: [ls]}\n"
+             "timeline: [{when: {time: 1s}, fault: node-kill, on: rack 1}]\n");
+    assert_null(smaller_cluster(&f.arena, f.given.s, rack));
+    take(&f, smaller_cluster(&f.arena, f.given.s, one));
+    assert_int_equal(f.s->cluster.rack_of[0], 1);
+    assert_int_equal(f.s->cluster.rack_of[1], 2);
+    drop(&f);
+}
+
+static void test_an_end_goes_with_the_line_it_waits_for(void **state) {
+    (void)state;
+    struct fixture f;
+    bool first[] = {true, false, false}, last[] = {false, false, true};
+    load(&f, "cluster: {nodes: 3}\n"
+             "job: {run: [ls]}\n"
+             "timeline:\n"
+             "  - {id: a, when: {time: 1s}, fault: node-kill, on: n0}\n"
+             "  - {id: b, when: {time: 2s}, fault: net-partition, on: n1, until: {after: c}}\n"
+             "  - {id: c, when: {time: 3s}, fault: node-kill, on: n2}\n");
+    const struct scenario *without = smaller_timeline(&f.arena, f.given.s, last);
+    assert_null(without->timeline[1].until);
+    take(&f, smaller_timeline(&f.arena, f.given.s, first));
+    assert_int_equal(f.s->timeline[0].until->after, 1);
+    drop(&f);
+}
+
 static void test_a_group_of_a_partition_names_its_nodes(void **state) {
     (void)state;
     struct fixture f;
@@ -315,6 +346,8 @@ int main(void) {
         cmocka_unit_test(test_a_heal_goes_with_what_it_heals_and_conditions_of_its_own_stay),
         cmocka_unit_test(test_a_chain_of_several_that_go_is_followed_to_its_beginning),
         cmocka_unit_test(test_nodes_behind_one_that_goes_move_up_wherever_they_are_named),
+        cmocka_unit_test(test_racks_lose_nodes_but_none_goes),
+        cmocka_unit_test(test_an_end_goes_with_the_line_it_waits_for),
         cmocka_unit_test(test_a_group_of_a_partition_names_its_nodes),
         cmocka_unit_test(test_nodes_are_renamed_where_a_job_or_a_probe_speaks_of_them),
         cmocka_unit_test(test_lines_of_a_log_go_with_the_fault_they_come_after),
