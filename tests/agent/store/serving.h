@@ -42,3 +42,14 @@ static inline int serving_end(void **state) {
     kv_free(kv);
     return 0;
 }
+
+/* The client goes away in the middle of a watch, again and again, and none is kept. */
+static inline void watchers_vanish(struct contract *c) {
+    for (int i = 0; i < 20; i++) {
+        watch_all(c, 0);
+        put(c, "a", "1");
+        store_cancel(c->watch);
+        put(c, "a", "2");
+    }
+    assert_int_equal(server_watches(server), 0);
+}

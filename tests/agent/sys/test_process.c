@@ -1,4 +1,5 @@
 #include "agent/sys/signals.h"
+#include "tests/agent/experiment.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -11,23 +12,10 @@
 
 static const char *self;
 
-/* Runs `spawn_process NAME`, which lies beside this program. */
-static void experiment(const char *name) {
-    char command[512], said[512] = "";
-    snprintf(command, sizeof(command), "%.*sspawn_process %s", (int)(strrchr(self, '/') + 1 - self),
-             self, name);
-    FILE *out = popen(command, "r");
-    assert_non_null(out);
-    if (!fgets(said, sizeof(said), out))
-        said[0] = '\0';
-    assert_string_equal(said, "ok\n");
-    assert_int_equal(pclose(out), 0);
-}
-
 #define EXPERIMENT(function, name)                                                                 \
     static void function(void **state) {                                                           \
         (void)state;                                                                               \
-        experiment(name);                                                                          \
+        experiment(self, "spawn_process", name);                                                   \
     }
 
 EXPERIMENT(test_an_exit_code_comes_back, "exit-code")

@@ -1,5 +1,5 @@
 /* Every test is an experiment of spawn_guard or spawn_guard_death, in processes of its own. */
-#include "tests/agent/workers/experiment.h"
+#include "tests/agent/experiment.h"
 
 static const char *self;
 

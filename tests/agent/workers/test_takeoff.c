@@ -1,7 +1,7 @@
 /* Where programs are looked for; and the experiments of spawn_takeoff, in processes of their own.
  */
 #include "agent/workers/takeoff.h"
-#include "tests/agent/workers/experiment.h"
+#include "tests/agent/experiment.h"
 
 #include <stdlib.h>
 
