@@ -16,11 +16,18 @@ mkdir -p "$kept" "$TMPDIR/scenarios"
 # Their own budgets of time are for the fast profile and a host with nothing else to do; a judge is tried here.
 scenarios=(restart/worker-killed restart/worker-hangs restart/agent-killed restart/printed-steps membership/node-killed
     membership/node-powered-off membership/node-leaves membership/node-joins network/partition-and-heal)
+# Where a node comes (back) while the job runs the job is ten times as long: the limits of the default profile are.
 for scenario in "${scenarios[@]}"; do
-    plain=
+    plain='' longer=''
     grep -q 'fence:' "scenarios/$scenario.yaml" && plain=', hb: ~, fence: ~, hard: ~, suspect: ~'
-    printf 'include: %s\njob: {rdzv_conf: {profile: default%s}}\nexpect: {detect_within: 60s, recover_within: 90s}\n' \
-        "$PWD/scenarios/$scenario.yaml" "$plain" >"$TMPDIR/scenarios/${scenario##*/}.yaml"
+    case $scenario in
+    *-joins | *-heal)
+        longer=$(grep -o 'run: \[.*\]' "scenarios/$scenario.yaml")
+        plain="$plain, last_call_timeout: 2s" longer=", ${longer/--steps=80,/--steps=800,}"
+        ;;
+    esac
+    printf 'include: %s\njob: {rdzv_conf: {profile: default%s}%s}\nexpect: {detect_within: 60s, recover_within: 90s}\n' \
+        "$PWD/scenarios/$scenario.yaml" "$plain" "$longer" >"$TMPDIR/scenarios/${scenario##*/}.yaml"
 done
 printf 'include: %s\ntimeline: ~\nexpect: {world_sizes: [3], restarts: 0, detect_within: ~, recover_within: ~}\n' \
     "$TMPDIR/scenarios/worker-killed.yaml" >"$TMPDIR/scenarios/undisturbed.yaml"
