@@ -32,3 +32,7 @@ enum exit_status {
     EXIT_USAGE_ERROR = 64,
     EXIT_INTERRUPTED = 130,
 };
+
+/* Says what is wrong with the arguments on stderr; returns EXIT_USAGE_ERROR. */
+int verb_usage_error(const struct verb *v, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));

@@ -66,6 +66,3 @@ const char **arguments_all(const struct arguments *a, const char *name);
 const char **arguments_sets(const struct arguments *a, struct arena *arena);
 /* KEY="VALUE", the value quoted as YAML takes it; in the arena. */
 const char *arguments_set(struct arena *arena, const char *key, const char *value);
-/* Says what is wrong with the arguments on stderr; returns EXIT_USAGE_ERROR. */
-int verb_usage_error(const struct verb *v, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));

@@ -3,9 +3,9 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "harness/plan/plan.h"
-#include "harness/verbs/cell.h"
-#include "harness/verbs/files.h"
-#include "harness/verbs/suite.h"
+#include "harness/play/cell.h"
+#include "harness/play/files.h"
+#include "harness/play/suite.h"
 #include "harness/verbs/typed.h"
 #include "reports/comparison/comparison.h"
 

@@ -2,7 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
-#include "harness/verbs/suite.h"
+#include "harness/play/suite.h"
 
 #include <stdlib.h>
 #include <string.h>

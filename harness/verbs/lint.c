@@ -1,6 +1,6 @@
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
-#include "harness/verbs/selection.h"
+#include "harness/play/selection.h"
 
 /* Prints every error; true when there is none. */
 static bool lint_point(const char *file, const char *const *set) {

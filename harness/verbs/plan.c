@@ -2,7 +2,7 @@
 #include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
-#include "harness/verbs/selection.h"
+#include "harness/play/selection.h"
 
 #include <errno.h>
 

@@ -4,9 +4,9 @@
 #include "agent/sys/file.h"
 #include "harness/cluster/layer.h"
 #include "harness/recording.h"
-#include "harness/verbs/announcement.h"
-#include "harness/verbs/jobs.h"
-#include "harness/verbs/suite.h"
+#include "harness/play/announcement.h"
+#include "harness/play/jobs.h"
+#include "harness/play/suite.h"
 #include "reports/overview.h"
 
 #include <dirent.h>

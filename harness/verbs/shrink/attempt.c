@@ -5,8 +5,8 @@
 #include "agent/sys/file.h"
 #include "harness/plan/plan.h"
 #include "harness/verb.h"
-#include "harness/verbs/cell.h"
-#include "harness/verbs/jobs.h"
+#include "harness/play/cell.h"
+#include "harness/play/jobs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* What a command line names: files, folders, suites. */
-#include "harness/verbs/files.h"
+#include "harness/play/files.h"
 
 #include "agent/base/buf.h"
 #include "agent/base/str.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "harness/verbs/jobs.h"
+#include "harness/play/jobs.h"
 #include "tests/harness/scenario/scratch.h"
 
 static bool alone(const char *more) {

@@ -1,4 +1,4 @@
-#include "harness/verbs/jobs.h"
+#include "harness/play/jobs.h"
 
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"

@@ -1,4 +1,4 @@
-#include "harness/verbs/cell.h"
+#include "harness/play/cell.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"

@@ -3,7 +3,7 @@
  * a guess from its timeline. */
 #pragma once
 
-#include "harness/verbs/selection.h"
+#include "harness/play/selection.h"
 
 #include <stdio.h>
 

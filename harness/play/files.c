@@ -1,10 +1,10 @@
-#include "harness/verbs/files.h"
+#include "harness/play/files.h"
 
 #include "agent/base/str.h"
 #include "harness/scenario/scenario.h"
-#include "harness/verbs.h"
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

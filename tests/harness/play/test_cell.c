@@ -1,5 +1,5 @@
 /* One run of a comparison: why it came to no verdict. */
-#include "harness/verbs/cell.h"
+#include "harness/play/cell.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

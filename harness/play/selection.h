@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/plan/plan.h"
-#include "harness/verbs/files.h"
+#include "harness/play/files.h"
 
 struct selected {
     const char *file;

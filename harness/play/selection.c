@@ -1,9 +1,8 @@
-#include "harness/verbs/selection.h"
+#include "harness/play/selection.h"
 
 #include "agent/base/sha256.h"
 #include "agent/base/str.h"
 #include "harness/run/control.h"
-#include "harness/verbs.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "harness/verbs/announcement.h"
+#include "harness/play/announcement.h"
 
 #include "reports/overview.h"
 

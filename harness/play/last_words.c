@@ -1,4 +1,4 @@
-#include "harness/verbs/last_words.h"
+#include "harness/play/last_words.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"

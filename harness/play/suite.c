@@ -1,4 +1,4 @@
-#include "harness/verbs/suite.h"
+#include "harness/play/suite.h"
 
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
@@ -6,7 +6,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/verb.h"
-#include "harness/verbs/last_words.h"
+#include "harness/play/last_words.h"
 #include "reports/live.h"
 #include "reports/page.h"
 #include "reports/report.h"

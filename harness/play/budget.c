@@ -1,4 +1,4 @@
-#include "harness/verbs/budget.h"
+#include "harness/play/budget.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "harness/verbs/suite.h"
+#include "harness/play/suite.h"
 
 static void test_the_exit_code_of_many(void **state) {
     (void)state;
