@@ -9,7 +9,7 @@ for room in faults harness reports scenarios; do
     [ ! -d $room ] || cp -R $room "$copy"
 done
 cd "$copy"
-mkdir -p agent/core agent/base agent/crowd faults harness/checks
+mkdir -p agent/core agent/base agent/crowd/{full,throng}/m faults harness/checks
 rm -f ci/tidy.lengths
 
 repeat() { # repeat N TEXT
@@ -68,8 +68,15 @@ plant 'agent/crowd/planted_long.c:planted_long: a function of 71 lines' agent/cr
 plant 'agent/crowd/planted_file.c: a file of 501 lines' agent/crowd/planted_file.c < <(
     repeat 501 '/* a line */'
 )
-for n in $(seq 30); do echo "int noun$n;" >"agent/crowd/noun$n.c"; done
-expect+=('agent/crowd: 33 nouns in one room')
+# The folder within a room lies, in order, between its files: they are counted together all the same.
+for n in $(seq 13); do
+    echo "int planted_a$n;" | tee agent/crowd/full/a$n.c >agent/crowd/throng/a$n.c
+    echo "int planted_z$n;" | tee agent/crowd/full/z$n.h >agent/crowd/throng/z$n.h
+done
+rm agent/crowd/full/z13.h
+echo 'int planted_m;' | tee agent/crowd/full/m/m.c >agent/crowd/throng/m/m.c
+echo 'agent/crowd/full/m 2' >ci/tidy.lengths
+expect+=('agent/crowd/throng: 26 nouns in one room' 'agent/crowd/full/m: has 1 nouns now, lower ci/tidy.lengths from 2')
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     plant 'agent/base/planted_layout.c: not as clang-format lays it out' agent/base/planted_layout.c <<'END'
 int   planted_layout ;
@@ -85,5 +92,9 @@ missed=0
 for words in "${expect[@]}"; do
     grep -qF -- "tidy: $words" <<<"$said" || { echo "not caught: $words"; missed=1; }
 done
+if grep -F 'tidy: agent/crowd/full: ' <<<"$said"; then
+    echo 'that room has 25 nouns'
+    missed=1
+fi
 [ $missed = 0 ] || { echo "--- ci/tidy said:"; echo "$said"; }
 exit $missed
