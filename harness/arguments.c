@@ -85,6 +85,15 @@ const char *arguments_value(const struct arguments *a, const char *name) {
     return value;
 }
 
+int arguments_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
+                     int64_t *ret) {
+    const char *value = arguments_value(a, name);
+    if (!value || str_to_i64(value, least, most, ret))
+        return 0;
+    return verb_usage_error(a->verb, "%s %s: write a whole number from %lld to %lld", name, value,
+                            (long long)least, (long long)most);
+}
+
 const char **arguments_all(const struct arguments *a, const char *name) {
     const char **v = take(a->options_n + 1, sizeof(*v));
     size_t n = 0;

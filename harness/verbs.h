@@ -7,6 +7,7 @@
 #include "agent/base/arena.h"
 #include "harness/verb.h"
 
+#include <stdint.h>
 #include <stdio.h>
 
 #define VERBS(X)                                                                                   \
@@ -59,6 +60,9 @@ int arguments_read(struct arguments *ret, const struct verb *v, int argc, char *
 void arguments_fini(struct arguments *a);
 /* The last value of an option, "" for a flag, NULL when it was not given. */
 const char *arguments_value(const struct arguments *a, const char *name);
+/* A whole number, when it was given; returns 0, or the exit code after saying what is wrong. */
+int arguments_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
+                     int64_t *ret);
 /* All values of it in order, NULL-ended, to be freed with free(). */
 const char **arguments_all(const struct arguments *a, const char *name);
 /* What overrides the file: every --set and --observe, then --launcher and --rootfs as such;

@@ -13,7 +13,6 @@
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -82,15 +81,6 @@ const struct probe probe_exit_status = {
 
 /* ---- ptrace ---- */
 
-static long sysctl_of(const char *name) {
-    char path[200];
-    struct buf text = {0};
-    snprintf(path, sizeof(path), "/proc/sys/%s", name);
-    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
-    buf_fini(&text);
-    return value;
-}
-
 static pid_t pausing_child(void) {
     pid_t pid = fork();
     if (pid == 0) {
@@ -117,7 +107,7 @@ static void look_ptrace(const struct probe_given *given, struct probe_result *r)
     namespace_enter(NULL);
     pid_t pid = pausing_child();
     int code = pid > 0 ? seize_sibling(pid) : EAGAIN;
-    long scope = sysctl_of("kernel/yama/ptrace_scope");
+    long scope = probe_sysctl("kernel/yama/ptrace_scope");
     char yama[80] = "";
     if (scope >= 0)
         snprintf(yama, sizeof(yama), " (kernel.yama.ptrace_scope %ld)", scope);

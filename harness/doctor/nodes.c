@@ -15,18 +15,10 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static long read_number(const char *path) {
-    struct buf text = {0};
-    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
-    buf_fini(&text);
-    return value;
-}
 
 /* ---- namespaces ---- */
 
@@ -36,9 +28,7 @@ static void put_switches(struct buf *out) {
                                            "kernel/apparmor_restrict_unprivileged_userns",
                                            "user/max_user_namespaces", "user/max_net_namespaces"};
     for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
-        char path[200];
-        snprintf(path, sizeof(path), "/proc/sys/%s", switches[i]);
-        long value = read_number(path);
+        long value = probe_sysctl(switches[i]);
         if (value >= 0)
             buf_printf(out, "%s%s %ld", out->len ? ", " : "", strchr(switches[i], '/') + 1, value);
     }
@@ -131,7 +121,7 @@ static void look_wire(const struct probe_given *given, struct probe_result *r) {
     struct packet_port port;
     struct err err = {0};
     int ifindex;
-    long queue = read_number("/proc/sys/net/core/rmem_max");
+    long queue = probe_sysctl("net/core/rmem_max");
     (void)given;
     if (enter_network(&ifindex, &err) != 0 ||
         packet_port_open(&port, ifindex, PACKET_QUEUE_AUTO, &err) != 0)

@@ -1,5 +1,7 @@
 #include "harness/doctor/probe.h"
 
+#include "agent/base/buf.h"
+#include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "harness/doctor/probes.h"
 
@@ -8,6 +10,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,6 +47,15 @@ void probe_unasked(struct probe_result *r, const char *fmt, ...) {
     r->status = PROBE_UNASKED;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     va_end(ap);
+}
+
+long probe_sysctl(const char *name) {
+    char path[200];
+    struct buf text = {0};
+    snprintf(path, sizeof(path), "/proc/sys/%s", name);
+    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
+    buf_fini(&text);
+    return value;
 }
 
 /* Libraries that are tried may print; only the answer counts. */

@@ -45,5 +45,8 @@ void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
 void probe_unasked(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* A switch of the kernel by its path below /proc/sys; -1: there is none. */
+long probe_sysctl(const char *name);
+
 /* The one command or flag that would most likely give this host namespaces. */
 const char *probe_flag_for_namespaces(void);

@@ -59,15 +59,6 @@ const struct probe probe_cut = {
 
 /* ---- the one thing that would give namespaces ---- */
 
-static long switch_of(const char *name) {
-    char path[200];
-    struct buf text = {0};
-    snprintf(path, sizeof(path), "/proc/sys/%s", name);
-    long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
-    buf_fini(&text);
-    return value;
-}
-
 static bool in_container(void) {
     struct buf status = {0};
     bool filtered = file_read("/proc/self/status", 1 << 16, &status, NULL) == 0 &&
@@ -90,7 +81,7 @@ const char *probe_flag_for_namespaces(void) {
     };
     bool container = in_container();
     for (size_t i = 0; !container && i < sizeof(switches) / sizeof(*switches); i++)
-        if (switch_of(switches[i].name) == switches[i].bad)
+        if (probe_sysctl(switches[i].name) == switches[i].bad)
             return switches[i].flag;
     if (container)
         return "docker run --cap-add SYS_ADMIN --device /dev/fuse --security-opt "

@@ -73,19 +73,20 @@ static const struct verb_option options[] = {
 
 static int take_numbers(struct request *q, const struct arguments *a) {
     const char *seed = arguments_value(a, "--seed"), *seeds = arguments_value(a, "--seeds");
-    const char *repeat = arguments_value(a, "--repeat"), *jobs = arguments_value(a, "--jobs");
+    const char *repeat = arguments_value(a, "--repeat");
     if (seed && (strchr(seed, ':') || !take_seeds(q, seed)))
         return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
     if (seeds && (!strchr(seeds, ':') || !take_seeds(q, seeds)))
         return verb_usage_error(a->verb, "--seeds %s: write FIRST:LAST, as in 1:20", seeds);
-    if (repeat && !str_to_i64(repeat, 1, 1000000, &q->repeat))
-        return verb_usage_error(a->verb, "--repeat %s: write a whole number from 1", repeat);
-    if (jobs && !str_to_i64(jobs, 1, 1000, &q->jobs))
-        return verb_usage_error(a->verb, "--jobs %s: write a whole number from 1", jobs);
+    int r = arguments_number(a, "--repeat", 1, 1000000, &q->repeat);
+    if (r == 0)
+        r = arguments_number(a, "--jobs", 1, 1000, &q->jobs);
+    if (r)
+        return r;
     q->stress = arguments_value(a, "--stress");
     if (q->stress && q->jobs > 1)
         return verb_usage_error(a->verb, "--stress runs one after the other; leave --jobs %s out",
-                                jobs);
+                                arguments_value(a, "--jobs"));
     if (q->stress && !repeat)
         q->repeat = INT64_MAX;
     q->selection.counted = repeat || q->stress || seeds;

@@ -95,22 +95,13 @@ static int check_options(const struct arguments *a) {
     return a->files_n ? verb_usage_error(a->verb, "%s: it takes no files", a->files[0]) : 0;
 }
 
-static int take_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
-                       int64_t *ret) {
-    const char *value = arguments_value(a, name);
-    if (!value || str_to_i64(value, least, most, ret))
-        return 0;
-    return verb_usage_error(a->verb, "%s %s: write a whole number from %lld to %lld", name, value,
-                            (long long)least, (long long)most);
-}
-
 static int take_seeds(const struct arguments *a, struct seeds_spec *s) {
     const char *range = arguments_value(a, "--seeds"), *one = arguments_value(a, "--seed");
     const char *colon = range ? strchr(range, ':') : NULL;
     char first[32] = "";
     int64_t from = 1, to = SEEDS_USUAL;
     if (one) {
-        int r = take_number(a, "--seed", 0, INT64_MAX - 1, &from);
+        int r = arguments_number(a, "--seed", 0, INT64_MAX - 1, &from);
         to = from;
         if (r)
             return r;
@@ -184,11 +175,11 @@ static int take_options(const struct arguments *a, struct seeds_spec *s) {
     if (r == 0)
         r = take_seeds(a, s);
     if (r == 0)
-        r = take_number(a, "--agents", 0, SIM_AGENTS_MAX, &agents);
+        r = arguments_number(a, "--agents", 0, SIM_AGENTS_MAX, &agents);
     if (r == 0)
-        r = take_number(a, "--rate", 1, 1000, &rate);
+        r = arguments_number(a, "--rate", 1, 1000, &rate);
     if (r == 0)
-        r = take_number(a, "--jobs", 1, 64, &jobs);
+        r = arguments_number(a, "--jobs", 1, 64, &jobs);
     if (r == 0)
         r = take_time(a, &s->config);
     if (r == 0)

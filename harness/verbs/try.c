@@ -90,14 +90,14 @@ static void take_sets(struct trying *t, const struct arguments *a) {
 }
 
 static int take_options(struct trying *t, const struct arguments *a) {
-    const char *seed = arguments_value(a, "--seed"), *jobs = arguments_value(a, "--jobs");
-    const char *out = arguments_value(a, "--out");
+    const char *seed = arguments_value(a, "--seed"), *out = arguments_value(a, "--out");
     int64_t v = 1;
     t->jobs = 1;
     if (seed && !str_to_i64(seed, 0, INT64_MAX, &v))
         return verb_usage_error(a->verb, "--seed %s: write a whole number, 0 or more", seed);
-    if (jobs && !str_to_i64(jobs, 1, 1000, &t->jobs))
-        return verb_usage_error(a->verb, "--jobs %s: write a whole number from 1", jobs);
+    int r = arguments_number(a, "--jobs", 1, 1000, &t->jobs);
+    if (r)
+        return r;
     t->seed = (uint64_t)v;
     t->suite = (struct suite_options){.out = out ? out : "runs",
                                       .format = "terminal",

@@ -7,18 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static int take_number(const struct arguments *a, const char *name, int64_t least, int *ret) {
-    const char *value = arguments_value(a, name);
-    int64_t v;
-    if (!value)
-        return 0;
-    if (!str_to_i64(value, least, 1000, &v))
-        return verb_usage_error(a->verb, "%s %s: write a whole number from %lld", name, value,
-                                (long long)least);
-    *ret = (int)v;
-    return 0;
-}
-
 /* An interpreter that finds no script would only say so on every node. */
 static int look_for_script(const struct arguments *a, const struct command *c) {
     char cwd[4096];
@@ -43,14 +31,17 @@ static int read_command(struct arena *arena, const struct arguments *a, struct c
 int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret) {
     struct sketch_wishes w = {.launcher = arguments_value(a, "--launcher")};
     struct err err = {0};
+    int64_t nodes = 0, workers = 0;
     if (a->files_n)
         return verb_usage_error(a->verb, "%s stands before --; the command stands behind it",
                                 a->files[0]);
     int r = read_command(arena, a, &ret->command);
     if (r == 0)
-        r = take_number(a, "--nodes", 2, &w.nodes);
+        r = arguments_number(a, "--nodes", 2, 1000, &nodes);
     if (r == 0)
-        r = take_number(a, "--workers", 1, &w.workers);
+        r = arguments_number(a, "--workers", 1, 1000, &workers);
+    w.nodes = (int)nodes;
+    w.workers = (int)workers;
     if (r == 0 && sketch_make(arena, &ret->command, &w, &ret->sketch, &err) != 0)
         r = verb_usage_error(a->verb, "%s", err.msg);
     if (r)

@@ -6,9 +6,8 @@
 # runs both must call broken, at least.
 # deadline: 3600 s
 set -u
-root=$PWD
+. tests/soak/mutant.bash
 seeds=${SEEDS:-10000}
-flags=$(cat "$OUT/.flags") # the version is in quotes there, which the file has lost; nothing here asks for it
 failed=0
 
 # both PROGRAM NAME FIRST LAST [OPTION...]: prints what they said last, and where they differ.
@@ -19,21 +18,6 @@ both() {
     echo "$name: $(tail -n 1 <<<"$said")"
     grep DIFFER <<<"$said" | head -n 5
     last=$(tail -n 1 <<<"$said")
-}
-
-# Links the program with a core in which a patch has planted a bug.
-build() { # build NAME COPY
-    local patch=$root/tests/mutants/core/$1.patch copy=$2 objects=() source
-    mkdir -p "$copy/agent" && cp -R agent/core "$copy/agent/" || return 1
-    (cd "$copy" && GIT_CEILING_DIRECTORIES=${copy%/*} git apply -C1 "$patch") || return 1
-    mapfile -t touched < <(sed -n 's,^+++ b/,,p' "$patch")
-    if [[ "${touched[*]}" == *.h* ]]; then mapfile -t touched < <(cd "$copy" && ls agent/core/*.c); fi
-    for source in "${touched[@]}"; do
-        objects+=("$copy/$(basename "$source" .c).o")
-        (cd "$copy" && $flags -w -I"$root" -c -o "$(basename "$source" .c).o" "$source") || return 1
-    done
-    $flags -w -o "$copy/judges" "$OUT/tests/harness/sim/spawn_judges.o" "${objects[@]}" -Wl,--start-group \
-        "$OUT"/lib{reports,harness,faults,agent,base}.a -Wl,--end-group -lfyaml -levent_core -levent_extra -lz -ldl -lm
 }
 
 if [ "$seeds" != 0 ]; then
@@ -47,7 +31,7 @@ if ! command -v git >/dev/null; then
 fi
 for name in ${MUTANTS-acks-not-waited-for certificate-not-waited-for cost-twice session-not-compared}; do
     copy=$TMPDIR/$name
-    if ! build "$name" "$copy"; then
+    if ! mutant_link tests/harness/sim/spawn_judges "$name" "$copy" "$copy/judges"; then
         echo "$name: does not apply or does not build"
         failed=1
         continue

@@ -46,16 +46,16 @@ static const struct verb_option options[] = {
 
 static int take_numbers(struct request *q, const struct arguments *a) {
     struct attempts *t = &q->attempts;
-    const char *repeat = arguments_value(a, "--repeat"), *share = arguments_value(a, "--share");
+    const char *share = arguments_value(a, "--share");
     const char *budget = arguments_value(a, "--budget");
     int64_t percent = 0;
     struct err err;
     t->runs = t->needed = 1;
-    if (repeat && !str_to_i64(repeat, 1, RUNS_MAX, &t->runs))
-        return verb_usage_error(a->verb, "--repeat %s: write a whole number from 1 to %d", repeat,
-                                RUNS_MAX);
-    if (share && !str_to_i64(share, 1, 100, &percent))
-        return verb_usage_error(a->verb, "--share %s: write a whole number from 1 to 100", share);
+    int r = arguments_number(a, "--repeat", 1, RUNS_MAX, &t->runs);
+    if (r == 0)
+        r = arguments_number(a, "--share", 1, 100, &percent);
+    if (r)
+        return r;
     if (share && t->runs == 1)
         return verb_usage_error(a->verb, "--share %s: of how many runs? Write --repeat N", share);
     t->needed = percent ? (percent * t->runs + 99) / 100 : 1;

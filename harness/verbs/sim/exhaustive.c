@@ -29,15 +29,6 @@ static const char *const foreign[] = {"--seeds",    "--seed", "--time",      "--
                                       "--swarm",    "--calm", "--frozen",    "--jobs",
                                       "--scenario", "--out",  "--no-shrink", NULL};
 
-static int take_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
-                       int64_t *ret) {
-    const char *value = arguments_value(a, name);
-    if (!value || str_to_i64(value, least, most, ret))
-        return 0;
-    return verb_usage_error(a->verb, "%s %s: write a whole number from %lld to %lld", name, value,
-                            (long long)least, (long long)most);
-}
-
 static int take_bound(const struct arguments *a, struct explore_config *c, const char *word) {
     const char *equals = strchr(word, '=');
     char name[32] = "";
@@ -79,17 +70,17 @@ static int take_options(const struct arguments *a, struct explore_config *c) {
                                  "%s says nothing about --exhaustive, which has no chance in it",
                                  foreign[i]);
     if (r == 0)
-        r = take_number(a, "--agents", 1, EXPLORE_AGENTS_MAX, &agents);
+        r = arguments_number(a, "--agents", 1, EXPLORE_AGENTS_MAX, &agents);
     if (r == 0)
-        r = take_number(a, "--least", 1, agents, &least);
+        r = arguments_number(a, "--least", 1, agents, &least);
     if (r == 0)
-        r = take_number(a, "--rounds", 1, 9, &rounds);
+        r = arguments_number(a, "--rounds", 1, 9, &rounds);
     if (r == 0)
-        r = take_number(a, "--restarts", 0, 9, &restarts);
+        r = arguments_number(a, "--restarts", 0, 9, &restarts);
     if (r == 0)
-        r = take_number(a, "--together", 0, 9, &together);
+        r = arguments_number(a, "--together", 0, 9, &together);
     if (r == 0)
-        r = take_number(a, "--memory", 1, 1 << 20, &megabytes);
+        r = arguments_number(a, "--memory", 1, 1 << 20, &megabytes);
     explore_config_default((int)agents, c);
     c->min = (int)least;
     c->rounds = (int)rounds;

@@ -6,35 +6,13 @@
  *
  * OPTION: frozen, swarm, agents=N, rate=N, time=N (seconds). Prints "SEED TEXT" of what it found
  * and ends with 0; with 1 when there was nothing, or when a calm seed did not succeed. */
-#include "harness/sim/sim.h"
-
-#include "agent/base/str.h"
+#include "tests/harness/sim/option.h"
 
 #include <inttypes.h>
 #include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool option_take(struct sim_config *c, const char *word) {
-    const char *equals = strchr(word, '=');
-    int64_t n = 0;
-    if (equals && !str_to_i64(equals + 1, 1, 1000, &n))
-        return false;
-    if (str_eq(word, "frozen"))
-        c->frozen = true;
-    else if (str_eq(word, "swarm"))
-        c->swarm = true;
-    else if (strncmp(word, "agents=", 7) == 0)
-        c->agents = (int)n;
-    else if (strncmp(word, "rate=", 5) == 0)
-        c->faults_mean = (int)n;
-    else if (strncmp(word, "time=", 5) == 0)
-        c->trouble_ns = n * 1000000000;
-    else
-        return false;
-    return true;
-}
 
 static int run_calm(int64_t n) {
     for (int64_t seed = 1; seed <= n; seed++) {

@@ -199,3 +199,29 @@ static inline struct scenario planted_scenario(const char *name) {
         .limits = {.start_ns = 60000000000, .stall_ns = 30000000000, .total_ns = 600000000000},
     };
 }
+
+static inline const struct finding *finding_of(const struct verdict *v, const char *check) {
+    for (size_t i = 0; i < v->n; i++)
+        if (str_eq(v->v[i].check, check))
+            return &v->v[i];
+    fail_msg("there is no check %s", check);
+    return NULL;
+}
+
+/* Judges one check over a recorded run, with the expectations that the test has put into s. */
+static inline struct finding planted_ask(const char *check, const struct scenario *s,
+                                         const struct edit *edits) {
+    struct history h;
+    struct verdict v;
+    planted_load(&h, s->name, edits);
+    struct trial t = {.scenario = s, .history = &h};
+    verdict_judge(&v, &t);
+    history_fini(&h);
+    return *finding_of(&v, check);
+}
+
+static inline void assert_found(struct finding f, enum finding_status status, const char *seen) {
+    if (f.status != status || !strstr(f.seen, seen))
+        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", f.check, finding_status_name(f.status),
+                 f.seen, finding_status_name(status), seen);
+}

@@ -85,14 +85,6 @@ static const char lies[] =
     "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"health\",\"left\":[],\"complete\":"
     "true}";
 
-static const struct finding *finding_of(const struct verdict *v, const char *check) {
-    for (size_t i = 0; i < v->n; i++)
-        if (str_eq(v->v[i].check, check))
-            return &v->v[i];
-    fail_msg("there is no check %s", check);
-    return NULL;
-}
-
 static void judge(struct verdict *v, struct history *h, const char *name) {
     struct scenario s = planted_scenario(name);
     struct trial t = {.scenario = &s, .history = h};

@@ -10,26 +10,10 @@ enum dialect { STRICT, TORCHRUN, TEMPLATE };
 
 static struct finding ask(const char *check, const char *name, enum dialect dialect,
                           const struct edit *edits) {
-    struct history h;
-    struct verdict v;
     struct scenario s = planted_scenario(name);
     s.torchrun_semantics = dialect == TORCHRUN;
     s.job.launcher = dialect == TEMPLATE ? "template" : "rankrun";
-    planted_load(&h, s.name, edits);
-    struct trial t = {.scenario = &s, .history = &h};
-    verdict_judge(&v, &t);
-    history_fini(&h);
-    for (size_t i = 0; i < v.n; i++)
-        if (str_eq(v.v[i].check, check))
-            return v.v[i];
-    fail_msg("there is no check %s", check);
-    return (struct finding){0};
-}
-
-static void assert_found(struct finding f, enum finding_status status, const char *seen) {
-    if (f.status != status || !strstr(f.seen, seen))
-        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", f.check, finding_status_name(f.status),
-                 f.seen, finding_status_name(status), seen);
+    return planted_ask(check, &s, edits);
 }
 
 #define DARK   "node-powered-off"

@@ -5,25 +5,8 @@
 
 static const struct edit none[1];
 
-/* Judges one check over a recorded run, with the expectations that the test has put into s. */
 static struct finding ask(const char *check, const struct scenario *s, const struct edit *edits) {
-    struct history h;
-    struct verdict v;
-    planted_load(&h, s->name, edits);
-    struct trial t = {.scenario = s, .history = &h};
-    verdict_judge(&v, &t);
-    history_fini(&h);
-    for (size_t i = 0; i < v.n; i++)
-        if (str_eq(v.v[i].check, check))
-            return v.v[i];
-    fail_msg("there is no check %s", check);
-    return (struct finding){0};
-}
-
-static void assert_found(struct finding f, enum finding_status status, const char *seen) {
-    if (f.status != status || !strstr(f.seen, seen))
-        fail_msg("%s: %s, \"%s\"; expected %s, \"%s\"", f.check, finding_status_name(f.status),
-                 f.seen, finding_status_name(status), seen);
+    return planted_ask(check, s, edits);
 }
 
 static void test_world_sizes_match_in_order_with_stars_and_tails(void **state) {
@@ -252,7 +235,7 @@ static void test_a_fault_of_each_round_must_fire_in_every_complete_round(void **
     static const struct edit one_round[] = {{"worker-start", "\"pid\":12", "", NULL}, {0}};
     struct scenario s = planted_scenario("worker-killed");
     s.timeline = each;
-    struct finding f = ask("fired", &s, none);
+    struct finding f = planted_ask("fired", &s, none);
     assert_found(f, FINDING_FAIL, "it fired 1 time: its moment did not come");
     assert_string_equal(f.expected, "kill (worker-kill) fires 2 times, once in each round");
     assert_found(ask("fired", &s, one_round), FINDING_PASS, "1 of 1");

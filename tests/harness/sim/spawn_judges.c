@@ -7,8 +7,7 @@
  * differ, N by the store alone". Ends with 0 when none differs: of what only the store shows the
  * live judge need not know. */
 #include "tests/harness/sim/judges.h"
-
-#include "agent/base/str.h"
+#include "tests/harness/sim/option.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -34,26 +33,6 @@ static void seen(void *arg, const struct sim_result *sim, const struct verdict *
     printf("seed %" PRIu64 " DIFFER: %s; %s%s%s\n", c->seed,
            sim->violated ? sim->text : "all is well", f ? f->check : "nothing", f ? ": " : "",
            f ? f->seen : "");
-}
-
-static bool option_take(struct sim_config *c, const char *word) {
-    const char *equals = strchr(word, '=');
-    int64_t n = 0;
-    if (equals && !str_to_i64(equals + 1, 1, 1000, &n))
-        return false;
-    if (str_eq(word, "frozen"))
-        c->frozen = true;
-    else if (str_eq(word, "swarm"))
-        c->swarm = true;
-    else if (strncmp(word, "agents=", 7) == 0)
-        c->agents = (int)n;
-    else if (strncmp(word, "rate=", 5) == 0)
-        c->faults_mean = (int)n;
-    else if (strncmp(word, "time=", 5) == 0)
-        c->trouble_ns = n * 1000000000;
-    else
-        return false;
-    return true;
 }
 
 int main(int argc, char **argv) {
