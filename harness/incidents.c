@@ -3,7 +3,9 @@
 #include "agent/base/str.h"
 
 #include <assert.h>
+#include <search.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *phase_name(enum phase p) {
@@ -13,11 +15,16 @@ const char *phase_name(enum phase p) {
     return names[p];
 }
 
+static int by_name(const void *a, const void *b) {
+    const struct incident *x = a, *y = b;
+    int order = strcmp(x->id, y->id);
+    return order ? order : (x->n > y->n) - (x->n < y->n);
+}
+
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n) {
-    for (size_t i = is->n; i-- > 0;) /* mostly it is the newest that is asked for */
-        if (is->v[i]->n == n && str_eq(is->v[i]->id, id))
-            return is->v[i];
-    return NULL;
+    const struct incident key = {.id = id, .n = n};
+    void **at = tfind(&key, &is->by_name, by_name);
+    return at ? *at : NULL;
 }
 
 bool incident_hits_worker(const struct incident *i, const struct worker *w) {
@@ -55,6 +62,8 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
     struct incident *i = arena_new(&is->arena, struct incident);
     *i = (struct incident){.id = id, .fault = "", .n = n, .step = -1, .evidence = ""};
     is->v[is->n++] = i;
+    if (!tsearch(i, &is->by_name, by_name))
+        abort(); /* out of memory */
     return i;
 }
 
@@ -128,11 +137,45 @@ static void read_record(struct incidents *is, const struct record *r) {
 
 /* ---- what it did ---- */
 
-static const struct round *round_at(const struct rounds *rs, int64_t t_ns) {
-    for (size_t i = rs->n; i-- > 0;)
-        if (rs->v[i]->first_start_ns <= t_ns)
-            return rs->v[i];
-    return NULL;
+/* What is asked of all rounds and incidents for each of them, found once. */
+struct index {
+    const struct rounds *rs;
+    int64_t *begun_ns;         /* by round: the earliest start of it and of those after it */
+    const struct round **next; /* by how many rounds lie before: next_rounds */
+    int64_t *fired_ns;         /* of the incidents in force, rising */
+    size_t fired_n;
+    struct worker *voices; /* of each rank, rising, one that tells what any worker of it has told */
+    size_t voices_n;       /* 0 where every worker tells all */
+    bool steps;            /* the job tells its steps */
+};
+
+static int by_time(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+static int by_rank(const void *a, const void *b) {
+    const struct worker *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* How many of n rising numbers are not above the limit. */
+static size_t count_until(const int64_t *v, size_t n, int64_t limit) {
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (v[middle] <= limit)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The newest round that had begun by then. */
+static const struct round *round_at(const struct index *x, int64_t t_ns) {
+    size_t n = count_until(x->begun_ns, x->rs->n, t_ns);
+    return n ? x->rs->v[n - 1] : NULL;
 }
 
 /* The first worker of r that ended at or after t; NULL: none. */
@@ -157,18 +200,14 @@ static bool killed_member(const struct incident *i) {
 }
 
 /* Among those that fired before the round began to end, only the last can be its cause. */
-static bool ended_round(const struct incidents *is, const struct rounds *rs,
-                        const struct incident *i) {
+static bool ended_round(const struct index *x, const struct incident *i) {
     if (killed_member(i))
         return true;
     const struct worker *first = first_end(i->round, i->fired_ns);
-    if (!first || (!worker_ended_badly(first) && (size_t)i->round->number == rs->n))
+    if (!first || (!worker_ended_badly(first) && (size_t)i->round->number == x->rs->n))
         return false;
-    for (size_t k = 0; k < is->n; k++)
-        if (is->v[k] != i && is->v[k]->in_force && is->v[k]->fired_ns > i->fired_ns &&
-            is->v[k]->fired_ns <= first->exit_ns)
-            return false;
-    return true;
+    return count_until(x->fired_ns, x->fired_n, i->fired_ns) ==
+           count_until(x->fired_ns, x->fired_n, first->exit_ns);
 }
 
 /* ---- times ---- */
@@ -230,44 +269,39 @@ static int64_t latest(const struct round *r, size_t stamp_offset) {
     return last;
 }
 
+/* Whether a worker of that rank has ever told it. */
+static bool is_ever_told(const struct index *x, int rank, size_t offset) {
+    const struct worker key = {.rank = rank};
+    const struct worker *voice =
+        x->voices_n ? bsearch(&key, x->voices, x->voices_n, sizeof(key), by_rank) : NULL;
+    return !x->rs->printed || (voice && stamp_of(voice, offset));
+}
+
 /* The same of what the job tells. Where it is read from the job's output, often one worker prints
  * for all: of ranks that never do nothing is waited for. */
-static int64_t latest_told(const struct rounds *rs, const struct round *r, size_t offset) {
+static int64_t latest_told(const struct index *x, const struct round *r, size_t offset) {
     int64_t last = 0;
     for (size_t i = 0; i < r->n; i++) {
         int64_t one = stamp_of(r->workers[i], offset);
-        bool ever = !rs->printed;
-        for (size_t k = 0; k < rs->workers_n && !one && !ever; k++)
-            ever = rs->workers[k]->rank == r->workers[i]->rank && stamp_of(rs->workers[k], offset);
-        if (!one && ever)
+        if (!one && is_ever_told(x, r->workers[i]->rank, offset))
             return 0;
         last = one > last ? one : last;
     }
     return last;
 }
 
-#define TOLD(rs, round, field) latest_told((rs), (round), offsetof(struct worker, field))
-#define LATEST(round, field)   latest((round), offsetof(struct worker, field))
-
-static bool sends_steps(const struct rounds *rs) {
-    for (size_t i = 0; i < rs->workers_n; i++)
-        if (rs->workers[i]->first_step_ns)
-            return true;
-    return false;
-}
+#define TOLD(x, round, field) latest_told((x), (round), offsetof(struct worker, field))
+#define LATEST(round, field)  latest((round), offsetof(struct worker, field))
 
 /* The next complete round; the first of those that got to a step, when there is one. */
-static const struct round *next_round(const struct rounds *rs, int number) {
-    const struct round *next = NULL;
-    for (size_t i = (size_t)number; i < rs->n; i++) {
-        if (!rs->v[i]->complete)
-            continue;
-        if (!next)
-            next = rs->v[i];
-        if (TOLD(rs, rs->v[i], first_step_ns))
-            return rs->v[i];
+static void find_next_rounds(struct index *x) {
+    const struct round *complete = NULL, *stepping = NULL;
+    for (size_t i = x->rs->n; i-- > 0;) {
+        const struct round *r = x->rs->v[i];
+        complete = r->complete ? r : complete;
+        stepping = r->complete && TOLD(x, r, first_step_ns) ? r : stepping;
+        x->next[i] = stepping ? stepping : complete;
     }
-    return next;
 }
 
 static int64_t since(int64_t from_ns, int64_t to_ns) {
@@ -276,10 +310,10 @@ static int64_t since(int64_t from_ns, int64_t to_ns) {
     return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static void measure(struct incident *i, const struct rounds *rs) {
+static void measure(struct incident *i, const struct index *x) {
     const struct worker *first = detector(i);
     int64_t stamps[PHASE_N + 1] = {i->t0_ns};
-    i->next = next_round(rs, i->round->number);
+    i->next = x->next[i->round->number];
     if (first) {
         stamps[1] = first->exit_ns;
         i->by_signal = first->exit_known && first->exit_signal;
@@ -290,10 +324,10 @@ static void measure(struct incident *i, const struct rounds *rs) {
     if (i->next) {
         stamps[3] = i->next->first_start_ns;
         stamps[4] = i->next->last_start_ns;
-        stamps[5] = TOLD(rs, i->next, ready_ns);
-        stamps[6] = TOLD(rs, i->next, resume_ns);
-        stamps[7] = TOLD(rs, i->next, first_step_ns);
-        i->recover_ns = since(i->t0_ns, sends_steps(rs) ? stamps[7] : stamps[4]);
+        stamps[5] = TOLD(x, i->next, ready_ns);
+        stamps[6] = TOLD(x, i->next, resume_ns);
+        stamps[7] = TOLD(x, i->next, first_step_ns);
+        i->recover_ns = since(i->t0_ns, x->steps ? stamps[7] : stamps[4]);
     }
     for (int p = 0; p < PHASE_INIT; p++)
         i->phase_ns[p] = since(stamps[p], stamps[p + 1]);
@@ -305,30 +339,85 @@ static void measure(struct incident *i, const struct rounds *rs) {
     }
 }
 
-static void consequences(const struct incidents *is, struct incident *i, const struct rounds *rs) {
+static void consequences(struct incident *i, const struct index *x) {
     for (int p = 0; p < PHASE_N; p++)
         i->phase_ns[p] = -1;
     i->recover_ns = -1;
     if (!i->in_force)
         return;
-    i->round = round_at(rs, i->t0_ns);
+    i->round = round_at(x, i->t0_ns);
     if (!i->round)
         return;
-    i->ended_round = ended_round(is, rs, i);
+    i->ended_round = ended_round(x, i);
     if (i->ended_round)
-        measure(i, rs);
+        measure(i, x);
+}
+
+/* ---- what is found once for all ---- */
+
+static void find_voices(struct index *x, struct arena *a) {
+    const struct rounds *rs = x->rs;
+    size_t n = 0;
+    x->voices = arena_array(a, struct worker, rs->workers_n + 1);
+    for (size_t i = 0; i < rs->workers_n; i++)
+        x->voices[i] = *rs->workers[i];
+    qsort(x->voices, rs->workers_n, sizeof(*x->voices), by_rank);
+    for (size_t i = 0; i < rs->workers_n; i++) {
+        struct worker one = x->voices[i], *of = n ? &x->voices[n - 1] : NULL;
+        if (!of || of->rank != one.rank) {
+            x->voices[n++] = one;
+            continue;
+        }
+        of->ready_ns = of->ready_ns ? of->ready_ns : one.ready_ns;
+        of->resume_ns = of->resume_ns ? of->resume_ns : one.resume_ns;
+        of->first_step_ns = of->first_step_ns ? of->first_step_ns : one.first_step_ns;
+    }
+    x->voices_n = n;
+}
+
+static void index_begin(struct index *x, const struct incidents *is, const struct rounds *rs,
+                        struct arena *a) {
+    *x = (struct index){.rs = rs,
+                        .begun_ns = arena_array(a, int64_t, rs->n + 1),
+                        .next = arena_array(a, const struct round *, rs->n + 1),
+                        .fired_ns = arena_array(a, int64_t, is->n + 1)};
+    int64_t earliest = INT64_MAX;
+    for (size_t i = rs->n; i-- > 0;) {
+        if (rs->v[i]->first_start_ns < earliest)
+            earliest = rs->v[i]->first_start_ns;
+        x->begun_ns[i] = earliest;
+    }
+    for (size_t i = 0; i < is->n; i++)
+        if (is->v[i]->in_force)
+            x->fired_ns[x->fired_n++] = is->v[i]->fired_ns;
+    qsort(x->fired_ns, x->fired_n, sizeof(*x->fired_ns), by_time);
+    for (size_t i = 0; i < rs->workers_n && !x->steps; i++)
+        x->steps = rs->workers[i]->first_step_ns;
+    if (rs->printed)
+        find_voices(x, a);
+    find_next_rounds(x);
 }
 
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs) {
+    struct arena scratch = {0};
+    struct index x;
     *is = (struct incidents){0};
     history_each(r, h) read_record(is, r);
+    if (is->n)
+        index_begin(&x, is, rs, &scratch);
     for (size_t i = 0; i < is->n; i++)
-        consequences(is, is->v[i], rs);
+        consequences(is->v[i], &x);
+    arena_fini(&scratch);
+}
+
+static void in_the_arena(void *entry) {
+    (void)entry;
 }
 
 void incidents_fini(struct incidents *is) {
     if (!is)
         return;
+    tdestroy(is->by_name, in_the_arena);
     arena_fini(&is->arena);
     *is = (struct incidents){0};
 }

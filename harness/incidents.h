@@ -67,6 +67,7 @@ struct incidents {
     struct arena arena;
     struct incident **v; /* in the order in which they fired */
     size_t n, cap;
+    void *by_name; /* of tsearch */
 };
 
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs);

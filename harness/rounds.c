@@ -2,6 +2,8 @@
 
 #include "agent/base/str.h"
 
+#include <search.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- growing arrays in the arena ---- */
@@ -70,14 +72,6 @@ static struct worker *worker_new(struct rounds *rs, const struct record *r) {
 }
 
 /* ---- rounds ---- */
-
-static bool agrees(const struct rounds *rs, const struct round *r, const struct worker *w) {
-    const struct worker *first = r->workers[0];
-    return w->world_size == first->world_size && str_eq(w->run_id, first->run_id) &&
-           str_eq(w->master_addr, first->master_addr) &&
-           str_eq(w->master_port, first->master_port) &&
-           (!rs->strict || w->restart_count == first->restart_count);
-}
 
 const struct worker *round_rank(const struct round *r, int rank) {
     for (size_t i = 0; i < r->n; i++)
@@ -152,11 +146,90 @@ static struct round *round_new(struct rounds *rs, const struct worker *w) {
     return r;
 }
 
+/* ---- which round a start belongs to ---- */
+
+/* Rounds of one lineage that lack a rank, from the newest to that behind the last of them. */
+struct gap {
+    struct round *newest;
+    const struct round *beyond;
+    struct gap *below;
+};
+
+/* One rank of a lineage: which rounds lack it. */
+struct seat {
+    int rank;
+    const struct round *seen; /* what is newer lacks it, too */
+    struct gap *gaps;         /* the newest first */
+};
+
+/* All rounds of one identity: asked for by each start, so none is looked for among them. */
+struct lineage {
+    const struct worker *first;
+    int restart_count; /* 0 where it is no part of the identity */
+    struct round *newest;
+    void *seats; /* of tsearch */
+};
+
+static int by_identity(const void *a, const void *b) {
+    const struct lineage *x = a, *y = b;
+    const struct worker *v = x->first, *w = y->first;
+    int order = (x->restart_count > y->restart_count) - (x->restart_count < y->restart_count);
+    if (!order)
+        order = (v->world_size > w->world_size) - (v->world_size < w->world_size);
+    if (!order)
+        order = strcmp(v->master_port, w->master_port);
+    if (!order)
+        order = strcmp(v->master_addr, w->master_addr);
+    return order ? order : strcmp(v->run_id, w->run_id);
+}
+
+static int by_rank(const void *a, const void *b) {
+    const struct seat *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* What is in the tree and equals the key; else a copy of it, put there. */
+static void *found_in(void **tree, const void *key, size_t size, struct arena *a,
+                      int (*compare)(const void *, const void *)) {
+    void **at = tfind(key, tree, compare);
+    if (at)
+        return *at;
+    void *fresh = memcpy(arena_alloc(a, size), key, size);
+    if (!tsearch(fresh, tree, compare))
+        abort(); /* out of memory */
+    return fresh;
+}
+
 static struct round *round_of(struct rounds *rs, const struct worker *w) {
-    for (size_t i = rs->n; i-- > 0;)
-        if (agrees(rs, rs->v[i], w) && !round_rank(rs->v[i], w->rank))
-            return rs->v[i];
-    return round_new(rs, w);
+    struct lineage identity = {.first = w, .restart_count = rs->strict ? w->restart_count : 0};
+    struct lineage *l =
+        found_in(&rs->lineages, &identity, sizeof(identity), &rs->arena, by_identity);
+    struct seat place = {.rank = w->rank};
+    struct seat *s = found_in(&l->seats, &place, sizeof(place), &rs->arena, by_rank);
+    if (s->seen != l->newest) {
+        struct gap *more = arena_new(&rs->arena, struct gap);
+        *more = (struct gap){.newest = l->newest, .beyond = s->seen, .below = s->gaps};
+        s->gaps = more;
+    }
+    struct round *r = s->gaps ? s->gaps->newest : round_new(rs, w);
+    if (!s->gaps) {
+        r->elder = l->newest;
+        l->newest = r;
+    } else {
+        s->gaps->newest = r->elder;
+        if (s->gaps->newest == s->gaps->beyond)
+            s->gaps = s->gaps->below;
+    }
+    s->seen = l->newest;
+    return r;
+}
+
+static void in_the_arena(void *entry) {
+    (void)entry;
+}
+
+static void lineage_fini(void *entry) {
+    tdestroy(((struct lineage *)entry)->seats, in_the_arena);
 }
 
 static int on_node(const struct round *r, const char *node) {
@@ -287,6 +360,7 @@ void rounds_load(struct rounds *rs, bool strict, const struct history *h) {
 void rounds_fini(struct rounds *rs) {
     if (!rs)
         return;
+    tdestroy(rs->lineages, lineage_fini);
     arena_fini(&rs->arena);
     *rs = (struct rounds){0};
 }

@@ -35,6 +35,7 @@ struct round {
     int64_t first_start_ns, last_start_ns; /* last: of the start that completed it */
     struct worker **workers;               /* in order of start */
     size_t n, cap;
+    struct round *elder; /* the newest before it with the same identity, NULL: none */
 };
 
 struct rounds {
@@ -48,6 +49,7 @@ struct rounds {
     size_t workers_n, workers_cap;
     struct worker **by_pid; /* the newest of each pid, hashed; NULL: free */
     size_t by_pid_n, by_pid_cap;
+    void *lineages; /* of tsearch: the rounds of each identity */
 };
 
 void rounds_init(struct rounds *rs, bool strict);

@@ -131,33 +131,62 @@ static void want_kernel(struct finding *f, const struct check *c, const struct h
 
 /* What the checks of one set of sources see: made once, for whoever asks for the same ones. */
 struct view {
-    unsigned sources;
     struct history history;
-    struct rounds rounds;
-    struct incidents incidents;
+    const struct rounds *rounds;
+    const struct incidents *incidents;
 };
 
-enum { VIEWS_MAX = 1 << SOURCE_N };
+/* Sets of sources that differ only in who says nothing of rounds see the same rounds, and those
+ * that differ only in who says nothing of faults see the same incidents. */
+enum {
+    OF_ROUNDS = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
+    OF_INCIDENTS = OF_ROUNDS | SOURCES(HARNESS) | SOURCES(WIRE) | SOURCES(DISK),
+    VIEWS_MAX = 1 << SOURCE_N
+};
 
-static const struct view *view_of(struct view *v, size_t *n, unsigned sources,
-                                  const struct trial *whole) {
-    for (size_t i = 0; i < *n; i++)
-        if (v[i].sources == sources)
-            return &v[i];
-    assert(*n < VIEWS_MAX);
-    struct view *fresh = &v[(*n)++];
-    fresh->sources = sources;
-    history_filter(&fresh->history, whole->history, sources);
-    rounds_load(&fresh->rounds, !whole->scenario->torchrun_semantics, &fresh->history);
-    incidents_load(&fresh->incidents, &fresh->history, &fresh->rounds);
-    return fresh;
+/* Each by its set of sources, NULL until somebody asks. */
+struct views {
+    struct view *of[VIEWS_MAX];
+    struct rounds *rounds[VIEWS_MAX];
+    struct incidents *incidents[VIEWS_MAX];
+};
+
+static void *fresh(size_t size) {
+    void *p = calloc(1, size);
+    if (!p)
+        abort(); /* out of memory */
+    return p;
 }
 
-static void views_free(struct view *v, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        incidents_fini(&v[i].incidents);
-        rounds_fini(&v[i].rounds);
-        history_fini(&v[i].history);
+static const struct view *view_of(struct views *v, unsigned sources, const struct trial *whole) {
+    struct rounds **rounds = &v->rounds[sources & OF_ROUNDS];
+    struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
+    if (v->of[sources])
+        return v->of[sources];
+    struct view *view = v->of[sources] = fresh(sizeof(*view));
+    history_filter(&view->history, whole->history, sources);
+    if (!*rounds) {
+        *rounds = fresh(sizeof(**rounds));
+        rounds_load(*rounds, !whole->scenario->torchrun_semantics, &view->history);
+    }
+    if (!*incidents) {
+        *incidents = fresh(sizeof(**incidents));
+        incidents_load(*incidents, &view->history, *rounds);
+    }
+    view->rounds = *rounds;
+    view->incidents = *incidents;
+    return view;
+}
+
+static void views_free(struct views *v) {
+    for (size_t i = 0; i < VIEWS_MAX; i++) {
+        incidents_fini(v->incidents[i]);
+        free(v->incidents[i]);
+        rounds_fini(v->rounds[i]);
+        free(v->rounds[i]);
+        if (v->of[i])
+            history_fini(&v->of[i]->history);
+        free(v->of[i]);
     }
     free(v);
 }
@@ -166,8 +195,8 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
                       const struct view *seen) {
     struct trial t = {.scenario = s,
                       .history = &seen->history,
-                      .rounds = &seen->rounds,
-                      .incidents = &seen->incidents};
+                      .rounds = seen->rounds,
+                      .incidents = seen->incidents};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
     const char *idle = c->idle ? c->idle(s) : NULL;
     if (idle)
@@ -218,20 +247,17 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
 
 /* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
-    struct view *views = calloc(VIEWS_MAX, sizeof(*views));
+    struct views *views = fresh(sizeof(*views));
     const struct ending e = ending_of(t->history);
-    size_t views_n = 0;
-    if (!views)
-        abort(); /* out of memory */
     *v = (struct verdict){0};
     for (size_t i = 0; checks[i]; i++) {
         unsigned sources = checks[i]->sources | SOURCES(HARNESS);
         struct finding f;
-        judge_one(&f, checks[i], t->scenario, view_of(views, &views_n, sources, t));
+        judge_one(&f, checks[i], t->scenario, view_of(views, sources, t));
         add(v, t->history, &e, f);
     }
     v->exit_code = verdict_exit_code(v, t->history);
-    views_free(views, views_n);
+    views_free(views);
 }
 
 static bool any(const struct verdict *v, enum finding_class class, enum finding_status status) {
