@@ -1,6 +1,7 @@
 #include "harness/verdict.h"
 
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 #include "agent/base/str.h"
 
 #include <assert.h>
@@ -134,6 +135,7 @@ struct view {
     struct history history;
     const struct rounds *rounds;
     const struct incidents *incidents;
+    const struct lags *lags;
 };
 
 /* Sets of sources that differ only in who says nothing of rounds see the same rounds, and those
@@ -149,6 +151,7 @@ struct views {
     struct view *of[VIEWS_MAX];
     struct rounds *rounds[VIEWS_MAX];
     struct incidents *incidents[VIEWS_MAX];
+    struct lags *lags; /* told by the harness, whom every check may read */
 };
 
 static void *fresh(size_t size) {
@@ -175,6 +178,7 @@ static const struct view *view_of(struct views *v, unsigned sources, const struc
     }
     view->rounds = *rounds;
     view->incidents = *incidents;
+    view->lags = v->lags;
     return view;
 }
 
@@ -188,6 +192,7 @@ static void views_free(struct views *v) {
             history_fini(&v->of[i]->history);
         free(v->of[i]);
     }
+    lags_free(v->lags);
     free(v);
 }
 
@@ -196,7 +201,8 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
     struct trial t = {.scenario = s,
                       .history = &seen->history,
                       .rounds = seen->rounds,
-                      .incidents = seen->incidents};
+                      .incidents = seen->incidents,
+                      .lags = seen->lags};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
     const char *idle = c->idle ? c->idle(s) : NULL;
     if (idle)
@@ -249,6 +255,7 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
 void verdict_judge(struct verdict *v, const struct trial *t) {
     struct views *views = fresh(sizeof(*views));
     const struct ending e = ending_of(t->history);
+    views->lags = lags_new(t->history);
     *v = (struct verdict){0};
     for (size_t i = 0; checks[i]; i++) {
         unsigned sources = checks[i]->sources | SOURCES(HARNESS);

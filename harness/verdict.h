@@ -9,6 +9,8 @@
 #include "harness/rounds.h"
 #include "harness/scenario/scenario.h"
 
+struct lags;
+
 enum finding_status { FINDING_PASS, FINDING_FAIL, FINDING_UNKNOWN, FINDING_SKIP };
 /* What kind of question a check asks; it decides the exit code. */
 enum finding_class {
@@ -26,6 +28,7 @@ struct trial {
     const struct history *history;
     const struct rounds *rounds;
     const struct incidents *incidents;
+    const struct lags *lags; /* of the harness: harness/checks/lags.h */
 };
 
 struct finding {

@@ -15,20 +15,6 @@ bool check_sees_rounds(const struct trial *t, struct finding *f) {
     return false;
 }
 
-int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns) {
-    int64_t lag = 0;
-    history_each(r, h) {
-        if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
-            continue;
-        int64_t max = record_i64(r, "max_ns", 0), window = record_i64(r, "window_ns", 0);
-        if (max < 0 || max > r->t_ns || window < 0 || window > r->t_ns)
-            continue;
-        if (r->t_ns >= from_ns && r->t_ns - window - max <= to_ns && max > lag)
-            lag = max;
-    }
-    return lag;
-}
-
 void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w) {
     const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");

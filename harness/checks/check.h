@@ -39,9 +39,6 @@ struct check {
  * to judge where the job was meant to fail, an open question where it was meant to train. */
 bool check_sees_rounds(const struct trial *t, struct finding *f);
 
-/* By how much the harness's own loop was late at most between two moments. */
-int64_t check_lag_ns(const struct history *h, int64_t from_ns, int64_t to_ns);
-
 /* The finding for a worker that was seen to end, but not how: why this host did not tell it. */
 void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w);

@@ -1,5 +1,7 @@
 # A run that went well, as long as is wanted: on one node `workers` workers make `steps` steps in each of `rounds` rounds,
-# and one of them is killed at the end of each round but the last. A checkpoint is written every ten steps, three are kept.
+# and the last of them is killed at the end of each round but the last, by as many lines of the timeline, or with each=1
+# by one. A checkpoint is written every ten steps or, where a round has fewer, at the end of each; three
+# are kept.
 #
 #   awk -v rounds=20 -v steps=1000 -v workers=2 -f tests/bench/history.awk       the history
 #   awk -v rounds=20 -v steps=1000 -v workers=2 -v scenario=1 -f ...             the scenario to judge it by
@@ -38,7 +40,7 @@ function save(step, w) {
 }
 
 function look(newest, step, list) {
-    for (step = newest > 20 ? newest - 20 : 10; step <= newest; step += 10)
+    for (step = newest > 2 * every ? newest - 2 * every : every; step <= newest; step += every)
         list = list (list ? "," : "") sprintf("{\"step\":%d,\"round\":%d,\"path\":\"step-%08d\"}", step, kept[step], step)
     put("disk", "checkpoints", sprintf(",\"round\":%d,\"dir\":\"/shared/ckpt\",\"newest\":%d,\"complete\":[%s],\"damaged\":[]", \
         round, newest, list))
@@ -54,28 +56,32 @@ function train(from, w, step) {
         for (w = 0; w < workers; w++)
             say(w, "step", sprintf(",\"step\":%d,\"loss\":%.4f,\"samples\":32,\"shards\":[%d,%d]", step, 1 + 1 / step, 2 * w, 2 * w + 1))
         if (step == 1) put("harness", "steady", "")
-        if (step % 10 == 0) save(step)
+        if (step % every == 0) save(step)
     }
 }
 
 function lose(step, fields) {
-    fields = sprintf(",\"id\":\"kill-%d\",\"n\":1", round)
-    put("harness", "fault-fired", fields sprintf(",\"fault\":\"worker-kill\",\"on\":[\"n0/1\"],\"step\":%d,\"lag_ns\":20000,\"held\":true", step))
-    put("kernel", "worker-exit", of(1) ",\"signal\":9")
+    fields = each ? sprintf(",\"id\":\"kill\",\"n\":%d", round) : sprintf(",\"id\":\"kill-%d\",\"n\":1", round)
+    put("harness", "fault-fired", fields sprintf(",\"fault\":\"worker-kill\",\"on\":[\"n0/%d\"],\"step\":%d,\"lag_ns\":20000,\"held\":true", victim, step))
+    put("kernel", "worker-exit", of(victim) ",\"signal\":9")
     put("kernel", "fault-evidence", fields ",\"what\":\"the process ended\"")
-    put("harness", "fault-in-force", fields sprintf(",\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":%d000,\"targets\":[{\"what\":\"worker\",\"name\":\"n0/1\"%s}]", us - 10, of(1)))
+    put("harness", "fault-in-force", fields sprintf(",\"fault\":\"worker-kill\",\"ends_node\":false,\"t0\":%d000,\"targets\":[{\"what\":\"worker\",\"name\":\"n0/%d\"%s}]", us - 10, victim, of(victim)))
 }
 
 function timeline(r) {
     print "scenario: long\ncluster: {nodes: 1}"
-    printf "job: {workers_per_node: %d, max_restarts: %d, run: [train, --checkpoint-every=10, \"--checkpoint-dir={shared}/ckpt\"]}\n", workers, rounds
+    printf "job: {workers_per_node: %d, max_restarts: %d, run: [train, --checkpoint-every=%d, \"--checkpoint-dir={shared}/ckpt\"]}\n", workers, rounds, every
     print "expect: {restarts: " rounds - 1 ", model: same-as-undisturbed}"
     if (rounds > 1) print "timeline:"
-    for (r = 1; r < rounds; r++)
-        printf "  - {id: kill-%d, when: {step: %d}, fault: worker-kill, on: rank 1}\n", r, r * steps
+    for (r = 1; r < rounds && !each; r++)
+        printf "  - {id: kill-%d, when: {step: %d}, fault: worker-kill, on: rank %d}\n", r, r * steps, victim
+    if (rounds > 1 && each)
+        printf "  - {id: kill, when: {event: ready}, times: %d, fault: worker-kill, on: rank %d}\n", (rounds > 1000 ? 1000 : rounds - 1), victim
 }
 
 BEGIN {
+    victim = workers - 1
+    every = steps < 10 ? steps : 10
     if (scenario) {
         timeline()
         exit
@@ -91,7 +97,7 @@ BEGIN {
         for (w = 0; w < workers && round == rounds; w++) say(w, "done", model)
         if (round < rounds) lose(round * steps)
         for (w = 0; w < workers; w++)
-            if (round == rounds || w != 1) put("kernel", "worker-exit", of(w) (round == rounds ? ",\"code\":0" : ",\"signal\":15"))
+            if (round == rounds || w != victim) put("kernel", "worker-exit", of(w) (round == rounds ? ",\"code\":0" : ",\"signal\":15"))
         look(round * steps)
     }
     put("kernel", "agent-exit", ",\"node\":\"n0\",\"pid\":100,\"code\":0")

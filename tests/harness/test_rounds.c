@@ -214,8 +214,39 @@ static void test_a_round_that_outlives_the_next_is_named(void **state) {
     history_fini(&s.h);
 }
 
+/* The rule of rounds.h word by word: the newest round of that port that lacks the rank. */
+static int expected_round(const struct rounds *rs, int rank, const char *port) {
+    for (size_t i = rs->n; i-- > 0;)
+        if (strcmp(rs->v[i]->workers[0]->master_port, port) == 0 && !round_rank(rs->v[i], rank))
+            return rs->v[i]->number;
+    return (int)rs->n + 1;
+}
+
+static void test_any_order_of_starts_is_grouped_by_the_rule(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    unsigned dice = 1;
+    rounds_init(&rs, true);
+    for (int pid = 1; pid <= 3000; pid++) {
+        static const char *const ranks[] = {"0", "1", "2", "3", "4"};
+        static const char *const ports[] = {"1", "2", "3"};
+        dice = dice * 1103515245 + 12345;
+        int rank = (int)(dice >> 16) % 5;
+        const char *port = ports[(dice >> 24) % 3];
+        int expected = expected_round(&rs, rank, port);
+        start(&s, pid, ranks[rank], "5", port, "0");
+        rounds_feed(&rs, s.h.records[s.h.n - 1]);
+        assert_int_equal(rounds_worker(&rs, pid)->round, expected);
+    }
+    assert_true(rs.n > 200);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_any_order_of_starts_is_grouped_by_the_rule),
         cmocka_unit_test(test_a_round_is_complete_when_all_its_workers_have_started),
         cmocka_unit_test(test_a_rank_that_starts_again_opens_the_next_round),
         cmocka_unit_test(test_each_part_of_the_identity_separates_rounds),

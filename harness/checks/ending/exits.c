@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -84,7 +85,7 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct a
         if (!w->exit_ns) {
             finding_unknown(f, broken, "rank %d of round %d on %s was never seen to end", w->rank,
                             w->round, w->node);
-        } else if (late > 0 && late > check_lag_ns(t->history, a->exit_ns, w->exit_ns)) {
+        } else if (late > 0 && late > lags_most_ns(t->lags, a->exit_ns, w->exit_ns)) {
             finding_fail(f, broken, "an agent ends after its workers",
                          "the agent of %s ended %.1f ms before rank %d of round %d", a->node,
                          (double)late / 1e6, w->rank, w->round);

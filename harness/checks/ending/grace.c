@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -87,7 +88,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     char expected[200];
     if (grace < 0 || was_struck(t, w) || outlived_its_agent(t->history, w))
         return true;
-    if (c.t_ns && had + check_lag_ns(t->history, c.t_ns, w->exit_ns) >= grace - grace / 10) {
+    if (c.t_ns && had + lags_most_ns(t->lags, c.t_ns, w->exit_ns) >= grace - grace / 10) {
         tally->killed++;
         tally->shortest_ns =
             tally->killed == 1 || had < tally->shortest_ns ? had : tally->shortest_ns;

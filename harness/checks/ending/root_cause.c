@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -89,7 +90,7 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
     truth = struck_first(t, t->rounds->v[w->round - 1], &by);
     if (!truth || truth == w || incident_hits_worker(by, w) ||
         w->exit_ns <= truth->exit_ns + MOMENT_NS ||
-        w->exit_ns - truth->exit_ns <= check_lag_ns(t->history, truth->exit_ns, w->exit_ns))
+        w->exit_ns - truth->exit_ns <= lags_most_ns(t->lags, truth->exit_ns, w->exit_ns))
         return true;
     snprintf(expected, sizeof(expected), "rank %d on %s, which %s (%s) has ended", truth->rank,
              truth->node, by->id, by->fault);

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -16,7 +17,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
     }
     int64_t late = old->exit_ns - next->first_start_ns;
     const struct worker *first = next->workers[0];
-    if (late < check_lag_ns(t->history, next->first_start_ns, old->exit_ns))
+    if (late < lags_most_ns(t->lags, next->first_start_ns, old->exit_ns))
         finding_unknown(f, "One round at a time: the order of two stamps is not certain.",
                         "round %d began %.1f ms before rank %d on %s of round %d was seen to end, "
                         "which is less than the harness was late itself",

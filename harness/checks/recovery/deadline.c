@@ -1,24 +1,32 @@
 #include "harness/checks/recovery/deadline.h"
 
 #include "agent/base/str.h"
+#include "harness/checks/lags.h"
 
 #include <stdio.h>
+
+enum finding_status deadline_answer(int64_t took_ns, int64_t bound_ns, int64_t lag_ns) {
+    if (lag_ns <= bound_ns / 5)
+        return took_ns <= bound_ns ? FINDING_PASS : FINDING_FAIL;
+    return lag_ns <= bound_ns && took_ns <= bound_ns - lag_ns ? FINDING_PASS : FINDING_UNKNOWN;
+}
 
 static bool judge_incident(const struct deadline *d, const struct trial *t, struct finding *f,
                            const struct budget *b, const struct incident *i) {
     int64_t ns = d->took_ns(i);
-    int64_t lag = check_lag_ns(t->history, i->t0_ns, i->t0_ns + (ns > b->ns ? ns : b->ns));
+    int64_t lag = lags_most_ns(t->lags, i->t0_ns, i->t0_ns + (ns > b->ns ? ns : b->ns));
     char expected[200], told[250];
     snprintf(expected, sizeof(expected), "%s %s within %.0f ms", i->id, d->done,
              (double)b->ns / 1e6);
+    enum finding_status answer = deadline_answer(ns, b->ns, lag);
     finding_prove(f, i->force_seq);
     if (ns < 0) {
         d->tell_never(i, told, sizeof(told));
         finding_fail(f, d->broken, expected, "%s", told);
-    } else if (lag * 5 > b->ns) {
+    } else if (answer == FINDING_UNKNOWN) {
         finding_unknown(f, d->broken, "%s: %.0f ms, but the harness itself was late by %.0f ms",
                         i->id, (double)ns / 1e6, (double)lag / 1e6);
-    } else if (ns > b->ns) {
+    } else if (answer == FINDING_FAIL) {
         d->tell_late(i, told, sizeof(told));
         finding_fail(f, d->broken, expected, "%.0f ms%s", (double)ns / 1e6, told);
     } else {

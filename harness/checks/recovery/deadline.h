@@ -16,8 +16,12 @@ struct deadline {
                       size_t size); /* the same; NULL: no more */
 };
 
+/* What a time says of its bound, when the harness was late by so much meanwhile. Either stamp may
+ * be as late as that, so a time beyond the bound is no failure when that is more than a fifth of
+ * the bound, and one within it is certain only when both together are: unknown, if not. */
+enum finding_status deadline_answer(int64_t took_ns, int64_t bound_ns, int64_t lag_ns);
+
 /* Passes, with what each fault took, when every incident that ended a round kept the budgets it is
- * meant for; skips when none did. Fails otherwise, or leaves it unknown where the harness itself
- * was late by more than a fifth of the budget. */
+ * meant for; skips when none did. Fails otherwise, or leaves it unknown (deadline_answer). */
 void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n);

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -70,10 +71,10 @@ static bool judge_times(const struct trial *t, struct finding *f, const char *id
     size_t third = r->n / 3;
     int64_t more = growth(r), first = highest(r->v, third);
     int64_t last = lowest(r->v + r->n - third, third);
-    int64_t lag = check_lag_ns(t->history, from_ns, to_ns);
+    int64_t lag = lags_most_ns(t->lags, from_ns, to_ns);
     if (more < TIME_NOISE_NS || last < 2 * first)
         return true;
-    if (lag * 5 > more)
+    if (lag > more / 5)
         finding_unknown(f, broken,
                         "recovery from %s went from %.0f to %.0f ms, but the harness itself was "
                         "late by %.0f ms",

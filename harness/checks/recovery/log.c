@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -224,7 +225,7 @@ static bool too_many(const struct trial *t, struct finding *f, const struct log_
 /* None came. Where there was a time for it, the harness must have been there to read it. */
 static void too_few(const struct trial *t, struct finding *f, const struct log_expect *x,
                     const struct window *w, const struct tally *n) {
-    int64_t lag = x->within_ns ? check_lag_ns(t->history, w->from_ns, w->to_ns) : 0;
+    int64_t lag = x->within_ns ? lags_most_ns(t->lags, w->from_ns, w->to_ns) : 0;
     char expected[200], who[60];
     if (!all_read(t, f, x))
         return;

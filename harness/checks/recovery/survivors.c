@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -61,7 +62,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
                         "rank %d on %s was never seen to end after rank %d on %s had failed in "
                         "round %d",
                         w->rank, w->node, failed->rank, failed->node, w->round);
-    else if (took - bound < check_lag_ns(t->history, from, until))
+    else if (took - bound < lags_most_ns(t->lags, from, until))
         finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
                         (double)took / 1e9);
     else

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/lags.h"
 
 #include "agent/base/str.h"
 
@@ -57,7 +58,8 @@ static bool judge_end(const struct history *h, struct finding *f) {
     return false;
 }
 
-static void tell(const struct history *h, struct finding *f, const struct health *s) {
+static void tell(const struct trial *t, struct finding *f, const struct health *s) {
+    const struct history *h = t->history;
     const struct record *last = h->records[h->n - 1];
     const struct record *health = history_newest(h, SOURCE_HARNESS, "health");
     int64_t cpu_ns = record_i64(health, "cpu_ns", 0);
@@ -69,7 +71,8 @@ static void tell(const struct history *h, struct finding *f, const struct health
     finding_pass(f,
                  "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
                  "trigger by %.1f ms%s",
-                 (long long)last->seq, s->evidence, (double)check_lag_ns(h, 0, last->t_ns) / 1e6,
+                 (long long)last->seq, s->evidence,
+                 (double)lags_most_ns(t->lags, 0, last->t_ns) / 1e6,
                  (double)s->trigger_lag_ns / 1e6, cpu);
 }
 
@@ -92,7 +95,7 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_unknown(f, "Harness: what it judges by is evidence.",
                         "nothing of the kernel, the wire, the disk or rankprobe was recorded");
     } else {
-        tell(h, f, &s);
+        tell(t, f, &s);
     }
 }
 

@@ -2,6 +2,7 @@
 #include "tests/harness/checks/planted.h"
 
 #include "harness/checks/check.h"
+#include "harness/checks/recovery/deadline.h"
 
 static const struct edit none[1];
 
@@ -276,8 +277,29 @@ static void test_a_fault_that_came_when_the_job_had_finished_shows_nothing(void 
     assert_found(ask("fired", &s, finished), FINDING_PASS, "1 of 1");
 }
 
+/* Budget 1000; up to 200 of lag is a fifth. */
+static void test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was(void **state) {
+    (void)state;
+    static const struct {
+        int64_t took, lag;
+        enum finding_status status;
+    } rows[] = {
+        {1000, 0, FINDING_PASS},         {1001, 0, FINDING_FAIL},      {1000, 200, FINDING_PASS},
+        {1001, 200, FINDING_FAIL}, /* also where the lag explains it */
+        {799, 201, FINDING_PASS},        {800, 201, FINDING_UNKNOWN}, /* both together are within */
+        {1000, 201, FINDING_UNKNOWN},    {1001, 201, FINDING_UNKNOWN}, /* beyond, or one of them */
+        {60000, 201, FINDING_UNKNOWN},   {0, 1000, FINDING_PASS},      {0, 1001, FINDING_UNKNOWN},
+        {1, INT64_MAX, FINDING_UNKNOWN},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+        if (deadline_answer(rows[i].took, 1000, rows[i].lag) != rows[i].status)
+            fail_msg("row %zu: %s", i,
+                     finding_status_name(deadline_answer(rows[i].took, 1000, rows[i].lag)));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was),
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
