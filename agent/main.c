@@ -6,6 +6,7 @@
 #include "agent/status.h"
 #include "agent/store/etcd.h"
 #include "agent/store/serve.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/line.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/tcp.h"
@@ -144,6 +145,7 @@ int main(int argc, char **argv) {
     struct options o;
     struct arena arena = {0};
     struct err err = {0};
+    descriptors_open_standard();
     if (guard_is_me(argv))
         return guard_main();
     if (etcd_keeper_is_me(argv))

@@ -1,5 +1,6 @@
 /* rankquake: finds the verb and hands over. */
 #include "agent/base/str.h"
+#include "agent/sys/descriptors.h"
 #include "harness/verbs.h"
 
 #include <signal.h>
@@ -22,8 +23,7 @@ static int unknown_verb(const char *name) {
     return EXIT_USAGE_ERROR;
 }
 
-int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a reader that has gone ends no run; those we start get it back */
+static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         verbs_print_help(stderr);
         return EXIT_USAGE_ERROR;
@@ -44,4 +44,15 @@ int main(int argc, char **argv) {
         return 0;
     }
     return v->main(argc - 1, argv + 1);
+}
+
+int main(int argc, char **argv) {
+    signal(SIGPIPE, SIG_IGN); /* a reader that has gone ends no run; those we start get it back */
+    descriptors_open_standard();
+    int code = dispatch(argc, argv);
+    if (descriptors_flush_stdout())
+        return code;
+    fputs("rankquake: not all of it could be printed: is the disk of standard output full?\n",
+          stderr);
+    return code == EXIT_PASS ? EXIT_BROKEN : code;
 }

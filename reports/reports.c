@@ -62,6 +62,8 @@ int report_print(const struct report *report, const struct recorded_run *r, FILE
     if (rc == 0 && (fwrite(buf_str(&text), 1, text.len, out) != text.len || fflush(out) != 0) &&
         errno != EPIPE) /* a reader that has gone has seen enough */
         rc = err_set(err, errno ? -errno : -EIO, "print the report");
+    if (rc)
+        clearerr(out); /* whoever flushes it at the end need not say it again */
     buf_fini(&text);
     return rc;
 }

@@ -2,10 +2,30 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void descriptors_open_standard(void) {
+    int fd;
+    do
+        fd = open("/dev/null", O_RDWR); /* inherited, as the others are */
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    if (fd >= 0)
+        close(fd);
+}
+
+bool descriptors_flush_stdout(void) {
+    struct stat st;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return true;
+    return fstat(STDOUT_FILENO, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
 
 void descriptors_raise_limit(void) {
     struct rlimit files;

@@ -1,9 +1,18 @@
-/* descriptors: open files handed to another process with a message, and how many there may be. */
+/* descriptors: open files: those that every process has, how many there may be, and how they are
+ * handed to another process with a message. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { DESCRIPTORS_MAX = 16 }; /* in one message */
+
+/* What of standard input, output and error was closed when this program was started is /dev/null
+ * from here on: the next file would get its number, and what is printed. */
+void descriptors_open_standard(void);
+/* Writes what is still to be printed, and tells whether all that was ever printed has come there.
+ * A reader that has gone has seen enough. */
+bool descriptors_flush_stdout(void);
 
 /* As many open files as the system lets this process have. Not for one that starts workers after
  * it: they are to find what they were started with. */

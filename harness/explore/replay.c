@@ -29,11 +29,11 @@ static bool line_read(const char *line, struct choice *ret) {
 static bool take(struct world *w, const char *line, int number, struct explore_result *ret) {
     struct choice c;
     if (!line_read(line, &c)) {
-        snprintf(ret->text, sizeof(ret->text), "line %d: \"%s\" is no choice", number, line);
+        snprintf(ret->text, sizeof(ret->text), "line %d: \"%.60s\" is no choice", number, line);
         return false;
     }
     if (!is_possible(w, c)) {
-        snprintf(ret->text, sizeof(ret->text), "line %d: \"%s\" is not possible there", number,
+        snprintf(ret->text, sizeof(ret->text), "line %d: \"%.60s\" is not possible there", number,
                  line);
         return false;
     }

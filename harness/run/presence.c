@@ -29,6 +29,17 @@ static void read_space(char ret[64]) {
     ret[n > 0 ? n : 0] = '\0';
 }
 
+bool presence_is_run(const char *dir) {
+    static const char *const signs[] = {"presence.json", "control/presence.json", "scenario.yaml"};
+    char path[4400];
+    for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, signs[i]);
+        if (file_exists(path))
+            return true;
+    }
+    return false;
+}
+
 void presence_own(struct presence *ret, bool keep) {
     *ret = (struct presence){.keep = keep, .harness = {.name = "harness", .pid = getpid()}};
     read_boot(ret->boot);

@@ -39,6 +39,8 @@ void presence_own(struct presence *ret, bool keep);
 int presence_write(const char *dir, const struct presence *p, struct err *err);
 /* -ENOENT: nobody lives there, or the run has ended in order. Names are the arena's. */
 int presence_read(const char *dir, struct arena *a, struct presence *ret, struct err *err);
+/* The directory of a run, of one that goes on or that has ended. */
+bool presence_is_run(const char *dir);
 void presence_remove(const char *dir);
 
 enum presence_state presence_state(const struct presence *p);

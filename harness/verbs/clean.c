@@ -254,8 +254,9 @@ static void clean_cache(struct cleaning *c) {
 static int clean_all(const struct arguments *a) {
     struct cleaning c = {.dry = arguments_value(a, "--dry-run"),
                          .kept = arguments_value(a, "--kept")};
+    struct stat st;
     for (size_t i = 0; i < a->files_n; i++)
-        if (!file_exists(a->files[i]))
+        if (stat(a->files[i], &st) < 0 || !S_ISDIR(st.st_mode))
             return verb_usage_error(a->verb, "there is no folder %s", a->files[i]);
     end_strays(&c);
     for (size_t i = 0; i < a->files_n; i++)

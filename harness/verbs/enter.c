@@ -129,8 +129,9 @@ static int enter_node(const char *run, const char *node, char **command) {
     const struct presence_process *where;
     if (!getcwd(cwd, sizeof(cwd)))
         str_copy(cwd, sizeof(cwd), "/");
-    if (!file_exists(run)) {
-        code = say("there is no run %s; give the directory of a run that goes on", run);
+    if (!presence_is_run(run)) {
+        code = say("%s %s; give the directory of a run that goes on",
+                   file_exists(run) ? "this is no run:" : "there is no run", run);
     } else if (read_living(run, &a, &p, &err) != 0) {
         code = say("%s does not run any more, and its nodes have ended with it; the disk of %s is "
                    "left with run --keep",

@@ -48,8 +48,9 @@ static int end_harness(const struct presence_process *harness, struct err *err) 
 static int halt_run(const char *run) {
     struct presence_process harness;
     struct err err = {0};
-    if (!file_exists(run)) {
-        fprintf(stderr, "rankquake halt: there is no run %s\n", run);
+    if (!presence_is_run(run)) {
+        fprintf(stderr, "rankquake halt: %s %s; give the directory of a run that goes on\n",
+                file_exists(run) ? "this is no run:" : "there is no run", run);
         return EXIT_USAGE_ERROR;
     }
     if (find_harness(run, &harness) != 0) {

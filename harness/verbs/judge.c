@@ -23,11 +23,13 @@ static int judge_source(const struct recording_source *from) {
         buf_fini(&complaint);
         return EXIT_USAGE_ERROR;
     }
+    int code = r.verdict.exit_code;
     if (from->dir)
         keep(&r);
-    if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0)
+    if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0) {
         fprintf(stderr, "rankquake judge: %s\n", err.msg);
-    int code = r.verdict.exit_code;
+        code = EXIT_BROKEN;
+    }
     recording_fini(&r);
     buf_fini(&complaint);
     return code;

@@ -105,7 +105,8 @@ static int list(int argc, char **argv) {
             listings[i].print();
             return EXIT_PASS;
         }
-    return verb_usage_error(&verb_list, "list what?");
+    return argc == 2 ? verb_usage_error(&verb_list, "there is no list of \"%s\"", argv[1])
+                     : verb_usage_error(&verb_list, "list what?");
 }
 
 const struct verb verb_list = {

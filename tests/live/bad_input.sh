@@ -58,6 +58,7 @@ job: {run: [ls], nnodes: 2}
 END
 refused no-workers '.yaml:1:36: workers_per_node must be from 1' <<<'job: {run: [ls], workers_per_node: 0}'
 refused not-yaml ': this is not YAML: ' <<<'job: {run: [ls'
+head -c 1048576 /dev/zero | tr '\0' x >"$dir/line"
 refused empty ' is empty; the smallest scenario is' </dev/null
 refused huge ' is larger than 1 MiB' < <(head -c 10485760 /dev/zero | tr '\0' '#')
 refused binary ': this is not text: ' < <(head -c 4096 "$rq")
@@ -104,6 +105,27 @@ if unshare -Ur true 2>/dev/null; then
         check_nothing_started "$verb without network namespaces"
     done
 fi
+
+# What is no run, and no folder.
+for verb in enter halt; do
+    node=n0
+    [ $verb = halt ] && node=
+    expect 64 "this is no run: $dir; give the directory of a run" $verb "$dir" $node
+    expect 64 "this is no run: $dir/empty.yaml; give" $verb "$dir/empty.yaml" $node
+    expect 64 'there is no run no/such; give the directory of a run' $verb no/such $node
+done
+expect 64 'there is no folder' clean "$dir/empty.yaml"
+expect 64 'there is no list of "verbs"' list verbs
+expect 64 'no choice is written down in it' sim "--path=$dir/empty.yaml" --exhaustive
+expect 64 'line 1: "xxxxxx' sim "--path=$dir/line" --exhaustive
+
+# What could not be printed is no success; a reader that has gone, and outputs that were closed, are nobody's mistake.
+if [ -e /dev/full ]; then
+    "$rq" schema scenario 2>"$dir/said" >/dev/full
+    [ $? = 3 ] && grep -qF 'is the disk of standard output full?' "$dir/said" || fail 'a full standard output'
+fi
+"$rq" schema scenario 2>"$dir/said" >&- || fail 'a closed standard output'
+"$rq" schema scenario <&- >&- 2>&- || fail 'all closed'
 
 "$rq" >/dev/null 2>"$dir/said" && fail 'no verb: no error'
 "$rq" lin >/dev/null 2>"$dir/said"

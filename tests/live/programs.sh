@@ -46,6 +46,10 @@ gone "$(cat daemon)" 'what forked away'
 timeout 60 "$run" --tee 3 --log-dir logs sh -c 'echo said; exec >&- 2>&-; exit 0' >out 2>said || fail 'closed output'
 grep -q 'said' out || fail 'what was said before the output was closed is lost'
 
+# What was closed when rankrun was started is empty for its workers, and none of its own files.
+timeout 60 "$run" sh -c 'readlink /proc/$$/fd/[012] >seen' <&- >&- 2>&-
+[ "$(paste -sd' ' seen)" = "/dev/null $PWD/seen /dev/null" ] || fail "closed streams: workers have $(cat seen)"
+
 # One that ignores SIGTERM, and its children: killed after the grace.
 mkfifo up
 "$run" --shutdown-timeout 200ms bash -c 'trap "" TERM; echo $$ >up; while :; do sleep 1000; done' 2>said &

@@ -182,6 +182,8 @@ static int replay(const struct arguments *a, const struct explore_config *c) {
     } else if (!explore_replay(c, buf_str(&text), &r)) {
         fprintf(stderr, "rankquake sim: %s, %s; give the options that it was found with\n", file,
                 r.text);
+    } else if (!r.transitions) {
+        fprintf(stderr, "rankquake sim: %s: no choice is written down in it\n", file);
     } else {
         code = r.end == EXPLORE_VIOLATED ? EXIT_FAIL : EXIT_PASS;
         printf("%s\n", code == EXIT_FAIL ? r.text : "nothing is violated on it");

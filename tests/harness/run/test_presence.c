@@ -53,6 +53,28 @@ static void test_what_is_told_is_read_again(void **state) {
     arena_fini(&a);
 }
 
+static void test_what_is_no_run_is_told_from_one_that_goes_on_or_has_ended(void **state) {
+    static const char *const signs[] = {"scenario.yaml", "presence.json"};
+    char path[500], control[400];
+    (void)state;
+    assert_false(presence_is_run("no/such/run"));
+    assert_false(presence_is_run(dir));
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s", dir, signs[i]);
+        assert_int_equal(file_write(path, "x", 1, NULL), 0);
+        assert_true(presence_is_run(dir));
+        assert_false(presence_is_run(path));
+        unlink(path);
+    }
+    snprintf(control, sizeof(control), "%s/control", dir);
+    assert_int_equal(file_make_dirs(control, 0777, NULL), 0);
+    assert_false(presence_is_run(dir));
+    snprintf(path, sizeof(path), "%s/presence.json", control);
+    assert_int_equal(file_write(path, "x", 1, NULL), 0);
+    assert_true(presence_is_run(dir));
+    file_remove_tree(control, NULL);
+}
+
 static void test_nobody_lives_where_nothing_is_told(void **state) {
     struct arena a = {0};
     struct presence p;
@@ -126,6 +148,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_nobody_lives_where_nothing_is_told, make_dir,
                                         remove_dir),
         cmocka_unit_test(test_the_number_alone_is_nobody),
+        cmocka_unit_test_setup_teardown(
+            test_what_is_no_run_is_told_from_one_that_goes_on_or_has_ended, make_dir, remove_dir),
         cmocka_unit_test(test_nobody_survives_a_boot),
         cmocka_unit_test(test_another_container_is_not_judged),
         cmocka_unit_test_setup_teardown(test_a_damaged_note_is_refused, make_dir, remove_dir),
