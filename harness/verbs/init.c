@@ -129,10 +129,13 @@ static int write_file(const struct arguments *a, const struct buf *text) {
         fputs(buf_str(text), stdout);
         return EXIT_PASS;
     }
-    if (file_exists(path) && !arguments_value(a, "--force"))
+    bool was_there = file_exists(path);
+    if (was_there && !arguments_value(a, "--force"))
         return verb_usage_error(a->verb, "%s is there already; --force overwrites it", path);
     if (file_write(path, text->data, text->len, &err) != 0) {
         fprintf(stderr, "rankquake init: %s\n", err.msg);
+        if (!was_there)
+            unlink(path);
         return EXIT_BROKEN;
     }
     printf("%s\nrankquake lint %s checks it, rankquake run %s does it\n", path, path, path);
