@@ -4,6 +4,7 @@
 #include "harness/scenario/scenario.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static int add_folder(struct scenario_files *f, const struct verb *verb, const c
     struct dirent **names;
     int n = scandir(path, &names, only_scenarios, alphasort), r = 0;
     if (n < 0)
-        return verb_usage_error(verb, "cannot read the folder %s", path);
+        return verb_usage_error(verb, "read the folder %s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         if (r == 0)
             r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name), true, 0);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { FILE_MAX = 4 << 20 };
@@ -29,15 +30,20 @@ static void read_space(char ret[64]) {
     ret[n > 0 ? n : 0] = '\0';
 }
 
-bool presence_is_run(const char *dir) {
+int presence_find_run(const char *dir, struct err *err) {
     static const char *const signs[] = {"presence.json", "control/presence.json", "scenario.yaml"};
     char path[4400];
+    struct stat st;
+    if (stat(dir, &st) < 0)
+        return err_set(err, -errno, "%s %s", errno == ENOENT ? "there is no run" : "look at", dir);
     for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, signs[i]);
-        if (file_exists(path))
-            return true;
+        if (stat(path, &st) == 0)
+            return 0;
+        if (errno != ENOENT && errno != ENOTDIR)
+            return err_set(err, -errno, "look into %s", dir);
     }
-    return false;
+    return err_say(err, -ENOENT, "this is no run: %s", dir);
 }
 
 void presence_own(struct presence *ret, bool keep) {

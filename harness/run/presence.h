@@ -39,8 +39,8 @@ void presence_own(struct presence *ret, bool keep);
 int presence_write(const char *dir, const struct presence *p, struct err *err);
 /* -ENOENT: nobody lives there, or the run has ended in order. Names are the arena's. */
 int presence_read(const char *dir, struct arena *a, struct presence *ret, struct err *err);
-/* The directory of a run, of one that goes on or that has ended. */
-bool presence_is_run(const char *dir);
+/* 0: the directory of a run, of one that goes on or that has ended; else a -errno. */
+int presence_find_run(const char *dir, struct err *err);
 void presence_remove(const char *dir);
 
 enum presence_state presence_state(const struct presence *p);

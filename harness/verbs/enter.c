@@ -1,6 +1,6 @@
 /* rankquake enter: a shell inside a node of a run that goes on. */
+#include "agent/base/buf.h"
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/process.h"
 #include "harness/run/presence.h"
@@ -129,9 +129,8 @@ static int enter_node(const char *run, const char *node, char **command) {
     const struct presence_process *where;
     if (!getcwd(cwd, sizeof(cwd)))
         str_copy(cwd, sizeof(cwd), "/");
-    if (!presence_is_run(run)) {
-        code = say("%s %s; give the directory of a run that goes on",
-                   file_exists(run) ? "this is no run:" : "there is no run", run);
+    if (presence_find_run(run, &err) < 0) {
+        code = say("%s; give the directory of a run that goes on", err.msg);
     } else if (read_living(run, &a, &p, &err) != 0) {
         code = say("%s does not run any more, and its nodes have ended with it; the disk of %s is "
                    "left with run --keep",

@@ -1,6 +1,5 @@
 /* rankquake halt: ends a run from another terminal, as Ctrl-C does in its own. */
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "agent/sys/process.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
@@ -48,9 +47,8 @@ static int end_harness(const struct presence_process *harness, struct err *err) 
 static int halt_run(const char *run) {
     struct presence_process harness;
     struct err err = {0};
-    if (!presence_is_run(run)) {
-        fprintf(stderr, "rankquake halt: %s %s; give the directory of a run that goes on\n",
-                file_exists(run) ? "this is no run:" : "there is no run", run);
+    if (presence_find_run(run, &err) < 0) {
+        fprintf(stderr, "rankquake halt: %s; give the directory of a run that goes on\n", err.msg);
         return EXIT_USAGE_ERROR;
     }
     if (find_harness(run, &harness) != 0) {

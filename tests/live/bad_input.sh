@@ -112,7 +112,7 @@ for verb in enter halt; do
     [ $verb = halt ] && node=
     expect 64 "this is no run: $dir; give the directory of a run" $verb "$dir" $node
     expect 64 "this is no run: $dir/empty.yaml; give" $verb "$dir/empty.yaml" $node
-    expect 64 'there is no run no/such; give the directory of a run' $verb no/such $node
+    expect 64 'there is no run no/such: No such file or directory; give the directory of a run' $verb no/such $node
 done
 expect 64 'there is no folder' clean "$dir/empty.yaml"
 expect 64 'there is no list of "verbs"' list verbs

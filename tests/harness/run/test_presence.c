@@ -57,21 +57,21 @@ static void test_what_is_no_run_is_told_from_one_that_goes_on_or_has_ended(void 
     static const char *const signs[] = {"scenario.yaml", "presence.json"};
     char path[500], control[400];
     (void)state;
-    assert_false(presence_is_run("no/such/run"));
-    assert_false(presence_is_run(dir));
+    assert_int_equal(presence_find_run("no/such/run", NULL), -ENOENT);
+    assert_int_equal(presence_find_run(dir, NULL), -ENOENT);
     for (int i = 0; i < 2; i++) {
         snprintf(path, sizeof(path), "%s/%s", dir, signs[i]);
         assert_int_equal(file_write(path, "x", 1, NULL), 0);
-        assert_true(presence_is_run(dir));
-        assert_false(presence_is_run(path));
+        assert_int_equal(presence_find_run(dir, NULL), 0);
+        assert_int_equal(presence_find_run(path, NULL), -ENOENT);
         unlink(path);
     }
     snprintf(control, sizeof(control), "%s/control", dir);
     assert_int_equal(file_make_dirs(control, 0777, NULL), 0);
-    assert_false(presence_is_run(dir));
+    assert_int_equal(presence_find_run(dir, NULL), -ENOENT);
     snprintf(path, sizeof(path), "%s/presence.json", control);
     assert_int_equal(file_write(path, "x", 1, NULL), 0);
-    assert_true(presence_is_run(dir));
+    assert_int_equal(presence_find_run(dir, NULL), 0);
     file_remove_tree(control, NULL);
 }
 
