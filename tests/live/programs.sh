@@ -47,8 +47,8 @@ timeout 60 "$run" --tee 3 --log-dir logs sh -c 'echo said; exec >&- 2>&-; exit 0
 grep -q 'said' out || fail 'what was said before the output was closed is lost'
 
 # What was closed when rankrun was started is empty for its workers, and none of its own files.
-timeout 60 "$run" sh -c 'readlink /proc/$$/fd/[012] >seen' <&- >&- 2>&-
-[ "$(paste -sd' ' seen)" = "/dev/null $PWD/seen /dev/null" ] || fail "closed streams: workers have $(cat seen)"
+timeout 60 "$run" sh -c 'readlink /proc/self/fd/0 /proc/self/fd/2 >seen' <&- >&- 2>&- || fail 'closed streams'
+[ "$(paste -sd' ' seen)" = '/dev/null /dev/null' ] || fail "closed streams: workers have $(cat seen)"
 
 # One that ignores SIGTERM, and its children: killed after the grace.
 mkfifo up
