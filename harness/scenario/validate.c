@@ -72,13 +72,23 @@ static void check_cluster(const struct scenario *s, struct diagnostics *d) {
         diagnostics_add(d, j->place, "checkpoint: complete needs a dir to look at");
 }
 
+static bool is_beyond(const struct trigger *t, int64_t total_ns) {
+    return t->time_ns >= total_ns || t->plus_ns >= total_ns - t->time_ns;
+}
+
 static void check_timeline(const struct scenario *s, struct diagnostics *d) {
+    int64_t total_ns = s->limits.total_ns;
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct trigger *t = &s->timeline[i].when;
-        if (t->time_ns + t->plus_ns >= s->limits.total_ns)
-            diagnostics_add(d, t->place,
+        const struct action *a = &s->timeline[i];
+        if (is_beyond(&a->when, total_ns))
+            diagnostics_add(d, a->when.place,
                             "%s can never fire: the run ends after limits.total, %" PRId64 " s",
-                            s->timeline[i].id, s->limits.total_ns / 1000000000);
+                            a->id, total_ns / 1000000000);
+        if (a->until && is_beyond(a->until, total_ns))
+            diagnostics_add(d, a->until->place,
+                            "until: %s can never end so: the run ends after limits.total, %" PRId64
+                            " s; without until it lasts to the end of the run",
+                            a->id, total_ns / 1000000000);
     }
 }
 

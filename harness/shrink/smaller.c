@@ -329,6 +329,13 @@ static bool make_once(struct action *l) {
     return any;
 }
 
+/* Then it lasts to the end of the run. */
+static bool drop_until(struct action *l) {
+    bool any = l->until != NULL;
+    l->until = NULL;
+    return any;
+}
+
 static bool simplify(struct action *l, enum smaller_part part) {
     struct trigger *t = &l->when;
     bool counts = t->has_event || t->phase || t->log, patient = t->patient;
@@ -360,6 +367,8 @@ static bool simplify(struct action *l, enum smaller_part part) {
         return counts;
     case SMALLER_TIMES:
         return make_once(l);
+    case SMALLER_UNTIL:
+        return drop_until(l);
     case SMALLER_SOONER:
         return make_sooner(t);
     case SMALLER_SHORTER:
@@ -388,9 +397,12 @@ struct scenario *smaller_line(struct arena *a, const struct scenario *s, size_t 
 
 static int64_t last_step_waited_for(const struct scenario *s) {
     int64_t last = 0;
-    for (size_t i = 0; i < s->timeline_n; i++)
-        if (s->timeline[i].when.has_step && s->timeline[i].when.step > last)
-            last = s->timeline[i].when.step;
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct trigger *ends[] = {&s->timeline[i].when, s->timeline[i].until};
+        for (size_t k = 0; k < 2; k++)
+            if (ends[k] && ends[k]->has_step && ends[k]->step > last)
+                last = ends[k]->step;
+    }
     return last;
 }
 

@@ -47,6 +47,7 @@ struct scenario *smaller_workers(struct arena *a, const struct scenario *s, int 
     X(WITHIN, "without within")                                                                    \
     X(NTH, "at the first")                                                                         \
     X(TIMES, "once")                                                                               \
+    X(UNTIL, "without until")                                                                      \
     X(SOONER, "sooner")                                                                            \
     X(SHORTER, "for a shorter time")
 enum smaller_part {

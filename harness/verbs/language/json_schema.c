@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "faults/fault.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- one section ---- */
@@ -67,6 +68,70 @@ static void put_choice(struct json_writer *w, const char *name, const char *word
     if (words)
         json_end_array(w);
     arena_fini(&a);
+}
+
+static void put_needs(struct json_writer *w, const struct section *s) {
+    put_required(w, s);
+    put_choice(w, "anyOf", s->any_of);
+    put_choice(w, "oneOf", s->one_of);
+}
+
+/* ---- files that include others ---- */
+
+/* The section that stands under this key of the top level as a map, or as a map of such: what an
+ * included file says of it is put together with it. NULL: there is none. */
+static const struct section *merged_below(const struct key *k, bool *ret_named) {
+    const char *form = k->form ? k->form : "";
+    for (size_t i = 0; sections[i]; i++) {
+        char one[80], many[84];
+        snprintf(one, sizeof(one), "<@%s>", sections[i]->name);
+        snprintf(many, sizeof(many), "{%s}", one);
+        *ret_named = str_eq(form, many);
+        if (*ret_named || str_eq(form, one))
+            return sections[i];
+    }
+    return NULL;
+}
+
+static bool is_merged(const struct section *s) {
+    bool named;
+    for (const struct key *k = section_top.keys; k->name; k++)
+        if (merged_below(k, &named) == s)
+            return true;
+    return false;
+}
+
+static void put_whole(struct json_writer *w, const struct key *k) {
+    bool named;
+    const struct section *s = merged_below(k, &named);
+    if (!s)
+        return;
+    json_object(w, k->name);
+    if (named)
+        json_object(w, "additionalProperties");
+    put_needs(w, s);
+    if (named)
+        json_end_object(w);
+    json_end_object(w);
+}
+
+/* What a section cannot do without may be in an included file; one that includes none has it. */
+static void put_whole_file(struct json_writer *w) {
+    json_array(w, "allOf");
+    json_object(w, NULL);
+    json_object(w, "if");
+    json_array(w, "required");
+    json_put_string(w, NULL, "include");
+    json_end_array(w);
+    json_end_object(w);
+    json_object(w, "else");
+    json_object(w, "properties");
+    for (const struct key *k = section_top.keys; k->name; k++)
+        put_whole(w, k);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_object(w);
+    json_end_array(w);
 }
 
 /* ---- the parameters of faults ---- */
@@ -134,11 +199,12 @@ static void put_section(struct json_writer *w, const struct section *s) {
             put_key(w, k);
     json_end_object(w);
     json_put_bool(w, "additionalProperties", false);
-    put_required(w, s);
-    put_choice(w, "anyOf", s->any_of);
-    put_choice(w, "oneOf", s->one_of);
+    if (!is_merged(s))
+        put_needs(w, s);
     if (s == &section_action)
         put_faults(w);
+    if (s == &section_top)
+        put_whole_file(w);
     json_end_object(w);
 }
 

@@ -271,6 +271,11 @@ static const struct bad {
      "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0}\n"
      "  - {when: {after: c}, heal: c, until: {round: 2}}\n",
      "4:5: heal ends a fault; on, with, for, until and sticky stand at that fault\n"},
+    {"an end that comes after the run",
+     "job: {run: [a]}\nlimits: {total: 10s}\ntimeline:\n"
+     "  - {when: {time: 1s}, fault: x, on: n0, until: {time: 4s, plus: 6s}}\n",
+     "4:49: until: x-1 can never end so: the run ends after limits.total, 10 s; without until it "
+     "lasts to the end of the run\n"},
     {"trouble that sticks to something else",
      "job: {run: [a]}\ntimeline:\n  - {when: {step: 1}, fault: x, on: n0, sticky: rank}\n",
      "3:49: sticky must be node, not \"rank\"\n"},

@@ -276,6 +276,21 @@ static void test_times_become_one_and_the_third_event_the_first(void **state) {
     drop(&f);
 }
 
+static void test_what_had_an_end_lasts_without_it(void **state) {
+    (void)state;
+    struct fixture f;
+    load(&f, "job: {run: [ranktrain, --steps=200]}\n"
+             "timeline:\n"
+             "  - {when: {step: 20}, fault: worker-hang, on: rank 1, until: {step: 120}}\n");
+    assert_null(smaller_steps(&f.arena, f.given.s)); /* the end waits for 120 of 200 */
+    take(&f, smaller_line(&f.arena, f.given.s, 0, SMALLER_UNTIL));
+    assert_null(f.s->timeline[0].until);
+    assert_true(f.s->timeline[0].when.has_step);
+    assert_null(smaller_line(&f.arena, f.s, 0, SMALLER_UNTIL));
+    take(&f, smaller_steps(&f.arena, f.s));
+    drop(&f);
+}
+
 static void test_half_the_steps_are_left_where_no_trigger_waits_for_later_ones(void **state) {
     (void)state;
     struct fixture f;
@@ -354,6 +369,7 @@ int main(void) {
         cmocka_unit_test(test_a_trigger_loses_one_condition_at_a_time_and_keeps_the_last),
         cmocka_unit_test(test_nobody_is_held_where_only_a_round_is_waited_for),
         cmocka_unit_test(test_times_become_one_and_the_third_event_the_first),
+        cmocka_unit_test(test_what_had_an_end_lasts_without_it),
         cmocka_unit_test(test_half_the_steps_are_left_where_no_trigger_waits_for_later_ones),
         cmocka_unit_test(test_a_target_that_was_drawn_is_named),
         cmocka_unit_test(test_what_counts_the_faults_is_told_from_what_does_not),
