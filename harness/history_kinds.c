@@ -57,6 +57,9 @@ const struct history_kind history_kinds[] = {
             F("kernel", TEXT), F("isolation", TEXT), F("exits", TEXT), F("set", LIST),
             F("fixed_ranks", BOOL))},
     {SOURCE_HARNESS, "steady", "every worker of round 1 has made a step", FIELDS({0})},
+    {SOURCE_HARNESS, "store-said", "whom a fault on who leads means, as the store says",
+     FIELDS(FAULT, F("who", TEXT), ONE("node", TEXT), ONE("error", TEXT), F("term", INT),
+            F("took_ns", INT))},
     {SOURCE_HARNESS, "unwatched", "nobody reads what it prints",
      FIELDS(NODE, F("pid", INT), F("why", TEXT))},
 

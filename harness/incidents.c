@@ -27,6 +27,13 @@ const struct incident *incidents_find(const struct incidents *is, const char *id
     return at ? *at : NULL;
 }
 
+bool incident_hits_store(const struct incident *i) {
+    for (size_t k = 0; k < i->targets_n; k++)
+        if (str_eq(i->targets[k].what, "store"))
+            return true;
+    return false;
+}
+
 bool incident_hits_worker(const struct incident *i, const struct worker *w) {
     for (size_t k = 0; k < i->targets_n; k++)
         if (str_eq(i->targets[k].what, "worker") && i->targets[k].pid == w->pid)

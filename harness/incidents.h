@@ -73,6 +73,8 @@ struct incidents {
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs);
 void incidents_fini(struct incidents *is);
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n);
+/* A node that is there for the store alone was. */
+bool incident_hits_store(const struct incident *i);
 /* w itself was a target of i. */
 bool incident_hits_worker(const struct incident *i, const struct worker *w);
 /* w was a target of i: itself, its agent or its node. */

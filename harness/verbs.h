@@ -20,6 +20,7 @@
     X(halt)                                                                                        \
     X(help)                                                                                        \
     X(init)                                                                                        \
+    X(inquire)                                                                                     \
     X(judge)                                                                                       \
     X(lint)                                                                                        \
     X(list)                                                                                        \

@@ -1,5 +1,7 @@
 #include "harness/observe/autopsy.h"
 
+#include "harness/observe/base64.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -42,36 +44,23 @@ static int ask(int fd, struct buf *out) {
     return n < 0 ? -errno : 0;
 }
 
-static int value_of(char c) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *at = c ? strchr(digits, c) : NULL;
-    return at ? (int)(at - digits) : -1;
+static void put_base64(struct arena *a, struct buf *out, const char *text) {
+    size_t n;
+    const char *plain = base64_decode(a, text, &n);
+    for (size_t i = 0; i < n; i++)
+        buf_putc(out, plain[i] >= ' ' && plain[i] < 127 ? plain[i] : '.');
 }
 
-static void put_base64(struct buf *out, const char *text) {
-    unsigned bits = 0;
-    int have = 0;
-    for (; *text && value_of(*text) >= 0; text++) {
-        bits = bits << 6 | (unsigned)value_of(*text);
-        have += 6;
-        if (have < 8)
-            continue;
-        have -= 8;
-        char c = (char)(bits >> have & 255);
-        buf_putc(out, c >= ' ' && c < 127 ? c : '.');
-    }
-}
-
-static void put_keys(const struct json *answer, struct buf *out) {
+static void put_keys(struct arena *a, const struct json *answer, struct buf *out) {
     const struct json *keys = json_get(answer, "kvs");
     buf_printf(out, "revision %lld\n",
                (long long)json_get_i64(json_get(answer, "header"), "revision", 0));
     json_each(it, keys) {
-        put_base64(out, json_get_string(it, "key", ""));
+        put_base64(a, out, json_get_string(it, "key", ""));
         buf_printf(out, "  (changed in %lld%s)\n    ",
                    (long long)json_get_i64(it, "mod_revision", 0),
                    json_get_i64(it, "lease", 0) ? ", leased" : "");
-        put_base64(out, json_get_string(it, "value", ""));
+        put_base64(a, out, json_get_string(it, "value", ""));
         buf_putc(out, '\n');
     }
     if (!json_first(keys))
@@ -94,7 +83,7 @@ void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     const struct json *j =
         body ? json_parse(&a, body + 4, answer.len - (size_t)(body + 4 - answer.data), NULL) : NULL;
     if (j)
-        put_keys(j, out);
+        put_keys(&a, j, out);
     else if (r == -EAGAIN)
         buf_printf(out, "connected, but no whole answer within %d s\n", ANSWER_S);
     else if (r)

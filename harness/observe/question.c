@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,15 @@ static int spawn(struct question *q, const struct process_spawn *program, struct
     q->out = ends[0];
     fcntl(q->out, F_SETFL, O_NONBLOCK);
     return process_spawn(&s, &q->process, err);
+}
+
+int question_enter(void *place) {
+    const struct question_place *to = place;
+    if (to->pidfd < 0)
+        return 0;
+    if (setns(to->pidfd, to->namespaces) != 0)
+        return -errno;
+    return chdir(to->cwd) != 0 && chdir("/") != 0 ? -errno : 0;
 }
 
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,

@@ -30,6 +30,15 @@ struct question_spec {
     int64_t within_ns; /* it is killed then; one that cannot be is given up 10 s later */
 };
 
+/* Where a program runs, for its in_child: in namespaces (CLONE_NEW*) of the process behind pidfd,
+ * its pids excepted, which only a further child could have, and there in cwd, or in /. */
+struct question_place {
+    int pidfd; /* -1: here, in the caller's directory */
+    int namespaces;
+    const char *cwd;
+};
+int question_enter(void *place); /* 0 or -errno */
+
 /* NULL with err: it could not be started, and fn is not called. */
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,
                               void *arg, struct err *err);

@@ -15,6 +15,11 @@ static bool is_start(const struct action *a) {
     return str_eq(a->fault, "node-start");
 }
 
+/* Of a node of the job: the store's is on from the beginning, whoever has it. */
+static bool is_join(const struct action *a) {
+    return is_start(a) && a->on.what != TARGET_STORES;
+}
+
 static void unknown_fault(struct checker *c, const struct action *a) {
     enum { FAULTS_MAX = 200 };
     const char *names[FAULTS_MAX];
@@ -66,7 +71,7 @@ static bool fits_type(const char *type, const char *value) {
         return str_eq(value, "true") || str_eq(value, "false");
     if (str_eq(type, "duration"))
         return str_to_duration_ns(value, &v, NULL) == 0;
-    return *value;
+    return true;
 }
 
 static int node_number(const struct plan *p, const char *name) {
@@ -107,9 +112,14 @@ static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) 
         const struct fault_param *p = find_param(pa->fault, w->key);
         if (!p)
             unknown_param(c, pa->fault, w);
+        else if (!*w->value)
+            diagnostics_add(c->d, w->place, "%s is empty: %s", w->key, p->text);
         else if (!fits_type(p->type, w->value))
-            diagnostics_add(c->d, w->place, "%s must be %s %s, not \"%s\"", w->key,
-                            str_eq(p->type, "int") ? "an" : "a", p->type, w->value);
+            diagnostics_add(c->d, w->place, "%s must be %s, not \"%s\"", w->key,
+                            str_eq(p->type, "int")    ? "a whole number"
+                            : str_eq(p->type, "bool") ? "true or false"
+                                                      : "a duration such as 2s",
+                            w->value);
         else if (str_eq(p->type, "groups"))
             check_groups(c, w);
         v[i] = (struct fault_arg){w->key, w->value};
@@ -126,7 +136,7 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
         [TARGET_NODES] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
         [TARGET_AGENTS] = TARGET_AGENT,
         [TARGET_WORKERS] = TARGET_WORKER,
-        [TARGET_STORES] = TARGET_STORE,
+        [TARGET_STORES] = TARGET_STORE | TARGET_NODE | TARGET_AGENT,
         [TARGET_RACKS] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
     };
     const struct action *a = pa->action;
@@ -145,7 +155,7 @@ static void check_power(struct checker *c, const struct action *a, int node) {
     bool on = node < c->s->cluster.start, changes = false;
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
-        changes |= f && (on ? f->ends_node : is_start(c->plan->actions[i].action));
+        changes |= f && (on ? f->ends_node : is_join(c->plan->actions[i].action));
     }
     if (on && is_start(a) && !changes)
         diagnostics_add(c->d, a->on.place,
@@ -167,6 +177,12 @@ static bool surely_follows(const struct scenario *s, const struct action *b,
            !x->plus_ns;
 }
 
+static bool same_target(const struct target_spec *a, const struct target_spec *b) {
+    bool stores = a->what == TARGET_STORES && b->what == TARGET_STORES;
+    return (stores && a->pick == PICK_ALL && b->pick == PICK_ALL) ||
+           (a->pick == PICK_NAMED && b->pick == PICK_NAMED && str_eq(a->node, b->node));
+}
+
 /* Two lines that contradict each other: what the second is aimed at, the first has taken away. */
 static void check_still_there(struct checker *c, const struct action *a) {
     for (size_t i = 0; i < c->plan->actions_n; i++)
@@ -174,13 +190,12 @@ static void check_still_there(struct checker *c, const struct action *a) {
             return;
     for (const struct action *b = c->s->timeline; b < a; b++) {
         const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
-        if (!f || !f->ends_node || b->on.pick != PICK_NAMED || !str_eq(b->on.node, a->on.node) ||
-            !surely_follows(c->s, a, b))
+        if (!f || !f->ends_node || !same_target(&a->on, &b->on) || !surely_follows(c->s, a, b))
             continue;
         diagnostics_add(c->d, a->on.place,
                         "nothing is left to hit: %s (%s) has ended %s by then, and no node-start "
                         "switches it on again",
-                        b->id, b->fault, b->on.node);
+                        b->id, b->fault, b->on.node ? b->on.node : b->on.text);
         return;
     }
 }
@@ -216,7 +231,7 @@ static void check_rack_power(struct checker *c, const struct action *a, int node
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
         ends |= f && f->ends_node;
-        starts |= is_start(c->plan->actions[i].action);
+        starts |= is_join(c->plan->actions[i].action);
     }
     if (is_start(a) && on == nodes && !ends)
         diagnostics_add(c->d, a->on.place,
@@ -249,8 +264,49 @@ static void check_racks(struct checker *c, const struct action *a) {
         diagnostics_add(c->d, a->on.place, "%s: there are at most %d", a->on.text, most);
 }
 
+/* Whether there is a store, and for a start whether anything switches it off. */
+static void check_store(struct checker *c, const struct action *a) {
+    bool served = false, ends = false;
+    for (size_t i = 0; i < c->plan->nodes_n; i++)
+        served |= plan_serves_store(c->plan, &c->plan->nodes[i]);
+    for (size_t i = 0; i < c->plan->actions_n; i++)
+        ends |= c->plan->actions[i].fault && c->plan->actions[i].fault->ends_node;
+    if (!served)
+        diagnostics_add(c->d, a->on.place,
+                        "on: %s: %s; name the node that is meant, n0 for example", a->on.text,
+                        c->s->cluster.store == STORE_NONE
+                            ? "cluster.store is none"
+                            : "a template says itself what serves its endpoint");
+    else if (is_start(a) && a->on.pick == PICK_LEADER)
+        diagnostics_add(c->d, a->on.place, "what leads is on; write on: store to start it again");
+    else if (is_start(a) && !ends)
+        diagnostics_add(c->d, a->on.place,
+                        "the store is on from the beginning and nothing switches it off, so it "
+                        "cannot be started");
+    else
+        check_still_there(c, a);
+}
+
+static void check_coordinator(struct checker *c, const struct action *a) {
+    if (!str_eq(c->s->job.launcher, "rankrun"))
+        diagnostics_add(c->d, a->on.place,
+                        "on: coordinator: only agents of rankrun have one that the store names; "
+                        "under launcher: %s name a node, n0 for example",
+                        c->s->job.launcher);
+    else if (!c->plan->endpoint)
+        diagnostics_add(c->d, a->on.place,
+                        "on: coordinator: one node alone has a store that nobody else reaches; "
+                        "write on: n0");
+    else if (is_start(a))
+        diagnostics_add(c->d, a->on.place, "who coordinates is on, so it cannot be started");
+}
+
 static void check_reach(struct checker *c, const struct action *a) {
     const struct job_spec *j = &c->s->job;
+    if (a->on.what == TARGET_STORES)
+        check_store(c, a);
+    else if (a->on.pick == PICK_COORDINATOR)
+        check_coordinator(c, a);
     if (a->on.rack || a->on.rack_of_rank || a->on.what == TARGET_RACKS)
         check_racks(c, a);
     int on = scenario_nodes_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
@@ -321,7 +377,7 @@ static void check_minimum(struct checker *c) {
         return;
     for (size_t i = 0; i < c->s->timeline_n; i++) {
         const struct trigger *t = &c->s->timeline[i].when;
-        if (is_start(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
+        if (is_join(&c->s->timeline[i]) && !t->has_step && !t->has_event && !t->has_round &&
             !t->has_time && !t->phase)
             return;
     }

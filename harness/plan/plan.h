@@ -78,6 +78,8 @@ struct plan *plan_free(struct plan *p);
 const char *plan_node_host(const struct plan_node *n);
 const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
+/* It is there for the store, or its agent serves it. */
+bool plan_serves_store(const struct plan *p, const struct plan_node *n);
 
 /* Finds out which launcher of torchrun's kind this host has: the words that start it, its Python,
  * that one's version and its torch's (it is asked, some 50 ms), and what follows from them. At most

@@ -26,7 +26,7 @@ static int count_stores(const struct scenario *s) {
         return 0;
     case STORE_EMBEDDED:
     default: /* one node that the job can only be alone on keeps rankrun's store in the agent */
-        return rankrun && !s->cluster.store_on && !(s->cluster.nodes == 1 && s->job.max_nodes == 1);
+        return rankrun && !scenario_store_host(s);
     }
 }
 
@@ -88,6 +88,11 @@ void topology_make(struct plan *p) {
     p->endpoint = endpoint_of(p, &p->arena);
     if (!p->endpoint)
         p->backend = NULL;
+}
+
+bool plan_serves_store(const struct plan *p, const struct plan_node *n) {
+    const char *host = scenario_store_host(p->scenario);
+    return n->is_store || (host && str_eq(n->name, host));
 }
 
 void topology_move(struct plan *p, const char *prefix) {

@@ -212,15 +212,20 @@ static bool ended_so(const struct plan_action *pa, const struct record *r) {
     return json_get_i64(r->fields, "code", -1) == WEXITSTATUS(status);
 }
 
+static bool starts_program(const struct record *r) {
+    return record_is(r, "agent-start") || record_is(r, "store-start");
+}
+
 /* The record of a process that ended, or started, as this fault on this target wants it. */
 static bool shows(const struct bound *b, const struct plan_action *pa, const struct record *r) {
     const struct fault *f = pa->fault;
     const char *node = node_plan(b->node)->name;
     if (f->evidence == EVIDENCE_AGENT_START)
-        return record_is(r, "agent-start") && str_eq(r->node, node);
-    if (b->target.kind == TARGET_NODE || b->target.kind == TARGET_STORE)
+        return starts_program(r) && str_eq(r->node, node);
+    if (b->target.kind == TARGET_NODE)
         return record_is(r, "node-down") && str_eq(r->node, node);
-    bool exit = record_is(r, "worker-exit") || record_is(r, "agent-exit");
+    bool exit =
+        record_is(r, "worker-exit") || record_is(r, "agent-exit") || record_is(r, "store-exit");
     return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid && ended_so(pa, r);
 }
 

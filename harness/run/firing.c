@@ -45,16 +45,17 @@ static void record_fired(struct act *a) {
     engine_recorded(a->owner->engine);
 }
 
-static const char *what_name(enum target_kind k) {
-    return k == TARGET_WORKER  ? "worker"
-           : k == TARGET_AGENT ? "agent"
-           : k == TARGET_NODE  ? "node"
-                               : "store";
+/* A node that is there for the store alone has neither agent nor workers that would be struck. */
+static const char *what_name(const struct bound *b) {
+    enum target_kind k = b->target.kind;
+    if (node_plan(b->node)->is_store)
+        return "store";
+    return k == TARGET_WORKER ? "worker" : k == TARGET_AGENT ? "agent" : "node";
 }
 
 static void put_target(struct json_writer *w, const struct bound *b) {
     json_object(w, NULL);
-    json_put_string(w, "what", what_name(b->target.kind));
+    json_put_string(w, "what", what_name(b));
     json_put_string(w, "name", b->target.name);
     json_put_string(w, "node", node_plan(b->node)->name);
     json_put_i64(w, "pid", b->target.pid);
@@ -165,9 +166,8 @@ void act_let_go(struct act *a) {
 }
 
 /* Whom it strikes now; 0: nobody, and what follows from that has been done. */
-static size_t choose(struct act *a, struct bound found[TARGETS_MAX]) {
-    act_recover(a); /* what an earlier firing has left in force */
-    size_t n = targets_resolve(a->owner->engine, a->plan, found);
+static size_t choose(struct act *a, const struct plan_action *pa, struct bound found[TARGETS_MAX]) {
+    size_t n = targets_resolve(a->owner->engine, pa, found);
     if (act_must_wait(a, found, n)) {
         act_wait_for_target(a);
         return 0;
@@ -196,17 +196,42 @@ static void strike(struct act *a, const struct bound *found, size_t n) {
         inject(a, &a->bound[i]);
 }
 
-void act_fire(struct act *a) {
+/* pa is the line, or the line with the target that the store has named. */
+static void fire_at(struct act *a, const struct plan_action *pa) {
     struct bound found[TARGETS_MAX];
+    size_t n = choose(a, pa, found);
+    if (n)
+        strike(a, found, n);
+}
+
+void act_fire(struct act *a) {
     a->round_base = (int)a->owner->engine->rec.rounds
                         ->n; /* the next may begin before it is known to be in force */
     if (!a->plan->fault) {
         heal(a);
         return;
     }
-    size_t n = choose(a, found);
-    if (n)
-        strike(a, found, n);
+    act_recover(a); /* what an earlier firing has left in force */
+    if (act_asks(a))
+        act_ask(a);
+    else
+        fire_at(a, a->plan);
+}
+
+void act_told(struct act *a, const char *node, const char *why) {
+    struct action line = *a->action;
+    const struct plan_action one = {
+        .action = &line, .fault = a->plan->fault, .args = a->plan->args};
+    if (!node && a->action->when.patient) {
+        act_wait_for_target(a);
+    } else if (!node) {
+        act_fail(a, why);
+    } else {
+        line.on.pick = PICK_NAMED;
+        line.on.node = node;
+        line.on.local_rank = -1;
+        fire_at(a, &one);
+    }
 }
 
 void act_fire_again(struct act *a) {

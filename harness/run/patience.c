@@ -16,7 +16,8 @@ void act_wait_for_target(struct act *a) {
 }
 
 bool act_may_find_target(const struct record *r) {
-    static const char *const kinds[] = {"worker-start", "worker-exit", "agent-start", "agent-exit",
+    static const char *const kinds[] = {"worker-start", "worker-exit", "agent-start",
+                                        "agent-exit",   "store-start", "store-exit",
                                         "node-up",      "node-down",   NULL};
     for (int i = 0; kinds[i]; i++)
         if (record_is(r, kinds[i]))
@@ -82,7 +83,8 @@ bool act_is_due(const struct act *a) {
 }
 
 bool act_comes_again(struct act *a, const struct record *r) {
-    bool start = a->stuck_n && r->source == SOURCE_KERNEL && record_is(r, "agent-start");
+    bool start = a->stuck_n && r->source == SOURCE_KERNEL &&
+                 (record_is(r, "agent-start") || record_is(r, "store-start"));
     for (size_t i = 0; start && i < a->stuck_n; i++)
         a->stuck[i].back |= str_eq(node_plan(a->stuck[i].node)->name, r->node);
     return a->state == ACT_DONE && act_is_due(a) && act_may_find_target(r);
@@ -100,7 +102,10 @@ size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]) {
         struct stuck *s = &a->stuck[i];
         if (!s->back && !a->lasts)
             continue;
-        line.on = (struct target_spec){.what = s->local_rank < 0 ? TARGET_NODES : TARGET_WORKERS,
+        bool store = node_plan(s->node)->is_store;
+        line.on = (struct target_spec){.what = store               ? TARGET_STORES
+                                               : s->local_rank < 0 ? TARGET_NODES
+                                                                   : TARGET_WORKERS,
                                        .pick = PICK_NAMED,
                                        .node = node_plan(s->node)->name,
                                        .local_rank = s->local_rank};

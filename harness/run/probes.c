@@ -79,24 +79,8 @@ static void on_answer(void *arg, const struct answer *given) {
 
 /* ---- a question ---- */
 
-struct place_to_be {
-    int pidfd;
-    int namespaces;
-    const char *cwd;
-};
-
-/* In the child: into the node, but for its pids, which only a further child could have. Who asks a
- * server keeps our files: it is rankquake, which the node's need not have. */
-static int go(void *arg) {
-    const struct place_to_be *to = arg;
-    if (to->pidfd < 0)
-        return 0;
-    if (setns(to->pidfd, to->namespaces) != 0)
-        return -errno;
-    return chdir(to->cwd) != 0 && chdir("/") != 0 ? -errno : 0;
-}
-
-/* rankquake ask, which knows no names of nodes: it is told their addresses. */
+/* Who asks a server keeps our files: it is rankquake, which the node's need not have. It knows no
+ * names of nodes: it is told their addresses. */
 static const char *const *ask_argv(const struct asked *a, struct arena *m,
                                    const struct places *to) {
     const struct plan *p = a->owner->engine->plan;
@@ -130,7 +114,7 @@ static struct question *start(struct asked *a, struct err *err) {
                             .tmp = a->node ? node_tmp_dir(a->node) : "/tmp"};
     bool by_us = a->probe->url;
     int all = CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
-    struct place_to_be to = {first.pidfd, by_us ? CLONE_NEWNET : all, a->owner->cwd};
+    struct question_place to = {first.pidfd, by_us ? CLONE_NEWNET : all, a->owner->cwd};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
     const struct question_spec spec = {
@@ -141,7 +125,7 @@ static struct question *start(struct asked *a, struct err *err) {
                     .fds = fds,
                     .keep = &to.pidfd,
                     .keep_n = to.pidfd >= 0,
-                    .in_child = go,
+                    .in_child = question_enter,
                     .in_child_arg = &to},
         .bytes_max = ANSWER_MAX,
         .within_ns = a->probe->within_ns};

@@ -92,7 +92,7 @@ bool targets_listens_to(struct engine *e, const struct target_spec *on, const st
         return false;
     bool agent = f && (f->targets & TARGET_AGENT) && !(f->targets & (TARGET_NODE | TARGET_WORKER));
     bool without_workers = on->what == TARGET_STORES || on->what == TARGET_AGENTS || agent ||
-                           is_without_workers(e, on);
+                           on->pick == PICK_COORDINATOR || is_without_workers(e, on);
     return without_workers || worker_matches(e, on, w);
 }
 
@@ -167,7 +167,8 @@ static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bo
     for (size_t i = 0; i < all && n < TARGETS_MAX; i++) {
         const struct plan_node *p = node_plan(nodes[i]);
         bool named = by_rack(on) ? in_rack(e, on, p->name) : !by_node || str_eq(p->name, name);
-        if (p->is_store == (on->what == TARGET_STORES) && node_is_on(nodes[i]) != off && named)
+        bool meant = on->what == TARGET_STORES ? plan_serves_store(e->plan, p) : !p->is_store;
+        if (meant && node_is_on(nodes[i]) != off && named)
             v[n++] = nodes[i];
     }
     return n;

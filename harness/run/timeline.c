@@ -38,6 +38,7 @@ static void set_state(struct act *a, enum act_state s) {
 
 void act_fail(struct act *a, const char *why) {
     struct engine *e = a->owner->engine;
+    act_ask_no_more(a);
     set_state(a, ACT_FAILED);
     observer_release(e->observer, a->tag);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "fault-not-fired");
@@ -202,8 +203,9 @@ static void on_plus(void *arg, int64_t now) {
 static void on_within(void *arg, int64_t now) {
     (void)now;
     struct act *a = arg;
-    act_fail(a, a->state == ACT_PATIENT ? "its target did not come back within the time given"
-                                        : "its trigger did not come true within the time given");
+    bool patient = a->state == ACT_PATIENT || a->state == ACT_ASKING;
+    act_fail(a, patient ? "its target did not come back within the time given"
+                        : "its trigger did not come true within the time given");
 }
 
 static void on_until(void *arg, int64_t now) {
@@ -265,6 +267,7 @@ struct timeline *timeline_free(struct timeline *t) {
         loop_source_free(a->within);
         loop_source_free(a->until);
         pattern_free(a->log);
+        act_ask_no_more(a);
         act_let_go(a);
     }
     return NULL;
@@ -319,6 +322,8 @@ static const char *why_not(const struct act *a) {
         return "what it waited for did not come";
     if (a->state == ACT_PATIENT)
         return "its target was not there any more when the trigger came true";
+    if (a->state == ACT_ASKING)
+        return "the job ended before the store had said whom it means";
     if (w->log)
         return why_no_line(a);
     if (w->has_step && !e->steps_seen && scenario_observes(e->plan->scenario, "step"))

@@ -1,5 +1,5 @@
 /* timeline: the state of each line of a scenario's timeline while it is played. Shared by
- * timeline.c and phases.c (when), firing.c (what) and evidence.c (whether it was felt). */
+ * timeline.c and hearing.c (when), firing.c (what) and evidence.c (whether it was felt). */
 #pragma once
 
 #include "harness/run/targets.h"
@@ -9,6 +9,7 @@ enum act_state {
     ACT_LOOKING,   /* for its step, event or time */
     ACT_DELAYED,   /* `plus` is running */
     ACT_PATIENT,   /* its moment has come, its target is not there yet */
+    ACT_ASKING,    /* its moment has come, the store is to say whom it means */
     ACT_INJECTING, /* answers of targets are outstanding */
     ACT_DONE,      /* in force, as often as asked */
     ACT_FAILED,    /* will not fire any more */
@@ -42,8 +43,9 @@ struct act {
     size_t bound_n, answers;
     struct stuck *stuck; /* of the first firing; NULL: not sticky, or not yet fired */
     size_t stuck_n;
-    bool felt;  /* evidence of the newest firing is in */
-    bool lasts; /* in force and to be recovered */
+    struct inquiry *inquiry; /* while it is asking */
+    bool felt;               /* evidence of the newest firing is in */
+    bool lasts;              /* in force and to be recovered */
     char error[200];
     struct loop_source *time, *plus, *within, *until;
 };
@@ -59,6 +61,7 @@ struct timeline {
 void act_fire(struct act *a);
 void act_fire_again(struct act *a); /* a sticky one, if there is what it strikes */
 void act_answered(struct act *a, const char *error);
+void act_told(struct act *a, const char *node, const char *why); /* whom it means; NULL: nobody */
 void act_recover(struct act *a);
 void act_let_go(struct act *a); /* of what it holds for its end */
 
@@ -68,16 +71,19 @@ void evidence_look(struct act *a);  /* records that it was felt, when that can b
 bool act_cuts_off(const struct act *a, const char *node); /* from the store, as long as it lasts */
 void act_seen(struct act *a, const struct record *r);
 
-/* phases.c */
+/* hearing.c: whether what is told concerns the target of this line. */
+bool act_hears(const struct act *a, const struct record *r); /* an event of a worker */
+bool act_hears_step(const struct act *a, const struct record *r);
+bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as timeline_heard */
 const char *phase_kind(const char *phase); /* the kind of event that tells of it */
 bool phase_forms_round(const char *phase); /* it lies before the first worker of its round */
 /* Whether this record tells that the target has come to the phase of its trigger. */
 bool act_reaches_phase(struct act *a, const struct record *r);
 
-/* hearing.c: whether what is told concerns the target of this line. */
-bool act_hears(const struct act *a, const struct record *r); /* an event of a worker */
-bool act_hears_step(const struct act *a, const struct record *r);
-bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as timeline_heard */
+/* inquiry.c: whom the store means, for coordinator and store-leader. act_told follows. */
+bool act_asks(const struct act *a);
+void act_ask(struct act *a);
+void act_ask_no_more(struct act *a); /* act_told does not follow any more */
 
 /* timeline.c */
 void act_look_again(struct act *a); /* after it came in force: times */

@@ -28,7 +28,7 @@ static void read_check_name(struct reader *r, const struct key *k, const struct 
 
 static void read_program(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct own_check *c = out;
-    if (reader_words(r, k, n, &c->program, &c->program_n) && !c->program_n)
+    if (reader_words(r, k, n, &c->program, &c->program_n) && (!c->program_n || !*c->program[0]))
         diagnostics_add(r->d, n->place, "program is empty; %s", k->example);
 }
 
@@ -173,7 +173,7 @@ static void read_cmd(struct reader *r, const struct key *k, const struct yaml *n
     struct own_probe *p = out;
     if (!reader_words(r, k, n, &p->cmd, &p->cmd_n))
         return;
-    if (!p->cmd_n)
+    if (!p->cmd_n || !*p->cmd[0])
         diagnostics_add(r->d, n->place, "cmd is empty; %s", k->example);
     for (size_t i = 0; i < p->cmd_n; i++)
         reader_check_placeholders(r, p->cmd[i], n->place);
@@ -364,10 +364,8 @@ static void read_on(struct reader *r, const struct key *k, const struct yaml *n,
     struct target_spec *on = &((struct log_expect *)out)->on;
     if (!reader_is_scalar(r, k, n))
         return;
-    if (str_eq(n->text, "store"))
-        *on = (struct target_spec){.what = TARGET_STORES, .local_rank = -1};
-    else if (target_parse(r->arena, n->text, on, NULL) || on->node_of_rank || on->rack ||
-             (on->pick != PICK_ALL && on->pick != PICK_NAMED && on->pick != PICK_RANK))
+    if (target_parse(r->arena, n->text, on, NULL) || on->node_of_rank || on->rack ||
+        (on->pick != PICK_ALL && on->pick != PICK_NAMED && on->pick != PICK_RANK))
         diagnostics_add(r->d, n->place, "on must be %s, not \"%s\"", k->type, n->text);
     else if (!may_exist(r, on))
         diagnostics_add(r->d, n->place, "on: there is no %s in this scenario", n->text);

@@ -13,8 +13,10 @@ static void read_id(struct reader *r, const struct key *k, const struct yaml *n,
         return;
     static const char allowed[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
-    if (!*n->text || strspn(n->text, allowed) != strlen(n->text))
-        diagnostics_add(r->d, n->place, "id: \"%s\" must be letters, digits, - _ or .", n->text);
+    size_t len = strlen(n->text);
+    if (!len || len > 80 || strspn(n->text, allowed) != len)
+        diagnostics_add(r->d, n->place, "id: \"%s\" must be letters, digits, - _ or ., 80 at most",
+                        n->text);
     for (size_t i = 0; i < r->ids_read; i++)
         if (str_eq(r->ids[i], n->text)) {
             diagnostics_add(r->d, n->place, "id: \"%s\" is taken by an earlier line", n->text);
@@ -175,7 +177,10 @@ const struct section section_action = {
         {"on", "a target", NULL,
          "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
          "node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half of "
-         "the nodes), rack 0, random of rack 0, random of racks, rack of rank 0.",
+         "the nodes), rack 0, random of rack 0, random of racks, rack of rank 0, store (what "
+         "serves "
+         "it), store-leader (of etcd's members the one that leads), coordinator (the node whose "
+         "agent decides for the job, as the store says at that moment).",
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with, .form = "{<scalar>}"},

@@ -114,7 +114,18 @@ enum target_what { TARGET_NODES, TARGET_AGENTS, TARGET_WORKERS, TARGET_STORES, T
 /* `on:` as written. Resolved when the trigger fires, against what is alive then. */
 struct target_spec {
     enum target_what what;
-    enum { PICK_ALL, PICK_NAMED, PICK_RANK, PICK_RANDOM, PICK_PERCENT, PICK_MAJORITY } pick;
+    /* The last two are for the store to say: the node whose agent coordinates, and of the store's
+     * the one that leads. */
+    enum {
+        PICK_ALL,
+        PICK_NAMED,
+        PICK_RANK,
+        PICK_RANDOM,
+        PICK_PERCENT,
+        PICK_MAJORITY,
+        PICK_COORDINATOR,
+        PICK_LEADER
+    } pick;
     const char *node; /* PICK_NAMED: "n2" */
     int local_rank;   /* PICK_NAMED worker "n2/0": 0; -1: all workers of the node */
     int rank;         /* PICK_RANK: "rank 0"; node_of_rank: its node instead */
@@ -315,7 +326,8 @@ struct sweep *sweep_free(struct sweep *s); /* NULL is allowed; returns NULL */
  * one after the other. */
 struct suite {
     const char *file, *about;
-    const char *const *files; /* as seen from where the suite was */
+    const char *const *files;   /* as seen from where the suite was */
+    const struct place *places; /* where each is named */
     size_t n;
     struct arena arena; /* owns everything above */
 };
@@ -327,6 +339,9 @@ struct suite *suite_free(struct suite *u); /* NULL is allowed; returns NULL */
 
 /* Nodes that are on at some time: those of the start, and all when one can be switched on. */
 int scenario_nodes_ever_on(const struct scenario *s);
+
+/* The node whose agent serves the store; NULL: nodes of its own do, or there is none. */
+const char *scenario_store_host(const struct scenario *s);
 
 /* The rack of the node with this name, from 1; 0: it is in none. */
 int scenario_rack_of(const struct scenario *s, const char *node);

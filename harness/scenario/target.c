@@ -87,6 +87,20 @@ static bool parse_rank(char **v, size_t n, struct target_spec *t) {
     return n == 2 && str_eq(v[0], "rank") && parse_count(v[1], 0, 1000000, &t->rank);
 }
 
+/* store, store-leader, coordinator */
+static bool parse_role(const char *word, struct target_spec *t) {
+    bool leader = str_eq(word, "store-leader");
+    if (str_eq(word, "coordinator"))
+        t->pick = PICK_COORDINATOR;
+    else if (leader || str_eq(word, "store"))
+        t->what = TARGET_STORES;
+    else
+        return false;
+    if (leader)
+        t->pick = PICK_LEADER;
+    return true;
+}
+
 /* majority, majority of nodes */
 static bool parse_majority(char **v, size_t n, struct target_spec *t) {
     t->pick = PICK_MAJORITY;
@@ -94,18 +108,16 @@ static bool parse_majority(char **v, size_t n, struct target_spec *t) {
 }
 
 static int refuse(const char *text, const char *first, struct err *err) {
-    static const char *const later[] = {"store", "store-leader", "coordinator", NULL};
-    static const char *const words[] = {"nodes", "agents",   "workers", "rank",  "random",
-                                        "node",  "majority", "rack",    "racks", NULL};
-    for (int i = 0; later[i]; i++)
-        if (str_eq(first, later[i]))
-            return err_say(err, -ENOSYS, "on: %s is not built yet", text);
+    static const char *const words[] = {
+        "nodes",        "agents",   "workers", "rank",  "random",      "node", "store",
+        "store-leader", "majority", "rack",    "racks", "coordinator", NULL};
     const char *near = str_nearest(first, words);
     if (near && str_eq(near, first))
         near = NULL;
     return err_say(err, -EINVAL,
                    "on: \"%s\" is no target; %s%s%swrite nodes, agents, workers, n2, n2/0, rank 0, "
-                   "node of rank 0, random of workers, random 2 of nodes, 50%%, majority or rack 0",
+                   "node of rank 0, random of workers, random 2 of nodes, 50%%, majority, rack 0, "
+                   "store, store-leader or coordinator",
                    text, near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or " : "");
 }
 
@@ -125,7 +137,7 @@ int target_parse(struct arena *a, const char *text, struct target_spec *ret, str
     else if (strchr(v[0], '%'))
         good = parse_percent(a, v, n, &t);
     else if (n == 1)
-        good = parse_group(v[0], &t.what) || parse_named(a, v[0], &t);
+        good = parse_group(v[0], &t.what) || parse_role(v[0], &t) || parse_named(a, v[0], &t);
     if (!good)
         return refuse(text, v[0], err);
     *ret = t;

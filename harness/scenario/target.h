@@ -3,6 +3,6 @@
 
 #include "harness/scenario/scenario.h"
 
-/* Fills all of *ret but text and place. Returns 0, -EINVAL for what is no target, or -ENOSYS for
- * one that the language has and this build has not; err is a sentence. */
+/* Fills all of *ret but text and place. Returns 0, or -EINVAL for what is no target; err is a
+ * sentence. */
 int target_parse(struct arena *a, const char *text, struct target_spec *ret, struct err *err);

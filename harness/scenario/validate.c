@@ -94,9 +94,20 @@ static void check_timeline(const struct scenario *s, struct diagnostics *d) {
 
 int scenario_nodes_ever_on(const struct scenario *s) {
     for (size_t i = 0; i < s->timeline_n; i++)
-        if (str_eq(s->timeline[i].fault, "node-start"))
+        if (str_eq(s->timeline[i].fault, "node-start") && s->timeline[i].on.what != TARGET_STORES)
             return s->cluster.nodes;
     return s->cluster.start;
+}
+
+const char *scenario_store_host(const struct scenario *s) {
+    const struct cluster_spec *c = &s->cluster;
+    bool template = str_eq(s->job.launcher, "template");
+    bool alone = c->nodes == 1 && s->job.max_nodes == 1;
+    if (c->store != STORE_EMBEDDED || template)
+        return NULL; /* what a template's endpoint is served by is its own matter */
+    if (c->store_on)
+        return c->store_on;
+    return alone || !str_eq(s->job.launcher, "rankrun") ? "n0" : NULL;
 }
 
 int scenario_rack_of(const struct scenario *s, const char *node) {

@@ -67,7 +67,11 @@ a: &a [x, x, x, x, x, x, x, x, x]
 b: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]
 c: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]
 END
-refused later 'on: store-leader is not built yet' <<<'{job: {run: [ls]}, timeline: [{when: {step: 1}, fault: node-kill, on: store-leader}]}'
+refused no-coordinator 'on: coordinator: only agents of rankrun have one that the store names' <<'END'
+launcher: torchrun
+job: {run: [ls]}
+timeline: [{when: {step: 1}, fault: node-kill, on: coordinator}]
+END
 
 for verb in "${verbs[@]}"; do
     expect 64 'no/such.yaml: cannot be opened: No such file or directory' "$verb" no/such.yaml

@@ -41,6 +41,12 @@ deadline_s=3 plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_
     '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 3500ms}'
 plays 'a hang that is over in time' '"fault-recovered","id":"h"' 'world_sizes: [3], restarts: 0' \
     '{id: h, when: {step: 17}, fault: worker-hang, on: n1, for: 500ms}'
+# Whom the store names is who dies, by the kernel's word.
+plays 'a coordinator whose node dies' '"kind":"store-said","id":"c"' 'world_sizes: [3, 2], restarts: 0' \
+    '{id: c, when: {step: 17}, fault: node-kill, on: coordinator}'
+node_of() { sed -n "s/.*\"kind\":\"$1\".*\"node\":\"\([^\"]*\)\".*$2.*/\1/p" "$TMPDIR"/out/*/history.jsonl; }
+said=$(node_of store-said '') died=$(node_of agent-exit '"signal":9')
+[[ $said = n[0-2] && $said = "$died" ]] || { echo "the store named '$said' and '$died' died"; failed=1; }
 # What lasts to the end is felt, undone and counted, and the nodes are still searched for leftovers.
 plays 'a partition to the end' '"kind":"leftovers","node":"n0"' 'world_sizes: [3, 2], restarts: 0' \
     '{id: p, when: {step: 17}, fault: net-partition, on: n2}'

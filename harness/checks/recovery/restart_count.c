@@ -142,7 +142,7 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
             keep_first(&c.worker, i);
         else if (str_eq(i->fault, "node-start"))
             keep_first(&c.join, i);
-        else if (!i->ends_node || member)
+        else if (!i->ends_node || member || incident_hits_store(i))
             keep_first(&c.other, i);
     }
     for (size_t k = 0; k < p->n; k++)

@@ -111,12 +111,39 @@ static bool is_there(const struct trial *t, const struct target_spec *on, const 
     return str_eq(node, struck) || (rack && scenario_rack_of(t->scenario, struck) == rack);
 }
 
+/* What was struck serves the store: there for it alone, or as the node that the scenario says. */
+static bool serves_store(const struct trial *t, const struct incident_target *struck) {
+    const char *host = scenario_store_host(t->scenario);
+    return str_eq(struck->what, "store") || (host && str_eq(struck->node, host));
+}
+
+/* Who leads, as the store had said it for this firing; NULL: it was not asked, or did not say. */
+static const char *told(const struct trial *t, const struct incident *i) {
+    const char *node = NULL;
+    history_each(r, t->history) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "store-said") && r->seq < i->fired_seq &&
+            str_eq(record_text(r, "id"), i->id) && record_i64(r, "n", 1) == i->n)
+            node = r->node;
+    }
+    return node;
+}
+
+static bool is_leader(const struct trial *t, const struct incident *i, const struct target_spec *on,
+                      const struct incident_target *struck) {
+    bool one = on->pick == PICK_LEADER && t->scenario->cluster.store != STORE_ETCD_3;
+    return one ? serves_store(t, struck) : str_eq(struck->node, told(t, i));
+}
+
 /* Whether what was struck is what is named: by the kernel's number, and by what that worker was
  * given when it started. Drawn ones cannot be wrong. */
-static bool is_named(const struct trial *t, const struct target_spec *on,
+static bool is_named(const struct trial *t, const struct incident *i, const struct target_spec *on,
                      const struct incident_target *struck) {
     const struct rounds *rs = t->rounds;
     const struct worker *w = str_eq(struck->what, "worker") ? rounds_worker(rs, struck->pid) : NULL;
+    if (on->pick == PICK_COORDINATOR || on->pick == PICK_LEADER)
+        return is_leader(t, i, on, struck);
+    if (on->what == TARGET_STORES && on->text)
+        return serves_store(t, struck);
     if (on->pick == PICK_NAMED && on->node)
         return str_eq(struck->node, on->node) &&
                (!w || on->local_rank < 0 || w->local_rank == on->local_rank);
@@ -156,7 +183,7 @@ static bool struck_another(const struct trial *t, struct finding *f, const struc
         if (str_eq(a->with[k].key, "groups")) /* instead of on */
             return false;
     for (size_t k = 0; k < i->targets_n; k++) {
-        if (is_named(t, &a->on, &i->targets[k]))
+        if (is_named(t, i, &a->on, &i->targets[k]))
             continue;
         finding_fail(f, broken, a->on.text, "%s (%s) struck %s on %s", i->id, i->fault,
                      i->targets[k].name, i->targets[k].node);

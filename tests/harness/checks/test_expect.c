@@ -199,6 +199,58 @@ static void test_what_is_sticky_comes_again_where_it_was_or_says_why_not(void **
     }
 }
 
+/* Whom the store has named was struck, and nobody without its word. */
+static void test_who_leads_is_whom_the_store_named(void **state) {
+    (void)state;
+    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.timeline = &dark;
+    dark.on =
+        (struct target_spec){.pick = PICK_COORDINATOR, .local_rank = -1, .text = "coordinator"};
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "struck n2 on n2");
+    static const struct {
+        const char *said;
+        enum finding_status status;
+    } rows[] = {
+        {"\"id\":\"dark\",\"n\":1,\"node\":\"n2\"}", FINDING_PASS},
+        {"\"id\":\"dark\",\"n\":1,\"node\":\"n1\"}", FINDING_FAIL},
+        {"\"id\":\"dark\",\"n\":1,\"error\":\"nobody\"}", FINDING_FAIL},
+        {"\"id\":\"dark\",\"n\":2,\"node\":\"n2\"}", FINDING_FAIL}, /* another time */
+        {"\"id\":\"dusk\",\"n\":1,\"node\":\"n2\"}", FINDING_FAIL}, /* another line */
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        char said[200];
+        snprintf(said, sizeof(said),
+                 "{\"t\":1060000000,\"source\":\"harness\",\"kind\":\"store-said\",%s",
+                 rows[i].said);
+        const struct edit edits[] = {{"\"steady\"", NULL, NULL, said}, {0}};
+        assert_found(ask("fired", &s, edits), rows[i].status, "");
+    }
+}
+
+static void test_a_fault_on_the_store_strikes_what_serves_it(void **state) {
+    (void)state;
+    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
+    struct scenario s = planted_scenario("node-powered-off");
+    s.timeline = &dark;
+    dark.on = (struct target_spec){.what = TARGET_STORES, .local_rank = -1, .text = "store"};
+    static const struct edit store[] = {
+        {"fault-in-force", NULL, "\"what\":\"node\",\"name\":\"n2\",\"node\":\"n2\"",
+         "\"what\":\"store\",\"name\":\"store\",\"node\":\"store\""},
+        {0}};
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "struck n2 on n2");
+    assert_found(ask("fired", &s, store), FINDING_PASS, "1 of 1");
+    s.cluster.store_on = "n2";
+    assert_found(ask("fired", &s, none), FINDING_PASS, "1 of 1");
+    s.cluster.store_on = "n1";
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "struck n2 on n2");
+    dark.on.pick = PICK_LEADER; /* the only one leads */
+    s.cluster.store_on = NULL;
+    assert_found(ask("fired", &s, store), FINDING_PASS, "1 of 1");
+    s.cluster.store = STORE_ETCD_3;
+    assert_found(ask("fired", &s, store), FINDING_FAIL, "struck store on store");
+}
+
 static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **state) {
     (void)state;
     static const struct action timeline[] = {
@@ -311,6 +363,8 @@ int main(void) {
         cmocka_unit_test(test_a_budget_of_time_may_be_for_one_fault),
         cmocka_unit_test(test_a_fault_that_ended_no_round_has_no_times),
         cmocka_unit_test(test_what_is_sticky_comes_again_where_it_was_or_says_why_not),
+        cmocka_unit_test(test_who_leads_is_whom_the_store_named),
+        cmocka_unit_test(test_a_fault_on_the_store_strikes_what_serves_it),
         cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
         cmocka_unit_test(test_a_fault_of_each_round_must_fire_in_every_complete_round),
         cmocka_unit_test(test_a_fault_that_came_when_the_job_had_finished_shows_nothing),

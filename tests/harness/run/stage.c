@@ -91,6 +91,29 @@ void engine_recorded(struct engine *e) {
     recorder_end(&e->rec, NULL);
 }
 
+struct asked_of_store stores_asked[16];
+size_t stores_asked_n;
+static struct question *const open_question = (struct question *)(uintptr_t)1;
+int question_enter(void *place) {
+    (void)place;
+    return 0;
+}
+struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,
+                              void *arg, struct err *err) {
+    struct asked_of_store *q = &stores_asked[stores_asked_n++];
+    (void)l, (void)err;
+    *q = (struct asked_of_store){.fn = fn, .arg = arg};
+    for (int i = 2; spec->program.argv[i]; i++)
+        snprintf(q->words + strlen(q->words), sizeof(q->words) - strlen(q->words), "%s%s",
+                 i > 2 ? " " : "", spec->program.argv[i]);
+    return open_question;
+}
+int questions_abandoned;
+struct question *question_abandon(struct question *q) {
+    questions_abandoned += q != NULL;
+    return NULL;
+}
+
 /* ---- a stage ---- */
 
 const struct fault kill_worker = {.name = "kill-worker",
@@ -150,7 +173,8 @@ struct stage *stage_new(void) {
                                 .rec = {&s->history, &s->rounds, on_record, s}};
     s->engine.loop = loop_new(&err);
     rand_init(&s->engine.rand, 1);
-    injected_n = 0;
+    injected_n = stores_asked_n = 0;
+    questions_abandoned = 0;
     killed_nodes = recovered_n = 0;
     return s;
 }

@@ -9,6 +9,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "harness/observe/question.h"
 #include "harness/run/engine.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -51,6 +52,16 @@ extern char injected[16][64];
 extern size_t injected_n;
 extern uint64_t injected_token;
 extern int recovered_n, counts_asked, killed_nodes;
+
+/* A question to a node of the store: the words behind "rankquake inquire". */
+struct asked_of_store {
+    char words[200];
+    question_fn *fn;
+    void *arg;
+};
+extern struct asked_of_store stores_asked[16];
+extern size_t stores_asked_n;
+extern int questions_abandoned; /* while they were open */
 
 extern const struct fault kill_worker, hang_worker, kill_agent, kill_node, cut;
 

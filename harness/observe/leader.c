@@ -1,0 +1,135 @@
+#include "harness/observe/leader.h"
+
+#include "agent/base/str.h"
+#include "harness/observe/base64.h"
+#include "harness/observe/fetch.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* ---- a job ---- */
+
+/* The pair of this key; NULL: there is none. */
+static const struct json *find(struct arena *a, const struct json *range, const char *key) {
+    json_each(it, json_get(range, "kvs")) {
+        if (str_eq(base64_decode(a, json_get_string(it, "key", ""), NULL), key))
+            return it;
+    }
+    return NULL;
+}
+
+/* A text in the value of a pair, which is an object; "" when it has none. */
+static const char *text_of(struct arena *a, const struct json *pair, const char *name) {
+    size_t n;
+    const char *value = base64_decode(a, json_get_string(pair, "value", ""), &n);
+    return json_get_string(json_parse(a, value, n, NULL), name, "");
+}
+
+static int read_job(struct arena *a, const struct json *range, const char *run_id,
+                    struct leader *ret, struct err *err) {
+    struct leader found = {0};
+    const char *job = arena_printf(a, "/rankrun/%s", run_id);
+    const char *inc = text_of(a, find(a, range, arena_printf(a, "%s/cur", job)), "inc");
+    if (!json_get(range, "header"))
+        return err_say(err, -EPROTO, "that is not the answer of a store");
+    if (!*inc)
+        return err_say(err, -ENOENT, "the store knows no job %s", run_id);
+    job = arena_printf(a, "%s/%s", job, inc);
+    const struct json *lead = find(a, range, arena_printf(a, "%s/lead", job));
+    const char *uid = text_of(a, lead, "uid");
+    if (!*uid)
+        return err_say(err, -ENOENT, "nobody coordinates the job %s", run_id);
+    if (!find(a, range, arena_printf(a, "%s/s/%s", job, uid)) ||
+        find(a, range, arena_printf(a, "%s/gone/%s", job, uid)))
+        return err_say(err, -ENOENT,
+                       "who coordinated the job %s is gone, and nobody has taken over", run_id);
+    const struct json *member = find(a, range, arena_printf(a, "%s/m/%s", job, uid));
+    if (!str_copy(found.name, sizeof(found.name), text_of(a, member, "addr")) || !*found.name)
+        return err_say(err, -EPROTO, "the store does not say where the coordinator is");
+    found.term = json_get_i64(lead, "mod_revision", 0);
+    *ret = found;
+    return 0;
+}
+
+int leader_of_job(const struct json *range, const char *run_id, struct leader *ret,
+                  struct err *err) {
+    struct arena a = {0};
+    int r = read_job(&a, range, run_id, ret, err);
+    arena_fini(&a);
+    return r;
+}
+
+/* ---- an etcd ---- */
+
+/* Ids are 64 bits without a sign: they are compared as text. Absent is 0. */
+int leader_of_members(const struct json *status, const struct json *list, struct leader *ret,
+                      struct err *err) {
+    const char *id = json_get_string(status, "leader", "0");
+    struct leader found = {.term = json_get_i64(status, "raftTerm", 0)};
+    if (!json_get(status, "header"))
+        return err_say(err, -EPROTO, "that is not the answer of an etcd");
+    if (str_eq(id, "0"))
+        return err_say(err, -ENOENT, "it knows of no leader");
+    json_each(it, json_get(list, "members")) {
+        if (!str_eq(json_get_string(it, "ID", ""), id))
+            continue;
+        str_copy(found.name, sizeof(found.name), json_get_string(it, "name", ""));
+        *ret = found;
+        return 0;
+    }
+    return err_say(err, -EPROTO, "its leader %s is none of its members", id);
+}
+
+/* ---- asking ---- */
+
+static int ask(struct arena *a, const char *endpoint, const char *path, const char *question,
+               const struct json **ret, struct err *err) {
+    struct buf body = {0};
+    struct err wrong = {0};
+    int r =
+        fetch_url(arena_printf(a, "http://%s%s", endpoint, path), question, NULL, 0, &body, err);
+    if (r == 0)
+        *ret = json_parse(a, buf_str(&body), body.len, &wrong);
+    if (r == 0 && !*ret)
+        r = err_say(err, -EPROTO, "its answer is no JSON: %s", wrong.msg);
+    buf_fini(&body);
+    return r;
+}
+
+/* All keys of the job: at one moment. */
+static void put_range(struct buf *out, const char *run_id) {
+    struct buf key = {0};
+    buf_printf(&key, "/rankrun/%s/", run_id);
+    buf_puts(out, "{\"key\":\"");
+    base64_put(out, key.data, key.len);
+    key.data[key.len - 1]++;
+    buf_puts(out, "\",\"range_end\":\"");
+    base64_put(out, key.data, key.len);
+    buf_puts(out, "\"}");
+    buf_fini(&key);
+}
+
+int leader_ask_job(const char *endpoint, const char *run_id, struct leader *ret, struct err *err) {
+    struct arena a = {0};
+    struct buf question = {0};
+    const struct json *range = NULL;
+    put_range(&question, run_id);
+    int r = ask(&a, endpoint, "/v3/kv/range", buf_str(&question), &range, err);
+    if (r == 0)
+        r = leader_of_job(range, run_id, ret, err);
+    buf_fini(&question);
+    arena_fini(&a);
+    return r;
+}
+
+int leader_ask_member(const char *endpoint, struct leader *ret, struct err *err) {
+    struct arena a = {0};
+    const struct json *status = NULL, *list = NULL;
+    int r = ask(&a, endpoint, "/v3/maintenance/status", "{}", &status, err);
+    if (r == 0)
+        r = ask(&a, endpoint, "/v3/cluster/member/list", "{}", &list, err);
+    if (r == 0)
+        r = leader_of_members(status, list, ret, err);
+    arena_fini(&a);
+    return r;
+}

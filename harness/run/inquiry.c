@@ -1,0 +1,194 @@
+#include "harness/run/timeline.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/file.h"
+#include "harness/observe/leader.h"
+#include "harness/observe/question.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Every node that serves the store is asked, each in its own network, so that no cut keeps the
+ * question from it. One answer says who coordinates: a member of an etcd that is cut off from the
+ * others gives none. Who leads an etcd is what most of its members say of one term: one that is cut
+ * off goes on believing what it knew. While it is asked nothing else waits; who sent the event
+ * is held. */
+
+enum { ANSWER_MAX = 4096, STORES_MAX = 3 };
+
+static const int64_t WITHIN_NS = 3000000000;
+
+struct asked {
+    struct inquiry *owner;
+    struct node *node;
+    struct question *question; /* NULL: none is open */
+    struct leader said;        /* name "": nothing */
+};
+
+struct inquiry {
+    struct act *act;
+    struct asked v[STORES_MAX];
+    size_t n, open, needed; /* so many must agree */
+    int64_t since_ns;
+    bool patient; /* its line waits for a target, and has a time for that */
+    char why[200];
+};
+
+bool act_asks(const struct act *a) {
+    size_t serving = 0;
+    const struct plan *p = a->owner->engine->plan;
+    for (size_t i = 0; i < p->nodes_n; i++)
+        serving += plan_serves_store(p, &p->nodes[i]);
+    return a->action->on.pick == PICK_COORDINATOR ||
+           (a->action->on.pick == PICK_LEADER && serving > 1);
+}
+
+/* The node that an agent has that address of, or that is called so. */
+static const char *node_named(const struct plan *p, const char *name) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (str_eq(plan_node_host(&p->nodes[i]), name) || str_eq(p->nodes[i].name, name))
+            return p->nodes[i].name;
+    return NULL;
+}
+
+static void record(const struct inquiry *q, const struct leader *found, const char *node) {
+    struct engine *e = q->act->owner->engine;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "store-said");
+    json_put_string(w, "id", q->act->action->id);
+    json_put_i64(w, "n", q->act->fired + 1);
+    json_put_string(w, "who", q->act->action->on.text);
+    if (node)
+        json_put_string(w, "node", node);
+    if (found)
+        json_put_i64(w, "term", found->term);
+    if (!node)
+        json_put_string(w, "error", q->why);
+    json_put_i64(w, "took_ns", clock_monotonic_ns() - q->since_ns);
+    engine_recorded(e);
+}
+
+/* Whoever hears of the record may end it all: then the line waits no more. */
+static void conclude(struct inquiry *q, const struct leader *found) {
+    struct act *a = q->act;
+    const char *node = found ? node_named(a->owner->engine->plan, found->name) : NULL;
+    if (found && !node)
+        snprintf(q->why, sizeof(q->why), "the store names %.60s, which is no node of this cluster",
+                 found->name);
+    act_ask_no_more(a);
+    record(q, found, node);
+    if (a->state != ACT_ASKING)
+        return;
+    if (q->patient)
+        a->state = ACT_PATIENT;
+    act_told(a, node, q->why);
+}
+
+static size_t agreeing(const struct inquiry *q, const struct leader *l) {
+    size_t n = 0;
+    for (size_t i = 0; i < q->n; i++)
+        n += str_eq(q->v[i].said.name, l->name) && q->v[i].said.term == l->term;
+    return n;
+}
+
+static void decide(struct inquiry *q) {
+    for (size_t i = 0; i < q->n; i++)
+        if (*q->v[i].said.name && agreeing(q, &q->v[i].said) >= q->needed) {
+            conclude(q, &q->v[i].said);
+            return;
+        }
+    if (!q->open)
+        conclude(q, NULL);
+}
+
+static void say_why(struct asked *a, const char *what) {
+    snprintf(a->owner->why, sizeof(a->owner->why),
+             "%s of the store did not say who is meant: %.120s", node_plan(a->node)->name, what);
+}
+
+static void on_answer(void *arg, const struct answer *given) {
+    struct asked *a = arg;
+    struct inquiry *q = a->owner;
+    a->question = NULL;
+    q->open--;
+    if (given->late)
+        say_why(a, "no answer within 3 s");
+    else if (given->ended)
+        say_why(a, *given->text ? given->text : given->ended);
+    else if (sscanf(given->text, "%255s %" SCNd64, a->said.name, &a->said.term) != 2)
+        a->said.name[0] = '\0', say_why(a, "its answer cannot be read");
+    else if (q->needed > 1)
+        snprintf(q->why, sizeof(q->why), "the members of the store do not agree on a leader");
+    decide(q);
+}
+
+static struct question *ask(struct asked *a, struct err *err) {
+    struct engine *e = a->owner->act->owner->engine;
+    struct arena arena = {0};
+    struct target first = {.pidfd = -1};
+    const char *store = arena_printf(&arena, "%s:%d", node_plan(a->node)->addr, PLAN_STORE_PORT);
+    const char *const coordinator[] = {
+        "rankquake", "inquire", "coordinator", store, e->plan->scenario->name, NULL};
+    const char *const leader[] = {"rankquake", "inquire", "store-leader", store, NULL};
+    if (e->plan->isolation != ISOLATION_PROCESSES)
+        node_target(a->node, &first);
+    struct question_place to = {first.pidfd, CLONE_NEWNET, "/"};
+    FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    const int fds[] = {null, -1, null};
+    bool job = a->owner->act->action->on.pick == PICK_COORDINATOR;
+    const struct question_spec spec = {.program = {.argv = job ? coordinator : leader,
+                                                   .file = "/proc/self/exe",
+                                                   .fds = fds,
+                                                   .keep = &to.pidfd,
+                                                   .keep_n = to.pidfd >= 0,
+                                                   .in_child = question_enter,
+                                                   .in_child_arg = &to},
+                                       .bytes_max = ANSWER_MAX,
+                                       .within_ns = WITHIN_NS};
+    struct question *q = question_ask(e->loop, &spec, on_answer, a, err);
+    arena_fini(&arena);
+    return q;
+}
+
+static void ask_all(struct inquiry *q) {
+    struct engine *e = q->act->owner->engine;
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (size_t i = 0; i < n && q->n < STORES_MAX; i++) {
+        struct asked *a = &q->v[q->n];
+        struct err err;
+        if (!plan_serves_store(e->plan, node_plan(nodes[i])) || !node_is_on(nodes[i]))
+            continue;
+        *a = (struct asked){.owner = q, .node = nodes[i]};
+        q->n++;
+        a->question = ask(a, &err);
+        q->open += a->question != NULL;
+        if (!a->question)
+            say_why(a, err.msg);
+    }
+}
+
+void act_ask(struct act *a) {
+    struct inquiry *q = arena_new(&a->owner->engine->arena, struct inquiry);
+    *q = (struct inquiry){.act = a,
+                          .needed = a->action->on.pick == PICK_LEADER ? STORES_MAX / 2 + 1 : 1,
+                          .since_ns = clock_monotonic_ns(),
+                          .patient = a->state == ACT_PATIENT,
+                          .why = "no node of the store is on, so nobody can say who is meant"};
+    a->inquiry = q;
+    a->state = ACT_ASKING;
+    timeline_arm(a->owner);
+    ask_all(q);
+    if (!q->open)
+        conclude(q, NULL);
+}
+
+void act_ask_no_more(struct act *a) {
+    struct inquiry *q = a->inquiry;
+    a->inquiry = NULL;
+    for (size_t i = 0; q && i < q->n; i++)
+        q->v[i].question = question_abandon(q->v[i].question);
+}

@@ -1,0 +1,36 @@
+/* rankquake inquire coordinator HOST:PORT RUN_ID, or store-leader HOST:PORT: asks a store who
+ * leads; started by the harness in the network of the store's node, not by people. */
+#include "agent/base/str.h"
+#include "harness/observe/leader.h"
+#include "harness/verb.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* Prints "NAME TERM", or why there is no answer. */
+static int inquire_main(int argc, char **argv) {
+    struct leader found;
+    struct err err = {0};
+    int r;
+    if (argc == 4 && str_eq(argv[1], "coordinator")) {
+        r = leader_ask_job(argv[2], argv[3], &found, &err);
+    } else if (argc == 3 && str_eq(argv[1], "store-leader")) {
+        r = leader_ask_member(argv[2], &found, &err);
+    } else {
+        fprintf(stderr, "rankquake inquire: started by rankquake itself, with a question and a "
+                        "store\n");
+        return EXIT_USAGE_ERROR;
+    }
+    if (r < 0)
+        fputs(err.msg, stdout);
+    else
+        printf("%s %" PRId64, found.name, found.term);
+    return r < 0 ? EXIT_FAIL : EXIT_PASS;
+}
+
+const struct verb verb_inquire = {
+    .name = "inquire",
+    .usage = "inquire coordinator|store-leader HOST:PORT [RUN_ID]",
+    .options = (const struct verb_option[]){{0}},
+    .main = inquire_main,
+};
