@@ -40,6 +40,14 @@ static int add_file(struct scenario_files *f, const struct verb *verb, const cha
     return 0;
 }
 
+static void check_named(const struct suite *u, struct diagnostics *d) {
+    struct stat st;
+    for (size_t i = 0; u && i < u->n; i++)
+        if (stat(u->files[i], &st) != 0)
+            diagnostics_add(d, u->places[i], "suite: %s cannot be opened: %s", u->files[i],
+                            strerror(errno));
+}
+
 /* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
 static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder,
                int deep) {
@@ -52,6 +60,7 @@ static int add(struct scenario_files *f, const struct verb *verb, const char *pa
                                 "%s: suites name suites more than %d deep; does one name itself?",
                                 path, SUITES_DEEP);
     struct suite *u = suite_load(path, &d);
+    check_named(in_folder ? NULL : u, &d);
     int r = d.errors ? EXIT_USAGE_ERROR : 0;
     fputs(buf_str(&d.out), stderr);
     for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)

@@ -111,6 +111,25 @@ static void insert(struct diagnostics *d, struct place p, const struct buf *mess
     d->said[i].at = at;
 }
 
+/* Nobody reads a value of thousands of characters again; what is wrong with it stands at the ends.
+ */
+static void cut(struct buf *message) {
+    enum { END = 300 };
+    size_t n = message->len, from = END, to = n - END;
+    if (n <= 3 * END)
+        return;
+    while (from && continues_character(message->data[from]))
+        from--;
+    while (to < n && continues_character(message->data[to]))
+        to++;
+    struct buf out = {0};
+    buf_put(&out, message->data, from);
+    buf_puts(&out, " ... ");
+    buf_put(&out, message->data + to, n - to);
+    buf_fini(message);
+    *message = out;
+}
+
 void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...) {
     d->errors++;
     if (d->errors > DIAGNOSTICS_SHOWN + 1)
@@ -120,13 +139,16 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
                    DIAGNOSTICS_SHOWN);
         return;
     }
-    struct buf message = {0};
-    put_place(d, p, &message);
+    struct buf message = {0}, text = {0};
     va_list ap;
     va_start(ap, fmt);
-    buf_vprintf(&message, fmt, ap);
+    buf_vprintf(&text, fmt, ap);
     va_end(ap);
+    cut(&text);
+    put_place(d, p, &message);
+    buf_put(&message, text.data, text.len);
     buf_putc(&message, '\n');
+    buf_fini(&text);
     if (p.line > 0)
         put_source(d, p, &message);
     insert(d, p, &message);

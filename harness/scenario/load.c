@@ -24,7 +24,8 @@ static void read_name(struct reader *r, const struct key *k, const struct yaml *
 
 static void read_tags(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct scenario *s = out;
-    reader_words(r, k, n, &s->tags, &s->tags_n);
+    if (reader_words(r, k, n, &s->tags, &s->tags_n))
+        reader_no_empty(r, k, n);
 }
 
 static void read_features(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -63,6 +64,7 @@ static void read_launcher(struct reader *r, const struct key *k, const struct ya
     if (n->type == YAML_LIST) {
         if (!reader_words(r, k, n, &words, &words_n))
             return;
+        words_n = words_n && *words[0] ? words_n : 0;
     } else if (reader_is_scalar(r, k, n)) {
         words = launcher_words(r->arena, n->text, &words_n);
     } else {

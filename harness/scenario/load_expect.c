@@ -131,7 +131,7 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
     int64_t steps, ns;
     if (!reader_is_scalar(r, k, n))
         return;
-    if (str_to_i64(n->text, k->min, k->max, &steps))
+    if (!n->quoted && str_to_i64(n->text, k->min, k->max, &steps))
         e->lost_steps = steps;
     else if (str_to_duration_ns(n->text, &ns, NULL) == 0 && ns > 0)
         e->lost_ns = ns;

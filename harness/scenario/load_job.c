@@ -107,7 +107,8 @@ static void read_run(struct reader *r, const struct key *k, const struct yaml *n
 
 static void read_needs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = out;
-    reader_words(r, k, n, &j->needs, &j->needs_n);
+    if (reader_words(r, k, n, &j->needs, &j->needs_n))
+        reader_no_empty(r, k, n);
 }
 
 static void read_checkpoint(struct reader *r, const struct key *k, const struct yaml *n,

@@ -51,8 +51,8 @@ static void put(struct arena *a, struct yaml *root, char **words, size_t count, 
     }
     struct yaml *item = find_child(parent, words[count - 1]);
     if (!item) {
-        diagnostics_add(d, value->place, "the list has %zu items, counted from 0, and none \"%s\"",
-                        parent->length, words[count - 1]);
+        diagnostics_add(d, value->place, "the list has %zu item%s, counted from 0, and none \"%s\"",
+                        parent->length, parent->length == 1 ? "" : "s", words[count - 1]);
         return;
     }
     struct yaml *next = item->next;

@@ -241,15 +241,21 @@ bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
     const char **v = arena_array(r->arena, const char *, n->length + 1);
     size_t used = 0;
     yaml_each(it, n) {
-        if (it->type != YAML_SCALAR)
-            diagnostics_add(r->d, it->place, "%s must be %s; this item is %s", k->name, k->type,
-                            yaml_type_name(it));
+        if (it->type != YAML_SCALAR || yaml_is_null(it))
+            diagnostics_add(r->d, it->place, "%s must be %s; this item is %s%s", k->name, k->type,
+                            yaml_type_name(it),
+                            it->type == YAML_SCALAR ? ", unless it stands in quotes" : "");
         else
             v[used++] = it->text;
     }
     *ret = v;
     *ret_n = used;
     return used == n->length;
+}
+
+void reader_no_empty(struct reader *r, const struct key *k, const struct yaml *n) {
+    yaml_each(it, n) if (it->type == YAML_SCALAR && !*it->text && it->quoted)
+        diagnostics_add(r->d, it->place, "%s must be %s; this one is empty", k->name, k->type);
 }
 
 const char *reader_line(struct reader *r, const struct key *k, const struct yaml *n) {

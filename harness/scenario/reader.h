@@ -36,6 +36,8 @@ bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
 /* A list of texts, NULL-ended. */
 bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const **ret, size_t *ret_n);
+/* Adds what is wrong with a list in which a text is empty. */
+void reader_no_empty(struct reader *r, const struct key *k, const struct yaml *n);
 /* The value is the name of one of the choices: its index, else -1 after adding the error. What is
  * in `later` (NULL-ended or NULL) is known but not built yet. */
 int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,

@@ -6,8 +6,13 @@
 
 static void read_files(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct suite *u = out;
+    size_t i = 0;
     if (!reader_words(r, k, n, &u->files, &u->n))
         return;
+    reader_no_empty(r, k, n);
+    struct place *places = arena_array(r->arena, struct place, u->n + 1);
+    yaml_each(it, n) places[i++] = it->place;
+    u->places = places;
     if (!u->n)
         diagnostics_add(r->d, n->place, "suite names no file; it must be %s", k->type);
 }

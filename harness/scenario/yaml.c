@@ -105,6 +105,10 @@ static void on_scalar(struct builder *b, struct fy_event *e, struct place p) {
     struct fy_token *t = e->scalar.value;
     const char *text = t ? fy_token_get_text(t, &len) : "";
     const char *copy = arena_strndup(b->arena, text ? text : "", len);
+    if (text && strlen(copy) != len) {
+        refuse(b, p, "a text cannot hold the character \\0; leave it out");
+        return;
+    }
     if (b->at && b->at->type == YAML_MAP && !b->key) {
         if (str_eq(copy, "<<"))
             refuse(b, p, "merge keys (<<) are not used in scenarios; write the keys out");

@@ -9,6 +9,7 @@ struct vars {
     struct arena *arena;
     const struct yaml *all;
     struct diagnostics *d;
+    bool *used; /* in their order */
 };
 
 /* The variable that "{name}" at the beginning of s means, NULL: none; *ret_len of all of it. */
@@ -17,7 +18,13 @@ static const struct yaml *find(const struct vars *v, const char *s, size_t *ret_
     if (*s != '{' || !n || s[1 + n] != '}')
         return NULL;
     *ret_len = n + 2;
-    return yaml_get(v->all, arena_strndup(v->arena, s + 1, n));
+    const char *name = arena_strndup(v->arena, s + 1, n);
+    size_t i = 0;
+    yaml_each(it, v->all) {
+        v->used[i] |= str_eq(it->key, name);
+        i++;
+    }
+    return yaml_get(v->all, name);
 }
 
 /* ${name} is the shell's. */
@@ -83,6 +90,21 @@ static bool check_names(const struct yaml *vars, struct diagnostics *d) {
     return d->errors == before;
 }
 
+/* Whoever sets a variable that stands nowhere has mistyped it. */
+static void check_used(const struct vars *v) {
+    size_t n = 0, i = 0;
+    const char **own = arena_array(v->arena, const char *, v->all->length + 1);
+    yaml_each(it, v->all) if (it->place.line > 0) own[n++] = it->key;
+    own[n] = NULL;
+    yaml_each(it, v->all) {
+        const char *near = n ? str_nearest(it->key, own) : NULL;
+        if (!v->used[i++] && it->place.line < 0 &&
+            str_starts(v->d->set[-it->place.line - 1], "vars."))
+            diagnostics_add(v->d, it->place, "{%s} stands nowhere in the scenario%s%s%s", it->key,
+                            near ? "; did you mean vars." : "", near ? near : "", near ? "?" : "");
+    }
+}
+
 void vars_apply(struct arena *a, struct yaml *root, struct diagnostics *d) {
     const struct yaml *vars = yaml_get(root, "vars");
     if (!vars || yaml_is_null(vars))
@@ -90,8 +112,11 @@ void vars_apply(struct arena *a, struct yaml *root, struct diagnostics *d) {
     if (vars->type != YAML_MAP)
         diagnostics_add(d, vars->place, "vars must be a map of names and values, not %s",
                         yaml_type_name(vars));
-    else if (check_names(vars, d))
-        put_into(&(struct vars){a, vars, d}, root);
+    else if (check_names(vars, d)) {
+        struct vars v = {a, vars, d, arena_array(a, bool, vars->length + 1)};
+        put_into(&v, root);
+        check_used(&v);
+    }
 }
 
 void vars_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {

@@ -104,7 +104,7 @@ static void test_what_is_wrong_is_said_where_it_stands(void **state) {
          "{job.max_restarts: 1}\n"},
         {"sweep: {timeline.k: [rank 0]}\ntimeline: [{when: {step: 1}, fault: worker-kill, on: "
          "rank 0}]\n",
-         "3:22: the list has 1 items, counted from 0, and none \"k\"\n"},
+         "3:22: the list has 1 item, counted from 0, and none \"k\"\n"},
         {"seed: \"{att}\"\n", "3:7: seed must be a whole number, not the text \"{att}\"\n"},
         {"seed: {at}\n", "3:7: seed must be a whole number, not a map; a variable is written in "
                          "quotes, \"{name}\"\n"},
@@ -119,6 +119,26 @@ static void test_what_is_wrong_is_said_where_it_stands(void **state) {
         assert_null(x.s);
         buf_fini(&got);
         buf_fini(&text);
+        scratch_drop(&x);
+    }
+}
+
+static void test_a_variable_that_is_set_must_stand_somewhere(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"vars.att=3",
+         "--set vars.att: {att} stands nowhere in the scenario; did you mean vars.at?\n"},
+        {"vars.other=3", "--set vars.other: {other} stands nowhere in the scenario\n"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        static const char text[] = "vars: {at: 5, idle: 1}\njob: {run: [a, \"{at}\"]}\n";
+        const char *const set[] = {rows[i][0], NULL};
+        struct scratch x;
+        struct buf got = {0};
+        scratch_load_bytes(&x, text, strlen(text), set);
+        scratch_messages(&x, &got);
+        assert_string_equal(buf_str(&got), rows[i][1]);
+        buf_fini(&got);
         scratch_drop(&x);
     }
 }
@@ -144,6 +164,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_texts_lists_and_maps_can_be_swept),
         cmocka_unit_test(test_a_point_is_a_scenario_with_a_name_of_its_own),
         cmocka_unit_test(test_what_is_wrong_is_said_where_it_stands),
+        cmocka_unit_test(test_a_variable_that_is_set_must_stand_somewhere),
         cmocka_unit_test(test_a_variable_cannot_hide_a_placeholder),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
