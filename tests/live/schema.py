@@ -36,6 +36,8 @@ GOOD = [
     JOB + "cluster: {nodes: 3, racks: [[n0, n1], [n2]]}\n"
     + LINE % "when: {step: 5}, fault: node-kill, on: random of rack 0",
     JOB + LINE % "when: {step: 5}, fault: node-kill, on: majority",
+    JOB + LINE % "when: {step: 5}, fault: node-kill, on: coordinator",
+    JOB + LINE % "when: {step: 5}, fault: net-partition, on: store-leader, for: 2s",
     JOB + LINE % "when: {step: 5}, fault: net-partition, on: n1, until: {round: 2}",
     JOB + LINE % "id: k, when: {step: 5}, fault: node-kill, on: n1, sticky: node",
     JOB + "random: {faults: 3, weights: llama3, shape: 0.6, again: 30%}\n",
@@ -65,6 +67,7 @@ BAD = [  # the schema must find them, and so does lint
     JOB + "cluster: {nodes: 0}\n",
     JOB + "cluster: {racks: [n0, n1]}\n",
     JOB + LINE % "when: {step: 5}, fault: node-kill, on: random of rack",
+    JOB + LINE % "when: {step: 5}, fault: node-kill, on: random of store",
     JOB + LINE % "when: {step: 5}, fault: node-kill, on: n1, sticky: rank",
     JOB + LINE % "when: {step: 5}, fault: net-partition, on: n1, until: {rond: 2}",
     JOB + "cluster: {store: etc}\n",
