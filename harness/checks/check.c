@@ -1,6 +1,7 @@
 #include "harness/checks/check.h"
 
 #include "agent/base/str.h"
+#include "harness/checks/lags.h"
 
 #include <string.h>
 
@@ -46,6 +47,39 @@ const struct record *check_said_fenced(const struct history *h, const char *node
             return r;
     }
     return NULL;
+}
+
+/* --rdzv-conf of rankrun: how long an agent's last word counts. */
+static int64_t fence_ns(const struct job_spec *job) {
+    int64_t ns = 5400000000;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "profile") && str_eq(job->rdzv_conf[i].value, "fast"))
+            ns = 600000000;
+    for (size_t i = 0; i < job->rdzv_conf_n; i++)
+        if (str_eq(job->rdzv_conf[i].key, "fence"))
+            str_to_duration_ns(job->rdzv_conf[i].value, &ns, NULL);
+    return ns;
+}
+
+/* A beat and what answers it wait for the agent, the wire, the store, the wire and the agent again,
+ * each of them as long as the harness may have, and longer. */
+enum { WAITS = 10 };
+
+bool check_may_be_fenced(const struct trial *t, const struct round *r, const struct worker *w,
+                         int64_t by_ns) {
+    int64_t fence = fence_ns(&t->scenario->job), ended_ns = by_ns;
+    if (t->scenario->torchrun_semantics || check_template(t))
+        return false;
+    for (size_t i = 0; i < r->n; i++)
+        if ((!w || w == r->workers[i]) && r->workers[i]->exit_ns &&
+            r->workers[i]->exit_ns < ended_ns)
+            ended_ns = r->workers[i]->exit_ns;
+    /* When it began every agent had been heard a moment before. */
+    if (fence <= 0 || by_ns - r->first_start_ns < fence - fence / 4)
+        return false;
+    int64_t from_ns = ended_ns / 2 > fence ? ended_ns - 2 * fence : 0;
+    from_ns = from_ns > r->first_start_ns ? from_ns : r->first_start_ns;
+    return lags_most_ns(t->lags, from_ns, by_ns) > fence / WAITS;
 }
 
 bool check_output_has_gaps(const struct history *h) {

@@ -49,6 +49,13 @@ void check_unknown_exit(const struct trial *t, struct finding *f, const char *br
 const struct record *check_said_fenced(const struct history *h, const char *node, int64_t from_ns,
                                        int64_t to_ns);
 
+/* By then the guard of a node of the round may have ended this worker by force (NULL: any), because
+ * the host was so short of time that its agent was not heard for longer than it may be silent.
+ * Nobody records who sends a signal: this is told by how late the harness was itself. Launchers
+ * that have no guard never do that. */
+bool check_may_be_fenced(const struct trial *t, const struct round *r, const struct worker *w,
+                         int64_t by_ns);
+
 /* Something that the job printed was not read, or came too fast for each line to be recorded. */
 bool check_output_has_gaps(const struct history *h);
 

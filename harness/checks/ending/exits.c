@@ -46,8 +46,9 @@ static bool had_newcomer(const struct round *r, const struct round *next, const 
 
 /* What ended well is not begun again. */
 static bool judge_restart(const struct trial *t, struct finding *f, const struct round *r,
-                          const struct round *next, bool newcomer) {
-    if (!round_ended_well(r) || newcomer || was_disturbed(t, r, next->first_start_ns))
+                          const struct round *next, const struct agent_end *v, size_t n) {
+    if (!round_ended_well(r) || had_newcomer(r, next, v, n) ||
+        was_disturbed(t, r, next->first_start_ns))
         return true;
     finding_fail(f, broken, "no round after one whose workers have all ended 0",
                  "all %zu workers of round %d had ended 0, and round %d was started", r->n,
@@ -108,8 +109,7 @@ static void judge_all(const struct trial *t, struct finding *f, const struct age
                       size_t n) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i + 1 < rs->n; i++)
-        if (!judge_restart(t, f, rs->v[i], rs->v[i + 1],
-                           had_newcomer(rs->v[i], rs->v[i + 1], v, n)))
+        if (!judge_restart(t, f, rs->v[i], rs->v[i + 1], v, n))
             return;
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))

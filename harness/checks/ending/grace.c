@@ -1,15 +1,32 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static const char broken[] =
     "Grace: a worker that is told to end has its time, before it is ended by force.";
 
 static const int64_t S = 1000000000;
+
+/* What is asked for each worker that was killed, found once. */
+struct blows {
+    const struct trial *t;
+    const struct incident **v;        /* all in force, as they fired */
+    const struct incident **at_nodes; /* those of them that may end a worker with its node */
+    struct hit *hits;                 /* those that may end a worker alone, by its pid */
+    size_t n, at_nodes_n, hits_n;
+    struct moments agent_ends;
+};
+
+struct hit {
+    int64_t pid;
+    const struct incident *by;
+};
 
 /* The first thing that could have made the launcher stop this worker. */
 struct cause {
@@ -23,7 +40,20 @@ static void take(struct cause *c, int64_t t_ns, int64_t seq, bool failure) {
     *c = (struct cause){t_ns, seq, c->failure || failure};
 }
 
-static struct cause cause_of(const struct trial *t, const struct round *r, const struct worker *w) {
+/* At that time or later; NULL: none. */
+static const struct incident *first_fired(const struct blows *b, int64_t from_ns) {
+    size_t low = 0, high = b->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (b->v[middle]->fired_ns < from_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < b->n ? b->v[low] : NULL;
+}
+
+static struct cause cause_of(const struct blows *b, const struct round *r, const struct worker *w) {
     struct cause c = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *o = r->workers[i];
@@ -32,38 +62,108 @@ static struct cause cause_of(const struct trial *t, const struct round *r, const
         c.failure = true;
         take(&c, o->exit_ns, o->exit_seq, true);
     }
-    for (size_t i = 0; i < t->incidents->n; i++) {
-        const struct incident *in = t->incidents->v[i];
-        if (in->in_force && in->fired_ns >= r->first_start_ns && in->fired_ns <= w->exit_ns)
-            take(&c, in->fired_ns, in->force_seq, false);
-    }
+    const struct incident *in = first_fired(b, r->first_start_ns);
+    if (in && in->fired_ns <= w->exit_ns)
+        take(&c, in->fired_ns, in->force_seq, false);
     return c;
+}
+
+/* The first of a worker. */
+static const struct hit *first_hit(const struct blows *b, int64_t pid) {
+    size_t low = 0, high = b->hits_n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (b->hits[middle].pid < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return &b->hits[low];
 }
 
 /* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
  * the fault itself. One that was told to leave has its time. */
-static bool was_struck(const struct trial *t, const struct worker *w) {
-    for (size_t i = 0; i < t->incidents->n; i++) {
-        const struct incident *in = t->incidents->v[i];
-        if (!in->in_force || in->fired_ns > w->exit_ns || str_eq(in->fault, "node-leave"))
-            continue;
-        if (check_names_node(in, w->node))
+static bool was_struck(const struct blows *b, const struct worker *w) {
+    for (const struct hit *h = first_hit(b, w->pid); h < b->hits + b->hits_n && h->pid == w->pid;
+         h++)
+        if (h->by->fired_ns <= w->exit_ns)
             return true;
-        if (incident_hits_worker(in, w) && !in->recovered && !str_eq(in->fault, "worker-hang"))
+    for (size_t i = 0; i < b->at_nodes_n && b->at_nodes[i]->fired_ns <= w->exit_ns; i++)
+        if (check_names_node(b->at_nodes[i], w->node))
             return true;
-    }
     return false;
 }
 
 /* Its agent was gone: what is left of its workers is ended at once, for nobody could wait for them.
  */
-static bool outlived_its_agent(const struct history *h, const struct worker *w) {
-    history_each(r, h) {
-        if (r->source == SOURCE_KERNEL && record_is(r, "agent-exit") && str_eq(r->node, w->node) &&
-            r->t_ns >= w->start_ns && r->t_ns <= w->exit_ns)
+static bool outlived_its_agent(const struct blows *b, const struct worker *w) {
+    const struct record *r;
+    for (size_t i = 0; (r = moments_next(&b->agent_ends, &i, w->start_ns, w->exit_ns));)
+        if (str_eq(r->node, w->node))
             return true;
-    }
     return false;
+}
+
+static bool is_agent_end(const struct record *r) {
+    return r->source == SOURCE_KERNEL && record_is(r, "agent-exit");
+}
+
+static int by_firing(const void *a, const void *b) {
+    const struct incident *x = *(const struct incident *const *)a;
+    const struct incident *y = *(const struct incident *const *)b;
+    int order = (x->fired_ns > y->fired_ns) - (x->fired_ns < y->fired_ns);
+    return order ? order : (x->force_seq > y->force_seq) - (x->force_seq < y->force_seq);
+}
+
+static int by_pid(const void *a, const void *b) {
+    const struct hit *x = a, *y = b;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void *array(size_t n, size_t size) {
+    void *v = calloc(n + 1, size);
+    if (!v)
+        abort(); /* out of memory */
+    return v;
+}
+
+static void note_targets(struct blows *b, const struct incident *in) {
+    bool beyond = false, alone = !in->recovered && !str_eq(in->fault, "worker-hang");
+    for (size_t k = 0; k < in->targets_n; k++) {
+        bool worker = str_eq(in->targets[k].what, "worker");
+        beyond |= !worker;
+        if (worker && alone)
+            b->hits[b->hits_n++] = (struct hit){in->targets[k].pid, in};
+    }
+    if (beyond)
+        b->at_nodes[b->at_nodes_n++] = in;
+}
+
+static void blows_init(struct blows *b, const struct trial *t) {
+    const struct incidents *is = t->incidents;
+    size_t targets = 0;
+    for (size_t i = 0; i < is->n; i++)
+        targets += is->v[i]->targets_n;
+    *b = (struct blows){.t = t,
+                        .v = array(is->n, sizeof(*b->v)),
+                        .at_nodes = array(is->n, sizeof(*b->at_nodes)),
+                        .hits = array(targets, sizeof(*b->hits))};
+    for (size_t i = 0; i < is->n; i++)
+        if (is->v[i]->in_force)
+            b->v[b->n++] = is->v[i];
+    qsort(b->v, b->n, sizeof(*b->v), by_firing);
+    for (size_t i = 0; i < b->n; i++)
+        if (!str_eq(b->v[i]->fault, "node-leave"))
+            note_targets(b, b->v[i]);
+    qsort(b->hits, b->hits_n, sizeof(*b->hits), by_pid);
+    moments_init(&b->agent_ends, t->history, is_agent_end);
+}
+
+static void blows_fini(struct blows *b) {
+    moments_fini(&b->agent_ends);
+    free(b->v);
+    free(b->at_nodes);
+    free(b->hits);
 }
 
 struct tally {
@@ -80,13 +180,14 @@ static bool is_fault_under_way(const struct trial *t) {
 }
 
 /* False when it is not all right, with the finding filled. */
-static bool judge_worker(const struct trial *t, struct finding *f, const struct round *r,
+static bool judge_worker(const struct blows *b, struct finding *f, const struct round *r,
                          const struct worker *w, struct tally *tally) {
-    const struct cause c = cause_of(t, r, w);
+    const struct trial *t = b->t;
+    const struct cause c = cause_of(b, r, w);
     int64_t grace = check_grace_ns(t->scenario, c.failure), had = w->exit_ns - c.t_ns;
     const struct record *fenced;
     char expected[200];
-    if (grace < 0 || was_struck(t, w) || outlived_its_agent(t->history, w))
+    if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w))
         return true;
     if (c.t_ns && had + lags_most_ns(t->lags, c.t_ns, w->exit_ns) >= grace - grace / 10) {
         tally->killed++;
@@ -100,6 +201,11 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
                         "the store",
                         w->rank, w->node, w->round);
         finding_prove(f, fenced->seq);
+    } else if (check_may_be_fenced(t, r, w, w->exit_ns)) {
+        finding_unknown(f, broken,
+                        "rank %d on %s of round %d died on signal 9 when this host was short of "
+                        "time: its agent may have been silent for so long that it was fenced",
+                        w->rank, w->node, w->round);
     } else if (is_fault_under_way(t)) {
         finding_unknown(f, broken,
                         "rank %d on %s of round %d died on signal 9, and the history stops before "
@@ -128,6 +234,21 @@ static const char *idle(const struct scenario *s) {
                                        : NULL;
 }
 
+/* False when one was not given its time, with the finding filled. */
+static bool judge_killed(const struct trial *t, struct finding *f, int64_t end_ns,
+                         struct tally *tally) {
+    struct blows b;
+    bool well = true;
+    blows_init(&b, t);
+    for (size_t i = 0; i < t->rounds->workers_n && well; i++) {
+        const struct worker *w = t->rounds->workers[i];
+        if (w->exit_ns && w->exit_known && w->exit_signal == SIGKILL && w->exit_ns < end_ns)
+            well = judge_worker(&b, f, t->rounds->v[w->round - 1], w, tally);
+    }
+    blows_fini(&b);
+    return well;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
@@ -138,13 +259,8 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_skip(f, "simulated workers have times of their own");
         return;
     }
-    for (size_t i = 0; i < t->rounds->workers_n; i++) {
-        const struct worker *w = t->rounds->workers[i];
-        if (!w->exit_ns || !w->exit_known || w->exit_signal != SIGKILL || w->exit_ns >= end_ns)
-            continue;
-        if (!judge_worker(t, f, t->rounds->v[w->round - 1], w, &tally))
-            return;
-    }
+    if (!judge_killed(t, f, end_ns, &tally))
+        return;
     if (tally.killed)
         finding_pass(f, "%d worker%s ended by force, none before %.1f s", tally.killed,
                      tally.killed == 1 ? " was" : "s were", (double)tally.shortest_ns / 1e9);
@@ -160,7 +276,8 @@ const struct check check_grace = {
         "grace since the first thing that could have made it stop: rankrun gives 2 s after a "
         "failure and 30 s after a change of members or a signal, torchrun 30 s. Emergency "
         "checkpoints live on it. A launcher that has been cut off from its store, or whose agent "
-        "died, ends its workers at once; where only its own word says so, the answer is unknown.",
+        "died, ends its workers at once; where only its own word says so, or the host was so short "
+        "of time that an agent may not have been run, the answer is unknown.",
     .example = "rankquake run scenarios/restart/worker-hangs.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE) | SOURCES(LAUNCHER),

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/group/overlap.h"
 
 #include "agent/base/str.h"
 
@@ -43,7 +44,7 @@ static bool judge_between(const struct trial *t, struct finding *f, const struct
     static const char *const variables[] = {"WORLD_SIZE", "TORCHELASTIC_RUN_ID", "MASTER_ADDR",
                                             "MASTER_PORT", "TORCHELASTIC_RESTART_COUNT"};
     size_t n = sizeof(variables) / sizeof(*variables) - t->scenario->torchrun_semantics;
-    if ((a->complete && b->complete) || !round_outlives(a, b) || share_a_rank(a, b))
+    if (share_a_rank(a, b))
         return true;
     for (size_t k = 0; k < n; k++)
         if (!same(a->workers[0], b->workers[0], variables[k]))
@@ -53,17 +54,21 @@ static bool judge_between(const struct trial *t, struct finding *f, const struct
 
 static void judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
-    if (!check_sees_rounds(t, f))
+    struct overlap o;
+    bool well = check_sees_rounds(t, f);
+    if (!well)
         return;
-    for (size_t i = 0; i < rs->n; i++) {
-        if (!judge_within(f, rs->v[i]))
-            return;
-        for (size_t k = 0; k < i; k++)
-            if (!judge_between(t, f, rs->v[k], rs->v[i]))
-                return;
+    overlap_init(&o, rs);
+    for (size_t i = 0; i < rs->n && well; i++) {
+        const struct round *earlier;
+        well = judge_within(f, rs->v[i]);
+        for (size_t k = 0; well && (earlier = overlap_next(&o, &k, rs->v[i]));)
+            well = judge_between(t, f, earlier, rs->v[i]);
     }
-    finding_pass(f, "one world size, master, run id and restart count in every round (%zu seen)",
-                 rs->n);
+    overlap_fini(&o);
+    if (well)
+        finding_pass(
+            f, "one world size, master, run id and restart count in every round (%zu seen)", rs->n);
 }
 
 const struct check check_agreement = {

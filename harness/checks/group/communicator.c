@@ -2,7 +2,9 @@
 
 #include "agent/base/str.h"
 
+#include <search.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char broken[] =
     "Communicator: the workers of a round share one id, and no later round uses it again.";
@@ -34,20 +36,30 @@ static bool judge_pair(struct finding *f, const struct record *a, const struct w
 /* What was said so far. All of a round have said the same, so its first stands for them. */
 struct named {
     const struct record **first; /* by round */
+    void *by_id;                 /* of tsearch: the same records */
     int64_t *pids;               /* of who has said something */
     size_t n;
     int rounds, newest;
 };
 
-/* Against everything that was said before. */
+static int by_id(const void *a, const void *b) {
+    return strcmp(id_of(a), id_of(b));
+}
+
+/* Against what was said in its round, and where this was said, before. */
 static bool judge_record(const struct trial *t, struct finding *f, struct named *m,
                          const struct record *r, const struct worker *w) {
-    for (size_t i = 0; i < t->rounds->n; i++)
-        if (m->first[i] &&
-            !judge_pair(f, m->first[i], rounds_worker(t->rounds, m->first[i]->pid), r, w))
+    const struct record **first = &m->first[w->round - 1];
+    void **same = tfind(r, &m->by_id, by_id);
+    const struct record *before[] = {*first, same ? *same : NULL};
+    for (int i = 0; i < 2; i++)
+        if (before[i] && !judge_pair(f, before[i], rounds_worker(t->rounds, before[i]->pid), r, w))
             return false;
-    if (!m->first[w->round - 1])
-        m->first[w->round - 1] = r;
+    if (!*first) {
+        *first = r;
+        if (!tsearch(r, &m->by_id, by_id))
+            abort(); /* out of memory */
+    }
     m->pids[m->n++] = w->pid;
     m->rounds += w->round > m->newest;
     m->newest = w->round > m->newest ? w->round : m->newest;
@@ -91,6 +103,10 @@ static void judge_all(const struct trial *t, struct finding *f, struct named *m)
                      m->rounds, m->rounds == 1 ? "" : "s");
 }
 
+static void in_the_history(void *record) {
+    (void)record;
+}
+
 static void judge(const struct trial *t, struct finding *f) {
     size_t said = 0;
     history_each(r, t->history) said += *id_of(r) != 0;
@@ -99,6 +115,7 @@ static void judge(const struct trial *t, struct finding *f) {
     if (!m.first || !m.pids)
         abort(); /* out of memory */
     judge_all(t, f, &m);
+    tdestroy(m.by_id, in_the_history);
     free(m.first);
     free(m.pids);
 }

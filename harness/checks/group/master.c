@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
@@ -11,17 +12,18 @@ static const char broken[] = "Master: MASTER_ADDR is where rank 0 runs, and it l
 struct tally {
     int rounds, met, unmet;
     const struct round *first_unmet;
-    const struct record **looks;
+    const struct record **looks; /* at the sockets of nodes, by round */
     size_t looks_n;
+    struct moments nodes;     /* all that came up */
+    bool nodes_are_processes; /* localhost, or this host's name, is where every node is: only the
+                                 port can tell */
 };
 
 /* The node that has this address, "" when nobody has it. */
-static const char *node_at(const struct history *h, const char *address) {
-    history_each(r, h) {
-        if (r->source == SOURCE_HARNESS && record_is(r, "node-up") &&
-            str_eq(record_text(r, "addr"), address))
-            return r->node;
-    }
+static const char *node_at(const struct tally *tally, const char *address) {
+    for (size_t i = 0; i < tally->nodes.when.n; i++)
+        if (str_eq(record_text(tally->nodes.v[i], "addr"), address))
+            return tally->nodes.v[i]->node;
     return "";
 }
 
@@ -29,26 +31,24 @@ static bool is_loopback(const char *address) {
     return str_starts(address, "127.") || str_eq(address, "localhost") || str_eq(address, "::1");
 }
 
-/* Then localhost, or this host's name, is where every node is: only the port can tell. */
 static bool nodes_are_processes(const struct history *h) {
     const struct record *run = history_newest(h, SOURCE_HARNESS, "run");
     return run && str_eq(record_text(run, "isolation"), "processes");
 }
 
-static bool is_node(const struct history *h, const char *name) {
-    history_each(r, h) {
-        if (r->source == SOURCE_HARNESS && record_is(r, "node-up") && str_eq(r->node, name))
+static bool is_node(const struct tally *tally, const char *name) {
+    for (size_t i = 0; i < tally->nodes.when.n; i++)
+        if (str_eq(tally->nodes.v[i]->node, name))
             return true;
-    }
     return false;
 }
 
-static bool judge_address(const struct trial *t, struct finding *f, const struct round *r,
+static bool judge_address(const struct tally *tally, struct finding *f, const struct round *r,
                           const struct worker *zero) {
     const char *address = zero->master_addr;
-    const char *at = is_node(t->history, address) ? address : node_at(t->history, address);
+    const char *at = is_node(tally, address) ? address : node_at(tally, address);
     char expected[200];
-    if (!*at && nodes_are_processes(t->history))
+    if (!*at && tally->nodes_are_processes)
         return true;
     if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
         return true;
@@ -69,7 +69,7 @@ static bool has_port(const char *end, const char *port) {
 }
 
 /* The node of an end such as "198.18.0.10:29501"; "" when its port is another one. */
-static const char *end_node(const struct history *h, const char *end, const char *port,
+static const char *end_node(const struct tally *tally, const char *end, const char *port,
                             const char *seen_from) {
     const char *colon = strrchr(end, ':');
     char address[64];
@@ -77,19 +77,19 @@ static const char *end_node(const struct history *h, const char *end, const char
         return "";
     memcpy(address, end, (size_t)(colon - end));
     address[colon - end] = 0;
-    const char *node = node_at(h, address); /* which may be one of the loopback */
-    return !*node && is_loopback(address) && !nodes_are_processes(h) ? seen_from : node;
+    const char *node = node_at(tally, address); /* which may be one of the loopback */
+    return !*node && is_loopback(address) && !tally->nodes_are_processes ? seen_from : node;
 }
 
 /* Where the workers met, as one look tells: somebody listened there, or had accepted a connection.
  * A connection that goes out from this very port by chance says nothing of other nodes. */
-static const char *met_at(const struct history *h, const struct record *look,
+static const char *met_at(const struct tally *tally, const struct record *look,
                           const struct worker *zero) {
     const char *elsewhere = "";
     json_each(s, record_get(look, "found")) {
         bool listens = str_eq(json_get_string(s, "state", ""), "listen");
         const char *remote =
-            end_node(h, json_get_string(s, "remote", ""), zero->master_port, look->node);
+            end_node(tally, json_get_string(s, "remote", ""), zero->master_port, look->node);
         bool local = has_port(json_get_string(s, "local", ""), zero->master_port);
         if (str_eq(remote, zero->node) || (local && str_eq(look->node, zero->node)))
             return zero->node;
@@ -99,40 +99,57 @@ static const char *met_at(const struct history *h, const struct record *look,
     return elsewhere;
 }
 
-/* Every look at the sockets of a node. The caller frees the array. */
-static const struct record **find_looks(const struct history *h, size_t *ret_n) {
-    const struct record **looks = calloc(h->n + 1, sizeof(*looks));
-    size_t n = 0;
-    if (!looks)
-        abort(); /* out of memory */
-    history_each(r, h) {
-        if (r->source == SOURCE_KERNEL && record_is(r, "listening"))
-            looks[n++] = r;
+static bool is_node_up(const struct record *r) {
+    return r->source == SOURCE_HARNESS && record_is(r, "node-up");
+}
+
+static bool is_look(const struct record *r) {
+    return r->source == SOURCE_KERNEL && record_is(r, "listening");
+}
+
+static int64_t round_of(const struct record *look) {
+    return record_i64(look, "round", 0);
+}
+
+static int by_round(const void *a, const void *b) {
+    const struct record *x = *(const struct record *const *)a,
+                        *y = *(const struct record *const *)b;
+    int order = (round_of(x) > round_of(y)) - (round_of(x) < round_of(y));
+    return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
+}
+
+/* The first look of that round. */
+static size_t first_look(const struct tally *tally, int64_t round) {
+    size_t low = 0, high = tally->looks_n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (round_of(tally->looks[middle]) < round)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    *ret_n = n;
-    return looks;
+    return low;
 }
 
 /* The same node was looked at for the same round before. */
-static bool is_repeated(const struct tally *tally, size_t look) {
-    const struct record *const *v = tally->looks;
-    for (size_t i = 0; i < look; i++)
-        if (str_eq(v[i]->node, v[look]->node) &&
-            record_i64(v[i], "round", 0) == record_i64(v[look], "round", 0))
+static bool is_repeated(const struct record *const *first, const struct record *const *look) {
+    for (; first < look; first++)
+        if (str_eq((*first)->node, (*look)->node))
             return true;
     return false;
 }
 
-static bool judge_port(const struct trial *t, struct finding *f, const struct round *r,
-                       const struct worker *zero, struct tally *tally) {
+static bool judge_port(struct finding *f, const struct round *r, const struct worker *zero,
+                       struct tally *tally) {
     const char *met = "";
+    size_t first = first_look(tally, r->number);
     int looks = 0;
-    for (size_t i = 0; i < tally->looks_n; i++) {
+    for (size_t i = first; i < tally->looks_n; i++) {
         const struct record *look = tally->looks[i];
-        if (record_i64(look, "round", 0) != r->number)
-            continue;
-        const char *at = met_at(t->history, look, zero);
-        looks += !is_repeated(tally, i);
+        if (round_of(look) != r->number)
+            break;
+        const char *at = met_at(tally, look, zero);
+        looks += !is_repeated(&tally->looks[first], &tally->looks[i]);
         finding_prove(f, look->seq);
         if (*at && !str_eq(met, zero->node))
             met = at;
@@ -153,15 +170,14 @@ static bool judge_port(const struct trial *t, struct finding *f, const struct ro
     return true;
 }
 
-static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
-                        struct tally *tally) {
+static bool judge_round(struct finding *f, const struct round *r, struct tally *tally) {
     const struct worker *zero = round_rank(r, 0);
     if (!r->complete || !zero)
         return true;
     tally->rounds++;
-    if (!judge_address(t, f, r, zero))
+    if (!judge_address(tally, f, r, zero))
         return false;
-    return r->world_size < 2 || judge_port(t, f, r, zero, tally);
+    return r->world_size < 2 || judge_port(f, r, zero, tally);
 }
 
 static bool told_no_master(const struct trial *t) {
@@ -174,7 +190,7 @@ static bool told_no_master(const struct trial *t) {
 static void judge_rounds(const struct trial *t, struct finding *f, struct tally *tally) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i < rs->n; i++)
-        if (!judge_round(t, f, rs->v[i], tally))
+        if (!judge_round(f, rs->v[i], tally))
             return;
     if (tally->met && tally->unmet) {
         const struct worker *zero = round_rank(tally->first_unmet, 0);
@@ -202,9 +218,16 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_skip(f, "the template gives its workers no MASTER_ADDR");
         return;
     }
-    tally.looks = find_looks(t->history, &tally.looks_n);
+    struct moments looks;
+    moments_init(&looks, t->history, is_look);
+    moments_init(&tally.nodes, t->history, is_node_up);
+    qsort(looks.v, looks.when.n, sizeof(*looks.v), by_round);
+    tally.looks = looks.v;
+    tally.looks_n = looks.when.n;
+    tally.nodes_are_processes = nodes_are_processes(t->history);
     judge_rounds(t, f, &tally);
-    free(tally.looks);
+    moments_fini(&tally.nodes);
+    moments_fini(&looks);
 }
 
 const struct check check_master = {

@@ -1,5 +1,6 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
@@ -50,20 +51,43 @@ static bool was_frozen(const struct trial *t, const struct worker *w, int64_t st
     return false;
 }
 
-/* As round_outlives, less the workers that were frozen and those that torchrun leaves to
- * themselves. */
-static const struct worker *outlives(const struct trial *t, const struct round *earlier,
-                                     const struct round *later) {
-    const struct worker *any = round_outlives(earlier, later);
-    for (size_t i = 0; any && i < earlier->n; i++) {
-        const struct worker *w = earlier->workers[i];
-        if (w->start_ns <= later->first_start_ns &&
-            (!w->exit_ns || w->exit_ns > later->first_start_ns) &&
-            !was_frozen(t, w, later->first_start_ns) &&
-            !check_forsaken(t, w->node, later->first_start_ns))
-            return w;
+/* A worker that had not ended when a later round began, less those that were frozen and those that
+ * torchrun leaves to themselves. */
+static bool outlives(const struct trial *t, const struct worker *w, const struct round *later) {
+    return w->round < later->number && !was_frozen(t, w, later->first_start_ns) &&
+           !check_forsaken(t, w->node, later->first_start_ns);
+}
+
+static struct span seen_to_end(const void *things, size_t at) {
+    const struct worker *w = ((const struct rounds *)things)->workers[at];
+    return w->exit_ns ? (struct span){w->start_ns, w->exit_ns - 1}
+                      : (struct span){INT64_MAX, INT64_MIN};
+}
+
+static struct span never_seen_to_end(const void *things, size_t at) {
+    const struct worker *w = ((const struct rounds *)things)->workers[at];
+    return w->exit_ns ? (struct span){INT64_MAX, INT64_MIN} : (struct span){w->start_ns, INT64_MAX};
+}
+
+/* Holds every round against the workers that lived when it began, until the finding is as wanted.
+ */
+static void judge_workers(const struct trial *t, struct finding *f,
+                          struct span (*life)(const void *things, size_t at),
+                          enum finding_status until) {
+    const struct rounds *rs = t->rounds;
+    struct spans lives;
+    spans_init(&lives, rs->workers_n, life, rs);
+    for (size_t k = 1; k < rs->n && f->status != until; k++) {
+        int64_t began_ns = rs->v[k]->first_start_ns;
+        for (size_t i = 0; f->status != until; i++) {
+            i = spans_next(&lives, i, began_ns, began_ns);
+            if (i == lives.n)
+                break;
+            if (outlives(t, rs->workers[i], rs->v[k]))
+                judge_pair(t, f, rs->workers[i], rs->v[k]);
+        }
     }
-    return NULL;
+    spans_fini(&lives);
 }
 
 /* An overlap that is certain is worth more than one that is not, so those come first. */
@@ -72,12 +96,9 @@ static void judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
         return;
     finding_pass(f, "%zu round%s, one after the other", rs->n, rs->n == 1 ? "" : "s");
-    for (size_t later = 1; later < rs->n; later++)
-        for (size_t earlier = 0; earlier < later; earlier++) {
-            const struct worker *old = outlives(t, rs->v[earlier], rs->v[later]);
-            if (old && f->status != FINDING_FAIL)
-                judge_pair(t, f, old, rs->v[later]);
-        }
+    judge_workers(t, f, seen_to_end, FINDING_FAIL);
+    if (f->status == FINDING_PASS)
+        judge_workers(t, f, never_seen_to_end, FINDING_UNKNOWN);
 }
 
 const struct check check_one_round = {

@@ -1,8 +1,7 @@
 #include "harness/checks/check.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
-
-#include <stdlib.h>
 
 static const char broken[] = "Order: nodes that survive keep their order, and rank 0 among them.";
 
@@ -27,22 +26,13 @@ static bool may_be_new(const struct trial *t, const struct round *a, const struc
     return false;
 }
 
-/* Every start and end of an agent. */
 struct agents {
     const struct trial *t;
-    const struct record **v;
-    size_t n;
+    struct moments changes; /* every start and end of an agent */
 };
 
-static struct agents find_agents(const struct trial *t) {
-    struct agents a = {.t = t, .v = calloc(t->history->n + 1, sizeof(*a.v))};
-    if (!a.v)
-        abort(); /* out of memory */
-    history_each(r, t->history) {
-        if (record_is(r, "agent-exit") || record_is(r, "agent-start"))
-            a.v[a.n++] = r;
-    }
-    return a;
+static bool is_change(const struct record *r) {
+    return record_is(r, "agent-exit") || record_is(r, "agent-start");
 }
 
 /* Its workers are in both rounds, and its agent lived from one to the other. */
@@ -50,9 +40,9 @@ static bool stays(const struct agents *all, const struct round *a, const struct 
                   const char *node) {
     if (!round_on_node(a, node) || !round_on_node(b, node))
         return false;
-    for (size_t i = 0; i < all->n; i++)
-        if (all->v[i]->t_ns >= a->first_start_ns && all->v[i]->t_ns <= b->first_start_ns &&
-            str_eq(all->v[i]->node, node))
+    const struct record *r;
+    for (size_t i = 0; (r = moments_next(&all->changes, &i, a->first_start_ns, b->first_start_ns));)
+        if (str_eq(r->node, node))
             return false;
     return true;
 }
@@ -63,6 +53,19 @@ static bool survives(const struct agents *all, const struct round *a, const stru
     return stays(all, a, b, node) && !may_be_new(all->t, a, b, node);
 }
 
+/* Nothing was done to it, but its agent may not have been run for so long that it was given up. */
+static bool may_be_given_up(const struct agents *all, struct finding *f, const struct round *a,
+                            const struct round *b, const char *node) {
+    if (!check_may_be_fenced(all->t, a, NULL, b->first_start_ns))
+        return false;
+    finding_unknown(f, broken,
+                    "%s has lost its place in round %d, but this host was short of time: its agent "
+                    "may have been silent for so long that it came back as a new one",
+                    node, b->number);
+    finding_prove(f, b->workers[0]->start_seq);
+    return true;
+}
+
 static bool judge_order(const struct agents *all, struct finding *f, const struct round *a,
                         const struct round *b) {
     for (size_t i = 0; i < a->n; i++)
@@ -71,6 +74,8 @@ static bool judge_order(const struct agents *all, struct finding *f, const struc
             if (group_of(a, one) >= group_of(a, two) || group_of(b, one) <= group_of(b, two) ||
                 !survives(all, a, b, one) || !survives(all, a, b, two))
                 continue;
+            if (may_be_given_up(all, f, a, b, one))
+                return false;
             finding_fail(f, broken, "the order of the round before",
                          "%s came before %s in round %d and after it in round %d", one, two,
                          a->number, b->number);
@@ -89,6 +94,8 @@ static bool judge_first(const struct agents *all, struct finding *f, const struc
         const char *node = b->workers[i]->node;
         if (!survives(all, a, b, node))
             continue;
+        if (may_be_given_up(all, f, a, b, node))
+            return false;
         finding_fail(f, broken, "rank 0 on a node that has the job's state",
                      "rank 0 of round %d is on %s, which is new, although %s survived round %d",
                      b->number, first->node, node, a->number);
@@ -125,9 +132,10 @@ static void judge(const struct trial *t, struct finding *f) {
     }
     if (!check_sees_rounds(t, f))
         return;
-    struct agents all = find_agents(t);
+    struct agents all = {.t = t};
+    moments_init(&all.changes, t->history, is_change);
     judge_rounds(&all, f);
-    free(all.v);
+    moments_fini(&all.changes);
 }
 
 const struct check check_rank_order = {
@@ -137,7 +145,8 @@ const struct check check_rank_order = {
         "Rank 0 often holds what the others need: the newest state, the checkpoint to "
         "broadcast. So it must not move to a node that has just come while one is left that "
         "was there before. A node that was cut off or stood still in between may have been given "
-        "up and have come back as a new one: of its place nothing is asked.",
+        "up and have come back as a new one: of its place nothing is asked. On a host that was so "
+        "short of time that any may have been, another order is unknown.",
     .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/group/overlap.h"
 
 #include "agent/base/str.h"
 
@@ -41,13 +42,13 @@ static bool judge_environment(struct finding *f, const struct worker *w) {
 }
 
 /* The same rank twice opens another round: same world, same master, at the same time. */
-static bool judge_twins(struct finding *f, const struct rounds *rs, const struct round *r) {
+static bool judge_twins(struct finding *f, const struct overlap *o, const struct round *r) {
     const struct worker *first = r->workers[0];
-    for (size_t i = 0; i + 1 < (size_t)r->number; i++) {
-        const struct worker *other = rs->v[i]->workers[0];
-        const struct worker *twin = round_rank(rs->v[i], first->rank);
-        if (!twin || !round_outlives(rs->v[i], r) || (rs->v[i]->complete && r->complete) ||
-            !str_eq(other->master_addr, first->master_addr) ||
+    const struct round *earlier;
+    for (size_t i = 0; (earlier = overlap_next(o, &i, r));) {
+        const struct worker *other = earlier->workers[0];
+        const struct worker *twin = round_rank(earlier, first->rank);
+        if (!twin || !str_eq(other->master_addr, first->master_addr) ||
             !str_eq(other->master_port, first->master_port) ||
             other->restart_count != first->restart_count || other->world_size != first->world_size)
             continue;
@@ -138,11 +139,11 @@ static bool judge_roles(struct finding *f, const struct round *r) {
     return true;
 }
 
-static bool judge_round(struct finding *f, const struct rounds *rs, const struct round *r) {
+static bool judge_round(struct finding *f, const struct overlap *o, const struct round *r) {
     for (size_t i = 0; i < r->n; i++)
         if (!judge_environment(f, r->workers[i]))
             return false;
-    if (!judge_twins(f, rs, r))
+    if (!judge_twins(f, o, r))
         return false;
     if (!r->complete)
         return true;
@@ -153,7 +154,7 @@ static bool judge_round(struct finding *f, const struct rounds *rs, const struct
 }
 
 /* Of a template's workers nothing more is asked than a place in the group. */
-static bool judge_places(struct finding *f, const struct rounds *rs, const struct round *r) {
+static bool judge_places(struct finding *f, const struct overlap *o, const struct round *r) {
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *w = r->workers[i];
         if (w->rank < 0 || w->rank >= w->world_size)
@@ -161,18 +162,22 @@ static bool judge_places(struct finding *f, const struct rounds *rs, const struc
                   "process %lld on %s of round %d was given RANK %d, WORLD_SIZE %d",
                   (long long)w->pid, w->node, w->round, w->rank, w->world_size);
     }
-    return judge_twins(f, rs, r);
+    return judge_twins(f, o, r);
 }
 
 static void judge(const struct trial *t, struct finding *f) {
-    if (!check_sees_rounds(t, f))
+    struct overlap o;
+    bool well = check_sees_rounds(t, f);
+    if (!well)
         return;
-    for (size_t i = 0; i < t->rounds->n; i++)
-        if (!(check_template(t) ? judge_places(f, t->rounds, t->rounds->v[i])
-                                : judge_round(f, t->rounds, t->rounds->v[i])))
-            return;
-    finding_pass(f, "%zu workers in %zu round%s, each with a place of its own",
-                 t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");
+    overlap_init(&o, t->rounds);
+    for (size_t i = 0; i < t->rounds->n && well; i++)
+        well = check_template(t) ? judge_places(f, &o, t->rounds->v[i])
+                                 : judge_round(f, &o, t->rounds->v[i]);
+    overlap_fini(&o);
+    if (well)
+        finding_pass(f, "%zu workers in %zu round%s, each with a place of its own",
+                     t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");
 }
 
 const struct check check_ranks = {

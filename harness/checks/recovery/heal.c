@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
@@ -7,25 +8,45 @@
 
 static const char broken[] = "Healing: when what was broken is whole again, the job goes on.";
 
-static int64_t first_after(const struct history *h, enum source source, const char *kind,
-                           int64_t t_ns) {
-    history_each(r, h) {
-        if (r->source == source && record_is(r, kind) && r->t_ns >= t_ns)
-            return r->t_ns;
-    }
-    return 0;
+static bool is_step(const struct record *r) {
+    return r->source == SOURCE_JOB && record_is(r, "step");
 }
 
-static bool agent_alive(const struct agent_end *agents, size_t n, int64_t t_ns) {
-    for (size_t i = 0; i < n; i++)
-        if (agents[i].start_ns <= t_ns && (!agents[i].exit_ns || agents[i].exit_ns > t_ns))
+static bool is_end(const struct record *r) {
+    return r->source == SOURCE_HARNESS && record_is(r, "job-end");
+}
+
+/* 0: none. */
+static int64_t first_after(const struct moments *m, int64_t t_ns) {
+    size_t at = 0;
+    const struct record *r = moments_next(m, &at, t_ns, INT64_MAX);
+    return r ? r->t_ns : 0;
+}
+
+/* What of the job is asked for each incident. */
+struct course {
+    const struct agent_end *agents;
+    size_t agents_n;
+    struct moments steps;
+    struct spans broken;
+    int64_t end_ns;
+};
+
+static bool agent_alive(const struct course *c, int64_t t_ns) {
+    const struct agent_end *a = c->agents;
+    for (size_t i = 0; i < c->agents_n; i++)
+        if (a[i].start_ns <= t_ns && (!a[i].exit_ns || a[i].exit_ns > t_ns))
             return true;
     return false;
 }
 
 /* Nothing else of the timeline is still broken, or is broken anew before the job could go on. */
-static bool is_last(const struct incidents *is, const struct incident *i, int64_t until_ns) {
+static bool is_last(const struct course *c, const struct incidents *is, const struct incident *i,
+                    int64_t until_ns) {
     for (size_t k = 0; k < is->n; k++) {
+        k = spans_next(&c->broken, k, i->recovered_ns + 1, until_ns);
+        if (k == is->n)
+            break;
         const struct incident *o = is->v[k];
         if (o == i || !o->in_force)
             continue;
@@ -39,11 +60,11 @@ static bool is_last(const struct incidents *is, const struct incident *i, int64_
 
 /* 0 or more: so long after it had been healed the job made a step. -1: there is nothing to say. */
 static int64_t took_ns(const struct trial *t, struct finding *f, const struct incident *i,
-                       int64_t end_ns) {
+                       const struct course *c) {
     int64_t bound = t->scenario->limits.stall_ns, healed = i->recovered_ns;
-    int64_t step = first_after(t->history, SOURCE_JOB, "step", healed);
-    int64_t until = step ? step : end_ns ? end_ns : healed + bound;
-    if (!is_last(t->incidents, i, until) || (!step && until - healed < bound))
+    int64_t step = first_after(&c->steps, healed);
+    int64_t until = step ? step : c->end_ns ? c->end_ns : healed + bound;
+    if (!is_last(c, t->incidents, i, until) || (!step && until - healed < bound))
         return -1; /* it ended before that could be seen */
     if (step && step - healed <= bound)
         return step - healed;
@@ -63,17 +84,16 @@ static bool hits_workers(const struct incident *i) {
     return i->targets_n && str_eq(i->targets[0].what, "worker");
 }
 
-static void judge_healed(const struct trial *t, struct finding *f, const struct agent_end *agents,
-                         size_t agents_n) {
-    int64_t end_ns = first_after(t->history, SOURCE_HARNESS, "job-end", 0), longest = -1;
+static void judge_healed(const struct trial *t, struct finding *f, const struct course *c) {
+    int64_t longest = -1;
     const struct incident *slowest = NULL;
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
         if (t->scenario->torchrun_semantics && !hits_workers(i))
             continue; /* it says nothing of nodes that were cut off or stood still */
-        if (!i->in_force || !i->recovered || !agent_alive(agents, agents_n, i->recovered_ns))
+        if (!i->in_force || !i->recovered || !agent_alive(c, i->recovered_ns))
             continue;
-        int64_t ns = took_ns(t, f, i, end_ns);
+        int64_t ns = took_ns(t, f, i, c);
         if (f->status == FINDING_FAIL)
             return;
         if (ns > longest) {
@@ -89,14 +109,23 @@ static void judge_healed(const struct trial *t, struct finding *f, const struct 
 }
 
 static void judge(const struct trial *t, struct finding *f) {
-    if (!first_after(t->history, SOURCE_JOB, "step", 0)) {
-        finding_skip(f, "the job sends no steps");
-        return;
-    }
     struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
+    struct course c = {.agents = agents};
+    struct moments ends;
     if (!agents)
         abort();
-    judge_healed(t, f, agents, check_agents(t, agents, CHECK_AGENTS_MAX));
+    c.agents_n = check_agents(t, agents, CHECK_AGENTS_MAX);
+    moments_init(&c.steps, t->history, is_step);
+    moments_init(&ends, t->history, is_end);
+    spans_of_incidents(&c.broken, t->incidents);
+    c.end_ns = first_after(&ends, 0);
+    if (first_after(&c.steps, 0))
+        judge_healed(t, f, &c);
+    else
+        finding_skip(f, "the job sends no steps");
+    spans_fini(&c.broken);
+    moments_fini(&ends);
+    moments_fini(&c.steps);
     free(agents);
 }
 

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
@@ -7,6 +8,13 @@
 
 static const char broken[] =
     "Restart count: a worker's failure costs one restart, losing or gaining a node costs none.";
+
+/* What may have brought about the next round, found once for all of them. */
+struct happened {
+    const struct trial *t;
+    struct spans incidents;
+    struct moments others; /* is_other */
+};
 
 /* What happened between two complete rounds, as far as it decides what the change costs. */
 struct causes {
@@ -100,29 +108,34 @@ static bool same_nodes(const struct round *p, const struct round *q) {
 }
 
 /* An agent that ended, or a fault of which nobody knows whom it struck. */
-static bool anything_else(const struct trial *t, const struct round *p, const struct round *q) {
-    history_each(r, t->history) {
-        bool other = (r->source == SOURCE_KERNEL && record_is(r, "agent-exit")) ||
-                     (r->source == SOURCE_HARNESS && record_is(r, "fault-fired"));
-        if (other && r->t_ns >= p->first_start_ns && r->t_ns <= q->first_start_ns)
-            return true;
-    }
-    return false;
+static bool is_other(const struct record *r) {
+    return (r->source == SOURCE_KERNEL && record_is(r, "agent-exit")) ||
+           (r->source == SOURCE_HARNESS && record_is(r, "fault-fired"));
+}
+
+static bool anything_else(const struct happened *all, const struct round *p,
+                          const struct round *q) {
+    size_t at = 0;
+    return moments_next(&all->others, &at, p->first_start_ns, q->first_start_ns);
 }
 
 /* The first worker of the round that ended otherwise than well did so by itself, and there is
  * nothing else for which a launcher could have begun the next round on the same nodes. */
-static const struct worker *failed_alone(const struct trial *t, const struct causes *c,
+static const struct worker *failed_alone(const struct happened *all, const struct causes *c,
                                          const struct round *p, const struct round *q) {
     const struct worker *w = round_failed(p);
     bool alone = w && has_failed(w) && !c->worker && !c->node && !c->join && !c->other;
-    return alone && same_nodes(p, q) && !anything_else(t, p, q) ? w : NULL;
+    return alone && same_nodes(p, q) && !anything_else(all, p, q) ? w : NULL;
 }
 
-static struct causes causes_of(const struct trial *t, const struct round *p,
+static struct causes causes_of(const struct happened *all, const struct round *p,
                                const struct round *q) {
+    const struct trial *t = all->t;
     struct causes c = {0};
-    for (size_t k = 0; k < t->incidents->n; k++) {
+    for (size_t k = 0; k < all->incidents.n; k++) {
+        k = spans_next(&all->incidents, k, p->first_start_ns, q->first_start_ns);
+        if (k == all->incidents.n)
+            break;
         const struct incident *i = t->incidents->v[k];
         if (i->in_force && came_back(t, i, p, q))
             keep_first(&c.join, i);
@@ -147,7 +160,7 @@ static struct causes causes_of(const struct trial *t, const struct round *p,
     }
     for (size_t k = 0; k < p->n; k++)
         c.failed_by_itself |= may_have_failed(p->workers[k]);
-    c.alone = failed_alone(t, &c, p, q);
+    c.alone = failed_alone(all, &c, p, q);
     return c;
 }
 
@@ -188,10 +201,11 @@ static struct cost cost_of(const struct causes *c, const struct round *p, const 
     return cost;
 }
 
-static bool judge_change(const struct trial *t, struct finding *f, const struct round *p,
+static bool judge_change(const struct happened *all, struct finding *f, const struct round *p,
                          const struct round *q) {
+    const struct trial *t = all->t;
     int before = p->workers[0]->restart_count, after = q->workers[0]->restart_count;
-    struct causes causes = causes_of(t, p, q);
+    struct causes causes = causes_of(all, p, q);
     struct cost cost = cost_of(&causes, p, q);
     char expected[200], number[40];
     if (after - before >= cost.min && after - before <= cost.max)
@@ -206,6 +220,14 @@ static bool judge_change(const struct trial *t, struct finding *f, const struct 
                         "launcher says that %s had lost the store",
                         causes.alone->rank, causes.alone->node, p->number, fenced->node);
         finding_prove(f, fenced->seq);
+        return false;
+    }
+    if (after == before && cost.min && check_may_be_fenced(t, p, NULL, q->first_start_ns)) {
+        finding_unknown(f, broken,
+                        "%d in round %d, as in round %d before it (%s), but this host was short of "
+                        "time: the round may have lost a node whose agent was silent for too long",
+                        after, q->number, p->number, cost.why);
+        finding_prove(f, q->workers[0]->start_seq);
         return false;
     }
     snprintf(number, sizeof(number), cost.min == cost.max ? "%d" : "%d to %d", before + cost.min,
@@ -237,15 +259,13 @@ static const char *idle(const struct scenario *s) {
                                                  : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static void judge_rounds(const struct happened *all, struct finding *f) {
     const struct round *before = NULL;
-    if (!check_sees_rounds(t, f))
-        return;
-    for (size_t i = 0; i < t->rounds->n; i++) {
-        const struct round *r = t->rounds->v[i];
+    for (size_t i = 0; i < all->t->rounds->n; i++) {
+        const struct round *r = all->t->rounds->v[i];
         if (!r->complete)
             continue;
-        if (before ? !judge_change(t, f, before, r) : !judge_first(f, r))
+        if (before ? !judge_change(all, f, before, r) : !judge_first(f, r))
             return;
         before = r;
     }
@@ -257,6 +277,17 @@ static void judge(const struct trial *t, struct finding *f) {
                      before->number == 1 ? "" : "s");
 }
 
+static void judge(const struct trial *t, struct finding *f) {
+    struct happened all = {.t = t};
+    if (!check_sees_rounds(t, f))
+        return;
+    spans_of_incidents(&all.incidents, t->incidents);
+    moments_init(&all.others, t->history, is_other);
+    judge_rounds(&all, f);
+    moments_fini(&all.others);
+    spans_fini(&all.incidents);
+}
+
 const struct check check_restart_count = {
     .name = "restart_count",
     .summary = "the restart count rises by one for a worker's failure and not otherwise",
@@ -265,7 +296,9 @@ const struct check check_restart_count = {
         "by one for each round that failed by its workers, struck or by themselves, stays where a "
         "node was lost, left or came, and never goes back. A node that was cut off for longer than "
         "it may be silent is "
-        "lost; a shorter cut may cost one or none. Judged by what the workers were given and how "
+        "lost; a shorter cut may cost one or none. On a host so short of time that a node may have "
+        "been given up, a failure that cost nothing is unknown. Judged by what the workers were "
+        "given and how "
         "they ended, and by what the faults did.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,

@@ -38,20 +38,23 @@ static int64_t last_seen_ns(const struct history *h) {
 struct tally {
     int rounds;
     int64_t longest_ns;
+    int64_t bound_ns, last_seen_ns; /* of the run */
 };
 
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *failed,
                          const struct worker *w, struct tally *tally) {
     int64_t from = w->start_ns > failed->exit_ns ? w->start_ns : failed->exit_ns;
-    int64_t bound = bound_ns(t->scenario);
-    int64_t until = w->exit_ns ? w->exit_ns : last_seen_ns(t->history);
+    int64_t bound = tally->bound_ns;
+    int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
     int64_t took = until > from ? until - from : 0;
+    bool in_time = took <= bound;
     char expected[200];
+    if (in_time && (!w->exit_ns || took <= tally->longest_ns))
+        return true;
     if (out_of_reach(t, w, from, from + bound))
         return true;
-    if (took <= bound) {
-        if (w->exit_ns && took > tally->longest_ns)
-            tally->longest_ns = took;
+    if (in_time) {
+        tally->longest_ns = took;
         return true;
     }
     snprintf(expected, sizeof(expected),
@@ -77,7 +80,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
                         struct tally *tally) {
     const struct worker *failed = round_failed(r);
-    if (!failed || failed->exit_ns >= last_seen_ns(t->history))
+    if (!failed || failed->exit_ns >= tally->last_seen_ns)
         return true; /* from then on the harness itself ends it all */
     tally->rounds++;
     for (size_t i = 0; i < r->n; i++) {
@@ -91,7 +94,8 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
 }
 
 static void judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {0};
+    struct tally tally = {.bound_ns = bound_ns(t->scenario),
+                          .last_seen_ns = last_seen_ns(t->history)};
     if (!check_sees_rounds(t, f))
         return;
     for (size_t i = 0; i < t->rounds->n; i++)

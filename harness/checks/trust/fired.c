@@ -76,10 +76,17 @@ static bool somebody_ended_well(const struct rounds *rs) {
     return false;
 }
 
+static int64_t newest_step_ns(const struct history *h) {
+    const struct record *newest = history_newest(h, SOURCE_JOB, "step");
+    return newest ? newest->t_ns : 0;
+}
+
 /* The last step of the whole job had been made when it came; others may tell the same a moment
  * later. */
 static bool no_step_was_left(const struct trial *t, const struct incident *i, int64_t step) {
     int64_t made = -1;
+    if (newest_step_ns(t->history) > i->fired_ns + MOMENT_NS)
+        return false;
     history_each(r, t->history) {
         if (r->source != SOURCE_JOB || !record_is(r, "step"))
             continue;
@@ -204,33 +211,56 @@ static bool say_lives(struct finding *f, const struct incident *i, int64_t start
     return false;
 }
 
+/* Whoever was never seen to end. */
+struct left {
+    struct agent_end *agents;
+    const struct worker **workers;
+    size_t agents_n, workers_n;
+};
+
+static void find_left(const struct trial *t, struct left *l) {
+    const struct rounds *rs = t->rounds;
+    *l = (struct left){.agents = calloc(CHECK_AGENTS_MAX, sizeof(*l->agents)),
+                       .workers = calloc(rs->workers_n + 1, sizeof(*l->workers))};
+    if (!l->agents || !l->workers)
+        abort(); /* out of memory */
+    size_t n = check_agents(t, l->agents, CHECK_AGENTS_MAX);
+    for (size_t k = 0; k < n; k++)
+        if (!l->agents[k].exit_ns)
+            l->agents[l->agents_n++] = l->agents[k];
+    for (size_t k = 0; k < rs->workers_n; k++)
+        if (!rs->workers[k]->exit_ns)
+            l->workers[l->workers_n++] = rs->workers[k];
+}
+
 /* What ran on a node that a fault has taken away must have been seen to end; of an agent's node
  * that is the agent alone. */
-static bool judge_target(const struct trial *t, struct finding *f, const struct incident *i,
-                         const struct incident_target *struck, const struct agent_end *v,
-                         size_t n) {
-    const struct rounds *rs = t->rounds;
-    for (size_t k = 0; k < n; k++)
-        if (!v[k].exit_ns && v[k].start_ns <= i->t0_ns && str_eq(v[k].node, struck->node))
-            return say_lives(f, i, v[k].seq, "the agent", struck->node);
-    for (size_t k = 0; k < rs->workers_n && str_eq(struck->what, "node"); k++) {
-        const struct worker *w = rs->workers[k];
-        if (!w->exit_ns && w->start_ns <= i->t0_ns && str_eq(w->node, struck->node))
+static bool judge_target(struct finding *f, const struct incident *i,
+                         const struct incident_target *struck, const struct left *l) {
+    for (size_t k = 0; k < l->agents_n; k++) {
+        const struct agent_end *a = &l->agents[k];
+        if (a->start_ns <= i->t0_ns && str_eq(a->node, struck->node))
+            return say_lives(f, i, a->seq, "the agent", struck->node);
+    }
+    for (size_t k = 0; k < l->workers_n && str_eq(struck->what, "node"); k++) {
+        const struct worker *w = l->workers[k];
+        if (w->start_ns <= i->t0_ns && str_eq(w->node, struck->node))
             return say_lives(f, i, w->start_seq, "a worker", struck->node);
     }
     return true;
 }
 
 static bool judge_ends(const struct trial *t, struct finding *f) {
-    struct agent_end *v = calloc(CHECK_AGENTS_MAX, sizeof(*v));
-    size_t n = v ? check_agents(t, v, CHECK_AGENTS_MAX) : 0;
+    struct left l;
     bool gone = true;
+    find_left(t, &l);
     for (size_t k = 0; k < t->incidents->n && gone; k++) {
         const struct incident *i = t->incidents->v[k];
         for (size_t j = 0; i->ends_node && j < i->targets_n && gone; j++)
-            gone = judge_target(t, f, i, &i->targets[j], v, n);
+            gone = judge_target(f, i, &i->targets[j], &l);
     }
-    free(v);
+    free(l.agents);
+    free(l.workers);
     return gone;
 }
 

@@ -19,14 +19,14 @@ static bool any_ended_well(const struct rounds *rs) {
 
 /* There was a checkpoint to go on from, and a round that could. */
 static bool could_resume(const struct trial *t) {
+    int last = 0; /* round in which somebody ended well */
+    for (size_t i = 0; i < t->rounds->workers_n; i++)
+        if (ended_well(t->rounds->workers[i]) && t->rounds->workers[i]->round > last)
+            last = t->rounds->workers[i]->round;
     history_each(r, t->history) {
-        if (r->source != SOURCE_DISK || !record_is(r, "checkpoints") ||
-            record_i64(r, "newest", -1) <= 0)
-            continue;
-        for (size_t i = 0; i < t->rounds->workers_n; i++)
-            if (t->rounds->workers[i]->round > record_i64(r, "round", 0) &&
-                ended_well(t->rounds->workers[i]))
-                return true;
+        if (r->source == SOURCE_DISK && record_is(r, "checkpoints") &&
+            record_i64(r, "newest", -1) > 0 && record_i64(r, "round", 0) < last)
+            return true;
     }
     return false;
 }

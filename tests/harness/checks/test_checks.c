@@ -9,6 +9,7 @@
 #include "tests/harness/checks/printed.h"
 #include "tests/harness/checks/progress.h"
 #include "tests/harness/checks/simulated.h"
+#include "tests/harness/checks/starved.h"
 #include "tests/harness/checks/unknown_exits.h"
 #include "tests/harness/checks/unseen.h"
 
@@ -138,6 +139,7 @@ static const struct {
               {accounts, ACCOUNTS},
               {answers, ANSWERS},
               {lines_expected, LINES_EXPECTED},
+              {starved, STARVED},
               {unseen, UNSEEN}};
 enum { TABLES = sizeof(tables) / sizeof(*tables) };
 

@@ -349,8 +349,34 @@ static void test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was(
                      finding_status_name(deadline_answer(rows[i].took, 1000, rows[i].lag)));
 }
 
+/* Agents of torchrun have no guard, and a fence of one's own counts instead of the profile's. */
+static void test_what_a_short_host_excuses_follows_from_the_fence(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"worker-exit", "\"pid\":110", "\"signal\":15", "\"signal\":9"},
+        {"\"lag\"", NULL, "\"max_ns\":300000", "\"max_ns\":70000000"},
+        {0}};
+    static const struct {
+        const char *fence;
+        enum finding_status status;
+    } rows[] = {{"650ms", FINDING_UNKNOWN}, {"700ms", FINDING_FAIL}, {"1300ms", FINDING_FAIL}};
+    struct scenario s = planted_scenario("node-powered-off");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct pair conf[] = {{.key = "fence", .value = rows[i].fence},
+                              {.key = "profile", .value = "fast"}};
+        s.job.rdzv_conf = conf;
+        s.job.rdzv_conf_n = 2;
+        assert_found(ask("grace", &s, edits), rows[i].status, "rank 0 on n0 of round 1");
+    }
+    s = planted_scenario("node-powered-off");
+    assert_found(ask("grace", &s, edits), FINDING_UNKNOWN, "rank 0 on n0 of round 1");
+    s.torchrun_semantics = true;
+    assert_found(ask("grace", &s, edits), FINDING_FAIL, "rank 0 on n0 of round 1");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_a_short_host_excuses_follows_from_the_fence),
         cmocka_unit_test(test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was),
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
