@@ -218,13 +218,13 @@ mutants: all
 	$(Q)TMPDIR=$$(mktemp -d) BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) bash tests/soak/mutants.sh
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness agent base)
-$(OUT)/fuzz-input: $(call archive,agent base)
+$(OUT)/fuzz-input $(OUT)/fuzz-connections: $(call archive,agent base)
 $(OUT)/fuzz-history: $(call archive,$(LIBS))
-$(OUT)/fuzz-schedule $(OUT)/fuzz-input $(OUT)/fuzz-history: $(OUT)/fuzz-%: tests/fuzz/%.c tests/fuzz/fuzzed.h $(OUT)/.flags
-	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_core -lm
+$(addprefix $(OUT)/fuzz-,schedule input connections history): $(OUT)/fuzz-%: tests/fuzz/%.c tests/fuzz/fuzzed.h $(OUT)/.flags
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_extra -levent_core -ldl -lm
 FUZZ_S ?= 600
 fuzz:
-	$(Q)for what in fuzz fuzz-input fuzz-history; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
+	$(Q)for what in fuzz fuzz-input fuzz-connections fuzz-history; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
 LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch

@@ -50,9 +50,9 @@ afl_tell() { # afl_tell WHAT HARM
 }
 
 # All of it for a program under sanitizers that writes its own seeds, with inputs of so many bytes at most.
-afl_hunt() { # afl_hunt PROGRAM WHAT BYTES
+afl_hunt() { # afl_hunt PROGRAM WHAT BYTES WORD...: how the target is built beyond that
     local bytes harm=0 kept=$OUT/$1.kept
-    afl_build "$1" build/fuzz-asan BUILD=asan
+    afl_build "$1" build/fuzz-asan BUILD=asan "${@:4}"
     "$player" --seeds "$TMPDIR/in" || exit 1
     afl_breed -t 2000 -m none -G "$3"
     while read -r bytes; do
