@@ -163,6 +163,8 @@ int gateway_take_watch(struct arena *a, const char *text, size_t n, struct gatew
                               .start_revision = take_i64(&r, j, "start_revision")};
     if (r.failed)
         return -EPROTO;
+    if (!w.key.len)
+        w.key = (struct kv_bytes){"\0", 1}; /* the smallest, as etcd has it */
     *ret = w;
     return 0;
 }

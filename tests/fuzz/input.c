@@ -55,7 +55,9 @@ static void read_requests(struct arena *a, const char *text, size_t n) {
             break;
         if (strcmp(path, "/v3/watch") == 0) {
             struct gateway_watch watch;
-            gateway_take_watch(a, text, len, &watch, NULL);
+            if (gateway_take_watch(a, text, len, &watch, NULL) == 0)
+                kv_watch_free(
+                    kv_watch_new(kv, watch.key, watch.range_end, watch.start_revision, NULL));
         } else {
             struct answer answer = {0};
             answer_request(&answer, kv, path, text, len, now_ns, len % 7 == 6);

@@ -300,6 +300,19 @@ static void test_a_watcher_that_vanished_is_forgotten(void **state) {
     watchers_vanish(c);
 }
 
+/* A fuzzer's: as etcd has it, the smallest key is watched, and the store lives. */
+static void test_a_watch_without_a_key_is_one_of_the_smallest(void **state) {
+    struct contract *c = *state;
+    struct raw r;
+    static const char watch[] = "POST /v3/watch HTTP/1.1\r\nHost: x\r\nContent-Length: 21\r\n\r\n"
+                                "{\"create_request\":{}}";
+    raw_ask(c, watch, sizeof(watch) - 1, "\"created\":true", &r);
+    assert_non_null(strstr(buf_str(&r.in), "\"created\":true"));
+    buf_fini(&r.in);
+    contract_fresh(c);
+    put(c, "a", "1");
+}
+
 /* Reads nothing for as long as it takes, and is cut off; the writer never notices. */
 static void test_a_watcher_that_is_too_slow_is_cut_off(void **state) {
     struct contract *c = *state;
@@ -341,6 +354,7 @@ int main(void) {
         cmocka_unit_test(test_a_client_that_knows_the_token_is_answered),
         cmocka_unit_test(test_a_client_that_speaks_no_http_harms_nobody),
         cmocka_unit_test(test_a_watcher_that_vanished_is_forgotten),
+        cmocka_unit_test(test_a_watch_without_a_key_is_one_of_the_smallest),
         cmocka_unit_test(test_a_watcher_that_is_too_slow_is_cut_off),
     };
     return cmocka_run_group_tests(tests, set_up, serving_end);
