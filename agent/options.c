@@ -324,7 +324,7 @@ static int parse_job(struct options *ret, struct options_given *g, char **argv, 
     int code = take_environment(g, ROW_JOB, err);
     if (code)
         return code;
-    if (!argv[at])
+    if (!argv[at] || !argv[at][0])
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
     ret->command = (const char *const *)(void *)(argv + at);

@@ -133,15 +133,17 @@ int options_settle_access(struct store_access *a, struct options_given *g, struc
 
 /* ---- an embedded store: a token, and TLS ---- */
 
-static int check_token(const char *what, const char *token, struct err *err) {
+/* file: that it is from; NULL: from none. */
+static int check_token(const char *what, const char *file, const char *token, struct err *err) {
     int code = token_check(token, err);
-    return code ? (err_wrap(err, "%s: ", what), code) : 0;
+    return code ? (err_wrap(err, "%s%s%s: ", what, file ? " " : "", file ? file : ""), code) : 0;
 }
 
 int options_set_token(struct store_access *a, struct options_given *g, const char *name,
                       const char *value, struct err *err) {
+    const char *file = str_eq(name, "token_file") ? value : NULL;
     int code = 0;
-    if (str_eq(name, "token_file")) {
+    if (file) {
         code = read_secret(&a->token, g, "--rdzv-conf token_file", value, err);
     } else if (str_eq(name, "token")) {
         a->token = value;
@@ -151,7 +153,8 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
         return g->has_store ? set_field(a, name, value, true, err) : 0;
     }
     if (!code)
-        code = check_token(name[5] ? "--rdzv-conf token_file" : "--rdzv-conf token", a->token, err);
+        code =
+            check_token(file ? "--rdzv-conf token_file" : "--rdzv-conf token", file, a->token, err);
     return code ? code : 1;
 }
 
@@ -162,9 +165,9 @@ int options_settle_token(struct store_access *a, struct options_given *g, struct
     if (!code && !a->token && g->token_file)
         code = read_secret(&a->token, g, "--token-file", g->token_file, err);
     if (!code && g->token_file)
-        return check_token("--token-file", a->token, err);
+        return check_token("--token-file", g->token_file, a->token, err);
     if (code || a->token || !token || !token[0])
         return code;
     a->token = token;
-    return check_token(TOKEN_VARIABLE, token, err);
+    return check_token(TOKEN_VARIABLE, NULL, token, err);
 }

@@ -6,8 +6,12 @@
 #include <errno.h>
 #include <string.h>
 
+enum { NAME_LONGEST = 300 }; /* of DNS 253, and a user */
+
 /* What ssh could take for an option, or a shell for more than a word, is no name of a host. */
 static bool is_name(const char *s) {
+    if (strlen(s) > NAME_LONGEST)
+        return false;
     if (!isalnum((unsigned char)*s) && *s != '[' && *s != '_' && *s != ':')
         return false;
     for (; *s; s++)

@@ -130,7 +130,8 @@ static void test_an_embedded_store_has_a_token_that_workers_do_not_see(void **st
     TAKEN(line);
     assert_string_equal(o.rdzv.access.token, "from-file");
     assert_int_equal(file_write(path, "\n", 1, NULL), 0);
-    REFUSED(line, "--token-file: a token has 1 to");
+    REFUSED(line, ": a token has 1 to");
+    assert_non_null(strstr(err.msg, path));
     unlink(path);
     REFUSED(line, "--token-file: ");
     /* TLS is spoken by what stands before it. */

@@ -67,12 +67,15 @@ static void test_the_colons_of_an_address_are_its_own(void **state) {
 }
 
 static void test_what_is_no_list_is_refused_with_the_word(void **state) {
+    char name[400] = "";
     (void)state;
     REFUSED(list(""), "\"\" is no host's name");
     REFUSED(list("a,,b"), "\"\" is no host's name");
     REFUSED(list("a,-oProxyCommand=x"), "-oProxyCommand=x");
     REFUSED(list("a;reboot"), "a;reboot");
     REFUSED(list("a b"), "a b");
+    memset(name, 'a', sizeof(name) - 1);
+    REFUSED(list(name), "aaaa\" is no host's name");
     REFUSED(list("a:0"), "host a: \"0\" workers: must be 1 to 1024");
     REFUSED(list("a:x"), "\"x\" workers");
     REFUSED(list("a,b,a:2"), "host a is named twice");
