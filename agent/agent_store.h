@@ -16,7 +16,8 @@ typedef void agent_event_fn(void *arg, const struct event *e);
 
 /* Finds the store's place: in this process; elsewhere, at the endpoint; or at the endpoint and in
  * this process, when the endpoint's host is this one and nobody serves there yet. Returns NULL with
- * err: the endpoint's name is not known, libcurl is missing. */
+ * err: the endpoint's name is not known, libcurl is missing
+ * where it is needed. */
 struct agent_store *agent_store_new(struct loop *l, const struct options *o, agent_event_fn *fn,
                                     void *arg, struct err *err);
 struct agent_store *agent_store_free(struct agent_store *s); /* NULL is allowed; returns NULL */

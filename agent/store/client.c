@@ -5,7 +5,7 @@
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/store/gateway.h"
-#include "agent/store/http.h"
+#include "agent/store/http/http.h"
 #include "agent/store/store.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"

@@ -76,7 +76,7 @@ struct store *store_local_new(struct loop *l, struct kv *kv, void (*written)(voi
                               void *written_arg);
 /* endpoints: "host:port", more of them separated by commas (members of one etcd cluster: the next
  * is tried when one does not answer). access is lent; NULL: plain HTTP, nobody in particular.
- * Nothing is sent yet. NULL: no libcurl, or a bad endpoint.
+ * Nothing is sent yet. NULL: https without libcurl, or a bad endpoint.
  *
  * A user's token is asked for before the first call, and anew when it is no longer taken; calls
  * wait for it within their time. An etcd 3.3 is found out by the first call with one answer. */

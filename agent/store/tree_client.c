@@ -3,7 +3,7 @@
 #include "agent/base/list.h"
 #include "agent/base/str.h"
 #include "agent/store/access.h"
-#include "agent/store/http.h"
+#include "agent/store/http/http.h"
 #include "agent/store/tree_answer.h"
 #include "agent/sys/tcp.h"
 

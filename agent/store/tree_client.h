@@ -15,7 +15,7 @@ struct tree_client;
 typedef void tree_answer_fn(void *arg, uint64_t id, const struct tree_answer *answer);
 
 /* endpoint: "host:port". access is lent, its user is not used; NULL: plain HTTP. NULL with err: it
- * has another form, or there is no libcurl. */
+ * has another form, or it is https without libcurl. */
 struct tree_client *tree_client_new(struct loop *l, const char *endpoint,
                                     const struct store_access *access, tree_answer_fn *fn,
                                     void *arg, struct err *err);

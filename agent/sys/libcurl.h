@@ -1,5 +1,5 @@
-/* libcurl: loaded when it is first asked for and never linked, so that whoever asks nobody over
- * HTTP pays nothing for it and needs it not. */
+/* libcurl: loaded when it is first asked for and never linked, so that whoever asks nobody by
+ * it pays nothing for it and needs it not. */
 #pragma once
 
 #include "agent/base/err.h"

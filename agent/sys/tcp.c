@@ -8,11 +8,13 @@
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
+#include <linux/sockios.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -231,9 +233,10 @@ int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX
     return rc == 0 ? 0 : err_set(err, -ENETUNREACH, "find a way to %s:%u", e->host, e->port);
 }
 
-int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, struct err *err) {
+static int resolve_all(const struct tcp_endpoint *e, int flags, struct tcp_address *ret, int max,
+                       struct err *err) {
     struct addrinfo *list = NULL;
-    int n = 0, rc = resolve(e->host, e->port, 0, &list, err);
+    int n = 0, rc = resolve(e->host, e->port, flags, &list, err);
     if (rc < 0)
         return rc;
     for (struct addrinfo *ai = list; ai && n < max; ai = ai->ai_next) {
@@ -243,6 +246,15 @@ int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, 
     }
     freeaddrinfo(list);
     return n;
+}
+
+int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, struct err *err) {
+    return resolve_all(e, 0, ret, max, err);
+}
+
+int tcp_resolve_number(const struct tcp_endpoint *e, struct tcp_address *ret, int max) {
+    int n = resolve_all(e, AI_NUMERICHOST, ret, max, NULL);
+    return n > 0 ? n : 0;
 }
 
 int tcp_connect(const struct tcp_address *to, int *ret_fd) {
@@ -299,6 +311,11 @@ bool tcp_ended_in_order(int fd) {
         return false;
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0 &&
            info.tcpi_state == TCP_CLOSE_WAIT;
+}
+
+bool tcp_none_arrived(int fd, size_t n) {
+    int unacknowledged = 0;
+    return ioctl(fd, SIOCOUTQ, &unacknowledged) == 0 && (size_t)unacknowledged >= n;
 }
 
 void tcp_close_as_broken(int *fd) {

@@ -57,6 +57,8 @@ struct tcp_address {
     unsigned len;
 };
 int tcp_resolve(const struct tcp_endpoint *e, struct tcp_address *ret, int max, struct err *err);
+/* The same for a host that is a number, which never blocks; 0 when it is a name. */
+int tcp_resolve_number(const struct tcp_endpoint *e, struct tcp_address *ret, int max);
 /* Begins to connect, without blocking: writable when it has (tcp_connected says how). */
 int tcp_connect(const struct tcp_address *to, int *ret_fd);
 int tcp_connected(int fd); /* 0, or the -errno of the attempt */
@@ -68,6 +70,10 @@ int tcp_ends(int fd, char ret_own[TCP_ENDS_MAX], char ret_peer[TCP_ENDS_MAX]);
 /* The other side has closed, in order: its FIN came, and after all that it had sent. False also
  * when the connection was reset or timed out, whoever has read that error. */
 bool tcp_ended_in_order(int fd);
+/* Of the last n bytes that were sent, the other side's kernel has acknowledged none. Where it has
+ * closed in order as well, nobody there has read them: what came before its FIN that acknowledges.
+ */
+bool tcp_none_arrived(int fd, size_t n);
 /* Closes so that the end is a reset, whoever else holds the socket. */
 void tcp_close_as_broken(int *fd);
 

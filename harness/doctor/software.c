@@ -54,8 +54,7 @@ static void look_curl(const struct probe_given *given, struct probe_result *r) {
 
 const struct probe probe_curl = {
     .name = "curl",
-    .gives = "jobs of several nodes: their store is reached through libcurl",
-    .demo = true,
+    .gives = "stores that are reached by https, and probes of web pages",
     .look = look_curl,
 };
 

@@ -170,6 +170,24 @@ static void on_revision(void *arg, const struct store_reply *r) {
     loop_stop(f->loop);
 }
 
+static void on_rested(void *arg, int64_t now_ns) {
+    (void)now_ns;
+    loop_stop(((struct fleet *)arg)->loop);
+}
+
+/* A store ends the watch of who does not read what it is told: so that is read between the forks.
+ */
+static void start_and_listen(struct fleet *f, int n) {
+    enum { BATCH = 16 };
+    struct loop_source *moment = loop_timer(f->loop, on_rested, f);
+    for (int i = 0; i < n; i += BATCH) {
+        start_agents(f, i, i + BATCH < n ? i + BATCH : n);
+        loop_timer_at(moment, 0);
+        turn(f, DEADLINE_S * second_ns);
+    }
+    loop_source_free(moment);
+}
+
 /* Watches the whole job, from before its first agent on, until so many have joined. */
 static void start_and_await_members(struct fleet *f, int wanted) {
     struct key cur = {.kind = KEY_CUR};
@@ -191,8 +209,9 @@ static void start_and_await_members(struct fleet *f, int wanted) {
     f->members_wanted = wanted;
     f->watch =
         store_watch(store, kv_string(from), kv_string(end), f->revision + 1, 5000, on_news, f);
-    start_agents(f, 0, wanted);
-    turn(f, DEADLINE_S * second_ns);
+    start_and_listen(f, wanted);
+    if (f->members < wanted)
+        turn(f, DEADLINE_S * second_ns);
     store_cancel(f->watch);
     store_free(store);
 }
@@ -226,11 +245,6 @@ static double agents_ran_ns(void) {
         sum += ran_ns(pids[i]);
     free(pids);
     return sum;
-}
-
-static void on_rested(void *arg, int64_t now_ns) {
-    (void)now_ns;
-    loop_stop(((struct fleet *)arg)->loop);
 }
 
 static void rest(struct fleet *f, const char *what, int rest_s) {

@@ -1,6 +1,6 @@
 /* The embedded store over TLS: the same contract, and handshakes that are no handshakes. */
 #include "agent/base/buf.h"
-#include "agent/store/http.h"
+#include "agent/store/http/http.h"
 #include "tests/agent/store/contract_tests.h"
 #include "tests/agent/store/serving.h"
 #include "tests/agent/tls/certificates.h"

@@ -1,10 +1,14 @@
-/* http: requests on the loop, by libcurl's multi interface.
+/* http: requests on the loop, over plain connections or TLS.
  *
- * libcurl is loaded at the first http_new and never linked: a job whose store is in its own process
- * does not pay the milliseconds and megabytes that it costs.
+ * TLS is libcurl's, which is loaded at the first http_new that needs it and never linked: who has
+ * no need of it does not pay the milliseconds and megabytes that it costs (decision 0041).
  *
  * A call ends exactly once, by its done function, or by http_cancel, after which nothing of it is
- * called any more. Both may be used, and calls may be made, from inside any callback. */
+ * called any more. Both may be used, and calls may be made, from inside any callback. A done
+ * function is never called from inside the call that asked.
+ *
+ * A connection that its answer leaves intact is used again. No proxy, and no redirect is followed:
+ * it is an answer like any other. */
 #pragma once
 
 #include "agent/base/buf.h"
@@ -17,14 +21,14 @@ struct http;
 struct http_call;
 struct store_access;
 
-/* status is the HTTP status, or 0 when there was no whole answer: then error says why (a sentence
- * part, for people) and whether the request took effect is not known. body lives until the return.
- */
+/* status is the HTTP status, or 0 when there was no whole answer: then body is empty, error says
+ * why (a sentence part, for people), and whether the request took effect is not known. body lives
+ * until the return. */
 typedef void http_done_fn(void *arg, long status, const struct buf *body, const char *error);
 /* A piece of a streaming answer, as it comes. */
 typedef void http_data_fn(void *arg, const char *p, size_t n);
 
-/* access is lent, NULL: plain HTTP. NULL: no libcurl, err says what to do. */
+/* access is lent, NULL: plain HTTP. NULL: https without libcurl, err says what to do. */
 struct http *http_new(struct loop *l, const struct store_access *access, struct err *err);
 struct http *http_free(struct http *h); /* cancels what is left; NULL is
                                            allowed; not from a callback */
