@@ -8,6 +8,7 @@
 #include "agent/store/codec.h"
 #include "agent/store/etcd.h"
 #include "agent/store/gateway.h"
+#include "agent/store/http/response.h"
 #include "agent/store/metrics.h"
 #include "agent/store/token.h"
 #include "agent/store/tree_answer.h"
@@ -98,6 +99,51 @@ static void read_tree(struct arena *a, const char *text, size_t n) {
                                                  statuses[how % 8], &body, how & 128 ? "42" : "");
     assert(answer.result != TREE_DONE || statuses[how % 8] < 300);
     buf_fini(&body);
+}
+
+/* ---- the answer around it ---- */
+
+static void put_header(void *arg, const char *line, size_t n) {
+    buf_printf(arg, "%zu:", n);
+    buf_put(arg, line, n);
+}
+
+static bool put_body(void *arg, const char *p, size_t n) {
+    buf_put(arg, p, n);
+    return true;
+}
+
+/* In pieces of that many bytes; appends what is in it, and what became of it. */
+static void put_response(struct buf *out, const char *text, size_t n, size_t piece) {
+    static const struct response_reader reader = {put_header, put_body};
+    enum response_step step = RESPONSE_MORE;
+    struct response r;
+    size_t at = 0, used;
+    response_begin(&r, &reader, out);
+    while (at < n && step == RESPONSE_MORE) {
+        size_t k = piece < n - at ? piece : n - at;
+        step = response_take(&r, text + at, k, &used);
+        assert(used <= k && (used == k || step != RESPONSE_MORE));
+        at += used;
+    }
+    if (step == RESPONSE_MORE)
+        step = response_end(&r);
+    assert(step == RESPONSE_BROKEN ? r.why[0] : r.status >= 200);
+    buf_printf(out, " %d", step);
+    if (step == RESPONSE_WHOLE)
+        buf_printf(out, " %ld %d %zu", r.status, r.keeps, at);
+    response_fini(&r);
+}
+
+/* The pieces that the network makes of it change nothing. */
+static void read_response(struct arena *a, const char *text, size_t n) {
+    struct buf whole = {0}, apart = {0};
+    (void)a;
+    put_response(&whole, text, n, n);
+    put_response(&apart, text, n, 1 + n % 7);
+    assert(strcmp(buf_str(&whole), buf_str(&apart)) == 0);
+    buf_fini(&whole);
+    buf_fini(&apart);
 }
 
 /* ---- what other agents wrote ---- */
@@ -193,6 +239,10 @@ static const struct subject {
      "{\"status\":\"final\",\"version\":\"3\",\"participants\":[0,1],\"keep_alives\":[\"/k/0\"],"
      "\"num_workers_waiting\":1,\"rankrun\":{\"0\":\"0123456789abcdef\"}}"},
     {read_hosts, "# mine\na slots=2 # two\nb:3\n[fe80::1]:4\n\nc,d:2\n"},
+    {read_response,
+     "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nX-Etcd-Index: 5\r\n"
+     "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nabcde\r\n1\r\nf\r\n0\r\nTrailer: x\r\n\r\n"},
+    {read_response, "HTTP/1.0 404 Not Found\nConnection: keep-alive\nContent-Length: 3\n\nabc"},
     {read_words, "2026-01-02 03:04:05.6 C | etcdmain: {\"msg\":\"a\",\"error\":\"b\"}"},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(*subjects) };

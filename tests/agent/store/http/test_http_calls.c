@@ -151,14 +151,11 @@ static void test_addresses_may_be_of_ipv6_or_names(void **state) {
     post(url_of("localhost", t.server.port), PATIENCE_MS);
     await(1);
     ANSWERED("a");
-    post(url_of("no-such-host.invalid", t.server.port), PATIENCE_MS);
-    await(2);
-    LOST("no-such-host.invalid");
     if (tcp_listen("::1", 0, 8, &fd, &port, NULL) < 0)
         return; /* no IPv6 here */
     struct loop_source *other = loop_fd(t.loop, fd, LOOP_READ, on_played_client, &t.server);
     post(url_of("[::1]", port), PATIENCE_MS);
-    await(3);
+    await(2);
     ANSWERED("a");
     loop_source_free(other);
     file_close(&fd);
