@@ -51,7 +51,7 @@ await() { # await WORD COUNT: sets last, the member that said it last
         [ "$word" = leader ] && leader=$last
     done
 }
-control() { etcdctl --command-timeout 60s "$@" 2>said.etcdctl || fail "etcdctl $*"; }
+control() { etcdctl --dial-timeout 60s --command-timeout 60s "$@" 2>said.etcdctl || fail "etcdctl $*"; }
 for i in 0 1 2; do
     member $i
 done
@@ -76,7 +76,12 @@ await_round() { # await_round RESTARTS: both workers have started in one round; 
         round=$r pids[rank]=$pid
     done
 }
-kill_leader() { # which is lost then
+kill_leader() { # which is lost then; on a busy machine another may have been elected meanwhile
+    local word last
+    while read -r -t 0 -u 5; do
+        read -r -u 5 word last
+        [ "$word" = leader ] && leader=$last
+    done
     lost=$leader
     kill -KILL "${etcd[lost]}"
     wait "${etcd[lost]}" 2>/dev/null

@@ -10,6 +10,7 @@ for need in etcd:etcd-server etcdctl:etcd-client; do
         exit 77
     fi
 done
+. tests/live/patience.bash
 BIN=$(realpath "$BIN")
 cd "$TMPDIR" || exit 1
 export ETCDCTL_API=3 EVENTS=$TMPDIR/events
@@ -42,15 +43,16 @@ kill_etcd() {
     wait "$etcd" 2>/dev/null
     etcd=''
 }
-control() { etcdctl --endpoints "$store" --command-timeout 60s "$@" >said.etcdctl 2>&1 || fail "etcdctl $*"; }
+control() { etcdctl --endpoints "$store" --dial-timeout 60s --command-timeout 60s "$@" >said.etcdctl 2>&1 || fail "etcdctl $*"; }
 
 # A worker says that it runs, and waits for a word or its end.
 # shellcheck disable=SC2016 # the worker's
 worker='echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $TORCHELASTIC_RESTART_COUNT $BASHPID" >"$EVENTS" && read -r _ <go'
 begin_job() {
+    while read -r -t 0 -u 3; do read -r -u 3 _; done # of the job before, when its agents were slow
     for n in 0 1; do
         "$BIN/rankrun" --nnodes 2 --max-restarts 0 --rdzv-backend etcd-v3 --rdzv-endpoint "$store" --rdzv-id "$1" \
-            --rdzv-conf profile=fast --local-addr "127.0.0.$((n + 2))" --no-python bash -c "$worker" 2>"said.$n" &
+            --rdzv-conf $watchful --local-addr "127.0.0.$((n + 2))" --no-python bash -c "$worker" 2>"said.$n" &
         agents[n]=$!
     done
     round=0

@@ -168,6 +168,34 @@ static void test_an_etcd_that_is_full_is_as_one_that_is_away(void **state) {
     UNKNOWN_WITH("etcd is full");
 }
 
+/* As etcd 3.3, 3.4 and 3.5 say it. */
+static void test_a_lease_that_is_there_already_is_granted_by_every_etcd(void **state) {
+    static const struct {
+        int status;
+        const char *body;
+    } answers[] = {
+        {412, "{\"error\":\"etcdserver: lease already exists\",\"code\":9}"},
+        {412,
+         "{\"error\":\"etcdserver: lease already exists\",\"message\":\"etcdserver: lease already "
+         "exists\",\"code\":9}"},
+        {400, "{\"code\":9, \"message\":\"etcdserver: lease already exists\"}"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
+        play.status = answers[i].status;
+        play.body = answers[i].body;
+        store_grant(c.store, 7, 60, OPEN_MS, on_contract_reply, &c);
+        await_reply(&c);
+        assert_int_equal(c.reply.outcome, STORE_ANSWERED);
+        assert_int_equal(c.reply.lease, 7);
+        assert_int_equal(c.reply.ttl_s, 60);
+    }
+    play.body = "{\"code\":9, \"message\":\"etcdserver: too large lease TTL\"}";
+    store_grant(c.store, 7, 60, OPEN_MS, on_contract_reply, &c);
+    await_reply(&c);
+    assert_int_equal(c.reply.outcome, STORE_REFUSED);
+}
+
 static void test_a_user_signs_in_once(void **state) {
     (void)state;
     play_user(1);
@@ -233,6 +261,7 @@ int main(void) {
         TEST(test_an_etcd_3_3_that_wants_a_user_is_found_out_too),
         TEST(test_what_is_no_etcd_is_asked_twice_and_told),
         TEST(test_an_etcd_that_is_full_is_as_one_that_is_away),
+        TEST(test_a_lease_that_is_there_already_is_granted_by_every_etcd),
         TEST(test_a_user_signs_in_once),
         TEST(test_a_token_that_is_no_longer_taken_is_renewed_by_the_call_that_finds_out),
         TEST(test_a_wrong_password_is_told_with_the_user),
