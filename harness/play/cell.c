@@ -116,6 +116,8 @@ static int execute(const struct cell_spec *s, struct arena *a, const char *out, 
         return r;
     r = process_reap(&p, -1, &status);
     process_close(&p);
+    if (r == 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGINT)
+        return EXIT_INTERRUPTED; /* before it took signals itself */
     if (r || !WIFEXITED(status))
         return err_say(err, -ECHILD, "the harness of this run died; see %s", printed);
     return WEXITSTATUS(status);

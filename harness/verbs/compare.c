@@ -267,19 +267,21 @@ static int run_one(struct request *q, size_t row, size_t column) {
     return cell->exit_code;
 }
 
-/* Ctrl-C is the run's to handle; it ends the comparison after it. */
-static void pass_by(int signo) {
-    (void)signo;
+static volatile sig_atomic_t interrupted;
+
+/* Ctrl-C is the run's to handle; it ends the comparison after it, and when there is none. */
+static void on_interrupt(int signo) {
+    interrupted = signo;
 }
 
 static void run_all(struct request *q) {
-    struct sigaction pass = {.sa_handler = pass_by};
-    sigaction(SIGINT, &pass, NULL);
+    struct sigaction taken = {.sa_handler = on_interrupt};
+    sigaction(SIGINT, &taken, NULL);
     bool stopped = false;
     for (size_t i = 0; i < q->comparison.rows_n; i++)
         for (size_t k = 0; k < q->launchers_n; k++) {
             struct comparison_cell *cell = &q->comparison.rows[i].cells[k];
-            if (stopped)
+            if (stopped || interrupted)
                 *cell = (struct comparison_cell){.exit_code = EXIT_INTERRUPTED, .why = "not begun"};
             else if (cell->exit_code < 0)
                 stopped = run_one(q, i, k) == EXIT_INTERRUPTED;

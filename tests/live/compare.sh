@@ -85,4 +85,16 @@ rm -rf "$dir/out"
 compare 1 --strict --format json --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml"
 sed -n '/^{/p' "$dir/said" >"$dir/json"
 grep -q '"differences":\[.*"outcome"' "$dir/json" || fail 'the differences are not in the JSON'
+
+# Ctrl-C as a run begins, which takes no signals yet: nothing follows it.
+mkfifo "$dir/line"
+setsid "$rq" compare --out "$dir/out" --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml" >"$dir/line" 2>&1 </dev/null &
+compared=$!
+exec 5<"$dir/line"
+read -r -t 60 line <&5 && kill -INT -- -$compared
+timeout 60 cat <&5 >"$dir/said"
+wait $compared
+rc=$?
+[ "$line" = 'killed under rankrun' ] && [ $rc = 130 ] || fail "Ctrl-C after \"$line\": exit $rc"
+says 'not begun'
 exit $wrong
