@@ -114,6 +114,14 @@ static int undo_writes(struct cluster *c, struct err *err) {
     return layer_copy(c->scratch, c->dir, &c->layer, err);
 }
 
+/* One that could not be made leaves nothing. */
+static struct cluster *give_up(struct cluster *c) {
+    c->layer = layer_end(c->layer);
+    if (c->scratch)
+        file_remove_tree(c->scratch, NULL);
+    return cluster_free(c);
+}
+
 struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
     struct cluster *c = calloc(1, sizeof(*c));
@@ -128,12 +136,12 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     c->isolation =
         p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
-        return cluster_free(c);
+        return give_up(c);
     c->keep = visible_paths(p, c->dir);
     if (p->scenario->job.writes_undone && undo_writes(c, err) != 0)
-        return cluster_free(c);
+        return give_up(c);
     if (p->rootfs && pack(c, err) != 0)
-        return cluster_free(c);
+        return give_up(c);
     for (size_t i = 0; i < p->nodes_n; i++)
         c->nodes[c->nodes_n++] = node_new(c, &p->nodes[i], (int)i);
     return c;

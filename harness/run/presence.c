@@ -84,6 +84,8 @@ int presence_write(const char *dir, const struct presence *p, struct err *err) {
     buf_fini(&text);
     if (r == 0 && rename(beside, path) != 0)
         r = err_set(err, -errno, "rename %s", beside);
+    if (r)
+        unlink(beside);
     return r;
 }
 

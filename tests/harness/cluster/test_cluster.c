@@ -105,6 +105,11 @@ static void play_as_processes(const char *spawnee, const char *scene) {
     play(spawnee, scene, as_other, "processes");
 }
 
+static void test_a_cluster_that_cannot_be_made_leaves_nothing(void **state) {
+    (void)state;
+    play_as_both("spawn_cluster", "spoiled");
+}
+
 static void test_without_namespaces_the_peer_of_a_killed_node_is_told(void **state) {
     (void)state;
     play_as_processes("spawn_cluster", "kill");
@@ -226,6 +231,7 @@ int main(void) {
         cmocka_unit_test(test_a_program_that_is_missing_is_named),
         cmocka_unit_test(test_a_harness_killed_while_it_builds_leaves_nothing),
         cmocka_unit_test(test_a_harness_killed_while_nodes_talk_leaves_nothing),
+        cmocka_unit_test(test_a_cluster_that_cannot_be_made_leaves_nothing),
         cmocka_unit_test(test_without_namespaces_the_peer_of_a_killed_node_is_told),
         cmocka_unit_test(test_without_namespaces_the_peer_of_a_node_without_power_hears_nothing),
         cmocka_unit_test(test_without_namespaces_a_partition_parts_whom_it_names),

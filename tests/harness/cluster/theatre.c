@@ -269,3 +269,16 @@ void play(void (*scene)(void), const char *dir, const char *begun) {
     loop_source_free(deadline);
     loop_free(loop);
 }
+
+void play_in_vain(const char *dir) {
+    static const struct cluster_callbacks none;
+    char scratch[PATH_MAX], hosts[PATH_MAX];
+    struct err err = {0};
+    set_paths(dir);
+    snprintf(scratch, sizeof(scratch), "%.4000s/scratch", dir);
+    snprintf(hosts, sizeof(hosts), "%.4000s/hosts", scratch); /* in the way of a file */
+    CHECK(file_make_dirs(hosts, 0777, &err) == 0);
+    CHECK((loop = loop_new(&err)) && !cluster_new(make_plan(), dir, loop, &none, NULL, &err));
+    CHECK(strstr(err.msg, "scratch/hosts") && !file_exists(scratch));
+    loop_free(loop);
+}

@@ -57,4 +57,6 @@ const char *host(int node); /* what others reach it by */
 /* Builds the cluster in dir, plays the scene, takes all down and looks for what is left. begun: is
  * said on stdout when the nodes are being made. */
 void play(void (*scene)(void), const char *dir, const char *begun);
+/* Where the cluster cannot be built, nothing is left of it. */
+void play_in_vain(const char *dir);
 void say(const char *line);
