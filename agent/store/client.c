@@ -188,13 +188,10 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
             arena_fini(&arena);
             return;
         }
-        if (is_granted_already(c, text)) {
-            r = (struct store_reply){
-                .outcome = STORE_ANSWERED, .lease = c->asked.id, .ttl_s = c->asked.ttl_s};
-        } else {
-            r.why = text ? with_advice(&arena, text) : describe_stranger(&arena, status, body);
-            r.outcome = is_refusal(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
-        }
+        r.why = text ? with_advice(&arena, text) : describe_stranger(&arena, status, body);
+        r.outcome = is_refusal(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
+        if (is_granted_already(c, text))
+            r = (struct store_reply){STORE_ANSWERED, .lease = c->asked.id, .ttl_s = c->asked.ttl_s};
     }
     if (r.outcome == STORE_UNKNOWN)
         endpoint_failed(c);
