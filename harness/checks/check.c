@@ -191,6 +191,14 @@ bool check_names_node(const struct incident *i, const char *node) {
     return false;
 }
 
+bool check_took_store(const struct trial *t, const struct incident *i) {
+    const char *host = scenario_store_host(t->scenario);
+    for (size_t k = 0; host && i->ends_node && k < i->targets_n; k++)
+        if (str_eq(i->targets[k].node, host))
+            return true;
+    return i->ends_node && incident_hits_store(i);
+}
+
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {
     for (size_t k = 0; t->scenario->torchrun_semantics && k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];

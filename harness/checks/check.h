@@ -90,6 +90,8 @@ enum { CHECK_AGENTS_MAX = 1024 };
 /* The fault was aimed at this node, its agent or the store, which all nodes need; not at a worker.
  */
 bool check_names_node(const struct incident *i, const char *node);
+/* The fault took the store, or the node whose agent serves it, with all that it knew of the job. */
+bool check_took_store(const struct trial *t, const struct incident *i);
 
 /* Which checks will have something to judge in a run of this scenario, and why others will not.
  * gpus: nodes are given GPUs. */

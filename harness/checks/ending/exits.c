@@ -17,6 +17,8 @@ static bool was_disturbed(const struct trial *t, const struct round *r, int64_t 
         bool over = in->recovered && in->recovered_ns < r->first_start_ns;
         if (!in->in_force || in->fired_ns > until_ns || over)
             continue;
+        if (check_took_store(t, in))
+            return true;
         for (size_t k = 0; k < r->n; k++)
             if (check_names_node(in, r->workers[k]->node))
                 return true;

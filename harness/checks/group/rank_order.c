@@ -13,14 +13,15 @@ static int group_of(const struct round *r, const char *node) {
 }
 
 /* Whoever was cut off or stood still may have been given up meanwhile: it came back as a new one.
- */
+ * So does everybody when the store has forgotten them. */
 static bool may_be_new(const struct trial *t, const struct round *a, const struct round *b,
                        const char *node) {
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
         bool lasted = i->recovered && i->recovered_ns >= a->first_start_ns;
         if (i->in_force && i->t0_ns <= b->first_start_ns &&
-            (lasted || i->t0_ns >= a->first_start_ns) && check_names_node(i, node))
+            (lasted || i->t0_ns >= a->first_start_ns) &&
+            (check_names_node(i, node) || check_took_store(t, i)))
             return true;
     }
     return false;
@@ -145,8 +146,9 @@ const struct check check_rank_order = {
         "Rank 0 often holds what the others need: the newest state, the checkpoint to "
         "broadcast. So it must not move to a node that has just come while one is left that "
         "was there before. A node that was cut off or stood still in between may have been given "
-        "up and have come back as a new one: of its place nothing is asked. On a host that was so "
-        "short of time that any may have been, another order is unknown.",
+        "up and have come back as a new one: of its place nothing is asked, nor of anybody's where "
+        "the store was lost with all that it knew. On a host that was so short of time that any "
+        "may have been, another order is unknown.",
     .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

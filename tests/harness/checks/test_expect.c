@@ -251,6 +251,20 @@ static void test_a_fault_on_the_store_strikes_what_serves_it(void **state) {
     assert_found(ask("fired", &s, store), FINDING_FAIL, "struck store on store");
 }
 
+static void test_a_store_that_is_lost_takes_the_order_of_nodes_along(void **state) {
+    (void)state;
+    static const struct edit turned[] = {
+        {"\"pid\":120,\"argv0\"", NULL, "\"GROUP_RANK\":\"0\"", "\"GROUP_RANK\":\"1\""},
+        {"\"pid\":121,\"argv0\"", NULL, "\"GROUP_RANK\":\"1\"", "\"GROUP_RANK\":\"0\""},
+        {0}};
+    struct scenario s = planted_scenario("node-powered-off");
+    assert_found(ask("rank_order", &s, turned), FINDING_FAIL, "n0 came before n1");
+    s.cluster.store_on = "n1"; /* n2 is lost */
+    assert_found(ask("rank_order", &s, turned), FINDING_FAIL, "n0 came before n1");
+    s.cluster.store_on = "n2";
+    assert_found(ask("rank_order", &s, turned), FINDING_PASS, "the order was kept");
+}
+
 static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **state) {
     (void)state;
     static const struct action timeline[] = {
@@ -391,6 +405,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_sticky_comes_again_where_it_was_or_says_why_not),
         cmocka_unit_test(test_who_leads_is_whom_the_store_named),
         cmocka_unit_test(test_a_fault_on_the_store_strikes_what_serves_it),
+        cmocka_unit_test(test_a_store_that_is_lost_takes_the_order_of_nodes_along),
         cmocka_unit_test(test_a_fault_must_fire_as_often_as_asked_and_heal_when_told),
         cmocka_unit_test(test_a_fault_of_each_round_must_fire_in_every_complete_round),
         cmocka_unit_test(test_a_fault_that_came_when_the_job_had_finished_shows_nothing),
