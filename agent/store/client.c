@@ -131,6 +131,7 @@ static const char *describe_stranger(struct arena *arena, long status, const str
 /* It may be asked for again as another: nothing has been done. */
 static bool is_stale(long status, const char *text) {
     return status == 401 || (text && (strstr(text, "invalid auth token") ||
+                                      strstr(text, "user name is empty") || /* wants one now */
                                       strstr(text, "revision of auth store is old")));
 }
 

@@ -54,7 +54,10 @@ for folder in "${folders[@]}"; do
     [[ " ${versions[*]-} " == *" $version "* ]] && continue
     path=$TMPDIR/etcd-$version
     mkdir "$path" || exit 1
-    if "$etcd" --help 2>&1 | grep -q unsafe-no-fsync; then ln -s "$etcd" "$path/"; else make_shim "$path" "$etcd"; fi
+    case $version in
+    2.* | 3.[0-3].*) make_shim "$path" "$etcd" ;;
+    *) ln -s "$etcd" "$path/" ;;
+    esac
     [ ! -x "$folder/etcdctl" ] || ln -s "$(realpath "$folder/etcdctl")" "$path/"
     versions+=("$version") paths+=("$path")
 done

@@ -58,6 +58,7 @@ static void on_request(struct evhttp_request *req, void *arg) {
     (void)arg;
     const char *path = evhttp_request_get_uri(req);
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
+    struct evkeyvalq *headers = evhttp_request_get_input_headers(req);
     struct buf body = {0}, at = {0};
     struct answer a = {0};
     play.calls++;
@@ -68,6 +69,8 @@ static void on_request(struct evhttp_request *req, void *arg) {
         say(req, 404, "404 page not found\n");
     } else if (strstr(path, "/auth/authenticate")) {
         sign_in(req, buf_str(&body));
+    } else if (play.token && !evhttp_find_header(headers, "Authorization")) {
+        say(req, 400, "{\"error\":\"etcdserver: user name is empty\",\"code\":3}");
     } else if (!is_good_token(req)) {
         say(req, 401, "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}");
     } else {
@@ -232,6 +235,17 @@ static void test_an_etcd_without_authentication_takes_a_user_all_the_same(void *
     assert_int_equal(read_a_key(OPEN_MS), STORE_ANSWERED);
 }
 
+static void test_an_etcd_that_begins_to_ask_for_a_user_is_told_one(void **state) {
+    (void)state;
+    play_user(0);
+    play.sign_in_error = "{\"error\":\"etcdserver: authentication is not enabled\",\"code\":9}";
+    assert_int_equal(read_a_key(OPEN_MS), STORE_ANSWERED);
+    play_user(1);
+    play.sign_in_error = NULL;
+    assert_int_equal(read_a_key(OPEN_MS), STORE_ANSWERED);
+    assert_int_equal(play.asked, 2);
+}
+
 static void test_a_call_that_waits_for_a_token_ends_in_its_time(void **state) {
     (void)state;
     play_user(1);
@@ -266,6 +280,7 @@ int main(void) {
         TEST(test_a_token_that_is_no_longer_taken_is_renewed_by_the_call_that_finds_out),
         TEST(test_a_wrong_password_is_told_with_the_user),
         TEST(test_an_etcd_without_authentication_takes_a_user_all_the_same),
+        TEST(test_an_etcd_that_begins_to_ask_for_a_user_is_told_one),
         TEST(test_a_call_that_waits_for_a_token_ends_in_its_time),
         TEST(test_calls_that_wait_for_a_token_can_be_cancelled),
     };
