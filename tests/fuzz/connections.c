@@ -280,7 +280,12 @@ static void play_script(struct scene *s, const char *bytes, size_t n) {
 
 /* ---- the end ---- */
 
-static bool nothing_is_held(const struct scene *s) {
+/* Of who has ended something may still count as held (agent/store/ledger.h): then it cannot be
+ * told. */
+static bool nobody_is_waited_for(const struct scene *s) {
+    for (int i = 0; i < s->n_clients; i++)
+        if (s->clients[i].ended)
+            return true;
     return server_held(s->server) == 0;
 }
 
@@ -293,7 +298,7 @@ static bool all_have_ended(const struct scene *s) {
 
 static void end_others(struct scene *s) {
     if (s->how & HOW_SLOW)
-        await(s, nothing_is_held, "a request that never ends is waited for");
+        await(s, nobody_is_waited_for, "a request that never ends is waited for");
     for (int i = 0; i < s->n_clients; i++) {
         if (s->clients[i].source)
             loop_fd_set(s->clients[i].source, LOOP_READ);
