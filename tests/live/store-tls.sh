@@ -58,7 +58,7 @@ on=("${there[@]}")
 agent 2 protocol=https,cacert=ca.pem "${worker[@]}" || fail 'a job whose agent serves its store over TLS'
 wait "$first" || fail 'the agent that serves it'
 host=127.0.0.1 on=(env)
-grep -q 'local rank 0.*SIGKILL' said.1 || fail 'no worker was killed'
+grep -q 'local rank 0.*SIGKILL' said.1 said.2 || fail 'no worker was killed'
 grep -q 'round 2 (failure): world 2' said.1 || fail 'a killed worker leads to no new round'
 
 serve() { # serve OPTION...: sets store and port

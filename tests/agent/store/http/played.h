@@ -105,7 +105,7 @@ static inline void on_played_client(void *arg, int fd, int what) {
 
 static inline void played_begin(struct played *s, struct loop *l) {
     *s = (struct played){.loop = l, .n_lines = 1};
-    assert_int_equal(tcp_listen("127.0.0.1", 0, 16, &s->fd, &s->port, NULL), 0);
+    assert_int_equal(tcp_listen("127.0.0.1", 0, PLAYED_CLIENTS_MAX, &s->fd, &s->port, NULL), 0);
     s->source = loop_fd(l, s->fd, LOOP_READ, on_played_client, s);
 }
 
