@@ -43,20 +43,15 @@ static int tell(CURLcode code, long status, const char *said, const struct buf *
     return err_say(err, -EIO, "no answer: %s", said);
 }
 
-int fetch_url(const char *url, const char *post, const char *const *names, size_t names_n,
-              struct buf *ret, struct err *err) {
+int fetch_url(const char *url, const char *const *names, size_t names_n, struct buf *ret,
+              struct err *err) {
     char said[CURL_ERROR_SIZE] = "";
     long status = 0, system = 0;
     const struct libcurl *curl = libcurl_load(err);
     CURL *e = curl ? curl->curl_easy_init() : NULL;
     if (!e)
         return curl ? err_say(err, -EIO, "libcurl did not initialise") : err->code;
-    struct curl_slist *to = connections(curl, names, names_n), *headers = NULL;
-    if (post) {
-        headers = curl->curl_slist_append(NULL, "Content-Type: application/json");
-        curl->curl_easy_setopt(e, CURLOPT_HTTPHEADER, headers);
-        curl->curl_easy_setopt(e, CURLOPT_POSTFIELDS, post);
-    }
+    struct curl_slist *to = connections(curl, names, names_n);
     curl->curl_easy_setopt(e, CURLOPT_URL, url);
     curl->curl_easy_setopt(e, CURLOPT_CONNECT_TO, to);
     curl->curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
@@ -74,7 +69,6 @@ int fetch_url(const char *url, const char *post, const char *const *names, size_
         snprintf(said + n, sizeof(said) - n, " (%s)", strerror((int)system));
     curl->curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &status);
     curl->curl_slist_free_all(to);
-    curl->curl_slist_free_all(headers);
     curl->curl_easy_cleanup(e);
     return tell(code, status, said, ret, err);
 }

@@ -2,7 +2,7 @@
 
 #include "agent/base/str.h"
 #include "harness/observe/base64.h"
-#include "harness/observe/fetch.h"
+#include "harness/observe/gateway.h"
 
 #include <errno.h>
 #include <string.h>
@@ -82,12 +82,16 @@ int leader_of_members(const struct json *status, const struct json *list, struct
 
 /* ---- asking ---- */
 
-static int ask(struct arena *a, const char *endpoint, const char *path, const char *question,
+struct store {
+    const char *addr;
+    uint16_t port;
+};
+
+static int ask(struct arena *a, const struct store *of, const char *path, const char *question,
                const struct json **ret, struct err *err) {
     struct buf body = {0};
     struct err wrong = {0};
-    int r =
-        fetch_url(arena_printf(a, "http://%s%s", endpoint, path), question, NULL, 0, &body, err);
+    int r = gateway_ask(of->addr, of->port, path, question, &body, err);
     if (r == 0)
         *ret = json_parse(a, buf_str(&body), body.len, &wrong);
     if (r == 0 && !*ret)
@@ -109,12 +113,14 @@ static void put_range(struct buf *out, const char *run_id) {
     buf_fini(&key);
 }
 
-int leader_ask_job(const char *endpoint, const char *run_id, struct leader *ret, struct err *err) {
+int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
+                   struct err *err) {
+    const struct store of = {addr, port};
     struct arena a = {0};
     struct buf question = {0};
     const struct json *range = NULL;
     put_range(&question, run_id);
-    int r = ask(&a, endpoint, "/v3/kv/range", buf_str(&question), &range, err);
+    int r = ask(&a, &of, "/v3/kv/range", buf_str(&question), &range, err);
     if (r == 0)
         r = leader_of_job(range, run_id, ret, err);
     buf_fini(&question);
@@ -122,12 +128,13 @@ int leader_ask_job(const char *endpoint, const char *run_id, struct leader *ret,
     return r;
 }
 
-int leader_ask_member(const char *endpoint, struct leader *ret, struct err *err) {
+int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err) {
+    const struct store of = {addr, port};
     struct arena a = {0};
     const struct json *status = NULL, *list = NULL;
-    int r = ask(&a, endpoint, "/v3/maintenance/status", "{}", &status, err);
+    int r = ask(&a, &of, "/v3/maintenance/status", "{}", &status, err);
     if (r == 0)
-        r = ask(&a, endpoint, "/v3/cluster/member/list", "{}", &list, err);
+        r = ask(&a, &of, "/v3/cluster/member/list", "{}", &list, err);
     if (r == 0)
         r = leader_of_members(status, list, ret, err);
     arena_fini(&a);

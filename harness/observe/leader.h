@@ -25,7 +25,8 @@ int leader_of_job(const struct json *range, const char *run_id, struct leader *r
 int leader_of_members(const struct json *status, const struct json *list, struct leader *ret,
                       struct err *err);
 
-/* Asks the store at "host:port". Blocking, for a process that does nothing else (rankquake
- * inquire); as above, or as fetch_url when there is no answer. */
-int leader_ask_job(const char *endpoint, const char *run_id, struct leader *ret, struct err *err);
-int leader_ask_member(const char *endpoint, struct leader *ret, struct err *err);
+/* Asks the store there. Blocking, for a process that does nothing else (rankquake inquire); as
+ * above, or as gateway_ask when there is no answer. */
+int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
+                   struct err *err);
+int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err);

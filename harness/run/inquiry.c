@@ -105,8 +105,8 @@ static void decide(struct inquiry *q) {
 }
 
 static void say_why(struct asked *a, const char *what) {
-    snprintf(a->owner->why, sizeof(a->owner->why),
-             "%s of the store did not say who is meant: %.120s", node_plan(a->node)->name, what);
+    snprintf(a->owner->why, sizeof(a->owner->why), "%s did not say who is meant: %.120s",
+             node_plan(a->node)->name, what);
 }
 
 static void on_answer(void *arg, const struct answer *given) {
@@ -129,10 +129,11 @@ static struct question *ask(struct asked *a, struct err *err) {
     struct engine *e = a->owner->act->owner->engine;
     struct arena arena = {0};
     struct target first = {.pidfd = -1};
-    const char *store = arena_printf(&arena, "%s:%d", node_plan(a->node)->addr, PLAN_STORE_PORT);
+    const char *addr = node_plan(a->node)->addr;
+    const char *port = arena_printf(&arena, "%d", PLAN_STORE_PORT);
     const char *const coordinator[] = {
-        "rankquake", "inquire", "coordinator", store, e->plan->scenario->name, NULL};
-    const char *const leader[] = {"rankquake", "inquire", "store-leader", store, NULL};
+        "rankquake", "inquire", "coordinator", addr, port, e->plan->scenario->name, NULL};
+    const char *const leader[] = {"rankquake", "inquire", "store-leader", addr, port, NULL};
     if (e->plan->isolation != ISOLATION_PROCESSES)
         node_target(a->node, &first);
     struct question_place to = {first.pidfd, CLONE_NEWNET, "/"};

@@ -15,7 +15,7 @@ static int ask_main(int argc, char **argv) {
         fprintf(stderr, "rankquake ask: started by rankquake itself, with a URL and a metric\n");
         return EXIT_USAGE_ERROR;
     }
-    int r = fetch_url(argv[1], NULL, (const char *const *)argv + 3, (size_t)argc - 3, &body, &err);
+    int r = fetch_url(argv[1], (const char *const *)argv + 3, (size_t)argc - 3, &body, &err);
     if (r == 0 && *argv[2])
         r = metric_read(buf_str(&body), argv[2], value, &err);
     if (r < 0)

@@ -1,4 +1,4 @@
-/* rankquake inquire coordinator HOST:PORT RUN_ID, or store-leader HOST:PORT: asks a store who
+/* rankquake inquire coordinator ADDRESS PORT RUN_ID, or store-leader ADDRESS PORT: asks a store who
  * leads; started by the harness in the network of the store's node, not by people. */
 #include "agent/base/str.h"
 #include "harness/observe/leader.h"
@@ -11,11 +11,13 @@
 static int inquire_main(int argc, char **argv) {
     struct leader found;
     struct err err = {0};
+    int64_t port = 0;
     int r;
-    if (argc == 4 && str_eq(argv[1], "coordinator")) {
-        r = leader_ask_job(argv[2], argv[3], &found, &err);
-    } else if (argc == 3 && str_eq(argv[1], "store-leader")) {
-        r = leader_ask_member(argv[2], &found, &err);
+    bool there = argc > 3 && str_to_i64(argv[3], 1, UINT16_MAX, &port);
+    if (there && argc == 5 && str_eq(argv[1], "coordinator")) {
+        r = leader_ask_job(argv[2], (uint16_t)port, argv[4], &found, &err);
+    } else if (there && argc == 4 && str_eq(argv[1], "store-leader")) {
+        r = leader_ask_member(argv[2], (uint16_t)port, &found, &err);
     } else {
         fprintf(stderr, "rankquake inquire: started by rankquake itself, with a question and a "
                         "store\n");
@@ -30,7 +32,7 @@ static int inquire_main(int argc, char **argv) {
 
 const struct verb verb_inquire = {
     .name = "inquire",
-    .usage = "inquire coordinator|store-leader HOST:PORT [RUN_ID]",
+    .usage = "inquire coordinator|store-leader ADDRESS PORT [RUN_ID]",
     .options = (const struct verb_option[]){{0}},
     .main = inquire_main,
 };

@@ -54,7 +54,7 @@ static void test_the_coordinator_is_struck_once_the_store_has_said_who_it_is(voi
     int tag = say_step(s, 102, 5); /* anybody's */
     assert_int_not_equal(tag, 0);
     assert_int_equal(stores_asked_n, 1);
-    assert_string_equal(stores_asked[0].words, "coordinator 198.18.0.2:29400 job");
+    assert_string_equal(stores_asked[0].words, "coordinator 198.18.0.2 29400 job");
     assert_int_equal(killed_nodes, 0);
     assert_int_equal(s->observer.released[tag], 0);
     store_says(0, "n1 17", NULL);
@@ -77,7 +77,7 @@ static void test_without_a_word_of_the_store_nobody_is_struck(void **state) {
         {"nobody coordinates the job job", "it ended with exit code 1", "nobody coordinates"},
         {"", "it ended with SIGKILL", "it ended with SIGKILL"},
         {"n7 3", NULL, "the store names n7, which is no node of this cluster"},
-        {"n1", NULL, "n2 of the store did not say who is meant: its answer cannot be read"},
+        {"n1", NULL, "n2 did not say who is meant: its answer cannot be read"},
         {"", NULL, "its answer cannot be read"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -142,7 +142,7 @@ static void test_most_members_must_agree_on_who_leads_them(void **state) {
     on_role(s, &kill_node, leader, 3);
     say_step(s, 100, 5);
     assert_int_equal(stores_asked_n, 3);
-    assert_string_equal(stores_asked[1].words, "store-leader 198.18.0.1:29400");
+    assert_string_equal(stores_asked[1].words, "store-leader 198.18.0.1 29400");
     store_says(0, "n0 4", NULL); /* cut off, it believes what it knew */
     assert_int_equal(killed_nodes, 0);
     store_says(2, "n1 5", NULL);
