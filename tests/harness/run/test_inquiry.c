@@ -18,7 +18,7 @@ static struct action *on_role(struct stage *s, const struct fault *f, struct tar
     for (int i = 0; i < NODES; i++) {
         struct plan_node *p = &s->cluster.nodes[i].plan;
         p->is_store = i >= NODES - stores;
-        snprintf(p->addr, sizeof(p->addr), "198.18.0.%d", i);
+        snprintf(p->addr, sizeof(p->addr), "198.18.0.%c", '0' + i);
         nodes[i] = *p;
     }
     s->plan.nodes = nodes;
