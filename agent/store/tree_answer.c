@@ -3,6 +3,8 @@
 #include "agent/base/json.h"
 #include "agent/base/str.h"
 
+#include <string.h>
+
 enum { MISSING = 100, CHANGED = 101, EXISTS = 105, RAFT = 300, CLEARED = 401, NODES_MAX = 1 << 20 };
 
 static enum tree_result result_of(int64_t code) {
@@ -62,11 +64,12 @@ static void take_error(struct arena *a, const struct json *top, long status,
                        struct tree_answer *ret) {
     int64_t code = json_get_i64(top, "errorCode", 0);
     const char *message = json_get_string(top, "message", "");
+    const char *cause = json_get_string(top, "cause", "no cause given");
     if (code) {
-        ret->result = result_of(code);
+        /* etcd 3.5 can renew no folder, and says so as if its members had not agreed. */
+        ret->result = strstr(cause, "Not a file") ? TREE_REFUSED : result_of(code);
         ret->index = json_get_i64(top, "index", ret->index);
-        ret->text =
-            arena_printf(a, "%s (%s)", message, json_get_string(top, "cause", "no cause given"));
+        ret->text = arena_printf(a, "%s (%s)", message, cause);
     } else {
         ret->result = status == 404 ? TREE_NO_V2 : status < 500 ? TREE_REFUSED : TREE_LOST;
         ret->text = arena_printf(a, "HTTP status %ld %s", status, message);

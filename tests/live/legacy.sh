@@ -25,7 +25,7 @@ serve() { # serve PORT [OPTION...]: an etcd that is ready
         --advertise-client-urls "http://127.0.0.1:$1" --listen-peer-urls "http://127.0.0.1:$(($1 + 1))" "${@:2}" 2>&1)
     started+=($!)
     while read -r -t 30 -u 4 line; do
-        case $line in *'ready to serve client requests'*) break ;; *'unsafe-no-fsync'*) fail "$line" ;; esac
+        case $line in *'ready to serve client requests'*) break ;; *'provided but not defined'*) fail "$line" ;; esac
     done || fail "etcd did not start within 30 s"
     cat <&4 >/dev/null &
     started+=($!)

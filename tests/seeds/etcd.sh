@@ -21,7 +21,7 @@ exec 3< <(exec etcd --enable-v2 --data-dir data --unsafe-no-fsync --listen-clien
 etcd=$!
 trap 'kill "$etcd" 2>/dev/null' EXIT
 while read -r -t 30 -u 3 line; do
-    case $line in *'ready to serve client requests'*) break ;; *'unsafe-no-fsync'*) fail "$line" ;; esac
+    case $line in *'ready to serve client requests'*) break ;; *'provided but not defined'*) fail "$line" ;; esac
 done || fail 'etcd did not start within 30 s'
 cat <&3 >/dev/null &
 cat >script <<'END'

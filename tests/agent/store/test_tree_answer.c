@@ -98,6 +98,10 @@ static void test_errors_are_told_apart(void **state) {
          TREE_EXISTS},
         {500, "{\"errorCode\":300,\"message\":\"Raft Internal Error\",\"cause\":\"timed out\"}",
          TREE_LOST},
+        {500,
+         "{\"errorCode\":300,\"message\":\"Raft Internal Error\",\"cause\":\"nodePath /1/a : Not a "
+         "file ()\",\"index\":0}",
+         TREE_REFUSED},
         {400,
          "{\"errorCode\":401,\"message\":\"The event in requested index is outdated and "
          "cleared\",\"cause\":\"the requested history has been cleared [2/1]\",\"index\":1001}",
