@@ -94,7 +94,8 @@ for test in "${tests[@]}"; do
     script=${test%%|*} row="| ${test#*|} (\`$script.sh\`) |"
     [ $# = 0 ] || grep -qF "${@/#/-e}" <<<"$script" || continue
     for i in "${!versions[@]}"; do
-        one "${versions[i]}" "${paths[i]}" "$script"
+        result='from 3.4 on' # a node's own is told how to log
+        [ "$script" = live/etcd ] && [ ! -L "${paths[i]}/etcd" ] || one "${versions[i]}" "${paths[i]}" "$script"
         row+=" $result |"
     done
     table+=("$row")
