@@ -1,5 +1,6 @@
 #include "harness/observe/leader.h"
 
+#include "agent/base/base64.h"
 #include "agent/base/str.h"
 #include "harness/observe/base64.h"
 #include "harness/observe/gateway.h"
