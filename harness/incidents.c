@@ -34,6 +34,10 @@ bool incident_hits_store(const struct incident *i) {
     return false;
 }
 
+const struct incident *incidents_ended(const struct incidents *is, const struct round *r) {
+    return (size_t)r->number <= is->ends_n ? is->ends[r->number - 1] : NULL;
+}
+
 bool incident_hits_worker(const struct incident *i, const struct worker *w) {
     for (size_t k = 0; k < i->targets_n; k++)
         if (str_eq(i->targets[k].what, "worker") && i->targets[k].pid == w->pid)
@@ -264,18 +268,6 @@ static int64_t stamp_of(const struct worker *w, size_t offset) {
     return one;
 }
 
-/* The latest of one stamp over all workers of a round; 0 when one of them lacks it. */
-static int64_t latest(const struct round *r, size_t stamp_offset) {
-    int64_t last = 0;
-    for (size_t i = 0; i < r->n; i++) {
-        int64_t one = stamp_of(r->workers[i], stamp_offset);
-        if (!one)
-            return 0;
-        last = one > last ? one : last;
-    }
-    return last;
-}
-
 /* Whether a worker of that rank has ever told it. */
 static bool is_ever_told(const struct index *x, int rank, size_t offset) {
     const struct worker key = {.rank = rank};
@@ -284,8 +276,9 @@ static bool is_ever_told(const struct index *x, int rank, size_t offset) {
     return !x->rs->printed || (voice && stamp_of(voice, offset));
 }
 
-/* The same of what the job tells. Where it is read from the job's output, often one worker prints
- * for all: of ranks that never do nothing is waited for. */
+/* The latest of one stamp over all workers of a round; 0 when one of them lacks it. Where it is
+ * read from the job's output, often one worker prints for all: of ranks that never do nothing is
+ * waited for. */
 static int64_t latest_told(const struct index *x, const struct round *r, size_t offset) {
     int64_t last = 0;
     for (size_t i = 0; i < r->n; i++) {
@@ -298,7 +291,6 @@ static int64_t latest_told(const struct index *x, const struct round *r, size_t 
 }
 
 #define TOLD(x, round, field) latest_told((x), (round), offsetof(struct worker, field))
-#define LATEST(round, field)  latest((round), offsetof(struct worker, field))
 
 /* The next complete round; the first of those that got to a step, when there is one. */
 static void find_next_rounds(struct index *x) {
@@ -327,7 +319,7 @@ static void measure(struct incident *i, const struct index *x) {
     } else if (alone(i) && i->next) {
         stamps[1] = i->next->first_start_ns;
     }
-    stamps[2] = LATEST(i->round, exit_ns);
+    stamps[2] = round_ended_ns(i->round);
     if (i->next) {
         stamps[3] = i->next->first_start_ns;
         stamps[4] = i->next->last_start_ns;
@@ -405,6 +397,19 @@ static void index_begin(struct index *x, const struct incidents *is, const struc
     find_next_rounds(x);
 }
 
+static void find_ends(struct incidents *is, const struct rounds *rs) {
+    is->ends = arena_array(&is->arena, const struct incident *, rs->n + 1);
+    is->ends_n = rs->n;
+    for (size_t k = is->n; k-- > 0;) {
+        struct incident *i = is->v[k];
+        if (!i->ended_round)
+            continue;
+        const struct incident **first = &is->ends[i->round->number - 1];
+        i->beside = *first;
+        *first = i;
+    }
+}
+
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs) {
     struct arena scratch = {0};
     struct index x;
@@ -414,6 +419,7 @@ void incidents_load(struct incidents *is, const struct history *h, const struct 
         index_begin(&x, is, rs, &scratch);
     for (size_t i = 0; i < is->n; i++)
         consequences(is->v[i], &x);
+    find_ends(is, rs);
     arena_fini(&scratch);
 }
 

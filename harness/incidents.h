@@ -57,7 +57,8 @@ struct incident {
 
     const struct round *round; /* the one it struck, NULL: none had begun */
     bool ended_round;
-    const struct round *next; /* the next complete round, NULL: none came */
+    const struct incident *beside; /* the next that ended the same round, NULL: none */
+    const struct round *next;      /* the next complete round, NULL: none came */
     int64_t phase_ns[PHASE_N];
     int64_t recover_ns;
     bool by_signal; /* the worker of detect was ended by a signal: the launcher acted */
@@ -67,7 +68,9 @@ struct incidents {
     struct arena arena;
     struct incident **v; /* in the order in which they fired */
     size_t n, cap;
-    void *by_name; /* of tsearch */
+    void *by_name;                /* of tsearch */
+    const struct incident **ends; /* by round: the first that ended it */
+    size_t ends_n;
 };
 
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs);
@@ -75,6 +78,8 @@ void incidents_fini(struct incidents *is);
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n);
 /* A node that is there for the store alone was. */
 bool incident_hits_store(const struct incident *i);
+/* The first that ended the round, NULL: none; the others are beside it, in order. */
+const struct incident *incidents_ended(const struct incidents *is, const struct round *r);
 /* w itself was a target of i. */
 bool incident_hits_worker(const struct incident *i, const struct worker *w);
 /* w was a target of i: itself, its agent or its node. */

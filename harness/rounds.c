@@ -106,6 +106,17 @@ bool round_ended_well(const struct round *r) {
     return r->complete;
 }
 
+int64_t round_ended_ns(const struct round *r) {
+    int64_t last_ns = 0;
+    for (size_t i = 0; i < r->n; i++) {
+        if (!r->workers[i]->exit_ns)
+            return 0;
+        if (r->workers[i]->exit_ns > last_ns)
+            last_ns = r->workers[i]->exit_ns;
+    }
+    return last_ns;
+}
+
 const struct worker *round_failed(const struct round *r) {
     const struct worker *first = NULL;
     for (size_t i = 0; i < r->n; i++) {

@@ -12,19 +12,13 @@ static void put_step(struct html *h, int64_t step) {
 
 static void put_round(struct html *h, const struct round *r) {
     struct buf why = {0};
-    int64_t end_ns = 0;
-    bool alive = false;
-    for (size_t i = 0; i < r->n; i++) {
-        const struct worker *w = r->workers[i];
-        end_ns = w->exit_ns > end_ns ? w->exit_ns : end_ns;
-        alive |= !w->exit_ns;
-    }
+    int64_t end_ns = round_ended_ns(r);
     html_raw(h, "<tr><th>%d</th><td class=\"n\">%.3f s</td><td class=\"n\">", r->number,
              story_seconds(h->run, r->first_start_ns));
-    if (alive)
-        html_raw(h, "\u2013");
-    else
+    if (end_ns)
         html_duration(h, end_ns - r->first_start_ns);
+    else
+        html_raw(h, "\u2013");
     html_raw(h, "</td><td class=\"n%s\">", r->complete ? "" : " doubt");
     if (!r->complete)
         html_raw(h, "%d of ", r->started);

@@ -46,10 +46,7 @@ static const struct worker *first_end(const struct round *r, bool *ret_all_well,
 void story_round_end(const struct incidents *is, const struct round *r, struct buf *out) {
     bool all_well, alive, named = false;
     const struct worker *first = first_end(r, &all_well, &alive);
-    for (size_t k = 0; k < is->n; k++) {
-        const struct incident *i = is->v[k];
-        if (!i->ended_round || i->round != r)
-            continue;
+    for (const struct incident *i = incidents_ended(is, r); i; i = i->beside) {
         buf_printf(out, "%s%s (%s", named ? ", " : "", i->id, i->fault);
         if (i->targets_n)
             buf_puts(out, " on ");

@@ -26,19 +26,11 @@ static bool was_disturbed(const struct trial *t, const struct round *r, int64_t 
     return false;
 }
 
-static int64_t last_exit_ns(const struct round *r) {
-    int64_t last_ns = 0;
-    for (size_t i = 0; i < r->n; i++)
-        if (r->workers[i]->exit_ns > last_ns)
-            last_ns = r->workers[i]->exit_ns;
-    return last_ns;
-}
-
 /* The next round has a node whose agent was there before the last worker had ended: that it is to
  * be taken in may have been decided before anybody was told of the good end. */
 static bool had_newcomer(const struct round *r, const struct round *next, const struct agent_end *v,
                          size_t n) {
-    int64_t end_ns = last_exit_ns(r);
+    int64_t end_ns = round_ended_ns(r);
     for (size_t i = 0; i < n; i++)
         if (v[i].start_ns < end_ns && round_on_node(next, v[i].node) &&
             !round_on_node(r, v[i].node))
