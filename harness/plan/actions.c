@@ -9,6 +9,8 @@ struct checker {
     struct plan *plan;
     const struct scenario *s;
     struct diagnostics *d;
+    int ever_on; /* so many nodes are on at some time */
+    bool starts; /* something of the timeline is switched on */
 };
 
 static bool is_start(const struct action *a) {
@@ -185,9 +187,8 @@ static bool same_target(const struct target_spec *a, const struct target_spec *b
 
 /* Two lines that contradict each other: what the second is aimed at, the first has taken away. */
 static void check_still_there(struct checker *c, const struct action *a) {
-    for (size_t i = 0; i < c->plan->actions_n; i++)
-        if (is_start(c->plan->actions[i].action))
-            return;
+    if (c->starts)
+        return;
     for (const struct action *b = c->s->timeline; b < a; b++) {
         const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
         if (!f || !f->ends_node || !same_target(&a->on, &b->on) || !surely_follows(c->s, a, b))
@@ -309,7 +310,7 @@ static void check_reach(struct checker *c, const struct action *a) {
         check_coordinator(c, a);
     if (a->on.rack || a->on.rack_of_rank || a->on.what == TARGET_RACKS)
         check_racks(c, a);
-    int on = scenario_nodes_ever_on(c->s), taken = on < j->max_nodes ? on : j->max_nodes;
+    int on = c->ever_on, taken = on < j->max_nodes ? on : j->max_nodes;
     int workers = taken * j->workers_per_node;
     if (a->on.pick == PICK_NAMED) {
         check_named(c, a);
@@ -388,11 +389,14 @@ static void check_minimum(struct checker *c) {
 }
 
 void actions_make(struct plan *p, struct diagnostics *d) {
-    struct checker c = {p, p->scenario, d};
+    struct checker c = {
+        .plan = p, .s = p->scenario, .d = d, .ever_on = scenario_nodes_ever_on(p->scenario)};
     struct rand r;
     rand_init(&r, p->seed);
     p->actions_n = p->scenario->timeline_n;
     p->actions = arena_array(&p->arena, struct plan_action, p->actions_n + 1);
+    for (size_t i = 0; i < p->actions_n; i++)
+        c.starts |= is_start(&p->scenario->timeline[i]);
     check_minimum(&c);
     for (size_t i = 0; i < p->actions_n; i++) {
         const struct action *a = &p->scenario->timeline[i];

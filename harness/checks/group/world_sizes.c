@@ -1,17 +1,29 @@
 #include "harness/checks/check.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
-/* -1 in the pattern stands for any run of rounds, also none. */
+/* -1 in the pattern stands for any run of rounds, also none: as few as will do, and one more each
+ * time that what follows does not fit. */
 static bool matches(const int *pattern, size_t pattern_n, const int *sizes, size_t n) {
-    if (!pattern_n)
-        return !n;
-    if (pattern[0] != -1)
-        return n && pattern[0] == sizes[0] && matches(pattern + 1, pattern_n - 1, sizes + 1, n - 1);
-    for (size_t skip = 0; skip <= n; skip++)
-        if (matches(pattern + 1, pattern_n - 1, sizes + skip, n - skip))
-            return true;
-    return false;
+    size_t p = 0, behind_star = 0, taken = 0; /* behind_star 0: there was none yet */
+    for (size_t i = 0; i < n;) {
+        if (p < pattern_n && pattern[p] == -1) {
+            behind_star = ++p;
+            taken = i;
+        } else if (p < pattern_n && pattern[p] == sizes[i]) {
+            p++;
+            i++;
+        } else if (behind_star) {
+            p = behind_star;
+            i = ++taken;
+        } else {
+            return false;
+        }
+    }
+    while (p < pattern_n && pattern[p] == -1)
+        p++;
+    return p == pattern_n;
 }
 
 static void print(char *out, size_t size, const int *v, size_t n) {
@@ -27,19 +39,8 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.has_world_sizes ? "the scenario does not ask for world sizes" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    enum { ROUNDS_MAX = 512 };
-    const struct expect *e = &t->scenario->expect;
-    int sizes[ROUNDS_MAX];
+static void judge_sizes(const struct expect *e, struct finding *f, const int *sizes, size_t n) {
     char wanted[150], seen[200], expected[200];
-    size_t n = 0;
-    if (e->outcome == OUTCOME_SUCCEEDED && !check_sees_rounds(t, f))
-        return;
-    for (size_t i = 0; i < t->rounds->n && n < ROUNDS_MAX; i++)
-        if (t->rounds->v[i]->complete) {
-            sizes[n++] = t->rounds->v[i]->world_size;
-            finding_prove(f, t->rounds->v[i]->workers[0]->start_seq);
-        }
     size_t tail = e->world_sizes_ends && n > e->world_sizes_n ? n - e->world_sizes_n : 0;
     print(wanted, sizeof(wanted), e->world_sizes, e->world_sizes_n);
     print(seen, sizeof(seen), sizes, n);
@@ -51,6 +52,23 @@ static void judge(const struct trial *t, struct finding *f) {
              e->world_sizes_ends ? "world_sizes: {ends: %s}" : "world_sizes: %s", wanted);
     finding_fail(f, "World sizes: the rounds that the scenario expects.", expected,
                  "%s in the %zu complete round%s", seen, n, n == 1 ? "" : "s");
+}
+
+static void judge(const struct trial *t, struct finding *f) {
+    const struct expect *e = &t->scenario->expect;
+    if (e->outcome == OUTCOME_SUCCEEDED && !check_sees_rounds(t, f))
+        return;
+    int *sizes = calloc(t->rounds->n + 1, sizeof(*sizes));
+    size_t n = 0;
+    if (!sizes)
+        abort(); /* out of memory */
+    for (size_t i = 0; i < t->rounds->n; i++)
+        if (t->rounds->v[i]->complete) {
+            sizes[n++] = t->rounds->v[i]->world_size;
+            finding_prove(f, t->rounds->v[i]->workers[0]->start_seq);
+        }
+    judge_sizes(e, f, sizes, n);
+    free(sizes);
 }
 
 const struct check check_world_sizes = {

@@ -35,6 +35,52 @@ static void test_world_sizes_match_in_order_with_stars_and_tails(void **state) {
     }
 }
 
+static void put_start(struct history *h, int64_t t_ns, const char *rank, const char *world) {
+    struct json_writer *w = history_begin(h, t_ns, SOURCE_PROBE, "worker-start");
+    json_put_string(w, "node", "n0");
+    json_put_i64(w, "pid", t_ns);
+    json_object(w, "env");
+    json_put_string(w, "RANK", rank);
+    json_put_string(w, "WORLD_SIZE", world);
+    json_end_object(w);
+    history_end(h);
+}
+
+/* Hundreds of rounds of one worker, then one of two. */
+static void test_world_sizes_are_those_of_the_last_rounds_however_many_there_are(void **state) {
+    (void)state;
+    static const struct {
+        int sizes[3];
+        size_t n;
+        bool ends;
+        enum finding_status status;
+    } rows[] = {
+        {{1, 2}, 2, true, FINDING_PASS},       {{1}, 1, true, FINDING_FAIL},
+        {{-1, 2}, 2, false, FINDING_PASS},     {{-1, 1}, 2, false, FINDING_FAIL},
+        {{1, -1, 2}, 3, false, FINDING_PASS},  {{2, -1}, 2, false, FINDING_FAIL},
+        {{-1, 1, -1}, 3, false, FINDING_PASS}, {{-1, 3, -1}, 3, false, FINDING_FAIL},
+    };
+    struct history h = {0};
+    struct verdict v;
+    struct scenario s = planted_scenario("worker-killed");
+    struct trial t = {.scenario = &s, .history = &h};
+    for (int64_t at = 1; at <= 700; at++)
+        put_start(&h, at, "0", "1");
+    put_start(&h, 701, "0", "2");
+    put_start(&h, 702, "1", "2");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        s.expect.world_sizes = rows[i].sizes;
+        s.expect.world_sizes_n = rows[i].n;
+        s.expect.world_sizes_ends = rows[i].ends;
+        verdict_judge(&v, &t);
+        const struct finding *f = verdict_find(&v, "world_sizes");
+        /* A history that stops with the starts leaves open what fails. */
+        if ((f->status == FINDING_PASS) != (rows[i].status == FINDING_PASS))
+            fail_msg("row %zu: %s: %s", i, finding_status_name(f->status), f->seen);
+    }
+    history_fini(&h);
+}
+
 static void test_what_is_not_asked_for_is_skipped(void **state) {
     (void)state;
     static const char *const names[] = {"world_sizes", "restarts", "model",  "detect",
@@ -391,6 +437,7 @@ static void test_what_a_short_host_excuses_follows_from_the_fence(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_a_short_host_excuses_follows_from_the_fence),
+        cmocka_unit_test(test_world_sizes_are_those_of_the_last_rounds_however_many_there_are),
         cmocka_unit_test(test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was),
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
