@@ -23,7 +23,7 @@ static int by_name(const void *a, const void *b) {
 
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n) {
     const struct incident key = {.id = id, .n = n};
-    void **at = tfind(&key, &is->by_name, by_name);
+    void **at = id ? tfind(&key, &is->by_name, by_name) : NULL;
     return at ? *at : NULL;
 }
 
