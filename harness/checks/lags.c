@@ -14,9 +14,10 @@ static int64_t late_ns(const struct record *r) {
 }
 
 static bool is_lag(const struct record *r) {
+    if (r->source != SOURCE_HARNESS || !record_is(r, "lag"))
+        return false;
     int64_t max = late_ns(r), window = record_i64(r, "window_ns", 0);
-    return r->source == SOURCE_HARNESS && record_is(r, "lag") && max >= 0 && max <= r->t_ns &&
-           window >= 0 && window <= r->t_ns;
+    return max >= 0 && max <= r->t_ns && window >= 0 && window <= r->t_ns;
 }
 
 /* It was late by then, in the window before, and may have been since before that. */

@@ -87,13 +87,24 @@ static struct span of_record(const void *things, size_t at) {
     return (struct span){r->t_ns, r->t_ns};
 }
 
+static const struct record **grown(const struct record **v, size_t n) {
+    v = reallocarray(v, n, sizeof(*v));
+    if (!v)
+        abort(); /* out of memory */
+    return v;
+}
+
 void moments_init(struct moments *m, const struct history *h,
                   bool (*wanted)(const struct record *)) {
-    size_t n = 0;
-    history_each(r, h) n += wanted(r);
-    m->v = array(n, sizeof(const struct record *));
-    n = 0;
-    history_each(r, h) if (wanted(r)) m->v[n++] = r;
+    size_t n = 0, cap = 0;
+    m->v = NULL;
+    history_each(r, h) {
+        if (!wanted(r))
+            continue;
+        if (n == cap)
+            m->v = grown(m->v, cap = cap ? 2 * cap : 64);
+        m->v[n++] = r;
+    }
     spans_init(&m->when, n, of_record, m->v);
 }
 

@@ -194,14 +194,32 @@ static void on_events(void *arg, int fd, int what) {
 
 /* ---- an end ---- */
 
+/* /proc lets go of a process when its reaping begins, and the pidfd knows a moment later, with
+ * POLLHUP: longer than that only where the reaper is not run meanwhile. */
+static int info_once_reaped(const struct watched *w, int *ret_status) {
+    const struct exit_sources *sources = w->owner->sources;
+    struct pollfd pfd = {.fd = w->pidfd};
+    int r = sources->info(w->pidfd, ret_status);
+    if (r == -EAGAIN && poll(&pfd, 1, (int)(STATUS_WAIT_NS / 1000000)) == 1)
+        r = sources->info(w->pidfd, ret_status);
+    return r;
+}
+
+static bool ask_status(const struct watched *w, int *ret_status) {
+    const struct pidfds *p = w->owner;
+    int r = p->sources->zombie(w->pid, ret_status);
+    if (r && p->info_works)
+        r = r == -ESRCH ? info_once_reaped(w, ret_status) : p->sources->info(w->pidfd, ret_status);
+    return r == 0;
+}
+
 /* The status is asked for at once, while it may still be a zombie. */
 static void note_end(struct watched *w) {
     struct pidfds *p = w->owner;
     int status;
     w->ended_ns = clock_monotonic_ns();
     w->source = loop_source_free(w->source);
-    bool known = p->sources->zombie(w->pid, &status) == 0 ||
-                 (p->info_works && p->sources->info(w->pidfd, &status) == 0);
+    bool known = ask_status(w, &status);
     p->ended(p->arg, w->pid);
     list_remove(&w->link);
     list_append(&p->all, &w->link);

@@ -33,7 +33,8 @@ struct agents {
 };
 
 static bool is_change(const struct record *r) {
-    return record_is(r, "agent-exit") || record_is(r, "agent-start");
+    return r->source == SOURCE_KERNEL &&
+           (record_is(r, "agent-exit") || record_is(r, "agent-start"));
 }
 
 /* Its workers are in both rounds, and its agent lived from one to the other. */

@@ -38,7 +38,8 @@ static struct {
     struct loop *loop;
     bool info_works, refuses;
     int zombie; /* status that /proc tells; -1: it has been reaped */
-} host;
+    int reaped; /* closed by the reaper when the pidfd was asked too early; -1: it was not */
+} host = {.reaped = -1};
 
 static int no_zombie(pid_t pid, int *ret_status) {
     (void)pid;
@@ -50,6 +51,11 @@ static int no_zombie(pid_t pid, int *ret_status) {
 static int info(int pidfd, int *ret_status) {
     (void)pidfd;
     assert_true(host.info_works); /* never asked where it is known not to answer */
+    if (host.reaped >= 0) {
+        close(host.reaped);
+        host.reaped = -1;
+        return -EAGAIN;
+    }
     *ret_status = EXIT_3;
     return 0;
 }
@@ -369,6 +375,22 @@ static void test_events_are_not_opened_where_the_pidfd_tells(void **state) {
     stage_free(s);
 }
 
+static void test_one_that_is_being_reaped_is_waited_for(void **state) {
+    (void)state;
+    int ends[2];
+    host.refuses = false;
+    host.zombie = -1;
+    host.info_works = true;
+    struct stage *s = stage_new();
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    host.reaped = ends[1];
+    pidfds_watch(s->pidfds, "n0", PID, ends[0], 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    turn(s);
+    assert_int_equal(recorded(s), 3);
+    stage_free(s);
+}
+
 static void test_where_events_are_refused_it_is_unknown_at_once(void **state) {
     (void)state;
     host.info_works = false;
@@ -436,6 +458,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_loss_between_the_ends_of_threads_makes_it_unknown),
         cmocka_unit_test(test_a_zombie_needs_no_event),
         cmocka_unit_test(test_events_are_not_opened_where_the_pidfd_tells),
+        cmocka_unit_test(test_one_that_is_being_reaped_is_waited_for),
         cmocka_unit_test(test_where_events_are_refused_it_is_unknown_at_once),
         cmocka_unit_test(test_codes_and_signals_of_reaped_children_come_by_events),
         cmocka_unit_test(test_many_children_that_end_at_once_are_told_apart),
