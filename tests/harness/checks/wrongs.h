@@ -250,6 +250,15 @@ static const struct wrong wrongs[] = {
      {{"job-end", NULL, NULL,
        "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"stall\",\"ns\":"
        "30000000000}"}}},
+    {"liveness", /* stopping one that stands still excuses nothing */
+     FAIL,
+     "no step for 30 s (limits.stall)",
+     KILLED,
+     {{"job-end", NULL, NULL,
+       "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"stall\",\"ns\":"
+       "30000000000}\n"
+       "{\"seq\":0,\"t\":1165000001,\"source\":\"harness\",\"kind\":\"interrupted\","
+       "\"signal\":2}"}}},
     {"model", FAIL, "on rank 1 (n0)", KILLED, {{"\"done\"", "\"pid\":121", "\"3f3f", "\"0000"}}},
     {"model",
      FAIL,
