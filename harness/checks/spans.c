@@ -96,13 +96,13 @@ static const struct record **grown(const struct record **v, size_t n) {
 
 void moments_init(struct moments *m, const struct history *h,
                   bool (*wanted)(const struct record *)) {
-    size_t n = 0, cap = 0;
-    m->v = NULL;
+    size_t n = 0, cap = 64;
+    m->v = grown(NULL, cap); /* never NULL, also where there is none */
     history_each(r, h) {
         if (!wanted(r))
             continue;
         if (n == cap)
-            m->v = grown(m->v, cap = cap ? 2 * cap : 64);
+            m->v = grown(m->v, cap *= 2);
         m->v[n++] = r;
     }
     spans_init(&m->when, n, of_record, m->v);
