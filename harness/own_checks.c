@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/checks/sorted.h"
 #include "harness/observe/question.h"
 
 #include <errno.h>
@@ -31,16 +32,13 @@ static int read_status(const struct json *answer, enum finding_status *ret, stru
                    "\"skip\"");
 }
 
+static int64_t seq_of(const void *thing) {
+    return (*(const struct record *const *)thing)->seq;
+}
+
 static bool has_record(const struct history *h, int64_t seq) {
-    size_t low = 0, high = h->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (h->records[middle]->seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < h->n && h->records[low]->seq == seq;
+    size_t at = sorted_below(h->records, h->n, sizeof(*h->records), seq_of, seq);
+    return at < h->n && h->records[at]->seq == seq;
 }
 
 static int read_evidence(struct finding *f, const struct history *h, const struct json *list,

@@ -1,5 +1,6 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
+#include "harness/checks/sorted.h"
 #include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
@@ -40,17 +41,14 @@ static void take(struct cause *c, int64_t t_ns, int64_t seq, bool failure) {
     *c = (struct cause){t_ns, seq, c->failure || failure};
 }
 
+static int64_t fired_ns_of(const void *thing) {
+    return (*(const struct incident *const *)thing)->fired_ns;
+}
+
 /* At that time or later; NULL: none. */
 static const struct incident *first_fired(const struct blows *b, int64_t from_ns) {
-    size_t low = 0, high = b->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (b->v[middle]->fired_ns < from_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < b->n ? b->v[low] : NULL;
+    size_t at = sorted_below(b->v, b->n, sizeof(*b->v), fired_ns_of, from_ns);
+    return at < b->n ? b->v[at] : NULL;
 }
 
 static struct cause cause_of(const struct blows *b, const struct round *r, const struct worker *w) {
@@ -68,17 +66,13 @@ static struct cause cause_of(const struct blows *b, const struct round *r, const
     return c;
 }
 
+static int64_t pid_of(const void *thing) {
+    return ((const struct hit *)thing)->pid;
+}
+
 /* The first of a worker. */
 static const struct hit *first_hit(const struct blows *b, int64_t pid) {
-    size_t low = 0, high = b->hits_n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (b->hits[middle].pid < pid)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return &b->hits[low];
+    return &b->hits[sorted_below(b->hits, b->hits_n, sizeof(*b->hits), pid_of, pid)];
 }
 
 /* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of

@@ -1,4 +1,5 @@
 #include "harness/checks/check.h"
+#include "harness/checks/sorted.h"
 #include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
@@ -118,17 +119,13 @@ static int by_round(const void *a, const void *b) {
     return order ? order : (x->seq > y->seq) - (x->seq < y->seq);
 }
 
+static int64_t round_at(const void *thing) {
+    return round_of(*(const struct record *const *)thing);
+}
+
 /* The first look of that round. */
 static size_t first_look(const struct tally *tally, int64_t round) {
-    size_t low = 0, high = tally->looks_n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (round_of(tally->looks[middle]) < round)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return sorted_below(tally->looks, tally->looks_n, sizeof(*tally->looks), round_at, round);
 }
 
 /* The same node was looked at for the same round before. */

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "harness/checks/check.h"
+#include "harness/checks/sorted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,17 +51,14 @@ static struct reading reading_begin(const struct ledger *l) {
     return r;
 }
 
+static int64_t step_of(const void *thing) {
+    return (*(const struct ledger_entry *const *)thing)->step;
+}
+
 /* The first time that this step was made, or NULL. */
 static const struct ledger_entry *first_of(const struct reading *r, int64_t step) {
-    size_t low = 0, high = r->l->n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (r->by_step[middle]->step < step)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < r->l->n && r->by_step[low]->step == step ? r->by_step[low] : NULL;
+    size_t at = sorted_below(r->by_step, r->l->n, sizeof(*r->by_step), step_of, step);
+    return at < r->l->n && r->by_step[at]->step == step ? r->by_step[at] : NULL;
 }
 
 /* All rounds before that one. */
