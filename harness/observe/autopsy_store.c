@@ -1,25 +1,28 @@
 #include "harness/observe/autopsy.h"
 
-#include "harness/observe/base64.h"
+#include "agent/base/base64.h"
 #include "harness/observe/gateway.h"
 
-static void put_base64(struct arena *a, struct buf *out, const char *text) {
-    size_t n;
-    const char *plain = base64_decode(a, text, &n);
-    for (size_t i = 0; i < n; i++)
-        buf_putc(out, plain[i] >= ' ' && plain[i] < 127 ? plain[i] : '.');
+#include <string.h>
+
+static void put_base64(struct buf *out, const char *text) {
+    struct buf plain = {0};
+    base64_take(&plain, text, strlen(text));
+    for (size_t i = 0; i < plain.len; i++)
+        buf_putc(out, plain.data[i] >= ' ' && plain.data[i] < 127 ? plain.data[i] : '.');
+    buf_fini(&plain);
 }
 
-static void put_keys(struct arena *a, const struct json *answer, struct buf *out) {
+static void put_keys(const struct json *answer, struct buf *out) {
     const struct json *keys = json_get(answer, "kvs");
     buf_printf(out, "revision %lld\n",
                (long long)json_get_i64(json_get(answer, "header"), "revision", 0));
     json_each(it, keys) {
-        put_base64(a, out, json_get_string(it, "key", ""));
+        put_base64(out, json_get_string(it, "key", ""));
         buf_printf(out, "  (changed in %lld%s)\n    ",
                    (long long)json_get_i64(it, "mod_revision", 0),
                    json_get_i64(it, "lease", 0) ? ", leased" : "");
-        put_base64(a, out, json_get_string(it, "value", ""));
+        put_base64(out, json_get_string(it, "value", ""));
         buf_putc(out, '\n');
     }
     if (!json_first(keys))
@@ -35,7 +38,7 @@ void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     int r = gateway_ask(addr, port, "/v3/kv/range", all, &answer, &err);
     const struct json *j = r ? NULL : json_parse(&a, buf_str(&answer), answer.len, NULL);
     if (j)
-        put_keys(&a, j, out);
+        put_keys(j, out);
     else if (r)
         buf_printf(out, "%s\n", err.msg);
     else

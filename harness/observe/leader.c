@@ -2,7 +2,6 @@
 
 #include "agent/base/base64.h"
 #include "agent/base/str.h"
-#include "harness/observe/base64.h"
 #include "harness/observe/gateway.h"
 
 #include <errno.h>
@@ -11,40 +10,47 @@
 /* ---- a job ---- */
 
 /* The pair of this key; NULL: there is none. */
-static const struct json *find(struct arena *a, const struct json *range, const char *key) {
+static const struct json *find(const struct json *range, const char *key) {
+    struct buf wanted = {0};
+    const struct json *found = NULL;
+    base64_put(&wanted, key, strlen(key));
     json_each(it, json_get(range, "kvs")) {
-        if (str_eq(base64_decode(a, json_get_string(it, "key", ""), NULL), key))
-            return it;
+        if (!found && str_eq(json_get_string(it, "key", ""), buf_str(&wanted)))
+            found = it;
     }
-    return NULL;
+    buf_fini(&wanted);
+    return found;
 }
 
 /* A text in the value of a pair, which is an object; "" when it has none. */
 static const char *text_of(struct arena *a, const struct json *pair, const char *name) {
-    size_t n;
-    const char *value = base64_decode(a, json_get_string(pair, "value", ""), &n);
-    return json_get_string(json_parse(a, value, n, NULL), name, "");
+    struct buf plain = {0};
+    const char *value = json_get_string(pair, "value", "");
+    base64_take(&plain, value, strlen(value));
+    const char *text = json_get_string(json_parse(a, buf_str(&plain), plain.len, NULL), name, "");
+    buf_fini(&plain);
+    return text;
 }
 
 static int read_job(struct arena *a, const struct json *range, const char *run_id,
                     struct leader *ret, struct err *err) {
     struct leader found = {0};
     const char *job = arena_printf(a, "/rankrun/%s", run_id);
-    const char *inc = text_of(a, find(a, range, arena_printf(a, "%s/cur", job)), "inc");
+    const char *inc = text_of(a, find(range, arena_printf(a, "%s/cur", job)), "inc");
     if (!json_get(range, "header"))
         return err_say(err, -EPROTO, "that is not the answer of a store");
     if (!*inc)
         return err_say(err, -ENOENT, "the store knows no job %s", run_id);
     job = arena_printf(a, "%s/%s", job, inc);
-    const struct json *lead = find(a, range, arena_printf(a, "%s/lead", job));
+    const struct json *lead = find(range, arena_printf(a, "%s/lead", job));
     const char *uid = text_of(a, lead, "uid");
     if (!*uid)
         return err_say(err, -ENOENT, "nobody coordinates the job %s", run_id);
-    if (!find(a, range, arena_printf(a, "%s/s/%s", job, uid)) ||
-        find(a, range, arena_printf(a, "%s/gone/%s", job, uid)))
+    if (!find(range, arena_printf(a, "%s/s/%s", job, uid)) ||
+        find(range, arena_printf(a, "%s/gone/%s", job, uid)))
         return err_say(err, -ENOENT,
                        "who coordinated the job %s is gone, and nobody has taken over", run_id);
-    const struct json *member = find(a, range, arena_printf(a, "%s/m/%s", job, uid));
+    const struct json *member = find(range, arena_printf(a, "%s/m/%s", job, uid));
     if (!str_copy(found.name, sizeof(found.name), text_of(a, member, "addr")) || !*found.name)
         return err_say(err, -EPROTO, "the store does not say where the coordinator is");
     found.term = json_get_i64(lead, "mod_revision", 0);

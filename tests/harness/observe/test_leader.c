@@ -1,6 +1,5 @@
 /* Who leads, out of what a store answers; and every answer that does not say it. */
 #include "agent/base/base64.h"
-#include "harness/observe/base64.h"
 #include "harness/observe/leader.h"
 
 #include <errno.h>
@@ -149,29 +148,6 @@ static void test_what_is_no_answer_of_a_store_is_refused(void **state) {
     }
 }
 
-static void test_base64_is_what_rfc_4648_says(void **state) {
-    (void)state;
-    static const char *const rows[][2] = {{"", ""},
-                                          {"f", "Zg=="},
-                                          {"fo", "Zm8="},
-                                          {"foo", "Zm9v"},
-                                          {"foob", "Zm9vYg=="},
-                                          {"fooba", "Zm9vYmE="},
-                                          {"foobar", "Zm9vYmFy"},
-                                          {"\xff\xfe", "//4="}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct arena a = {0};
-        struct buf out = {0};
-        size_t n;
-        base64_put(&out, rows[i][0], strlen(rows[i][0]));
-        assert_string_equal(buf_str(&out), rows[i][1]);
-        assert_string_equal(base64_decode(&a, rows[i][1], &n), rows[i][0]);
-        assert_int_equal(n, strlen(rows[i][0]));
-        buf_fini(&out);
-        arena_fini(&a);
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_who_holds_the_lead_of_the_job_that_is_now_coordinates),
@@ -179,7 +155,6 @@ int main(void) {
         cmocka_unit_test(test_ids_of_members_are_compared_as_they_stand),
         cmocka_unit_test(test_a_member_without_a_leader_says_so),
         cmocka_unit_test(test_what_is_no_answer_of_a_store_is_refused),
-        cmocka_unit_test(test_base64_is_what_rfc_4648_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
