@@ -40,7 +40,7 @@ const struct incident *incidents_ended(const struct incidents *is, const struct 
 
 bool incident_hits_worker(const struct incident *i, const struct worker *w) {
     for (size_t k = 0; k < i->targets_n; k++)
-        if (str_eq(i->targets[k].what, "worker") && i->targets[k].pid == w->pid)
+        if (i->targets[k].worker == w)
             return true;
     return false;
 }
@@ -48,7 +48,7 @@ bool incident_hits_worker(const struct incident *i, const struct worker *w) {
 bool incident_hits(const struct incident *i, const struct worker *w) {
     for (size_t k = 0; k < i->targets_n; k++) {
         const struct incident_target *t = &i->targets[k];
-        if (str_eq(t->what, "worker") ? t->pid == w->pid
+        if (str_eq(t->what, "worker") ? t->worker == w
                                       : !str_eq(t->what, "store") && str_eq(t->node, w->node))
             return true;
     }
@@ -98,7 +98,21 @@ static bool name_ends_node(const char *fault) {
     return false;
 }
 
-static void read_in_force(struct incidents *is, struct incident *i, const struct record *r) {
+static struct incident_target read_target(const struct json *t, const struct rounds *rs,
+                                          int64_t fired_ns) {
+    int64_t pid = json_get_i64(t, "pid", 0);
+    const char *what = json_get_string(t, "what", "");
+    return (struct incident_target){
+        .what = what,
+        .name = json_get_string(t, "name", ""),
+        .node = json_get_string(t, "node", ""),
+        .pid = pid,
+        .worker = str_eq(what, "worker") ? rounds_worker_at(rs, pid, fired_ns) : NULL,
+    };
+}
+
+static void read_in_force(struct incidents *is, struct incident *i, const struct record *r,
+                          const struct rounds *rs) {
     const struct json *targets = record_get(r, "targets");
     size_t n = targets && targets->type == JSON_ARRAY ? targets->length : 0;
     struct incident_target *v = arena_array(&is->arena, struct incident_target, n ? n : 1);
@@ -112,16 +126,11 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
     if (!*i->fault)
         i->fault = record_text(r, "fault");
     i->ends_node = json_get_bool(r->fields, "ends_node", name_ends_node(i->fault));
-    json_each(t, n ? targets : NULL) v[i->targets_n++] = (struct incident_target){
-        .what = json_get_string(t, "what", ""),
-        .name = json_get_string(t, "name", ""),
-        .node = json_get_string(t, "node", ""),
-        .pid = json_get_i64(t, "pid", 0),
-    };
+    json_each(t, n ? targets : NULL) v[i->targets_n++] = read_target(t, rs, i->fired_ns);
     i->targets = v;
 }
 
-static void read_record(struct incidents *is, const struct record *r) {
+static void read_record(struct incidents *is, const struct record *r, const struct rounds *rs) {
     if (strncmp(r->kind, "fault-", 6) != 0 || record_is(r, "fault-not-fired") ||
         !*record_text(r, "id"))
         return;
@@ -131,7 +140,7 @@ static void read_record(struct incidents *is, const struct record *r) {
     } else if (harness && record_is(r, "fault-in-force")) {
         struct incident *i = incident_of(is, r);
         if (!i->in_force) /* said twice, it came in force the first time */
-            read_in_force(is, i, r);
+            read_in_force(is, i, r, rs);
     } else if (harness && record_is(r, "fault-failed")) {
         incident_of(is, r)->failed = record_text(r, "error");
     } else if (harness && record_is(r, "fault-recovered")) {
@@ -414,7 +423,7 @@ void incidents_load(struct incidents *is, const struct history *h, const struct 
     struct arena scratch = {0};
     struct index x;
     *is = (struct incidents){0};
-    history_each(r, h) read_record(is, r);
+    history_each(r, h) read_record(is, r, rs);
     if (is->n)
         index_begin(&x, is, rs, &scratch);
     for (size_t i = 0; i < is->n; i++)

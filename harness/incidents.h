@@ -38,6 +38,7 @@ struct incident_target {
     const char *name; /* "n2/0 (rank 4)" */
     const char *node;
     int64_t pid;
+    const struct worker *worker; /* that had this pid; NULL: no worker, or nobody saw it start */
 };
 
 struct incident {

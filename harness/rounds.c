@@ -275,11 +275,19 @@ static void remember(struct rounds *rs, struct worker *w) {
         widen(rs);
     struct worker **place = place_of(rs->by_pid, rs->by_pid_cap, w->pid);
     rs->by_pid_n += !*place;
+    w->former = *place;
     *place = w;
 }
 
 struct worker *rounds_worker(const struct rounds *rs, int64_t pid) {
     return rs->by_pid_n ? *place_of(rs->by_pid, rs->by_pid_cap, pid) : NULL;
+}
+
+struct worker *rounds_worker_at(const struct rounds *rs, int64_t pid, int64_t t_ns) {
+    struct worker *w = rounds_worker(rs, pid);
+    while (w && w->start_ns > t_ns && w->former)
+        w = w->former;
+    return w;
 }
 
 /* ---- a start ---- */
@@ -295,6 +303,7 @@ static void start(struct rounds *rs, const struct record *rec) {
     w->round = r->number;
     rs->workers =
         grown(&rs->arena, rs->workers, rs->workers_n, &rs->workers_cap, sizeof(*rs->workers));
+    w->index = rs->workers_n;
     rs->workers[rs->workers_n++] = w;
     remember(rs, w);
     if (!r->complete && r->started == r->world_size) {

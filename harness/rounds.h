@@ -17,7 +17,9 @@ struct worker {
     int restart_count, max_restarts;
     const char *role, *master_addr, *master_port, *run_id; /* "" when not given */
     const struct json *env;
-    int round; /* 1.. */
+    int round;             /* 1.. */
+    size_t index;          /* its place among all workers */
+    struct worker *former; /* the one before it that had its pid, NULL: none */
     int64_t start_ns, exec_ns, exit_ns;
     bool exit_known; /* code or signal is known */
     int exit_code, exit_signal;
@@ -58,7 +60,10 @@ void rounds_load(struct rounds *rs, bool strict, const struct history *h); /* in
 void rounds_fini(struct rounds *rs);
 
 struct worker *rounds_worker(const struct rounds *rs,
-                             int64_t pid);                         /* the newest with it, or NULL */
+                             int64_t pid); /* the newest with it, or NULL */
+/* Who had that pid then: the system gives the number of a process that is gone to another. The last
+ * that had started; where none had, the first. NULL: no worker ever had it. */
+struct worker *rounds_worker_at(const struct rounds *rs, int64_t pid, int64_t t_ns);
 const struct round *rounds_last_complete(const struct rounds *rs); /* NULL: none */
 const struct worker *round_rank(const struct round *r, int rank);  /* NULL: has not started */
 /* It was seen to end, and with status 0. */

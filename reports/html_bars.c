@@ -45,35 +45,19 @@ static int compare_places(const void *pa, const void *pb) {
     return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
 }
 
-static int compare_pids(const void *pa, const void *pb) {
-    const struct worker *a = (*(struct html_bar *const *)pa)->worker,
-                        *b = (*(struct html_bar *const *)pb)->worker;
-    if (a->pid != b->pid)
-        return a->pid < b->pid ? -1 : 1;
-    return a->start_ns < b->start_ns ? -1 : a->start_ns > b->start_ns;
+/* Of whom the record tells a step; NULL: it tells none, or of somebody nobody saw start. bars are
+ * those of all workers, by their index. */
+static struct html_bar *stepping(const struct html *h, struct html_bar **bars,
+                                 const struct record *r) {
+    if (r->source != SOURCE_JOB || !r->pid || !record_is(r, "step"))
+        return NULL;
+    const struct worker *w = rounds_worker_at(h->run->rounds, r->pid, r->t_ns);
+    return w ? bars[w->index] : NULL;
 }
 
-/* The newest worker with that pid that had started by then; by_pid is in order of pid and start. */
-static struct html_bar *bar_of(struct html_bar **by_pid, size_t n, const struct record *r) {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        const struct worker *w = by_pid[middle]->worker;
-        if (w->pid < r->pid || (w->pid == r->pid && w->start_ns <= r->t_ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low && by_pid[low - 1]->worker->pid == r->pid ? by_pid[low - 1] : NULL;
-}
-
-static bool is_step(const struct record *r) {
-    return r->source == SOURCE_JOB && r->pid && record_is(r, "step");
-}
-
-static void count_steps(struct html *h, struct html_bar **by_pid) {
+static void count_steps(struct html *h, struct html_bar **bars) {
     history_each(r, h->run->history) {
-        struct html_bar *b = is_step(r) ? bar_of(by_pid, h->bars_n, r) : NULL;
+        struct html_bar *b = stepping(h, bars, r);
         if (b)
             b->seen++;
     }
@@ -87,9 +71,9 @@ static void count_steps(struct html *h, struct html_bar **by_pid) {
     }
 }
 
-static void read_steps(struct html *h, struct html_bar **by_pid) {
+static void read_steps(struct html *h, struct html_bar **bars) {
     history_each(r, h->run->history) {
-        struct html_bar *b = is_step(r) ? bar_of(by_pid, h->bars_n, r) : NULL;
+        struct html_bar *b = stepping(h, bars, r);
         if (!b)
             continue;
         int64_t step = record_i64(r, "step", 0);
@@ -173,14 +157,13 @@ void html_bars(struct html *h) {
     h->last_step = 1;
     h->bars_n = rs->workers_n;
     h->bars = arena_array(&h->arena, struct html_bar, h->bars_n ? h->bars_n : 1);
-    struct html_bar **by_pid = arena_array(&h->arena, struct html_bar *, h->bars_n ? h->bars_n : 1);
+    struct html_bar **bars = arena_array(&h->arena, struct html_bar *, h->bars_n ? h->bars_n : 1);
     for (size_t i = 0; i < h->bars_n; i++)
         h->bars[i].worker = rs->workers[i];
     qsort(h->bars, h->bars_n, sizeof(*h->bars), compare_places);
     for (size_t i = 0; i < h->bars_n; i++)
-        by_pid[i] = &h->bars[i];
-    qsort(by_pid, h->bars_n, sizeof(struct html_bar *), compare_pids);
+        bars[h->bars[i].worker->index] = &h->bars[i];
     find_nodes(h);
-    count_steps(h, by_pid);
-    read_steps(h, by_pid);
+    count_steps(h, bars);
+    read_steps(h, bars);
 }

@@ -160,6 +160,20 @@ static void test_what_did_not_come_in_force_struck_nothing(void **state) {
     forget(&s);
 }
 
+/* Of the two workers that had the pid, the one that had it then. */
+static void test_a_fault_strikes_only_who_had_the_pid_then(void **state) {
+    (void)state;
+    static const struct edit edits[] = {{"\"pid\":121", NULL, "\"pid\":121", "\"pid\":111"}, {0}};
+    struct seen s;
+    see(&s, "worker-killed", edits);
+    const struct incident *i = incidents_find(&s.is, "kill", 1);
+    const struct worker *before = round_rank(s.rs.v[0], 1), *after = round_rank(s.rs.v[1], 1);
+    assert_int_equal(before->pid, after->pid);
+    assert_true(incident_hits(i, before) && incident_hits_worker(i, before));
+    assert_false(incident_hits(i, after) || incident_hits_worker(i, after));
+    forget(&s);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_phases_add_up_from_the_fault_to_the_first_step),
@@ -169,6 +183,7 @@ int main(void) {
         cmocka_unit_test(test_a_worker_that_has_finished_has_noticed_nothing),
         cmocka_unit_test(test_without_steps_recovery_ends_with_the_last_start),
         cmocka_unit_test(test_a_fault_on_a_spare_ends_no_round),
+        cmocka_unit_test(test_a_fault_strikes_only_who_had_the_pid_then),
         cmocka_unit_test(test_the_normal_end_is_nobodys_fault),
         cmocka_unit_test(test_what_did_not_come_in_force_struck_nothing),
     };

@@ -162,6 +162,27 @@ static void test_a_pid_that_comes_again_means_the_newest_worker(void **state) {
     history_fini(&s.h);
 }
 
+static void test_who_had_a_pid_is_asked_of_a_moment(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    assert_null(rounds_worker_at(&(struct rounds){0}, 10, 1));
+    start(&s, 10, "0", "1", "1", "0"); /* at 1 */
+    start(&s, 11, "0", "1", "2", "0"); /* at 2 */
+    start(&s, 10, "0", "1", "3", "0"); /* at 3 */
+    start(&s, 10, "0", "1", "4", "0"); /* at 4 */
+    rounds_load(&rs, true, &s.h);
+    static const int rounds[] = {1, 1, 1, 3, 4, 4};
+    for (int64_t t = 0; t < 6; t++)
+        assert_int_equal(rounds_worker_at(&rs, 10, t)->round, rounds[t]);
+    assert_int_equal(rounds_worker_at(&rs, 11, 1)->round, 2);
+    assert_null(rounds_worker_at(&rs, 12, 9));
+    for (size_t i = 0; i < rs.workers_n; i++)
+        assert_int_equal(rs.workers[i]->index, i);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
 /* In many rounds pids come again; each is found, and the newest of it. */
 static void test_of_a_thousand_workers_each_is_found_by_its_pid(void **state) {
     (void)state;
@@ -253,6 +274,7 @@ int main(void) {
         cmocka_unit_test(test_a_start_joins_the_newest_round_that_lacks_its_rank),
         cmocka_unit_test(test_events_and_ends_belong_to_the_worker_with_that_pid),
         cmocka_unit_test(test_a_pid_that_comes_again_means_the_newest_worker),
+        cmocka_unit_test(test_who_had_a_pid_is_asked_of_a_moment),
         cmocka_unit_test(test_of_a_thousand_workers_each_is_found_by_its_pid),
         cmocka_unit_test(test_a_worker_without_numbers_is_kept_with_none),
         cmocka_unit_test(test_a_round_that_outlives_the_next_is_named),

@@ -19,13 +19,13 @@ struct blows {
     const struct trial *t;
     const struct incident **v;        /* all in force, as they fired */
     const struct incident **at_nodes; /* those of them that may end a worker with its node */
-    struct hit *hits;                 /* those that may end a worker alone, by its pid */
+    struct hit *hits;                 /* those that may end a worker alone, by that */
     size_t n, at_nodes_n, hits_n;
     struct moments agent_ends;
 };
 
 struct hit {
-    int64_t pid;
+    const struct worker *worker;
     const struct incident *by;
 };
 
@@ -66,20 +66,19 @@ static struct cause cause_of(const struct blows *b, const struct round *r, const
     return c;
 }
 
-static int64_t pid_of(const void *thing) {
-    return ((const struct hit *)thing)->pid;
+static int64_t index_of(const void *thing) {
+    return (int64_t)((const struct hit *)thing)->worker->index;
 }
 
-/* The first of a worker. */
-static const struct hit *first_hit(const struct blows *b, int64_t pid) {
-    return &b->hits[sorted_below(b->hits, b->hits_n, sizeof(*b->hits), pid_of, pid)];
+static const struct hit *first_hit(const struct blows *b, const struct worker *w) {
+    return &b->hits[sorted_below(b->hits, b->hits_n, sizeof(*b->hits), index_of,
+                                 (int64_t)w->index)];
 }
 
 /* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
  * the fault itself. One that was told to leave has its time. */
 static bool was_struck(const struct blows *b, const struct worker *w) {
-    for (const struct hit *h = first_hit(b, w->pid); h < b->hits + b->hits_n && h->pid == w->pid;
-         h++)
+    for (const struct hit *h = first_hit(b, w); h < b->hits + b->hits_n && h->worker == w; h++)
         if (h->by->fired_ns <= w->exit_ns)
             return true;
     for (size_t i = 0; i < b->at_nodes_n && b->at_nodes[i]->fired_ns <= w->exit_ns; i++)
@@ -109,9 +108,9 @@ static int by_firing(const void *a, const void *b) {
     return order ? order : (x->force_seq > y->force_seq) - (x->force_seq < y->force_seq);
 }
 
-static int by_pid(const void *a, const void *b) {
-    const struct hit *x = a, *y = b;
-    return (x->pid > y->pid) - (x->pid < y->pid);
+static int by_worker(const void *a, const void *b) {
+    size_t x = ((const struct hit *)a)->worker->index, y = ((const struct hit *)b)->worker->index;
+    return (x > y) - (x < y);
 }
 
 static void *array(size_t n, size_t size) {
@@ -124,10 +123,9 @@ static void *array(size_t n, size_t size) {
 static void note_targets(struct blows *b, const struct incident *in) {
     bool beyond = false, alone = !in->recovered && !str_eq(in->fault, "worker-hang");
     for (size_t k = 0; k < in->targets_n; k++) {
-        bool worker = str_eq(in->targets[k].what, "worker");
-        beyond |= !worker;
-        if (worker && alone)
-            b->hits[b->hits_n++] = (struct hit){in->targets[k].pid, in};
+        beyond |= !str_eq(in->targets[k].what, "worker");
+        if (in->targets[k].worker && alone)
+            b->hits[b->hits_n++] = (struct hit){in->targets[k].worker, in};
     }
     if (beyond)
         b->at_nodes[b->at_nodes_n++] = in;
@@ -149,7 +147,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
     for (size_t i = 0; i < b->n; i++)
         if (!str_eq(b->v[i]->fault, "node-leave"))
             note_targets(b, b->v[i]);
-    qsort(b->hits, b->hits_n, sizeof(*b->hits), by_pid);
+    qsort(b->hits, b->hits_n, sizeof(*b->hits), by_worker);
     moments_init(&b->agent_ends, t->history, is_agent_end);
 }
 

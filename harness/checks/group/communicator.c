@@ -37,13 +37,16 @@ static bool judge_pair(struct finding *f, const struct record *a, const struct w
 struct named {
     const struct record **first; /* by round */
     void *by_id;                 /* of tsearch: the same records */
-    int64_t *pids;               /* of who has said something */
-    size_t n;
+    bool *told;                  /* by worker: it has said something */
     int rounds, newest;
 };
 
 static int by_id(const void *a, const void *b) {
     return strcmp(id_of(a), id_of(b));
+}
+
+static const struct worker *teller(const struct trial *t, const struct record *r) {
+    return rounds_worker_at(t->rounds, r->pid, r->t_ns);
 }
 
 /* Against what was said in its round, and where this was said, before. */
@@ -53,30 +56,24 @@ static bool judge_record(const struct trial *t, struct finding *f, struct named 
     void **same = tfind(r, &m->by_id, by_id);
     const struct record *before[] = {*first, same ? *same : NULL};
     for (int i = 0; i < 2; i++)
-        if (before[i] && !judge_pair(f, before[i], rounds_worker(t->rounds, before[i]->pid), r, w))
+        if (before[i] && !judge_pair(f, before[i], teller(t, before[i]), r, w))
             return false;
     if (!*first) {
         *first = r;
         if (!tsearch(r, &m->by_id, by_id))
             abort(); /* out of memory */
     }
-    m->pids[m->n++] = w->pid;
+    m->told[w->index] = true;
     m->rounds += w->round > m->newest;
     m->newest = w->round > m->newest ? w->round : m->newest;
     return true;
 }
 
-static int by_value(const void *a, const void *b) {
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* A worker that has made a step has joined its group. */
 static bool judge_silent(const struct trial *t, struct finding *f, struct named *m) {
-    qsort(m->pids, m->n, sizeof(*m->pids), by_value);
     for (size_t i = 0; i < t->rounds->workers_n; i++) {
         const struct worker *w = t->rounds->workers[i];
-        if (!w->first_step_ns || bsearch(&w->pid, m->pids, m->n, sizeof(*m->pids), by_value))
+        if (!w->first_step_ns || m->told[w->index])
             continue;
         if (w->lost_events)
             finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
@@ -92,11 +89,11 @@ static bool judge_silent(const struct trial *t, struct finding *f, struct named 
 
 static void judge_all(const struct trial *t, struct finding *f, struct named *m) {
     history_each(r, t->history) {
-        const struct worker *w = *id_of(r) ? rounds_worker(t->rounds, r->pid) : NULL;
+        const struct worker *w = *id_of(r) ? teller(t, r) : NULL;
         if (w && !judge_record(t, f, m, r, w))
             return;
     }
-    if (!m->n)
+    if (!m->rounds)
         finding_skip(f, "no worker named a communicator");
     else if (judge_silent(t, f, m))
         finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
@@ -108,16 +105,14 @@ static void in_the_history(void *record) {
 }
 
 static void judge(const struct trial *t, struct finding *f) {
-    size_t said = 0;
-    history_each(r, t->history) said += *id_of(r) != 0;
     struct named m = {.first = calloc(t->rounds->n + 1, sizeof(*m.first)),
-                      .pids = calloc(said + 1, sizeof(*m.pids))};
-    if (!m.first || !m.pids)
+                      .told = calloc(t->rounds->workers_n + 1, sizeof(*m.told))};
+    if (!m.first || !m.told)
         abort(); /* out of memory */
     judge_all(t, f, &m);
     tdestroy(m.by_id, in_the_history);
     free(m.first);
-    free(m.pids);
+    free(m.told);
 }
 
 const struct check check_communicator = {

@@ -59,7 +59,7 @@ static bool is_of_store(const struct record *r) {
 }
 
 static bool is_whose(const struct trial *t, const struct record *r, const struct target_spec *on) {
-    const struct worker *w = r->pid ? rounds_worker(t->rounds, r->pid) : NULL;
+    const struct worker *w = r->pid ? rounds_worker_at(t->rounds, r->pid, r->t_ns) : NULL;
     bool worker = r->source == SOURCE_JOB;
     if (!on->text)
         return true;
@@ -196,7 +196,7 @@ static void put_expected(const struct log_expect *x, char *out, size_t size) {
 }
 
 static void put_who(const struct trial *t, const struct record *r, char *out, size_t size) {
-    const struct worker *w = r->pid ? rounds_worker(t->rounds, r->pid) : NULL;
+    const struct worker *w = r->pid ? rounds_worker_at(t->rounds, r->pid, r->t_ns) : NULL;
     if (w)
         snprintf(out, size, "rank %d on %.20s", w->rank, r->node);
     else

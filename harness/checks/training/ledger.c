@@ -18,7 +18,7 @@ static size_t count_steps(const struct history *h) {
 }
 
 static void add(struct ledger *l, const struct rounds *rs, const struct record *r) {
-    const struct worker *w = rounds_worker(rs, r->pid);
+    const struct worker *w = rounds_worker_at(rs, r->pid, r->t_ns);
     int64_t step = record_i64(r, "step", -1);
     if (!w || step < 0)
         return;

@@ -17,7 +17,7 @@ static struct end end_of(const struct trial *t) {
     struct end e = {.step = -1};
     int last = t->rounds->n ? t->rounds->v[t->rounds->n - 1]->number : 0;
     history_each(r, t->history) {
-        const struct worker *w = r->pid ? rounds_worker(t->rounds, r->pid) : NULL;
+        const struct worker *w = r->pid ? rounds_worker_at(t->rounds, r->pid, r->t_ns) : NULL;
         const struct json *loss = record_get(r, "loss");
         int64_t step = record_i64(r, "step", -1);
         if (r->source != SOURCE_JOB || !record_is(r, "step") || !loss || !w || w->round != last ||

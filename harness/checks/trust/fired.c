@@ -146,7 +146,7 @@ static bool is_leader(const struct trial *t, const struct incident *i, const str
 static bool is_named(const struct trial *t, const struct incident *i, const struct target_spec *on,
                      const struct incident_target *struck) {
     const struct rounds *rs = t->rounds;
-    const struct worker *w = str_eq(struck->what, "worker") ? rounds_worker(rs, struck->pid) : NULL;
+    const struct worker *w = struck->worker;
     if (on->pick == PICK_COORDINATOR || on->pick == PICK_LEADER)
         return is_leader(t, i, on, struck);
     if (on->what == TARGET_STORES && on->text)

@@ -124,6 +124,26 @@ static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
     }
 }
 
+/* In a long run the system gives the number of a process that is gone to another one. */
+static void test_a_pid_that_is_given_anew_is_another_worker(void **state) {
+    (void)state;
+    static const char *const names[] = {KILLED, DARK, GPUS};
+    static const struct edit anew[EDITS_MAX] = {
+        {"\"pid\":120", NULL, "\"pid\":120", "\"pid\":110"},
+        {"\"pid\":121", NULL, "\"pid\":121", "\"pid\":111"}};
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
+        struct history h;
+        struct verdict v;
+        planted_load(&h, names[k], anew);
+        judge(&v, &h, names[k]);
+        for (size_t i = 0; i < v.n; i++)
+            if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(names[k], v.v[i].check))
+                print_error("%s: %s: %s\n", names[k], v.v[i].check, v.v[i].seen);
+        assert_int_equal(v.exit_code, 0);
+        history_fini(&h);
+    }
+}
+
 static const struct {
     const struct wrong *v;
     size_t n;
@@ -306,6 +326,7 @@ static void test_the_table_is_in_alphabetical_order_and_complete(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_check_passes_a_run_in_which_all_is_well),
+        cmocka_unit_test(test_a_pid_that_is_given_anew_is_another_worker),
         cmocka_unit_test(test_each_planted_wrong_is_caught_by_its_check),
         cmocka_unit_test(test_no_lie_of_launcher_or_job_changes_what_is_found),
         cmocka_unit_test(test_claims_alone_make_nothing_pass),
