@@ -5,6 +5,7 @@
 #
 #   awk -v rounds=20 -v steps=1000 -v workers=2 -f tests/bench/history.awk       the history
 #   awk -v rounds=20 -v steps=1000 -v workers=2 -v scenario=1 -f ...             the scenario to judge it by
+#   awk -v gpus=1 ...                                                            on a GPU for each worker
 
 function put(source, kind, fields) {
     us += 10
@@ -46,16 +47,32 @@ function look(newest, step, list) {
         round, newest, list))
 }
 
+# The driver's list: of who computes, when that is given. Once for the whole run: which node has which GPUs.
+function devices(at, busy, w, list, open, uuids) {
+    if (!gpus) return
+    for (w = 0; w < workers; w++) {
+        list = list (w ? "," : "") sprintf("{\"index\":%d,\"uuid\":\"GPU-%d\",\"used\":%d,\"hidden\":0,\"processes\":[%s]}", \
+            w, w, busy ? 800000000 : 500000000, busy ? sprintf("{\"node\":\"n0\",\"pid\":%d,\"bytes\":300000000}", 1000 + round * workers + w) : "")
+        open = open (w ? "," : "") sprintf("{\"node\":\"n0\",\"pid\":%d,\"name\":\"train\"}", 1000 + round * workers + w)
+        uuids = uuids (w ? "," : "") sprintf("\"GPU-%d\"", w)
+    }
+    put("kernel", "devices", sprintf(",\"at\":\"%s\",\"round\":%d,\"devices\":[%s],\"open\":[%s]%s", \
+        at, round, list, busy ? open : "", round ? "" : sprintf(",\"nodes\":{\"n0\":[%s]}", uuids)))
+}
+
 function train(from, w, step) {
+    devices("round-start")
     for (w = 0; w < workers; w++) begin(w)
     for (w = 0; w < workers; w++) {
         say(w, "ready", "")
+        if (gpus) say(w, "device", sprintf(",\"uuid\":\"GPU-%d\",\"index\":%d,\"communicator\":\"%016d\"", w, w, round))
         say(w, "resume", sprintf(",\"step\":%d,\"path\":\"%s\"", from, from ? sprintf("step-%08d", from) : ""))
     }
     for (step = from + 1; step <= from + steps; step++) {
         for (w = 0; w < workers; w++)
             say(w, "step", sprintf(",\"step\":%d,\"loss\":%.4f,\"samples\":32,\"shards\":[%d,%d]", step, 1 + 1 / step, 2 * w, 2 * w + 1))
         if (step == 1) put("harness", "steady", "")
+        if (step == from + 1) devices("round", 1)
         if (step % every == 0) save(step)
     }
 }
@@ -91,6 +108,7 @@ BEGIN {
     put("harness", "control", model sprintf(",\"label\":\"cpu\",\"step_ns\":%d,\"first_step\":1,\"last_step\":%d,\"cached\":true,\"dir\":\"control\"", workers * 10000, rounds * steps))
     put("harness", "node-up", ",\"node\":\"n0\",\"addr\":\"198.18.0.10\"")
     put("kernel", "agent-start", ",\"node\":\"n0\",\"pid\":100")
+    devices("start")
     look(0)
     for (round = 1; round <= rounds; round++) {
         train((round - 1) * steps)
@@ -98,8 +116,11 @@ BEGIN {
         if (round < rounds) lose(round * steps)
         for (w = 0; w < workers; w++)
             if (round == rounds || w != victim) put("kernel", "worker-exit", of(w) (round == rounds ? ",\"code\":0" : ",\"signal\":15"))
+        devices("round-end")
         look(round * steps)
     }
+    round = 0
+    devices("job-end")
     put("kernel", "agent-exit", ",\"node\":\"n0\",\"pid\":100,\"code\":0")
     put("kernel", "leftovers", ",\"node\":\"n0\",\"processes\":[],\"ports\":[],\"shm\":[],\"cgroups\":[]")
     put("harness", "lag", ",\"max_ns\":300000,\"window_ns\":150000000")

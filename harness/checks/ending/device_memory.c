@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] =
@@ -27,17 +28,6 @@ static bool is_at(const struct record *r, const char *at) {
     return str_eq(record_text(r, "at"), at);
 }
 
-static bool lists(const struct json *processes, int64_t pid) {
-    json_each(p, processes) if (json_get_i64(p, "pid", 0) == pid) return true;
-    return false;
-}
-
-/* The process is on a device, or has the driver open. */
-static bool shows(const struct record *look, int64_t pid) {
-    json_each(d, record_get(look, "devices")) if (lists(json_get(d, "processes"), pid)) return true;
-    return lists(record_get(look, "open"), pid);
-}
-
 /* "300 MB on GPU 1", "the driver open". */
 static void describe(const struct record *look, int64_t pid, char *out, size_t size) {
     json_each(d, record_get(look, "devices")) {
@@ -60,7 +50,7 @@ static void describe(const struct record *look, int64_t pid, char *out, size_t s
 
 static bool judge_process(const struct trial *t, struct finding *f, const struct record *look,
                           int64_t pid) {
-    const struct worker *w = rounds_worker(t->rounds, pid);
+    const struct worker *w = rounds_worker_at(t->rounds, pid, look->t_ns);
     int64_t round = record_i64(look, "round", 0);
     char what[64], since[80] = "had not ended";
     if (!w || w->round >= round)
@@ -91,23 +81,67 @@ static bool judge_beginning(const struct trial *t, struct finding *f, const stru
     return true;
 }
 
-/* How long after its end a worker that had been on a device was first seen not to be. */
-static void measure_worker(const struct trial *t, const struct worker *w, struct tally *tally) {
-    bool was_there = false;
-    if (!w->exit_ns)
+/* ---- how soon they are gone ---- */
+
+/* A worker that a look has shown on a device. */
+struct guest {
+    const struct worker *worker; /* NULL: none has shown it yet */
+    int64_t shown_seq;           /* of the last look that did */
+};
+
+struct guests {
+    const struct rounds *rounds;
+    struct guest *v;      /* of all workers, by their index */
+    struct guest **there; /* those that were shown and are not known to be gone */
+    size_t n;
+};
+
+static void note_guest(struct guests *g, const struct record *look, const struct json *process) {
+    const struct worker *w =
+        rounds_worker_at(g->rounds, json_get_i64(process, "pid", 0), look->t_ns);
+    if (!w || look->t_ns < w->start_ns)
         return;
+    struct guest *one = &g->v[w->index];
+    if (!one->worker) {
+        one->worker = w;
+        g->there[g->n++] = one;
+    }
+    one->shown_seq = look->seq;
+}
+
+/* How long after its end a worker that had been on a device was first seen not to be. */
+static void see_off(struct guests *g, const struct record *look, struct tally *tally) {
+    size_t n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct guest *one = g->there[i];
+        int64_t exit_ns = one->worker->exit_ns;
+        if (one->shown_seq == look->seq || !exit_ns || look->t_ns < exit_ns) {
+            g->there[n++] = g->there[i];
+            continue;
+        }
+        tally->workers++;
+        if (look->t_ns - exit_ns > tally->gone_ns)
+            tally->gone_ns = look->t_ns - exit_ns;
+    }
+    g->n = n;
+}
+
+static void measure_workers(const struct trial *t, struct tally *tally) {
+    size_t n = t->rounds->workers_n + 1;
+    struct guests g = {t->rounds, calloc(n, sizeof(*g.v)), calloc(n, sizeof(struct guest *)), 0};
+    if (!g.v || !g.there)
+        abort(); /* out of memory */
     history_each(r, t->history) {
         if (!is_look(r) || record_get(r, "error"))
             continue;
-        bool there = shows(r, w->pid);
-        was_there |= there && r->t_ns >= w->start_ns;
-        if (!was_there || there || r->t_ns < w->exit_ns)
-            continue;
-        tally->workers++;
-        if (r->t_ns - w->exit_ns > tally->gone_ns)
-            tally->gone_ns = r->t_ns - w->exit_ns;
-        return;
+        json_each(d, record_get(r, "devices")) {
+            json_each(p, json_get(d, "processes")) note_guest(&g, r, p);
+        }
+        json_each(p, record_get(r, "open")) note_guest(&g, r, p);
+        see_off(&g, r, tally);
     }
+    free(g.v);
+    free(g.there);
 }
 
 /* ---- at the end ---- */
@@ -213,8 +247,7 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_skip(f, "no node was given a GPU");
         return;
     }
-    for (size_t i = 0; i < t->rounds->workers_n; i++)
-        measure_worker(t, t->rounds->workers[i], &tally);
+    measure_workers(t, &tally);
     if (!judge_end(f, &tally) || !check_sees_rounds(t, f))
         return;
     const struct json *devices = record_get(tally.last, "devices");

@@ -1,7 +1,9 @@
 #include "harness/checks/check.h"
+#include "harness/checks/spans.h"
 
 #include "agent/base/str.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] =
@@ -15,7 +17,17 @@ struct seat {
     bool missed;                 /* a look did not show it where it computed before and after */
     bool untold;                 /* it had the driver open, which did not list it: in a container */
     int64_t seen_seq, said_seq;
-    int devices, workers; /* of its node; workers: of this round */
+    int64_t listed_seq, open_seq; /* of the last look that listed it, that had the driver open */
+    int devices, workers;         /* of its node; workers: of this round */
+};
+
+/* All workers, and what the history has shown of them so far. */
+struct room {
+    const struct rounds *rounds;
+    struct seat *v;        /* by their index */
+    struct seat **telling; /* those that have said where they compute, and will make more steps */
+    size_t telling_n;
+    struct moments looks;
 };
 
 struct tally {
@@ -34,43 +46,64 @@ static bool is_device_event(const struct record *r) {
            (record_is(r, "device") || str_eq(record_text(r, "said"), "device"));
 }
 
-static int devices_of(const struct history *h, const char *node) {
-    history_each(r, h) {
-        const struct json *given = is_look(r) ? json_get(record_get(r, "nodes"), node) : NULL;
+static int devices_of(const struct room *m, const char *node) {
+    for (size_t i = 0; i < m->looks.when.n; i++) {
+        const struct json *given = json_get(record_get(m->looks.v[i], "nodes"), node);
         if (given)
             return (int)given->length;
     }
     return 0;
 }
 
-static int workers_of(const struct rounds *rs, const struct worker *w) {
-    int n = 0;
-    for (size_t i = 0; i < rs->workers_n; i++)
-        n += rs->workers[i]->round == w->round && str_eq(rs->workers[i]->node, w->node);
-    return n;
+/* Of whom the look shows that process; NULL: of nobody who had started. */
+static struct seat *seat_of(const struct room *m, const struct record *look,
+                            const struct json *process) {
+    const struct worker *w =
+        rounds_worker_at(m->rounds, json_get_i64(process, "pid", 0), look->t_ns);
+    return w && look->t_ns >= w->start_ns ? &m->v[w->index] : NULL;
 }
 
-static void note_look(struct seat *s, const struct record *look) {
-    bool listed = false;
+static void note_listed(struct seat *s, const struct record *look, const char *uuid) {
+    s->listed_seq = look->seq;
+    if (!s->seen) {
+        s->seen = uuid;
+        s->seen_seq = look->seq;
+    } else if (!str_eq(s->seen, uuid)) {
+        s->seen_too = uuid;
+        s->seen_seq = look->seq;
+    }
+}
+
+/* Whoever says where it computes, and goes on to do so, has to be in it. */
+static void note_missed(struct room *m, const struct record *look) {
+    size_t n = 0;
+    for (size_t i = 0; i < m->telling_n; i++) {
+        struct seat *s = m->telling[i];
+        if (s->worker->last_step_ns <= look->t_ns)
+            continue;
+        s->missed |= look->t_ns >= s->worker->start_ns && s->listed_seq != look->seq &&
+                     s->open_seq != look->seq;
+        m->telling[n++] = s;
+    }
+    m->telling_n = n;
+}
+
+static void note_look(struct room *m, const struct record *look) {
     json_each(d, record_get(look, "devices")) {
-        const char *uuid = json_get_string(d, "uuid", "");
         json_each(p, json_get(d, "processes")) {
-            if (json_get_i64(p, "pid", 0) != s->worker->pid)
-                continue;
-            listed = true;
-            if (!s->seen) {
-                s->seen = uuid;
-                s->seen_seq = look->seq;
-            } else if (!str_eq(s->seen, uuid)) {
-                s->seen_too = uuid;
-                s->seen_seq = look->seq;
-            }
+            struct seat *s = seat_of(m, look, p);
+            if (s)
+                note_listed(s, look, json_get_string(d, "uuid", ""));
         }
     }
-    bool open = false;
-    json_each(p, record_get(look, "open")) open |= json_get_i64(p, "pid", 0) == s->worker->pid;
-    s->untold |= open && !listed;
-    s->missed |= s->said && !open && !listed && s->worker->last_step_ns > look->t_ns;
+    json_each(p, record_get(look, "open")) {
+        struct seat *s = seat_of(m, look, p);
+        if (!s)
+            continue;
+        s->open_seq = look->seq;
+        s->untold |= s->listed_seq != look->seq;
+    }
+    note_missed(m, look);
 }
 
 static bool says_another(struct finding *f, const struct seat *s, const struct record *r) {
@@ -83,23 +116,18 @@ static bool says_another(struct finding *f, const struct seat *s, const struct r
     return true;
 }
 
-/* Returns false when what is known of this worker alone is wrong already. */
-static bool take_seat(const struct trial *t, struct finding *f, const struct worker *w,
-                      struct seat *ret) {
-    struct seat s = {.worker = w,
-                     .devices = devices_of(t->history, w->node),
-                     .workers = workers_of(t->rounds, w)};
-    history_each(r, t->history) {
-        if (is_look(r) && r->t_ns >= w->start_ns)
-            note_look(&s, r);
-        if (!is_device_event(r) || r->pid != w->pid || !*record_text(r, "uuid"))
-            continue;
-        if (says_another(f, &s, r))
-            return false;
-        s.said = record_text(r, "uuid");
-        s.said_seq = r->seq;
-    }
-    *ret = s;
+/* Returns false when it has said something else before. */
+static bool note_said(struct room *m, struct finding *f, const struct record *r) {
+    const struct worker *w = rounds_worker_at(m->rounds, r->pid, r->t_ns);
+    struct seat *s = w ? &m->v[w->index] : NULL;
+    if (!s || !*record_text(r, "uuid"))
+        return true;
+    if (says_another(f, s, r))
+        return false;
+    if (!s->said)
+        m->telling[m->telling_n++] = s;
+    s->said = record_text(r, "uuid");
+    s->said_seq = r->seq;
     return true;
 }
 
@@ -151,7 +179,7 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
                        : a->said && str_eq(a->said, b->said)  ? a->said
                        : *only(x) && str_eq(only(x), only(y)) ? only(x)
                                                               : NULL;
-    if (!both || x->round != y->round || !str_eq(x->node, y->node))
+    if (!both)
         return true;
     if (a->devices < a->workers) {
         tally->crowd = x;
@@ -167,21 +195,89 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
     return false;
 }
 
-static bool judge_all(const struct trial *t, struct finding *f, struct tally *tally) {
-    const struct rounds *rs = t->rounds;
-    struct seat a, b;
-    for (size_t i = 0; i < rs->workers_n; i++) {
-        if (!take_seat(t, f, rs->workers[i], &a) || !judge_alone(f, &a, tally))
+/* ---- all of them ---- */
+
+static void *array(size_t n, size_t size) {
+    void *v = calloc(n + 1, size);
+    if (!v)
+        abort(); /* out of memory */
+    return v;
+}
+
+static void room_init(struct room *m, const struct trial *t) {
+    size_t n = t->rounds->workers_n;
+    *m = (struct room){.rounds = t->rounds,
+                       .v = array(n, sizeof(*m->v)),
+                       .telling = array(n, sizeof(*m->telling))};
+    for (size_t i = 0; i < n; i++)
+        m->v[i] = (struct seat){.worker = t->rounds->workers[i], .listed_seq = -1, .open_seq = -1};
+    moments_init(&m->looks, t->history, is_look);
+}
+
+static void room_fini(struct room *m) {
+    free(m->v);
+    free(m->telling);
+    moments_fini(&m->looks);
+}
+
+static bool read_all(struct room *m, struct finding *f, const struct history *h) {
+    history_each(r, h) {
+        if (is_look(r))
+            note_look(m, r);
+        else if (is_device_event(r) && !note_said(m, f, r))
             return false;
-        for (size_t k = 0; k < i; k++) {
-            if (rs->workers[k]->round != rs->workers[i]->round ||
-                !str_eq(rs->workers[k]->node, rs->workers[i]->node))
-                continue;
-            if (!take_seat(t, f, rs->workers[k], &b) || !judge_pair(f, &b, &a, tally))
-                return false;
-        }
     }
     return true;
+}
+
+/* In order of their nodes, and of their starts there. */
+static int by_node(const void *a, const void *b) {
+    const struct worker *x = *(const struct worker *const *)a;
+    const struct worker *y = *(const struct worker *const *)b;
+    int order = strcmp(x->node, y->node);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+/* Those of one round on one node. */
+static bool judge_neighbours(struct room *m, struct finding *f, struct worker *const *v, size_t n,
+                             struct tally *tally) {
+    int devices = devices_of(m, v[0]->node);
+    for (size_t i = 0; i < n; i++) {
+        struct seat *s = &m->v[v[i]->index];
+        s->devices = devices;
+        s->workers = (int)n;
+        if (!judge_alone(f, s, tally))
+            return false;
+        for (size_t k = 0; k < i; k++)
+            if (!judge_pair(f, &m->v[v[k]->index], s, tally))
+                return false;
+    }
+    return true;
+}
+
+static bool judge_round(struct room *m, struct finding *f, const struct round *r,
+                        struct tally *tally) {
+    struct worker **v = array(r->n, sizeof(*v));
+    bool good = true;
+    memcpy(v, r->workers, r->n * sizeof(*v));
+    qsort(v, r->n, sizeof(*v), by_node);
+    for (size_t i = 0, n; good && i < r->n; i += n) {
+        for (n = 1; i + n < r->n && str_eq(v[i]->node, v[i + n]->node); n++)
+            ;
+        good = judge_neighbours(m, f, v + i, n, tally);
+    }
+    free(v);
+    return good;
+}
+
+static bool judge_all(const struct trial *t, struct finding *f, struct tally *tally) {
+    struct room m;
+    room_init(&m, t);
+    bool good = read_all(&m, f, t->history);
+    for (size_t i = 0; good && i < t->rounds->n; i++)
+        good = judge_round(&m, f, t->rounds->v[i], tally);
+    room_fini(&m);
+    return good;
 }
 
 static bool was_looked(const struct history *h) {
