@@ -13,7 +13,7 @@ fail() {
 }
 finish() {
     kill -KILL ${processes[@]+"${processes[@]}"} 2>/dev/null
-    wait
+    wait 2>/dev/null
 }
 trap finish EXIT
 

@@ -4,10 +4,7 @@
 # leaves is not waited for, the run is closed, and an endpoint that cannot do it is told.
 # deadline: 120 s
 set -u
-if ! command -v etcd >/dev/null; then
-    echo 'no etcd on this host: apt install etcd-server'
-    exit 77
-fi
+. tests/live/etcd.bash
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
 started=()
@@ -17,18 +14,11 @@ fail() {
     cat "$TMPDIR"/said*
     exit 1
 }
-trap 'kill -KILL "${started[@]}" 2>/dev/null; wait' EXIT
+trap 'kill -KILL "${started[@]}" 2>/dev/null; wait 2>/dev/null' EXIT
 
 serve() { # serve PORT [OPTION...]: an etcd that is ready
-    local line
-    exec 4< <(exec etcd --data-dir "$TMPDIR/etcd-$1" --unsafe-no-fsync --listen-client-urls "http://127.0.0.1:$1" \
-        --advertise-client-urls "http://127.0.0.1:$1" --listen-peer-urls "http://127.0.0.1:$(($1 + 1))" "${@:2}" 2>&1)
-    started+=($!)
-    while read -r -t 30 -u 4 line; do
-        case $line in *'ready to serve client requests'*) break ;; *'provided but not defined'*) fail "$line" ;; esac
-    done || fail "etcd did not start within 30 s"
-    cat <&4 >/dev/null &
-    started+=($!)
+    begin_etcd "http://127.0.0.1:$1" "$TMPDIR/etcd-$1" "${@:2}" || fail 'no etcd'
+    started+=("$etcd")
 }
 
 cat >"$TMPDIR/worker" <<'END'

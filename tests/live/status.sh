@@ -103,14 +103,8 @@ if ! command -v etcd >/dev/null; then
     echo 'no etcd on this host: the embedded store alone was tried'
     exit $bad
 fi
-exec 4< <(exec etcd --data-dir "$TMPDIR/data" --listen-client-urls "http://127.0.0.1:$((port + 1))" \
-    --advertise-client-urls "http://127.0.0.1:$((port + 1))" \
-    --listen-peer-urls "http://127.0.0.1:$((port + 2))" 2>&1)
-pids+=($!)
-while read -r -t 30 -u 4 line; do
-    case $line in *'ready to serve client requests'*) ready=1 && break ;; esac
-done
-[ -n "${ready-}" ] || fail "etcd did not start within 30 s: ${line-}"
-cat <&4 >/dev/null &
+. tests/live/etcd.bash
+begin_etcd "http://127.0.0.1:$((port + 1))" "$TMPDIR/data" || bad=1
+pids+=("$etcd")
 check etcd-v3 $((port + 1))
 exit $bad

@@ -4,12 +4,8 @@
 # is electing. Its history is compacted before, so that watches which go to another member begin with what is gone.
 # deadline: 180 s
 set -u
-for need in etcd:etcd-server etcdctl:etcd-client; do
-    if ! command -v "${need%:*}" >/dev/null; then
-        echo "no ${need%:*} on this host: apt install ${need#*:}"
-        exit 77
-    fi
-done
+. tests/live/etcd.bash
+need_program etcdctl etcd-client
 BIN=$(realpath "$BIN")
 cd "$TMPDIR" || exit 1
 export ETCDCTL_API=3 EVENTS=$TMPDIR/events

@@ -5,12 +5,8 @@
 # deadline: 120 s
 set -u
 . tests/live/certificates.bash
-for need in etcd:etcd-server etcdctl:etcd-client; do
-    if ! command -v "${need%:*}" >/dev/null; then
-        echo "no ${need%:*} on this host: apt install ${need#*:}"
-        exit 77
-    fi
-done
+. tests/live/etcd.bash
+need_program etcdctl etcd-client
 BIN=$(realpath "$BIN") contract=$(realpath "$OUT")/tests/agent/store/spawn_contract
 cd "$TMPDIR" || exit 1
 make_authority ca
@@ -20,17 +16,9 @@ make_certificate client 127.0.0.1
 
 # Below the ephemeral range; by this shell's pid, so that two runs do not meet.
 port=$((20000 + $$ % 5000 * 2))
-exec 3< <(exec etcd --data-dir data --unsafe-no-fsync --bcrypt-cost 4 --enable-v2 --listen-client-urls "https://127.0.0.1:$port" \
-    --advertise-client-urls "https://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" \
-    --cert-file server.pem --key-file server.key --trusted-ca-file ca.pem --client-cert-auth --enable-v2 2>&1)
-processes+=($!)
-while read -r -t 30 -u 3 line; do
-    case $line in *'ready to serve client requests'* | *'serving client requests'* | *'serving client traffic'*)
-        ready=1 && break ;;
-    esac
-done
-[ -n "${ready-}" ] || fail "etcd did not start within 30 s: ${line-}"
-cat <&3 >/dev/null &
+begin_etcd "https://127.0.0.1:$port" data --bcrypt-cost 4 --enable-v2 --cert-file server.pem --key-file server.key \
+    --trusted-ca-file ca.pem --client-cert-auth || fail 'no etcd'
+processes+=("$etcd")
 
 control() {
     ETCDCTL_API=3 etcdctl --endpoints "https://127.0.0.1:$port" --cacert ca.pem --cert client.pem --key client.key \

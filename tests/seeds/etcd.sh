@@ -3,10 +3,7 @@
 # --nnodes=2 and --nnodes=1:4, --nproc_per_node, --rdzv_id, --rdzv_backend=etcd, --rdzv_endpoint=host:port; also by
 # PET_* variables, as an operator that starts the same command on each node gives them.
 set -u
-if ! command -v etcd >/dev/null; then
-    echo 'no etcd on this host: apt install etcd-server'
-    exit 77
-fi
+. tests/live/etcd.bash
 run=$(cd "$BIN" && pwd)/rankrun
 cd "$TMPDIR" || exit 1
 fail() {
@@ -16,14 +13,8 @@ fail() {
 }
 # Below the ephemeral range; by this shell's pid, so that two runs do not meet.
 port=$((20000 + $$ % 2500 * 4 + 2))
-exec 3< <(exec etcd --enable-v2 --data-dir data --unsafe-no-fsync --listen-client-urls "http://127.0.0.1:$port" \
-    --advertise-client-urls "http://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" 2>&1)
-etcd=$!
 trap 'kill "$etcd" 2>/dev/null' EXIT
-while read -r -t 30 -u 3 line; do
-    case $line in *'ready to serve client requests'*) break ;; *'provided but not defined'*) fail "$line" ;; esac
-done || fail 'etcd did not start within 30 s'
-cat <&3 >/dev/null &
+begin_etcd "http://127.0.0.1:$port" data --enable-v2 || exit 1
 cat >script <<'END'
 echo "$RANK of $WORLD_SIZE, $GROUP_RANK of $GROUP_WORLD_SIZE, $TORCHELASTIC_RUN_ID $TORCHELASTIC_RESTART_COUNT $1" >>told
 getent ahosts "$MASTER_ADDR" >/dev/null || echo "$MASTER_ADDR does not resolve" >>told

@@ -4,10 +4,7 @@
 # without its data is filled again.
 # deadline: 300 s
 set -u
-if ! command -v etcd >/dev/null; then
-    echo 'no etcd on this host: apt install etcd-server'
-    exit 77
-fi
+. tests/live/etcd.bash
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
 export EVENTS=$TMPDIR/events
@@ -19,19 +16,11 @@ fail() {
     cat "$TMPDIR/said"
     exit 1
 }
-trap 'kill -KILL "${started[@]}" 2>/dev/null; wait' EXIT
+trap 'kill -KILL "${started[@]}" 2>/dev/null; wait 2>/dev/null' EXIT
 
 serve() {
-    local line
-    exec 4< <(exec etcd --data-dir "$TMPDIR/etcd" --enable-v2 --listen-client-urls "http://127.0.0.1:$port" \
-        --advertise-client-urls "http://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" 2>&1)
-    etcd=$!
+    begin_etcd "http://127.0.0.1:$port" "$TMPDIR/etcd" --enable-v2 || fail 'no etcd'
     started+=("$etcd")
-    while read -r -t 30 -u 4 line; do
-        case $line in *'ready to serve client requests'*) break ;; esac
-    done || fail 'etcd did not start within 30 s'
-    cat <&4 >/dev/null &
-    started+=($!)
 }
 
 cat >"$TMPDIR/worker" <<'END'

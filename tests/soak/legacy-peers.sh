@@ -5,10 +5,7 @@
 # deadline: 1200 s
 set -u
 trees=${PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/rankquake/peers}
-if ! command -v etcd >/dev/null; then
-    echo 'no etcd on this host: apt install etcd-server'
-    exit 77
-fi
+. tests/live/etcd.bash
 if [ "$(id -u)" != 0 ] || ! ls "$trees"/*/usr/bin/python3 >/dev/null 2>&1; then
     echo "no tree with a torchrun, or not root: sudo ci/peers builds them in $trees"
     exit 77
@@ -26,7 +23,7 @@ fail() {
     tail -n 30 said-*
     exit 1
 }
-trap 'for pid in "${started[@]}"; do kill -KILL -- "-$pid" "$pid" 2>/dev/null; done; wait' EXIT
+trap 'for pid in "${started[@]}"; do kill -KILL -- "-$pid" "$pid" 2>/dev/null; done; wait 2>/dev/null' EXIT
 
 # Ends when told to, or, of who is to fail, at once in its first life.
 cat >worker <<'END'
@@ -38,14 +35,8 @@ read -r line <"$3/end"
 END
 
 port=$((20000 + $$ % 5000 * 2))
-exec 4< <(exec etcd --data-dir "$TMPDIR/etcd" --enable-v2 --listen-client-urls "http://$host:$port" \
-    --advertise-client-urls "http://$host:$port" --listen-peer-urls "http://$host:$((port + 1))" 2>&1)
-started+=($!)
-while read -r -t 30 -u 4 line; do
-    case $line in *'ready to serve client requests'*) break ;; esac
-done || fail 'etcd did not start within 30 s'
-cat <&4 >/dev/null &
-started+=($!)
+begin_etcd "http://$host:$port" "$TMPDIR/etcd" --enable-v2 || fail 'no etcd'
+started+=("$etcd")
 
 torchrun() { # torchrun TREE OPTION...: with this folder at /mnt
     unshare -m sh -c 't=$1 dir=$2; shift 2

@@ -4,12 +4,8 @@
 # by their fence, none costs a restart, and the job ends well. Each etcd is a real one.
 # deadline: 300 s
 set -u
-for need in etcd:etcd-server etcdctl:etcd-client; do
-    if ! command -v "${need%:*}" >/dev/null; then
-        echo "no ${need%:*} on this host: apt install ${need#*:}"
-        exit 77
-    fi
-done
+. tests/live/etcd.bash
+need_program etcdctl etcd-client
 . tests/live/patience.bash
 BIN=$(realpath "$BIN")
 cd "$TMPDIR" || exit 1
@@ -31,12 +27,8 @@ finish() {
 }
 trap finish EXIT
 
-begin_etcd() { # begin_etcd DIR [OPTION...]: what it serves is there when it returns
-    etcd --data-dir "$1" --unsafe-no-fsync --bcrypt-cost 4 --listen-client-urls "http://$store" \
-        --advertise-client-urls "http://$store" --listen-peer-urls "http://127.0.0.1:$((port + 1))" "${@:2}" \
-        > >(exec sed -un 's/.*\(ready to serve client requests\|serving client traffic\).*/ready/p' >&5) 2>&1 &
-    etcd=$!
-    read -r -t 60 -u 5 _ || fail 'etcd did not start within 60 s'
+serve() { # serve DIR [OPTION...]
+    begin_etcd "http://$store" "$1" --bcrypt-cost 4 "${@:2}" || fail 'no etcd'
 }
 kill_etcd() {
     kill -KILL "$etcd"
@@ -84,11 +76,11 @@ go" >&4
     grep -qF "$2" said.0 said.1 || fail "$1: '$2' is not told"
 }
 
-begin_etcd data
+serve data
 begin_job data
 kill_etcd
 await_fence
-begin_etcd data
+serve data
 control get x -w fields
 control compact --physical "$(awk '/"Revision"/ {print $3}' said.etcdctl)"
 await_round
@@ -97,7 +89,7 @@ end_job 'etcd came back compacted' 'has not answered'
 begin_job empty
 kill_etcd
 await_fence
-begin_etcd other
+serve other
 await_round
 end_job 'etcd came back without its data' 'has not answered'
 
@@ -112,7 +104,7 @@ end_job 'etcd asked for a user' 'give --rdzv-conf user=NAME,password_file=FILE'
 kill_etcd
 
 # Full: every write is refused, until somebody mends it.
-begin_etcd small --quota-backend-bytes $((16 << 20))
+serve small --quota-backend-bytes $((16 << 20))
 begin_job full
 head -c 1000000 /dev/zero | tr '\0' x >big
 while etcdctl --endpoints "$store" put key <big >said.etcdctl 2>&1; do :; done
