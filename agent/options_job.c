@@ -261,6 +261,24 @@ static int settle_standalone(struct options *o, struct options_given *g, struct 
     return o->own_etcd ? named_backend(g->rdzv_backend, &o->backend, g, err) : 0;
 }
 
+/* localhost:0 is torchrun's word for a port that is free, so that several jobs on one host do not
+ * meet. Nobody else can know of it, and one node needs none. */
+static bool names_any_port(const struct options_given *g) {
+    const char *name = g->rdzv_backend ? g->rdzv_backend : "embedded";
+    const char *port = g->rdzv_endpoint ? strrchr(g->rdzv_endpoint, ':') : NULL;
+    return port && str_eq(port, ":0") && (str_eq(name, "c10d") || str_eq(name, "embedded"));
+}
+
+static int settle_alone(struct options *o, const struct options_given *g, struct err *err) {
+    if (o->nodes_min > 1)
+        return err_say(err, -EINVAL,
+                       "--rdzv-endpoint %s: port 0 is any that is free, which no other node can "
+                       "know; give a port, or --nnodes=1",
+                       g->rdzv_endpoint);
+    o->nodes_max = 1;
+    return 0;
+}
+
 /* --standalone wins over every --rdzv option, as in torchrun. An endpoint alone means embedded; one
  * node without any needs no store of its own process. */
 static int settle_store(struct options *o, struct options_given *g, struct err *err) {
@@ -280,6 +298,8 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     /* torchrun's `--nnodes=1 --rdzv-backend=c10d`, without an endpoint: one node. */
     if (!endpoint && o->nodes_max == 1 && str_eq(g->rdzv_backend, "c10d"))
         return 0;
+    if (names_any_port(g))
+        return settle_alone(o, g, err);
     int code = named_backend(g->rdzv_backend ? g->rdzv_backend : "embedded", &o->backend, g, err);
     return code ? code : settle_endpoint(o, g, err);
 }

@@ -240,6 +240,26 @@ static void test_c10d_is_the_embedded_store_with_a_word_of_warning(void **state)
     assert_int_equal(o.endpoint_port, 2379);
 }
 
+/* As torchrun's manual has it for several jobs on one host. */
+static void test_port_0_is_for_one_node_which_opens_none(void **state) {
+    (void)state;
+    static const char *const lines[] = {
+        "rankrun --nnodes 1 --rdzv-backend=c10d --rdzv-endpoint=localhost:0 a.py",
+        "rankrun --nnodes 1:4 --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --rdzv-id 7 a.py",
+        "rankrun --nproc_per_node=2 --rdzv_endpoint [::1]:0 a.py"};
+    for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+        assert_int_equal(parse(lines[i]), 0);
+        assert_int_equal(o.backend, BACKEND_IN_PROCESS);
+        assert_int_equal(o.nodes_max, 1);
+        for (size_t k = 0; o.notices[k]; k++)
+            assert_null(strstr(o.notices[k], "c10d"));
+    }
+    REFUSED("rankrun --nnodes 2 --rdzv-backend=c10d --rdzv-endpoint=localhost:0 a.py",
+            "no other node can know; give a port, or --nnodes=1");
+    REFUSED("rankrun --nnodes 2:4 --rdzv-endpoint=localhost:0 a.py", "no other node can know");
+    REFUSED("rankrun --rdzv-backend=etcd --rdzv-endpoint=localhost:0 a.py", "is no endpoint");
+}
+
 static void test_rendezvous_keys_take_their_units(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun --rdzv-conf profile=fast,hb=150ms,suspect=0.8s,join_timeout=60,"
@@ -434,6 +454,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test_teardown(test_standalone_wins_over_every_rendezvous_option, clear),
         cmocka_unit_test_teardown(test_standalone_with_an_etcd_and_no_endpoint_starts_one, clear),
         cmocka_unit_test_teardown(test_backends_that_are_not_built_yet_say_so, clear),
+        cmocka_unit_test_teardown(test_port_0_is_for_one_node_which_opens_none, clear),
         cmocka_unit_test_teardown(test_c10d_is_the_embedded_store_with_a_word_of_warning, clear),
         cmocka_unit_test_teardown(test_rendezvous_keys_take_their_units, clear),
         cmocka_unit_test_teardown(

@@ -42,4 +42,22 @@ for failing in 1 2 4; do
          [ $RANK -lt '$failing' ] && exit 1; exec sleep 1000' >said 2>&1 || fail "$failing of 4 fail"
     [ "$(grep ' 1$' starts | sort)" = "$(printf '%d 1\n' 0 1 2 3)" ] || fail "$failing of 4 fail: $(cat starts)"
 done
+
+# Several jobs side by side on one host, as torchrun's manual has them: two that are there at the same time.
+mkfifo up.first up.second go
+exec 3<>up.first 4<>up.second 5<>go
+jobs=() ports=()
+for job in first second; do
+    timeout 60 "$run" --rdzv-backend=c10d --rdzv-endpoint=localhost:0 --nnodes=1 --nproc-per-node=2 bash -c \
+        'echo "$WORLD_SIZE $MASTER_PORT" >up.'$job'; read -r word <go' >said.$job 2>&1 &
+    jobs+=($!)
+done
+for fd in 3 4; do
+    read -r -t 60 -u $fd world port && read -r -t 60 -u $fd _ same || fail "no workers: $(cat said.first said.second)"
+    [ "$world" = 2 ] && [ "$port" = "$same" ] || fail "of several jobs one has world $world, ports $port and $same"
+    ports+=("$port")
+done
+[ "${ports[0]}" != "${ports[1]}" ] || fail "two jobs have the port ${ports[0]}"
+printf 'go\ngo\ngo\ngo\n' >&5
+for pid in "${jobs[@]}"; do wait "$pid" || fail "one of several jobs ended $?: $(cat said.first said.second)"; done
 exit $bad
