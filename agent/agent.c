@@ -17,6 +17,7 @@
 #include "agent/sys/line.h"
 #include "agent/sys/process.h"
 #include "agent/sys/random.h"
+#include "agent/sys/signals.h"
 #include "agent/sys/tcp.h"
 #include "agent/workers/guard.h"
 
@@ -395,7 +396,7 @@ static void catch_signals(struct agent *a) {
         if (old.sa_handler != SIG_IGN)
             a->signals[signo] = loop_signal(a->loop, signo, on_signal, a);
     }
-    signal(SIGPIPE, SIG_IGN);
+    signal_ignore_writes();
 }
 
 static void tell_hosted(const struct agent *a) {

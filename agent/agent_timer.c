@@ -1,6 +1,7 @@
 #include "agent/agent_timer.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "agent/sys/line.h"
 #include "agent/sys/random.h"
 #include "agent/workers/file_timer.h"
@@ -49,12 +50,12 @@ static void on_odd(void *arg, const char *what) {
 static const struct file_timer_events events = {.expired = on_expired, .odd = on_odd};
 
 static void choose_path(struct agent_timer *t) {
-    const char *given = getenv("TORCHELASTIC_TIMER_FILE"), *tmp = getenv("TMPDIR");
+    const char *given = getenv("TORCHELASTIC_TIMER_FILE");
     if (given && given[0])
         snprintf(t->path, sizeof(t->path), "%s", given);
     else
         snprintf(t->path, sizeof(t->path), "%s/watchdog_timer_%016" PRIx64 "%016" PRIx64,
-                 tmp && tmp[0] ? tmp : "/tmp", random_u64(), random_u64());
+                 file_temp_base(), random_u64(), random_u64());
 }
 
 int agent_timer_new(struct loop *l, struct guard *g, struct agent_timer **ret, struct err *err) {

@@ -1,9 +1,9 @@
 /* rankquake: finds the verb and hands over. */
 #include "agent/base/str.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/signals.h"
 #include "harness/verbs.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 /* --help before "--", where somebody else's words begin. */
@@ -47,7 +47,7 @@ static int dispatch(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-    signal(SIGPIPE, SIG_IGN); /* a reader that has gone ends no run; those we start get it back */
+    signal_ignore_writes();
     descriptors_open_standard();
     int code = dispatch(argc, argv);
     if (descriptors_flush_stdout())

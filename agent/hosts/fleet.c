@@ -9,6 +9,7 @@
 #include "agent/sys/line.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
+#include "agent/sys/signals.h"
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
@@ -394,7 +395,7 @@ int fleet_run(const struct fleet_spec *s, struct err *err) {
     f.ships = calloc(s->hosts.n, sizeof(*f.ships));
     if (!f.ships)
         abort();
-    signal(SIGPIPE, SIG_IGN);
+    signal_ignore_writes();
     f.patience = loop_timer(f.loop, on_patience, &f);
     for (int i = 0; i < SIGNALS; i++)
         f.signals[i] = loop_signal(f.loop, numbers[i], on_signal, &f);

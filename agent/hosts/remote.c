@@ -4,6 +4,7 @@
 #include "agent/sys/file.h"
 #include "agent/sys/line.h"
 #include "agent/sys/process.h"
+#include "agent/sys/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ int remote_main(void) {
     struct process agent = PROCESS_NONE;
     int status = 0;
     signal(SIGINT, ignore); /* of a terminal: the sender says what it means */
-    signal(SIGPIPE, SIG_IGN);
+    signal_ignore_writes();
     int code = errand_read(STDIN_FILENO, &a, &e, &err);
     if (!code)
         code = start(&e, &agent, &err);

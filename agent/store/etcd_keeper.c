@@ -62,11 +62,10 @@ int etcd_keeper_main(char **argv) {
     char dir[PATH_MAX];
     struct err err = {0};
     struct stat st;
-    const char *tmp = getenv("TMPDIR");
     if (!argv[1] || fstat(STDIN_FILENO, &st) < 0 || !S_ISFIFO(st.st_mode))
         return USAGE;
     block_signals();
-    snprintf(dir, sizeof(dir), "%s/rankrun_etcd_XXXXXXXX", tmp && tmp[0] ? tmp : "/tmp");
+    snprintf(dir, sizeof(dir), "%s/rankrun_etcd_XXXXXXXX", file_temp_base());
     int code = file_make_temp_dir(dir, &err);
     if (!code) {
         code = keep(argv + 1, dir, &err);

@@ -7,6 +7,7 @@
 #include "agent/sys/line.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/random.h"
+#include "agent/sys/signals.h"
 #include "agent/tls/tls.h"
 
 #include <signal.h>
@@ -59,7 +60,7 @@ int serve_run(const struct serve_config *c, struct err *err) {
         return err->code;
     }
     descriptors_raise_limit();
-    signal(SIGPIPE, SIG_IGN); /* a client that is gone is an error of a write */
+    signal_ignore_writes();
     struct loop_source *term = loop_signal(l, SIGTERM, on_end, l);
     struct loop_source *intr = loop_signal(l, SIGINT, on_end, l);
     struct kv *kv = kv_new(random_u64(), 0);

@@ -184,6 +184,21 @@ int file_make_dirs(const char *path, mode_t mode, struct err *err) {
     return 0;
 }
 
+const char *file_temp_base(void) {
+    const char *const names[] = {getenv("TMPDIR"), getenv("TEMP"), getenv("TMP"),
+                                 "/tmp",           "/var/tmp",     "."};
+    const char *first = NULL;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        struct stat st;
+        if (!names[i] || !*names[i])
+            continue;
+        if (stat(names[i], &st) == 0 && S_ISDIR(st.st_mode) && access(names[i], W_OK | X_OK) == 0)
+            return names[i];
+        first = first ? first : names[i];
+    }
+    return first;
+}
+
 int file_make_temp_dir(char *path, struct err *err) {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     size_t end = strlen(path), from = end;

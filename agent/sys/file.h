@@ -39,6 +39,9 @@ const char *file_own_folder(char *buf, size_t size);
 int file_make_dirs(const char *path, mode_t mode, struct err *err);
 /* "/tmp/rankrun_XXXXXXXX": makes a directory (0700) and writes its name over the X (at least 6). */
 int file_make_temp_dir(char *path, struct err *err);
+/* Where directories for a while are made: the first of $TMPDIR, $TEMP, $TMP, /tmp, /var/tmp and .
+ * that can be written into, as Python's tempfile has it. None can: the first that is named. */
+const char *file_temp_base(void);
 /* rm -rf; 0 also when it was not there. Never follows a symbolic link, never leaves the file system
  * of the tree (a mount inside it: -EBUSY). */
 int file_remove_tree(const char *path, struct err *err);

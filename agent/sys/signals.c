@@ -39,9 +39,15 @@ int signal_number(const char *name) {
     return 0;
 }
 
+void signal_ignore_writes(void) {
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
 void signal_reset(void) {
     sigset_t none;
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }

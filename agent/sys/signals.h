@@ -1,4 +1,5 @@
-/* signals: names of signals, and what a child must be given back before it runs something else. */
+/* signals: names of signals, and what is done about some of them, what a child must be given back
+ * before it runs something else. */
 #pragma once
 
 /* "SIGTERM", or "signal 77" for one without a name; never NULL. Valid until the next call. */
@@ -6,6 +7,10 @@ const char *signal_name(int signo);
 /* "SIGTERM", "TERM" or "15" -> 15; 0 when there is no such signal. */
 int signal_number(const char *name);
 
-/* In a child before exec: nothing is blocked, SIGPIPE is as usual. Async-signal-safe. Dispositions
- * that the caller itself inherited (nohup's) stay. */
+/* A reader that has gone (SIGPIPE) and a file that may not grow (SIGXFSZ, by the limit of a batch
+ * system) are errors of a write from now on, and end nobody: as in Python. */
+void signal_ignore_writes(void);
+
+/* In a child before exec: nothing is blocked, SIGPIPE and SIGXFSZ are as usual. Async-signal-safe.
+ * Dispositions that the caller itself inherited (nohup's) stay. */
 void signal_reset(void);

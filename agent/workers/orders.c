@@ -73,8 +73,9 @@ int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
         put_text(&b, l->workers[i].err);
     }
     int fd = memfd_create("rankrun-launch", MFD_CLOEXEC);
-    int code =
-        fd < 0 ? err_set(err, -errno, "make a memfd") : file_write_all(fd, b.data, b.len, err);
+    int code = fd < 0 ? err_set(err, -errno, "make a memfd") : 0;
+    if (!code && (code = file_write_all(fd, b.data, b.len, err)) < 0)
+        err_wrap(err, "what is to be started, into a memfd: ");
     buf_fini(&b);
     if (!code && lseek(fd, 0, SEEK_SET) < 0)
         code = err_set(err, -errno, "rewind a memfd");

@@ -31,17 +31,15 @@ static bool any_to_file(const struct worker_output *w, int n) {
 
 /* The folder that the run's own is made in. Returns 0, or -errno. */
 static int base_dir(const struct output *o, char *ret, size_t size, struct err *err) {
-    const char *tmp = getenv("TMPDIR");
-    tmp = tmp && tmp[0] ? tmp : "/tmp";
     if (o->what->log_dir) {
         str_copy(ret, size, o->what->log_dir);
         return file_make_dirs(ret, 0777, err);
     }
     if (o->scratch) {
-        str_copy(ret, size, tmp);
+        str_copy(ret, size, file_temp_base());
         return 0;
     }
-    snprintf(ret, size, "%s/torchelastic_XXXXXXXX", tmp);
+    snprintf(ret, size, "%s/torchelastic_XXXXXXXX", file_temp_base());
     return file_make_temp_dir(ret, err);
 }
 

@@ -76,6 +76,7 @@ IN_CHILD static void reset_signals(void) {
     static const long plain[4];
     static const uint64_t none;
     call(SYS_rt_sigaction, SIGPIPE, (long)plain, 0, sizeof(none));
+    call(SYS_rt_sigaction, SIGXFSZ, (long)plain, 0, sizeof(none));
     call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&none, 0, sizeof(none));
 }
 

@@ -98,6 +98,12 @@ wait $!
 [ "$(wc -l <out)" = 20000 ] || fail "of 20000 lines $(wc -l <out) were shown after the console had stopped"
 rm -rf logs out
 
+# Onto a file that may not grow, by the limit of a batch system: what the agent itself has to say ends it no more.
+(ulimit -f 100 && exec timeout 60 "$run" --tee 1 --log-dir logs bash -c 'bash flood 4000; exit 3' >out 2>&1)
+rc=$?
+[ $rc = 1 ] || fail "a console that may not grow: exit $rc, wanted 1"
+rm -rf logs out
+
 # A log directory that is full, cannot be written, or is none. Root may write anywhere, but not there.
 if unshare -Urm true 2>/dev/null; then
     mkdir full

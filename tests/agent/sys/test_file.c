@@ -126,6 +126,21 @@ static void test_the_own_folder_holds_the_running_program(void **state) {
     assert_int_equal(own.st_ino, its.st_ino);
 }
 
+static void test_what_is_for_a_while_goes_where_it_can_be_written(void **state) {
+    (void)state;
+    assert_int_equal(file_write_atomic(in_dir("file"), "x", 1, NULL), 0);
+    setenv("TMPDIR", "/nonexistent", 1);
+    setenv("TEMP", in_dir("file"), 1);
+    setenv("TMP", dir, 1);
+    assert_string_equal(file_temp_base(), dir);
+    setenv("TEMP", "", 1);
+    unsetenv("TMP");
+    assert_string_equal(file_temp_base(), "/tmp");
+    unsetenv("TMPDIR");
+    assert_string_equal(file_temp_base(), "/tmp");
+    unsetenv("TEMP");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
@@ -136,6 +151,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_own_folder_holds_the_running_program),
         cmocka_unit_test(test_the_last_lines_of_a_file_are_read_however_long_it_is),
         cmocka_unit_test(test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named),
+        cmocka_unit_test(test_what_is_for_a_while_goes_where_it_can_be_written),
         cmocka_unit_test(test_removing_a_tree_never_follows_a_link_out_of_it),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
