@@ -1,5 +1,5 @@
-/* signals: their names, which of them end nobody, and what a child must be given back before it runs
- * something else. */
+/* signals: their names, which of them end nobody, and what a child must be given back before it
+ * runs something else. */
 #pragma once
 
 /* "SIGTERM", or "signal 77" for one without a name; never NULL. Valid until the next call. */
