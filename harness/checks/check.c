@@ -98,6 +98,17 @@ const char *check_no_checkpoints(const struct scenario *s) {
                : NULL;
 }
 
+bool check_knows_checkpoints(const struct trial *t) {
+    if (t->scenario->job.checkpoint_complete)
+        return true;
+    history_each(r, t->history) {
+        if (r->source == SOURCE_DISK && record_is(r, "checkpoints") &&
+            (json_first(record_get(r, "complete")) || json_first(record_get(r, "damaged"))))
+            return true;
+    }
+    return false;
+}
+
 /* ---- what a launcher gives its workers ---- */
 
 /* --shutdown-timeout is seconds, and torchrun's name of it is spelt in two ways. */

@@ -65,6 +65,10 @@ bool check_template(const struct trial *t);
 /* For idle: why no checkpoints of the job can be read from outside, else NULL. A directory that
  * each node has for itself is many, and nobody reads them. */
 const char *check_no_checkpoints(const struct scenario *s);
+/* What a complete checkpoint of the job is, is known: job.checkpoint.complete says it, or some look
+ * at the directory has found one of ranktrain's format, be it damaged. Where it is not, an empty
+ * look shows nothing: the job may save in a format of its own. Needs SOURCES(DISK). */
+bool check_knows_checkpoints(const struct trial *t);
 
 /* How long a launcher lets its workers end by themselves after the first signal: after a worker of
  * the round has failed (its checkpoint is older anyway), or after a change of members or a signal.

@@ -76,6 +76,19 @@ static bool tell_unlisted(const struct trial *t, struct finding *f, const struct
     return false;
 }
 
+/* Of a format that nobody has told us nothing is found, however much is there. */
+static bool tell_unrecognised(struct finding *f, const struct worker *w,
+                              const struct record *disk) {
+    finding_unknown(f, broken,
+                    "rank %d on %s of round %d resumed from step %lld, but no checkpoint was "
+                    "recognised in %.100s; say what a complete one is by job.checkpoint.complete",
+                    w->rank, w->node, w->round, (long long)w->resume_step,
+                    record_text(disk, "dir"));
+    finding_prove(f, disk->seq);
+    finding_prove(f, w->start_seq);
+    return false;
+}
+
 /* disk: the last look before its round; NULL: there was none. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const struct record *disk) {
@@ -98,6 +111,8 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     int64_t newest = newest_complete(disk);
     if (w->resume_step == newest)
         return true;
+    if (!check_knows_checkpoints(t))
+        return tell_unrecognised(f, w, disk);
     snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
              (long long)newest, record_text(disk, "dir"));
     finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s", w->rank,
@@ -158,7 +173,8 @@ const struct check check_resume_step = {
     .summary = "every round resumes from the newest complete checkpoint on disk",
     .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
             "itself and notes what is complete. What the job says about where it resumed must "
-            "agree with that, on every rank.",
+            "agree with that, on every rank. It knows ranktrain's format; of any other, "
+            "job.checkpoint.complete must say what is complete, else a resume is left open.",
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),

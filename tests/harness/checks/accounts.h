@@ -42,6 +42,35 @@ static const struct wrong accounts[] = {
      KILLED,
      {{"checkpoints", "\"round\":1,\"dir\"", "\"newest\":4", "\"error\":\"no answer\""}}},
 
+    /* Nothing of ranktrain's format was ever there, and nobody said what else is complete. */
+    {"resume_step",
+     UNKNOWN,
+     "rank 0 on n0 of round 2 resumed from step 4, but no checkpoint was recognised in "
+     "/shared/ckpt; say what a complete one is by job.checkpoint.complete",
+     KILLED,
+     {{"\"disk\"", "checkpoints", "\"complete\":[", "\"complete\":[],\"was\":["}}},
+    /* One look has recognised one, if only later: it is the job's format, and step 4 is not there.
+     */
+    {"resume_step",
+     FAIL,
+     "resumed from step 4, which is not there",
+     KILLED,
+     {{"\"disk\"", "\"round\":1,\"dir\"", "\"complete\":[", "\"complete\":[],\"was\":["}}},
+    /* So has one that is torn. */
+    {"resume_step",
+     FAIL,
+     "resumed from step 4, which is not there",
+     KILLED,
+     {{"\"disk\"", "checkpoints", "\"complete\":[", "\"complete\":[],\"was\":["},
+      {"checkpoints", "\"round\":1,\"dir\"", "\"damaged\":[]",
+       "\"damaged\":[{\"path\":\"step-00000004\",\"why\":\"no manifest\"}]"}}},
+    /* Here the scenario's own command has listed none. */
+    {"resume_step",
+     FAIL,
+     "resumed from step 4, which is not there",
+     "printed-steps",
+     {{"\"disk\"", "checkpoints", "\"complete\":[", "\"complete\":[],\"was\":["}}},
+
     {"exactly_once",
      PASS,
      "8 steps count, each once; 1 that were made again do not",
