@@ -2,6 +2,7 @@
 
 #include "agent/base/json.h"
 #include "agent/base/str.h"
+#include "harness/scenario/load.h"
 
 #include <errno.h>
 #include <string.h>
@@ -161,4 +162,70 @@ void sketch_put(const struct sketch *d, struct buf *out) {
     put_map(out, "  env", c->env, c->env_n);
     if (d->undone)
         buf_puts(out, "  writes: undone\n");
+}
+
+/* ---- with what --set says ---- */
+
+/* What was unquoted stays so, for a number in quotes is a text; but for what only stood alone. */
+static void put_scalar(const struct yaml *n, struct buf *out) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+";
+    if (yaml_is_null(n))
+        buf_putc(out, '~');
+    else if (n->quoted || n->text[strspn(n->text, plain)])
+        put_text(out, n->text);
+    else
+        buf_puts(out, n->text);
+}
+
+static void put_value(const struct yaml *n, struct buf *out) {
+    if (n->type == YAML_SCALAR) {
+        put_scalar(n, out);
+        return;
+    }
+    buf_putc(out, n->type == YAML_MAP ? '{' : '[');
+    yaml_each(it, n) {
+        buf_puts(out, it == n->first ? "" : ", ");
+        if (it->key) {
+            put_word(out, it->key);
+            buf_puts(out, ": ");
+        }
+        put_value(it, out);
+    }
+    buf_putc(out, n->type == YAML_MAP ? '}' : ']');
+}
+
+static void put_member(const struct yaml *n, const char *indent, struct buf *out) {
+    buf_puts(out, indent);
+    put_word(out, n->key);
+    buf_puts(out, ": ");
+    put_value(n, out);
+    buf_putc(out, '\n');
+}
+
+/* The long ones have a line for each of their keys. */
+static void put_tree(const struct yaml *root, struct buf *out) {
+    yaml_each(it, root) {
+        if (it->type != YAML_MAP || !(str_eq(it->key, "job") || str_eq(it->key, "observe"))) {
+            put_member(it, "", out);
+            continue;
+        }
+        buf_printf(out, "%s:\n", it->key);
+        yaml_each(member, it) put_member(member, "  ", out);
+    }
+}
+
+bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
+                     struct diagnostics *d) {
+    struct arena a = {0};
+    int before = d->errors;
+    d->set = sets;
+    struct yaml *root = yaml_parse(&a, text, strlen(text), 0, d);
+    for (int i = 0; root && sets[i]; i++)
+        override_apply(&a, root, sets[i], i + 1, d);
+    bool good = root && d->errors == before;
+    if (good)
+        put_tree(root, out);
+    arena_fini(&a);
+    return good;
 }

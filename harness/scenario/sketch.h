@@ -30,6 +30,11 @@ int sketch_make(struct arena *a, const struct command *c, const struct sketch_wi
 /* The job and its cluster, undisturbed. */
 void sketch_put(const struct sketch *d, struct buf *out);
 
+/* The same text with what --set says in it, as a file to be edited. False, with what is wrong added
+ * to d. */
+bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
+                     struct diagnostics *d);
+
 /* ---- the five ---- */
 
 /* What is known of the job from its undisturbed run. */

@@ -32,56 +32,42 @@ static const char rest[] =
 /* ---- when ---- */
 
 struct moment {
-    bool kept; /* follows from an undisturbed run of the same job, as try leaves one */
+    bool kept;  /* follows from an undisturbed run of the same job, as try leaves one */
+    bool other; /* which was made with other options */
     struct sketch_run run;
     struct sketch_moment at;
 };
 
-static bool read_control(const struct plan *p, struct arena *a, struct control *ret) {
-    char key[65], cache[4096];
-    return control_key(p, suite_bin(a), key, NULL) == 0 &&
-           control_dir(key, cache, sizeof(cache), NULL) == 0 && control_read(cache, ret, NULL) == 0;
-}
-
-/* The job as try would load it. What is wrong with it is said when the file is used. */
-static bool find_control(const char *path, struct arena *a, struct control *ret) {
-    struct diagnostics d = {0};
-    struct scenario *s = scenario_load(path, NULL, &d);
-    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
-    bool found = p && plan_check_host(p, NULL) == 0 && read_control(p, a, ret);
-    plan_free(p);
-    scenario_free(s);
-    diagnostics_fini(&d);
-    return found;
+/* The steps that another expression has found are none that this file could wait for. */
+static struct sketch_run run_of(const struct control *c, bool other) {
+    struct sketch_run run = suite_sketch_run(c);
+    if (other && !run.told) {
+        run.first_step = run.last_step = -1;
+        run.steps_ns = 0;
+    }
+    return run;
 }
 
 static struct moment find_moment(const struct typed *t, struct arena *a) {
     struct moment m = {.at.time_ns = 20000000000};
     struct control c;
-    struct buf text = {0};
-    char path[] = "/tmp/rankquake-init-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return m;
-    close(fd);
-    buf_printf(&text, "scenario: %s\n", t->command.name);
-    sketch_put(&t->sketch, &text);
-    if (file_write(path, text.data, text.len, NULL) == 0 && find_control(path, a, &c)) {
-        m.run = suite_sketch_run(&c);
+    if (typed_find_control(t, suite_bin(a), &c, &m.other)) {
+        m.run = run_of(&c, m.other);
         m.kept = sketch_moment(&m.run, &m.at, NULL);
     }
-    unlink(path);
-    buf_fini(&text);
     return m;
 }
 
 static void put_moment(const struct moment *m, struct buf *out) {
     if (!m->kept) {
-        buf_puts(out, "# time: since all workers have started. Write about half of what the job "
-                      "takes; where\n# `rankquake try -- CMD` has run before, init writes that.\n");
+        buf_puts(out, "# No undisturbed run of this command is kept that is long enough, so the "
+                      "time is a guess. It\n# counts from when all workers have started and must "
+                      "be below what the job takes: write about\n# half of that. Where "
+                      "`rankquake try -- CMD` has run before, init writes that.\n");
         return;
     }
-    buf_puts(out, "# About half way through the undisturbed run that was kept: ");
+    buf_printf(out, "# About half way through the undisturbed run that was kept%s: ",
+               m->other ? ", made with other options" : "");
     sketch_put_moment(&m->run, &m->at, out);
     buf_puts(out, ".\n");
 }
@@ -108,16 +94,29 @@ static void put_notes(const struct typed *t, struct buf *out) {
         buf_printf(out, "# %s\n", t->sketch.notes[i]);
 }
 
-static void put_file(const struct arguments *a, const struct typed *t, const struct moment *m,
-                     struct buf *out) {
-    int world = t->sketch.nodes * t->sketch.workers;
-    buf_puts(out, "# Made by: rankquake init -- ");
+/* As it was typed, but for where the file goes. */
+static void put_typed(const struct arguments *a, struct buf *out) {
+    buf_puts(out, "# Made by: rankquake init ");
+    for (size_t i = 0; i < a->options_n; i++) {
+        char *value[] = {(char *)a->values[i], NULL};
+        if (str_eq(a->names[i], "--out") || str_eq(a->names[i], "--force"))
+            continue;
+        buf_printf(out, "%s ", a->names[i]);
+        typed_print(value, out);
+        buf_putc(out, ' ');
+    }
+    buf_puts(out, "-- ");
     typed_print(a->rest, out);
+}
+
+static void put_file(const struct arguments *a, const struct typed *t, const char *job,
+                     const struct moment *m, struct buf *out) {
+    int world = t->sketch.nodes * t->sketch.workers;
+    put_typed(a, out);
     buf_puts(out, "\n# rankquake run FILE does it, rankquake plan FILE tells first what it would "
                   "do.\n");
     put_notes(t, out);
-    buf_printf(out, "scenario: %s\n", t->command.name);
-    sketch_put(&t->sketch, out);
+    buf_puts(out, job);
     put_timeline(&t->sketch, m, out);
     buf_printf(out, rest, world, world);
 }
@@ -142,20 +141,58 @@ static int write_file(const struct arguments *a, const struct buf *text) {
     return EXIT_PASS;
 }
 
+/* ---- the job ---- */
+
+/* A mistake in a set is told as try tells it. */
+static bool sets_load(const struct typed *t, const struct buf *text, struct diagnostics *d) {
+    char path[] = "/tmp/rankquake-init-XXXXXX";
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return true; /* lint will say it */
+    close(fd);
+    bool written = file_write(path, text->data, text->len, NULL) == 0;
+    scenario_free(written ? scenario_load(path, t->sets, d) : NULL);
+    unlink(path);
+    return d->errors == 0;
+}
+
+/* The job and its cluster as text, with what the options set. */
+static int put_job(const struct arguments *a, const struct typed *t, struct buf *out) {
+    struct buf plain = {0};
+    struct diagnostics d = {0};
+    int code = 0;
+    for (const char **s = t->sets; *s; s++)
+        if (str_starts(*s, "timeline"))
+            return verb_usage_error(
+                a->verb, "--set %s: init writes the timeline itself; change it in the file", *s);
+    typed_put(t, &plain);
+    if (!t->sets[0])
+        buf_puts(out, buf_str(&plain));
+    else if (!sets_load(t, &plain, &d) || !sketch_put_sets(buf_str(&plain), t->sets, out, &d))
+        code = EXIT_USAGE_ERROR;
+    fprintf(stderr, "%s%s", code ? "rankquake init: " : "", buf_str(&d.out));
+    diagnostics_fini(&d);
+    buf_fini(&plain);
+    return code;
+}
+
 static int init(int argc, char **argv) {
     struct arguments a;
     struct arena arena = {0};
     struct typed t = {0};
-    struct buf text = {0};
+    struct buf job = {0}, text = {0};
     int code = arguments_read(&a, &verb_init, argc, argv);
     if (code)
         return code;
     code = typed_read(&arena, &a, &t);
+    if (code == 0)
+        code = put_job(&a, &t, &job);
     if (code == 0) {
         struct moment m = find_moment(&t, &arena);
-        put_file(&a, &t, &m, &text);
+        put_file(&a, &t, buf_str(&job), &m, &text);
         code = write_file(&a, &text);
     }
+    buf_fini(&job);
     buf_fini(&text);
     arena_fini(&arena);
     arguments_fini(&a);
@@ -173,6 +210,9 @@ const struct verb verb_init = {
             {"--force", NULL, "overwrite the file"},
             {"--launcher", "X",
              "start it with rankrun, torchrun, a command of yours or a template"},
+            {"--observe", "KIND=REGEX",
+             "read events from what workers print, step='step ([0-9]+)'; or a preset: lightning"},
+            {"--set", "KEY=VALUE", "a value of the scenario, job.checkpoint.dir=ckpt"},
             {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
             {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
             {0}},

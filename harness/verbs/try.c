@@ -141,8 +141,7 @@ static int check_host(struct plan *p) {
 static int write_base(struct trying *t) {
     struct err err = {0};
     struct buf text = {0};
-    buf_printf(&text, "scenario: %s\n", t->typed.command.name);
-    sketch_put(&t->typed.sketch, &text);
+    typed_put(&t->typed, &text);
     const char *path = write_scenario(t, "undisturbed", &text, &err);
     buf_fini(&text);
     if (!path)
@@ -241,6 +240,7 @@ static int run_control(struct trying *t) {
                                                 : "");
         return code;
     }
+    typed_keep_control(&t->typed, t->suite.bin, &t->control);
     t->run = suite_sketch_run(&t->control);
     describe_control(t);
     if (!sketch_moment(&t->run, &t->moment, &err)) {

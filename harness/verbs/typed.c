@@ -4,6 +4,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -53,6 +54,60 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
             break;
         }
     return r;
+}
+
+/* ---- its undisturbed run ---- */
+
+void typed_put(const struct typed *t, struct buf *out) {
+    buf_printf(out, "scenario: %s\n", t->command.name);
+    sketch_put(&t->sketch, out);
+}
+
+/* What is wrong with it is said when it is run. */
+static bool find_key(const char *path, const char *const *sets, const char *bin, char ret[65]) {
+    struct diagnostics d = {0};
+    struct scenario *s = scenario_load(path, sets, &d);
+    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
+    bool found = p && plan_check_host(p, NULL) == 0 && control_key(p, bin, ret, NULL) == 0;
+    plan_free(p);
+    scenario_free(s);
+    diagnostics_fini(&d);
+    return found;
+}
+
+/* The folder of that kind in the cache for the command with these sets. */
+static bool find_folder(const struct typed *t, const char *const *sets, const char *bin,
+                        const char *kind, char *ret, size_t size) {
+    char path[] = "/tmp/rankquake-typed-XXXXXX", key[65];
+    struct buf text = {0};
+    int fd = mkstemp(path);
+    if (fd < 0)
+        return false;
+    close(fd);
+    typed_put(t, &text);
+    bool found = file_write(path, text.data, text.len, NULL) == 0 &&
+                 find_key(path, sets, bin, key) && cache_dir(kind, key, ret, size, NULL) == 0;
+    unlink(path);
+    buf_fini(&text);
+    return found;
+}
+
+bool typed_find_control(const struct typed *t, const char *bin, struct control *ret,
+                        bool *ret_other) {
+    char dir[4096];
+    bool same = find_folder(t, t->sets, bin, "control", dir, sizeof(dir)) &&
+                control_read(dir, ret, NULL) == 0;
+    *ret_other = !same;
+    return same || (find_folder(t, NULL, bin, "tried", dir, sizeof(dir)) &&
+                    control_read(dir, ret, NULL) == 0);
+}
+
+void typed_keep_control(const struct typed *t, const char *bin, const struct control *c) {
+    struct typed plain = *t;
+    char dir[4096];
+    plain.sketch.undone = true; /* as it was typed, also where it cannot be done */
+    if (find_folder(&plain, NULL, bin, "tried", dir, sizeof(dir)))
+        control_keep(dir, c, NULL);
 }
 
 /* ---- in place of a file's job ---- */

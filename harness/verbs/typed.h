@@ -1,6 +1,7 @@
 /* typed: a command typed behind "--", for the verbs that take one. */
 #pragma once
 
+#include "harness/run/control.h"
 #include "harness/scenario/sketch.h"
 #include "harness/verbs.h"
 
@@ -13,6 +14,18 @@ struct typed {
 /* Takes apart what stands behind "--" and decides what it is tried on. Returns 0, or the exit code
  * after saying what is wrong. All of it lives in the arena and in a. */
 int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret);
+
+/* The scenario of it, undisturbed and without what the sets say, as text. */
+void typed_put(const struct typed *t, struct buf *out);
+
+/* The undisturbed run that was kept of the very same job with what the sets say; else, with
+ * *ret_other, the one that `try` has kept of this command with other sets: it tells how long the
+ * job takes, but not what a job observed otherwise would show. `bin` is the folder of our programs.
+ * False: neither. */
+bool typed_find_control(const struct typed *t, const char *bin, struct control *ret,
+                        bool *ret_other);
+/* Keeps it for who types the command with other sets. What cannot be kept is not missed. */
+void typed_keep_control(const struct typed *t, const char *bin, const struct control *c);
 
 /* The same for `run FILE -- CMD`: adds to the sets what puts the command in place of the file's
  * job, and says what of the command is not used. */

@@ -37,6 +37,11 @@ END
 expect init 0 'checks it' "$rq" init --out job.yaml -- rankrun --nproc-per-node 2 bash job.sh
 expect 'init again' 64 'is there already; --force' "$rq" init --out job.yaml -- bash job.sh
 expect 'what init writes' 0 'valid' "$rq" lint job.yaml
+expect 'init with what try takes' 0 'step: "epoch ([0-9]+)"' "$rq" init --observe step='epoch ([0-9]+)' --set job.checkpoint.dir=ckpt \
+    -- rankrun --nproc-per-node 2 bash job.sh
+cp said observed.yaml
+expect 'what init writes with it' 0 'valid' "$rq" lint observed.yaml
+expect 'init with a wrong expression' 64 'rankquake init: --observe step: ' "$rq" init --observe step='([0-9+' -- bash job.sh
 for id in hang loss dark join; do
     sed -E "s/^#( +- \{id: $id,)/ \1/; /id: kill/d" job.yaml >"$id.yaml"
     [ $id = join ] && start=1 || start=2
@@ -66,6 +71,9 @@ sleep 0.3
 END
 expect 'a job that goes on from before' 2 'it went on, it seems, from what' "$rq" try --set job.writes=kept -- rankrun bash left.sh
 said | grep -q 'the others are not run' || fail 'a job that goes on from before: not stopped after the first'
+
+expect 'init after try with other options' 0 'was kept, made with other options: ' "$rq" init -- rankrun bash left.sh
+grep -q 'time: 20s' said && fail 'init after try with other options: not half of it'
 
 # ---- interrupted ----
 timeout -s INT 3 "$rq" try -- sh -c 'echo up; sleep 60' >said 2>&1 </dev/null

@@ -262,6 +262,53 @@ static void test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tri
     arena_fini(&t.arena);
 }
 
+/* What is written for an editor says the same as the text and the sets that were loaded. */
+static void test_what_is_set_stands_in_the_text(void **state) {
+    (void)state;
+    static const char *const sets[] = {"observe.step=\"^epoch: ([0-9]+) #\"",
+                                       "job.checkpoint.dir=ckpt",
+                                       "job.checkpoint.complete=sed 's/[^0-9]//g' \\latest",
+                                       "job.max_restarts=2",
+                                       "job.env={A: \"1\", B: 'x: y'}",
+                                       "limits.total=90s",
+                                       NULL};
+    for (size_t i = 0; i < TYPED; i++) {
+        struct tried t = make(typed[i], NULL);
+        struct buf text = {0}, out = {0}, want = {0}, got = {0};
+        struct diagnostics d = {0};
+        struct scratch set, written;
+        sketch_put(&t.sketch, &text);
+        buf_puts(&text, "scenario: one\n");
+        assert_true(sketch_put_sets(buf_str(&text), sets, &out, &d));
+        scratch_load_bytes(&set, text.data, text.len, sets);
+        scratch_load(&written, buf_str(&out));
+        if (!set.s || !written.s)
+            fail_msg("%s%s\n%s", buf_str(&set.d.out), buf_str(&written.d.out), buf_str(&out));
+        scenario_print(set.s, &want);
+        scenario_print(written.s, &got);
+        assert_string_equal(buf_str(&got), buf_str(&want));
+        scratch_drop(&set);
+        scratch_drop(&written);
+        diagnostics_fini(&d);
+        buf_fini(&text);
+        buf_fini(&out);
+        buf_fini(&want);
+        buf_fini(&got);
+        arena_fini(&t.arena);
+    }
+}
+
+static void test_a_set_that_fits_nowhere_is_refused(void **state) {
+    (void)state;
+    static const char *const sets[] = {"job.run.7=x", NULL};
+    struct buf out = {0};
+    struct diagnostics d = {0};
+    assert_false(sketch_put_sets("job: {run: [a]}\n", sets, &out, &d));
+    assert_non_null(strstr(buf_str(&d.out), "--set job.run.7: the list has 1 item"));
+    assert_int_equal(out.len, 0);
+    diagnostics_fini(&d);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_scenario_of_every_command_loads_and_can_be_planned),
@@ -274,6 +321,8 @@ int main(void) {
         cmocka_unit_test(test_limits_follow_unless_they_are_given),
         cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
         cmocka_unit_test(test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tried),
+        cmocka_unit_test(test_what_is_set_stands_in_the_text),
+        cmocka_unit_test(test_a_set_that_fits_nowhere_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
