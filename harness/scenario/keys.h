@@ -57,5 +57,10 @@ const struct key *section_key(const struct section *s, const char *name); /* NUL
 /* The key of this name, or "job.run", in whatever section; *it_section (0 at first) moves on, so
  * that all of a name are found in turn. NULL: no more. */
 const struct key *keys_find(const char *name, size_t *it_section, const struct section **ret);
+/* The key at a path of the file, as --set takes it: "job.checkpoint.dir", "timeline.0.when.step".
+ * What a list counts or a map names may be left out: "timeline.when.step". NULL: there is none. */
+const struct key *keys_at(const char *path, const struct section **ret);
+/* The paths of all keys of a scenario, with all that may be left out left out; NULL-ended. */
+const char **keys_paths(struct arena *a);
 /* The nearest known name for a typing error, or NULL. */
 const char *section_nearest(const struct section *s, const char *name);

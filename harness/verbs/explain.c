@@ -36,8 +36,8 @@ static void print_titled(const char *name, const char *text) {
         print_text(text + n + 1);
 }
 
-static void print_key(const struct section *s, const struct key *k) {
-    printf("%s.%s: %s\n", s->name, k->name, k->type);
+static void print_key(const char *name, const struct key *k) {
+    printf("%s: %s\n", name, k->type);
     print_text(k->text);
     if (k->required)
         puts("  required");
@@ -63,9 +63,16 @@ static bool explain_key(const char *name) {
             found = true;
         }
     size_t it = 0;
+    struct arena a = {0};
     const struct section *s = NULL;
-    for (const struct key *k; (k = keys_find(name, &it, &s)); found = true)
-        print_key(s, k);
+    const struct key *k;
+    for (; (k = keys_find(name, &it, &s)); found = true)
+        print_key(arena_printf(&a, "%s.%s", s->name, k->name), k);
+    if (!found && (k = keys_at(name, &s))) {
+        print_key(name, k);
+        found = true;
+    }
+    arena_fini(&a);
     return found;
 }
 
@@ -200,6 +207,8 @@ static const char *nearest(struct arena *a, const char *name) {
             add(names, &n, k->name);
             add(names, &n, arena_printf(a, "%s.%s", sections[i]->name, k->name));
         }
+    for (const char **path = keys_paths(a); *path; path++)
+        add(names, &n, *path);
     for (size_t i = 0; checks[i]; i++)
         add(names, &n, checks[i]->name);
     for (size_t i = 0; invariants[i]; i++)

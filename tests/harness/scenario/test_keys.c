@@ -33,6 +33,56 @@ static void test_a_key_is_found_in_every_section_that_has_it(void **state) {
     assert_null(keys_find("job.start", &it, &s));
 }
 
+static void test_a_key_is_found_by_its_path_in_the_file(void **state) {
+    (void)state;
+    static const char *const found[][2] = {
+        {"job", "scenario"},
+        {"job.run", "job"},
+        {"job.checkpoint.complete", "checkpoint"},
+        {"timeline.when.step", "when"},
+        {"timeline.0.when.step", "when"},
+        {"timeline.dark.until.round", "when"},
+        {"probe.served.http", "probe"},
+        {"expect.log.never", "log"},
+        {"expect.log.0.never", "log"},
+        {"repeat.runs", "repeat"},
+    };
+    static const char *const none[] = {"",
+                                       "nobody",
+                                       "job.start",
+                                       "job.checkpoint.dirs",
+                                       "job.run.0",
+                                       "timeline.0.1.when",
+                                       "checkpoint.dir",
+                                       ".job",
+                                       "job."};
+    const struct section *s = NULL;
+    for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+        const struct key *k = keys_at(found[i][0], &s);
+        if (!k || !str_eq(s->name, found[i][1]) || !str_ends(found[i][0], k->name))
+            fail_msg("%s", found[i][0]);
+    }
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+        if (keys_at(none[i], &s))
+            fail_msg("%s is found", none[i]);
+}
+
+static void test_every_key_of_a_scenario_has_a_path(void **state) {
+    (void)state;
+    struct arena a = {0};
+    const char **paths = keys_paths(&a);
+    for (size_t i = 0; sections[i]; i++)
+        for (const struct key *k = sections[i]->keys; k->name; k++) {
+            const struct section *s = NULL;
+            const char **path = paths;
+            while (*path && keys_at(*path, &s) != k)
+                path++;
+            if (!*path && !str_eq(sections[i]->name, "suite")) /* a file of its own */
+                fail_msg("%s.%s has no path", sections[i]->name, k->name);
+        }
+    arena_fini(&a);
+}
+
 static const char base[] = "cluster: {nodes: 4, start: 3}\n"
                            "repeat: {runs: 5}\n"
                            "job: {run: [a], nnodes: \"2:3\", workers_per_node: 2, max_restarts: "
@@ -107,6 +157,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_key_says_what_it_is),
         cmocka_unit_test(test_a_key_is_found_in_every_section_that_has_it),
+        cmocka_unit_test(test_a_key_is_found_by_its_path_in_the_file),
+        cmocka_unit_test(test_every_key_of_a_scenario_has_a_path),
         cmocka_unit_test(test_every_example_of_a_key_loads),
     };
     if (argc > 1)
