@@ -66,6 +66,9 @@ void words_put_worker(struct words *w, const struct launch *l) {
 }
 
 const char *words_python(const struct plan *p) {
+    const char *chosen = plan_variable(p, "PYTHON_EXEC");
+    if (chosen && *chosen)
+        return chosen;
     return p->python.path ? p->python.path : "python3";
 }
 

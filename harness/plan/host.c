@@ -30,12 +30,16 @@ static enum found look_in_path(const struct plan *p, struct arena *a, const char
     return found;
 }
 
-const char *plan_path(const struct plan *p) {
+const char *plan_variable(const struct plan *p, const char *name) {
     const struct job_spec *j = &p->scenario->job;
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < j->env_n; i++)
-        if (str_eq(j->env[i].key, "PATH"))
-            path = j->env[i].value;
+    for (size_t i = j->env_n; i-- > 0;)
+        if (str_eq(j->env[i].key, name))
+            return j->env[i].value;
+    return getenv(name);
+}
+
+const char *plan_path(const struct plan *p) {
+    const char *path = plan_variable(p, "PATH");
     return path ? path : "/usr/local/bin:/usr/bin:/bin";
 }
 

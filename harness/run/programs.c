@@ -69,6 +69,24 @@ static bool is_passed_on(const char *entry) {
     return true;
 }
 
+/* Ours come before it. */
+static const char *path_of(const struct job_spec *job) {
+    const char *path = getenv("PATH");
+    for (size_t i = 0; i < job->env_n; i++)
+        if (str_eq(job->env[i].key, "PATH"))
+            path = job->env[i].value;
+    return path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+/* Of two of one name the C library finds the first, and a shell the last: there is one. */
+static void put(const char **env, size_t *n, const char *entry) {
+    size_t name = strcspn(entry, "=") + 1, i = 0;
+    while (i < *n && strncmp(env[i], entry, name) != 0)
+        i++;
+    env[i] = entry;
+    *n += i == *n;
+}
+
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
                                 const struct places *p, const char *const *more) {
     size_t n = 0, inherited = 0, more_n = 0;
@@ -81,22 +99,25 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e) &&
             !(own_tmp && (str_starts(*e, "TMPDIR=") || str_starts(*e, "XDG_RUNTIME_DIR="))))
-            env[n++] = *e;
-    const char *path = getenv("PATH");
-    env[n++] = arena_printf(a, "PATH=%s:%s", bin, path ? path : "/usr/local/bin:/usr/bin:/bin");
-    env[n++] = arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH);
+            put(env, &n, *e);
+    const char *path = path_of(job);
+    put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, path, p)));
+    put(env, &n,
+        arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH));
     if (own_tmp) {
-        env[n++] = arena_printf(a, "TMPDIR=%s", p->tmp);
-        env[n++] =
-            arena_printf(a, "XDG_RUNTIME_DIR=%s", p->tmp); /* the store's marker lies there */
+        put(env, &n, arena_printf(a, "TMPDIR=%s", p->tmp));
+        put(env, &n,
+            arena_printf(a, "XDG_RUNTIME_DIR=%s", p->tmp)); /* the store's marker is there */
     }
-    env[n++] = "PYTHONUNBUFFERED=1";
+    put(env, &n, "PYTHONUNBUFFERED=1");
     if (p->output)
-        env[n++] = arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output);
+        put(env, &n, arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output));
     for (size_t i = 0; i < job->env_n; i++)
-        env[n++] =
-            arena_printf(a, "%s=%s", job->env[i].key, placeholders_fill(a, job->env[i].value, p));
+        if (!str_eq(job->env[i].key, "PATH"))
+            put(env, &n,
+                arena_printf(a, "%s=%s", job->env[i].key,
+                             placeholders_fill(a, job->env[i].value, p)));
     for (size_t i = 0; i < more_n; i++)
-        env[n++] = more[i];
+        put(env, &n, more[i]);
     return env;
 }

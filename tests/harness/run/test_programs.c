@@ -18,7 +18,7 @@ static const char *value_of(const char *const *env, const char *name) {
     const char *found = NULL;
     for (; *env; env++)
         if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-            found = *env + n + 1; /* later entries win */
+            assert_null(found), found = *env + n + 1; /* of two nobody knows which is taken */
     return found;
 }
 
@@ -55,10 +55,37 @@ static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state
     arena_fini(&a);
 }
 
+/* The scenario's words come before the host's, the launcher's own before both. */
+static void test_of_each_variable_there_is_one(void **state) {
+    (void)state;
+    struct arena a = {0};
+    struct pair own[] = {{.key = "PATH", .value = "{shared}/bin:/usr/bin"},
+                         {.key = "MODE", .value = "scenario"},
+                         {.key = "TMPDIR", .value = "/elsewhere"},
+                         {.key = "PYTHON_EXEC", .value = "/venv/bin/python"}};
+    struct job_spec job = {.env = own, .env_n = 4};
+    const struct places on_a_node = {.shared = "/s", .tmp = "/node/tmp", .output = "/out"};
+    const char *const launcher[] = {"PYTHON_EXEC=/bin-of-ours/rankprobe", NULL};
+    setenv("MODE", "host", 1);
+    setenv("MODE_2", "host", 1);
+    setenv("PYTHON_EXEC", "/usr/bin/python3", 1);
+    setenv("PYTHONUNBUFFERED", "", 1);
+    const char *const *env = programs_env(&a, &job, "/bin-of-ours", &on_a_node, launcher);
+    assert_string_equal(value_of(env, "PATH"), "/bin-of-ours:/s/bin:/usr/bin");
+    assert_string_equal(value_of(env, "MODE"), "scenario");
+    assert_string_equal(value_of(env, "MODE_2"), "host");
+    assert_string_equal(value_of(env, "TMPDIR"), "/elsewhere");
+    assert_string_equal(value_of(env, "XDG_RUNTIME_DIR"), "/node/tmp");
+    assert_string_equal(value_of(env, "PYTHONUNBUFFERED"), "1");
+    assert_string_equal(value_of(env, "PYTHON_EXEC"), "/bin-of-ours/rankprobe");
+    arena_fini(&a);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_placeholders_are_filled_and_other_braces_stay),
         cmocka_unit_test(test_what_a_launcher_around_us_had_set_is_not_passed_on),
+        cmocka_unit_test(test_of_each_variable_there_is_one),
     };
     cmocka_set_test_filter(argc > 1 ? argv[1] : NULL);
     return cmocka_run_group_tests(tests, NULL, NULL);
