@@ -106,11 +106,11 @@ static bool names_static(const struct options_given *g) {
     return g->node_rank || g->master_addr || g->master_port;
 }
 
-static int no_backend(const struct options *o, struct err *err) {
+static int no_backend(const struct options_given *g, struct err *err) {
     return err_say(err, -EINVAL,
-                   "--nnodes %d:%d needs a store: start `rankrun store` on one host and give every "
-                   "node --rdzv-endpoint=HOST:%d",
-                   o->nodes_min, o->nodes_max, PORT_EMBEDDED);
+                   "--nnodes %s needs a store: give every node the same --rdzv-endpoint=HOST:%d, "
+                   "which HOST's agent or `rankrun store` serves, or --node-rank and --master-addr",
+                   g->nnodes, PORT_EMBEDDED);
 }
 
 static int named_backend(const char *name, enum options_backend *ret, struct options_given *g,
@@ -291,7 +291,7 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     if (is_static(g))
         return settle_static(o, g, err);
     if (!g->rdzv_backend && !endpoint && o->nodes_max > 1)
-        return no_backend(o, err);
+        return no_backend(g, err);
     tell_static(g);
     if (!g->rdzv_backend && !endpoint)
         return 0;
@@ -406,9 +406,10 @@ static int settle_program(struct options *o, struct options_given *g, struct err
     return 0;
 }
 
-/* A run id is part of keys and of file names. */
+/* A run id is part of keys and of file names. Who says nothing of a rendezvous has one alone. */
 static int settle_names(struct options *o, struct options_given *g, struct err *err) {
-    bool alone = o->backend == BACKEND_IN_PROCESS || o->own_etcd;
+    bool endpoint = g->rdzv_endpoint && g->rdzv_endpoint[0];
+    bool alone = o->standalone || (!g->rdzv_backend && !endpoint && !names_static(g));
     o->role = g->role && g->role[0] ? g->role : "default";
     o->local_addr = g->local_addr && g->local_addr[0] ? g->local_addr : NULL;
     o->run_id = g->rdzv_id;

@@ -123,6 +123,10 @@ static void test_standalone_wins_over_every_rendezvous_option(void **state) {
     strcpy(first, o.run_id);
     assert_int_equal(parse("rankrun --standalone a.py"), 0);
     assert_string_not_equal(first, o.run_id);
+    TAKEN("rankrun a.py");
+    assert_string_not_equal(o.run_id, "none");
+    TAKEN("rankrun --master-port 29511 a.py");
+    assert_string_equal(o.run_id, "none");
 }
 
 static void test_standalone_with_an_etcd_and_no_endpoint_starts_one(void **state) {
@@ -251,6 +255,7 @@ static void test_port_0_is_for_one_node_which_opens_none(void **state) {
         assert_int_equal(parse(lines[i]), 0);
         assert_int_equal(o.backend, BACKEND_IN_PROCESS);
         assert_int_equal(o.nodes_max, 1);
+        assert_string_equal(o.run_id, i == 1 ? "7" : "none");
         for (size_t k = 0; o.notices[k]; k++)
             assert_null(strstr(o.notices[k], "c10d"));
     }
