@@ -88,6 +88,9 @@ static bool explain_fault(const char *name) {
                p->text);
     if (f->needs)
         printf("  needs: %s\n", fault_needs_text(f->needs));
+    if (f->lasting)
+        printf(
+            "  lasts: for as long as for: says, until a line heals it, or to the end of the run\n");
     printf("  undo: %s\n  touches: %s\n", f->undo ? f->undo : "nothing to undo",
            f->blast ? f->blast : "its target only");
     if (f->example)

@@ -250,6 +250,14 @@ static const struct wrong wrongs[] = {
      {{"job-end", NULL, NULL,
        "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"stall\",\"ns\":"
        "30000000000}"}}},
+    {"liveness", /* a worker that a fault has stopped, and nobody ends either */
+     FAIL,
+     "and kill (worker-hang) was not over: for: would end it, or a timeout of the job",
+     KILLED,
+     {{"fault-", "worker-kill", "worker-kill", "worker-hang"},
+      {"job-end", NULL, NULL,
+       "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"limit\",\"name\":\"stall\",\"ns\":"
+       "30000000000}"}}},
     {"liveness", /* stopping one that stands still excuses nothing */
      FAIL,
      "no step for 30 s (limits.stall)",
