@@ -70,6 +70,17 @@ const struct record *history_newest(const struct history *h, enum source source,
     return NULL;
 }
 
+/* The number of a process that is gone is given to another. */
+const char *history_output(const struct history *h, int64_t pid, int64_t t_ns) {
+    const char *name = "";
+    history_each(r, h) {
+        if (r->source == SOURCE_PROBE && record_is(r, "worker-start") && r->pid == pid &&
+            r->t_ns <= t_ns)
+            name = record_text(r, "output");
+    }
+    return strchr(name, '/') ? "" : name;
+}
+
 bool history_is_cut(const struct history *h) {
     return h->torn || h->too_long || !history_newest(h, SOURCE_HARNESS, "job-end");
 }

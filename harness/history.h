@@ -169,6 +169,10 @@ void record_put(const struct record *r, struct json_writer *w); /* the whole lin
 /* The newest record of that source and kind, or NULL. */
 const struct record *history_newest(const struct history *h, enum source source, const char *kind);
 
+/* The file in logs/NODE that takes what the worker with that pid printed, which ran then; "": it
+ * has none of its own. */
+const char *history_output(const struct history *h, int64_t pid, int64_t t_ns);
+
 /* It stops before the job has ended: what it does not show may have come later. */
 bool history_is_cut(const struct history *h);
 /* rankquake sim has made it: time is virtual, and some ends are recorded after what came later. */

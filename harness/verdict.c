@@ -81,17 +81,17 @@ static const char *class_name(enum finding_class c) {
 
 /* ---- judging ---- */
 
-static const char *node_of(const struct history *h, const int64_t *evidence) {
+static const struct record *on_node(const struct history *h, const int64_t *evidence) {
     for (size_t i = 0; evidence[i]; i++)
         history_each(r, h) {
             if (r->seq == evidence[i] && *r->node)
-                return r->node;
+                return r;
         }
     return NULL;
 }
 
-/* Where to look is the same for all: the records that prove it and the node's logs, else the
- * history as a whole. */
+/* Where to look is the same for all: the records that prove it and the node's logs, of a worker's
+ * end what it printed itself; else the history as a whole. */
 static void say_where(struct finding *f, const struct history *h) {
     if (*f->where || (f->status != FINDING_FAIL && f->status != FINDING_UNKNOWN))
         return;
@@ -101,9 +101,11 @@ static void say_where(struct finding *f, const struct history *h) {
         at += (size_t)snprintf(f->where + at, sizeof(f->where) - at, "%s%lld", before,
                                (long long)f->evidence[i]);
     }
-    const char *node = node_of(h, f->evidence);
-    if (node && at < sizeof(f->where))
-        snprintf(f->where + at, sizeof(f->where) - at, "; logs/%s", node);
+    const struct record *r = on_node(h, f->evidence);
+    if (!r || at >= sizeof(f->where))
+        return;
+    const char *own = record_is(r, "worker-exit") ? history_output(h, r->pid, r->t_ns) : "";
+    snprintf(f->where + at, sizeof(f->where) - at, "; logs/%s%s%s", r->node, *own ? "/" : "", own);
 }
 
 /* Of a run that was broken off only a broken invariant is a finding: what was not seen, was not

@@ -5,11 +5,14 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Columns of the left edge of texts, where there is room for them. */
 enum { LABEL = 11, CHECK = 19, ROUND = 31, FAULT = 4 };
+/* Of what a worker printed before it failed. */
+enum { LAST_LINES = 8, LAST_BYTES = 4096, INDENT_MAX = 16 };
 
 static const char *plural(size_t n) {
     return n == 1 ? "" : "s";
@@ -55,6 +58,51 @@ static void put_headline(struct page *p, const struct recorded_run *run,
     buf_fini(&text);
 }
 
+static bool has_failed(const struct verdict *v, const char *check) {
+    const struct finding *f = verdict_find(v, check);
+    return f && f->status == FINDING_FAIL;
+}
+
+/* Who by its own end has ended a job that should have gone on: in the last round the first that
+ * failed, unless it was by a signal with which faults and launchers end workers. NULL: nobody. */
+static const struct worker *culprit(const struct recorded_run *run) {
+    if (!run->rounds->n ||
+        (!has_failed(run->verdict, "outcome") && !has_failed(run->verdict, "one_outcome")))
+        return NULL;
+    const struct worker *w = round_failed(run->rounds->v[run->rounds->n - 1]);
+    return w && w->exit_signal != SIGKILL && w->exit_signal != SIGTERM ? w : NULL;
+}
+
+static void put_lines(struct page *p, char *text) {
+    char *save = NULL;
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        size_t blanks = strspn(line, " ");
+        int indent = LABEL + (int)(blanks < INDENT_MAX ? blanks : INDENT_MAX);
+        page_tab(p, indent);
+        page_wrap(p, indent, INK_DIM, line);
+    }
+}
+
+/* The reason mostly stands in the last lines that it printed: nobody should have to look for them.
+ */
+static void put_last_words(struct page *p, const struct recorded_run *run) {
+    const struct worker *w = culprit(run);
+    const char *name = w ? history_output(run->history, w->pid, w->exit_ns) : "";
+    struct buf path = {0}, said = {0}, text = {0};
+    if (*name)
+        buf_printf(&path, "%s/logs/%s/%s", run->dir, w->node, name);
+    if (*name && file_read_last(buf_str(&path), LAST_LINES, LAST_BYTES, &text, NULL) == 0) {
+        buf_printf(&said, "rank %d on %s of round %d ended %s %d; last lines of %s:", w->rank,
+                   w->node, w->round, w->exit_signal ? "on signal" : "with status",
+                   w->exit_signal ? w->exit_signal : w->exit_code, buf_str(&path));
+        put_labelled(p, "last words", INK_PLAIN, buf_str(&said));
+        put_lines(p, text.data);
+    }
+    buf_fini(&path);
+    buf_fini(&said);
+    buf_fini(&text);
+}
+
 /* What is wrong comes first: broken, expected, seen, where to look. */
 static void put_first(struct page *p, const struct recorded_run *run) {
     const struct finding *f = verdict_first(run->verdict);
@@ -64,6 +112,7 @@ static void put_first(struct page *p, const struct recorded_run *run) {
                      *f->expected ? f->expected : "evidence that answers the question");
         put_labelled(p, "seen", INK_PLAIN, f->seen);
         put_where(p, run, f->where);
+        put_last_words(p, run);
         page_line(p);
     }
     put_headline(p, run, f);

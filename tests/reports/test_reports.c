@@ -1,6 +1,10 @@
 /* Reports: what a stranger reads, at any width, and what programs parse. */
 #include "tests/reports/told.h"
 
+#include "agent/sys/file.h"
+
+#include <sys/stat.h>
+
 static const struct edit none[1],
     off_by_one[] = {{"\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""}, {0}};
 
@@ -52,6 +56,73 @@ static void test_a_bad_run_begins_with_four_lines(void **state) {
     forget(&t);
 }
 
+static size_t longest_line(const char *text) {
+    size_t longest = 0;
+    for (size_t n; *text; text += n + (text[n] == '\n')) {
+        n = strcspn(text, "\n");
+        longest = n > longest ? n : longest;
+    }
+    return longest;
+}
+
+/* Where the log of the second rank 0 is made, under the test's own directory. */
+static void make_log(char *dir, size_t size, const char *text) {
+    char path[300];
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, size, "%s/rq-run-XXXXXX", tmp ? tmp : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/logs", dir);
+    assert_int_equal(mkdir(path, 0777), 0);
+    snprintf(path, sizeof(path), "%s/logs/n0", dir);
+    assert_int_equal(mkdir(path, 0777), 0);
+    snprintf(path, sizeof(path), "%s/logs/n0/rank-0.2.log", dir);
+    assert_int_equal(file_write(path, text, strlen(text), NULL), 0);
+}
+
+static void tell_of(struct told *t, const struct edit *edits, const char *dir, int width) {
+    struct report_style style = {.width = width};
+    tell(t, "printed-steps", edits, "terminal", style);
+    buf_clear(&t->text);
+    t->run.dir = dir;
+    assert_int_equal(report_find("terminal")->render(&t->run, &style, &t->text, NULL), 0);
+}
+
+#define FAILED(end)                                                                                \
+    {"agent-exit", NULL, "\"code\":0", "\"code\":1"},                                              \
+        {"worker-exit", "\"pid\":120", "\"code\":0", end},                                         \
+        {"worker-exit", "\"pid\":121", "\"code\":0", "\"signal\":15"}, {                           \
+        0                                                                                          \
+    }
+
+static void test_the_last_words_of_the_worker_that_failed_are_told(void **state) {
+    (void)state;
+    static const struct edit failed[] = {FAILED("\"code\":1")}, killed[] = {FAILED("\"signal\":9")};
+    char dir[200], said[600];
+    struct told t;
+    make_log(dir, sizeof(dir), "step 5\nTraceback:\n  in load\nEOFError: Ran out of input\n");
+    tell_of(&t, failed, dir, 0);
+    snprintf(said, sizeof(said),
+             "; logs/n0\nlast words rank 0 on n0 of round 2 ended with status 1; last lines of "
+             "%s/logs/n0/rank-0.2.log:\n"
+             "           step 5\n           Traceback:\n             in load\n"
+             "           EOFError: Ran out of input\n\nx printed-steps failed: ",
+             dir);
+    assert_says(&t, said);
+    assert_true(str_ends(finding_of(&t.verdict, "model")->where, "; logs/n0/rank-1.2.log"));
+    forget(&t);
+    tell_of(&t, failed, dir, 40);
+    assert_says(&t, "EOFError: Ran out of input\n");
+    assert_true(longest_line(buf_str(&t.text)) <= 40);
+    forget(&t);
+    tell_of(&t, killed, dir, 0);
+    assert_null(strstr(buf_str(&t.text), "last words"));
+    forget(&t);
+    tell_of(&t, failed, "runs/x", 0); /* somebody has taken its log away */
+    assert_null(strstr(buf_str(&t.text), "last words"));
+    forget(&t);
+    assert_int_equal(file_remove_tree(dir, NULL), 0);
+}
+
 static void test_an_open_question_is_told_as_one(void **state) {
     (void)state;
     static const struct edit edits[] = {{"fault-evidence", NULL, "", NULL}, {0}};
@@ -61,15 +132,6 @@ static void test_an_open_question_is_told_as_one(void **state) {
     assert_says(&t, "? worker-killed inconclusive: fired (exit code 2)\n");
     assert_says(&t, "in force at 0.071 s, no evidence\n");
     forget(&t);
-}
-
-static size_t longest_line(const char *text) {
-    size_t longest = 0;
-    for (size_t n; *text; text += n + (text[n] == '\n')) {
-        n = strcspn(text, "\n");
-        longest = n > longest ? n : longest;
-    }
-    return longest;
 }
 
 static void test_no_line_is_wider_than_the_terminal(void **state) {
@@ -177,6 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_good_run_begins_with_its_name_and_ends_with_the_command),
         cmocka_unit_test(test_a_bad_run_begins_with_four_lines),
+        cmocka_unit_test(test_the_last_words_of_the_worker_that_failed_are_told),
         cmocka_unit_test(test_an_open_question_is_told_as_one),
         cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
         cmocka_unit_test(test_colour_and_signs_come_only_where_they_are_wanted),
