@@ -201,18 +201,25 @@ static void check_still_there(struct checker *c, const struct action *a) {
     }
 }
 
-static void check_named(struct checker *c, const struct action *a) {
+/* Whether the scenario has the node or worker that is named. */
+static bool check_is_there(struct checker *c, const struct action *a) {
     int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = c->s->job.workers_per_node;
-    if (node >= nodes) {
+    if (node >= nodes)
         diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
                         node, nodes, nodes == 1 ? "" : "s");
-    } else if (a->on.local_rank >= per) {
+    else if (a->on.local_rank >= per)
         diagnostics_add(c->d, a->on.place, "there is no %s: a node has %d worker%s, n%d/0 first",
                         a->on.text, per, per == 1 ? "" : "s", node);
-    } else {
-        check_power(c, a, node);
-        check_still_there(c, a);
-    }
+    else
+        return true;
+    return false;
+}
+
+static void check_named(struct checker *c, const struct action *a) {
+    if (!check_is_there(c, a))
+        return;
+    check_power(c, a, atoi(a->on.node + 1));
+    check_still_there(c, a);
 }
 
 /* How many nodes of it there are, and are on at the beginning. */
@@ -408,8 +415,11 @@ void actions_make(struct plan *p, struct diagnostics *d) {
     for (size_t i = 0; i < p->actions_n; i++) {
         struct plan_action *pa = &p->actions[i];
         uint64_t seed = rand_u64(&r);
-        if (pa->action->fault && !pa->fault)
+        if (pa->action->fault && !pa->fault) {
+            if (pa->action->on.text && pa->action->on.pick == PICK_NAMED)
+                check_is_there(&c, pa->action);
             continue;
+        }
         check_lasting(&c, pa);
         if (!pa->fault)
             continue;
@@ -419,5 +429,22 @@ void actions_make(struct plan *p, struct diagnostics *d) {
             continue;
         check_kind(&c, pa);
         check_reach(&c, pa->action);
+    }
+}
+
+void plan_check_lines(const struct scenario *s, struct diagnostics *d) {
+    struct checker c = {.s = s, .d = d};
+    for (size_t i = 0; i < s->timeline_n; i++) {
+        const struct action *a = &s->timeline[i];
+        struct plan_action pa = {.action = a, .fault = a->fault ? fault_find(a->fault) : NULL};
+        if (a->fault && !pa.fault)
+            unknown_fault(&c, a);
+        for (size_t k = 0; pa.fault && k < a->with_n; k++)
+            if (!find_param(pa.fault, a->with[k].key))
+                unknown_param(&c, pa.fault, &a->with[k]);
+        if (pa.fault && a->on.text)
+            check_kind(&c, &pa);
+        if (s->sound && a->on.text && a->on.pick == PICK_NAMED)
+            check_is_there(&c, a);
     }
 }

@@ -73,6 +73,11 @@ struct plan {
 /* Adds what is wrong to d and returns NULL then. s must outlive the plan. */
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d);
 struct plan *plan_free(struct plan *p);
+/* Of a scenario that was loaded with errors (scenario_load_flawed): adds what can be told of its
+ * lines all the same, so that nobody mends one mistake to hear of the next: faults, parameters and
+ * targets that do not exist. What follows from several lines, or from what is wrong, is left out.
+ */
+void plan_check_lines(const struct scenario *s, struct diagnostics *d);
 /* What others reach it by, its name or its address; and what a server in it listens on, all
  * addresses or its own. */
 const char *plan_node_host(const struct plan_node *n);

@@ -248,7 +248,8 @@ static void load_tree(struct reader *r, struct yaml *root) {
     validate(r);
 }
 
-struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d) {
+struct scenario *scenario_load_flawed(const char *file, const char *const *set,
+                                      struct diagnostics *d) {
     d->file = file;
     d->set = set;
     struct scenario *s = calloc(1, sizeof(*s));
@@ -260,6 +261,12 @@ struct scenario *scenario_load(const char *file, const char *const *set, struct 
     struct yaml *root = include_read(&s->arena, file, d);
     if (root)
         load_tree(&r, root);
+    s->sound = d->errors == r.line_errors;
+    return s;
+}
+
+struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d) {
+    struct scenario *s = scenario_load_flawed(file, set, d);
     return d->errors ? scenario_free(s) : s;
 }
 

@@ -130,8 +130,10 @@ static void read_on(struct reader *r, const struct key *k, const struct yaml *n,
     struct err err = {0};
     if (!reader_is_scalar(r, k, n))
         return;
-    if (target_parse(r->arena, n->text, &a->on, &err))
+    if (target_parse(r->arena, n->text, &a->on, &err)) {
         diagnostics_add(r->d, n->place, "%s", err.msg);
+        return;
+    }
     a->on.text = n->text;
     a->on.place = n->place;
 }
@@ -261,10 +263,12 @@ void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, 
     yaml_each(it, n) r->ids[r->ids_n++] = find_id(r, n, it);
     struct action *v = arena_array(r->arena, struct action, n->length + 1);
     r->ids_read = 0;
+    int before = r->d->errors;
     yaml_each(it, n) {
         read_action(r, it, &v[r->ids_read]);
         r->ids_read++;
     }
+    r->line_errors = r->d->errors - before;
     s->timeline = v;
     s->timeline_n = r->ids_n;
 }

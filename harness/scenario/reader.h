@@ -11,6 +11,7 @@ struct reader {
     /* While the timeline is read: the ids of all its actions, and how many were read before. */
     const char **ids; /* NULL-ended */
     size_t ids_n, ids_read;
+    int line_errors; /* of all errors those in lines of the timeline */
 };
 
 /* Reads every key of the section into `out`: what is there, the defaults for what is not, an error

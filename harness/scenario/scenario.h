@@ -274,6 +274,7 @@ struct scenario {
     const struct own_check *checks;
     size_t checks_n;
     struct limits limits;
+    bool sound; /* nothing is wrong with it, but for lines of the timeline if it was told so */
     struct arena arena; /* owns everything above */
 };
 
@@ -308,6 +309,10 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
  * NULL-ended or NULL. Returns a scenario to be freed with scenario_free, or NULL with the
  * diagnostics filled. */
 struct scenario *scenario_load(const char *file, const char *const *set, struct diagnostics *d);
+/* The same for who can tell more of what is wrong (plan_check_lines): with d->errors it returns
+ * what could be read, which is good for nothing else. Never NULL. */
+struct scenario *scenario_load_flawed(const char *file, const char *const *set,
+                                      struct diagnostics *d);
 struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns NULL */
 
 /* The runs that a `sweep` makes of a file: for each the overrides that choose it, NULL-ended. One

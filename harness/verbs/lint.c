@@ -5,8 +5,10 @@
 /* Prints every error; true when there is none. */
 static bool lint_point(const char *file, const char *const *set) {
     struct diagnostics d = {0};
-    struct scenario *s = scenario_load(file, set, &d);
-    if (s)
+    struct scenario *s = scenario_load_flawed(file, set, &d);
+    if (d.errors)
+        plan_check_lines(s, &d);
+    else
         plan_free(plan_make(s, s->seed, &d));
     fputs(buf_str(&d.out), stderr);
     bool good = !d.errors;
@@ -61,7 +63,7 @@ static int lint(int argc, char **argv) {
 const struct verb verb_lint = {
     .name = "lint",
     .usage = "lint FILE|DIR... [--set KEY=VALUE]",
-    .summary = "validate scenarios: every error with its place, all at once",
+    .summary = "validate scenarios: errors with their places, as many at once as can be told",
     .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
     .options =
         (const struct verb_option[]){
