@@ -60,6 +60,7 @@ static bool is_commit(const struct record *r) {
 static void judge(const struct trial *t, struct finding *f) {
     struct kept k = {0};
     int looks = 0, blind = 0;
+    bool known = check_knows_checkpoints(t);
     history_each(r, t->history) {
         if (is_commit(r) && record_i64(r, "step", 0) > k.said) {
             k.said = record_i64(r, "step", 0);
@@ -70,7 +71,7 @@ static void judge(const struct trial *t, struct finding *f) {
         bool failed = *record_text(r, "error") != 0;
         blind += failed;
         looks += !failed;
-        if (!failed && !judge_look(f, r, &k))
+        if (!failed && known && !judge_look(f, r, &k))
             return;
     }
     if (blind || !looks)
@@ -78,6 +79,11 @@ static void judge(const struct trial *t, struct finding *f) {
                         blind ? "%d of %d looks at the directory gave no answer"
                               : "nobody has read the directory",
                         blind, blind + looks);
+    else if (!known && k.said)
+        finding_unknown(f, broken,
+                        "the job has committed step %lld, but no checkpoint was recognised in %s; "
+                        "say what a complete one is by job.checkpoint.complete",
+                        (long long)k.said, t->scenario->job.checkpoint_dir);
     else if (k.newest)
         finding_pass(f, "step %lld is complete; in none of %d looks was a newer one lost",
                      (long long)k.newest, looks);

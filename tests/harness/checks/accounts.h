@@ -43,6 +43,12 @@ static const struct wrong accounts[] = {
      {{"checkpoints", "\"round\":1,\"dir\"", "\"newest\":4", "\"error\":\"no answer\""}}},
 
     /* Nothing of ranktrain's format was ever there, and nobody said what else is complete. */
+    {"checkpoints",
+     UNKNOWN,
+     "the job has committed step 4, but no checkpoint was recognised in {shared}/ckpt; say what "
+     "a complete one is by job.checkpoint.complete",
+     KILLED,
+     {{"\"disk\"", "checkpoints", "\"complete\":[", "\"complete\":[],\"was\":["}}},
     {"resume_step",
      UNKNOWN,
      "rank 0 on n0 of round 2 resumed from step 4, but no checkpoint was recognised in "
