@@ -107,21 +107,24 @@ static bool has_nothing_to_judge(const char *history, const char *check) {
              str_eq(check, "one_device")));
 }
 
+static void assert_all_well(const char *name, const struct edit *edits) {
+    struct history h;
+    struct verdict v;
+    planted_load(&h, name, edits);
+    judge(&v, &h, name);
+    for (size_t i = 0; i < v.n; i++)
+        if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(name, v.v[i].check))
+            fail_msg("%s: %s: %s", name, v.v[i].check, v.v[i].seen);
+    assert_int_equal(v.exit_code, 0);
+    history_fini(&h);
+}
+
 static void test_every_check_passes_a_run_in_which_all_is_well(void **state) {
     (void)state;
     static const char *const names[] = {KILLED, DARK, GPUS, PRINTED};
-    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
-        static const struct edit none[1];
-        struct history h;
-        struct verdict v;
-        planted_load(&h, names[k], none);
-        judge(&v, &h, names[k]);
-        for (size_t i = 0; i < v.n; i++)
-            if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(names[k], v.v[i].check))
-                fail_msg("%s: %s: %s", names[k], v.v[i].check, v.v[i].seen);
-        assert_int_equal(v.exit_code, 0);
-        history_fini(&h);
-    }
+    static const struct edit none[1];
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+        assert_all_well(names[k], none);
 }
 
 /* In a long run the system gives the number of a process that is gone to another one. */
@@ -131,17 +134,8 @@ static void test_a_pid_that_is_given_anew_is_another_worker(void **state) {
     static const struct edit anew[EDITS_MAX] = {
         {"\"pid\":120", NULL, "\"pid\":120", "\"pid\":110"},
         {"\"pid\":121", NULL, "\"pid\":121", "\"pid\":111"}};
-    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++) {
-        struct history h;
-        struct verdict v;
-        planted_load(&h, names[k], anew);
-        judge(&v, &h, names[k]);
-        for (size_t i = 0; i < v.n; i++)
-            if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(names[k], v.v[i].check))
-                print_error("%s: %s: %s\n", names[k], v.v[i].check, v.v[i].seen);
-        assert_int_equal(v.exit_code, 0);
-        history_fini(&h);
-    }
+    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
+        assert_all_well(names[k], anew);
 }
 
 static const struct {
