@@ -3,7 +3,15 @@
 #include "agent/base/str.h"
 #include "harness/checks/lags.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+void *check_array(size_t n, size_t size) {
+    void *v = calloc(n + 1, size);
+    if (!v)
+        abort(); /* out of memory */
+    return v;
+}
 
 bool check_sees_rounds(const struct trial *t, struct finding *f) {
     if (t->rounds->n)

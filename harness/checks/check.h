@@ -62,6 +62,9 @@ bool check_output_has_gaps(const struct history *h);
 /* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
 bool check_template(const struct trial *t);
 
+/* At least n zeroed ones of that size, never NULL, also where n is 0; freed by free. */
+void *check_array(size_t n, size_t size);
+
 /* For idle: why no checkpoints of the job can be read from outside, else NULL. A directory that
  * each node has for itself is many, and nobody reads them. */
 const char *check_no_checkpoints(const struct scenario *s);

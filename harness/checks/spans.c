@@ -1,13 +1,8 @@
 #include "harness/checks/spans.h"
 
-#include <stdlib.h>
+#include "harness/checks/check.h"
 
-static void *array(size_t n, size_t size) {
-    void *v = calloc(n + 1, size);
-    if (!v)
-        abort(); /* out of memory */
-    return v;
-}
+#include <stdlib.h>
 
 void spans_init(struct spans *s, size_t n, struct span (*of)(const void *things, size_t at),
                 const void *things) {
@@ -15,9 +10,9 @@ void spans_init(struct spans *s, size_t n, struct span (*of)(const void *things,
     *s = (struct spans){.n = n, .leaves = 1};
     while (s->leaves < n)
         s->leaves *= 2;
-    s->begin_ns = array(n, sizeof(int64_t));
-    s->earliest_ns = array(n, sizeof(int64_t));
-    s->latest_ns = array(2 * s->leaves, sizeof(int64_t));
+    s->begin_ns = check_array(n, sizeof(int64_t));
+    s->earliest_ns = check_array(n, sizeof(int64_t));
+    s->latest_ns = check_array(2 * s->leaves, sizeof(int64_t));
     for (size_t i = s->leaves; i-- > 0;) {
         struct span one = i < n ? of(things, i) : (struct span){INT64_MAX, INT64_MIN};
         s->latest_ns[s->leaves + i] = one.end_ns;

@@ -127,10 +127,9 @@ static void see_off(struct guests *g, const struct record *look, struct tally *t
 }
 
 static void measure_workers(const struct trial *t, struct tally *tally) {
-    size_t n = t->rounds->workers_n + 1;
-    struct guests g = {t->rounds, calloc(n, sizeof(*g.v)), calloc(n, sizeof(struct guest *)), 0};
-    if (!g.v || !g.there)
-        abort(); /* out of memory */
+    size_t n = t->rounds->workers_n;
+    struct guests g = {t->rounds, check_array(n, sizeof(*g.v)), check_array(n, sizeof(*g.there)),
+                       0};
     history_each(r, t->history) {
         if (!is_look(r) || record_get(r, "error"))
             continue;

@@ -113,13 +113,6 @@ static int by_worker(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void *array(size_t n, size_t size) {
-    void *v = calloc(n + 1, size);
-    if (!v)
-        abort(); /* out of memory */
-    return v;
-}
-
 static void note_targets(struct blows *b, const struct incident *in) {
     bool beyond = false, alone = !in->recovered && !str_eq(in->fault, "worker-hang");
     for (size_t k = 0; k < in->targets_n; k++) {
@@ -137,9 +130,9 @@ static void blows_init(struct blows *b, const struct trial *t) {
     for (size_t i = 0; i < is->n; i++)
         targets += is->v[i]->targets_n;
     *b = (struct blows){.t = t,
-                        .v = array(is->n, sizeof(*b->v)),
-                        .at_nodes = array(is->n, sizeof(*b->at_nodes)),
-                        .hits = array(targets, sizeof(*b->hits))};
+                        .v = check_array(is->n, sizeof(*b->v)),
+                        .at_nodes = check_array(is->n, sizeof(*b->at_nodes)),
+                        .hits = check_array(targets, sizeof(*b->hits))};
     for (size_t i = 0; i < is->n; i++)
         if (is->v[i]->in_force)
             b->v[b->n++] = is->v[i];

@@ -105,10 +105,8 @@ static void in_the_history(void *record) {
 }
 
 static void judge(const struct trial *t, struct finding *f) {
-    struct named m = {.first = calloc(t->rounds->n + 1, sizeof(*m.first)),
-                      .told = calloc(t->rounds->workers_n + 1, sizeof(*m.told))};
-    if (!m.first || !m.told)
-        abort(); /* out of memory */
+    struct named m = {.first = check_array(t->rounds->n, sizeof(*m.first)),
+                      .told = check_array(t->rounds->workers_n, sizeof(*m.told))};
     judge_all(t, f, &m);
     tdestroy(m.by_id, in_the_history);
     free(m.first);

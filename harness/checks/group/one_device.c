@@ -197,18 +197,11 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
 
 /* ---- all of them ---- */
 
-static void *array(size_t n, size_t size) {
-    void *v = calloc(n + 1, size);
-    if (!v)
-        abort(); /* out of memory */
-    return v;
-}
-
 static void room_init(struct room *m, const struct trial *t) {
     size_t n = t->rounds->workers_n;
     *m = (struct room){.rounds = t->rounds,
-                       .v = array(n, sizeof(*m->v)),
-                       .telling = array(n, sizeof(*m->telling))};
+                       .v = check_array(n, sizeof(*m->v)),
+                       .telling = check_array(n, sizeof(*m->telling))};
     for (size_t i = 0; i < n; i++)
         m->v[i] = (struct seat){.worker = t->rounds->workers[i], .listed_seq = -1, .open_seq = -1};
     moments_init(&m->looks, t->history, is_look);
@@ -257,7 +250,7 @@ static bool judge_neighbours(struct room *m, struct finding *f, struct worker *c
 
 static bool judge_round(struct room *m, struct finding *f, const struct round *r,
                         struct tally *tally) {
-    struct worker **v = array(r->n, sizeof(*v));
+    struct worker **v = check_array(r->n, sizeof(*v));
     bool good = true;
     memcpy(v, r->workers, r->n * sizeof(*v));
     qsort(v, r->n, sizeof(*v), by_node);
