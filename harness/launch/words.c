@@ -66,10 +66,7 @@ void words_put_worker(struct words *w, const struct launch *l) {
 }
 
 const char *words_python(const struct plan *p) {
-    const char *chosen = plan_variable(p, "PYTHON_EXEC");
-    if (chosen && *chosen)
-        return chosen;
-    return p->python.path ? p->python.path : "python3";
+    return plan_python(&p->scenario->job, p->python.path ? p->python.path : "python3");
 }
 
 const char *const *words_worker_env(struct arena *a, const struct launch *l) {

@@ -74,7 +74,8 @@ static int check_cpus(const struct plan *p, const char *argument, struct err *er
 
 static int check_program(const struct plan *p, const char *argument, struct err *err) {
     struct arena a = {0};
-    const char *path = plan_path(p), *found = plan_find_program(p, &a, argument, path);
+    const char *path = plan_path(&p->scenario->job),
+               *found = plan_find_program(p, &a, argument, path);
     arena_fini(&a);
     return found ? 0
                  : err_say(err, -ENOTSUP, "there is no program %s in PATH (%s)", argument, path);

@@ -30,17 +30,22 @@ static enum found look_in_path(const struct plan *p, struct arena *a, const char
     return found;
 }
 
-const char *plan_variable(const struct plan *p, const char *name) {
-    const struct job_spec *j = &p->scenario->job;
+/* As job.env has it, else the harness's own environment; NULL: neither. */
+static const char *variable(const struct job_spec *j, const char *name) {
     for (size_t i = j->env_n; i-- > 0;)
         if (str_eq(j->env[i].key, name))
             return j->env[i].value;
     return getenv(name);
 }
 
-const char *plan_path(const struct plan *p) {
-    const char *path = plan_variable(p, "PATH");
+const char *plan_path(const struct job_spec *j) {
+    const char *path = variable(j, "PATH");
     return path ? path : "/usr/local/bin:/usr/bin:/bin";
+}
+
+const char *plan_python(const struct job_spec *j, const char *absent) {
+    const char *python = variable(j, "PYTHON_EXEC");
+    return python && *python ? python : absent;
 }
 
 const char *plan_find_program(const struct plan *p, struct arena *a, const char *name,
@@ -69,7 +74,7 @@ static int check_script(const struct plan *p, const char *name, struct err *err)
 }
 
 static int check_job(const struct plan *p, struct arena *a, struct err *err) {
-    const char *name = p->scenario->job.run[0], *near = name, *path = plan_path(p);
+    const char *name = p->scenario->job.run[0], *near = name, *path = plan_path(&p->scenario->job);
     if (strchr(name, '{') || str_eq(name, "-m"))
         return 0; /* a directory that does not exist yet; a module that Python looks for */
     if (str_ends(name, ".py"))
@@ -138,7 +143,7 @@ static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
     const char *near = NULL;
     bool etcd =
         p->scenario->cluster.store == STORE_ETCD || p->scenario->cluster.store == STORE_ETCD_3;
-    if (!etcd || look_in_path(NULL, a, "etcd", plan_path(p), &near) == FOUND)
+    if (!etcd || look_in_path(NULL, a, "etcd", plan_path(&p->scenario->job), &near) == FOUND)
         return 0;
     return err_say(err, -ENOTSUP,
                    "cluster.store: etcd is not installed here; apt install etcd-server, or use "

@@ -202,7 +202,7 @@ static const char *find_python(struct plan *p, const char *path) {
 
 int plan_find_launcher(struct plan *p, struct err *err) {
     const struct job_spec *j = &p->scenario->job;
-    const char *path = plan_path(p), *python;
+    const char *path = plan_path(j), *python;
     if (p->launcher || !j->launcher_argv || str_eq(j->launcher_argv[0], "rankrun"))
         return 0;
     int r = find_words(p, path, err);

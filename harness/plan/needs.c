@@ -13,10 +13,8 @@ static const char *python_of_job(const struct plan *p) {
     for (const char *const *w = j->launcher_argv; w && *w; w++)
         if (interpreter_is_python(*w))
             return *w;
-    if (str_ends(j->run[0], ".py") || str_eq(j->run[0], "-m")) {
-        const char *chosen = plan_variable(p, "PYTHON_EXEC");
-        return chosen && *chosen ? chosen : "python3";
-    }
+    if (str_ends(j->run[0], ".py") || str_eq(j->run[0], "-m"))
+        return plan_python(j, "python3");
     return interpreter_is_python(j->run[0]) ? j->run[0] : NULL;
 }
 

@@ -103,9 +103,10 @@ int plan_settle(struct plan *p, struct err *err);
 int plan_check_host(struct plan *p, struct err *err);
 
 /* The PATH that the job's programs are looked for in: the scenario's, else the caller's. */
-const char *plan_path(const struct plan *p);
-/* As job.env has it, else the harness's own environment; NULL: neither. */
-const char *plan_variable(const struct plan *p, const char *name);
+const char *plan_path(const struct job_spec *j);
+/* The Python that its scripts are given to, PYTHON_EXEC as with torchrun; `absent` where neither
+ * the scenario nor the caller says. */
+const char *plan_python(const struct job_spec *j, const char *absent);
 /* The program of this name as exec looks for it in path, on a node; NULL: there is none. */
 const char *plan_find_program(const struct plan *p, struct arena *a, const char *name,
                               const char *path);

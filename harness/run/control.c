@@ -54,7 +54,7 @@ static bool hash_theirs(struct sha256 *sum, const struct plan *p, const char *pa
 
 /* The program as the job will find it. Falls back to the name. */
 static const char *find_program(const struct plan *p, struct arena *a, const char *name) {
-    const char *file = plan_find_program(p, a, name, plan_path(p));
+    const char *file = plan_find_program(p, a, name, plan_path(&p->scenario->job));
     return file ? file : name;
 }
 

@@ -1,6 +1,7 @@
 #include "harness/run/programs.h"
 
 #include "agent/base/str.h"
+#include "harness/plan/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,15 +70,6 @@ static bool is_passed_on(const char *entry) {
     return true;
 }
 
-/* Ours come before it. */
-static const char *path_of(const struct job_spec *job) {
-    const char *path = getenv("PATH");
-    for (size_t i = 0; i < job->env_n; i++)
-        if (str_eq(job->env[i].key, "PATH"))
-            path = job->env[i].value;
-    return path ? path : "/usr/local/bin:/usr/bin:/bin";
-}
-
 /* Of two of one name the C library finds the first, and a shell the last: there is one. */
 static void put(const char **env, size_t *n, const char *entry) {
     size_t name = strcspn(entry, "=") + 1, i = 0;
@@ -100,8 +92,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         if (is_passed_on(*e) &&
             !(own_tmp && (str_starts(*e, "TMPDIR=") || str_starts(*e, "XDG_RUNTIME_DIR="))))
             put(env, &n, *e);
-    const char *path = path_of(job);
-    put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, path, p)));
+    put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, plan_path(job), p)));
     put(env, &n,
         arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH));
     if (own_tmp) {
@@ -113,7 +104,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     if (p->output)
         put(env, &n, arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output));
     for (size_t i = 0; i < job->env_n; i++)
-        if (!str_eq(job->env[i].key, "PATH"))
+        if (!str_eq(job->env[i].key, "PATH")) /* ours come before it */
             put(env, &n,
                 arena_printf(a, "%s=%s", job->env[i].key,
                              placeholders_fill(a, job->env[i].value, p)));

@@ -183,8 +183,8 @@ const struct section section_checkpoint = {
         {"complete", "a command", NULL,
          "Prints the steps of the complete checkpoints in the directory it runs in, one a line; 0 "
          "is from the beginning. It is run by sh when the last worker of a round has ended, and "
-         "the "
-         "workers of the next wait for it; it has a minute. {shared} and the like stand in it as "
+         "the workers of the next wait for it; it has a minute. {shared} and the like stand in it "
+         "as "
          "in run. Without it only ranktrain's format is known: where no look finds any of it, "
          "whether a round resumed from the newest is left open.",
          "complete: ./list-complete", reader_text, AT(checkpoint_complete)},
