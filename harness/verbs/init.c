@@ -144,15 +144,8 @@ static int write_file(const struct arguments *a, const struct buf *text) {
 /* ---- the job ---- */
 
 /* A mistake in a set is told as try tells it. */
-static bool sets_load(const struct typed *t, const struct buf *text, struct diagnostics *d) {
-    char path[] = "/tmp/rankquake-init-XXXXXX";
-    int fd = mkstemp(path);
-    if (fd < 0)
-        return true; /* lint will say it */
-    close(fd);
-    bool written = file_write(path, text->data, text->len, NULL) == 0;
-    scenario_free(written ? scenario_load(path, t->sets, d) : NULL);
-    unlink(path);
+static bool are_sets_good(const struct typed *t, struct diagnostics *d) {
+    scenario_free(typed_load(t, t->sets, d));
     return d->errors == 0;
 }
 
@@ -168,7 +161,7 @@ static int put_job(const struct arguments *a, const struct typed *t, struct buf 
     typed_put(t, &plain);
     if (!t->sets[0])
         buf_puts(out, buf_str(&plain));
-    else if (!sets_load(t, &plain, &d) || !sketch_put_sets(buf_str(&plain), t->sets, out, &d))
+    else if (!are_sets_good(t, &d) || !sketch_put_sets(buf_str(&plain), t->sets, out, &d))
         code = EXIT_USAGE_ERROR;
     fprintf(stderr, "%s%s", code ? "rankquake init: " : "", buf_str(&d.out));
     diagnostics_fini(&d);

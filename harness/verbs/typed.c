@@ -63,32 +63,34 @@ void typed_put(const struct typed *t, struct buf *out) {
     sketch_put(&t->sketch, out);
 }
 
-/* What is wrong with it is said when it is run. */
-static bool find_key(const char *path, const char *const *sets, const char *bin, char ret[65]) {
-    struct diagnostics d = {0};
-    struct scenario *s = scenario_load(path, sets, &d);
-    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
-    bool found = p && plan_check_host(p, NULL) == 0 && control_key(p, bin, ret, NULL) == 0;
-    plan_free(p);
-    scenario_free(s);
-    diagnostics_fini(&d);
-    return found;
-}
-
-/* The folder of that kind in the cache for the command with these sets. */
-static bool find_folder(const struct typed *t, const char *const *sets, const char *bin,
-                        const char *kind, char *ret, size_t size) {
-    char path[] = "/tmp/rankquake-typed-XXXXXX", key[65];
+struct scenario *typed_load(const struct typed *t, const char *const *sets, struct diagnostics *d) {
+    char path[] = "/tmp/rankquake-typed-XXXXXX";
     struct buf text = {0};
     int fd = mkstemp(path);
     if (fd < 0)
-        return false;
+        return NULL;
     close(fd);
     typed_put(t, &text);
-    bool found = file_write(path, text.data, text.len, NULL) == 0 &&
-                 find_key(path, sets, bin, key) && cache_dir(kind, key, ret, size, NULL) == 0;
+    bool written = file_write(path, text.data, text.len, NULL) == 0;
+    struct scenario *s = written ? scenario_load(path, sets, d) : NULL;
     unlink(path);
     buf_fini(&text);
+    return s;
+}
+
+/* The folder of that kind in the cache for the command with these sets. What is wrong with it is
+ * said when it is run. */
+static bool find_folder(const struct typed *t, const char *const *sets, const char *bin,
+                        const char *kind, char *ret, size_t size) {
+    char key[65];
+    struct diagnostics d = {0};
+    struct scenario *s = typed_load(t, sets, &d);
+    struct plan *p = s ? plan_make(s, 1, &d) : NULL;
+    bool found = p && plan_check_host(p, NULL) == 0 && control_key(p, bin, key, NULL) == 0 &&
+                 cache_dir(kind, key, ret, size, NULL) == 0;
+    plan_free(p);
+    scenario_free(s);
+    diagnostics_fini(&d);
     return found;
 }
 

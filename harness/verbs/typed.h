@@ -17,6 +17,9 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
 
 /* The scenario of it, undisturbed and without what the sets say, as text. */
 void typed_put(const struct typed *t, struct buf *out);
+/* That text loaded with these sets (NULL: none), to be freed with scenario_free. NULL: with what is
+ * wrong added to d, or with nothing where no file could be written. */
+struct scenario *typed_load(const struct typed *t, const char *const *sets, struct diagnostics *d);
 
 /* The undisturbed run that was kept of the very same job with what the sets say; else, with
  * *ret_other, the one that `try` has kept of this command with other sets: it tells how long the
