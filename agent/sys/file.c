@@ -51,18 +51,17 @@ static void make_plain(char *text, size_t n) {
             text[i] = text[i] == '\r' ? '\n' : ' ';
 }
 
-int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err) {
+int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err) {
     struct stat st;
-    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set(err, -errno, "open %s", path);
+    if (fstat(fd, &st) < 0)
+        return err_set(err, -errno, "look at a file");
     char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? malloc(max) : NULL;
     off_t from = (size_t)st.st_size > max ? st.st_size - (off_t)max : 0;
     ssize_t n = text ? pread(fd, text, max, from) : 0;
     if (n <= 0) {
         int code = n < 0 ? -errno : -ENODATA;
         free(text);
-        return err_set(err, code, "read %s", path);
+        return err_set(err, code, "read");
     }
     make_plain(text, (size_t)n);
     size_t at = (size_t)n - 1;
@@ -72,6 +71,14 @@ int file_read_last(const char *path, int lines, size_t max, struct buf *out, str
     buf_put(out, text + at, (size_t)n - at);
     free(text);
     return 0;
+}
+
+int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err) {
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return err_set(err, -errno, "open %s", path);
+    int code = file_read_last_fd(fd, lines, max, out, err);
+    return code ? (err_wrap(err, "%s: ", path), code) : 0;
 }
 
 int file_write_all(int fd, const void *data, size_t len, struct err *err) {
@@ -251,6 +258,10 @@ static int remove_at(int dir, const char *name, dev_t dev) {
     if (!code && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         code = -errno;
     return code;
+}
+
+int file_remove_tree_at(int dir, const char *name, dev_t dev) {
+    return remove_at(dir, name, dev);
 }
 
 int file_remove_tree(const char *path, struct err *err) {

@@ -22,6 +22,7 @@ int file_read_fd(int fd, size_t max, struct buf *out, struct err *err);
  * return becomes a line feed and other control bytes blanks. -ENODATA when it is empty, or is no
  * plain file. */
 int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err);
+int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err);
 
 /* Writes all of it to fd, over short writes. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err);
@@ -45,3 +46,6 @@ const char *file_temp_base(void);
 /* rm -rf; 0 also when it was not there. Never follows a symbolic link, never leaves the file system
  * of the tree (a mount inside it: -EBUSY). */
 int file_remove_tree(const char *path, struct err *err);
+/* The same for what goes by a name in a directory that is held, as long as it lies on the device.
+ * Returns 0 or a -errno. */
+int file_remove_tree_at(int dir, const char *name, dev_t dev);
