@@ -3,13 +3,11 @@
 #include "agent/base/json.h"
 #include "agent/base/sha256.h"
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "harness/checks/check.h"
+#include "harness/run/control.h"
 #include "harness/verb.h"
 
 #include <errno.h>
-#include <libgen.h>
-#include <limits.h>
 #include <stdio.h>
 
 enum { BASELINE_VERSION = 1, BASELINE_MAX = 1 << 16 };
@@ -39,13 +37,23 @@ static void hash_scenario(const struct scenario *s, char ret[65]) {
 /* ---- files ---- */
 
 /* NULL: there is none, or none that is known. */
-static const struct json *read_file(struct arena *a, const char *path) {
+static const struct json *read_file(struct arena *a, const struct folder *f, const char *name) {
     struct buf text = {0};
     const struct json *j = NULL;
-    if (file_read(path, BASELINE_MAX, &text, NULL) == 0)
+    if (folder_read(f, name, BASELINE_MAX, &text, NULL) == 0)
         j = json_parse(a, buf_str(&text), text.len, NULL);
     buf_fini(&text);
     return j && json_get_i64(j, "v", 0) == BASELINE_VERSION ? j : NULL;
+}
+
+static const struct json *read_cached(struct arena *a, const char *path) {
+    struct folder cache;
+    const char *name;
+    if (cache_enter(path, false, &cache, &name, NULL) != 0)
+        return NULL;
+    const struct json *j = read_file(a, &cache, name);
+    folder_close(&cache);
+    return j;
 }
 
 static void put_names(struct json_writer *w, const char *key, const struct verdict *v, bool lost) {
@@ -60,15 +68,16 @@ static int write_record(const struct baseline_spec *s, const struct verdict *v,
                         const struct json *before, const char *hash, struct err *err) {
     struct buf out = {0};
     struct json_writer w = {.out = &out};
-    char folder[PATH_MAX];
+    struct folder cache;
+    const char *name;
     json_object(&w, NULL);
     json_put_i64(&w, "v", BASELINE_VERSION);
     json_put_string(&w, "scenario", hash);
-    json_put_string(&w, "dir", before ? json_get_string(before, "dir", "") : s->dir);
+    json_put_string(&w, "dir", before ? json_get_string(before, "dir", "") : s->run->path);
     if (before) {
         json_array(&w, "answered");
-        json_each(name, json_get(before, "answered"))
-            json_put_string(&w, NULL, json_string(name, ""));
+        json_each(check, json_get(before, "answered"))
+            json_put_string(&w, NULL, json_string(check, ""));
         json_end_array(&w);
     } else {
         put_names(&w, "answered", v, false);
@@ -76,16 +85,17 @@ static int write_record(const struct baseline_spec *s, const struct verdict *v,
     put_names(&w, "lost", v, true);
     json_end_object(&w);
     buf_putc(&out, '\n');
-    str_copy(folder, sizeof(folder), s->file);
-    int r = file_make_dirs(dirname(folder), 0777, err);
-    if (r == 0)
-        r = file_write_atomic(s->file, out.data, out.len, err);
+    int r = cache_enter(s->file, true, &cache, &name, err);
+    if (r == 0) {
+        r = folder_write_synced(&cache, name, out.data, out.len, err);
+        folder_close(&cache);
+    }
     buf_fini(&out);
     return r;
 }
 
-static int write_lost(const char *dir, const struct verdict *v, struct err *err) {
-    struct buf out = {0}, path = {0};
+static int write_lost(const struct folder *run, const struct verdict *v, struct err *err) {
+    struct buf out = {0};
     struct json_writer w = {.out = &out};
     json_object(&w, NULL);
     json_put_i64(&w, "v", BASELINE_VERSION);
@@ -93,10 +103,8 @@ static int write_lost(const char *dir, const struct verdict *v, struct err *err)
     put_names(&w, "lost", v, true);
     json_end_object(&w);
     buf_putc(&out, '\n');
-    buf_printf(&path, "%s/lost.json", dir);
-    int r = file_write(buf_str(&path), out.data, out.len, err);
+    int r = folder_write(run, "lost.json", out.data, out.len, err);
     buf_fini(&out);
-    buf_fini(&path);
     return r;
 }
 
@@ -121,20 +129,20 @@ int baseline_take(const struct baseline_spec *s, struct verdict *v, struct err *
     if (v->exit_code == EXIT_BROKEN || v->exit_code == EXIT_INTERRUPTED)
         return 0;
     hash_scenario(s->scenario, hash);
-    const struct json *before = read_file(&a, s->file);
+    const struct json *before = read_cached(&a, s->file);
     const char *since = before ? json_get_string(before, "dir", "") : "";
     size_t n = before ? mark(v, json_get(before, "answered"), since) : 0;
     bool same = before && str_eq(json_get_string(before, "scenario", ""), hash);
     int r = write_record(s, v, n && same && !s->renew ? before : NULL, hash, err);
     if (n && r == 0)
-        r = write_lost(s->dir, v, err);
+        r = write_lost(s->run, v, err);
     arena_fini(&a);
     return r;
 }
 
-void baseline_recall(const char *dir, struct verdict *v) {
+void baseline_recall(const struct folder *run, struct verdict *v) {
     struct arena a = {0};
-    const struct json *j = read_file(&a, arena_printf(&a, "%s/lost.json", dir));
+    const struct json *j = read_file(&a, run, "lost.json");
     if (j)
         mark(v, json_get(j, "lost"), json_get_string(j, "since", ""));
     arena_fini(&a);
@@ -142,7 +150,7 @@ void baseline_recall(const char *dir, struct verdict *v) {
 
 size_t baseline_lost(const char *file) {
     struct arena a = {0};
-    const struct json *j = read_file(&a, file);
+    const struct json *j = read_cached(&a, file);
     const struct json *lost = j ? json_get(j, "lost") : NULL;
     size_t n = lost && lost->type == JSON_ARRAY ? lost->length : 0;
     arena_fini(&a);

@@ -7,23 +7,24 @@
  * scenario, or by `renew`. What a run has lost is kept in its directory too, for its reports. */
 #pragma once
 
+#include "agent/sys/folder.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict.h"
 
 struct baseline_spec {
     const char *file; /* the record */
     const struct scenario *scenario;
-    const char *dir; /* of the run, absolute */
-    bool renew;      /* what is lost is told, and no more from then on */
+    const struct folder *run; /* its path is absolute */
+    bool renew;               /* what is lost is told, and no more from then on */
 };
 
-/* Marks in v what is lost, and renews the record and what is in dir. Runs that were interrupted or
+/* Marks in v what is lost, and renews the record and what is in run. Runs that were interrupted or
  * broken are passed over. Returns 0, also where there is no record yet, or a -errno: then nothing
  * is compared with the next time. */
 int baseline_take(const struct baseline_spec *s, struct verdict *v, struct err *err);
 
-/* Marks in v, which was judged again, what was lost when the run in dir was made. */
-void baseline_recall(const char *dir, struct verdict *v);
+/* Marks in v, which was judged again, what was lost when this run was made. */
+void baseline_recall(const struct folder *run, struct verdict *v);
 
 /* How many checks the newest run that was compared with this record has lost; 0: none, or there is
  * no record. */

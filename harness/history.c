@@ -185,6 +185,12 @@ int history_create(struct history *h, const char *path, struct err *err) {
     return 0;
 }
 
+void history_create_in(struct history *h, int fd) {
+    *h = (struct history){.out = fdopen(fd, "w")};
+    if (!h->out)
+        abort(); /* out of memory */
+}
+
 struct json_writer *history_begin(struct history *h, int64_t t_ns, enum source source,
                                   const char *kind) {
     assert(*kind);

@@ -141,10 +141,14 @@ struct history {
 
 /* A new history written to path (NULL: memory only). */
 int history_create(struct history *h, const char *path, struct err *err);
+/* The same into a file that is open for it; takes the descriptor. */
+void history_create_in(struct history *h, int fd);
 /* Reads a recorded one. Errors name file and line: -ENOENT and the like when it cannot be read,
  * -EBADMSG when it is no history, one that this version does not know, or has a line that lacks
  * what its kind demands. */
 int history_load(struct history *h, const char *path, struct err *err);
+/* The same from a file that is open; takes the descriptor. path: what it is called. */
+int history_load_from(struct history *h, int fd, const char *path, struct err *err);
 /* Reads until the records take so much memory; what follows is left out (too_long). history_load
  * takes HISTORY_BYTES_MAX, which is some ten million records. */
 int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err);

@@ -100,11 +100,9 @@ static int read_lines(struct history *h, struct line_source *s, size_t bytes_max
     return rc < 0 ? err_set(err, rc, "read %s", path) : check_first(h, path, err);
 }
 
-int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err) {
+static int load(struct history *h, FILE *in, const char *path, size_t bytes_max, struct err *err) {
     *h = (struct history){0};
-    struct line_source s = {.in = fopen(path, "re")};
-    if (!s.in)
-        return err_set(err, -errno, "open the history %s", path);
+    struct line_source s = {.in = in};
     int rc = read_lines(h, &s, bytes_max, path, err);
     fclose(s.in);
     buf_fini(&s.held);
@@ -112,6 +110,19 @@ int history_load_within(struct history *h, const char *path, size_t bytes_max, s
     if (rc < 0)
         history_fini(h);
     return rc;
+}
+
+int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err) {
+    FILE *in = fopen(path, "re");
+    return in ? load(h, in, path, bytes_max, err)
+              : err_set(err, -errno, "open the history %s", path);
+}
+
+int history_load_from(struct history *h, int fd, const char *path, struct err *err) {
+    FILE *in = fdopen(fd, "r");
+    if (!in)
+        abort(); /* out of memory */
+    return load(h, in, path, HISTORY_BYTES_MAX, err);
 }
 
 int history_load(struct history *h, const char *path, struct err *err) {

@@ -86,20 +86,17 @@ int own_check_read(struct finding *f, const struct history *h, const char *text,
 /* ---- running it ---- */
 
 /* Where it may write what it has to say besides; what nobody keeps goes nowhere. */
-static int open_log(const struct own_check *c, const char *dir) {
-    struct buf path = {0};
+static int open_log(const struct own_check *c, const struct folder *dir) {
+    struct buf name = {0};
     int fd = -1;
-    if (dir) {
-        buf_printf(&path, "%s/checks", dir);
-        file_make_dirs(buf_str(&path), 0777, NULL);
-        buf_printf(&path, "/%s.log", c->name);
-        fd = open(buf_str(&path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    }
-    buf_fini(&path);
+    buf_printf(&name, "checks/%s.log", c->name);
+    if (dir && folder_make(dir, "checks", 0777, NULL) == 0)
+        fd = folder_create(dir, buf_str(&name), NULL);
+    buf_fini(&name);
     return fd >= 0 ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
-static const char *const *environment(struct arena *a, const char *dir) {
+static const char *const *environment(struct arena *a, const struct folder *dir) {
     static const char name[] = "RANKQUAKE_RUN=";
     size_t n = 0, all = 0;
     while (environ[all])
@@ -108,7 +105,7 @@ static const char *const *environment(struct arena *a, const char *dir) {
     for (char **p = environ; *p; p++)
         if (!str_starts(*p, name))
             env[n++] = *p;
-    env[n] = arena_printf(a, "%s%s", name, dir ? dir : "");
+    env[n] = arena_printf(a, "%s%s", name, dir ? dir->path : "");
     return env;
 }
 
@@ -136,12 +133,14 @@ static void on_answer(void *arg, const struct answer *a) {
     loop_stop(q->loop);
 }
 
-static int ask(struct asked *q, const char *history_path, const char *dir) {
+static int ask(struct asked *q, int file, const struct folder *dir) {
     struct arena a = {0};
-    FILE_CLOSE int in = open(history_path, O_RDONLY | O_CLOEXEC);
+    FILE_CLOSE int in = open(arena_printf(&a, "/proc/self/fd/%d", file), O_RDONLY | O_CLOEXEC);
     FILE_CLOSE int errors = open_log(q->check, dir);
-    if (in < 0)
-        return err_set(q->err, -errno, "open %s", history_path);
+    if (in < 0) {
+        arena_fini(&a);
+        return err_set(q->err, -errno, "open the history again");
+    }
     q->loop = loop_new(q->err);
     if (!q->loop)
         return q->err->code;
@@ -160,10 +159,10 @@ static int ask(struct asked *q, const char *history_path, const char *dir) {
 }
 
 static void judge_one(struct finding *f, const struct own_check *c, const struct history *h,
-                      const char *history_path, const char *dir) {
+                      int file, const struct folder *dir) {
     struct err err = {0};
     struct asked q = {.check = c, .history = h, .finding = f, .err = &err};
-    if (ask(&q, history_path, dir) >= 0)
+    if (ask(&q, file, dir) >= 0)
         return;
     finding_unknown(f, broken, "%s gave no answer: %s", c->program[0], err.msg);
     if (dir)
@@ -171,12 +170,12 @@ static void judge_one(struct finding *f, const struct own_check *c, const struct
 }
 
 void own_checks_judge(struct verdict *v, const struct scenario *s, const struct history *h,
-                      const char *history_path, const char *dir, bool run) {
+                      int file, const struct folder *dir, bool run) {
     for (size_t i = 0; i < s->checks_n; i++) {
         struct finding f = {
             .check = s->checks[i].label, .class = CLASS_EXPECT, .status = FINDING_UNKNOWN};
         if (run)
-            judge_one(&f, &s->checks[i], h, history_path, dir);
+            judge_one(&f, &s->checks[i], h, file, dir);
         else
             finding_unknown(&f, broken, "the program was not started (--no-programs)");
         verdict_add(v, h, f);

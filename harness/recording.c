@@ -1,37 +1,60 @@
 #include "harness/recording.h"
 
+#include "agent/sys/file.h"
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 static int not_a_run(struct buf *complaint, const char *dir, const char *missing) {
     buf_printf(complaint, "%s is no run: %s is missing\n", dir, missing);
     return -1;
 }
 
-static bool is_file(const char *path) {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+static int complain(struct buf *complaint, const struct err *err) {
+    buf_printf(complaint, "%s\n", err->msg);
+    return -1;
 }
 
-static int look(const char *dir, const char *scenario, const char *history, struct buf *complaint) {
-    struct stat st;
-    if (stat(dir, &st) < 0) {
-        buf_printf(complaint, "%s: %s; give the directory of a run, as printed at its end\n", dir,
-                   strerror(errno));
-        return -1;
-    }
-    if (!S_ISDIR(st.st_mode)) {
+static int open_folder(struct recording *r, const char *dir, struct buf *complaint) {
+    int code = folder_open(&r->folder, dir, NULL);
+    if (code == 0)
+        return 0;
+    if (code == -ENOTDIR)
         buf_printf(complaint, "%s is no directory; give the directory of a run\n", dir);
-        return -1;
+    else
+        buf_printf(complaint, "%s: %s; give the directory of a run, as printed at its end\n", dir,
+                   strerror(-code));
+    return -1;
+}
+
+/* Of a run, whose directory may be a stranger's. Returns a descriptor, or -1. */
+static int open_part(const struct recording *r, const char *name, struct buf *complaint) {
+    struct err err;
+    int fd = folder_open_file(&r->folder, name, &err);
+    if (fd >= 0)
+        return fd;
+    return fd == -ENOENT ? not_a_run(complaint, r->dir, name) : complain(complaint, &err);
+}
+
+/* The history, and that there is a scenario to judge it by. */
+static int open_history(struct recording *r, const struct recording_source *from,
+                        struct buf *complaint) {
+    struct err err;
+    if (!from->dir) {
+        int fd = open(from->history, O_RDONLY | O_CLOEXEC);
+        return fd >= 0 ? fd
+                       : (err_set(&err, -errno, "open the history %s", from->history),
+                          complain(complaint, &err));
     }
-    if (!is_file(scenario))
-        return not_a_run(complaint, dir, "scenario.yaml");
-    return is_file(history) ? 0 : not_a_run(complaint, dir, "history.jsonl");
+    if (open_folder(r, from->dir, complaint) < 0)
+        return -1;
+    FILE_CLOSE int scenario = open_part(r, "scenario.yaml", complaint);
+    return scenario < 0 ? -1 : open_part(r, "history.jsonl", complaint);
 }
 
 static struct scenario *load_scenario(const char *path, struct buf *complaint) {
@@ -43,22 +66,16 @@ static struct scenario *load_scenario(const char *path, struct buf *complaint) {
     return s;
 }
 
-static int load_history(struct history *h, const char *path, struct buf *complaint) {
-    struct err err = {0};
-    if (history_load(h, path, &err) == 0)
-        return 0;
-    buf_printf(complaint, "%s\n", err.msg);
-    return -1;
-}
-
-static void judge(struct recording *r, const char *history, const struct recording_source *from) {
+static void judge(struct recording *r, int history, const struct recording_source *from) {
+    const struct folder *folder = from->dir ? &r->folder : NULL;
     rounds_load(&r->rounds, !r->scenario->torchrun_semantics, &r->history);
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
-    own_checks_judge(&r->verdict, r->scenario, &r->history, history, from->dir, !from->no_programs);
-    if (from->dir)
-        baseline_recall(from->dir, &r->verdict);
+    own_checks_judge(&r->verdict, r->scenario, &r->history, history, folder, !from->no_programs);
+    if (folder)
+        baseline_recall(folder, &r->verdict);
     r->run = (struct recorded_run){.dir = r->dir,
+                                   .folder = folder,
                                    .scenario = r->scenario,
                                    .history = &r->history,
                                    .rounds = &r->rounds,
@@ -68,18 +85,22 @@ static void judge(struct recording *r, const char *history, const struct recordi
 int recording_read(struct recording *r, const struct recording_source *from,
                    struct buf *complaint) {
     struct arena a = {0};
-    *r = (struct recording){.dir = from->dir ? from->dir : from->history};
+    struct err err;
+    *r = (struct recording){.dir = from->dir ? from->dir : from->history, .folder = FOLDER_NONE};
     const char *scenario =
         from->scenario ? from->scenario : arena_printf(&a, "%s/scenario.yaml", from->dir);
     const char *history =
         from->history ? from->history : arena_printf(&a, "%s/history.jsonl", from->dir);
-    int rc = from->dir ? look(from->dir, scenario, history, complaint) : 0;
-    if (rc == 0) {
-        r->scenario = load_scenario(scenario, complaint);
-        rc = r->scenario ? load_history(&r->history, history, complaint) : -1;
-    }
+    FILE_CLOSE int fd = open_history(r, from, complaint);
+    int rc = fd < 0 ? -1 : 0, own = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (rc == 0)
-        judge(r, history, from);
+        rc = (r->scenario = load_scenario(scenario, complaint)) ? 0 : -1;
+    if (rc < 0)
+        file_close(&own);
+    else if (history_load_from(&r->history, own, history, &err) < 0)
+        rc = complain(complaint, &err);
+    if (rc == 0)
+        judge(r, fd, from);
     else
         recording_fini(r);
     arena_fini(&a);
@@ -95,5 +116,6 @@ void recording_fini(struct recording *r) {
         return;
     rounds_fini(&r->rounds);
     history_fini(&r->history);
+    folder_close(&r->folder);
     r->scenario = scenario_free(r->scenario);
 }

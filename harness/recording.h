@@ -7,6 +7,7 @@
 
 struct recording {
     const char *dir;
+    struct folder folder; /* the same, held; FOLDER_NONE: of a history from elsewhere */
     struct scenario *scenario;
     struct history history;
     struct rounds rounds;

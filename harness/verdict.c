@@ -5,7 +5,6 @@
 #include "agent/base/str.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -361,18 +360,8 @@ void verdict_json(const struct verdict *v, struct json_writer *w, const char *ke
     json_end_object(w);
 }
 
-int verdict_write(const struct verdict *v, const char *path, struct err *err) {
-    struct buf b = {0};
-    struct json_writer w = {.out = &b};
+void verdict_text(const struct verdict *v, struct buf *out) {
+    struct json_writer w = {.out = out};
     verdict_json(v, &w, NULL);
-    buf_putc(&b, '\n');
-    FILE *out = fopen(path, "we");
-    bool written = out && fwrite(b.data, 1, b.len, out) == b.len;
-    int error = errno;
-    if (out && fclose(out) != 0 && written) {
-        error = errno;
-        written = false;
-    }
-    buf_fini(&b);
-    return written ? 0 : err_set(err, -(error ? error : EIO), "write the verdict to %s", path);
+    buf_putc(out, '\n');
 }

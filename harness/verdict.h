@@ -73,8 +73,9 @@ void verdict_judge(struct verdict *v, const struct trial *t);
 /* Takes one more finding, of a check that is not in the table, into a verdict that has been judged;
  * f->check must outlive it. */
 void verdict_add(struct verdict *v, const struct history *h, struct finding f);
-/* verdict.json. It is never read back: the verdict of a recorded run is judged again. */
-int verdict_write(const struct verdict *v, const char *path, struct err *err);
+/* What stands in verdict.json. It is never read back: the verdict of a recorded run is judged again.
+ */
+void verdict_text(const struct verdict *v, struct buf *out);
 void verdict_json(const struct verdict *v, struct json_writer *w,
                   const char *key); /* the same, as one object of a larger one */
 /* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2 when a fault did not

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/base/buf.h"
+#include "agent/sys/folder.h"
 #include "harness/history.h"
 #include "harness/rounds.h"
 #include "harness/verdict.h"
@@ -19,6 +20,7 @@ struct report_style report_style_of(FILE *out);
 
 struct recorded_run {
     const char *dir;
+    const struct folder *folder; /* the same, held; NULL: it has no directory of its own */
     const struct scenario *scenario;
     const struct history *history;
     const struct rounds *rounds;

@@ -1,7 +1,6 @@
 #include "reports/reports.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 
 #include <errno.h>
 
@@ -70,13 +69,11 @@ int report_print(const struct report *report, const struct recorded_run *r, FILE
 
 static int write_one(const struct report *report, const struct recorded_run *r, struct err *err) {
     static const struct report_style plain = {.unicode = true};
-    struct buf text = {0}, path = {0};
-    buf_printf(&path, "%s/%s", r->dir, report->file);
+    struct buf text = {0};
     int rc = report->render(r, &plain, &text, err);
     if (rc == 0)
-        rc = file_write(buf_str(&path), buf_str(&text), text.len, err);
+        rc = folder_write(r->folder, report->file, buf_str(&text), text.len, err);
     buf_fini(&text);
-    buf_fini(&path);
     return rc;
 }
 

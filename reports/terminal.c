@@ -3,7 +3,6 @@
 #include "reports/story.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -90,11 +89,12 @@ static void put_last_words(struct page *p, const struct recorded_run *run) {
     const char *name = w ? history_output(run->history, w->pid, w->exit_ns) : "";
     struct buf path = {0}, said = {0}, text = {0};
     if (*name)
-        buf_printf(&path, "%s/logs/%s/%s", run->dir, w->node, name);
-    if (*name && file_read_last(buf_str(&path), LAST_LINES, LAST_BYTES, &text, NULL) == 0) {
-        buf_printf(&said, "rank %d on %s of round %d ended %s %d; last lines of %s:", w->rank,
+        buf_printf(&path, "logs/%s/%s", w->node, name);
+    if (*name && run->folder &&
+        folder_read_last(run->folder, buf_str(&path), LAST_LINES, LAST_BYTES, &text, NULL) == 0) {
+        buf_printf(&said, "rank %d on %s of round %d ended %s %d; last lines of %s/%s:", w->rank,
                    w->node, w->round, w->exit_signal ? "on signal" : "with status",
-                   w->exit_signal ? w->exit_signal : w->exit_code, buf_str(&path));
+                   w->exit_signal ? w->exit_signal : w->exit_code, run->dir, buf_str(&path));
         put_labelled(p, "last words", INK_PLAIN, buf_str(&said));
         put_lines(p, text.data);
     }
@@ -269,7 +269,8 @@ static void put_last(struct page *p, const struct recorded_run *run) {
     struct buf text = {0};
     page_line(p);
     buf_printf(&text, "%s/%s", run->dir, report_html.file);
-    put_labelled(p, "report", INK_PLAIN, file_exists(buf_str(&text)) ? buf_str(&text) : run->dir);
+    bool there = run->folder && folder_has(run->folder, report_html.file);
+    put_labelled(p, "report", INK_PLAIN, there ? buf_str(&text) : run->dir);
     if (story_of_processes(run))
         put_labelled(p, "nodes", INK_PLAIN, "processes of this host (isolation: processes)");
     buf_clear(&text);

@@ -185,6 +185,30 @@ int folder_open_file(const struct folder *f, const char *name, struct err *err) 
     return at < 0 ? at : open_plain(f, at, last, O_RDONLY, name, err);
 }
 
+int folder_open_growing(const struct folder *f, const char *name, struct err *err) {
+    char last[NAME_MAX + 1];
+    FILE_CLOSE int at = walk(f, name, 0, last, err);
+    if (at < 0)
+        return at;
+    int fd = open_plain(f, at, last, O_RDWR, name, NULL);
+    return fd >= 0 ? fd : open_plain(f, at, last, O_RDONLY, name, err);
+}
+
+int folder_find(const struct folder *f, const char *name, struct err *err) {
+    char last[NAME_MAX + 1];
+    struct stat st;
+    FILE_CLOSE int at = walk(f, name, 0, last, err);
+    if (at < 0)
+        return at;
+    int fd = openat(at, last, O_PATH | O_NOFOLLOW | O_CLOEXEC), code = -errno;
+    if (fd >= 0 && fstat(fd, &st) == 0 && !S_ISLNK(st.st_mode))
+        return fd;
+    bool link = fd >= 0;
+    file_close(&fd);
+    return link ? refuse(f, name, S_IFLNK, err)
+                : err_set(err, code, "find %s/%s", f->path, name);
+}
+
 int folder_read(const struct folder *f, const char *name, size_t max, struct buf *out,
                 struct err *err) {
     FILE_CLOSE int fd = folder_open_file(f, name, err);
@@ -210,10 +234,10 @@ int folder_list(const struct folder *f, const char *name, int (*wanted)(const st
 
 /* ---- writing ---- */
 
-/* A file beside the name that nobody can have foreseen. */
+/* A file beside the name that nobody can have foreseen, and that says who writes it. */
 static int create_beside(const struct folder *f, int at, const char *last,
                          char ret_beside[NAME_MAX + 1], struct err *err) {
-    if (snprintf(ret_beside, NAME_MAX + 1, "%s.%016llx.tmp", last,
+    if (snprintf(ret_beside, NAME_MAX + 1, "%s.%d.%016llx.tmp", last, (int)getpid(),
                  (unsigned long long)random_u64()) > NAME_MAX)
         return err_set(err, -ENAMETOOLONG, "make %s/%s", f->path, last);
     int fd = openat(at, ret_beside, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);

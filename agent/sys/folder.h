@@ -36,6 +36,11 @@ bool folder_has_directory(const struct folder *f, const char *name);
 
 /* Opens for reading a plain file that is there. Returns a descriptor. */
 int folder_open_file(const struct folder *f, const char *name, struct err *err);
+/* The same of a file that somebody writes and that is not to grow for ever: for writing, too, where
+ * that is allowed and it has no second name. */
+int folder_open_growing(const struct folder *f, const char *name, struct err *err);
+/* Finds whatever it is, but a link, without opening it (O_PATH). Returns a descriptor. */
+int folder_find(const struct folder *f, const char *name, struct err *err);
 /* As file_read and file_read_last. */
 int folder_read(const struct folder *f, const char *name, size_t max, struct buf *out,
                 struct err *err);
@@ -51,7 +56,8 @@ int folder_create(const struct folder *f, const char *name, struct err *err);
 /* Writes to the end of a plain file, which is made when it is missing. One that has a second name
  * elsewhere is refused (-EMLINK). Returns a descriptor. */
 int folder_append(const struct folder *f, const char *name, struct err *err);
-/* A new file with this content takes the name: a reader sees the old one or the new one. */
+/* A new file with this content takes the name: a reader sees the old one or the new one. Until then
+ * it is called NAME.PID.BITS.tmp, and stays so where the writer is killed. */
 int folder_write(const struct folder *f, const char *name, const void *data, size_t len,
                  struct err *err);
 /* The same, and kept over a power cut. */

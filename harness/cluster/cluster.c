@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -78,24 +79,32 @@ static int write_hosts(struct cluster *c, struct err *err) {
     buf_puts(&text, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         buf_printf(&text, "%s %s\n", c->plan->nodes[i].addr, c->plan->nodes[i].name);
-    int r = file_write(c->hosts, text.data, text.len, err);
+    int r = folder_write(c->run, "scratch/hosts", text.data, text.len, err);
     buf_fini(&text);
     return r;
 }
 
+/* The folder may have been moved, and another put in its place, by a job of the run before. */
+static int find_dir(struct cluster *c, struct err *err) {
+    struct stat held, found;
+    c->dir = realpath(c->run->path, NULL);
+    if (!c->dir || stat(c->dir, &found) < 0 || fstat(c->run->fd, &held) < 0)
+        return err_set(err, -errno, "find %s", c->run->path);
+    if (held.st_dev != found.st_dev || held.st_ino != found.st_ino)
+        return err_say(err, -ESTALE, "%s is not the directory any more that it was", c->dir);
+    return 0;
+}
+
+/* Nothing that somebody else has put there beforehand is used. */
 static int make_scratch(struct cluster *c, struct err *err) {
-    int r = file_make_dirs(c->dir, 0777, err);
+    int r = find_dir(c, err);
     if (r)
         return r;
-    char *real = realpath(c->dir, NULL);
-    if (!real)
-        return err_set(err, -errno, "find %s", c->dir);
-    free(c->dir);
-    c->dir = real;
     c->scratch = path_in(c->dir, "scratch");
     c->shared = path_in(c->scratch, "shared");
     c->hosts = path_in(c->scratch, "hosts");
-    r = file_make_dirs(c->shared, 0777, err);
+    if ((r = folder_remove(c->run, "scratch", err)) == 0)
+        r = folder_make(c->run, "scratch/shared", 0777, err);
     return r ? r : write_hosts(c, err);
 }
 
@@ -118,20 +127,20 @@ static int undo_writes(struct cluster *c, struct err *err) {
 static struct cluster *give_up(struct cluster *c) {
     c->layer = layer_end(c->layer);
     if (c->scratch)
-        file_remove_tree(c->scratch, NULL);
+        folder_remove(c->run, "scratch", NULL);
     return cluster_free(c);
 }
 
-struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
+struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
     struct cluster *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .dir = strdup(dir)};
+    *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .run = dir};
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
     c->nodes = calloc(p->nodes_n + 1, sizeof(struct node *));
-    if (!c->dir || !c->nodes)
+    if (!c->nodes)
         abort();
     c->isolation =
         p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
@@ -192,7 +201,7 @@ static void look_for_left(struct cluster *c, struct left *l) {
             leave(l, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
     }
     c->isolation->look(c, l);
-    if (!c->keep_scratch && file_remove_tree(c->scratch, &err) != 0)
+    if (!c->keep_scratch && folder_remove(c->run, "scratch", &err) != 0)
         leave(l, "%s (%s)", c->scratch, err.msg);
 }
 

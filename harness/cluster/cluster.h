@@ -10,6 +10,7 @@
 #pragma once
 
 #include "agent/base/json.h"
+#include "agent/sys/folder.h"
 #include "agent/sys/loop.h"
 #include "faults/fault.h"
 #include "harness/plan/plan.h"
@@ -67,13 +68,13 @@ struct cluster_callbacks {
 struct program {
     const char *const *argv, *const *env; /* env: NAME=value, complete; NULL-ended */
     const char *cwd;
-    const char *log; /* stdout and stderr, appended */
+    int log; /* stdout and stderr, open for appending; stays the caller's */
 };
 
-/* dir: the run directory; shared and each node's disk lie in dir/scratch, which is removed at the
+/* dir: the run directory, which must outlive the cluster; shared and each node's disk lie in dir/scratch, which is removed at the
  * end unless cluster_keep was called. Must be called before any thread or
  * loop-owned child exists: without root it moves the process into a user namespace of its own. */
-struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *l,
+struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err);
 /* Starts the wire and switches on the store and the nodes that are on at start. */
 int cluster_up(struct cluster *c, struct err *err);

@@ -111,8 +111,7 @@ int node_run(struct node *n, const struct program *p, struct err *err) {
     put_strings(&w, "argv", p->argv);
     put_strings(&w, "env", p->env);
     json_put_string(&w, "cwd", p->cwd);
-    json_put_string(&w, "log", p->log);
-    return say_send(n, &text, &w, NULL, 0, err);
+    return say_send(n, &text, &w, &p->log, 1, err);
 }
 
 static int say_fault(struct node *n, const struct fault *f, const struct target *t,
@@ -323,8 +322,10 @@ static void on_late(void *arg, int64_t now_ns) {
 }
 
 static int prepare_disk(struct node *n, bool fresh, struct err *err) {
-    int r = fresh ? file_remove_tree(n->disk, err) : 0;
-    return r ? r : file_make_dirs(n->disk, 0777, err);
+    const struct folder *run = n->cluster->run;
+    const char *name = n->disk + strlen(n->cluster->dir) + 1;
+    int r = fresh ? folder_remove(run, name, err) : 0;
+    return r ? r : folder_make(run, name, 0777, err);
 }
 
 int node_start(struct node *n, bool fresh_disk, struct err *err) {

@@ -145,11 +145,10 @@ static void take_path(const char *const *env) {
 
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
-    const char *log = json_get_string(m->json, "log", "/dev/null");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    FILE_CLOSE int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    FILE_CLOSE int out = message_take_fd(m, 0);
     if (out < 0)
-        return err_set(err, -errno, "open %s", log);
+        return err_say(err, -EBADF, "there is nothing for the program to write to");
     if (access(cwd, X_OK) != 0)
         return err_set(err, -errno, "go to the directory %s", cwd);
     struct process_spawn s = {

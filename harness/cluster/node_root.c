@@ -6,6 +6,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "agent/sys/mount.h"
 #include "harness/cluster/baggage.h"
 
@@ -18,12 +19,6 @@
 
 /* Where the host's root is seen until the node is arranged. */
 #define HOST "/.rankquake-host"
-
-static int from_host(char *ret, const char *path, struct err *err) {
-    if (snprintf(ret, PATH_MAX, HOST "%s", path) >= PATH_MAX)
-        return err_set(err, -ENAMETOOLONG, "%s", path);
-    return 0;
-}
 
 /* The deepest directory above path that is there. */
 static void existing_above(char *path) {
@@ -49,15 +44,20 @@ static int place(const char *path, bool directory, struct err *err) {
     return r ? err_say(err, r, "%s", why.msg) : 0;
 }
 
-/* path of the host, at `at` in the node. What is not on the host is passed over. */
+/* path of the host, at `at` in the node. What is not on the host is passed over. All paths are free
+ * of links, until a job that shares a directory with other nodes puts one on the way. */
 static int show(const char *path, const char *at, struct err *err) {
-    char source[PATH_MAX];
+    char source[64];
     struct stat st;
-    int r = from_host(source, path, err);
+    struct folder host;
+    int r = folder_open(&host, HOST, err);
     if (r)
         return r;
-    if (stat(source, &st) != 0)
-        return 0;
+    FILE_CLOSE int found = *path ? folder_find(&host, path + 1, err) : -ENOENT;
+    folder_close(&host);
+    if (found < 0 || fstat(found, &st) != 0)
+        return found == -ELOOP ? found : 0;
+    snprintf(source, sizeof(source), "/proc/self/fd/%d", found);
     r = place(at, S_ISDIR(st.st_mode), err);
     return r ? r : mount_bind(source, at, err);
 }

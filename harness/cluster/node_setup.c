@@ -1,6 +1,7 @@
 #include "harness/cluster/node_helper.h"
 
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "agent/sys/mount.h"
 #include "agent/sys/netlink.h"
 #include "harness/cluster/cluster.h"
@@ -8,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -52,12 +54,22 @@ static int make_dirs(const struct names *dirs, struct err *err) {
     return 0;
 }
 
-/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered. */
+/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered; where
+ * the job of another node has made a link of ours, nothing is. */
 static int cover_hosts(const char *hosts, struct err *err) {
-    char path[PATH_MAX];
+    char path[PATH_MAX], source[64];
+    struct folder root;
     if (!realpath("/etc/hosts", path))
         return err_say(err, -ENOENT, "/etc/hosts is missing on this host: touch /etc/hosts");
-    return mount_bind(hosts, path, err);
+    int r = folder_open(&root, "/", err);
+    if (r)
+        return r;
+    FILE_CLOSE int found = folder_find(&root, *hosts ? hosts + 1 : "", err);
+    folder_close(&root);
+    if (found < 0)
+        return found;
+    snprintf(source, sizeof(source), "/proc/self/fd/%d", found);
+    return mount_bind(source, path, err);
 }
 
 /* IPv6 stays off on the card: nodes have IPv4 addresses, and its announcements would be counted as

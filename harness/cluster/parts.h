@@ -82,6 +82,7 @@ struct cluster {
     struct loop *loop;
     struct cluster_callbacks cb;
     void *arg;
+    const struct folder *run; /* by which we write in there; the paths are for nodes and people */
     char *dir, *scratch, *shared, *hosts;
     char **keep;            /* paths of the host that must be seen in nodes; NULL-ended */
     char **show;            /* the same for nodes that have a root file system of their own */

@@ -5,8 +5,8 @@
 #include "harness/cluster/parts.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "harness/cluster/cut.h"
+#include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 
 #include <errno.h>
@@ -59,8 +59,9 @@ static int spawn(struct node *n, struct err *err) {
     if (r)
         return r;
     name_paths(n);
-    r = file_remove_tree(n->tmp, err);
-    return r ? r : file_make_dirs(n->tmp, 0777, err);
+    const char *name = n->tmp + strlen(n->cluster->dir) + 1;
+    r = folder_remove(n->cluster->run, name, err);
+    return r ? r : folder_make(n->cluster->run, name, 0777, err);
 }
 
 static void put_setup(const struct node *n, struct json_writer *w) {
@@ -105,7 +106,8 @@ static bool settled(struct cluster *c) {
 
 static void look(struct cluster *c, struct left *l) {
     struct process *all;
-    size_t n = strays_of(c->scratch, &all);
+    size_t n = strays_of(mark_own(), &all);
+    (void)c;
     for (size_t i = 0; i < n; i++) {
         leave(l, "process %d, of a node whose helper was killed", (int)all[i].pid);
         process_signal(&all[i], SIGKILL);

@@ -1,41 +1,30 @@
 #include "harness/cluster/strays.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
+#include "harness/cluster/mark.h"
 
 #include <dirent.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { ENVIRONMENT_MAX = 4 << 20 };
-
-static bool is_of(const char *pid, const char *wanted) {
-    char path[300];
-    struct buf env = {0};
-    bool is = false;
-    snprintf(path, sizeof(path), "/proc/%s/environ", pid);
-    if (file_read(path, ENVIRONMENT_MAX, &env, NULL) == 0)
-        for (const char *at = buf_str(&env), *end = at + env.len; at < end && !is;
-             at += strlen(at) + 1)
-            is = strncmp(at, wanted, strlen(wanted)) == 0;
-    buf_fini(&env);
-    return is;
+static bool is_among(pid_t pid, const pid_t *pids, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
 }
 
-size_t strays_of(const char *scratch, struct process **ret) {
-    struct buf wanted = {0};
+size_t strays_of(const char *mark, struct process **ret) {
     struct process *all = NULL, p;
-    size_t n = 0;
+    pid_t *below;
+    size_t n = 0, below_n = process_list_descendants(getpid(), &below);
     DIR *d = opendir("/proc");
-    buf_printf(&wanted, "TMPDIR=%s/", scratch);
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == getpid() ||
-            !is_of(e->d_name, buf_str(&wanted)) || process_open((pid_t)atoi(e->d_name), &p, NULL))
+        pid_t pid = (pid_t)atoi(e->d_name);
+        if (pid <= 0 || pid == getpid() || is_among(pid, below, below_n) ||
+            !mark_is_carried(mark, pid) || process_open(pid, &p, NULL))
             continue;
-        if (!is_of(e->d_name, buf_str(&wanted))) { /* the number has become somebody else's */
+        if (!mark_is_carried(mark, pid)) { /* the number has become somebody else's */
             process_close(&p);
             continue;
         }
@@ -46,7 +35,7 @@ size_t strays_of(const char *scratch, struct process **ret) {
     }
     if (d)
         closedir(d);
-    buf_fini(&wanted);
+    free(below);
     *ret = all;
     return n;
 }

@@ -2,7 +2,6 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
-#include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/process.h"
 #include "agent/sys/signals.h"
@@ -18,10 +17,8 @@
 
 enum { LAST_BYTES = 64 << 10, LAST_LINES = 60 };
 
-static void write_text(const char *dir, const char *name, const struct buf *text) {
-    char path[4400];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    file_write(path, text->data, text->len, NULL);
+static void write_text(const struct folder *dir, const char *name, const struct buf *text) {
+    folder_write(dir, name, text->data, text->len, NULL);
 }
 
 /* ---- processes ---- */
@@ -44,7 +41,7 @@ static void name_of(pid_t pid, char *ret, size_t size) {
             *c = '-';
 }
 
-static void write_process(const char *dir, pid_t pid, const struct autopsy_node *node,
+static void write_process(const struct folder *dir, pid_t pid, const struct autopsy_node *node,
                           const struct rounds *rs) {
     const struct worker *w = rounds_worker(rs, pid);
     char comm[64], file[128];
@@ -67,7 +64,8 @@ static void write_process(const char *dir, pid_t pid, const struct autopsy_node 
 }
 
 /* Nodes that are processes of this host: all that descends from the first. */
-static void write_tree(const char *dir, const struct autopsy_node *node, const struct rounds *rs) {
+static void write_tree(const struct folder *dir, const struct autopsy_node *node,
+                       const struct rounds *rs) {
     pid_t *pids;
     size_t n = process_list_descendants(node->first, &pids);
     write_process(dir, node->first, node, rs);
@@ -77,7 +75,7 @@ static void write_tree(const char *dir, const struct autopsy_node *node, const s
 }
 
 /* The node's processes are those of the pid namespace of its first one. */
-static void write_processes(const char *dir, const struct autopsy_node *node,
+static void write_processes(const struct folder *dir, const struct autopsy_node *node,
                             const struct rounds *rs) {
     char path[64], space[64];
     if (namespace_is_shared(node->first, "pid")) {
@@ -103,18 +101,18 @@ static int only_workers(const struct dirent *d) {
 }
 
 /* Of the node's program, and of its workers where they have files of their own beside it. */
-static void write_last_lines(const char *dir, const char *log) {
+static void write_last_lines(const struct folder *run, const struct folder *dir, const char *log) {
     struct buf last = {0};
     struct dirent **names;
     const char *slash = strrchr(log, '/');
     char folder[4096], path[4400];
     snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - log) : 0, log);
-    (void)file_read_last(log, LAST_LINES, LAST_BYTES, &last, NULL);
-    int n = slash ? scandir(folder, &names, only_workers, alphasort) : -1;
+    (void)folder_read_last(run, log, LAST_LINES, LAST_BYTES, &last, NULL);
+    int n = slash ? folder_list(run, folder, only_workers, &names, NULL) : -1;
     for (int i = 0; i < n; i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
         buf_printf(&last, "%s--- %s\n", last.len ? "\n" : "", names[i]->d_name);
-        (void)file_read_last(path, LAST_LINES, LAST_BYTES, &last, NULL);
+        (void)folder_read_last(run, path, LAST_LINES, LAST_BYTES, &last, NULL);
         free(names[i]);
     }
     if (n >= 0)
@@ -124,7 +122,7 @@ static void write_last_lines(const char *dir, const char *log) {
     buf_fini(&last);
 }
 
-static void write_store(const char *dir, const struct autopsy_node *node) {
+static void write_store(const struct folder *dir, const struct autopsy_node *node) {
     struct buf text = {0};
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
@@ -142,44 +140,45 @@ static void write_store(const char *dir, const struct autopsy_node *node) {
     buf_fini(&text);
 }
 
-static void look_at_node(const char *dir, const struct autopsy_node *node,
+static void look_at_node(const struct folder *run, const struct autopsy_node *node,
                          const struct rounds *rs) {
-    char own[4300];
-    snprintf(own, sizeof(own), "%s/%s", dir, node->name);
-    if (file_make_dirs(own, 0777, NULL) != 0)
+    char name[300];
+    struct folder own;
+    snprintf(name, sizeof(name), "hang/%s", node->name);
+    if (folder_make(run, name, 0777, NULL) != 0 || folder_enter(&own, run, name, NULL) != 0)
         _exit(1);
-    write_last_lines(own, node->log);
-    write_processes(own, node, rs);
+    write_last_lines(run, &own, node->log);
+    write_processes(&own, node, rs);
     if (node->store)
-        write_store(own, node);
+        write_store(&own, node);
     _exit(0);
 }
 
-static pid_t begin(const char *dir, const struct autopsy_node *node, const struct rounds *rs,
+static pid_t begin(const struct folder *run, const struct autopsy_node *node, const struct rounds *rs,
                    struct process *ret) {
     *ret = PROCESS_NONE;
     pid_t pid = fork();
     if (pid == 0) {
         namespace_die_with_parent();
         signal_reset();
-        look_at_node(dir, node, rs);
+        look_at_node(run, node, rs);
     }
     if (pid > 0 && process_open(pid, ret, NULL) != 0)
         *ret = (struct process){pid, -1};
     return pid;
 }
 
-int autopsy_make(const char *dir, const struct autopsy_node *nodes, size_t n,
+int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, size_t n,
                  const struct rounds *rs, int64_t budget_ns, struct err *err) {
     int64_t end = clock_monotonic_ns() + budget_ns;
-    int late = 0, r = file_make_dirs(dir, 0777, err);
+    int late = 0, r = folder_make(run, "hang", 0777, err);
     if (r)
         return r;
     struct process *children = calloc(n + 1, sizeof(*children));
     if (!children)
         abort();
     for (size_t i = 0; i < n; i++)
-        begin(dir, &nodes[i], rs, &children[i]);
+        begin(run, &nodes[i], rs, &children[i]);
     for (size_t i = 0; i < n; i++) {
         int64_t left = end - clock_monotonic_ns();
         if (children[i].pid && process_reap(&children[i], left > 0 ? left : 0, NULL) == -ETIME) {

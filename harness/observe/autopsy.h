@@ -1,6 +1,6 @@
 /* autopsy: what the processes of a run that hangs are doing, written down before they are ended.
  *
- * Below the folder given, one folder for each node:
+ * In hang/ of the run directory, one folder for each node:
  *   rank-R.txt, PID-NAME.txt   a process: its threads with their state, wait channel and kernel
  * stack, its open files and sockets store.txt                  every key of the store, as it
  * answers a connection made from this node last-lines.txt             the end of what was printed
@@ -10,6 +10,7 @@
  * caller. It is for people: nothing of it is judged. */
 #pragma once
 
+#include "agent/sys/folder.h"
 #include "harness/rounds.h"
 
 #include <sys/types.h>
@@ -17,14 +18,14 @@
 struct autopsy_node {
     const char *name;
     pid_t first;       /* of the node's processes, in the caller's eyes */
-    const char *log;   /* of its program */
+    const char *log;   /* of its program, in the run directory */
     const char *store; /* "198.18.0.2", NULL: none that can be asked from outside */
     uint16_t store_port;
 };
 
 /* Returns within budget_ns: 0, or -ETIME when a node's child had to be killed (what it had written
  * stays), or another -errno when nothing could be written. */
-int autopsy_make(const char *dir, const struct autopsy_node *nodes, size_t n,
+int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, size_t n,
                  const struct rounds *rs, int64_t budget_ns, struct err *err);
 
 /* autopsy_process.c: all that /proc says of one process, as text. */

@@ -3,10 +3,10 @@
 #include "agent/base/list.h"
 #include "agent/base/sha256.h"
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,13 +26,17 @@ struct checkpoint {
 
 struct checkpoints {
     char *dir;
+    const struct folder *within; /* dir lies below it; NULL: it does not */
     struct list known;
 };
 
-struct checkpoints *checkpoints_new(const char *dir) {
+struct checkpoints *checkpoints_new(const char *dir, const struct folder *within) {
     struct checkpoints *c = calloc(1, sizeof(*c));
     if (!c || !(c->dir = strdup(dir)))
         abort();
+    size_t n = within ? strlen(within->path) : 0;
+    if (n && strncmp(dir, within->path, n) == 0 && dir[n] == '/')
+        c->within = within;
     list_init(&c->known);
     return c;
 }
@@ -48,16 +52,17 @@ struct checkpoints *checkpoints_free(struct checkpoints *c) {
 
 /* ---- verifying one ---- */
 
-static int verify_file(const char *dir, const struct json *file, struct err *err) {
+static int verify_file(const struct folder *dir, const char *in, const struct json *file,
+                       struct err *err) {
     const char *name = json_get_string(file, "name", "");
     const char *wanted = json_get_string(file, "sha256", "");
-    char path[4400], hex[65];
+    char path[PATH_MAX], hex[65];
     if (!*name || strchr(name, '/'))
         return err_say(err, -EBADMSG, "its manifest lists a file without a proper name");
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
+    snprintf(path, sizeof(path), "%s/%s", in, name);
     struct buf content = {0};
     struct sha256 sum;
-    int r = file_read(path, FILE_MAX, &content, err);
+    int r = folder_read(dir, path, FILE_MAX, &content, err);
     sha256_init(&sum);
     sha256_update(&sum, content.data, content.len);
     sha256_hex(&sum, hex);
@@ -70,7 +75,7 @@ static int verify_file(const char *dir, const struct json *file, struct err *err
     return r;
 }
 
-static int verify_manifest(struct checkpoint *c, const char *dir, const struct json *m,
+static int verify_manifest(struct checkpoint *c, const struct folder *dir, const struct json *m,
                            struct err *err) {
     if (!str_eq(json_get_string(m, "format", ""), "ranktrain-checkpoint"))
         return err_say(err, -EBADMSG, "its manifest is not of the format ranktrain-checkpoint");
@@ -82,21 +87,20 @@ static int verify_manifest(struct checkpoint *c, const char *dir, const struct j
     if (!json_first(files))
         return err_say(err, -EBADMSG, "its manifest lists no files");
     json_each(f, files) {
-        int r = verify_file(dir, f, err);
+        int r = verify_file(dir, c->name, f, err);
         if (r < 0)
             return r;
     }
     return 0;
 }
 
-static void verify(struct checkpoint *c, const char *parent) {
-    char dir[4200], path[4300];
+static void verify(struct checkpoint *c, const struct folder *dir) {
+    char path[128];
     struct buf text = {0};
     struct arena a = {0};
     struct err err = {0};
-    snprintf(dir, sizeof(dir), "%s/%s", parent, c->name);
-    snprintf(path, sizeof(path), "%s/manifest.json", dir);
-    int r = file_read(path, MANIFEST_MAX, &text, &err);
+    snprintf(path, sizeof(path), "%s/manifest.json", c->name);
+    int r = folder_read(dir, path, MANIFEST_MAX, &text, &err);
     const struct json *m = r == 0 ? json_parse(&a, buf_str(&text), text.len, &err) : NULL;
     r = m ? verify_manifest(c, dir, m, &err) : -EBADMSG;
     str_copy(c->why, sizeof(c->why), r < 0 ? err.msg : "");
@@ -129,33 +133,36 @@ static struct checkpoint *find(struct checkpoints *c, const char *name) {
 }
 
 /* Names, sizes and times of change of all files: when it is the same, so is what was verified. */
-static bool fingerprint(const char *path, char ret[65]) {
+static bool fingerprint(const struct folder *dir, const char *name, char ret[65]) {
     struct dirent **names;
     struct sha256 sum;
-    int n = scandir(path, &names, NULL, alphasort);
+    struct folder one;
+    if (folder_enter(&one, dir, name, NULL) != 0)
+        return false;
+    int n = folder_list(&one, ".", NULL, &names, NULL);
     sha256_init(&sum);
     for (int i = 0; i < n; i++) {
-        char file[4500];
+        const char *file = names[i]->d_name;
         struct stat st;
-        snprintf(file, sizeof(file), "%s/%s", path, names[i]->d_name);
-        if (!str_eq(names[i]->d_name, "..") && stat(file, &st) == 0) {
+        if (!str_eq(file, "..") && fstatat(one.fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0) {
             int64_t facts[] = {(int64_t)st.st_ino, st.st_size, st.st_ctim.tv_sec,
                                st.st_ctim.tv_nsec};
-            sha256_update(&sum, file, strlen(file));
+            sha256_update(&sum, file, strlen(file) + 1);
             sha256_update(&sum, facts, sizeof(facts));
         }
         free(names[i]);
     }
     if (n >= 0)
         free(names);
+    folder_close(&one);
     sha256_hex(&sum, ret);
     return n >= 0;
 }
 
-static void look_at(struct checkpoints *c, const char *name, int64_t step) {
-    char path[4200], now[65];
-    snprintf(path, sizeof(path), "%s/%s", c->dir, name);
-    if (!fingerprint(path, now))
+static void look_at(struct checkpoints *c, const struct folder *dir, const char *name,
+                    int64_t step) {
+    char now[65];
+    if (!fingerprint(dir, name, now))
         return;
     struct checkpoint *k = find(c, name);
     k->there = true;
@@ -163,21 +170,30 @@ static void look_at(struct checkpoints *c, const char *name, int64_t step) {
         return;
     memcpy(k->seen, now, sizeof(now));
     k->step = step;
-    verify(k, c->dir);
+    verify(k, dir);
+}
+
+static int open_dir(const struct checkpoints *c, struct folder *ret) {
+    return c->within ? folder_enter(ret, c->within, c->dir + strlen(c->within->path) + 1, NULL)
+                     : folder_open(ret, c->dir, NULL);
 }
 
 void checkpoints_refresh(struct checkpoints *c) {
     list_each(it, &c->known) list_entry(it, struct checkpoint, link)->there = false;
     struct dirent **names;
-    int n = scandir(c->dir, &names, NULL, alphasort);
+    struct folder dir;
+    if (open_dir(c, &dir) != 0)
+        return;
+    int n = folder_list(&dir, ".", NULL, &names, NULL);
     for (int i = 0; i < n; i++) {
         int64_t step;
         if (step_of(names[i]->d_name, &step))
-            look_at(c, names[i]->d_name, step);
+            look_at(c, &dir, names[i]->d_name, step);
         free(names[i]);
     }
     if (n >= 0)
         free(names);
+    folder_close(&dir);
 }
 
 static void put_one(struct json_writer *w, const struct checkpoint *k) {

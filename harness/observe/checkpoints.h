@@ -4,12 +4,15 @@
 #pragma once
 
 #include "agent/base/json.h"
+#include "agent/sys/folder.h"
 
 /* Remembers what it has verified, so that each checkpoint is hashed once while it does not change.
  */
 struct checkpoints;
 
-struct checkpoints *checkpoints_new(const char *dir);
+/* within: the run directory. What lies there a job may have written, so it is reached through the
+ * folder, which must outlive the checkpoints, and nothing on the way is followed. */
+struct checkpoints *checkpoints_new(const char *dir, const struct folder *within);
 struct checkpoints *checkpoints_free(struct checkpoints *c); /* NULL is allowed; returns NULL */
 
 /* Reads and verifies what is new. Worth doing when a checkpoint has just been committed, so that

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -215,14 +216,13 @@ static void on_changes(void *arg, int fd, int what) {
     serve(l, clock_monotonic_ns());
 }
 
-struct lines_file *lines_follow(struct lines *l, const char *path, void *who, struct err *err) {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    if (fd < 0)
-        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-    int watch = fd < 0 ? -1 : inotify_add_watch(l->inotify, path, IN_MODIFY);
+struct lines_file *lines_follow(struct lines *l, int fd, void *who, struct err *err) {
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* it and no other, whatever its name is */
+    int watch = inotify_add_watch(l->inotify, path, IN_MODIFY);
     struct lines_file *f = watch < 0 ? NULL : calloc(1, sizeof(*f));
     if (!f) {
-        err_set(err, -errno, "follow %s", path);
+        err_set(err, -errno, "follow the output of a program");
         file_close(&fd);
         return NULL;
     }

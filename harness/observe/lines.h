@@ -32,9 +32,10 @@ typedef void lines_fn(void *arg, void *who, const char *line);
 struct lines *lines_new(struct loop *l, lines_fn *fn, void *arg, struct err *err);
 struct lines *lines_free(struct lines *l); /* NULL is allowed; returns NULL */
 
-/* Follows a file that exists, from its beginning. who is handed to fn; the file lives as long as l.
- * NULL with err, which names the path. */
-struct lines_file *lines_follow(struct lines *l, const char *path, void *who, struct err *err);
+/* Follows a file from its beginning: fd is open for reading, for writing too where the middle of
+ * gigabytes may be given back; it is taken, also when it fails. who is handed to fn; the file lives
+ * as long as l. NULL with err. */
+struct lines_file *lines_follow(struct lines *l, int fd, void *who, struct err *err);
 /* Reads what has come by now, and takes a last line without an end for one; at most some megabytes,
  * of more than that the newest. */
 void lines_drain(struct lines_file *f);

@@ -66,18 +66,17 @@ static void on_answer(void *arg, const struct answer *a) {
 }
 
 static struct question *ask(struct listing *g, struct loop *l, const char *dir, const char *command,
-                            const char *log, struct err *err) {
+                            int log, struct err *err) {
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    FILE_CLOSE int errors = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     const char *const argv[] = {"/bin/sh", "-c", command, NULL};
-    const int fds[] = {in, -1, errors};
+    const int fds[] = {in, -1, log};
     const struct question_spec q = {.program = {.argv = argv, .dir = dir, .fds = fds},
                                     .bytes_max = ANSWER_MAX,
                                     .within_ns = DEADLINE_NS};
     return question_ask(l, &q, on_answer, g, err);
 }
 
-struct listing *listing_start(struct loop *l, const char *dir, const char *command, const char *log,
+struct listing *listing_start(struct loop *l, const char *dir, const char *command, int log,
                               int round, listing_fn *fn, void *arg) {
     struct listing *g = calloc(1, sizeof(*g));
     struct err err = {0};

@@ -15,8 +15,8 @@ struct listing;
 typedef void listing_fn(void *arg, int round, const int64_t *steps, size_t n, const char *error);
 
 /* A directory that is not there holds none: fn is called at once then. Its standard error goes to
- * the file log (appended). Never fails but by way of fn; NULL: it has been called already. */
-struct listing *listing_start(struct loop *l, const char *dir, const char *command, const char *log,
+ * log, which stays the caller's. Never fails but by way of fn; NULL: it has been called already. */
+struct listing *listing_start(struct loop *l, const char *dir, const char *command, int log,
                               int round, listing_fn *fn, void *arg);
 /* Ends it without an answer. NULL is allowed. */
 void listing_abandon(struct listing *g);

@@ -3,6 +3,7 @@
 #include "agent/base/list.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "harness/scenario/pattern.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -302,14 +303,15 @@ static bool follows_program(const struct output *o, const char *node) {
     return false;
 }
 
-int output_follow(struct output *o, const char *path, const char *node, pid_t pid,
-                  struct err *err) {
-    if (!pid && follows_program(o, node))
+int output_follow(struct output *o, int fd, const char *node, pid_t pid, struct err *err) {
+    if (!pid && follows_program(o, node)) {
+        file_close(&fd);
         return 0;
+    }
     struct writer *w = arena_new(&o->arena, struct writer);
     *w = (struct writer){.owner = o, .node = node, .pid = pid, .step = -1, .pending = -1};
     w->since_ns = clock_monotonic_ns();
-    w->file = lines_follow(o->lines, path, w, err);
+    w->file = lines_follow(o->lines, fd, w, err);
     if (!w->file)
         return err->code;
     list_append(&o->writers, &w->link);

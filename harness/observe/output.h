@@ -22,9 +22,9 @@ struct output *output_new(struct loop *l, struct recorder *rec, const struct sce
                           output_fn *fn, void *arg, struct err *err);
 struct output *output_free(struct output *o); /* NULL is allowed; returns NULL */
 
-/* 0, or -errno with err naming the path. The program of a node (pid 0) has one file for all its
- * lives: asked again for it, nothing is followed twice. */
-int output_follow(struct output *o, const char *path, const char *node, pid_t pid, struct err *err);
+/* Takes fd, a file that is open for reading. The program of a node (pid 0) has one file for all its
+ * lives: asked again for it, nothing is followed twice. 0 or -errno. */
+int output_follow(struct output *o, int fd, const char *node, pid_t pid, struct err *err);
 /* A worker has ended: what it had printed becomes records now, later lines of it do not. */
 void output_last_words(struct output *o, pid_t pid);
 /* A worker has sent an event itself. */

@@ -1,10 +1,9 @@
 #include "harness/play/budget.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "harness/run/control.h"
 
 #include <inttypes.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,23 +22,30 @@ static int64_t guess_ns(const struct scenario *s) {
 
 int64_t budget_estimate_ns(const struct selected *l) {
     char path[PATH_MAX];
+    const char *name;
+    struct folder cache = FOLDER_NONE;
     struct buf text = {0};
     int64_t ms = 0;
     bool known = selected_cache(l, "durations", false, path, sizeof(path)) == 0 &&
-                 file_read(path, 64, &text, NULL) == 0 &&
+                 cache_enter(path, false, &cache, &name, NULL) == 0 &&
+                 folder_read(&cache, name, 64, &text, NULL) == 0 &&
                  str_to_i64(buf_str(&text), 0, INT64_MAX / 1000000, &ms);
+    folder_close(&cache);
     buf_fini(&text);
     return known ? ms * 1000000 : guess_ns(l->scenario);
 }
 
 void budget_note(const struct selected *l, int64_t took_ns) {
-    char path[PATH_MAX], text[32], folder[PATH_MAX];
+    char path[PATH_MAX], text[32];
+    const char *name;
+    struct folder cache;
     if (selected_cache(l, "durations", false, path, sizeof(path)) < 0)
         return;
     int n = snprintf(text, sizeof(text), "%" PRId64, took_ns / 1000000);
-    str_copy(folder, sizeof(folder), path);
-    if (file_make_dirs(dirname(folder), 0777, NULL) == 0)
-        file_write_atomic(path, text, (size_t)n, NULL);
+    if (cache_enter(path, true, &cache, &name, NULL) != 0)
+        return;
+    folder_write_synced(&cache, name, text, (size_t)n, NULL);
+    folder_close(&cache);
 }
 
 /* ---- what is chosen ---- */

@@ -1,7 +1,6 @@
 #include "harness/play/last_words.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/file.h"
 
 #include <dirent.h>
 #include <limits.h>
@@ -23,9 +22,9 @@ static size_t without_torchrun(const char *tail, size_t n) {
     return at && at > tail ? (size_t)(at - tail) : n;
 }
 
-static void print_tail(const char *path, const char *name, FILE *out) {
+static void print_tail(const struct folder *dir, const char *path, const char *name, FILE *out) {
     struct buf text = {0};
-    if (file_read_last(path, INT_MAX, TAIL, &text, NULL) == 0) {
+    if (folder_read_last(dir, path, INT_MAX, TAIL, &text, NULL) == 0) {
         const char *tail = text.data;
         size_t n = without_torchrun(tail, text.len), at = n - 1;
         for (int lines = 0; at > 0; at--)
@@ -55,9 +54,9 @@ static const struct {
      "a node has no terminal, and standard input is empty: the job must run without"},
 };
 
-static void note_hints(const char *path, bool seen[]) {
+static void note_hints(const struct folder *dir, const char *path, bool seen[]) {
     struct buf text = {0};
-    if (file_read_last(path, INT_MAX, TAIL, &text, NULL) == 0)
+    if (folder_read_last(dir, path, INT_MAX, TAIL, &text, NULL) == 0)
         for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
             seen[i] |= memmem(text.data, text.len, hints[i].said, strlen(hints[i].said)) != NULL;
     buf_fini(&text);
@@ -68,7 +67,7 @@ static int only_workers(const struct dirent *d) {
            str_ends(d->d_name, ".log");
 }
 
-void last_words_print(const struct plan *p, const char *dir, const char *only, FILE *out) {
+void last_words_print(const struct plan *p, const struct folder *dir, const char *only, FILE *out) {
     char folder[4300], path[4600], name[320];
     bool seen[sizeof(hints) / sizeof(*hints)] = {0};
     int shown = 0;
@@ -77,17 +76,17 @@ void last_words_print(const struct plan *p, const char *dir, const char *only, F
         struct dirent **files;
         if (only && !str_eq(node, only))
             continue;
-        snprintf(folder, sizeof(folder), "%s/logs/%s", dir, node);
+        snprintf(folder, sizeof(folder), "logs/%s", node);
         snprintf(path, sizeof(path), "%s/%s.log", folder, p->nodes[i].is_store ? "store" : "agent");
-        print_tail(path, node, out);
-        note_hints(path, seen);
-        int n = scandir(folder, &files, only_workers, alphasort);
+        print_tail(dir, path, node, out);
+        note_hints(dir, path, seen);
+        int n = folder_list(dir, folder, only_workers, &files, NULL);
         for (int k = 0; k < n; k++) {
             snprintf(path, sizeof(path), "%s/%s", folder, files[k]->d_name);
             snprintf(name, sizeof(name), "%s, %s", node, files[k]->d_name);
-            note_hints(path, seen);
+            note_hints(dir, path, seen);
             if (shown++ < WORKERS_SHOWN)
-                print_tail(path, name, out);
+                print_tail(dir, path, name, out);
             free(files[k]);
         }
         if (n >= 0)

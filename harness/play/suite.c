@@ -54,9 +54,9 @@ static int check_space(const char *dir, struct err *err) {
 }
 
 /* runs/<scenario>-<seed>-<time>; a second one in the same second gets a number. */
-int suite_make_dir(const char *out, const char *title, uint64_t seed, char *ret, size_t size,
+int suite_make_dir(const char *out, const char *title, uint64_t seed, struct folder *ret,
                    struct err *err) {
-    char name[128], when[32], absolute[4096];
+    char name[128], when[32], absolute[4096], dir[4300];
     time_t now = time(NULL);
     file_name_of(title, name, sizeof(name));
     strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime(&now));
@@ -66,23 +66,22 @@ int suite_make_dir(const char *out, const char *title, uint64_t seed, char *ret,
     if (!realpath(out, absolute))
         return err_set(err, -errno, "find %s", out);
     for (int i = 0; i < 1000; i++) {
-        snprintf(ret, size, i ? "%s/%s-%llu-%s-%d" : "%s/%s-%llu-%s", absolute, name,
+        snprintf(dir, sizeof(dir), i ? "%s/%s-%llu-%s-%d" : "%s/%s-%llu-%s", absolute, name,
                  (unsigned long long)seed, when, i + 1);
-        if (mkdir(ret, 0777) == 0)
-            return check_space(ret, err);
+        if (mkdir(dir, 0777) == 0)
+            return (r = check_space(dir, err)) ? r : folder_open(ret, dir, err);
         if (errno != EEXIST)
-            return elsewhere(err_set(err, -errno, "make the run directory %s", ret), err);
+            return elsewhere(err_set(err, -errno, "make the run directory %s", dir), err);
     }
     return err_set(err, -EEXIST, "make a run directory in %s", out);
 }
 
-static int write_text(const char *dir, const char *name, const struct buf *text, struct err *err) {
-    char path[4300];
-    snprintf(path, sizeof(path), "%s/%s", dir, name);
-    return file_write(path, text->data, text->len, err);
+static int write_text(const struct folder *dir, const char *name, const struct buf *text,
+                      struct err *err) {
+    return folder_write(dir, name, text->data, text->len, err);
 }
 
-static int write_inputs(const struct plan *p, const char *dir, struct err *err) {
+static int write_inputs(const struct plan *p, const struct folder *dir, struct err *err) {
     struct buf text = {0};
     scenario_print(p->scenario, &text);
     int r = write_text(dir, "scenario.yaml", &text, err);
@@ -97,7 +96,7 @@ static int write_inputs(const struct plan *p, const char *dir, struct err *err) 
 /* ---- one run, judged ---- */
 
 struct outcome_of_run {
-    char dir[4200];
+    struct folder dir;
     struct history history;
     struct rounds rounds;
     struct verdict verdict;
@@ -106,6 +105,7 @@ struct outcome_of_run {
 static void outcome_fini(struct outcome_of_run *o) {
     history_fini(&o->history);
     rounds_fini(&o->rounds);
+    folder_close(&o->dir);
     free(o);
 }
 
@@ -131,7 +131,7 @@ static FILE *stage_of(const struct suite_options *o) {
 static void take_baseline(struct outcome_of_run *o, const struct scenario *s,
                           const struct suite_options *options) {
     struct baseline_spec spec = {
-        .file = options->baseline, .scenario = s, .dir = o->dir, .renew = options->fresh};
+        .file = options->baseline, .scenario = s, .run = &o->dir, .renew = options->fresh};
     struct err err = {0};
     if (baseline_take(&spec, &o->verdict, &err) < 0)
         fprintf(stderr, "rankquake run: which checks were answered is not kept: %s\n", err.msg);
@@ -143,13 +143,11 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     struct run_spec spec = *given;
     const struct scenario *s = spec.plan->scenario;
     struct report_style style = report_style_of(stage);
-    char path[4300];
-    snprintf(path, sizeof(path), "%s/history.jsonl", o->dir);
-    int r = write_inputs(spec.plan, o->dir, err);
-    if (r == 0)
-        r = history_create(&o->history, path, err);
-    if (r < 0)
-        return r;
+    int r = write_inputs(spec.plan, &o->dir, err);
+    int file = r < 0 ? r : folder_create(&o->dir, "history.jsonl", err);
+    if (file < 0)
+        return file;
+    history_create_in(&o->history, file);
     rounds_init(&o->rounds, !s->torchrun_semantics);
     if (!options->brief)
         fprintf(stage, "%s\n", title);
@@ -157,30 +155,33 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     struct live *live = live_new(stage, &style, title, steps_of(&s->job));
     if (options->brief)
         live_be_brief(live);
-    spec.dir = o->dir;
+    spec.folder = &o->dir;
     spec.seen = on_seen;
     spec.seen_arg = live;
     r = run_execute(&spec, &o->history, &o->rounds, err);
     live_end(live);
     if (r == 0 && o->history.write_error)
         r = elsewhere(
-            err_set(err, -o->history.write_error, "write the history of the run, %s", path), err);
+            err_set(err, -o->history.write_error, "write %s/history.jsonl", o->dir.path), err);
     struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
     verdict_judge(&o->verdict, &t);
     if (given->control && o->history.n)
-        own_checks_judge(&o->verdict, s, &o->history, path, o->dir, true);
+        own_checks_judge(&o->verdict, s, &o->history, file, &o->dir, true);
     if (given->control && r == 0 && options->baseline)
         take_baseline(o, s, options);
-    snprintf(path, sizeof(path), "%s/verdict.json", o->dir);
-    int w = verdict_write(&o->verdict, path, r < 0 ? NULL : err);
+    struct buf text = {0};
+    verdict_text(&o->verdict, &text);
+    int w = write_text(&o->dir, "verdict.json", &text, r < 0 ? NULL : err);
+    buf_fini(&text);
     return r < 0 ? r : w;
 }
 
 /* ---- reports ---- */
 
-static int report(struct outcome_of_run *run, const struct plan *p, const char *dir,
+static int report(struct outcome_of_run *run, const struct plan *p, const struct folder *dir,
                   const struct suite_options *o, struct err *err) {
-    struct recorded_run recorded = {.dir = dir,
+    struct recorded_run recorded = {.dir = dir->path,
+                                    .folder = dir,
                                     .scenario = p->scenario,
                                     .history = &run->history,
                                     .rounds = &run->rounds,
@@ -227,7 +228,7 @@ static void put_end(char *out, size_t size, const struct worker *w) {
 
 /* What was read or tried is broken without any fault: for people the job's last words, for a
  * program the reports in the run directory, and the one it asked for. */
-static void tell_broken(struct outcome_of_run *run, const struct plan *p, const char *dir,
+static void tell_broken(struct outcome_of_run *run, const struct plan *p, const struct folder *dir,
                         const struct suite_options *o, struct err *err) {
     const struct finding *f = why_broken(&run->verdict);
     const struct worker *w = first_failed(run);
@@ -239,22 +240,22 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
             w   ? end
             : f ? f->seen
                 : "",
-            run->dir);
+            run->dir.path);
     run->verdict.exit_code = EXIT_BROKEN;
     report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
-    last_words_print(p, run->dir, w ? w->node : NULL, stderr);
+    last_words_print(p, &run->dir, w ? w->node : NULL, stderr);
 }
 
 /* What is read from the job's output is not there: a disturbed run would show no more, so it is not
  * made. */
-static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const char *dir,
+static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const struct folder *dir,
                          const struct suite_options *o, struct err *err) {
     const struct finding *f = verdict_find(&run->verdict, "observed");
     if (!f || f->status == FINDING_PASS || f->status == FINDING_SKIP)
         return false;
     err_say(err, -EINVAL,
             "%s; expected was %s. What was printed is in %s/logs. Nothing was disturbed yet",
-            f->seen, *f->expected ? f->expected : "that it can be read", run->dir);
+            f->seen, *f->expected ? f->expected : "that it can be read", run->dir.path);
     run->verdict.exit_code = EXIT_INCONCLUSIVE;
     report(run, p, dir, str_eq(o->format, "terminal") ? NULL : o, NULL);
     return true;
@@ -264,8 +265,8 @@ static bool nothing_read(struct outcome_of_run *run, const struct plan *p, const
 static void keep(const char *cache, struct outcome_of_run *run, struct control *ret) {
     struct err err;
     control_take(&run->history, &run->rounds, ret);
-    str_copy(ret->dir, sizeof(ret->dir), run->dir);
-    str_copy(ret->made, sizeof(ret->made), run->dir);
+    str_copy(ret->dir, sizeof(ret->dir), run->dir.path);
+    str_copy(ret->made, sizeof(ret->made), run->dir.path);
     if (control_keep(cache, ret, &err) < 0)
         fprintf(stderr,
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
@@ -275,9 +276,9 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
 
 /* The undisturbed run, judged. A question that stays open here stays open in the disturbed run too,
  * and is told there; only what failed ends it all. */
-static int control_outcome(struct outcome_of_run *run, const struct plan *p, const char *dir,
-                           const char *cache, const struct suite_options *o, struct control *ret,
-                           struct err *err) {
+static int control_outcome(struct outcome_of_run *run, const struct plan *p,
+                           const struct folder *dir, const char *cache,
+                           const struct suite_options *o, struct control *ret, struct err *err) {
     int code = run->verdict.exit_code;
     if (code == EXIT_INTERRUPTED)
         return code;
@@ -290,11 +291,11 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p, con
         return EXIT_INCONCLUSIVE;
     keep(cache, run, ret);
     if (o->brief)
-        report(run, p, run->dir, NULL, NULL); /* a page links it */
+        report(run, p, &run->dir, NULL, NULL); /* a page links it */
     return EXIT_PASS;
 }
 
-static int run_control(const struct plan *p, const struct suite_options *o, const char *dir,
+static int run_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                        const char *cache, struct control *ret, struct err *err) {
     struct scenario calm = control_scenario(p->scenario);
     struct diagnostics d = {.file = calm.file};
@@ -304,10 +305,11 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     struct outcome_of_run *run = calloc(1, sizeof(*run));
     if (!plan || !run)
         abort(); /* the same plan with its timeline has been made already */
-    snprintf(run->dir, sizeof(run->dir), "%.4096s/control", dir);
     int r = plan_settle(plan, err);
     if (r == 0)
-        r = file_make_dirs(run->dir, 0777, err);
+        r = folder_make(dir, "control", 0777, err);
+    if (r == 0)
+        r = folder_enter(&run->dir, dir, "control", err);
     struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
     if (r == 0)
         r = plan_find_launcher(plan, err);
@@ -320,7 +322,7 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     return code;
 }
 
-int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
+int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err) {
     char key[65], cache[4096];
     if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
@@ -355,7 +357,7 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
         snprintf(title, sizeof(title), "%s, seed %llu", p->scenario->name,
                  (unsigned long long)p->seed);
     int r = execute(run, &spec, o, title, err);
-    if (report(run, p, run->dir, o->brief ? NULL : o, r < 0 ? NULL : err) < 0 && r == 0)
+    if (report(run, p, &run->dir, o->brief ? NULL : o, r < 0 ? NULL : err) < 0 && r == 0)
         r = -1;
     return r < 0 ? EXIT_BROKEN : run->verdict.exit_code;
 }
@@ -377,9 +379,9 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
     int code = EXIT_BROKEN;
     if (p->isolation == ISOLATION_PROCESSES && !o->brief)
         tell_processes(p, stage_of(o));
-    if (suite_make_dir(o->out, p->scenario->name, p->seed, run->dir, sizeof(run->dir), err) == 0 &&
-        write_inputs(p, run->dir, err) == 0)
-        code = suite_control(p, o, run->dir, &control, err);
+    if (suite_make_dir(o->out, p->scenario->name, p->seed, &run->dir, err) == 0 &&
+        write_inputs(p, &run->dir, err) == 0)
+        code = suite_control(p, o, &run->dir, &control, err);
     if (code == EXIT_PASS)
         code = run_and_report(p, o, &control, run, err);
     outcome_fini(run);

@@ -23,7 +23,7 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 
 /* The control run alone, or its cached result (ret->cached), into dir/control. Returns EXIT_PASS,
  * or the exit code with err set, and the job's last lines printed. */
-int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
+int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err);
 
 /* What a sketch needs to know of an undisturbed run. */
@@ -32,8 +32,8 @@ struct sketch_run suite_sketch_run(const struct control *c);
 /* The folder that this program lies in, with the others of ours. */
 const char *suite_bin(struct arena *a);
 
-/* Makes out/NAME-SEED-TIME, and says in err how another place is named. */
-int suite_make_dir(const char *out, const char *name, uint64_t seed, char *ret, size_t size,
+/* Makes out/NAME-SEED-TIME, and says in err how another place is named. The caller closes it. */
+int suite_make_dir(const char *out, const char *name, uint64_t seed, struct folder *ret,
                    struct err *err);
 
 /* Between which rates, 0 to 1, of failures the true one lies with 95 % confidence when n > 0 runs

@@ -5,7 +5,9 @@
 #include "agent/sys/file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -128,12 +130,73 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
 
 /* ---- the cache ---- */
 
-int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err) {
+/* Returns whether it is a place that anybody may write into. */
+static bool cache_base(char ret[PATH_MAX]) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = xdg && *xdg == '/' ? snprintf(ret, size, "%s/rankquake/%s/%s", xdg, kind, key)
-                               : snprintf(ret, size, "%s/.cache/rankquake/%s/%s",
-                                          home && *home ? home : "/tmp", kind, key);
-    return n < (int)size ? 0 : err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
+    bool has_home = home && *home;
+    if (xdg && *xdg == '/')
+        str_copy(ret, PATH_MAX, xdg);
+    else
+        snprintf(ret, PATH_MAX, "%s/.cache", has_home ? home : "/tmp");
+    return !(xdg && *xdg == '/') && !has_home;
+}
+
+static int check_own(const char *base, struct err *err) {
+    struct stat st;
+    if ((mkdir(base, 0700) == 0 || errno == EEXIST) && lstat(base, &st) == 0 &&
+        S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022))
+        return 0;
+    return err_say(err, -EPERM,
+                   "%s is not yours alone, so nothing is kept there: set HOME or XDG_CACHE_HOME",
+                   base);
+}
+
+int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err) {
+    char base[PATH_MAX];
+    int r = cache_base(base) ? check_own(base, err) : 0;
+    if (r == 0 && snprintf(ret, size, "%s/rankquake/%s/%s", base, kind, key) >= (int)size)
+        r = err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
+    return r;
+}
+
+/* The folder to begin with, and the name from there on. */
+static int cache_root(const char *path, bool make, struct folder *ret, const char **ret_name,
+                      struct err *err) {
+    char base[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    cache_base(base);
+    size_t n = strlen(base);
+    if (strncmp(path, base, n) == 0 && path[n] == '/')
+        *ret_name = path + n + 1;
+    else if (slash && snprintf(base, sizeof(base), "%.*s", (int)(slash - path), path) >= 0)
+        *ret_name = slash + 1;
+    else
+        return err_say(err, -EINVAL, "%s is no file in a folder", path);
+    int r = make ? file_make_dirs(base, 0777, err) : 0;
+    return r ? r : folder_open(ret, base, err);
+}
+
+int cache_enter(const char *path, bool make, struct folder *ret, const char **ret_name,
+               struct err *err) {
+    struct folder root;
+    char way[PATH_MAX];
+    const char *name = "";
+    int r = cache_root(path, make, &root, &name, err);
+    if (r)
+        return r;
+    str_copy(way, sizeof(way), name);
+    char *slash = strrchr(way, '/');
+    if (ret_name && slash)
+        *slash = '\0';
+    bool here = ret_name && !slash;
+    if (make && !here)
+        r = folder_make(&root, way, 0777, err);
+    if (r == 0)
+        r = folder_enter(ret, &root, here ? "." : way, err);
+    if (r == 0 && ret_name)
+        *ret_name = here ? name : strrchr(name, '/') + 1;
+    folder_close(&root);
+    return r;
 }
 
 int control_dir(const char *key, char *ret, size_t size, struct err *err) {
@@ -141,11 +204,15 @@ int control_dir(const char *key, char *ret, size_t size, struct err *err) {
 }
 
 int control_read(const char *dir, struct control *ret, struct err *err) {
-    char path[600];
+    char path[PATH_MAX];
+    struct folder cache = FOLDER_NONE;
+    const char *name = "";
     struct buf text = {0};
     struct arena a = {0};
     snprintf(path, sizeof(path), "%s/control.json", dir);
-    int r = file_read(path, 1 << 16, &text, err);
+    int r = cache_enter(path, false, &cache, &name, err);
+    if (r == 0)
+        r = folder_read(&cache, name, 1 << 16, &text, err);
     const struct json *j = r == 0 ? json_parse(&a, buf_str(&text), text.len, err) : NULL;
     const struct json *loss = json_get(j, "loss");
     if (j && json_get_i64(j, "v", 0) == CONTROL_VERSION) {
@@ -166,6 +233,7 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
     } else if (r == 0) {
         r = err_say(err, -ENOENT, "%s: not a control run's result", path);
     }
+    folder_close(&cache);
     buf_fini(&text);
     arena_fini(&a);
     return r;
@@ -281,12 +349,15 @@ void control_take(const struct history *h, const struct rounds *rs, struct contr
 
 int control_keep(const char *dir, const struct control *c, struct err *err) {
     struct buf text = {0};
-    char path[600];
+    struct folder cache = FOLDER_NONE;
+    char path[PATH_MAX];
+    const char *name = "";
     put_control(&text, c);
     snprintf(path, sizeof(path), "%s/control.json", dir);
-    int r = file_make_dirs(dir, 0777, err);
+    int r = cache_enter(path, true, &cache, &name, err);
     if (r == 0)
-        r = file_write_atomic(path, text.data, text.len, err);
+        r = folder_write_synced(&cache, name, text.data, text.len, err);
+    folder_close(&cache);
     buf_fini(&text);
     return r;
 }

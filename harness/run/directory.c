@@ -1,6 +1,7 @@
 #include "harness/run/engine.h"
 
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "harness/observe/listing.h"
 #include "harness/run/programs.h"
 
@@ -31,7 +32,7 @@ struct directory *directory_new(struct engine *e) {
     const struct job_spec *job = &e->plan->scenario->job;
     const char *dir = job->checkpoint_dir;
     struct places p = {.shared = cluster_shared_dir(e->cluster),
-                       .out = e->spec->dir,
+                       .out = e->spec->folder->path,
                        .disk = "",
                        .node = "",
                        .seed = arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
@@ -44,7 +45,7 @@ struct directory *directory_new(struct engine *e) {
     if (job->checkpoint_complete)
         d->command = placeholders_fill(&e->arena, job->checkpoint_complete, &p);
     else
-        d->checkpoints = checkpoints_new(d->path);
+        d->checkpoints = checkpoints_new(d->path, e->spec->folder);
     return d;
 }
 
@@ -116,9 +117,15 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
 
 static void list(struct engine *e, int round) {
     struct directory *d = e->directory;
-    const char *log = arena_printf(&e->arena, "%s/logs/checkpoints.log", e->spec->dir);
+    struct err err = {0};
     if (d->n == RUNNING_MAX) {
         record_listing(e, round, NULL, 0, "too many of these commands have not ended yet");
+        return;
+    }
+    int r = folder_make(e->spec->folder, "logs", 0777, &err);
+    FILE_CLOSE int log = r ? r : folder_append(e->spec->folder, "logs/checkpoints.log", &err);
+    if (log < 0) {
+        record_listing(e, round, NULL, 0, err.msg);
         return;
     }
     struct listing *g = listing_start(e->loop, d->path, d->command, log, round, on_listed, e);

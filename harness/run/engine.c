@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "harness/cluster/mark.h"
 #include "harness/launch/launcher.h"
 #include "harness/run/programs.h"
 
@@ -156,12 +157,21 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
 
 /* ---- starting ---- */
 
+/* Opened by us, whatever the node's own view makes of the path. */
+static int open_log(struct engine *e, const struct plan_node *p, const char *logs, struct err *err) {
+    int r = folder_make(e->spec->folder, logs, 0777, err);
+    const char *program = p->is_store ? "store" : "agent";
+    return r ? r
+             : folder_append(e->spec->folder, arena_printf(&e->arena, "%s/%s.log", logs, program),
+                             err);
+}
+
 static int run_program(struct engine *e, struct node *n, struct err *err) {
     const struct plan_node *p = node_plan(n);
     const struct job_spec *job = &e->plan->scenario->job;
     struct places places = {.shared = cluster_shared_dir(e->cluster),
                             .disk = node_disk_dir(n),
-                            .out = e->spec->dir,
+                            .out = e->spec->folder->path,
                             .node = p->name,
                             .tmp = node_tmp_dir(n),
                             .events = node_events_path(n),
@@ -171,11 +181,11 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
     struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
     const char *bin = node_programs(n, e->spec->bin);
     places.output = outputs_dir(e, n);
-    const char *logs = arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, p->name);
-    prog.log = arena_printf(&e->arena, "%s/%s.log", logs, p->is_store ? "store" : "agent");
-    int made = file_make_dirs(logs, 0777, err);
-    if (made < 0)
-        return made;
+    const char *logs = arena_printf(&e->arena, "logs/%s", p->name);
+    FILE_CLOSE int log = open_log(e, p, logs, err);
+    if (log < 0)
+        return log;
+    prog.log = log;
     struct launch launch = {
         .plan = e->plan,
         .node = p,
@@ -185,14 +195,16 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
         .args = placeholders_fill_all(&e->arena, job->launcher_args, job->launcher_args_n, &places),
     };
     const struct launcher *launcher = launcher_of(e->plan);
-    outputs_program(e, n, prog.log);
+    outputs_program(e, n);
     if (p->is_store)
         prog.argv = store_argv(&e->arena, &launch);
     else
         prog.argv = launcher->agent_argv(&e->arena, &launch);
     const char *const *more = p->is_store ? NULL : launcher->agent_env(&e->arena, &launch);
     prog.env =
-        device_env(&e->arena, e->plan, p, logs, programs_env(&e->arena, job, bin, &places, more));
+        device_env(&e->arena, e->plan, p,
+                          arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
+                          programs_env(&e->arena, job, bin, &places, more));
     return node_run(n, &prog, err);
 }
 
@@ -401,8 +413,9 @@ static int count_awaited(const struct plan *p) {
 
 static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    mark_begin();
     presence_note(e);
-    e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
+    e->cluster = cluster_new(e->plan, e->spec->folder, e->loop, &callbacks, e, err);
     if (!e->cluster)
         return err->code;
     const char *probe =
@@ -437,6 +450,7 @@ static void engine_close(struct engine *e) {
     probes_free(e->probes);
     cluster_free(e->cluster);
     presence_end(e);
+    mark_end();
     output_free(e->output);
     mentions_free(e->mentions);
     observer_free(e->observer);

@@ -92,7 +92,7 @@ bool directory_is_listed(const struct directory *d); /* a command is still listi
 int outputs_open(struct engine *e, struct err *err);
 /* The folder for the files of a node's workers; NULL: they write where their agent does. */
 const char *outputs_dir(struct engine *e, const struct node *n);
-void outputs_program(struct engine *e, const struct node *n, const char *log);
+void outputs_program(struct engine *e, const struct node *n); /* its log is there */
 void outputs_seen(struct engine *e, const struct record *r);
 void outputs_end(struct engine *e); /* reads what there is, and notes what came of it */
 

@@ -1,8 +1,6 @@
 #include "harness/run/engine.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What the programs of a run print, where somebody wants to know: workers write into files that
  * rankprobe opens for them, agents and the store into those they always have. */
@@ -39,20 +37,25 @@ int outputs_open(struct engine *e, struct err *err) {
 }
 
 const char *outputs_dir(struct engine *e, const struct node *n) {
-    return e->output ? arena_printf(&e->arena, "%s/logs/%s", e->spec->dir, node_plan(n)->name)
+    return e->output ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
                      : NULL;
 }
 
-/* The file is made here: it must be there to be followed before the program can write to it. */
-void outputs_program(struct engine *e, const struct node *n, const char *log) {
+/* name: of a file in the run directory. */
+static int follow(struct engine *e, const char *name, const char *node, pid_t pid, struct err *err) {
+    int fd = folder_open_growing(e->spec->folder, name, err);
+    return fd < 0 ? fd : output_follow(e->output, fd, node, pid, err);
+}
+
+void outputs_program(struct engine *e, const struct node *n) {
+    const struct plan_node *p = node_plan(n);
     struct err err = {0};
     if (!e->output || !scenario_waits_for_lines(e->plan->scenario))
         return;
-    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd >= 0)
-        close(fd);
-    if (output_follow(e->output, log, node_plan(n)->name, 0, &err) < 0)
-        record_unwatched(e, node_plan(n)->name, 0, err.msg);
+    const char *log =
+        arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent");
+    if (follow(e, log, p->name, 0, &err) < 0)
+        record_unwatched(e, p->name, 0, err.msg);
 }
 
 /* rankprobe says what it has called the file; the folder is ours. */
@@ -62,8 +65,8 @@ static void follow_worker(struct engine *e, const struct record *r) {
     if (!*why && (!*name || strchr(name, '/'))) {
         why = "rankprobe did not say where its output goes";
     } else if (!*why) {
-        const char *path = arena_printf(&e->arena, "%s/logs/%s/%s", e->spec->dir, r->node, name);
-        if (output_follow(e->output, path, r->node, (pid_t)r->pid, &err) < 0)
+        const char *log = arena_printf(&e->arena, "logs/%s/%s", r->node, name);
+        if (follow(e, log, r->node, (pid_t)r->pid, &err) < 0)
             why = err.msg;
     }
     if (*why)

@@ -25,7 +25,7 @@ bool pause_begin(struct engine *e) {
         return false;
     e->pause = loop_fd(e->loop, STDIN_FILENO, LOOP_READ, on_enter, e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "kept");
-    json_put_string(w, "dir", e->spec->dir);
+    json_put_string(w, "dir", e->spec->folder->path);
     engine_recorded(e);
     return true;
 }

@@ -14,9 +14,7 @@
 
 enum { FILE_MAX = 4 << 20 };
 
-static void path_of(const char *dir, char ret[4300]) {
-    snprintf(ret, 4300, "%s/presence.json", dir);
-}
+static const char file_name[] = "presence.json";
 
 static void read_boot(char ret[64]) {
     struct buf text = {0};
@@ -30,19 +28,22 @@ static void read_space(char ret[64]) {
     ret[n > 0 ? n : 0] = '\0';
 }
 
-int presence_find_run(const char *dir, struct err *err) {
+int presence_find_run(struct folder *ret, const char *dir, struct err *err) {
     static const char *const signs[] = {"presence.json", "control/presence.json", "scenario.yaml"};
-    char path[4400];
-    struct stat st;
-    if (stat(dir, &st) < 0)
-        return err_set(err, -errno, "%s %s", errno == ENOENT ? "there is no run" : "look at", dir);
-    for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dir, signs[i]);
-        if (stat(path, &st) == 0)
+    struct folder run;
+    int r = folder_open(&run, dir, err);
+    if (r == -ENOENT)
+        return err_set(err, r, "there is no run %s", dir);
+    if (r == -ENOTDIR)
+        return err_say(err, -ENOENT, "this is no run: %s", dir);
+    if (r)
+        return r;
+    for (size_t i = 0; i < sizeof(signs) / sizeof(*signs); i++)
+        if (folder_has(&run, signs[i])) {
+            *ret = run;
             return 0;
-        if (errno != ENOENT && errno != ENOTDIR)
-            return err_set(err, -errno, "look into %s", dir);
-    }
+        }
+    folder_close(&run);
     return err_say(err, -ENOENT, "this is no run: %s", dir);
 }
 
@@ -50,6 +51,7 @@ void presence_own(struct presence *ret, bool keep) {
     *ret = (struct presence){.keep = keep, .harness = {.name = "harness", .pid = getpid()}};
     read_boot(ret->boot);
     read_space(ret->space);
+    str_copy(ret->mark, sizeof(ret->mark), mark_own());
     process_start_ticks(ret->harness.pid, &ret->harness.start_ticks);
 }
 
@@ -61,14 +63,14 @@ static void put_process(struct json_writer *w, const char *key, const struct pre
     json_end_object(w);
 }
 
-int presence_write(const char *dir, const struct presence *p, struct err *err) {
-    char path[4300], beside[4320];
+int presence_write(const struct folder *run, const struct presence *p, struct err *err) {
     struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_object(&w, NULL);
     json_put_i64(&w, "v", 1);
     json_put_string(&w, "boot", p->boot);
     json_put_string(&w, "space", p->space);
+    json_put_string(&w, "mark", p->mark);
     json_put_bool(&w, "keep", p->keep);
     put_process(&w, "harness", &p->harness);
     json_array(&w, "nodes");
@@ -78,14 +80,8 @@ int presence_write(const char *dir, const struct presence *p, struct err *err) {
     json_end_object(&w);
     buf_putc(&text, '\n');
     /* Nothing to be kept over a power cut, so nothing waits for the disk. */
-    path_of(dir, path);
-    snprintf(beside, sizeof(beside), "%s.tmp", path);
-    int r = file_write(beside, text.data, text.len, err);
+    int r = folder_write(run, file_name, text.data, text.len, err);
     buf_fini(&text);
-    if (r == 0 && rename(beside, path) != 0)
-        r = err_set(err, -errno, "rename %s", beside);
-    if (r)
-        unlink(beside);
     return r;
 }
 
@@ -97,20 +93,21 @@ static struct presence_process process_of(struct arena *a, const struct json *j)
     };
 }
 
-int presence_read(const char *dir, struct arena *a, struct presence *ret, struct err *err) {
-    char path[4300];
+int presence_read(const struct folder *run, struct arena *a, struct presence *ret,
+                  struct err *err) {
     struct buf text = {0};
-    path_of(dir, path);
-    int r = file_read(path, FILE_MAX, &text, err);
+    int r = folder_read(run, file_name, FILE_MAX, &text, err);
     const struct json *j = r == 0 ? json_parse(a, buf_str(&text), text.len, err) : NULL;
     const struct json *nodes = json_get(j, "nodes");
     if (r == 0 && (!j || json_get_i64(j, "v", 0) != 1 || !json_get(j, "harness")))
-        r = err_say(err, -EBADMSG, "%s is no note of a run: remove it by hand", path);
+        r = err_say(err, -EBADMSG, "%s/%s is no note of a run: remove it by hand", run->path,
+                    file_name);
     if (r == 0) {
         *ret = (struct presence){.keep = json_get_bool(j, "keep", false),
                                  .harness = process_of(a, json_get(j, "harness"))};
         str_copy(ret->boot, sizeof(ret->boot), json_get_string(j, "boot", ""));
         str_copy(ret->space, sizeof(ret->space), json_get_string(j, "space", ""));
+        str_copy(ret->mark, sizeof(ret->mark), json_get_string(j, "mark", ""));
         ret->nodes = arena_array(a, struct presence_process, (nodes ? nodes->length : 0) + 1);
         json_each(it, nodes) ret->nodes[ret->nodes_n++] = process_of(a, it);
     }
@@ -118,12 +115,18 @@ int presence_read(const char *dir, struct arena *a, struct presence *ret, struct
     return r;
 }
 
-void presence_remove(const char *dir) {
-    char path[4300], beside[4320];
-    path_of(dir, path);
-    snprintf(beside, sizeof(beside), "%s.tmp", path);
-    unlink(beside);
-    unlink(path);
+int presence_read_living(const struct folder *run, struct arena *a, struct presence *ret) {
+    struct folder control = FOLDER_NONE;
+    bool lives = presence_read(run, a, ret, NULL) == 0 && presence_state(ret) == PRESENCE_LIVE;
+    if (!lives && folder_enter(&control, run, "control", NULL) == 0) {
+        lives = presence_read(&control, a, ret, NULL) == 0 && presence_state(ret) == PRESENCE_LIVE;
+        folder_close(&control);
+    }
+    return lives ? 0 : -ESRCH;
+}
+
+void presence_remove(const struct folder *run) {
+    folder_unlink(run, file_name);
 }
 
 bool presence_lives(const struct presence *p, const struct presence_process *process) {
@@ -134,6 +137,21 @@ bool presence_lives(const struct presence *p, const struct presence_process *pro
     return str_eq(boot, p->boot) && process->pid > 0 &&
            process_start_ticks(process->pid, &ticks) == 0 && ticks == process->start_ticks &&
            process_zombie_status(process->pid, &status) == -EAGAIN;
+}
+
+bool presence_is_harness(const struct presence *p) {
+    return p->harness.pid > 0 && mark_harness(p->mark) == p->harness.pid;
+}
+
+bool presence_is_node(const struct presence *p, const struct presence_process *node) {
+    return presence_lives(p, node) && mark_is_carried(p->mark, node->pid);
+}
+
+/* Of an earlier boot nothing can be left. */
+bool presence_is_orphaned(const struct presence *p) {
+    char boot[64];
+    read_boot(boot);
+    return str_eq(boot, p->boot) && presence_state(p) == PRESENCE_OVER && mark_is_orphaned(p->mark);
 }
 
 enum presence_state presence_state(const struct presence *p) {
@@ -162,11 +180,11 @@ void presence_note(struct engine *e) {
             v[p.nodes_n++] = node;
     }
     p.nodes = v;
-    presence_write(e->spec->dir, &p, NULL);
+    presence_write(e->spec->folder, &p, NULL);
 }
 
 /* What could not be removed, or was meant to stay, is known by the file. */
 void presence_end(struct engine *e) {
-    if (!file_exists(arena_printf(&e->arena, "%s/scratch", e->spec->dir)))
-        presence_remove(e->spec->dir);
+    if (!folder_has(e->spec->folder, "scratch"))
+        presence_remove(e->spec->folder);
 }

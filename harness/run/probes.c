@@ -109,7 +109,7 @@ static struct question *start(struct asked *a, struct err *err) {
     struct places places = {.shared = cluster_shared_dir(e->cluster),
                             .seed = arena_printf(&arena, "%" PRIu64, e->plan->seed),
                             .disk = a->node ? node_disk_dir(a->node) : "",
-                            .out = e->spec->dir,
+                            .out = e->spec->folder->path,
                             .node = a->node ? node_plan(a->node)->name : "",
                             .tmp = a->node ? node_tmp_dir(a->node) : "/tmp"};
     bool by_us = a->probe->url;

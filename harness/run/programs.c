@@ -1,6 +1,7 @@
 #include "harness/run/programs.h"
 
 #include "agent/base/str.h"
+#include "harness/cluster/mark.h"
 #include "harness/plan/plan.h"
 
 #include <stdio.h>
@@ -86,7 +87,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 7);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 8);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e) &&
@@ -110,5 +111,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
                              placeholders_fill(a, job->env[i].value, p)));
     for (size_t i = 0; i < more_n; i++)
         put(env, &n, more[i]);
+    if (*mark_own())
+        put(env, &n, arena_strdup(a, mark_own()));
     return env;
 }

@@ -2,6 +2,7 @@
  * the history, everything undone. Nothing is judged here. */
 #pragma once
 
+#include "agent/sys/folder.h"
 #include "harness/history.h"
 #include "harness/plan/plan.h"
 #include "harness/rounds.h"
@@ -24,7 +25,7 @@ struct control {
 
 struct run_spec {
     const struct plan *plan;
-    const char *dir;               /* the run directory; exists */
+    const struct folder *folder;   /* the run directory; its path is absolute */
     const char *bin;               /* the folder of our programs */
     const struct control *control; /* NULL: this is the control run */
     const char *const *sets;       /* what was overridden, key=value, NULL-ended; or NULL */

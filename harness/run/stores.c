@@ -41,13 +41,12 @@ bool stores_ready(const struct stores_watch *s) {
 }
 
 static const char *log_of(struct stores_watch *s, const struct node *n) {
-    return arena_printf(&s->engine->arena, "%s/logs/%s/store.log", s->engine->spec->dir,
-                        node_plan(n)->name);
+    return arena_printf(&s->engine->arena, "logs/%s/store.log", node_plan(n)->name);
 }
 
 static void look(struct stores_watch *s, const struct node *n) {
     struct buf text = {0};
-    if (file_read(log_of(s, n), LOG_MAX, &text, NULL) == 0 && strstr(buf_str(&text), s->line))
+    if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 && strstr(buf_str(&text), s->line))
         set_ready(s, n);
     buf_fini(&text);
 }
@@ -79,14 +78,14 @@ static void on_deadline(void *arg, int64_t now) {
     struct err err;
     (void)now;
     err_say(&err, -ETIMEDOUT, "etcd does not answer %lld s after its start; see %s/logs",
-            (long long)(READY_WAIT_NS / 1000000000), s->engine->spec->dir);
+            (long long)(READY_WAIT_NS / 1000000000), s->engine->spec->folder->path);
     engine_fail(s->engine, &err);
 }
 
 /* The last line that was written, for a sentence. */
 static void last_line(struct stores_watch *s, const struct node *n, char ret[200]) {
     struct buf text = {0};
-    if (file_read_last(log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) != 0)
+    if (folder_read_last(s->engine->spec->folder, log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) != 0)
         buf_puts(&text, "it said nothing");
     snprintf(ret, 200, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
     buf_fini(&text);
@@ -99,7 +98,10 @@ void stores_started(struct stores_watch *s, const struct node *n) {
     }
     if (!s->on_log || stores_ready(s))
         return;
-    inotify_add_watch(s->inotify, log_of(s, n), IN_MODIFY);
+    char path[64];
+    FILE_CLOSE int log = folder_open_file(s->engine->spec->folder, log_of(s, n), NULL);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", log);
+    inotify_add_watch(s->inotify, path, IN_MODIFY);
     look_at_all(s);
 }
 

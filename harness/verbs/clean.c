@@ -2,7 +2,9 @@
  * takes away by itself; files it does not. */
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "agent/sys/process.h"
+#include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 #include "harness/run/control.h"
 #include "harness/run/presence.h"
@@ -10,13 +12,11 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 static const int64_t END_WAIT_NS = 5000000000;
 
@@ -30,13 +30,14 @@ static void failed(struct cleaning *c, const struct err *err) {
     c->failed++;
 }
 
-static void remove_path(struct cleaning *c, const char *path, const char *why) {
+static void remove_from(struct cleaning *c, const struct folder *f, const char *name,
+                        const char *why) {
     struct err err;
-    if (!c->dry && file_remove_tree(path, &err) != 0) {
+    if (!c->dry && folder_remove(f, name, &err) != 0) {
         failed(c, &err);
         return;
     }
-    printf("%s %s, %s\n", c->dry ? "would remove" : "removed", path, why);
+    printf("%s %s/%s, %s\n", c->dry ? "would remove" : "removed", f->path, name, why);
     c->done++;
 }
 
@@ -59,16 +60,6 @@ static void end_process(struct cleaning *c, const struct process *p, const char 
     }
     printf("ended process %d, %s\n", (int)p->pid, what);
     c->done++;
-}
-
-static void end_node(struct cleaning *c, pid_t pid, uint64_t ticks, const char *name) {
-    struct process p;
-    uint64_t now;
-    if (process_open(pid, &p, NULL) != 0)
-        return;
-    if (process_start_ticks(pid, &now) == 0 && now == ticks)
-        end_process(c, &p, name);
-    process_close(&p);
 }
 
 static bool same_program(const struct stat *own, const char *pid) {
@@ -95,21 +86,11 @@ static const char *part_of_run(const char *pid) {
     return part;
 }
 
-static bool has_harness(const struct stat *own, const char *pid) {
-    char path[300], parent[16] = "";
-    struct buf status = {0};
-    snprintf(path, sizeof(path), "/proc/%s/status", pid);
-    file_read(path, 1 << 20, &status, NULL);
-    const char *line = strstr(buf_str(&status), "\nPPid:\t");
-    if (line)
-        snprintf(parent, sizeof(parent), "%d", atoi(line + strlen("\nPPid:\t")));
-    buf_fini(&status);
-    return *parent && same_program(own, parent);
-}
-
-/* They are the harness's children and die with it; one that is seen here should not be. */
+/* They are the harness's children and die with it; one that is seen here should not be. Its own mark
+ * says whose it was. */
 static void end_strays(struct cleaning *c) {
     struct stat own;
+    char mark[MARK_SIZE];
     DIR *d = opendir("/proc");
     bool known = stat("/proc/self/exe", &own) == 0;
     for (struct dirent *e; d && known && (e = readdir(d));) {
@@ -119,7 +100,7 @@ static void end_strays(struct cleaning *c) {
         if (process_open((pid_t)atoi(e->d_name), &p, NULL) != 0)
             continue;
         const char *part = part_of_run(e->d_name);
-        if (part && !has_harness(&own, e->d_name))
+        if (part && mark_of(p.pid, mark) && mark_is_orphaned(mark))
             end_process(c, &p, part);
         process_close(&p);
     }
@@ -129,124 +110,151 @@ static void end_strays(struct cleaning *c) {
 
 /* ---- run directories ---- */
 
-/* Where nodes were processes of this host, a helper that was killed itself has left its own. */
-static void end_left_behind(struct cleaning *c, const char *dir) {
-    char scratch[PATH_MAX], *real;
-    snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
-    if (!(real = realpath(scratch, NULL)))
-        return;
-    struct process *all;
-    size_t n = strays_of(real, &all);
-    for (size_t i = 0; i < n; i++)
-        end_process(c, &all[i], "left by a node");
-    strays_free(all, n);
-    free(real);
+static const char *name_of(const struct presence *p, pid_t pid) {
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (p->nodes[i].pid == pid && presence_lives(p, &p->nodes[i]))
+            return p->nodes[i].name;
+    return "left by a node";
 }
 
-static void clean_scratch(struct cleaning *c, const char *dir, const struct presence *p) {
-    char scratch[4300], why[100];
-    snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
-    if (p->keep && !c->kept && file_exists(scratch)) {
-        printf("left alone: %s, kept by --keep; clean --kept removes it\n", scratch);
+/* What the run's own harness would have ended. Which processes these are they say themselves: the
+ * file may name any. */
+static void end_left_behind(struct cleaning *c, const struct presence *p) {
+    struct process *all;
+    if (!presence_is_orphaned(p))
+        return;
+    size_t n = strays_of(p->mark, &all);
+    for (size_t i = 0; i < n; i++)
+        end_process(c, &all[i], name_of(p, all[i].pid));
+    strays_free(all, n);
+}
+
+static void clean_scratch(struct cleaning *c, const struct folder *run, const struct presence *p) {
+    char why[100];
+    if (p->keep && !c->kept && folder_has(run, "scratch")) {
+        printf("left alone: %s/scratch, kept by --keep; clean --kept removes it\n", run->path);
         return;
     }
     snprintf(why, sizeof(why), p->keep ? "kept by --keep" : "left by harness %d, which is dead",
              (int)p->harness.pid);
-    if (file_exists(scratch))
-        remove_path(c, scratch, why);
-    if (!c->dry && !file_exists(scratch))
-        presence_remove(dir);
+    if (folder_has(run, "scratch"))
+        remove_from(c, run, "scratch", why);
+    if (!c->dry && !folder_has(run, "scratch"))
+        presence_remove(run);
 }
 
-static void clean_run(struct cleaning *c, const char *dir) {
+static void clean_run(struct cleaning *c, const struct folder *run) {
     struct arena a = {0};
     struct presence p;
     struct err err = {0};
-    int r = presence_read(dir, &a, &p, &err);
+    int r = presence_read(run, &a, &p, &err);
     enum presence_state state = r == 0 ? presence_state(&p) : PRESENCE_OVER;
-    if (r && r != -ENOENT && r != -ENOTDIR) {
+    if (r && r != -ENOENT) {
         failed(c, &err);
     } else if (r == 0 && state == PRESENCE_LIVE) {
-        printf("left alone: %s, its harness %d is at work\n", dir, (int)p.harness.pid);
+        printf("left alone: %s, its harness %d is at work\n", run->path, (int)p.harness.pid);
     } else if (r == 0 && state == PRESENCE_ELSEWHERE) {
-        printf("left alone: %s, which belongs to another container\n", dir);
+        printf("left alone: %s, which belongs to another container\n", run->path);
     } else if (r == 0) {
-        for (size_t i = 0; i < p.nodes_n; i++)
-            if (presence_lives(&p, &p.nodes[i]))
-                end_node(c, p.nodes[i].pid, p.nodes[i].start_ticks, p.nodes[i].name);
-        end_left_behind(c, dir);
-        clean_scratch(c, dir, &p);
+        end_left_behind(c, &p);
+        clean_scratch(c, run, &p);
     }
     arena_fini(&a);
 }
 
-static void clean_with_control(struct cleaning *c, const char *dir) {
-    char control[4300];
-    snprintf(control, sizeof(control), "%s/control", dir);
-    clean_run(c, dir);
-    clean_run(c, control);
+static void clean_with_control(struct cleaning *c, const struct folder *run) {
+    struct folder control;
+    clean_run(c, run);
+    if (folder_has_directory(run, "control") && folder_enter(&control, run, "control", NULL) == 0) {
+        clean_run(c, &control);
+        folder_close(&control);
+    }
 }
 
-/* A folder of runs, or one run; a comparison in it is a folder of such folders. */
-static void clean_folder(struct cleaning *c, const char *folder, bool compared) {
-    char dir[4200];
-    snprintf(dir, sizeof(dir), "%.3900s/scenario.yaml", folder);
-    bool run = file_exists(dir);
-    clean_with_control(c, folder);
-    DIR *d = run ? NULL : opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.' || str_eq(e->d_name, "control"))
-            continue;
-        snprintf(dir, sizeof(dir), "%.3900s/%s", folder, e->d_name);
-        if (compared || str_starts(e->d_name, "compare-"))
-            clean_folder(c, dir, true);
-        else
-            clean_with_control(c, dir);
+static int is_run(const struct dirent *e) {
+    return e->d_name[0] != '.' && !str_eq(e->d_name, "control");
+}
+
+/* A folder of runs, or one run; a comparison in it is a folder of such folders. What is a link in
+ * there is passed over: where it leads to may be anybody's. */
+static void clean_folder(struct cleaning *c, const struct folder *f, bool compared) {
+    struct dirent **names;
+    struct folder run;
+    clean_with_control(c, f);
+    int n = folder_has(f, "scenario.yaml") ? 0 : folder_list(f, ".", is_run, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        bool folders = compared || str_starts(names[i]->d_name, "compare-");
+        if (folder_has_directory(f, names[i]->d_name) &&
+            folder_enter(&run, f, names[i]->d_name, NULL) == 0) {
+            if (folders)
+                clean_folder(c, &run, true);
+            else
+                clean_with_control(c, &run);
+            folder_close(&run);
+        }
+        free(names[i]);
     }
-    if (d)
-        closedir(d);
+    if (n > 0)
+        free(names);
+}
+
+static void clean_path(struct cleaning *c, const char *path, bool compared) {
+    struct folder f;
+    struct err err;
+    if (folder_open(&f, path, &err) < 0) {
+        failed(c, &err);
+        return;
+    }
+    clean_folder(c, &f, compared);
+    folder_close(&f);
 }
 
 /* ---- the cache of control runs ---- */
 
-static int64_t writer_of(const char *name) {
-    static const char begin[] = "control.json.";
-    int64_t pid = 0;
-    char digits[32];
-    if (!str_starts(name, begin) || !str_ends(name, ".tmp"))
-        return 0;
-    snprintf(digits, sizeof(digits), "%.*s", (int)(strlen(name) - strlen(begin) - strlen(".tmp")),
-             name + strlen(begin));
-    return str_to_i64(digits, 1, INT32_MAX, &pid) ? pid : 0;
+/* Who writes a file of the cache under the name that it has until it is done (folder.h). */
+static pid_t writer_of(const char *name) {
+    int pid = 0;
+    return str_ends(name, ".tmp") && sscanf(name, "control.json.%d.", &pid) == 1 ? pid : 0;
 }
 
-static void clean_cached(struct cleaning *c, const char *dir) {
-    char path[8500];
-    DIR *d = opendir(dir);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        int64_t pid = writer_of(e->d_name);
-        if (!pid || kill((pid_t)pid, 0) == 0 || errno != ESRCH)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
-        remove_path(c, path, "which was never finished");
+static int is_unfinished(const struct dirent *e) {
+    pid_t writer = writer_of(e->d_name);
+    return writer > 0 && kill(writer, 0) != 0 && errno == ESRCH;
+}
+
+static void clean_cached(struct cleaning *c, const struct folder *cached) {
+    struct dirent **names;
+    int n = folder_list(cached, ".", is_unfinished, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        remove_from(c, cached, names[i]->d_name, "which was never finished");
+        free(names[i]);
     }
-    if (d)
-        closedir(d);
+    if (n >= 0)
+        free(names);
+}
+
+static int is_shown(const struct dirent *e) {
+    return e->d_name[0] != '.';
 }
 
 static void clean_cache(struct cleaning *c) {
-    char folder[4096], dir[4400];
-    if (control_dir("", folder, sizeof(folder), NULL) != 0)
+    char path[4096];
+    struct folder cache, cached;
+    struct dirent **names;
+    if (control_dir("", path, sizeof(path), NULL) != 0 ||
+        cache_enter(path, false, &cache, NULL, NULL) != 0)
         return;
-    DIR *d = opendir(folder);
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] == '.')
-            continue;
-        snprintf(dir, sizeof(dir), "%s%s", folder, e->d_name);
-        clean_cached(c, dir);
+    int n = folder_list(&cache, ".", is_shown, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        if (folder_enter(&cached, &cache, names[i]->d_name, NULL) == 0) {
+            clean_cached(c, &cached);
+            folder_close(&cached);
+        }
+        free(names[i]);
     }
-    if (d)
-        closedir(d);
+    if (n >= 0)
+        free(names);
+    folder_close(&cache);
 }
 
 /* ---- the verb ---- */
@@ -260,9 +268,9 @@ static int clean_all(const struct arguments *a) {
             return verb_usage_error(a->verb, "there is no folder %s", a->files[i]);
     end_strays(&c);
     for (size_t i = 0; i < a->files_n; i++)
-        clean_folder(&c, a->files[i], strstr(a->files[i], "/compare-") != NULL);
-    if (!a->files_n)
-        clean_folder(&c, "runs", false);
+        clean_path(&c, a->files[i], strstr(a->files[i], "/compare-") != NULL);
+    if (!a->files_n && file_exists("runs"))
+        clean_path(&c, "runs", false);
     clean_cache(&c);
     if (!c.done && !c.failed)
         puts("nothing to clean");

@@ -30,15 +30,6 @@ static int say(const char *fmt, ...) {
 
 /* ---- which process ---- */
 
-/* A run has a control run before it, which lives in a directory of its own. */
-static int read_living(const char *run, struct arena *a, struct presence *ret, struct err *err) {
-    const char *dirs[] = {run, arena_printf(a, "%s/control", run)};
-    for (size_t i = 0; i < 2; i++)
-        if (presence_read(dirs[i], a, ret, err) == 0 && presence_state(ret) == PRESENCE_LIVE)
-            return 0;
-    return -ESRCH;
-}
-
 static const struct presence_process *find_node(const struct presence *p, const char *name) {
     for (size_t i = 0; i < p->nodes_n; i++)
         if (str_eq(p->nodes[i].name, name))
@@ -63,15 +54,19 @@ static bool is_here(pid_t pid) {
     return namespace_is_shared(pid, "pid");
 }
 
-static int go(const struct presence_process *node, struct err *err) {
+static int go(const struct presence *run, const struct presence_process *node, struct err *err) {
     struct process p;
-    uint64_t ticks;
     int flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
     int r = process_open(node->pid, &p, err);
     if (r)
         return r;
-    if (process_start_ticks(node->pid, &ticks) != 0 || ticks != node->start_ticks)
+    if (!presence_lives(run, node))
         r = err_say(err, -ESRCH, "%s has just been switched off", node->name);
+    else if (!presence_is_node(run, node))
+        r = err_say(err, -EPERM,
+                    "process %d does not carry the mark of this run, whatever presence.json says: "
+                    "it is none of its nodes, or another user's",
+                    (int)node->pid);
     /* Without root a run lives in a user namespace of its own. */
     if (!namespace_is_shared(node->pid, "user"))
         flags |= CLONE_NEWUSER;
@@ -123,21 +118,22 @@ static int run_inside(const char *node, const char *cwd, char **command) {
 static int enter_node(const char *run, const char *node, char **command) {
     struct arena a = {0};
     struct presence p;
+    struct folder dir = FOLDER_NONE;
     struct err err = {0};
     char cwd[4096];
     int code;
     const struct presence_process *where;
     if (!getcwd(cwd, sizeof(cwd)))
         str_copy(cwd, sizeof(cwd), "/");
-    if (presence_find_run(run, &err) < 0) {
+    if (presence_find_run(&dir, run, &err) < 0) {
         code = say("%s; give the directory of a run that goes on", err.msg);
-    } else if (read_living(run, &a, &p, &err) != 0) {
+    } else if (presence_read_living(&dir, &a, &p) != 0) {
         code = say("%s does not run any more, and its nodes have ended with it; the disk of %s is "
                    "left with run --keep",
                    run, node);
     } else if (!(where = find_node(&p, node))) {
         code = refuse_node(&p, node);
-    } else if (go(where, &err) != 0) {
+    } else if (go(&p, where, &err) != 0) {
         fprintf(stderr, "rankquake enter: %s\n", err.msg);
         code = EXIT_BROKEN;
     } else {
@@ -153,6 +149,7 @@ static int enter_node(const char *run, const char *node, char **command) {
                     node);
         code = run_inside(node, cwd, command);
     }
+    folder_close(&dir);
     arena_fini(&a);
     return code;
 }

@@ -10,57 +10,53 @@
 
 static const int64_t END_WAIT_NS = 30000000000;
 
-/* Its control run lives in a directory of its own, by the same harness. */
-static int find_harness(const char *run, struct presence_process *ret) {
-    struct arena a = {0};
-    const char *dirs[] = {run, arena_printf(&a, "%s/control", run)};
-    int r = -ESRCH;
-    for (size_t i = 0; i < 2 && r; i++) {
-        struct presence p;
-        if (presence_read(dirs[i], &a, &p, NULL) == 0 && presence_state(&p) == PRESENCE_LIVE) {
-            *ret = (struct presence_process){.pid = p.harness.pid,
-                                             .start_ticks = p.harness.start_ticks};
-            r = 0;
-        }
-    }
-    arena_fini(&a);
+static int end_harness(const struct presence *p, struct err *err) {
+    struct process harness;
+    int r = process_open(p->harness.pid, &harness, err);
+    if (r)
+        return r;
+    if (!presence_is_harness(p))
+        r = err_say(err, -EPERM,
+                    "process %d does not answer to the mark of this run, whatever presence.json "
+                    "says: it is not its harness, or was started in another network namespace",
+                    (int)p->harness.pid);
+    else if ((r = process_signal(&harness, SIGTERM)) == 0 &&
+             (r = process_wait_end(&harness, END_WAIT_NS)) == -ETIME)
+        err_say(err, r, "harness %d was told to end and has not after %d s", (int)p->harness.pid,
+                (int)(END_WAIT_NS / 1000000000));
+    else if (r)
+        err_set(err, r, "tell harness %d to end", (int)p->harness.pid);
+    process_close(&harness);
     return r;
 }
 
-static int end_harness(const struct presence_process *harness, struct err *err) {
-    struct process p;
-    uint64_t ticks;
-    int r = process_open(harness->pid, &p, err);
-    if (r)
-        return r;
-    if (process_start_ticks(harness->pid, &ticks) == 0 && ticks == harness->start_ticks)
-        r = process_signal(&p, SIGTERM);
-    if (r == 0)
-        r = process_wait_end(&p, END_WAIT_NS);
-    process_close(&p);
-    if (r == -ETIME)
-        return err_say(err, r, "harness %d was told to end and has not after %d s",
-                       (int)harness->pid, (int)(END_WAIT_NS / 1000000000));
-    return r ? err_set(err, r, "tell harness %d to end", (int)harness->pid) : 0;
+static int halt_found(const struct folder *run) {
+    struct arena a = {0};
+    struct presence p;
+    struct err err = {0};
+    int code = EXIT_PASS;
+    if (presence_read_living(run, &a, &p) != 0) {
+        printf("%s does not run any more\n", run->path);
+    } else if (end_harness(&p, &err) != 0) {
+        fprintf(stderr, "rankquake halt: %s\n", err.msg);
+        code = EXIT_BROKEN;
+    } else {
+        printf("ended %s: what was broken is undone, its report is written\n", run->path);
+    }
+    arena_fini(&a);
+    return code;
 }
 
-static int halt_run(const char *run) {
-    struct presence_process harness;
+static int halt_run(const char *path) {
+    struct folder run;
     struct err err = {0};
-    if (presence_find_run(run, &err) < 0) {
+    if (presence_find_run(&run, path, &err) < 0) {
         fprintf(stderr, "rankquake halt: %s; give the directory of a run that goes on\n", err.msg);
         return EXIT_USAGE_ERROR;
     }
-    if (find_harness(run, &harness) != 0) {
-        printf("%s does not run any more\n", run);
-        return EXIT_PASS;
-    }
-    if (end_harness(&harness, &err) != 0) {
-        fprintf(stderr, "rankquake halt: %s\n", err.msg);
-        return EXIT_BROKEN;
-    }
-    printf("ended %s: what was broken is undone, its report is written\n", run);
-    return EXIT_PASS;
+    int code = halt_found(&run);
+    folder_close(&run);
+    return code;
 }
 
 static int halt(int argc, char **argv) {

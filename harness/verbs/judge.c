@@ -5,12 +5,13 @@
 
 /* The verdict is told even where it cannot be kept: the directory may be somebody else's. */
 static void keep(const struct recording *r) {
-    struct buf path = {0};
+    struct buf text = {0};
     struct err err = {0};
-    buf_printf(&path, "%s/verdict.json", r->dir);
-    if (verdict_write(&r->verdict, buf_str(&path), &err) < 0 || reports_write(&r->run, &err) < 0)
+    verdict_text(&r->verdict, &text);
+    if (folder_write(&r->folder, "verdict.json", text.data, text.len, &err) < 0 ||
+        reports_write(&r->run, &err) < 0)
         fprintf(stderr, "rankquake judge: %s\n", err.msg);
-    buf_fini(&path);
+    buf_fini(&text);
 }
 
 /* A history from elsewhere has no directory of its own to write reports to. */

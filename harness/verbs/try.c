@@ -22,7 +22,7 @@ struct trying {
     struct suite_options suite;
     uint64_t seed;
     int64_t jobs;
-    char dir[4200];
+    struct folder dir;
     struct err not_undone; /* why what the job writes stays, if it does */
     struct scenario *base;
     struct plan *plan;
@@ -43,7 +43,7 @@ static void say_plan(const struct trying *t) {
     announcement_plan(&(struct announcement){.sketch = &t->typed.sketch,
                                              .base = t->base,
                                              .plan = t->plan,
-                                             .dir = t->dir,
+                                             .dir = t->dir.path,
                                              .not_undone = &t->not_undone});
 }
 
@@ -114,8 +114,10 @@ static int take_options(struct trying *t, const struct arguments *a) {
 
 static const char *write_scenario(struct trying *t, const char *name, const struct buf *text,
                                   struct err *err) {
-    const char *path = arena_printf(&t->arena, "%s/%s.yaml", t->dir, name);
-    return file_write(path, text->data, text->len, err) == 0 ? path : NULL;
+    const char *file = arena_printf(&t->arena, "%s.yaml", name);
+    return folder_write(&t->dir, file, text->data, text->len, err) == 0
+               ? arena_printf(&t->arena, "%s/%s", t->dir.path, file)
+               : NULL;
 }
 
 static struct scenario *load(const char *path, const char *const *sets, uint64_t seed,
@@ -156,16 +158,16 @@ static int write_base(struct trying *t) {
 static int load_base(struct trying *t) {
     struct err err = {0};
     const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name);
-    if (suite_make_dir(t->suite.out, name, t->seed, t->dir, sizeof(t->dir), &err) != 0)
+    if (suite_make_dir(t->suite.out, name, t->seed, &t->dir, &err) != 0)
         return broken(&err);
     int code = write_base(t);
     if (code == 0 && t->plan->isolation == ISOLATION_NAMESPACES &&
-        layer_check(t->dir, &t->not_undone) != 0) {
+        layer_check(t->dir.path, &t->not_undone) != 0) {
         t->typed.sketch.undone = false;
         code = write_base(t);
     }
     if (code)
-        file_remove_tree(t->dir, NULL);
+        file_remove_tree(t->dir.path, NULL);
     return code;
 }
 
@@ -231,7 +233,7 @@ static void describe_control(struct trying *t) {
 
 static int run_control(struct trying *t) {
     struct err err = {0};
-    int code = suite_control(t->plan, &t->suite, t->dir, &t->control, &err);
+    int code = suite_control(t->plan, &t->suite, &t->dir, &t->control, &err);
     if (code) {
         if (err.code)
             fprintf(stderr, "rankquake try: %s%s\n", err.msg,
@@ -261,12 +263,16 @@ static int run_control(struct trying *t) {
 static const char *find_dir(struct trying *t, const char *name) {
     const char *found = NULL,
                *prefix = arena_printf(&t->arena, "%s-%llu-", name, (unsigned long long)t->seed);
-    DIR *d = opendir(t->dir);
-    for (struct dirent *e; d && (e = readdir(d));)
-        if (str_starts(e->d_name, prefix))
-            found = arena_strdup(&t->arena, e->d_name);
-    if (d)
-        closedir(d);
+    struct dirent **names;
+    int n = folder_list(&t->dir, ".", NULL, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        if (str_starts(names[i]->d_name, prefix) &&
+            folder_has_directory(&t->dir, names[i]->d_name))
+            found = arena_strdup(&t->arena, names[i]->d_name);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
     return found;
 }
 
@@ -300,7 +306,7 @@ static void read_row(struct trying *t, int i) {
     struct buf complaint = {0};
     row->exit_code = t->files[i].code;
     row->link = find_dir(t, row->name);
-    const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir, row->link) : NULL;
+    const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir.path, row->link) : NULL;
     if (dir && recording_load(&r, dir, &complaint) == 0) {
         overview_read(&t->overview, row, &r.run);
         if (row->over_before)
@@ -340,7 +346,7 @@ static void on_ended(void *arg, struct job *j) {
 /* Side by side each is a harness of its own; what it prints is in its reports. */
 static void run_side_by_side(struct trying *t) {
     struct err err = {0};
-    const char *more[] = {"--out", t->dir, t->suite.keep ? "--keep" : NULL, NULL};
+    const char *more[] = {"--out", t->dir.path, t->suite.keep ? "--keep" : NULL, NULL};
     for (int i = 0; i < SKETCH_FAULTS; i++)
         t->files[i].alone = !t->moment.by_step;
     if (jobs_run(t->files, SKETCH_FAULTS, (int)t->jobs, more, on_ended, t, &err) < 0)
@@ -362,7 +368,7 @@ static void run_all(struct trying *t) {
         t->rows[1 + i] = empty_row(sketch_faults[i].name, EXIT_INTERRUPTED);
         str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
     }
-    t->suite.out = t->dir;
+    t->suite.out = t->dir.path;
     t->suite.fresh = false;
     for (int i = 0; i < SKETCH_FAULTS; i++) {
         const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
@@ -409,11 +415,10 @@ static int report(struct trying *t) {
     buf_putc(&out, '\n');
     overview_put(o, &style, &out);
     overview_html(o, &page);
-    const char *path = arena_printf(&t->arena, "%s/index.html", t->dir);
-    int r = file_write(path, page.data, page.len, &err);
+    int r = folder_write(&t->dir, "index.html", page.data, page.len, &err);
     fputs(buf_str(&out), stdout);
     if (r == 0)
-        printf("\nreport     %s\n", path);
+        printf("\nreport     %s/index.html\n", t->dir.path);
     buf_fini(&out);
     buf_fini(&page);
     return r == 0 ? 0 : broken(&err);

@@ -14,9 +14,11 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct fixture {
     char dir[64], file[PATH_MAX];
+    struct folder run;
     struct scratch x;
     struct verdict v;
 };
@@ -24,6 +26,7 @@ struct fixture {
 static void begin(struct fixture *f) {
     *f = (struct fixture){.dir = "/tmp/rq-baseline-XXXXXX"};
     assert_int_equal(file_make_temp_dir(f->dir, NULL), 0);
+    assert_int_equal(folder_open(&f->run, f->dir, NULL), 0);
     snprintf(f->file, sizeof(f->file), "%s/cache/answered/key", f->dir);
     scratch_load(&f->x, "job: {run: [ls]}\n");
     assert_non_null(f->x.s);
@@ -31,6 +34,7 @@ static void begin(struct fixture *f) {
 
 static void end(struct fixture *f) {
     scratch_drop(&f->x);
+    folder_close(&f->run);
     assert_int_equal(file_remove_tree(f->dir, NULL), 0);
 }
 
@@ -45,7 +49,7 @@ static void judge(struct fixture *f, enum finding_status ranks, enum finding_sta
 
 /* names: what is said to be lost, "ranks (skip)"; "": nothing is. */
 static void take(struct fixture *f, bool renew, size_t n, const char *names) {
-    struct baseline_spec s = {.file = f->file, .scenario = f->x.s, .dir = f->dir, .renew = renew};
+    struct baseline_spec s = {.file = f->file, .scenario = f->x.s, .run = &f->run, .renew = renew};
     struct buf text = {0}, wanted = {0};
     size_t lost = 0;
     assert_int_equal(baseline_take(&s, &f->v, NULL), 0);
@@ -139,6 +143,7 @@ static void test_a_run_that_is_judged_again_says_what_it_said(void **state) {
     (void)state;
     struct fixture f;
     struct buf first = {0}, again = {0};
+    char lost[100];
     begin(&f);
     judge(&f, P, P, P);
     take(&f, false, 0, "");
@@ -146,13 +151,15 @@ static void test_a_run_that_is_judged_again_says_what_it_said(void **state) {
     take(&f, false, 1, "ranks (unknown)");
     story_lost(&f.v, &first);
     judge(&f, U, P, P);
-    baseline_recall(f.dir, &f.v);
+    baseline_recall(&f.run, &f.v);
     story_lost(&f.v, &again);
     assert_string_equal(buf_str(&first), buf_str(&again));
     judge(&f, P, P, P); /* a newer version finds the answer after all */
-    baseline_recall(f.dir, &f.v);
+    baseline_recall(&f.run, &f.v);
     assert_false(f.v.v[0].lost);
-    baseline_recall("/nowhere", &f.v);
+    assert_int_equal(remove(strcat(strcpy(lost, f.dir), "/lost.json")), 0);
+    baseline_recall(&f.run, &f.v);
+    assert_false(f.v.v[0].lost);
     buf_fini(&first);
     buf_fini(&again);
     end(&f);

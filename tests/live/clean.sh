@@ -84,27 +84,43 @@ rc=$?
 [ -n "$(find "$run" -name verdict.json)" ] || fail 'halted: no report was written'
 says 0 '^nothing to clean$' 'clean after halt' "$BIN/rankquake" clean "$dir/halted"
 
-# A process that outlived its harness is ended, one that only has its number is not.
-sleep 1000 &
+# A process that outlived its harness is ended. One that only has its number is not, nor one that the
+# note names and that does not carry the run's mark, nor one whose mark is of a harness that lives.
+space=$(readlink /proc/self/ns/pid)
+mark() { # mark DIGIT HARNESS TICKS
+    echo "RANKQUAKE_MARK=$(printf "$1%.0s" {1..32}).${space//[!0-9]/}.$2.$3"
+}
+ours=$(mark a 4194303 1) living=$(mark b $$ "$(note x $$ | sed 's/.*start_ticks":\([0-9]*\).*/\1/')")
+env "$ours" sleep 1000 &
 stray=$!
+env "$ours" TMPDIR="$dir/stray/one/scratch/n0.tmp" sleep 1000 &
+unnamed=$!
 sleep 1000 &
 other=$!
-mkdir -p "$dir/stray/one/scratch" "$dir/stray/two/scratch"
-boot=$(cat /proc/sys/kernel/random/boot_id) space=$(readlink /proc/self/ns/pid)
-tell() { # tell HARNESS NODE
-    echo "{\"v\":1,\"boot\":\"$boot\",\"space\":\"$space\",\"keep\":false,\"harness\":$1,\"nodes\":[$2]}"
+env "$living" sleep 1000 &
+alive=$!
+mkdir -p "$dir/stray/one/scratch" "$dir/stray/two/scratch" "$dir/stray/three/scratch"
+boot=$(cat /proc/sys/kernel/random/boot_id)
+tell() { # tell MARK HARNESS NODE
+    echo "{\"v\":1,\"boot\":\"$boot\",\"space\":\"$space\",\"mark\":\"$1\",\"keep\":false,\"harness\":$2,\"nodes\":[$3]}"
 }
 dead='{"name":"harness","pid":4194303,"start_ticks":1}'
-tell "$dead" "$(note n0 $stray)" >"$dir/stray/one/presence.json"
-tell "$dead" "{\"name\":\"n0\",\"pid\":$other,\"start_ticks\":1}" >"$dir/stray/two/presence.json"
+tell "$ours" "$dead" "$(note n0 $stray)" >"$dir/stray/one/presence.json"
+tell "$(mark c 4194303 1)" "$dead" "{\"name\":\"n0\",\"pid\":$other,\"start_ticks\":1},$(note n1 $other)" \
+    >"$dir/stray/two/presence.json"
+tell "$living" "$dead" "$(note n0 $alive)" >"$dir/stray/three/presence.json"
 says 0 "^ended process $stray, n0$" 'a stray' "$BIN/rankquake" clean "$dir/stray"
-kill -0 $other 2>/dev/null || fail 'clean ended a process that only has the number of a node'
-kill $stray $other 2>/dev/null
+grep -q "^ended process $unnamed, left by a node$" "$dir/said" || fail 'clean missed a process that carries the mark'
+kill -0 $other 2>/dev/null || fail 'clean ended a process that a note names'
+kill -0 $alive 2>/dev/null || fail 'clean ended a process whose harness lives'
+kill $stray $unnamed $other $alive 2>/dev/null
 wait 2>/dev/null
-[ ! -e "$dir/stray/one/scratch" ] && [ ! -e "$dir/stray/two/scratch" ] || fail 'a scratch is left'
+for run in one two three; do
+    [ ! -e "$dir/stray/$run/scratch" ] || fail "a scratch is left in $run"
+done
 # Not ours to know.
 mkdir -p "$dir/far/one/scratch"
-tell "$dead" '' | sed 's/"space":"[^"]*"/"space":"pid:[1]"/' >"$dir/far/one/presence.json"
+tell "$ours" "$dead" '' | sed 's/"space":"[^"]*"/"space":"pid:[1]"/' >"$dir/far/one/presence.json"
 says 0 '^left alone: .* another container$' 'another container' "$BIN/rankquake" clean "$dir/far"
 echo '{' >"$dir/far/one/presence.json"
 says 5 'presence.json' 'a damaged note' "$BIN/rankquake" clean "$dir/far"

@@ -81,10 +81,14 @@ static void make_log(char *dir, size_t size, const char *text) {
 
 static void tell_of(struct told *t, const struct edit *edits, const char *dir, int width) {
     struct report_style style = {.width = width};
+    struct folder folder = FOLDER_NONE;
     tell(t, "printed-steps", edits, "terminal", style);
     buf_clear(&t->text);
     t->run.dir = dir;
+    t->run.folder = folder_open(&folder, dir, NULL) == 0 ? &folder : NULL;
     assert_int_equal(report_find("terminal")->render(&t->run, &style, &t->text, NULL), 0);
+    t->run.folder = NULL;
+    folder_close(&folder);
 }
 
 #define FAILED(end)                                                                                \
@@ -116,6 +120,12 @@ static void test_the_last_words_of_the_worker_that_failed_are_told(void **state)
     forget(&t);
     tell_of(&t, killed, dir, 0);
     assert_null(strstr(buf_str(&t.text), "last words"));
+    forget(&t);
+    snprintf(said, sizeof(said), "%s/logs/n0/rank-0.2.log", dir);
+    assert_true(remove(said) == 0 && symlink("/etc/passwd", said) == 0);
+    tell_of(&t, failed, dir, 0); /* somebody has made it lead out of the directory */
+    assert_null(strstr(buf_str(&t.text), "last words"));
+    assert_null(strstr(buf_str(&t.text), "root:"));
     forget(&t);
     tell_of(&t, failed, "runs/x", 0); /* somebody has taken its log away */
     assert_null(strstr(buf_str(&t.text), "last words"));

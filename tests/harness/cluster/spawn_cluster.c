@@ -216,13 +216,13 @@ static void scene_view(void) {
     big[100000] = 0;
     const char *argv[] = {program, "big", "99996", NULL}, *env[] = {big, NULL};
     seen[2].exited = false;
-    struct program p = {argv, env, cwd, "/dev/null"};
+    struct program p = {argv, env, cwd, STDOUT_FILENO};
     CHECK(node_run(nodes[2], &p, &err) == 0);
     await_success(2);
     free(big);
     RUN(2, "wait");
     const char *missing[] = {"/no/such/program", NULL};
-    p = (struct program){missing, env + 1, cwd, "/dev/null"};
+    p = (struct program){missing, env + 1, cwd, STDOUT_FILENO};
     CHECK(node_run(nodes[2], &p, &err) == 0);
     AWAIT(*seen[2].error);
     CHECK(strstr(seen[2].error, "runs in this node already"));
@@ -231,7 +231,7 @@ static void scene_view(void) {
 static void scene_missing(void) {
     struct err err;
     const char *missing[] = {"/no/such/program", NULL}, *env[] = {NULL};
-    struct program p = {missing, env, cwd, "/dev/null"};
+    struct program p = {missing, env, cwd, STDOUT_FILENO};
     CHECK(node_run(nodes[0], &p, &err) == 0);
     AWAIT(*seen[0].error);
     CHECK(strstr(seen[0].error, "/no/such/program"));

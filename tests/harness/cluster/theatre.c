@@ -4,9 +4,11 @@
 #include "agent/sys/file.h"
 #include "agent/sys/loopback.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@ struct seen seen[NODES];
 bool counted;
 static bool ending, down;
 static int left_on_host, clients[CLIENTS], clients_n;
+static struct folder folder; /* the run directory */
 char program[PATH_MAX], run_dir[PATH_MAX], cwd[PATH_MAX];
 
 void die(const char *fmt, ...) {
@@ -125,10 +128,11 @@ static void on_deadline(void *arg, int64_t now_ns) {
 
 void run(int node, const char *const *argv) {
     struct err err;
-    char events[PATH_MAX], log[PATH_MAX + 32], path[4096];
+    char events[PATH_MAX], name[32], path[4096];
     snprintf(events, sizeof(events), "RANKQUAKE_EVENTS=%s", node_events_path(nodes[node]));
     snprintf(path, sizeof(path), "PATH=%s", getenv("PATH"));
-    snprintf(log, sizeof(log), "%s/n%d.log", run_dir, node);
+    snprintf(name, sizeof(name), "n%d.log", node);
+    FILE_CLOSE int log = folder_append(&folder, name, &err);
     struct program p = {argv, (const char *[]){events, path, NULL}, cwd, log};
     seen[node].started = seen[node].exited = seen[node].leftovers = false;
     if (node_run(nodes[node], &p, &err) != 0)
@@ -227,6 +231,7 @@ static void set_paths(const char *dir) {
     program[n] = 0;
     strcpy(strrchr(program, '/'), "/spawn_node_program");
     CHECK(str_copy(run_dir, sizeof(run_dir), dir));
+    CHECK(file_make_dirs(dir, 0777, NULL) == 0 && folder_open(&folder, dir, NULL) == 0);
 }
 
 void play(void (*scene)(void), const char *dir, const char *begun) {
@@ -250,7 +255,7 @@ void play(void (*scene)(void), const char *dir, const char *begun) {
         die("%s", err.msg);
     struct loop_source *deadline = loop_timer(loop, on_deadline, NULL);
     loop_timer_at(deadline, clock_monotonic_ns() + scene_wait_ns);
-    cluster = cluster_new(make_plan(), dir, loop, &callbacks, NULL, &err);
+    cluster = cluster_new(make_plan(), &folder, loop, &callbacks, NULL, &err);
     if (!cluster || cluster_up(cluster, &err) != 0)
         die("%s", err.msg);
     CHECK(cluster_nodes(cluster, &nodes) == NODES);
@@ -266,19 +271,28 @@ void play(void (*scene)(void), const char *dir, const char *begun) {
     CHECK(left_on_host == 0);
     CHECK(!file_exists(cluster_shared_dir(cluster)));
     cluster_free(cluster);
+    folder_close(&folder);
     loop_source_free(deadline);
     loop_free(loop);
 }
 
 void play_in_vain(const char *dir) {
     static const struct cluster_callbacks none;
-    char scratch[PATH_MAX], hosts[PATH_MAX];
+    const struct rlimit none_left = {0, RLIM_INFINITY}, plenty = {RLIM_INFINITY, RLIM_INFINITY};
+    char scratch[PATH_MAX];
     struct err err = {0};
     set_paths(dir);
     snprintf(scratch, sizeof(scratch), "%.4000s/scratch", dir);
-    snprintf(hosts, sizeof(hosts), "%.4000s/hosts", scratch); /* in the way of a file */
-    CHECK(file_make_dirs(hosts, 0777, &err) == 0);
-    CHECK((loop = loop_new(&err)) && !cluster_new(make_plan(), dir, loop, &none, NULL, &err));
+    CHECK((loop = loop_new(&err)) != NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK(setrlimit(RLIMIT_FSIZE, &none_left) == 0); /* as a disk that is full */
+    CHECK(!cluster_new(make_plan(), &folder, loop, &none, NULL, &err));
+    CHECK(setrlimit(RLIMIT_FSIZE, &plenty) == 0);
     CHECK(strstr(err.msg, "scratch/hosts") && !file_exists(scratch));
+    CHECK(symlink("/", scratch) == 0);
+    CHECK(!cluster_new(make_plan(), &folder, loop, &none, NULL, &err));
+    CHECK(strstr(err.msg, "scratch is a symbolic link"));
+    CHECK(unlink(scratch) == 0);
+    folder_close(&folder);
     loop_free(loop);
 }

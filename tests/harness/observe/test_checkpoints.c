@@ -63,7 +63,7 @@ static int tear_down(void **state) {
 
 static void expect(int64_t newest, size_t complete, size_t damaged) {
     struct arena a = {0};
-    struct checkpoints *c = checkpoints_new(dir);
+    struct checkpoints *c = checkpoints_new(dir, NULL);
     const struct json *j = read_it(c, &a);
     assert_int_equal(json_get_i64(j, "newest", -2), newest);
     assert_int_equal(json_get(j, "complete")->length, complete);
@@ -133,7 +133,7 @@ static void test_a_file_outside_the_checkpoint_is_refused(void **state) {
 static void test_what_changed_is_read_again(void **state) {
     (void)state;
     struct arena a = {0};
-    struct checkpoints *c = checkpoints_new(dir);
+    struct checkpoints *c = checkpoints_new(dir, NULL);
     checkpoint("step-00000010", 10, "abd", 3);
     assert_int_equal(json_get_i64(read_it(c, &a), "newest", -2), -1);
     checkpoint("step-00000010", 10, "abc", 3);

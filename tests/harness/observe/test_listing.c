@@ -36,7 +36,7 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
 static void ask(struct answer *a, const char *dir, const char *command) {
     struct err err = {0};
     *a = (struct answer){.loop = loop_new(&err)};
-    if (listing_start(a->loop, dir, command, "/dev/null", 3, on_listed, a))
+    if (listing_start(a->loop, dir, command, -1, 3, on_listed, a))
         assert_int_equal(loop_run(a->loop, &err), 0);
     loop_free(a->loop);
     assert_int_equal(a->times, 1);
@@ -123,7 +123,7 @@ static void test_one_that_is_abandoned_is_ended_and_never_answers(void **state) 
     (void)state;
     struct err err = {0};
     struct answer a = {.loop = loop_new(&err)};
-    listing_abandon(listing_start(a.loop, "/", "sleep 300", "/dev/null", 1, on_listed, &a));
+    listing_abandon(listing_start(a.loop, "/", "sleep 300", -1, 1, on_listed, &a));
     listing_abandon(NULL);
     loop_free(a.loop);
     assert_int_equal(a.times, 0);

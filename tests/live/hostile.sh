@@ -1,0 +1,157 @@
+#!/usr/bin/env bash
+# A directory that somebody sent cannot make clean end a process or remove a file of somebody else's, nor
+# judge, report, enter or halt write, read or act outside of it. Nor can a job that shares it.
+# deadline: 240 s
+set -u
+dir=$TMPDIR/hostile
+mkdir -p "$dir/home/data"
+export XDG_CACHE_HOME=$dir/cache
+bad=0
+fail() {
+    echo "$*"
+    cat "$dir/said"
+    bad=1
+}
+says() { # says CODE PATTERN WHAT COMMAND...
+    local code=$1 pattern=$2 what=$3 rc
+    shift 3
+    timeout 60 "$@" >"$dir/said" 2>&1 </dev/null
+    rc=$?
+    [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
+    grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"
+}
+untouched() { # untouched WHAT
+    [ "$(cat "$dir/home/mine")" = mine ] || fail "$1: a file outside was written to"
+    [ "$(ls -A "$dir/home")" = "$(printf 'data\nmine')" ] || fail "$1: something was made or removed outside"
+    [ -e "$dir/home/data/kept" ] || fail "$1: a file outside was removed"
+}
+BIN=$(cd "$BIN" && pwd)
+echo mine >"$dir/home/mine"
+touch "$dir/home/data/kept"
+boot=$(cat /proc/sys/kernel/random/boot_id) space=$(readlink /proc/self/ns/pid)
+note() { # note NAME PID
+    local stat
+    stat=$(cat "/proc/$2/stat") && read -ra stat <<<"${stat##*) }"
+    echo "{\"name\":\"$1\",\"pid\":$2,\"start_ticks\":${stat[19]}}"
+}
+dead='{"name":"harness","pid":4194303,"start_ticks":1}'
+
+# A process of the operator's own, with its temporary files where the sent directory's links lead.
+env TMPDIR="$dir/home/data/tmp" sleep 1000 &
+innocent=$!
+sent=$dir/sent/run
+mkdir -p "$sent"
+ln -s ../../home/data "$sent/scratch"
+for b in "00000000-0000-0000-0000-000000000000" "$boot"; do
+    for mark in '' "RANKQUAKE_MARK=$(printf 'a%.0s' {1..32}).${space//[!0-9]/}.4194303.1"; do
+        echo "{\"v\":1,\"boot\":\"$b\",\"space\":\"$space\",\"mark\":\"$mark\",\"keep\":false,\"harness\":$dead,\"nodes\":[$(note n0 $innocent)]}" \
+            >"$sent/presence.json"
+        says 5 "^rankquake clean: .*/run/scratch is a symbolic link" 'clean, a linked scratch' "$BIN/rankquake" clean "$dir/sent"
+        kill -0 $innocent 2>/dev/null || { fail 'clean ended a process that is nobody'"'"'s business'; break 2; }
+        untouched clean
+    done
+done
+rm "$sent/scratch"
+ln -s ../../home "$sent/control"
+mv "$sent/presence.json" "$dir/note"
+ln -s ../../note "$sent/presence.json"
+says 5 '/run/presence.json is a symbolic link' 'clean, a linked note' "$BIN/rankquake" clean "$dir/sent"
+rm "$sent/presence.json"
+mkfifo "$sent/presence.json"
+says 5 '/run/presence.json is a FIFO' 'clean, a FIFO' "$BIN/rankquake" clean "$dir/sent"
+rm "$sent/presence.json" "$sent/control"
+ln -s ../home "$dir/sent/elsewhere"
+mkdir "$dir/home/data/scratch"
+cp "$dir/note" "$dir/home/data/presence.json"
+ln -s ../home/data "$dir/sent/other"
+says 0 '^nothing to clean$' 'clean, linked runs' "$BIN/rankquake" clean "$dir/sent"
+[ -d "$dir/home/data/scratch" ] || fail 'clean followed a link to another run'
+rm -r "$dir/home/data/scratch" "$dir/home/data/presence.json" "$dir/sent/other" "$dir/sent/elsewhere"
+
+# A living process that is named as harness and node: nobody's shell is ended, or gone into.
+: >"$sent/scenario.yaml"
+echo "{\"v\":1,\"boot\":\"$boot\",\"space\":\"$space\",\"keep\":false,\"harness\":$(note harness $innocent),\"nodes\":[$(note n0 $innocent)]}" \
+    >"$sent/presence.json"
+says 3 "process $innocent does not answer to the mark" halt "$BIN/rankquake" halt "$sent"
+says 3 "process $innocent does not carry the mark" enter "$BIN/rankquake" enter "$sent" n0 -- true
+kill -0 $innocent 2>/dev/null || fail 'halt ended a process that a file names'
+kill $innocent 2>/dev/null
+wait $innocent 2>/dev/null
+untouched 'halt and enter'
+rm -r "$dir/sent"
+
+# A recorded run whose reports are links.
+cat >"$dir/s.yaml" <<'END'
+scenario: short
+cluster: {nodes: 1, store: none}
+job: {run: [true]}
+END
+"$BIN/rankquake" run --isolation processes "$dir/s.yaml" --out "$dir/out" >"$dir/said" 2>&1 || { cat "$dir/said"; exit 1; }
+run=$(echo "$dir"/out/*)
+for name in report.html junit.xml report.json verdict.json; do
+    cp -r "$run" "$dir/copy"
+    ln -sf ../home/mine "$dir/copy/$name"
+    says 0 "/copy/$name is a symbolic link, and none is followed" "judge, a linked $name" \
+        "$BIN/rankquake" judge --no-programs "$dir/copy"
+    untouched "judge, a linked $name"
+    [ -L "$dir/copy/$name" ] || fail "judge took the link $name away"
+    says 0 'short passed' "report, a linked $name" "$BIN/rankquake" report --no-programs "$dir/copy"
+    untouched "report, a linked $name"
+    rm -r "$dir/copy"
+done
+# The user's own link to a run is followed; its files are made anew, also where another name leads to them.
+cp -r "$run" "$dir/copy"
+ln "$dir/copy/report.html" "$dir/second"
+echo old >"$dir/second"
+ln -s copy "$dir/latest"
+says 0 'short passed' 'judge by a link of my own' "$BIN/rankquake" judge --no-programs "$dir/latest"
+[ "$(cat "$dir/second")" = old ] || fail 'judge wrote into a file with a second name elsewhere'
+grep -q '<html' "$dir/copy/report.html" || fail 'judge wrote no page'
+rm -r "$dir/copy" "$dir/latest" "$dir/second"
+# What is read is in the directory, too, and no FIFO or device.
+for name in history.jsonl scenario.yaml; do
+    for verb in judge report; do
+        cp -r "$run" "$dir/copy"
+        cp "$dir/copy/$name" "$dir/elsewhere"
+        ln -sf ../elsewhere "$dir/copy/$name"
+        says 64 "/copy/$name is a symbolic link" "$verb, a linked $name" "$BIN/rankquake" $verb --no-programs "$dir/copy"
+        rm "$dir/copy/$name"
+        mkfifo "$dir/copy/$name"
+        says 64 "/copy/$name is a FIFO and no plain file" "$verb, a FIFO" "$BIN/rankquake" $verb --no-programs "$dir/copy"
+        rm -r "$dir/copy" "$dir/elsewhere"
+    done
+done
+untouched reading
+
+# A job that puts links where the harness writes and reads.
+job() { # job NAME SCRIPT [LINES]: into $dir/NAME.yaml
+    cat >"$dir/$1.yaml" <<END
+scenario: $1
+cluster: {nodes: 1, store: none}
+job: {run: [sh, -c, '$2'], env: {OUT: "{out}", MINE: "$dir/home/mine"}}
+limits: {start: 20s}
+${3:-}
+END
+}
+job report 'ln -s "$MINE" "$OUT/report.html"; ln -s "$MINE" "$OUT/control/report.html"; true'
+job verdict 'ln -s "$MINE" "$OUT/verdict.json"; ln -s "$MINE" "$OUT/junit.xml"; true'
+job control 'mv "$OUT/control" "$OUT/aside"; ln -s "${MINE%/*}" "$OUT/control"; true'
+job scratch 'mv "$OUT/scratch" "$OUT/aside"; ln -s "${MINE%/*}/data" "$OUT/scratch"; true'
+job logs 'mv "$OUT/logs" "$OUT/aside"; ln -s "${MINE%/*}" "$OUT/logs"; true' \
+    'own_checks: []'
+sed -i '/own_checks/d' "$dir/logs.yaml"
+job moved 'cd "$OUT/.." && mv "$OUT" "$OUT.aside" && ln -s "${MINE%/*}" "$OUT"; true'
+isolations=processes
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/try" >/dev/null 2>&1 && isolations='processes namespaces'
+for isolation in $isolations; do
+    for name in report verdict control scratch logs moved; do
+        timeout 100 "$BIN/rankquake" run --isolation $isolation "$dir/$name.yaml" --out "$dir/$isolation" --fresh >"$dir/said" 2>&1 </dev/null
+        rc=$?
+        [ $rc -le 5 ] || fail "$name in $isolation: exit $rc"
+        untouched "a job that replaces $name in $isolation"
+        case $name in report | verdict | scratch)
+            grep -q 'is a symbolic link' "$dir/said" || fail "$name in $isolation: the link is not named" ;;
+        esac
+    done
+done
+exit $bad
