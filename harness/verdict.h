@@ -73,7 +73,8 @@ void verdict_judge(struct verdict *v, const struct trial *t);
 /* Takes one more finding, of a check that is not in the table, into a verdict that has been judged;
  * f->check must outlive it. */
 void verdict_add(struct verdict *v, const struct history *h, struct finding f);
-/* What stands in verdict.json. It is never read back: the verdict of a recorded run is judged again.
+/* What stands in verdict.json. It is never read back: the verdict of a recorded run is judged
+ * again.
  */
 void verdict_text(const struct verdict *v, struct buf *out);
 void verdict_json(const struct verdict *v, struct json_writer *w,

@@ -42,7 +42,8 @@ static int check_free(const struct folder *f, int at, const char *last, const ch
 /* ---- the way to a name ---- */
 
 /* One part further. Takes at, also when it fails. */
-static int step(const struct folder *f, int at, const char *part, const char *name, struct err *err) {
+static int step(const struct folder *f, int at, const char *part, const char *name,
+                struct err *err) {
     struct stat st;
     int fd = openat(at, part, WAY), code = fd < 0 ? -errno : 0;
     bool odd = code == -ENOTDIR || code == -ELOOP;
@@ -205,8 +206,7 @@ int folder_find(const struct folder *f, const char *name, struct err *err) {
         return fd;
     bool link = fd >= 0;
     file_close(&fd);
-    return link ? refuse(f, name, S_IFLNK, err)
-                : err_set(err, code, "find %s/%s", f->path, name);
+    return link ? refuse(f, name, S_IFLNK, err) : err_set(err, code, "find %s/%s", f->path, name);
 }
 
 int folder_read(const struct folder *f, const char *name, size_t max, struct buf *out,
@@ -273,7 +273,8 @@ int folder_append(const struct folder *f, const char *name, struct err *err) {
     FILE_CLOSE int at = walk(f, name, 0, last, err);
     if (at < 0)
         return at;
-    int fd = openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+    int fd =
+        openat(at, last, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (fd >= 0)
         return fd;
     if (errno != EEXIST)

@@ -71,9 +71,10 @@ struct program {
     int log; /* stdout and stderr, open for appending; stays the caller's */
 };
 
-/* dir: the run directory, which must outlive the cluster; shared and each node's disk lie in dir/scratch, which is removed at the
- * end unless cluster_keep was called. Must be called before any thread or
- * loop-owned child exists: without root it moves the process into a user namespace of its own. */
+/* dir: the run directory, which must outlive the cluster; shared and each node's disk lie in
+ * dir/scratch, which is removed at the end unless cluster_keep was called. Must be called before
+ * any thread or loop-owned child exists: without root it moves the process into a user namespace of
+ * its own. */
 struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err);
 /* Starts the wire and switches on the store and the nodes that are on at start. */

@@ -54,8 +54,8 @@ static int make_dirs(const struct names *dirs, struct err *err) {
     return 0;
 }
 
-/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered; where
- * the job of another node has made a link of ours, nothing is. */
+/* The names of all nodes. Where /etc/hosts is a link it is the file behind it that is covered;
+ * where the job of another node has made a link of ours, nothing is. */
 static int cover_hosts(const char *hosts, struct err *err) {
     char path[PATH_MAX], source[64];
     struct folder root;

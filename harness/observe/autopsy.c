@@ -154,8 +154,8 @@ static void look_at_node(const struct folder *run, const struct autopsy_node *no
     _exit(0);
 }
 
-static pid_t begin(const struct folder *run, const struct autopsy_node *node, const struct rounds *rs,
-                   struct process *ret) {
+static pid_t begin(const struct folder *run, const struct autopsy_node *node,
+                   const struct rounds *rs, struct process *ret) {
     *ret = PROCESS_NONE;
     pid_t pid = fork();
     if (pid == 0) {

@@ -218,7 +218,8 @@ static void on_changes(void *arg, int fd, int what) {
 
 struct lines_file *lines_follow(struct lines *l, int fd, void *who, struct err *err) {
     char path[64];
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd); /* it and no other, whatever its name is */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d",
+             fd); /* it and no other, whatever its name is */
     int watch = inotify_add_watch(l->inotify, path, IN_MODIFY);
     struct lines_file *f = watch < 0 ? NULL : calloc(1, sizeof(*f));
     if (!f) {

@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "agent/sys/process.h"
 #include "harness/recording.h"
 #include "harness/verb.h"
@@ -43,15 +44,19 @@ static const char *const *words_of(const struct cell_spec *s, struct arena *a, c
 }
 
 const char *cell_find_run(struct arena *a, const char *out) {
-    DIR *d = opendir(out);
+    struct folder f = FOLDER_NONE;
+    struct dirent **names;
     const char *found = NULL;
-    struct dirent *e;
-    while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.' &&
-            file_exists(arena_printf(a, "%s/%s/scenario.yaml", out, e->d_name)))
-            found = arena_strdup(a, e->d_name);
-    if (d)
-        closedir(d);
+    int n = folder_open(&f, out, NULL) ? -1 : folder_list(&f, ".", NULL, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        if (names[i]->d_name[0] != '.' &&
+            folder_has(&f, arena_printf(a, "%s/scenario.yaml", names[i]->d_name)))
+            found = arena_strdup(a, names[i]->d_name);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    folder_close(&f);
     return found;
 }
 
@@ -99,12 +104,23 @@ static void read_reason(struct arena *a, const char *file, const char *printed,
     buf_fini(&text);
 }
 
+/* The job of another cell may have been here before. */
+static int open_printed(const struct cell_spec *s, struct arena *a, struct err *err) {
+    struct folder f;
+    int r = file_make_dirs(s->dir, 0777, err);
+    if (r || (r = folder_open(&f, s->dir, err)))
+        return r;
+    if ((r = folder_make(&f, s->name, 0777, err)) == 0)
+        r = folder_create(&f, arena_printf(a, "%s/printed.txt", s->name), err);
+    folder_close(&f);
+    return r;
+}
+
 static int execute(const struct cell_spec *s, struct arena *a, const char *out, const char *printed,
                    struct err *err) {
-    int status = 0, r = file_make_dirs(out, 0777, err);
-    FILE_CLOSE int log = r ? -1 : open(printed, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (r == 0 && log < 0)
-        r = err_set(err, -errno, "open %s", printed);
+    int status = 0, r;
+    FILE_CLOSE int log = open_printed(s, a, err);
+    r = log < 0 ? log : 0;
     struct process_spawn spawn = {.argv = words_of(s, a, out),
                                   .file = "/proc/self/exe",
                                   .fds = (int[]){-1, log, log},
@@ -151,7 +167,7 @@ int cell_write_report(const char *dir, const struct comparison_report *r,
     struct err err = {0};
     buf_printf(&path, "%s/%s", dir, r->file);
     r->render(c, style, &text);
-    int code = file_write(buf_str(&path), text.data, text.len, &err);
+    int code = file_write_atomic(buf_str(&path), text.data, text.len, &err);
     if (code < 0)
         fprintf(stderr, "rankquake compare: %s\n", err.msg);
     buf_fini(&text);

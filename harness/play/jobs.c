@@ -70,7 +70,8 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
         argv[n++] = "--set";
         argv[n++] = job->sets[i];
     }
-    int output = job->printed ? open(job->printed, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)
+    int output = job->printed ? open(job->printed,
+                                     O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666)
                               : memfd_create("rankquake-output", MFD_CLOEXEC);
     struct process_spawn s = {.argv = argv,
                               .file = "/proc/self/exe",

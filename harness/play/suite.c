@@ -161,8 +161,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     r = run_execute(&spec, &o->history, &o->rounds, err);
     live_end(live);
     if (r == 0 && o->history.write_error)
-        r = elsewhere(
-            err_set(err, -o->history.write_error, "write %s/history.jsonl", o->dir.path), err);
+        r = elsewhere(err_set(err, -o->history.write_error, "write %s/history.jsonl", o->dir.path),
+                      err);
     struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
     verdict_judge(&o->verdict, &t);
     if (given->control && o->history.n)
@@ -295,8 +295,9 @@ static int control_outcome(struct outcome_of_run *run, const struct plan *p,
     return EXIT_PASS;
 }
 
-static int run_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
-                       const char *cache, struct control *ret, struct err *err) {
+static int run_control(const struct plan *p, const struct suite_options *o,
+                       const struct folder *dir, const char *cache, struct control *ret,
+                       struct err *err) {
     struct scenario calm = control_scenario(p->scenario);
     struct diagnostics d = {.file = calm.file};
     calm.cluster.isolation = p->isolation;

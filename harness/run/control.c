@@ -177,7 +177,7 @@ static int cache_root(const char *path, bool make, struct folder *ret, const cha
 }
 
 int cache_enter(const char *path, bool make, struct folder *ret, const char **ret_name,
-               struct err *err) {
+                struct err *err) {
     struct folder root;
     char way[PATH_MAX];
     const char *name = "";

@@ -22,7 +22,7 @@ int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct 
  * the file's name in there, in path. No link is followed from the cache on; where path lies
  * elsewhere, on the way to its last part. With ret_name NULL path is the folder itself. */
 int cache_enter(const char *path, bool make, struct folder *ret, const char **ret_name,
-               struct err *err);
+                struct err *err);
 
 /* What an earlier run left there; -ENOENT: none. */
 int control_read(const char *dir, struct control *ret, struct err *err);

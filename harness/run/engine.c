@@ -158,7 +158,8 @@ static void on_record(void *arg, const struct record *r, struct client *from) {
 /* ---- starting ---- */
 
 /* Opened by us, whatever the node's own view makes of the path. */
-static int open_log(struct engine *e, const struct plan_node *p, const char *logs, struct err *err) {
+static int open_log(struct engine *e, const struct plan_node *p, const char *logs,
+                    struct err *err) {
     int r = folder_make(e->spec->folder, logs, 0777, err);
     const char *program = p->is_store ? "store" : "agent";
     return r ? r
@@ -201,8 +202,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
     else
         prog.argv = launcher->agent_argv(&e->arena, &launch);
     const char *const *more = p->is_store ? NULL : launcher->agent_env(&e->arena, &launch);
-    prog.env =
-        device_env(&e->arena, e->plan, p,
+    prog.env = device_env(&e->arena, e->plan, p,
                           arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
                           programs_env(&e->arena, job, bin, &places, more));
     return node_run(n, &prog, err);

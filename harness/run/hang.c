@@ -14,8 +14,7 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
     return (struct autopsy_node){
         .name = p->name,
         .first = first.pid,
-        .log = arena_printf(&e->arena, "logs/%s/%s.log", p->name,
-                            p->is_store ? "store" : "agent"),
+        .log = arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent"),
         .store = e->plan->endpoint && store ? store->addr : NULL,
         .store_port = PLAN_STORE_PORT,
     };

@@ -37,12 +37,14 @@ int outputs_open(struct engine *e, struct err *err) {
 }
 
 const char *outputs_dir(struct engine *e, const struct node *n) {
-    return e->output ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
-                     : NULL;
+    return e->output
+               ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
+               : NULL;
 }
 
 /* name: of a file in the run directory. */
-static int follow(struct engine *e, const char *name, const char *node, pid_t pid, struct err *err) {
+static int follow(struct engine *e, const char *name, const char *node, pid_t pid,
+                  struct err *err) {
     int fd = folder_open_growing(e->spec->folder, name, err);
     return fd < 0 ? fd : output_follow(e->output, fd, node, pid, err);
 }

@@ -46,7 +46,8 @@ static const char *log_of(struct stores_watch *s, const struct node *n) {
 
 static void look(struct stores_watch *s, const struct node *n) {
     struct buf text = {0};
-    if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 && strstr(buf_str(&text), s->line))
+    if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 &&
+        strstr(buf_str(&text), s->line))
         set_ready(s, n);
     buf_fini(&text);
 }
@@ -85,7 +86,8 @@ static void on_deadline(void *arg, int64_t now) {
 /* The last line that was written, for a sentence. */
 static void last_line(struct stores_watch *s, const struct node *n, char ret[200]) {
     struct buf text = {0};
-    if (folder_read_last(s->engine->spec->folder, log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) != 0)
+    if (folder_read_last(s->engine->spec->folder, log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) !=
+        0)
         buf_puts(&text, "it said nothing");
     snprintf(ret, 200, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
     buf_fini(&text);

@@ -86,8 +86,8 @@ static const char *part_of_run(const char *pid) {
     return part;
 }
 
-/* They are the harness's children and die with it; one that is seen here should not be. Its own mark
- * says whose it was. */
+/* They are the harness's children and die with it; one that is seen here should not be. Its own
+ * mark says whose it was. */
 static void end_strays(struct cleaning *c) {
     struct stat own;
     char mark[MARK_SIZE];

@@ -266,8 +266,7 @@ static const char *find_dir(struct trying *t, const char *name) {
     struct dirent **names;
     int n = folder_list(&t->dir, ".", NULL, &names, NULL);
     for (int i = 0; i < n; i++) {
-        if (str_starts(names[i]->d_name, prefix) &&
-            folder_has_directory(&t->dir, names[i]->d_name))
+        if (str_starts(names[i]->d_name, prefix) && folder_has_directory(&t->dir, names[i]->d_name))
             found = arena_strdup(&t->arena, names[i]->d_name);
         free(names[i]);
     }

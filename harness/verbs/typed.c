@@ -69,9 +69,9 @@ struct scenario *typed_load(const struct typed *t, const char *const *sets, stru
     int fd = mkstemp(path);
     if (fd < 0)
         return NULL;
-    close(fd);
     typed_put(t, &text);
-    bool written = file_write(path, text.data, text.len, NULL) == 0;
+    bool written = file_write_all(fd, text.data, text.len, NULL) == 0;
+    close(fd);
     struct scenario *s = written ? scenario_load(path, sets, d) : NULL;
     unlink(path);
     buf_fini(&text);

@@ -4,7 +4,7 @@
 # deadline: 240 s
 set -u
 dir=$TMPDIR/hostile
-mkdir -p "$dir/home/data"
+mkdir -p "$dir"
 export XDG_CACHE_HOME=$dir/cache
 bad=0
 fail() {
@@ -24,10 +24,10 @@ untouched() { # untouched WHAT
     [ "$(cat "$dir/home/mine")" = mine ] || fail "$1: a file outside was written to"
     [ "$(ls -A "$dir/home")" = "$(printf 'data\nmine')" ] || fail "$1: something was made or removed outside"
     [ -e "$dir/home/data/kept" ] || fail "$1: a file outside was removed"
+    rm -rf "$dir/home" && mkdir -p "$dir/home/data" && touch "$dir/home/data/kept" && echo mine >"$dir/home/mine"
 }
 BIN=$(cd "$BIN" && pwd)
-echo mine >"$dir/home/mine"
-touch "$dir/home/data/kept"
+mkdir -p "$dir/home/data" && touch "$dir/home/data/kept" && echo mine >"$dir/home/mine"
 boot=$(cat /proc/sys/kernel/random/boot_id) space=$(readlink /proc/self/ns/pid)
 note() { # note NAME PID
     local stat
@@ -123,34 +123,48 @@ for name in history.jsonl scenario.yaml; do
 done
 untouched reading
 
-# A job that puts links where the harness writes and reads.
-job() { # job NAME SCRIPT [LINES]: into $dir/NAME.yaml
+# A job that puts links where the harness writes and reads, in the disturbed run and not before it. In a
+# root file system of its own it does not even see what the links lead to.
+tree=$dir/tree
+mkdir -p "$tree"/{bin,etc,home}
+for file in $(type -P bash ln mv true); do
+    cp -L "$file" "$tree/bin/"
+    for library in $(ldd "$file" 2>/dev/null | grep -o '/[^ ]*'); do
+        mkdir -p "$tree${library%/*}" && cp -Ln "$library" "$tree$library"
+    done
+done
+ln -s bash "$tree/bin/sh"
+job() { # job NAME SCRIPT: into $dir/NAME.yaml
     cat >"$dir/$1.yaml" <<END
 scenario: $1
 cluster: {nodes: 1, store: none}
-job: {run: [sh, -c, '$2'], env: {OUT: "{out}", MINE: "$dir/home/mine"}}
-limits: {start: 20s}
-${3:-}
+job: {run: [sh, -c, '[ ! -d "\$OUT/control" ] || { $2; }'], env: {OUT: "{out}", MINE: "$dir/home/mine"}}
 END
 }
-job report 'ln -s "$MINE" "$OUT/report.html"; ln -s "$MINE" "$OUT/control/report.html"; true'
-job verdict 'ln -s "$MINE" "$OUT/verdict.json"; ln -s "$MINE" "$OUT/junit.xml"; true'
-job control 'mv "$OUT/control" "$OUT/aside"; ln -s "${MINE%/*}" "$OUT/control"; true'
-job scratch 'mv "$OUT/scratch" "$OUT/aside"; ln -s "${MINE%/*}/data" "$OUT/scratch"; true'
-job logs 'mv "$OUT/logs" "$OUT/aside"; ln -s "${MINE%/*}" "$OUT/logs"; true' \
-    'own_checks: []'
-sed -i '/own_checks/d' "$dir/logs.yaml"
+job report 'ln -s "$MINE" "$OUT/report.html"; ln -s "$MINE" "$OUT/junit.xml"'
+job verdict 'ln -s "$MINE" "$OUT/verdict.json"'
+job note 'ln -sf "$MINE" "$OUT/presence.json"'
+job scratch 'mv "$OUT/scratch" "$OUT/aside"; ln -s "${MINE%/*}/data" "$OUT/scratch"'
+job logs 'mv "$OUT/logs" "$OUT/aside"; ln -s "${MINE%/*}" "$OUT/logs"; exit 1'
 job moved 'cd "$OUT/.." && mv "$OUT" "$OUT.aside" && ln -s "${MINE%/*}" "$OUT"; true'
-isolations=processes
-"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/try" >/dev/null 2>&1 && isolations='processes namespaces'
-for isolation in $isolations; do
-    for name in report verdict control scratch logs moved; do
-        timeout 100 "$BIN/rankquake" run --isolation $isolation "$dir/$name.yaml" --out "$dir/$isolation" --fresh >"$dir/said" 2>&1 </dev/null
+ways=processes
+"$BIN/rankquake" run --isolation namespaces "$dir/s.yaml" --out "$dir/try" >/dev/null 2>&1 &&
+    ways='processes namespaces rootfs'
+for way in $ways; do
+    how=(--isolation "$way")
+    [ $way = rootfs ] && how=(--set "cluster.rootfs=$tree")
+    for name in report verdict note scratch logs moved; do
+        timeout 100 "$BIN/rankquake" run "${how[@]}" "$dir/$name.yaml" --out "$dir/$way" >"$dir/said" 2>&1 </dev/null
         rc=$?
-        [ $rc -le 5 ] || fail "$name in $isolation: exit $rc"
-        untouched "a job that replaces $name in $isolation"
-        case $name in report | verdict | scratch)
-            grep -q 'is a symbolic link' "$dir/said" || fail "$name in $isolation: the link is not named" ;;
+        untouched "a job that replaces $name, $way"
+        case $name in
+        report | verdict)
+            [ $rc = 3 ] || fail "$name, $way: exit $rc, wanted 3"
+            grep -q "$name.* is a symbolic link, and none is followed" "$dir/said" || fail "$name, $way: the link is not named" ;;
+        scratch)
+            [ $rc = 5 ] || fail "$name, $way: exit $rc, wanted 5"
+            grep -q 'scratch is a symbolic link' "$dir/said" || fail "$name, $way: the link is not named" ;;
+        *) [ $rc -le 1 ] || [ $rc = 3 ] || fail "$name, $way: exit $rc" ;;
         esac
     done
 done

@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "harness/plan/plan.h"
 #include "harness/verb.h"
 #include "harness/play/cell.h"
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { PRINTED_MAX = 16 << 20, WHAT = 52 };
 
@@ -41,7 +43,7 @@ static bool is_valid(const char *file, uint64_t seed) {
 static int write_scenario(const struct scenario *s, const char *file, struct err *err) {
     struct buf text = {0};
     scenario_print(s, &text);
-    int r = file_write(file, text.data, text.len, err);
+    int r = file_write_atomic(file, text.data, text.len, err);
     buf_fini(&text);
     return r;
 }
@@ -88,6 +90,17 @@ static void tell_broken(struct attempts *t, struct attempt *x, int code) {
     buf_fini(&text);
 }
 
+/* In the folder of all attempts, where the job of an earlier one may have been. */
+static int make_dir(const struct attempts *t, const char *dir, struct err *err) {
+    struct folder out;
+    int r = folder_open(&out, t->out, err);
+    if (r == 0) {
+        r = folder_make(&out, dir + strlen(t->out) + 1, 0777, err);
+        folder_close(&out);
+    }
+    return r;
+}
+
 /* Its own folder holds the run directory and what was printed. */
 static void run_once(struct attempts *t, struct attempt *x) {
     struct err err = {0};
@@ -98,8 +111,7 @@ static void run_once(struct attempts *t, struct attempt *x) {
     t->runs_made++;
     t->broken = NULL;
     t->broken_code = 0;
-    if (file_make_dirs(dir, 0777, &err) < 0 ||
-        jobs_run(&job, 1, 1, options, on_end, NULL, &err) < 0) {
+    if (make_dir(t, dir, &err) < 0 || jobs_run(&job, 1, 1, options, on_end, NULL, &err) < 0) {
         break_off(t, x, EXIT_BROKEN, err.msg);
         return;
     }

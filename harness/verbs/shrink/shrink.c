@@ -252,7 +252,7 @@ static int write_smallest(struct request *q) {
     typed_print(words, &path);
     buf_printf(&text, "#     rankquake run %s\n", buf_str(&path));
     scenario_print(q->reduction.smallest, &text);
-    int r = file_write(q->file, text.data, text.len, &err);
+    int r = file_write_atomic(q->file, text.data, text.len, &err);
     if (r < 0)
         fprintf(stderr, "rankquake shrink: %s\n", err.msg);
     buf_fini(&text);

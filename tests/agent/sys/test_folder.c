@@ -31,7 +31,8 @@ static int prepare(void **state) {
     return file_make_temp_dir(dir, NULL) || file_make_dirs(in_dir("sent/logs"), 0777, NULL) ||
            file_make_dirs(in_dir("home"), 0777, NULL) ||
            file_write(in_dir("home/secret"), "secret\n", 7, NULL) ||
-           symlink("../home/secret", in_dir("sent/file")) || symlink("../home", in_dir("sent/dir")) ||
+           symlink("../home/secret", in_dir("sent/file")) ||
+           symlink("../home", in_dir("sent/dir")) ||
            symlink("../../home", in_dir("sent/logs/n0")) ||
            symlink("../home/new", in_dir("sent/dangling")) || mkfifo(in_dir("sent/fifo"), 0666) ||
            folder_open(&folder, in_dir("sent"), NULL);

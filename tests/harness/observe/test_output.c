@@ -49,7 +49,8 @@ static void make_file(struct stage *s, int i, pid_t pid) {
     snprintf(s->path[i], sizeof(s->path[i]), "%s/output-XXXXXX", dir ? dir : "/tmp");
     s->fd[i] = mkstemp(s->path[i]);
     assert_true(s->fd[i] >= 0);
-    assert_int_equal(output_follow(s->output, open(s->path[i], O_RDWR | O_CLOEXEC), "n0", pid, &err), 0);
+    assert_int_equal(
+        output_follow(s->output, open(s->path[i], O_RDWR | O_CLOEXEC), "n0", pid, &err), 0);
 }
 
 static struct stage *stage_new(const struct observed *v, size_t n) {
@@ -165,8 +166,8 @@ static void test_the_file_of_a_node_that_comes_back_is_followed_once(void **stat
     (void)state;
     struct stage *s = stage_new(PLAIN);
     for (int life = 0; life < 2; life++)
-        assert_int_equal(output_follow(s->output, open(s->path[1], O_RDWR | O_CLOEXEC), "n0", 0,
-                                       NULL), 0);
+        assert_int_equal(
+            output_follow(s->output, open(s->path[1], O_RDWR | O_CLOEXEC), "n0", 0, NULL), 0);
     close(s->fd[0]);
     s->fd[0] = open(s->path[1], O_WRONLY | O_APPEND | O_CLOEXEC);
     put(s, 0, "it says this once\n");
