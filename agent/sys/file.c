@@ -1,5 +1,7 @@
 #include "agent/sys/file.h"
 
+#include "agent/sys/random.h"
+
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
@@ -223,51 +225,74 @@ int file_make_temp_dir(char *path, struct err *err) {
     return err_set(err, -errno, "make the directory %s", path);
 }
 
-static int remove_at(int dir, const char *name, dev_t dev);
+/* Each level takes a descriptor: what lies deeper is moved up to the first one. */
+enum { DEEP = 64 };
 
-/* Takes fd. What vanishes meanwhile is what we wanted. */
-static int remove_entries(int fd, dev_t dev) {
-    DIR *d = fdopendir(fd);
+struct removal {
+    dev_t dev;
+    int top; /* the directory that is removed */
+    unsigned moved;
+};
+
+static int remove_below(struct removal *r, int dir, const char *name, int depth);
+
+/* What vanishes meanwhile is what we wanted. */
+static int remove_entries(struct removal *r, int dir, int depth) {
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
-        int code = -errno;
-        close(fd);
+        code = -errno;
+        file_close(&fd);
         return code;
     }
-    int code = 0;
     for (struct dirent *e; !code && (e = readdir(d)) != NULL;)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            code = remove_at(fd, e->d_name, dev);
+            code = remove_below(r, dir, e->d_name, depth + 1);
     closedir(d);
     return code;
 }
 
-static int remove_at(int dir, const char *name, dev_t dev) {
+static int move_up(struct removal *r, int dir, const char *name) {
+    char up[40];
+    snprintf(up, sizeof(up), "deep-%016llx", (unsigned long long)random_u64());
+    r->moved++;
+    return renameat(dir, name, r->top, up) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int remove_below(struct removal *r, int dir, const char *name, int depth) {
     struct stat st;
+    unsigned moved;
+    int code;
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return 0;
     if (errno != EISDIR && errno != EPERM)
         return -errno;
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (depth == DEEP)
+        return move_up(r, dir, name);
+    FILE_CLOSE int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : -errno;
-    if (fstat(fd, &st) < 0 || st.st_dev != dev) {
-        close(fd);
+    if (fstat(fd, &st) < 0 || st.st_dev != r->dev)
         return -EBUSY;
-    }
-    int code = remove_entries(fd, dev);
+    r->top = depth ? r->top : fd;
+    do {
+        moved = r->moved;
+        code = remove_entries(r, fd, depth);
+    } while (!depth && !code && r->moved != moved);
     if (!code && unlinkat(dir, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
         code = -errno;
     return code;
 }
 
 int file_remove_tree_at(int dir, const char *name, dev_t dev) {
-    return remove_at(dir, name, dev);
+    struct removal r = {.dev = dev, .top = -1};
+    return remove_below(&r, dir, name, 0);
 }
 
 int file_remove_tree(const char *path, struct err *err) {
     struct stat st;
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? 0 : err_set(err, -errno, "remove %s", path);
-    int code = remove_at(AT_FDCWD, path, st.st_dev);
+    int code = file_remove_tree_at(AT_FDCWD, path, st.st_dev);
     return code ? err_set(err, code, "remove %s", path) : 0;
 }

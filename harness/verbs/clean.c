@@ -20,6 +20,8 @@
 
 static const int64_t END_WAIT_NS = 5000000000;
 
+enum { DEPTH_MAX = 4 }; /* runs/compare-.../CELL/RUN */
+
 struct cleaning {
     bool dry, kept;
     size_t done, failed;
@@ -177,7 +179,7 @@ static int is_run(const struct dirent *e) {
 
 /* A folder of runs, or one run; a comparison in it is a folder of such folders. What is a link in
  * there is passed over: where it leads to may be anybody's. */
-static void clean_folder(struct cleaning *c, const struct folder *f, bool compared) {
+static void clean_folder(struct cleaning *c, const struct folder *f, int depth, bool compared) {
     struct dirent **names;
     struct folder run;
     clean_with_control(c, f);
@@ -186,8 +188,8 @@ static void clean_folder(struct cleaning *c, const struct folder *f, bool compar
         bool folders = compared || str_starts(names[i]->d_name, "compare-");
         if (folder_has_directory(f, names[i]->d_name) &&
             folder_enter(&run, f, names[i]->d_name, NULL) == 0) {
-            if (folders)
-                clean_folder(c, &run, true);
+            if (folders && depth < DEPTH_MAX)
+                clean_folder(c, &run, depth + 1, true);
             else
                 clean_with_control(c, &run);
             folder_close(&run);
@@ -205,7 +207,7 @@ static void clean_path(struct cleaning *c, const char *path, bool compared) {
         failed(c, &err);
         return;
     }
-    clean_folder(c, &f, compared);
+    clean_folder(c, &f, 0, compared);
     folder_close(&f);
 }
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -199,6 +200,31 @@ static void test_removal_takes_links_away_and_leaves_what_they_lead_to(void **st
     untouched();
 }
 
+/* Deeper than there are descriptors, and than a path is long. */
+static void test_removal_reaches_any_depth(void **state) {
+    (void)state;
+    struct err err = {0};
+    struct rlimit before, few;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 200;
+    assert_int_equal(folder_make(&folder, "pit", 0777, &err), 0);
+    int at = folder_find(&folder, "pit", &err);
+    for (int i = 0; i < 3000; i++) {
+        assert_int_equal(mkdirat(at, "d", 0777), 0);
+        int next = openat(at, "d", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        assert_true(next >= 0);
+        close(at);
+        at = next;
+    }
+    assert_int_equal(symlinkat("/etc", at, "out"), 0);
+    close(at);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    assert_int_equal(folder_remove(&folder, "pit", &err), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_false(folder_has(&folder, "pit"));
+}
+
 static void test_another_directory_put_in_its_place_changes_nothing(void **state) {
     (void)state;
     struct err err = {0};
@@ -234,6 +260,7 @@ int main(void) {
         cmocka_unit_test(test_no_name_leads_out_of_the_folder),
         cmocka_unit_test(test_a_file_with_a_second_name_is_replaced_and_never_added_to),
         cmocka_unit_test(test_removal_takes_links_away_and_leaves_what_they_lead_to),
+        cmocka_unit_test(test_removal_reaches_any_depth),
         cmocka_unit_test(test_another_directory_put_in_its_place_changes_nothing),
         cmocka_unit_test(test_the_callers_own_link_to_a_folder_is_followed),
     };
