@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[64];
@@ -130,6 +131,51 @@ static void test_a_file_outside_the_checkpoint_is_refused(void **state) {
     expect(-1, 0, 1);
 }
 
+/* A job that writes them where it shares a directory: nobody waits for a FIFO, or reads the host's.
+ */
+static void test_what_is_no_plain_file_is_damage(void **state) {
+    (void)state;
+    char path[200], real[200];
+    checkpoint("step-00000010", 10, "abc", 3);
+    snprintf(path, sizeof(path), "%s/step-00000010/manifest.json", dir);
+    snprintf(real, sizeof(real), "%s/manifest", dir);
+    assert_int_equal(rename(path, real), 0);
+    assert_int_equal(symlink("../manifest", path), 0);
+    expect(-1, 0, 1);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(mkfifo(path, 0666), 0);
+    expect(-1, 0, 1);
+    assert_true(unlink(path) == 0 && rename(real, path) == 0);
+    expect(10, 1, 0);
+}
+
+/* The run directory is held; the way to the checkpoints in it leads through no link. */
+static void test_checkpoints_in_a_run_are_reached_through_its_folder(void **state) {
+    (void)state;
+    char path[200], other[200];
+    struct arena a = {0};
+    struct folder run;
+    checkpoint("step-00000010", 10, "abc", 3);
+    snprintf(path, sizeof(path), "%s/run/shared", dir);
+    assert_int_equal(file_make_dirs(path, 0777, NULL), 0);
+    snprintf(path, sizeof(path), "%s/run", dir);
+    assert_int_equal(folder_open(&run, path, NULL), 0);
+    strcat(path, "/shared/ckpt");
+    assert_int_equal(mkdir(path, 0777), 0);
+    struct checkpoints *c = checkpoints_new(path, &run);
+    snprintf(other, sizeof(other), "%s/step-00000010", dir);
+    strcat(path, "/step-00000010");
+    assert_int_equal(rename(other, path), 0);
+    assert_int_equal(json_get_i64(read_it(c, &a), "newest", -2), 10);
+    snprintf(path, sizeof(path), "%s/run/shared/ckpt", dir);
+    snprintf(other, sizeof(other), "%s/ckpt", dir);
+    assert_true(rename(path, other) == 0 && symlink("../../ckpt", path) == 0);
+    assert_int_equal(json_get_i64(read_it(c, &a), "newest", -2), -1);
+    checkpoints_free(c);
+    folder_close(&run);
+    arena_fini(&a);
+}
+
 static void test_what_changed_is_read_again(void **state) {
     (void)state;
     struct arena a = {0};
@@ -155,6 +201,8 @@ int main(int argc, char **argv) {
         T(test_a_manifest_of_another_step_does_not_count),
         T(test_what_is_being_written_is_not_a_checkpoint),
         T(test_a_file_outside_the_checkpoint_is_refused),
+        T(test_what_is_no_plain_file_is_damage),
+        T(test_checkpoints_in_a_run_are_reached_through_its_folder),
         T(test_what_changed_is_read_again),
     };
 #undef T

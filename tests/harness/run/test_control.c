@@ -9,10 +9,12 @@
 #include "agent/sys/file.h"
 #include "harness/run/control.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static char bin[64];
 
@@ -208,6 +210,31 @@ static void test_what_is_kept_is_found_again(void **state) {
     rounds_fini(&rs);
 }
 
+/* The cache is the caller's, what lies in it may not be. */
+static void test_no_link_in_the_cache_is_followed(void **state) {
+    (void)state;
+    struct control kept = {.step_ns = 5}, found;
+    struct err err = {0};
+    char home[128], path[256], elsewhere[256], dir[256];
+    snprintf(home, sizeof(home), "%s/home", bin);
+    setenv("XDG_CACHE_HOME", home, 1);
+    snprintf(path, sizeof(path), "%s/rankquake/control", home);
+    snprintf(elsewhere, sizeof(elsewhere), "%s/elsewhere", bin);
+    assert_int_equal(file_make_dirs(path, 0777, NULL), 0);
+    assert_int_equal(file_make_dirs(elsewhere, 0777, NULL), 0);
+    assert_int_equal(control_dir("good", dir, sizeof(dir), NULL), 0);
+    assert_int_equal(control_keep(dir, &kept, NULL), 0);
+    assert_int_equal(control_read(dir, &found, NULL), 0);
+    strcat(path, "/key");
+    assert_int_equal(symlink(elsewhere, path), 0);
+    assert_int_equal(control_dir("key", dir, sizeof(dir), NULL), 0);
+    assert_int_equal(control_keep(dir, &kept, &err), -ELOOP);
+    assert_non_null(strstr(err.msg, "rankquake/control/key is a symbolic link"));
+    assert_int_equal(control_read(dir, &found, &err), -ELOOP);
+    assert_int_equal(rmdir(elsewhere), 0); /* still empty */
+    unsetenv("XDG_CACHE_HOME");
+}
+
 static void put_step(struct history *h, int64_t t_ns, int64_t step) {
     struct json_writer *w = history_begin(h, t_ns, SOURCE_JOB, "step");
     json_put_i64(w, "pid", 5);
@@ -258,6 +285,7 @@ int main(int argc, char **argv) {
         T(test_the_root_file_system_matters_with_what_is_in_it),
         T(test_a_missing_program_of_ours_is_an_error_that_names_it),
         T(test_what_is_kept_is_found_again),
+        T(test_no_link_in_the_cache_is_followed),
         T(test_printed_steps_are_timed_from_the_first_of_them),
         T(test_a_damaged_result_is_not_used),
     };
