@@ -161,7 +161,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     r = run_execute(&spec, &o->history, &o->rounds, err);
     live_end(live);
     if (r == 0 && o->history.write_error)
-        r = elsewhere(err_set(err, -o->history.write_error, "write %s/history.jsonl", o->dir.path),
+        r = elsewhere(err_set(err, -o->history.write_error,
+                              "write the history of the run, %s/history.jsonl", o->dir.path),
                       err);
     struct trial t = {.scenario = s, .history = &o->history, .rounds = &o->rounds};
     verdict_judge(&o->verdict, &t);
