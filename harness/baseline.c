@@ -42,7 +42,7 @@ static void hash_scenario(const struct scenario *s, char ret[65]) {
 static const struct json *read_file(struct arena *a, const char *path) {
     struct buf text = {0};
     const struct json *j = NULL;
-    if (file_read(path, BASELINE_MAX, &text, NULL) == 0)
+    if (file_read_plain(path, BASELINE_MAX, &text, NULL) == 0)
         j = json_parse(a, buf_str(&text), text.len, NULL);
     buf_fini(&text);
     return j && json_get_i64(j, "v", 0) == BASELINE_VERSION ? j : NULL;

@@ -1,3 +1,4 @@
+#include "agent/sys/file.h"
 #include "harness/history_pack.h"
 #include "harness/history_parse.h"
 
@@ -102,9 +103,12 @@ static int read_lines(struct history *h, struct line_source *s, size_t bytes_max
 
 int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err) {
     *h = (struct history){0};
-    struct line_source s = {.in = fopen(path, "re")};
+    int fd = file_open_plain(path, err);
+    if (fd < 0)
+        return fd;
+    struct line_source s = {.in = fdopen(fd, "r")};
     if (!s.in)
-        return err_set(err, -errno, "open the history %s", path);
+        abort(); /* out of memory */
     int rc = read_lines(h, &s, bytes_max, path, err);
     fclose(s.in);
     buf_fini(&s.held);

@@ -4,6 +4,7 @@
 #include "harness/own_checks.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -35,7 +36,9 @@ static int look(const char *dir, const char *scenario, const char *history, stru
 }
 
 static struct scenario *load_scenario(const char *path, struct buf *complaint) {
-    struct diagnostics d = {0};
+    char within[PATH_MAX];
+    struct diagnostics d = {.within =
+                                source_root(path, false, within, sizeof(within)) ? within : NULL};
     struct scenario *s = scenario_load(path, NULL, &d);
     if (!s)
         buf_puts(complaint, buf_str(&d.out));
@@ -55,7 +58,7 @@ static void judge(struct recording *r, const char *history, const struct recordi
     rounds_load(&r->rounds, !r->scenario->torchrun_semantics, &r->history);
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
-    own_checks_judge(&r->verdict, r->scenario, &r->history, history, from->dir, !from->no_programs);
+    own_checks_judge(&r->verdict, r->scenario, &r->history, history, from->dir, from->programs);
     if (from->dir)
         baseline_recall(from->dir, &r->verdict);
     r->run = (struct recorded_run){.dir = r->dir,
@@ -87,7 +90,7 @@ int recording_read(struct recording *r, const struct recording_source *from,
 }
 
 int recording_load(struct recording *r, const char *dir, struct buf *complaint) {
-    return recording_read(r, &(struct recording_source){.dir = dir}, complaint);
+    return recording_read(r, &(struct recording_source){.dir = dir, .programs = true}, complaint);
 }
 
 void recording_fini(struct recording *r) {

@@ -304,6 +304,8 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     struct outcome_of_run *run = calloc(1, sizeof(*run));
     if (!plan || !run)
         abort(); /* the same plan with its timeline has been made already */
+    plan->untrusted = p->untrusted;
+    plan_find_commands(plan);
     snprintf(run->dir, sizeof(run->dir), "%.4096s/control", dir);
     int r = plan_settle(plan, err);
     if (r == 0)

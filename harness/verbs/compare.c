@@ -132,6 +132,7 @@ static int parse(struct request *q, int argc, char **argv) {
     if (r)
         return r;
     r = take_options(q, &a);
+    q->files.trusted = true;
     for (size_t i = 0; i < a.files_n && r == 0; i++)
         r = files_add(&q->files, a.verb, a.files[i]);
     if (r == 0 && !q->files.n)
