@@ -50,8 +50,8 @@ static bool check_within(int fd, const char *file, struct place p, const char *w
     return false;
 }
 
-static void say_unreadable(const struct err *err, const char *file, struct place p, const char *who,
-                           struct diagnostics *d) {
+static void say_unreadable(const struct err *err, bool opened, const char *file, struct place p,
+                           const char *who, struct diagnostics *d) {
     if (err->code == -EISDIR)
         diagnostics_add(d, p, "%sis a directory; name a file in it", who);
     else if (err->code == -EFBIG)
@@ -59,7 +59,8 @@ static void say_unreadable(const struct err *err, const char *file, struct place
     else if (err->code == -EINVAL && str_starts(err->msg, file))
         diagnostics_add(d, p, "%s%s", who, err->msg + strlen(file) + 1);
     else
-        diagnostics_add(d, p, "%scannot be opened: %s", who, strerror(-err->code));
+        diagnostics_add(d, p, opened ? "%scannot be read: %s" : "%scannot be opened: %s", who,
+                        strerror(-err->code));
 }
 
 bool source_read_into(const char *file, struct buf *out, struct place p, const char *who,
@@ -71,7 +72,7 @@ bool source_read_into(const char *file, struct buf *out, struct place p, const c
     if (fd >= 0)
         file_read_fd(fd, YAML_SIZE_MAX, out, &err);
     if (err.code)
-        say_unreadable(&err, file, p, who, d);
+        say_unreadable(&err, fd >= 0, file, p, who, d);
     return !err.code;
 }
 
