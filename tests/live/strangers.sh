@@ -169,15 +169,15 @@ cat "$good" | "$rq" judge /dev/stdin --scenario "$dir/run/scenario.yaml" >"$dir/
 
 if [ "$BUILD" = release ]; then
     little() { # little NAME: refused with so much memory as a scenario may take
-        (ulimit -v 250000 && exec timeout 60 "$rq" lint "$dir/$1.yaml") >"$dir/said" 2>&1
+        (ulimit -v 150000 && exec timeout 60 "$rq" lint "$dir/$1.yaml") >"$dir/said" 2>&1
         rc=$?
         [ $rc = 64 ] || fail "$1: exit $rc, not 64"
     }
     yes '{a}' | head -c 1040000 >"$dir/lines.yaml"
     yes '{a}' | tr -d '\n' | head -c 1040000 >"$dir/line.yaml"
-    yes '[: ' | tr -d '\n' | head -c 1040000 >"$dir/keys.yaml"
+    yes '[' | tr -d '\n' | head -c 1040000 >"$dir/brackets.yaml"
     { echo 'vars: {a: "'"$(yes x | tr -d '\n' | head -c 30000)"'"}'; echo 'about: |'; printf '  '; yes '{a}' | tr -d '\n' | head -c 90000; } >"$dir/vars.yaml"
-    for name in lines line keys vars; do little $name; done
+    for name in lines line brackets vars; do little $name; done
 fi
 
 # ---- run ----
