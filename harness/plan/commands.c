@@ -176,6 +176,15 @@ void plan_find_commands(struct plan *p) {
     p->commands_n = l.n;
 }
 
+void plan_put_outside(struct plan *p, struct buf *out) {
+    plan_find_commands(p);
+    for (size_t i = 0; i < p->commands_n; i++) {
+        const struct plan_command *c = &p->commands[i];
+        if (!c->nodes && !(c->is_asked && p->untrusted))
+            buf_printf(out, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
+    }
+}
+
 /* ---- what a stranger may not ask for ---- */
 
 /* Everything that a node's own directories are called by. */

@@ -106,6 +106,8 @@ bool plan_serves_store(const struct plan *p, const struct plan_node *n);
 /* Lists every program that a run starts, for people to read before: for each node and outside of
  * them. Starts none, and is told by plan_print and plan_json. Safe to call again. */
 void plan_find_commands(struct plan *p);
+/* What of them is started on this host, a line each, for whoever is about to start it. */
+void plan_put_outside(struct plan *p, struct buf *out);
 /* Adds to d what `run --untrusted` refuses: each program outside of nodes with the line that asks
  * for it, and what would make a node see or write what is the host's. */
 void plan_refuse_outside(struct plan *p, struct diagnostics *d);

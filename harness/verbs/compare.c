@@ -160,6 +160,10 @@ static const char **sets_of(struct request *q, const struct comparison_launcher 
 static int check_host(struct request *q, struct plan *p, struct comparison_launcher *l,
                       struct comparison_cell *cell) {
     struct err err = {0};
+    struct buf outside = {0};
+    plan_put_outside(p, &outside);
+    fputs(buf_str(&outside), stderr);
+    buf_fini(&outside);
     int r = plan_check_host(p, &err);
     if (r == -ENOENT) {
         fprintf(stderr, "rankquake compare: %s under %s: %s\n", p->scenario->file, l->name,

@@ -164,12 +164,10 @@ static int parse(struct request *q, int argc, char **argv) {
 
 /* Before the first of them is started. What runs in nodes is not named: it is the job. */
 static void name_commands(struct plan *p) {
-    plan_find_commands(p);
-    for (size_t i = 0; i < p->commands_n; i++) {
-        const struct plan_command *c = &p->commands[i];
-        if (!c->nodes && !(c->is_asked && p->untrusted))
-            fprintf(stderr, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
-    }
+    struct buf text = {0};
+    plan_put_outside(p, &text);
+    fputs(buf_str(&text), stderr);
+    buf_fini(&text);
 }
 
 static int check_host(const struct selected *l) {
