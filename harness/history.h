@@ -11,10 +11,10 @@
  * kinds by source (history_kinds.c is the table of them that programs read):
  *
  *   harness   run {v, scenario, file, seed, version, launcher, control, kernel, exits: pidfd|
- *             events|zombie, set:[key=value..], fixed_ranks?}   first line; a control run's own
- * history says control: true; kernel is the release; exits is how the status of a worker that ends
- *             is seen, zombie meaning that it is missed when its parent is quicker; set is what
- *             --set has overridden
+ *             events|zombie, set:[key=value..], untrusted?, fixed_ranks?}   first line; a control
+ *             run's own history says control: true; kernel is the release; exits is how the status
+ *             of a worker that ends is seen, zombie meaning that it is missed when its parent is
+ *             quicker; set is what --set has overridden; untrusted: run --untrusted
  *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}
  *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}   the trigger came true
  *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,

@@ -55,7 +55,7 @@ const struct history_kind history_kinds[] = {
      FIELDS(MUST("v", INT), F("scenario", TEXT), F("file", TEXT), F("seed", INT),
             F("version", TEXT), F("program", TEXT), F("launcher", TEXT), F("control", BOOL),
             F("kernel", TEXT), F("isolation", TEXT), F("exits", TEXT), F("set", LIST),
-            F("fixed_ranks", BOOL))},
+            F("untrusted", BOOL), F("fixed_ranks", BOOL))},
     {SOURCE_HARNESS, "steady", "every worker of round 1 has made a step", FIELDS({0})},
     {SOURCE_HARNESS, "store-said", "whom a fault on who leads means, as the store says",
      FIELDS(FAULT, F("who", TEXT), ONE("node", TEXT), ONE("error", TEXT), F("term", INT),

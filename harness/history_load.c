@@ -1,3 +1,4 @@
+#include "agent/sys/file.h"
 #include "harness/history_pack.h"
 #include "harness/history_parse.h"
 
@@ -113,9 +114,11 @@ static int load(struct history *h, FILE *in, const char *path, size_t bytes_max,
 }
 
 int history_load_within(struct history *h, const char *path, size_t bytes_max, struct err *err) {
-    FILE *in = fopen(path, "re");
-    return in ? load(h, in, path, bytes_max, err)
-              : err_set(err, -errno, "open the history %s", path);
+    int fd = file_open_plain(path, err);
+    FILE *in = fd < 0 ? NULL : fdopen(fd, "r");
+    if (fd >= 0 && !in)
+        abort(); /* out of memory */
+    return in ? load(h, in, path, bytes_max, err) : fd;
 }
 
 int history_load_from(struct history *h, int fd, const char *path, struct err *err) {

@@ -177,7 +177,7 @@ void own_checks_judge(struct verdict *v, const struct scenario *s, const struct 
         if (run)
             judge_one(&f, &s->checks[i], h, file, dir);
         else
-            finding_unknown(&f, broken, "the program was not started (--no-programs)");
+            finding_unknown(&f, broken, "the program was not started (--programs starts it)");
         verdict_add(v, h, f);
     }
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -46,10 +47,8 @@ static int open_history(struct recording *r, const struct recording_source *from
                         struct buf *complaint) {
     struct err err;
     if (!from->dir) {
-        int fd = open(from->history, O_RDONLY | O_CLOEXEC);
-        return fd >= 0 ? fd
-                       : (err_set(&err, -errno, "open the history %s", from->history),
-                          complain(complaint, &err));
+        int fd = file_open_plain(from->history, &err);
+        return fd >= 0 ? fd : complain(complaint, &err);
     }
     if (open_folder(r, from->dir, complaint) < 0)
         return -1;
@@ -58,7 +57,9 @@ static int open_history(struct recording *r, const struct recording_source *from
 }
 
 static struct scenario *load_scenario(const char *path, struct buf *complaint) {
-    struct diagnostics d = {0};
+    char within[PATH_MAX];
+    struct diagnostics d = {.within =
+                                source_root(path, false, within, sizeof(within)) ? within : NULL};
     struct scenario *s = scenario_load(path, NULL, &d);
     if (!s)
         buf_puts(complaint, buf_str(&d.out));
@@ -71,7 +72,7 @@ static void judge(struct recording *r, int history, const struct recording_sourc
     rounds_load(&r->rounds, !r->scenario->torchrun_semantics, &r->history);
     struct trial t = {.scenario = r->scenario, .history = &r->history, .rounds = &r->rounds};
     verdict_judge(&r->verdict, &t);
-    own_checks_judge(&r->verdict, r->scenario, &r->history, history, folder, !from->no_programs);
+    own_checks_judge(&r->verdict, r->scenario, &r->history, history, folder, from->programs);
     if (folder)
         baseline_recall(folder, &r->verdict);
     r->run = (struct recorded_run){.dir = r->dir,
@@ -108,7 +109,7 @@ int recording_read(struct recording *r, const struct recording_source *from,
 }
 
 int recording_load(struct recording *r, const char *dir, struct buf *complaint) {
-    return recording_read(r, &(struct recording_source){.dir = dir}, complaint);
+    return recording_read(r, &(struct recording_source){.dir = dir, .programs = true}, complaint);
 }
 
 void recording_fini(struct recording *r) {

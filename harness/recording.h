@@ -20,11 +20,12 @@ struct recording_source {
     const char *dir;      /* of a run; NULL: the two below */
     const char *scenario; /* NULL: dir/scenario.yaml */
     const char *history;  /* NULL: dir/history.jsonl */
-    bool no_programs;     /* the scenario's own checks are not started */
+    bool programs;        /* the scenario's own checks are started */
 };
 
 /* Reads and judges. What is missing or wrong goes to *complaint, ready to be printed, and -1 is
  * returned; the recording is then empty. What the source names must outlive it. */
 int recording_read(struct recording *r, const struct recording_source *from, struct buf *complaint);
-int recording_load(struct recording *r, const char *dir, struct buf *complaint); /* a run's */
+/* Of a run that has just been made here: with its programs. */
+int recording_load(struct recording *r, const char *dir, struct buf *complaint);
 void recording_fini(struct recording *r);

@@ -9,10 +9,11 @@ struct verb_option {
 };
 
 /* Of verbs that judge a run which somebody else may have made. */
-#define VERB_NO_PROGRAMS                                                                           \
+#define VERB_PROGRAMS                                                                              \
+    {"--programs", NULL,                                                                           \
+     "start the programs that the scenario names as checks of its own, with your rights"},         \
     {                                                                                              \
-        "--no-programs", NULL,                                                                     \
-            "do not start the programs that the scenario names as checks of its own"               \
+        "--no-programs", NULL, "leave them unanswered: the default"                                \
     }
 
 struct verb {

@@ -105,6 +105,8 @@ void story_command(const struct recorded_run *run, struct buf *out) {
     buf_puts(out, " run ");
     put_word(out, *file ? file : run->scenario->file);
     buf_printf(out, " --seed %lld", (long long)seed);
+    if (run->history->n && json_get_bool(run->history->records[0]->fields, "untrusted", false))
+        buf_puts(out, " --untrusted");
     json_each(set, run->history->n ? record_get(run->history->records[0], "set") : NULL) {
         buf_puts(out, " --set ");
         put_word(out, json_string(set, ""));

@@ -47,6 +47,50 @@ int file_read(const char *path, size_t max, struct buf *out, struct err *err) {
     return code ? (err_wrap(err, "%s: ", path), code) : 0;
 }
 
+static bool is_callers_own(const char *path) {
+    return strcmp(path, "/dev/stdin") == 0 || strncmp(path, "/dev/fd/", 8) == 0 ||
+           strncmp(path, "/proc/self/fd/", 14) == 0;
+}
+
+static const char *kind_of(mode_t mode) {
+    return S_ISFIFO(mode)   ? "a FIFO"
+           : S_ISSOCK(mode) ? "a socket"
+           : S_ISCHR(mode)  ? "a device"
+           : S_ISBLK(mode)  ? "a disk"
+                            : "no plain file";
+}
+
+/* O_PATH finds a file without opening it: nobody can put another in its place meanwhile. */
+int file_open_plain(const char *path, struct err *err) {
+    char found[32];
+    struct stat st;
+    FILE_CLOSE int at = open(path, O_PATH | O_CLOEXEC);
+    if (at < 0 || fstat(at, &st) < 0)
+        return err_set(err, -errno, "open %s", path);
+    if (S_ISDIR(st.st_mode))
+        return err_say(err, -EISDIR, "%s is a directory", path);
+    if (!S_ISREG(st.st_mode) && !is_callers_own(path))
+        return err_say(err, -EINVAL, "%s is %s, and only plain files are read", path,
+                       kind_of(st.st_mode));
+    snprintf(found, sizeof(found), "/proc/self/fd/%d", at);
+    int fd = open(S_ISREG(st.st_mode) ? found : path, O_RDONLY | O_CLOEXEC);
+    return fd >= 0 ? fd : err_set(err, -errno, "open %s", path);
+}
+
+int file_read_plain(const char *path, size_t max, struct buf *out, struct err *err) {
+    FILE_CLOSE int fd = file_open_plain(path, err);
+    int code = fd < 0 ? fd : file_read_fd(fd, max, out, err);
+    return code && fd >= 0 ? (err_wrap(err, "%s: ", path), code) : code;
+}
+
+bool file_path_of(int fd, char *ret, size_t size) {
+    char link[32];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(link, ret, size - 1);
+    ret[n > 0 ? n : 0] = '\0';
+    return *ret == '/';
+}
+
 static void make_plain(char *text, size_t n) {
     for (size_t i = 0; i < n; i++)
         if ((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t')

@@ -18,6 +18,15 @@ void file_close(int *fd);
 int file_read(const char *path, size_t max, struct buf *out, struct err *err);
 int file_read_fd(int fd, size_t max, struct buf *out, struct err *err);
 
+/* Opens a plain file to read it. Anything else is not opened, for that alone may wait for ever (a
+ * FIFO) or start something (a device): -EISDIR, or -EINVAL with what it is. What names a descriptor
+ * of the caller's own (/dev/stdin, /dev/fd/63, /proc/self/fd/0) is taken as it is, so that a pipe
+ * can be read. Returns a descriptor, which is the caller's. */
+int file_open_plain(const char *path, struct err *err);
+int file_read_plain(const char *path, size_t max, struct buf *out, struct err *err);
+/* Where an open file lies, without links; false: nowhere that has a name. */
+bool file_path_of(int fd, char *ret, size_t size);
+
 /* Appends the last lines of a file, at most max bytes of it; in what people look at, so a carriage
  * return becomes a line feed and other control bytes blanks. -ENODATA when it is empty, or is no
  * plain file. */

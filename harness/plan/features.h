@@ -16,5 +16,8 @@ extern const struct feature features[]; /* in alphabetical order, ended by {0} *
 
 /* What is named but is no feature, or lacks its argument, is a mistake in the file. */
 void features_make(struct plan *p, struct diagnostics *d);
-/* Tries them all; 0, or -ENOTSUP with the first that is not there. */
+/* What "command COMMAND" gives to sh; NULL: it is another feature. */
+const char *features_command(const char *text);
+/* Tries them all but, in a plan of somebody else's, commands; 0, or -ENOTSUP with the first that is
+ * not there. */
 int features_check(const struct plan *p, struct err *err);

@@ -62,11 +62,9 @@ const char *plan_find_program(const struct plan *p, struct arena *a, const char 
 
 /* A script is given to Python as it stands, so it must be there, and need not be executable. */
 static int check_script(const struct plan *p, const char *name, struct err *err) {
-    int fd = plan_open(p, name);
-    if (fd >= 0) {
-        close(fd);
+    FILE_CLOSE int at = rootfs_open(p, name, 0);
+    if (at >= 0)
         return 0;
-    }
     return err_say(err, -ENOENT,
                    "job.run: there is no script %s (looked for from the directory "
                    "you are in)",
@@ -161,6 +159,7 @@ static int check_probes(const struct plan *p, struct err *err) {
 
 int plan_check_host(struct plan *p, struct err *err) {
     struct arena a = {0};
+    plan_find_commands(p);
     int r = rootfs_check(p, err);
     if (r == 0)
         r = features_check(p, err);

@@ -200,18 +200,25 @@ static const char *find_python(struct plan *p, const char *path) {
     return file ? python_of_file(p, file) : NULL;
 }
 
-int plan_find_launcher(struct plan *p, struct err *err) {
+int interpreter_find(struct plan *p, struct err *err) {
     const struct job_spec *j = &p->scenario->job;
-    const char *path = plan_path(j), *python;
+    const char *path = plan_path(j);
     if (p->launcher || !j->launcher_argv || str_eq(j->launcher_argv[0], "rankrun"))
         return 0;
     int r = find_words(p, path, err);
-    if (r < 0 || !str_eq(j->launcher, "torchrun"))
-        return r;
-    python = find_python(p, path);
-    if (!python)
-        return 0; /* no Python: whatever it is, it takes torchrun's options */
-    interpreter_ask(p, python, &p->python);
+    if (r < 0)
+        p->launcher = NULL;
+    else if (str_eq(j->launcher, "torchrun"))
+        p->python.path = find_python(p, path);
+    return r;
+}
+
+int plan_find_launcher(struct plan *p, struct err *err) {
+    int r = interpreter_find(p, err);
+    if (r < 0 || !p->python.path || p->python.asked || p->untrusted)
+        return r; /* without a Python: whatever it is, it takes torchrun's options */
+    interpreter_ask(p, p->python.path, &p->python);
+    p->python.asked = true;
     if (*p->python.version && !*p->python.torch)
         return lacks_torch(p, err);
     if (*p->python.version && !p->python.etcd && str_starts(p->backend ? p->backend : "", "etcd"))

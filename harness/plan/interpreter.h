@@ -13,7 +13,14 @@ const char *interpreter_of_head(struct arena *a, const char *head);
 bool interpreter_say(const struct plan *p, const char *path, const char *script, char *ret,
                      size_t size);
 
-/* Whether its Python has the modules that the job needs: 0, or -ENOTSUP with the sentence. */
+/* The words of a launcher of torchrun's kind and its Python, into p->launcher and p->python.path,
+ * without asking anybody. 0, or -ENOENT with the sentence. */
+int interpreter_find(struct plan *p, struct err *err);
+
+/* The Python that is asked for them; NULL: the job has none. */
+const char *needs_python(const struct plan *p);
+/* Whether its Python has the modules that the job needs: 0, or -ENOTSUP with the sentence. In a
+ * plan of somebody else's it is not asked. */
 int needs_check(const struct plan *p, struct err *err);
 
 /* Asks it, on a node; version and torch stay "" when it does not answer or has none. */

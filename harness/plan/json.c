@@ -76,6 +76,21 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
     buf_fini(&until);
 }
 
+static void put_commands(const struct plan *p, struct json_writer *w) {
+    json_array(w, "commands");
+    for (size_t i = 0; i < p->commands_n; i++) {
+        const struct plan_command *c = &p->commands[i];
+        json_object(w, NULL);
+        json_put_string(w, "key", c->key);
+        json_put_i64(w, "line", c->place.line);
+        json_put_string(w, "words", c->words);
+        json_put_string(w, "when", c->when);
+        json_put_string(w, "nodes", c->nodes);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
 void plan_json(const struct plan *p, struct buf *out) {
     const struct scenario *s = p->scenario;
     struct json_writer w = {out, false};
@@ -100,6 +115,7 @@ void plan_json(const struct plan *p, struct buf *out) {
     json_end_array(&w);
     put_nodes(p, &w);
     put_devices(p, &w);
+    put_commands(p, &w);
     json_array(&w, "timeline");
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], &w);

@@ -21,6 +21,7 @@ struct plan_device {  /* an accelerator of this host */
 /* The Python that scripts of the job, and a launcher of torchrun's kind, run on. */
 struct python {
     const char *path;            /* as it is started: "/venv/bin/python3", "python3" */
+    bool asked;                  /* what follows has been looked for */
     bool etcd;                   /* it has the module that torchrun's etcd backends need */
     char version[16], torch[48]; /* "3.11", "1.13.1"; "" when it could not be asked or has none */
 };
@@ -45,8 +46,22 @@ struct plan_action {
     struct fault_args args;
 };
 
+/* A program that a run starts because the scenario says so. */
+struct plan_command {
+    const char *key; /* that says so: "job.run", "checks.no-nan" */
+    struct place place;
+    const char *words; /* as a shell would take them; placeholders unresolved */
+    const char *when;  /* "before the run: whether it ends with 0" */
+    const char *nodes; /* "n0 n1 n2", where it is started; NULL: outside of them, on this host */
+    bool is_ours;      /* rankquake itself, which asks a server that the scenario names */
+    bool is_asked;     /* an interpreter that is asked what it has */
+};
+
 struct plan {
     const struct scenario *scenario; /* not owned */
+    /* Set by the caller: somebody else may have written it. Nothing that it names is then started
+     * outside of nodes to learn what this host has. */
+    bool untrusted;
     uint64_t seed;
     struct plan_node *nodes; /* n0.., then the store's */
     size_t nodes_n;
@@ -62,8 +77,10 @@ struct plan {
     struct python python;               /* path NULL: not looked for */
     struct plan_device *devices;        /* those of this host that the caller may use */
     size_t devices_n;
-    const char *driver;        /* of the devices, NULL: none was asked */
-    const char *no_devices;    /* why there are none, or one is missing; NULL */
+    const char *driver;                  /* of the devices, NULL: none was asked */
+    const char *no_devices;              /* why there are none, or one is missing; NULL */
+    const struct plan_command *commands; /* filled by plan_find_commands; those on the host first */
+    size_t commands_n;
     enum isolation isolation;  /* auto: not settled yet, see plan_settle */
     const char *isolation_why; /* processes that nobody asked for: why; else NULL */
     int addresses;             /* holds the range of addresses of this run; -1: none is held */
@@ -85,6 +102,17 @@ const char *plan_node_listen(const struct plan_node *n);
 const struct plan_node *plan_find_node(const struct plan *p, const char *name);
 /* It is there for the store, or its agent serves it. */
 bool plan_serves_store(const struct plan *p, const struct plan_node *n);
+
+/* Lists every program that a run starts, for people to read before: for each node and outside of
+ * them. Starts none, and is told by plan_print and plan_json. Safe to call again. */
+void plan_find_commands(struct plan *p);
+/* What of them is started on this host, a line each, for whoever is about to start it. */
+void plan_put_outside(struct plan *p, struct buf *out);
+/* Adds to d what `run --untrusted` refuses: each program outside of nodes with the line that asks
+ * for it, and what would make a node see or write what is the host's. */
+void plan_refuse_outside(struct plan *p, struct diagnostics *d);
+/* Words as a shell would take them, with quotes where they are needed. */
+void plan_put_words(const char *const *words, struct buf *out);
 
 /* Finds out which launcher of torchrun's kind this host has: the words that start it, its Python,
  * that one's version and its torch's (it is asked, some 50 ms), and what follows from them. At most
@@ -110,8 +138,9 @@ const char *plan_python(const struct job_spec *j, const char *absent);
 /* The program of this name as exec looks for it in path, on a node; NULL: there is none. */
 const char *plan_find_program(const struct plan *p, struct arena *a, const char *name,
                               const char *path);
-/* Opens a file to read it as the nodes see it: in their root file system, or here. A relative path
- * begins in the caller's directory. Returns a descriptor, the caller's, or -errno. */
+/* Opens a plain file to read it as the nodes see it: in their root file system, or here; anything
+ * else is not opened (-EINVAL). A relative path begins in the caller's directory. Returns a
+ * descriptor, the caller's, or -errno. */
 int plan_open(const struct plan *p, const char *path);
 /* path is dir, or below it. */
 bool plan_is_below(const char *path, const char *dir);

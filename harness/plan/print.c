@@ -217,6 +217,50 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
                pa->fault->blast ? pa->fault->blast : "its target only");
 }
 
+static void put_command(const struct plan_command *c, struct buf *out) {
+    buf_printf(out, "    %-24s%s\n", c->key, c->words);
+    if (!c->nodes || c->is_ours)
+        buf_printf(out, "    %24s%s\n", "", c->when);
+}
+
+/* Where nodes are processes there is no inside. */
+static void put_commands(const struct plan *p, struct buf *out) {
+    const char *nodes = "";
+    size_t outside = 0;
+    buf_puts(out, "\nwhat run starts because the scenario says so\n"
+                  "  on this host, outside of the nodes, with your rights\n");
+    for (size_t i = 0; i < p->commands_n; i++)
+        if (!p->commands[i].nodes) {
+            put_command(&p->commands[i], out);
+            outside++;
+        }
+    buf_puts(out, outside ? "" : "    nothing\n");
+    for (size_t i = 0; i < p->commands_n; i++) {
+        const struct plan_command *c = &p->commands[i];
+        if (c->nodes && !str_eq(c->nodes, nodes))
+            buf_printf(out, "  in %s%s\n", c->nodes,
+                       p->isolation == ISOLATION_PROCESSES
+                           ? ", which are processes of this host with your rights"
+                           : "");
+        if (c->nodes)
+            put_command(c, out);
+        nodes = c->nodes ? c->nodes : nodes;
+    }
+}
+
+/* What only starting something would have told. */
+static void put_unasked(const struct plan *p, struct buf *out) {
+    const char *sep = "";
+    for (size_t i = 0; i < p->commands_n && p->untrusted; i++) {
+        const struct plan_command *c = &p->commands[i];
+        if (!c->is_asked && !str_eq(c->key, "feature"))
+            continue;
+        buf_printf(out, "%s%s", *sep ? sep : "  not asked, for plan starts nothing: ", c->key);
+        sep = ", ";
+    }
+    buf_puts(out, *sep ? "\n" : "");
+}
+
 void plan_print(const struct plan *p, struct buf *out) {
     buf_printf(out, "%s (%s), seed %" PRIu64 "\n\n", p->scenario->name, p->scenario->file, p->seed);
     put_topology(p, out);
@@ -227,6 +271,8 @@ void plan_print(const struct plan *p, struct buf *out) {
         buf_printf(out, "  %s\n", p->scenario->drawn);
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], out);
+    put_commands(p, out);
+    put_unasked(p, out);
     buf_puts(out, "\nblast radius\n  the nodes above and the run directory; nothing else on this "
                   "host is touched\n");
 }

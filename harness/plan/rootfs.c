@@ -1,6 +1,7 @@
 #include "harness/plan/rootfs.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "agent/sys/mount.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/root.h"
@@ -76,7 +77,16 @@ int rootfs_open(const struct plan *p, const char *path, int flags) {
 }
 
 int plan_open(const struct plan *p, const char *path) {
-    return rootfs_open(p, path, O_RDONLY | O_NONBLOCK);
+    char found[32];
+    struct stat st;
+    FILE_CLOSE int at = rootfs_open(p, path, 0);
+    if (at < 0)
+        return at;
+    if (fstat(at, &st) != 0 || !S_ISREG(st.st_mode))
+        return -EINVAL;
+    snprintf(found, sizeof(found), "/proc/self/fd/%d", at);
+    int fd = open(found, O_RDONLY | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 enum found rootfs_look(const struct plan *p, const char *path) {

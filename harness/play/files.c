@@ -1,10 +1,11 @@
 #include "harness/play/files.h"
 
 #include "agent/base/str.h"
-#include "harness/scenario/scenario.h"
+#include "harness/plan/plan.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +13,41 @@
 
 enum { SUITES_DEEP = 8 };
 
-static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder,
-               int deep);
+/* Where a file comes from. */
+struct origin {
+    const char *within; /* as scenario_files.within */
+    bool in_folder;
+    int deep; /* of suites */
+};
+
+static int add(struct scenario_files *f, const struct verb *verb, const char *path,
+               struct origin from);
 
 static int only_scenarios(const struct dirent *d) {
     return !strchr("._", d->d_name[0]) && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
 }
 
-static int add_folder(struct scenario_files *f, const struct verb *verb, const char *path) {
+static int add_folder(struct scenario_files *f, const struct verb *verb, const char *path,
+                      const char *within) {
     struct dirent **names;
     int n = scandir(path, &names, only_scenarios, alphasort), r = 0;
     if (n < 0)
         return verb_usage_error(verb, "read the folder %s: %s", path, strerror(errno));
     for (int i = 0; i < n; i++) {
         if (r == 0)
-            r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name), true, 0);
+            r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name),
+                    (struct origin){within, true, 0});
         free(names[i]);
     }
     free(names);
     return r;
 }
 
-static int add_file(struct scenario_files *f, const struct verb *verb, const char *file) {
+static int add_file(struct scenario_files *f, const struct verb *verb, const char *file,
+                    const char *within) {
     if (f->n == FILES_MAX)
         return verb_usage_error(verb, "more than %d scenario files", FILES_MAX);
+    f->within[f->n] = within;
     f->v[f->n++] = file;
     return 0;
 }
@@ -48,33 +60,55 @@ static void check_named(const struct suite *u, struct diagnostics *d) {
                             strerror(errno));
 }
 
-/* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
-static int add(struct scenario_files *f, const struct verb *verb, const char *path, bool in_folder,
-               int deep) {
-    struct diagnostics d = {0};
+/* A link in a folder may lead back into it, or anywhere. */
+static bool is_folder(const char *path, bool in_folder) {
     struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return add_folder(f, verb, path);
-    if (deep > SUITES_DEEP)
+    return (in_folder ? lstat(path, &st) : stat(path, &st)) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool leads_out(const char *path, const char *within) {
+    char real[PATH_MAX];
+    return within && realpath(path, real) && !plan_is_below(real, within);
+}
+
+/* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
+static int add(struct scenario_files *f, const struct verb *verb, const char *path,
+               struct origin from) {
+    struct diagnostics d = {.within = from.within};
+    if (is_folder(path, from.in_folder))
+        return leads_out(path, from.within)
+                   ? verb_usage_error(verb, "%s leads out of %s, and nothing is followed there",
+                                      path, from.within)
+                   : add_folder(f, verb, path, from.within);
+    if (from.deep > SUITES_DEEP)
         return verb_usage_error(verb,
                                 "%s: suites name suites more than %d deep; does one name itself?",
                                 path, SUITES_DEEP);
     struct suite *u = suite_load(path, &d);
-    check_named(in_folder ? NULL : u, &d);
+    check_named(from.in_folder ? NULL : u, &d);
     int r = d.errors ? EXIT_USAGE_ERROR : 0;
     fputs(buf_str(&d.out), stderr);
-    for (size_t i = 0; u && !in_folder && i < u->n && r == 0; i++)
-        r = add(f, verb, arena_strdup(&f->arena, u->files[i]), false, deep + 1);
+    for (size_t i = 0; u && !from.in_folder && i < u->n && r == 0; i++)
+        r = add(f, verb, arena_strdup(&f->arena, u->files[i]),
+                (struct origin){from.within, false, from.deep + 1});
     if (!u && r == 0)
-        r = add_file(f, verb, path);
+        r = add_file(f, verb, path, from.within);
     suite_free(u);
     diagnostics_fini(&d);
     return r;
 }
 
+/* What cannot be found is said when it is read. */
+static const char *root_of(struct scenario_files *f, const char *path) {
+    char root[PATH_MAX];
+    if (f->trusted || !source_root(path, is_folder(path, false), root, sizeof(root)))
+        return NULL;
+    return arena_strdup(&f->arena, root);
+}
+
 int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
     size_t before = f->n;
-    int r = add(f, verb, path, false, 0);
+    int r = add(f, verb, path, (struct origin){root_of(f, path), false, 0});
     if (r || f->n > before)
         return r;
     return verb_usage_error(verb,

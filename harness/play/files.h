@@ -1,17 +1,20 @@
 /* files: the scenario files that a command line names: as they are, all of a folder and what lies
- * below it, or those of a suite. */
+ * below it, or those of a suite. Links in a folder that lead to another are not followed. */
 #pragma once
 
 #include "agent/base/arena.h"
 #include "harness/verb.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { FILES_MAX = 1000 };
 
 struct scenario_files {
     const char *v[FILES_MAX];
+    const char *within[FILES_MAX]; /* for their diagnostics; NULL where they are trusted */
     size_t n;
+    bool trusted;       /* set by the caller: they may lead anywhere */
     struct arena arena; /* owns what is in no argument */
 };
 

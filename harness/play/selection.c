@@ -71,11 +71,16 @@ int selected_cache(const struct selected *l, const char *kind, bool by_seed, cha
     return cache_dir(kind, key, ret, size, NULL);
 }
 
-static int plan_one(struct selected *x, uint64_t first, uint64_t last, struct diagnostics *d) {
+static int plan_one(const struct selection *s, struct selected *x, uint64_t first, uint64_t last,
+                    struct diagnostics *d) {
     x->seed_first = first;
     x->seed_last = last;
     x->plan = plan_make(x->scenario, first, d);
-    return x->plan ? 0 : EXIT_USAGE_ERROR;
+    if (x->plan)
+        x->plan->untrusted = s->untrusted;
+    if (x->plan && s->untrusted)
+        plan_refuse_outside(x->plan, d);
+    return x->plan && !d->errors ? 0 : EXIT_USAGE_ERROR;
 }
 
 /* What is drawn hangs on the seed, so there is a plan for each. */
@@ -87,13 +92,13 @@ static int read_seeds(struct selection *s, const struct selected *like, uint64_t
                                 SEEDS_MAX);
     for (uint64_t seed = first; seed <= last && r == 0; seed++) {
         struct arena a = {0};
-        struct diagnostics d = {0};
+        struct diagnostics d = {.within = s->within};
         struct scenario *one = scenario_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
         r = EXIT_USAGE_ERROR;
         if (one) {
             struct selected *x = add(s);
             *x = (struct selected){.file = like->file, .sets = like->sets, .scenario = one};
-            r = plan_one(x, seed, seed, &d);
+            r = plan_one(s, x, seed, seed, &d);
         }
         fputs(buf_str(&d.out), stderr);
         diagnostics_fini(&d);
@@ -114,11 +119,11 @@ static int take(struct selection *s, struct selected one, struct diagnostics *d)
     }
     struct selected *x = add(s);
     *x = one;
-    return plan_one(x, first, last, d);
+    return plan_one(s, x, first, last, d);
 }
 
 static int read_point(struct selection *s, const char *file, const char *const *point) {
-    struct diagnostics d = {0};
+    struct diagnostics d = {.within = s->within};
     const char **sets = (const char **)sets_join(&s->arena, point, s->sets);
     for (const char **t = sets; *t; t++)
         *t = arena_strdup(&s->arena, *t); /* the sweep goes */
@@ -134,8 +139,9 @@ static int read_point(struct selection *s, const char *file, const char *const *
     return r;
 }
 
-static int read_file(struct selection *s, const char *file) {
-    struct sweep *points = scenario_sweep(file, s->sets);
+static int read_file(struct selection *s, const char *file, const char *within) {
+    s->within = within;
+    struct sweep *points = scenario_sweep(file, s->sets, within);
     int r = 0;
     for (size_t i = 0; i < points->n && r == 0; i++)
         r = read_point(s, file, points->v[i]);
@@ -146,7 +152,7 @@ static int read_file(struct selection *s, const char *file) {
 int selection_read(struct selection *s, const struct scenario_files *files) {
     int code = 0;
     for (size_t i = 0; i < files->n; i++)
-        code |= read_file(s, files->v[i]);
+        code |= read_file(s, files->v[i], files->within[i]);
     if (code == 0 && !s->n)
         code = verb_usage_error(s->verb, "no scenario has the tags that --tag asks for");
     return code;

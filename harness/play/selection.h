@@ -21,6 +21,8 @@ struct selection {
     const struct verb *verb; /* for messages */
     const char *const *sets; /* of all; NULL-ended */
     const char *const *tags; /* all must be there, of "!slow" none; NULL-ended */
+    bool untrusted;          /* what they would start outside of nodes is a mistake in them */
+    const char *within;      /* of the file that is being read; see files.h */
     bool has_seed;
     uint64_t seed_first, seed_last; /* given */
     bool

@@ -307,6 +307,8 @@ static int run_control(const struct plan *p, const struct suite_options *o,
     struct outcome_of_run *run = calloc(1, sizeof(*run));
     if (!plan || !run)
         abort(); /* the same plan with its timeline has been made already */
+    plan->untrusted = p->untrusted;
+    plan_find_commands(plan);
     int r = plan_settle(plan, err);
     if (r == 0)
         r = folder_make(dir, "control", 0777, err);

@@ -39,13 +39,14 @@ static int hash_file(struct sha256 *sum, const char *path, struct err *err) {
     return r;
 }
 
-/* What the nodes see there, when it is a file. */
+/* What the nodes see there, when it is a file. Those of the kernel's have no size, and some have no
+ * end. */
 static bool hash_theirs(struct sha256 *sum, const struct plan *p, const char *path) {
     struct buf content = {0};
     struct stat st;
     FILE_CLOSE int fd = plan_open(p, path);
-    bool file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size <= FILE_MAX &&
-                file_read_fd(fd, FILE_MAX, &content, NULL) == 0;
+    bool file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0 &&
+                st.st_size <= FILE_MAX && file_read_fd(fd, FILE_MAX, &content, NULL) == 0;
     if (file) {
         sha256_update(sum, path, strlen(path) + 1);
         sha256_update(sum, content.data, content.len);

@@ -202,9 +202,12 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
     else
         prog.argv = launcher->agent_argv(&e->arena, &launch);
     const char *const *more = p->is_store ? NULL : launcher->agent_env(&e->arena, &launch);
+    /* What is the job's own might make a store of a stranger's start something else. */
+    const struct job_spec none = {0};
+    bool own = !p->is_store || !e->plan->untrusted;
     prog.env = device_env(&e->arena, e->plan, p,
                           arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
-                          programs_env(&e->arena, job, bin, &places, more));
+                          programs_env(&e->arena, own ? job : &none, bin, &places, more));
     return node_run(n, &prog, err);
 }
 

@@ -26,6 +26,8 @@ void opening_record(struct engine *e) {
     for (const char *const *set = s->sets; set && *set; set++)
         json_put_string(w, NULL, *set);
     json_end_array(w);
+    if (e->plan->untrusted)
+        json_put_bool(w, "untrusted", true);
     engine_recorded(e);
     if (!s->control)
         return;

@@ -61,6 +61,7 @@ static void read_launcher(struct reader *r, const struct key *k, const struct ya
     struct job_spec *j = &((struct scenario *)out)->job;
     const char *const *words = NULL;
     size_t words_n = 0;
+    j->launcher_place = n->place;
     if (n->type == YAML_LIST) {
         if (!reader_words(r, k, n, &words, &words_n))
             return;

@@ -107,6 +107,7 @@ static void read_run(struct reader *r, const struct key *k, const struct yaml *n
 
 static void read_needs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = out;
+    j->needs_place = n->place;
     if (reader_words(r, k, n, &j->needs, &j->needs_n))
         reader_no_empty(r, k, n);
 }
@@ -121,6 +122,11 @@ static void read_dir(struct reader *r, const struct key *k, const struct yaml *n
     reader_text(r, k, n, out);
     if (n->type == YAML_SCALAR)
         reader_check_placeholders(r, n->text, n->place);
+}
+
+static void read_complete(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
+    reader_text(r, k, n, out);
+    ((struct job_spec *)out)->complete_place = n->place;
 }
 
 #define AT(member) .offset = offsetof(struct job_spec, member)
@@ -187,7 +193,7 @@ const struct section section_checkpoint = {
          "as "
          "in run. Without it only ranktrain's format is known: where no look finds any of it, "
          "whether a round resumed from the newest is left open.",
-         "complete: ./list-complete", reader_text, AT(checkpoint_complete)},
+         "complete: ./list-complete", read_complete, AT(checkpoint_complete), .form = "<text>"},
         {0},
     },
 };

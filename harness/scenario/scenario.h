@@ -70,7 +70,8 @@ struct job_spec {
     const char *checkpoint_dir; /* job.checkpoint.dir, else taken from --checkpoint-dir= of run */
     const char
         *checkpoint_complete; /* COMMAND that prints complete steps; NULL: ranktrain's format */
-    struct place place, nnodes_place, run_place, workers_place, backend_place;
+    struct place place, nnodes_place, run_place, workers_place, backend_place, launcher_place,
+        needs_place, complete_place;
 };
 
 /* A trigger: all that is set must have come true, in any order. */
@@ -284,6 +285,7 @@ enum { DIAGNOSTICS_SHOWN = 50 }; /* nobody reads more */
  * a caret below it. {0} is an empty one. */
 struct diagnostics {
     const char *file;
+    const char *within; /* nothing outside of this directory is read (source_root); NULL: all is */
     const char *const *set; /* the overrides, for places below 0; NULL-ended or NULL */
     struct buf source;      /* the text, for the offending lines */
     struct included {
@@ -317,14 +319,19 @@ struct scenario *scenario_free(struct scenario *s); /* NULL is allowed; returns 
 
 /* The runs that a `sweep` makes of a file: for each the overrides that choose it, NULL-ended. One
  * without any when there is no sweep, or something wrong with the file, which scenario_load says.
- * What `set` gives already is in none of them. */
+ * What `set` gives already is in none of them. within: as in the diagnostics. */
 struct sweep {
     const char *const **v;
     size_t n;
     struct arena arena; /* owns everything above */
 };
 
-struct sweep *scenario_sweep(const char *file, const char *const *set);
+struct sweep *scenario_sweep(const char *file, const char *const *set, const char *within);
+
+/* The directory that a scenario of somebody else's cannot lead out of, by include, trace, suite or
+ * link: the one the caller is in where the file or folder named lies below it, else that folder
+ * itself, or the file's own. A real path; false: there is no such folder. */
+bool source_root(const char *path, bool is_folder, char *ret, size_t size);
 struct sweep *sweep_free(struct sweep *s); /* NULL is allowed; returns NULL */
 
 /* A file that only names scenarios, folders of them or other suites (`suite: [files]`), to be run

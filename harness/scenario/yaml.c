@@ -225,6 +225,28 @@ static bool check_text(struct builder *b, const char *text, size_t len) {
     return true;
 }
 
+/* The library reads ahead: to tell whether a list is a key it takes in all of it, some 600 bytes a
+ * token. So what it would make tokens of is counted before it sees any. */
+static bool check_marks(struct builder *b, const char *text, size_t len) {
+    int line = 0, marks = 0;
+    size_t begin = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\n') {
+            line++;
+            begin = i + 1;
+        }
+        bool alone = text[i] == '-' && (i + 1 == len || strchr(" \t\r\n", text[i + 1]));
+        marks += alone || memchr("[]{},:?*&!\"'", text[i], 12);
+        if (marks > YAML_MARKS_MAX) {
+            refuse(b, place_of(b, line, (int)(i - begin)),
+                   "more than %d brackets, commas, quotes and the like; a scenario is much smaller",
+                   YAML_MARKS_MAX);
+            return false;
+        }
+    }
+    return true;
+}
+
 static void read_events(struct builder *b, const char *text, size_t len) {
     if (fy_parser_set_string(b->parser, text, len))
         abort(); /* out of memory */
@@ -257,7 +279,7 @@ struct yaml *yaml_parse(struct arena *a, const char *text, size_t len, int set,
     struct builder b = {.arena = a, .d = d, .set = set};
     if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         text += 3, len -= 3;
-    if (!check_text(&b, text, len))
+    if (!check_text(&b, text, len) || !check_marks(&b, text, len))
         return NULL;
     b.diag = new_diag();
     struct fy_parse_cfg cfg = {.flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG, .diag = b.diag};

@@ -1,14 +1,20 @@
 /* yaml: text as a tree of scalars, lists and maps, every value with its place.
  *
  * libfyaml reads, this keeps what a scenario needs. Aliases, tags, merge keys and a second document
- * are refused with a sentence, so the tree is never larger than its text; size, depth and the
- * number of values are limited. Scalars stay text: what they mean is decided by the key they are
- * under. All memory is the arena's. */
+ * are refused with a sentence, so the tree is never larger than its text; size, depth, the
+ * number of values and that of the marks which libfyaml makes tokens of are limited, so that no
+ * file takes more than some 80 MB to read. Scalars stay text: what they mean is decided by the key
+ * they are under. All memory is the arena's. */
 #pragma once
 
 #include "harness/scenario/scenario.h"
 
-enum { YAML_SIZE_MAX = 1 << 20, YAML_DEPTH_MAX = 24, YAML_VALUES_MAX = 30000 };
+enum {
+    YAML_SIZE_MAX = 1 << 20,
+    YAML_DEPTH_MAX = 24,
+    YAML_VALUES_MAX = 30000,
+    YAML_MARKS_MAX = 4 * YAML_VALUES_MAX
+};
 
 enum yaml_type { YAML_SCALAR, YAML_LIST, YAML_MAP };
 

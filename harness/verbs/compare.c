@@ -132,6 +132,7 @@ static int parse(struct request *q, int argc, char **argv) {
     if (r)
         return r;
     r = take_options(q, &a);
+    q->files.trusted = true;
     for (size_t i = 0; i < a.files_n && r == 0; i++)
         r = files_add(&q->files, a.verb, a.files[i]);
     if (r == 0 && !q->files.n)
@@ -159,6 +160,10 @@ static const char **sets_of(struct request *q, const struct comparison_launcher 
 static int check_host(struct request *q, struct plan *p, struct comparison_launcher *l,
                       struct comparison_cell *cell) {
     struct err err = {0};
+    struct buf outside = {0};
+    plan_put_outside(p, &outside);
+    fputs(buf_str(&outside), stderr);
+    buf_fini(&outside);
     int r = plan_check_host(p, &err);
     if (r == -ENOENT) {
         fprintf(stderr, "rankquake compare: %s under %s: %s\n", p->scenario->file, l->name,

@@ -42,8 +42,10 @@ static int judge(int argc, char **argv) {
     if (code)
         return code;
     struct recording_source from = {.scenario = arguments_value(&a, "--scenario"),
-                                    .no_programs = arguments_value(&a, "--no-programs")};
-    if (a.files_n != 1) {
+                                    .programs = arguments_value(&a, "--programs")};
+    if (from.programs && arguments_value(&a, "--no-programs")) {
+        code = verb_usage_error(&verb_judge, "either --programs or --no-programs");
+    } else if (a.files_n != 1) {
         code = verb_usage_error(&verb_judge, a.files_n ? "one directory at a time" : "which run?");
     } else {
         *(from.scenario ? &from.history : &from.dir) = a.files[0];
@@ -55,14 +57,14 @@ static int judge(int argc, char **argv) {
 
 const struct verb verb_judge = {
     .name = "judge",
-    .usage = "judge DIR, or judge HISTORY --scenario FILE",
+    .usage = "judge DIR [--programs], or judge HISTORY --scenario FILE [--programs]",
     .summary = "judge a recorded run again, offline, and write its reports anew",
     .example = "judge runs/tour-1-20260105-093000",
     .options =
         (const struct verb_option[]){
             {"--scenario", "FILE",
              "what to judge a history by that was made elsewhere; only the verdict is printed"},
-            VERB_NO_PROGRAMS,
+            VERB_PROGRAMS,
             {0}},
     .main = judge,
 };

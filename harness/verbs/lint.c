@@ -3,8 +3,8 @@
 #include "harness/play/selection.h"
 
 /* Prints every error; true when there is none. */
-static bool lint_point(const char *file, const char *const *set) {
-    struct diagnostics d = {0};
+static bool lint_point(const char *file, const char *const *set, const char *within) {
+    struct diagnostics d = {.within = within};
     struct scenario *s = scenario_load_flawed(file, set, &d);
     if (d.errors)
         plan_check_lines(s, &d);
@@ -18,12 +18,12 @@ static bool lint_point(const char *file, const char *const *set) {
 }
 
 /* What is wrong in one point of a sweep would only be said again of others. */
-static bool lint_file(const char *file, const char *const *set) {
+static bool lint_file(const char *file, const char *const *set, const char *within) {
     struct arena a = {0};
-    struct sweep *points = scenario_sweep(file, set);
+    struct sweep *points = scenario_sweep(file, set, within);
     bool good = true;
     for (size_t i = 0; i < points->n && good; i++)
-        good = lint_point(file, sets_join(&a, points->v[i], set));
+        good = lint_point(file, sets_join(&a, points->v[i], set), within);
     if (good && points->n > 1)
         printf("%s: valid, %zu runs\n", file, points->n);
     else if (good)
@@ -38,7 +38,7 @@ static int lint_any(const char *path, const char *const *set) {
     struct scenario_files files = {0};
     int code = files_add(&files, &verb_lint, path);
     for (size_t i = 0; i < files.n; i++)
-        if (!lint_file(files.v[i], set))
+        if (!lint_file(files.v[i], set, files.within[i]))
             code = EXIT_USAGE_ERROR;
     files_fini(&files);
     return code;

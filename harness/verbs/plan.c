@@ -31,12 +31,15 @@ static int print_plan(struct plan *p, bool json) {
     return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
-static int plan_file(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+static int plan_file(const char *file, const char *within, const char *const *set,
+                     const uint64_t *seed, bool json) {
     struct arena a = {0};
-    struct diagnostics d = {0};
+    struct diagnostics d = {.within = within};
     struct scenario *s = scenario_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
     struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
     fputs(buf_str(&d.out), stderr);
+    if (p)
+        p->untrusted = true;
     int code = p ? print_plan(p, json) : EXIT_USAGE_ERROR;
     plan_free(p);
     scenario_free(s);
@@ -46,12 +49,13 @@ static int plan_file(const char *file, const char *const *set, const uint64_t *s
 }
 
 /* Every point of its sweep. */
-static int plan_points(const char *file, const char *const *set, const uint64_t *seed, bool json) {
+static int plan_points(const char *file, const char *within, const char *const *set,
+                       const uint64_t *seed, bool json) {
     struct arena a = {0};
-    struct sweep *points = scenario_sweep(file, set);
+    struct sweep *points = scenario_sweep(file, set, within);
     int code = EXIT_PASS;
     for (size_t i = 0; i < points->n; i++) {
-        int r = plan_file(file, sets_join(&a, points->v[i], set), seed, json);
+        int r = plan_file(file, within, sets_join(&a, points->v[i], set), seed, json);
         code = code ? code : r;
     }
     sweep_free(points);
@@ -64,7 +68,7 @@ static int plan_any(const char *path, const char *const *set, const uint64_t *se
     struct scenario_files files = {0};
     int code = files_add(&files, &verb_plan, path);
     for (size_t i = 0; i < files.n; i++) {
-        int r = plan_points(files.v[i], set, seed, json);
+        int r = plan_points(files.v[i], files.within[i], set, seed, json);
         code = code ? code : r;
     }
     files_fini(&files);

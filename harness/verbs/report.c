@@ -24,12 +24,14 @@ static int render(const struct arguments *a) {
     struct err err = {0};
     if (a->files_n != 1)
         return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
+    if (arguments_value(a, "--programs") && arguments_value(a, "--no-programs"))
+        return verb_usage_error(a->verb, "either --programs or --no-programs");
     const struct report *report = find(name ? name : "terminal");
     if (!report)
         return EXIT_USAGE_ERROR;
     int code = EXIT_USAGE_ERROR;
     struct recording_source from = {.dir = a->files[0],
-                                    .no_programs = arguments_value(a, "--no-programs")};
+                                    .programs = arguments_value(a, "--programs")};
     if (recording_read(&r, &from, &complaint) < 0) {
         fprintf(stderr, "rankquake report: %s", buf_str(&complaint));
     } else {
@@ -56,13 +58,13 @@ static int report(int argc, char **argv) {
 
 const struct verb verb_report = {
     .name = "report",
-    .usage = "report DIR [--to REPORT] [--no-programs]",
+    .usage = "report DIR [--to REPORT] [--programs]",
     .summary = "render a recorded run: for people, for programs, for a CI server",
     .example = "report runs/tour-1-20260105-093000 --to junit",
     .options =
         (const struct verb_option[]){
             {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"},
-            VERB_NO_PROGRAMS,
+            VERB_PROGRAMS,
             {0}},
     .main = report,
 };

@@ -8,6 +8,7 @@
 #include "harness/play/jobs.h"
 #include "harness/play/selection.h"
 #include "harness/play/suite.h"
+#include "harness/play/untrusted.h"
 #include "harness/verbs/typed.h"
 #include "reports/report.h"
 
@@ -68,6 +69,8 @@ static const struct verb_option options[] = {
      "keep scratch directories; at a terminal, the cluster too until you press Enter"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
+    {"--untrusted", NULL,
+     "somebody else wrote the files: nothing of them is started outside of nodes; needs --rootfs"},
     {0},
 };
 
@@ -102,6 +105,18 @@ static int take_budget(struct request *q, const struct arguments *a) {
     return verb_usage_error(a->verb, "--budget %s: write a duration, as in 90s or 5m", text);
 }
 
+/* Those side by side are processes of their own, which would have to be told the same. */
+static int take_trust(struct request *q, const struct arguments *a) {
+    q->selection.untrusted = arguments_value(a, "--untrusted");
+    q->files.trusted = !q->selection.untrusted;
+    if (q->selection.untrusted && arguments_value(a, "--jobs"))
+        return verb_usage_error(a->verb, "--untrusted runs one after the other; leave --jobs out");
+    if (q->selection.untrusted)
+        q->sets = untrusted_sets(&q->arena, a->verb, q->sets);
+    q->suite.sets = (const char *const *)q->sets;
+    return q->sets ? 0 : EXIT_USAGE_ERROR;
+}
+
 static int take_options(struct request *q, const struct arguments *a) {
     const char *out = arguments_value(a, "--out"), *format = arguments_value(a, "--format");
     q->suite.out = out ? out : "runs";
@@ -112,7 +127,9 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
     q->selection.tags = (const char *const *)q->tags;
-    q->suite.sets = (const char *const *)q->sets;
+    int r = take_trust(q, a);
+    if (r)
+        return r;
     for (const char **s = q->sets; *s; s++)
         if (!strchr(*s, '='))
             return verb_usage_error(a->verb, "--set %s: write KEY=VALUE, as in job.max_restarts=2",
@@ -121,7 +138,7 @@ static int take_options(struct request *q, const struct arguments *a) {
         return verb_usage_error(a->verb,
                                 "--format %s: there is no such report; see rankquake list reports",
                                 q->suite.format);
-    int r = take_budget(q, a);
+    r = take_budget(q, a);
     return r ? r : take_numbers(q, a);
 }
 
@@ -145,8 +162,17 @@ static int parse(struct request *q, int argc, char **argv) {
     return r;
 }
 
+/* Before the first of them is started. What runs in nodes is not named: it is the job. */
+static void name_commands(struct plan *p) {
+    struct buf text = {0};
+    plan_put_outside(p, &text);
+    fputs(buf_str(&text), stderr);
+    buf_fini(&text);
+}
+
 static int check_host(const struct selected *l) {
     struct err err = {0};
+    name_commands(l->plan);
     int r = plan_check_host(l->plan, &err);
     if (r == 0 && l->plan->launcher_note)
         fprintf(stderr, "rankquake run: %s\n", l->plan->launcher_note);
@@ -428,6 +454,8 @@ static int main_run(int argc, char **argv) {
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);
     int code = parse(q, argc, argv);
+    if (code == 0 && q->selection.untrusted)
+        untrusted_clear_environment();
     if (code == 0)
         code = run_all(q);
     free(q->tags);

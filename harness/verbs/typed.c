@@ -164,17 +164,5 @@ int typed_replace(struct arena *arena, const struct arguments *a, const char **s
 }
 
 void typed_print(char *const *words, struct buf *out) {
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+@%:,";
-    for (size_t i = 0; words[i]; i++) {
-        bool quote = !*words[i] || words[i][strspn(words[i], plain)];
-        buf_puts(out, i ? " " : "");
-        buf_puts(out, quote ? "'" : "");
-        for (const char *p = words[i]; *p; p++)
-            if (*p == '\'')
-                buf_puts(out, "'\\''");
-            else
-                buf_putc(out, *p);
-        buf_puts(out, quote ? "'" : "");
-    }
+    plan_put_words((const char *const *)words, out);
 }

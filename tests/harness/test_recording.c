@@ -90,10 +90,38 @@ static void test_a_recorded_run_is_judged_again_and_its_reports_written(void **s
     buf_fini(&said);
 }
 
+/* Whoever reads a directory of somebody else's asks for nothing to be started. */
+static void test_programs_of_a_recorded_scenario_are_started_only_when_asked_for(void **state) {
+    (void)state;
+    struct buf text = {0}, said = {0};
+    char touched[300];
+    snprintf(touched, sizeof(touched), "%s/touched", dir);
+    assert_int_equal(file_read("tests/histories/worker-killed.jsonl", 1 << 20, &text, NULL), 0);
+    put("history.jsonl", buf_str(&text));
+    buf_clear(&text);
+    buf_printf(&text, "%schecks: [{name: own, program: [touch, %s]}]\n", scenario, touched);
+    put("scenario.yaml", buf_str(&text));
+    for (int asked = 0; asked < 2; asked++) {
+        struct recording_source from = {.dir = dir, .programs = asked};
+        struct recording r;
+        if (recording_read(&r, &from, &said) < 0)
+            fail_msg("%s", buf_str(&said));
+        const struct finding *own = verdict_find(&r.verdict, "own:own");
+        assert_non_null(own);
+        assert_int_equal(own->status, FINDING_UNKNOWN);
+        assert_int_equal(strstr(own->seen, "--programs starts it") != NULL, !asked);
+        assert_int_equal(file_exists(touched), asked);
+        recording_fini(&r);
+    }
+    buf_fini(&text);
+    buf_fini(&said);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_no_run_is_refused_by_what_it_lacks),
         cmocka_unit_test(test_a_recorded_run_is_judged_again_and_its_reports_written),
+        cmocka_unit_test(test_programs_of_a_recorded_scenario_are_started_only_when_asked_for),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

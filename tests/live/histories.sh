@@ -6,7 +6,7 @@ set -u
 rq=$BIN/rankquake here=tests/live/histories
 fails=0
 expect() { # WHAT CODE PATTERN: judges $TMPDIR/h.jsonl by $TMPDIR/s.yaml
-    "$rq" judge --scenario "$TMPDIR/s.yaml" "$TMPDIR/h.jsonl" >"$TMPDIR/out" 2>&1
+    "$rq" judge --programs --scenario "$TMPDIR/s.yaml" "$TMPDIR/h.jsonl" >"$TMPDIR/out" 2>&1
     local code=$?
     [ "$code" = "$2" ] && grep -Eq -e "$3" "$TMPDIR/out" && return
     echo "$1: exit code $code, expected $2 and \"$3\":"
@@ -64,9 +64,14 @@ done
 scenario 'checks: [{program: [echo]}]'
 mkdir "$TMPDIR/run" && cp "$TMPDIR/s.yaml" "$TMPDIR/run/scenario.yaml" && cp "$TMPDIR/h.jsonl" "$TMPDIR/run/history.jsonl"
 for verb in "judge --scenario $TMPDIR/s.yaml $TMPDIR/h.jsonl" "report $TMPDIR/run"; do
+    for not in '' --no-programs; do
+        # shellcheck disable=SC2086 # words
+        "$rq" $verb $not | grep -q '? own:echo .*was not started' ||
+            { echo "$verb $not starts them"; fails=$((fails + 1)); }
+    done
     # shellcheck disable=SC2086 # words
-    "$rq" $verb --no-programs | grep -q '? own:echo .*was not started' ||
-        { echo "$verb --no-programs starts them"; fails=$((fails + 1)); }
+    "$rq" $verb --programs | grep -q '? own:echo .*must print one JSON object' ||
+        { echo "$verb --programs does not start them"; fails=$((fails + 1)); }
 done
 
 scenario

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { POINTS_MAX = 1000 };
+enum { POINTS_MAX = 1000, KEYS_MAX = 100, TEXT_MAX = 16 << 20 };
 
 /* Either a map of keys and lists, all with all, or a list of maps that have the same keys. */
 struct axes {
@@ -20,6 +20,30 @@ struct axes {
 
 static bool say_too_many(struct place place, struct diagnostics *d) {
     diagnostics_add(d, place, "sweep makes more than %d runs; take some out", POINTS_MAX);
+    return false;
+}
+
+/* What put_value makes of it, about. */
+static size_t text_of(const struct yaml *n) {
+    size_t bytes = 8 + (n->text ? strlen(n->text) : 0) + (n->key ? strlen(n->key) : 0);
+    yaml_each(it, n) bytes += text_of(it);
+    return bytes;
+}
+
+/* Every run has a text of every key: a value of a map stands in many. */
+static bool fits(const struct axes *x, struct diagnostics *d) {
+    size_t bytes = x->sweep->type == YAML_LIST ? text_of(x->sweep) : 0;
+    yaml_each(it, x->sweep->type == YAML_MAP ? x->sweep : NULL) bytes +=
+        x->points / it->length * text_of(it);
+    if (x->keys > KEYS_MAX)
+        diagnostics_add(d, x->sweep->place, "sweep has more than %d keys", KEYS_MAX);
+    else if (bytes > TEXT_MAX)
+        diagnostics_add(d, x->sweep->place,
+                        "sweep: its values are too long for %zu runs; give long ones a name under "
+                        "vars, and take some out",
+                        x->points);
+    else
+        return true;
     return false;
 }
 
@@ -65,9 +89,9 @@ static bool axes_read(const struct yaml *root, struct axes *ret, struct diagnost
     if (!n || yaml_is_null(n))
         return false;
     if (n->type == YAML_MAP && n->length)
-        return read_matrix(n, ret, d);
+        return read_matrix(n, ret, d) && fits(ret, d);
     if (n->type == YAML_LIST && n->length)
-        return read_rows(n, ret, d);
+        return read_rows(n, ret, d) && fits(ret, d);
     diagnostics_add(d, n->place,
                     "sweep must be a map of keys and the values to run with, such as "
                     "{job.max_restarts: [1, 2]}, not %s",
@@ -212,9 +236,9 @@ static void add_point(struct sweep *s, const struct axes *x, const char *const *
     s->v[s->n++] = v;
 }
 
-struct sweep *scenario_sweep(const char *file, const char *const *set) {
+struct sweep *scenario_sweep(const char *file, const char *const *set, const char *within) {
     struct sweep *s = calloc(1, sizeof(*s));
-    struct diagnostics d = {.file = file, .set = set};
+    struct diagnostics d = {.file = file, .set = set, .within = within};
     struct axes x = {.points = 1};
     if (!s)
         abort(); /* out of memory */

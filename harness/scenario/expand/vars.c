@@ -9,7 +9,8 @@ struct vars {
     struct arena *arena;
     const struct yaml *all;
     struct diagnostics *d;
-    bool *used; /* in their order */
+    bool *used;           /* in their order */
+    size_t bytes, values; /* put in so far */
 };
 
 /* The variable that "{name}" at the beginning of s means, NULL: none; *ret_len of all of it. */
@@ -18,17 +19,40 @@ static const struct yaml *find(const struct vars *v, const char *s, size_t *ret_
     if (*s != '{' || !n || s[1 + n] != '}')
         return NULL;
     *ret_len = n + 2;
-    const char *name = arena_strndup(v->arena, s + 1, n);
+    const struct yaml *found = NULL;
     size_t i = 0;
     yaml_each(it, v->all) {
-        v->used[i] |= str_eq(it->key, name);
-        i++;
+        bool same = strlen(it->key) == n && strncmp(it->key, s + 1, n) == 0;
+        v->used[i++] |= same;
+        if (same && !found)
+            found = it;
     }
-    return yaml_get(v->all, name);
+    return found;
+}
+
+static void count(const struct yaml *n, size_t *bytes, size_t *values) {
+    *bytes += n->text ? strlen(n->text) : 0;
+    ++*values;
+    yaml_each(it, n) count(it, bytes, values);
+}
+
+/* A variable that stands in many places makes much out of a small file: not more than the file
+ * could have said itself. False: it would, which has been said. */
+static bool has_room(struct vars *v, const struct yaml *var, struct place p) {
+    bool had = v->bytes <= YAML_SIZE_MAX && v->values <= YAML_VALUES_MAX;
+    if (had)
+        count(var, &v->bytes, &v->values);
+    bool has = v->bytes <= YAML_SIZE_MAX && v->values <= YAML_VALUES_MAX;
+    if (had && !has)
+        diagnostics_add(v->d, p,
+                        "{%s}: with it vars put more than 1 MiB or %d values into the file; let it "
+                        "stand in fewer places, or be smaller",
+                        var->key, YAML_VALUES_MAX);
+    return has;
 }
 
 /* ${name} is the shell's. */
-static void put_into_text(const struct vars *v, struct yaml *n) {
+static void put_into_text(struct vars *v, struct yaml *n) {
     struct buf text = {0};
     bool found = false;
     for (const char *s = n->text; *s; s++) {
@@ -41,7 +65,7 @@ static void put_into_text(const struct vars *v, struct yaml *n) {
         if (var->type != YAML_SCALAR)
             diagnostics_add(v->d, n->place, "{%s} is %s, which cannot stand within a text",
                             var->key, yaml_type_name(var));
-        else
+        else if (has_room(v, var, n->place))
             buf_puts(&text, var->text);
         found = true;
         s += len - 1;
@@ -51,7 +75,7 @@ static void put_into_text(const struct vars *v, struct yaml *n) {
     buf_fini(&text);
 }
 
-static void put_into(const struct vars *v, struct yaml *n) {
+static void put_into(struct vars *v, struct yaml *n) {
     size_t len = 0;
     if (n->type == YAML_SCALAR) {
         const struct yaml *var = find(v, n->text, &len);
@@ -59,6 +83,8 @@ static void put_into(const struct vars *v, struct yaml *n) {
             put_into_text(v, n);
             return;
         }
+        if (!has_room(v, var, n->place))
+            return;
         n->type = var->type;
         n->text = var->text;
         n->quoted = var->quoted;
@@ -113,7 +139,7 @@ void vars_apply(struct arena *a, struct yaml *root, struct diagnostics *d) {
         diagnostics_add(d, vars->place, "vars must be a map of names and values, not %s",
                         yaml_type_name(vars));
     else if (check_names(vars, d)) {
-        struct vars v = {a, vars, d, arena_array(a, bool, vars->length + 1)};
+        struct vars v = {a, vars, d, arena_array(a, bool, vars->length + 1), 0, 0};
         put_into(&v, root);
         check_used(&v);
     }

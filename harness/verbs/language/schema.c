@@ -32,7 +32,7 @@ static int print(const char *name) {
 static int fill(const char *file) {
     struct buf page = {0}, out = {0};
     struct err err = {0};
-    int r = file_read(file, 1 << 20, &page, &err);
+    int r = file_read_plain(file, 1 << 20, &page, &err);
     if (r == 0)
         r = manual_fill(buf_str(&page), &out, &err);
     if (r == 0)

@@ -141,6 +141,47 @@ static void test_what_is_for_a_while_goes_where_it_can_be_written(void **state) 
     unsetenv("TEMP");
 }
 
+/* None of these is opened: a FIFO without a writer would wait for ever. */
+static void test_what_is_no_plain_file_is_not_opened(void **state) {
+    (void)state;
+    struct err err = {0};
+    struct buf b = {0};
+    assert_int_equal(mkfifo(in_dir("fifo"), 0600), 0);
+    assert_int_equal(symlink("fifo", in_dir("to-fifo")), 0);
+    assert_int_equal(file_open_plain(in_dir("fifo"), &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "/fifo is a FIFO, and only plain files are read"));
+    assert_int_equal(file_open_plain(in_dir("to-fifo"), &err), -EINVAL);
+    assert_int_equal(file_open_plain("/dev/zero", &err), -EINVAL);
+    assert_non_null(strstr(err.msg, "/dev/zero is a device"));
+    assert_int_equal(file_open_plain(dir, &err), -EISDIR);
+    assert_int_equal(file_open_plain(in_dir("none"), &err), -ENOENT);
+    assert_int_equal(file_write(in_dir("plain"), "text", 4, &err), 0);
+    assert_int_equal(file_read_plain(in_dir("plain"), 10, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "text");
+    assert_int_equal(file_read_plain(in_dir("plain"), 3, &b, &err), -EFBIG);
+    assert_non_null(strstr(err.msg, "/plain: read"));
+    assert_int_equal(unlink(in_dir("fifo")) + unlink(in_dir("to-fifo")), 0);
+    assert_int_equal(unlink(in_dir("plain")), 0);
+    buf_fini(&b);
+}
+
+/* Whoever names it has opened it. */
+static void test_a_descriptor_of_the_callers_own_is_taken_as_it_is(void **state) {
+    (void)state;
+    struct err err = {0};
+    struct buf b = {0};
+    char path[32];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "piped", 5), 5);
+    close(ends[1]);
+    snprintf(path, sizeof(path), "/dev/fd/%d", ends[0]);
+    assert_int_equal(file_read_plain(path, 10, &b, &err), 0);
+    assert_string_equal(buf_str(&b), "piped");
+    close(ends[0]);
+    buf_fini(&b);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
@@ -153,6 +194,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_directories_are_made_along_a_path_and_a_file_in_the_way_is_named),
         cmocka_unit_test(test_what_is_for_a_while_goes_where_it_can_be_written),
         cmocka_unit_test(test_removing_a_tree_never_follows_a_link_out_of_it),
+        cmocka_unit_test(test_what_is_no_plain_file_is_not_opened),
+        cmocka_unit_test(test_a_descriptor_of_the_callers_own_is_taken_as_it_is),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

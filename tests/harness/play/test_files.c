@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 static char folder[200];
@@ -81,11 +82,44 @@ static void test_a_suite_that_names_itself_ends(void **state) {
     buf_fini(&got);
 }
 
+/* It leads back into the folder here, and to anywhere in one of somebody else's. */
+static void test_links_of_a_folder_to_folders_are_not_followed(void **state) {
+    (void)state;
+    char link[300];
+    struct buf got = {0};
+    snprintf(link, sizeof(link), "%s/sub/round.yaml", folder);
+    assert_int_equal(symlink(".", link), 0);
+    assert_int_equal(list("sub", &got), 0);
+    assert_string_equal(buf_str(&got),
+                        "sub/b.yaml sub/round.yaml"); /* which is no file: told then */
+    unlink(link);
+    buf_fini(&got);
+}
+
+static void test_a_suite_leads_nowhere_else_unless_it_is_trusted(void **state) {
+    (void)state;
+    char path[300];
+    struct scenario_files strange = {0}, own = {.trusted = true};
+    write_file("out.yaml", "suite: [/usr]\n");
+    snprintf(path, sizeof(path), "%s/out.yaml", folder);
+    assert_int_equal(files_add(&strange, verb_find("lint"), path), EXIT_USAGE_ERROR);
+    write_file("out.yaml", "suite: [a.yaml]\n");
+    assert_int_equal(files_add(&strange, verb_find("lint"), path), 0);
+    assert_string_equal(strange.within[0], folder);
+    assert_int_equal(files_add(&own, verb_find("run"), path), 0);
+    assert_null(own.within[0]);
+    unlink(path);
+    files_fini(&strange);
+    files_fini(&own);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_suite_stands_for_files_folders_and_suites),
         cmocka_unit_test(test_a_folder_leaves_out_suites_and_what_is_only_included),
         cmocka_unit_test(test_a_suite_that_names_itself_ends),
+        cmocka_unit_test(test_links_of_a_folder_to_folders_are_not_followed),
+        cmocka_unit_test(test_a_suite_leads_nowhere_else_unless_it_is_trusted),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

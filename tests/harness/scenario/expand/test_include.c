@@ -124,7 +124,7 @@ static void test_a_sweep_may_be_included(void **state) {
     struct scratch x;
     load_well(&x, "include: swept.yaml\n");
     assert_string_equal(x.s->name, "own.max_restarts-1");
-    struct sweep *s = scenario_sweep(x.path, NULL);
+    struct sweep *s = scenario_sweep(x.path, NULL, NULL);
     assert_int_equal(s->n, 3);
     sweep_free(s);
     scratch_drop(&x);

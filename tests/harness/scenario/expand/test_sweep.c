@@ -13,7 +13,7 @@ static void assert_points(const char *text, const char *const *set, const char *
     struct scratch x;
     struct buf got = {0};
     scratch_load(&x, text);
-    struct sweep *s = scenario_sweep(x.path, set);
+    struct sweep *s = scenario_sweep(x.path, set, NULL);
     for (size_t i = 0; i < s->n; i++) {
         buf_puts(&got, i ? "|" : "");
         for (const char *const *v = s->v[i]; *v; v++)

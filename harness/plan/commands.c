@@ -1,0 +1,223 @@
+/* What a run starts because the scenario says so, by where: in the nodes, or on the host. */
+#include "agent/base/str.h"
+#include "harness/plan/features.h"
+#include "harness/plan/interpreter.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void plan_put_words(const char *const *words, struct buf *out) {
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=+@%:,";
+    for (size_t i = 0; words[i]; i++) {
+        bool quote = !*words[i] || words[i][strspn(words[i], plain)];
+        buf_puts(out, i ? " " : "");
+        buf_puts(out, quote ? "'" : "");
+        for (const char *p = words[i]; *p; p++)
+            if (*p == '\'')
+                buf_puts(out, "'\\''");
+            else
+                buf_putc(out, *p);
+        buf_puts(out, quote ? "'" : "");
+    }
+}
+
+static const char *words_of(struct plan *p, const char *const *words) {
+    struct buf text = {0};
+    plan_put_words(words, &text);
+    const char *ret = arena_strdup(&p->arena, buf_str(&text));
+    buf_fini(&text);
+    return ret;
+}
+
+static const char *shell_words(struct plan *p, const char *command) {
+    return words_of(p, (const char *const[]){"/bin/sh", "-c", command, NULL});
+}
+
+struct list {
+    struct plan *plan;
+    struct plan_command *v;
+    size_t n;
+};
+
+static struct plan_command *add(struct list *l, const char *key, struct place place,
+                                const char *words, const char *when) {
+    l->v[l->n] = (struct plan_command){.key = key, .place = place, .words = words, .when = when};
+    return &l->v[l->n++];
+}
+
+/* ---- on the host ---- */
+
+static void add_features(struct list *l) {
+    const struct scenario *s = l->plan->scenario;
+    for (size_t i = 0; i < s->features_n; i++) {
+        const char *command = features_command(s->features[i]);
+        if (command)
+            add(l, "feature", s->features_place, shell_words(l->plan, command),
+                "before the run, and must end with 0");
+    }
+}
+
+static void add_interpreters(struct list *l) {
+    struct plan *p = l->plan;
+    const struct job_spec *j = &p->scenario->job;
+    const char *python = j->needs_n ? needs_python(p) : NULL;
+    struct buf modules = {0};
+    for (size_t i = 0; i < j->needs_n; i++)
+        buf_printf(&modules, "%s%s", i ? ", " : "", j->needs[i]);
+    if (python)
+        add(l, "job.needs", j->needs_place,
+            words_of(p, (const char *const[]){python, "-c", "...", NULL}),
+            arena_printf(&p->arena, "before the run: whether it has the module%s %s",
+                         j->needs_n > 1 ? "s" : "", buf_str(&modules)))
+            ->is_asked = true;
+    if (p->python.path)
+        add(l, "launcher", j->launcher_place,
+            words_of(p, (const char *const[]){p->python.path, "-c", "...", NULL}),
+            "before the run: which version it is and of which torch")
+            ->is_asked = true;
+    buf_fini(&modules);
+}
+
+/* The node that a URL names, NULL: none. */
+static const struct plan_node *node_of_url(const struct plan *p, const char *url) {
+    char host[64];
+    const char *from = strstr(url, "://");
+    if (!from)
+        return NULL;
+    snprintf(host, sizeof(host), "%.*s", (int)strcspn(from + 3, ":/?#"), from + 3);
+    return plan_find_node(p, host);
+}
+
+static void add_probe(struct list *l, const struct own_probe *o) {
+    struct plan *p = l->plan;
+    const char *key = arena_printf(&p->arena, "probe.%s", o->name);
+    const struct plan_node *at = o->on    ? plan_find_node(p, o->on)
+                                 : o->url ? node_of_url(p, o->url)
+                                          : NULL;
+    const char *where =
+        at ? arena_printf(&p->arena, "in the network of %s", at->name) : "in this host's network";
+    if (o->url) {
+        struct plan_command *c = add(
+            l, key, o->place, words_of(p, (const char *const[]){"rankquake", "ask", o->url, NULL}),
+            arena_printf(&p->arena, "again and again while the job runs, %s", where));
+        c->is_ours = true;
+        c->nodes = at ? at->name : NULL;
+        return;
+    }
+    add(l, key, o->place, words_of(p, o->cmd),
+        at ? arena_printf(
+                 &p->arena,
+                 "again and again while the job runs, %s and with its files, but among the "
+                 "processes of this host",
+                 where)
+           : "again and again while the job runs");
+}
+
+static void add_probes(struct list *l) {
+    for (size_t i = 0; i < l->plan->scenario->probes_n; i++)
+        add_probe(l, &l->plan->scenario->probes[i]);
+}
+
+static void add_judges(struct list *l) {
+    const struct scenario *s = l->plan->scenario;
+    struct plan *p = l->plan;
+    if (s->job.checkpoint_complete)
+        add(l, "job.checkpoint.complete", s->job.complete_place,
+            shell_words(p, s->job.checkpoint_complete),
+            "at the end of every round, in the directory of the checkpoints");
+    for (size_t i = 0; i < s->checks_n; i++)
+        add(l, arena_printf(&p->arena, "checks.%s", s->checks[i].name), s->checks[i].place,
+            words_of(p, s->checks[i].program), "when the run is judged");
+}
+
+/* ---- in the nodes ---- */
+
+static const char *names_of(struct plan *p, bool stores) {
+    struct buf names = {0};
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (p->nodes[i].is_store == stores)
+            buf_printf(&names, "%s%s", names.len ? " " : "", p->nodes[i].name);
+    const char *ret = names.len ? arena_strdup(&p->arena, buf_str(&names)) : NULL;
+    buf_fini(&names);
+    return ret;
+}
+
+static void add_in_nodes(struct list *l) {
+    struct plan *p = l->plan;
+    const struct job_spec *j = &p->scenario->job;
+    const struct cluster_spec *c = &p->scenario->cluster;
+    bool etcd = c->store == STORE_ETCD || c->store == STORE_ETCD_3;
+    const char *nodes = names_of(p, false), *stores = names_of(p, true);
+    const char *const *launcher = p->launcher ? p->launcher : j->launcher_argv;
+    const char *const rankrun[] = {"rankrun", NULL};
+    if (stores)
+        add(l, "cluster.store", c->store_place, etcd ? "etcd" : "rankrun store", "before the job")
+            ->nodes = stores;
+    add(l, "launcher", j->launcher_place, words_of(p, launcher ? launcher : rankrun),
+        "as the agent of each")
+        ->nodes = nodes;
+    add(l, "job.run", j->run_place, words_of(p, j->run), "as every worker")->nodes = nodes;
+}
+
+void plan_find_commands(struct plan *p) {
+    const struct scenario *s = p->scenario;
+    if (p->commands)
+        return;
+    interpreter_find(p, NULL);
+    size_t most = s->features_n + s->probes_n + s->checks_n + 6;
+    struct list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
+    add_features(&l);
+    add_interpreters(&l);
+    add_probes(&l);
+    add_judges(&l);
+    add_in_nodes(&l);
+    p->commands = l.v;
+    p->commands_n = l.n;
+}
+
+void plan_put_outside(struct plan *p, struct buf *out) {
+    plan_find_commands(p);
+    for (size_t i = 0; i < p->commands_n; i++) {
+        const struct plan_command *c = &p->commands[i];
+        if (!c->nodes && !(c->is_asked && p->untrusted))
+            buf_printf(out, "on this host, %s: %s (%s)\n", c->when, c->words, c->key);
+    }
+}
+
+/* ---- what a stranger may not ask for ---- */
+
+/* Everything that a node's own directories are called by. */
+static bool is_in_node(const char *dir) {
+    static const char *const own[] = {"{shared}", "{disk}", "{tmp}", "{out}"};
+    for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+        if (str_starts(dir, own[i]) && !strstr(dir, ".."))
+            return true;
+    return false;
+}
+
+static void refuse_command(const struct plan_command *c, struct diagnostics *d) {
+    if (c->is_ours)
+        diagnostics_add(d, c->place,
+                        "%s: --untrusted asks nobody in this host's network; it would have asked, "
+                        "with: %s",
+                        c->key, c->words);
+    else
+        diagnostics_add(d, c->place,
+                        "%s: --untrusted starts nothing outside of the nodes; it would have "
+                        "executed, %s: %s",
+                        c->key, c->when, c->words);
+}
+
+void plan_refuse_outside(struct plan *p, struct diagnostics *d) {
+    const struct job_spec *j = &p->scenario->job;
+    plan_find_commands(p);
+    for (size_t i = 0; i < p->commands_n; i++)
+        if (!p->commands[i].nodes && !p->commands[i].is_asked)
+            refuse_command(&p->commands[i], d);
+    if (j->checkpoint_dir && !is_in_node(j->checkpoint_dir))
+        diagnostics_add(d, j->run_place,
+                        "job.checkpoint.dir: --untrusted reads no directory of this host; %s is "
+                        "not below {shared}, {disk}, {tmp} or {out}",
+                        j->checkpoint_dir);
+}
