@@ -138,6 +138,7 @@ struct cluster *cluster_new(const struct plan *p, const char *dir, struct loop *
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return give_up(c);
     c->keep = visible_paths(p, c->dir);
+    c->writable = visible_writable(c->dir);
     if (p->scenario->job.writes_undone && undo_writes(c, err) != 0)
         return give_up(c);
     if (p->rootfs && pack(c, err) != 0)
@@ -251,6 +252,7 @@ struct cluster *cluster_free(struct cluster *c) {
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
     visible_free(c->show);
+    visible_free(c->writable);
     baggage_fini(&c->baggage);
     free(c->nodes);
     free(c->hosts);

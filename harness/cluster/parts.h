@@ -85,6 +85,8 @@ struct cluster {
     char *dir, *scratch, *shared, *hosts;
     char **keep;            /* paths of the host that must be seen in nodes; NULL-ended */
     char **show;            /* the same for nodes that have a root file system of their own */
+    char **writable;        /* those that are the job's to write wherever they lie */
+    bool as_root;           /* nodes have root's rights on the host, unless they are taken */
     struct baggage baggage; /* what goes along into those */
     bool keep_scratch;
     struct node **nodes;
@@ -112,6 +114,8 @@ void cluster_settle(struct cluster *c);
 char **visible_paths(const struct plan *p, const char *dir);
 /* Those that a node with a root file system of its own sees, its own folders left out. */
 char **visible_shown(const char *dir);
+/* The caller's directory and the run directory, which nodes write to wherever they lie. */
+char **visible_writable(const char *dir);
 char **visible_free(char **paths);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);
