@@ -14,7 +14,9 @@ int rights_drop(void);
 /* "CAP_CHOWN" ..: the number is kept by rights_drop. */
 bool rights_keeps(int capability);
 
-/* The process and what descends from it signal nobody but each other (Landlock, Linux 6.12); where
- * the kernel cannot say that, kill(-1), which means everybody, is refused to them (EPERM). Without
- * CAP_SYS_ADMIN, set-user-ID programs give them no rights any more. Returns 0 or a -errno. */
-int rights_confine_signals(void);
+/* The process and what descends from it signal nobody but each other (Landlock, Linux 6.12), nor
+ * do they see more in /proc of others than everybody does. Where the kernel cannot say that, or
+ * they need such a look, kill(-1), which means everybody, is refused to them (EPERM), and no other
+ * signal. Without CAP_SYS_ADMIN, set-user-ID programs give them no rights any more. Returns 0 or a
+ * -errno. */
+int rights_confine_signals(bool looks_at_others);

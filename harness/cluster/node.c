@@ -220,6 +220,8 @@ static void on_failed(struct node *n, struct message *m) {
 }
 
 static void on_leftovers(struct node *n, struct message *m) {
+    json_each(it, json_get(json_get(m->json, "found"), "cgroups"))
+        cluster_saw_cgroup(n->cluster, json_string(it, ""));
     if (n->cluster->cb.leftovers)
         n->cluster->cb.leftovers(n->cluster->arg, n, json_get(m->json, "found"));
 }

@@ -8,7 +8,9 @@
  *   harness  setup {name, isolation, privileged, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
  *                   home}, seal: {root, writable:[path..]}}
- *            or, for processes, setup {name, isolation, privileged, dir, addr, watch}
+ *            or, for processes, setup {name, isolation, privileged, dir, addr, by_proc,
+ *                   watch}
+ *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
  *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace
@@ -37,7 +39,7 @@ int node_root_enter(const struct json *root, struct err *err);
 int node_root_furnish(const struct json *root, struct err *err);
 
 /* What the node's program cannot change (`seal` of setup), which comes last of all: as root the
- * host's system (node_sealed, unless the node has a root of its own), devices, /proc and /sys; as
+ * host's system (plan_sealed, unless the node has a root of its own), devices, /proc and /sys; as
  * anybody its cgroups. The n paths of `writable` stay as they are. */
 int node_seal(const struct json *seal, bool own_root, const char *const *writable, size_t n,
               struct err *err);
@@ -76,8 +78,9 @@ struct leftovers {
     void *arg;
     char **shm; /* paths and names, NULL-ended */
 };
-/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[]} as the member `found`
- * of w; ports are those of listening TCP sockets. */
+/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[path..]} as the member
+ * `found` of w; ports are those of listening TCP sockets, cgroups those that a process has gone
+ * into. */
 void leftovers_put(struct json_writer *w, const struct leftovers *l);
 /* Everything that can be seen from here but the caller: all of the node's namespaces. */
 void leftovers_of_namespaces(struct json_writer *w);

@@ -9,6 +9,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/mount.h"
+#include "harness/plan/plan.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -19,9 +20,6 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-const char *const node_sealed[] = {"/etc", "/boot",  "/efi",   "/usr",    "/bin",       "/sbin",
-                                   "/lib", "/lib32", "/lib64", "/libx32", "/var/spool", NULL};
 
 /* What a program may have of /dev. Accelerators, and the networks between them, are jobs'; a disk,
  * a terminal of the machine's or its memory is not. */
@@ -131,8 +129,8 @@ static int seal_proc(struct err *err) {
 
 static int seal_files(const char *const *writable, size_t n, struct err *err) {
     int r = 0;
-    for (size_t i = 0; node_sealed[i] && r == 0; i++)
-        r = mount_read_only(node_sealed[i], writable, n, err);
+    for (size_t i = 0; plan_sealed[i] && r == 0; i++)
+        r = mount_read_only(plan_sealed[i], writable, n, err);
     return r;
 }
 

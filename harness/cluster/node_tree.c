@@ -23,7 +23,7 @@ static const int64_t end_wait_ns = 5000000000;
 static struct {
     char name[64], addr[64];
     int shm;
-    bool watch, privileged;
+    bool watch, by_proc, privileged;
     int watch_ends[2]; /* the program sends its watch through one to the other */
 } self = {.shm = -1, .watch_ends = {-1, -1}};
 
@@ -91,6 +91,7 @@ static int setup(const struct json *json, struct err *err) {
     str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
     str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
     self.watch = json_get_bool(json, "watch", false);
+    self.by_proc = json_get_bool(json, "by_proc", false);
     if (chdir(dir) != 0)
         return err_set(err, -errno, "go to %s", dir);
     int r = process_adopt_orphans();
@@ -123,7 +124,7 @@ static void noticed(void) {
  * root the machine. */
 static int confine_me(void *arg) {
     (void)arg;
-    int r = self.privileged ? 0 : rights_confine_signals();
+    int r = self.privileged ? 0 : rights_confine_signals(self.by_proc);
     if (r || self.watch_ends[1] < 0)
         return r;
     r = connect_watch_install(self.watch_ends[1]);

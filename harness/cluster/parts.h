@@ -4,6 +4,7 @@
 #include "agent/base/list.h"
 #include "agent/sys/process.h"
 #include "harness/cluster/baggage.h"
+#include "harness/cluster/cgroups.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/layer.h"
@@ -94,7 +95,10 @@ struct cluster {
     struct wire_link wire;
     struct cut *cut;
     struct list partitions; /* that are in force */
-    struct layer *layer;    /* NULL: what the job writes stays */
+    struct cgroups *before; /* what there was of them when the run began */
+    char **cgroups;         /* that processes of a node were seen in */
+    size_t cgroups_n;
+    struct layer *layer; /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -107,6 +111,8 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
 void cluster_failed(struct cluster *c, const struct err *err);
 /* Adds a line to what is left. */
 void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A process of a node was in this cgroup. */
+void cluster_saw_cgroup(struct cluster *c, const char *path);
 /* Something has ended: goes on with cluster_down as far as it can. */
 void cluster_settle(struct cluster *c);
 

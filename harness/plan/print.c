@@ -227,6 +227,5 @@ void plan_print(const struct plan *p, struct buf *out) {
         buf_printf(out, "  %s\n", p->scenario->drawn);
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], out);
-    buf_puts(out, "\nblast radius\n  the nodes above and the run directory; nothing else on this "
-                  "host is touched\n");
+    blast_print(p, out);
 }
