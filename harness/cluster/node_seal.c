@@ -9,17 +9,21 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/mount.h"
+#include "agent/sys/process.h"
 #include "harness/plan/plan.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fnmatch.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+static const int64_t driver_wait_ns = 10000000000;
 
 /* What a program may have of /dev. Accelerators, and the networks between them, are jobs'; a disk,
  * a terminal of the machine's or its memory is not. */
@@ -86,8 +90,24 @@ static int make_links(struct err *err) {
     return 0;
 }
 
+/* A program that begins with CUDA lets NVIDIA's helper load a module and make a device, for which a
+ * job has no right: where nobody has done so since the machine was switched on, it is done for it.
+ * A wish: who has no such driver needs none. */
+static void prepare_driver(void) {
+    static const char helper[] = "/usr/bin/nvidia-modprobe";
+    const struct process_spawn s = {.argv = (const char *const[]){helper, "-u", "-c=0", NULL}};
+    struct process p;
+    if (access("/proc/driver/nvidia/version", F_OK) != 0 || access("/dev/nvidia-uvm", F_OK) == 0 ||
+        process_spawn(&s, &p, NULL) != 0)
+        return;
+    if (process_reap(&p, driver_wait_ns, NULL) != 0)
+        process_signal(&p, SIGKILL); /* it is reaped as every orphan */
+    process_close(&p);
+}
+
 /* Message queues are of an IPC namespace; a kernel may have none. */
 static int seal_devices(struct err *err) {
+    prepare_driver();
     struct paths keep = list_devices();
     int r = mount_cover("/dev", 0755, (const char *const *)keep.v, keep.n, err);
     paths_fini(&keep);

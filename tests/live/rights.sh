@@ -42,7 +42,7 @@ END
 
 # ---- in namespaces ----
 
-never='write-etc write-usr write-sysctl write-sysctl-nested write-sysrq write-sys read-disk read-log make-device
+never='write-etc write-usr write-sysctl write-sysctl-nested write-sys-nested write-sysrq write-sys read-disk read-log make-device
     mount unseal load-module set-clock open-by-handle trace-first make-cgroup'
 if as "${users##* }" "$dir/bin/rankquake" doctor 2>&1 | grep -q '^isolation: processes'; then
     users=${users%% *}
@@ -143,7 +143,9 @@ END
     kinds=processes
     [ "$(id -u)" = 0 ] && kinds='namespaces processes'
     for kind in $kinds; do
-        play "$(id -u)" cgroup.yaml --isolation "$kind" --set cluster.privileged=true
+        all=()
+        [ "$kind" = namespaces ] && all=(--set cluster.privileged=true)
+        play "$(id -u)" cgroup.yaml --isolation "$kind" "${all[@]}"
         rc=$?
         [ $rc = 3 ] || [ $rc = 5 ] || fail "$kind: exit $rc with a cgroup left behind"
         grep -q "1 left: the cgroup $at/rights-$$, made while the run went on" said ||
@@ -151,13 +153,29 @@ END
         clear_cgroups || fail "$kind: there was no cgroup"
     done
 
+    # Namespaces of a job's own give it a hierarchy that can be written to, and no secret.
+    if [ "$(id -u)" = 0 ] && unshare --user --map-root-user --mount --cgroup \
+        sh -c 'mount -t cgroup2 none /mnt' 2>/dev/null; then
+        cat >nested.yaml <<END
+cluster: {nodes: 1, store: none, isolation: namespaces}
+job:
+  max_restarts: 0
+  run: [unshare, --user, --map-root-user, --mount, --cgroup,
+        sh, -c, "mount -t cgroup2 none /mnt && mkdir -p /mnt/rights-$$"]
+END
+        play 0 nested.yaml
+        grep -q "1 left: the cgroup /.*/rights-$$, made" said ||
+            fail 'a cgroup that was made in a user namespace is not told'
+        rmdir $(sed -n 's/.* left: the cgroup \(.*\), made.*/\1/p' said)
+    fi
+
     # One that a process was seen in is the run's without doubt. A launcher that ends nobody leaves it one.
     cat >lived.yaml <<END
 cluster: {nodes: 1, store: none}
 launcher: [sh, -c, 'setsid sleep 100 & mkdir $at/rights-$$ && echo \$! >$at/rights-$$/cgroup.procs; exec {worker}']
 job: {run: [sleep, "1"]}
 END
-    play "$(id -u)" lived.yaml --isolation processes --set cluster.privileged=true
+    play "$(id -u)" lived.yaml --isolation processes
     if [ -d "$at/rights-$$" ]; then
         fail 'an empty cgroup that a process of the node lived in has stayed'
         clear_cgroups

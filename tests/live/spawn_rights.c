@@ -154,23 +154,29 @@ static enum answer make_cgroup(void) {
     return a;
 }
 
-/* Root of a namespace of its own gets at the machine's /proc? */
-static enum answer write_sysctl_nested(void) {
+/* Root of a namespace of its own gets at what is the machine's? */
+static enum answer write_nested(const char *type, const char *path) {
     int status;
     pid_t pid = fork();
     if (pid == 0) {
-        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID) != 0)
+        if (unshare(CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET) != 0)
             _exit(NO);
         pid_t inner = fork();
         if (inner == 0)
-            _exit(mount("proc", "/tmp", "proc", 0, NULL) == 0
-                      ? may_open("/tmp/sys/kernel/core_pattern", O_WRONLY)
-                      : NO);
+            _exit(mount(type, "/tmp", type, 0, NULL) == 0 ? may_open(path, O_WRONLY) : NO);
         waitpid(inner, &status, 0);
         _exit(WEXITSTATUS(status));
     }
     waitpid(pid, &status, 0);
     return (enum answer)WEXITSTATUS(status);
+}
+
+static enum answer write_sysctl_nested(void) {
+    return write_nested("proc", "/tmp/sys/kernel/core_pattern");
+}
+
+static enum answer write_sys_nested(void) {
+    return write_nested("sysfs", "/tmp/kernel/mm/transparent_hugepage/enabled");
 }
 
 /* ---- what is a job's ---- */
@@ -236,6 +242,7 @@ static const struct {
     {"write-usr", write_usr},
     {"write-sysctl", write_sysctl},
     {"write-sysctl-nested", write_sysctl_nested},
+    {"write-sys-nested", write_sys_nested},
     {"write-sysrq", write_sysrq},
     {"write-sys", write_sys},
     {"read-disk", read_disk},
