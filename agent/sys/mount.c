@@ -214,15 +214,19 @@ int mount_read_only(const char *path, const char *const *keep, size_t keep_n, st
     int r = 0;
     if (lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
         return 0;
-    for (size_t i = 0; i < keep_n && n < KEPT_MAX; i++) {
+    for (size_t i = 0; i < keep_n && n < KEPT_MAX && r == 0; i++) {
         if (!is_below(keep[i], path) || is_redundant(keep, keep_n, i, path))
             continue;
         kept[n].path = keep[i];
         kept[n].tree = (int)syscall(SYS_open_tree, AT_FDCWD, keep[i],
                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
-        n += kept[n].tree >= 0;
+        if (kept[n].tree >= 0)
+            n++;
+        else if (errno != ENOENT)
+            r = err_set(err, -errno, "keep %s as it is", keep[i]);
     }
-    r = lock(path, err);
+    if (r == 0)
+        r = lock(path, err);
     for (size_t i = 0; i < n; i++) {
         r = r ? r : put_back(kept[i].tree, kept[i].path, err);
         close(kept[i].tree);

@@ -10,6 +10,7 @@
 #include "agent/sys/file.h"
 #include "agent/sys/mount.h"
 #include "agent/sys/process.h"
+#include "harness/cluster/baggage.h"
 #include "harness/plan/plan.h"
 
 #include <dirent.h>
@@ -154,13 +155,23 @@ static int seal_files(const char *const *writable, size_t n, struct err *err) {
     return r;
 }
 
+/* A root file system of the node's own shows these of the host: the C library among them. */
+static int seal_shown(struct err *err) {
+    static const char *const shown[] = {BAGGAGE_PROGRAMS, BAGGAGE_LIBRARIES, "/etc/hosts",
+                                        "/etc/resolv.conf"};
+    int r = 0;
+    for (size_t i = 0; i < sizeof(shown) / sizeof(*shown) && r == 0; i++)
+        r = mount_read_only(shown[i], NULL, 0, err);
+    return r;
+}
+
 /* An ordinary user's rights on the host are the user's in a node too, with one exception: cgroups
  * may have been handed to users, and nothing else in a node outlives it. */
 int node_seal(const struct json *seal, bool own_root, const char *const *writable, size_t n,
               struct err *err) {
     if (!json_get_bool(seal, "root", false))
         return mount_read_only("/sys/fs/cgroup", NULL, 0, err);
-    int r = own_root ? 0 : seal_files(writable, n, err);
+    int r = own_root ? seal_shown(err) : seal_files(writable, n, err);
     if (r == 0)
         r = seal_devices(err);
     if (r == 0)
