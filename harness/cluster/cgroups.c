@@ -71,6 +71,46 @@ static void each_hierarchy(void (*fn)(void *arg, const struct hierarchy *h), voi
     buf_fini(&table);
 }
 
+/* "4:memory:/a" or "0::/a": a hierarchy by the first of its controllers, and the place in it. */
+struct place {
+    const char *controllers;
+    char path[2 * PATH_MAX];
+};
+
+static bool is_of(const struct hierarchy *h, const char *controllers, size_t n) {
+    if (!n)
+        return str_eq(h->type, "cgroup2");
+    for (const char *at = h->options; (at = strstr(at, controllers)); at++)
+        if (at > h->options && at[-1] == ',' && (at[n] == ',' || !at[n]))
+            return str_eq(h->type, "cgroup");
+    return false;
+}
+
+/* A mount shows what is below its root. */
+static void find_path(void *arg, const struct hierarchy *h) {
+    struct place *p = arg;
+    char first[256];
+    const char *colon = strchr(p->controllers, ':'), *inside;
+    size_t n = strcspn(p->controllers, ",:"),
+           root = strcmp(h->root, "/") == 0 ? 0 : strlen(h->root);
+    if (!colon || n >= sizeof(first) || *p->path || strncmp(colon + 1, h->root, root) != 0)
+        return;
+    inside = colon + 1 + root;
+    if (*inside && *inside != '/')
+        return;
+    snprintf(first, sizeof(first), "%.*s", (int)n, p->controllers);
+    if (is_of(h, first, n))
+        snprintf(p->path, sizeof(p->path), "%s%s", h->at, str_eq(inside, "/") ? "" : inside);
+}
+
+/* False: its hierarchy is not mounted, or not this part of it. */
+static bool place_of(const char *line, struct place *ret) {
+    const char *colon = strchr(line, ':');
+    *ret = (struct place){.controllers = colon ? colon + 1 : ""};
+    each_hierarchy(find_path, ret);
+    return *ret->path;
+}
+
 /* ---- what is in them ---- */
 
 static void walk(struct cgroups *c, const char *dir, int depth) {
@@ -90,15 +130,22 @@ static void walk(struct cgroups *c, const char *dir, int depth) {
         closedir(d);
 }
 
-static void walk_hierarchy(void *arg, const struct hierarchy *h) {
-    walk(arg, h->at, 0);
+static void walk_own(struct cgroups *c, const char *line) {
+    struct place p;
+    if (place_of(line, &p))
+        walk(c, p.path, 0);
 }
 
 struct cgroups *cgroups_look(void) {
     struct cgroups *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    each_hierarchy(walk_hierarchy, c);
+    char *save = NULL;
+    struct buf own = {0};
+    if (file_read("/proc/self/cgroup", TABLE_MAX, &own, NULL) == 0)
+        for (char *line = strtok_r(own.data, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+            walk_own(c, line);
+    buf_fini(&own);
     if (c->n)
         qsort(c->v, c->n, sizeof(*c->v), by_text);
     return c;
@@ -167,45 +214,13 @@ int cgroups_remove(const char *path) {
 
 /* ---- of processes ---- */
 
-/* "4:memory:/a" or "0::/a": a hierarchy by the first of its controllers, and the place in it. */
-struct place {
-    const char *controllers;
-    char path[2 * PATH_MAX];
-};
-
-static bool is_of(const struct hierarchy *h, const char *controllers, size_t n) {
-    if (!n)
-        return str_eq(h->type, "cgroup2");
-    for (const char *at = h->options; (at = strstr(at, controllers)); at++)
-        if (at[-1] == ',' && (at[n] == ',' || !at[n]))
-            return str_eq(h->type, "cgroup");
-    return false;
-}
-
-/* A mount shows what is below its root. */
-static void find_path(void *arg, const struct hierarchy *h) {
-    struct place *p = arg;
-    char first[256];
-    const char *colon = strchr(p->controllers, ':');
-    size_t n = strcspn(p->controllers, ",:"),
-           root = strcmp(h->root, "/") == 0 ? 0 : strlen(h->root);
-    if (!colon || n >= sizeof(first) || *p->path || strncmp(colon + 1, h->root, root) != 0)
-        return;
-    snprintf(first, sizeof(first), "%.*s", (int)n, p->controllers);
-    if (is_of(h, first, n))
-        snprintf(p->path, sizeof(p->path), "%s%s", h->at, colon + 1 + root);
-}
-
 static void put_of(struct json_writer *w, struct cgroups *told, const char *own, char *its) {
     char *save = NULL;
     for (char *line = strtok_r(its, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        struct place p = {.controllers = strchr(line, ':')};
+        struct place p;
         size_t n = strlen(line);
         const char *same = strstr(own, line);
-        if (!p.controllers++ || (same && (same[n] == '\n' || !same[n])))
-            continue;
-        each_hierarchy(find_path, &p);
-        bool known = !*p.path;
+        bool known = (same && (same[n] == '\n' || !same[n])) || !place_of(line, &p);
         for (size_t i = 0; i < told->n && !known; i++)
             known = str_eq(told->v[i], p.path);
         if (known)

@@ -1,6 +1,7 @@
 /* cgroups: those that a job makes outlive its processes and every namespace; nobody but who made
- * them takes them away. Who made one cannot be asked. A run's is one that was not there before it,
- * is the same user's, and holds no process once the run's have ended. */
+ * them takes them away. Who made one cannot be asked. A run's is one below the harness's own, where
+ * its nodes begin, that was not there before it, is the same user's, and holds no process once the
+ * run's have ended. */
 #pragma once
 
 #include "agent/base/json.h"
@@ -9,10 +10,10 @@
 
 struct cgroups;
 
-/* What is there, in every hierarchy that is mounted; never NULL. */
+/* What is there below the caller's own, in every hierarchy that is mounted; never NULL. */
 struct cgroups *cgroups_look(void);
-/* Paths that have appeared since and hold no process, nor anything below them; of one below another
- * only that one. NULL-ended; the caller frees each and the list. */
+/* Paths that have appeared since and hold no process, nor anything below them; nothing below one
+ * that has appeared too. NULL-ended; the caller frees each and the list. */
 char **cgroups_new(const struct cgroups *before);
 struct cgroups *cgroups_free(struct cgroups *c);
 

@@ -130,11 +130,11 @@ fi
 
 # ---- a cgroup that stays ----
 
-at=
-while read -r _ path type _; do
-    [[ $type == cgroup* ]] && mkdir "$path/rights-$$" 2>/dev/null && rmdir "$path/rights-$$" && at=$path && break
-done </proc/self/mounts
-if [ -n "$at" ]; then
+# In a cgroup of the test's own: what lies below one that is lived in is nobody else's, and no other run tells it.
+unified=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup2 .*/\1/p' /proc/self/mounts | head -n 1)
+own=$unified$(sed -n 's/^0:://p' /proc/self/cgroup)
+at=${own%/}/rights-of-$$
+if [ -n "$unified" ] && mkdir "$at" 2>/dev/null && echo $$ 2>/dev/null >"$at/cgroup.procs"; then
     cat >cgroup.yaml <<END
 cluster: {nodes: 1, store: none}
 job: {max_restarts: 0, run: [mkdir, -p, "$at/rights-$$/below"]}
@@ -182,6 +182,10 @@ END
     fi
     grep -q "\"cgroups\":\[\"$at/rights-$$\"\]" out/*/history.jsonl out/*/control/history.jsonl 2>/dev/null ||
         fail 'the cgroup of a process that was left is not counted'
+    echo $$ >"$own/cgroup.procs"
+    rmdir "$at" || fail "$at has stayed"
+else
+    echo 'no cgroup can be made here'
 fi
 
 # ---- what a plan says of it ----

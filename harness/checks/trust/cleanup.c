@@ -29,8 +29,9 @@ const struct check check_cleanup = {
     .summary = "after the run nothing of it is left on the host",
     .text = "Looked for by the harness itself after the last node is down: processes, namespaces, "
             "devices, mounts, cgroups and scratch directories of the run. A cgroup counts when it "
-            "was not there before the run, is the same user's and holds no process: who made it "
-            "cannot be asked. What a launcher leaves behind inside its node is the check "
+            "lies below the harness's own, was not there before the run, is the same user's and "
+            "holds no process: who made it cannot be asked. What a launcher leaves behind inside "
+            "its node is the check "
             "leftovers.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_CLEANUP,
