@@ -117,6 +117,131 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
     return 0;
 }
 
+/* ---- to be read only ---- */
+
+#ifndef SYS_open_tree
+#define SYS_open_tree  428
+#define SYS_move_mount 429
+#endif
+#ifndef OPEN_TREE_CLONE
+#define OPEN_TREE_CLONE         1
+#define OPEN_TREE_CLOEXEC       O_CLOEXEC
+#define MOVE_MOUNT_F_EMPTY_PATH 4
+#endif
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+
+enum { MOUNTS_MAX = 64 << 20, KEPT_MAX = 16 };
+
+/* "\\040" is a blank. */
+static void unescape(char *s) {
+    char *to = s;
+    for (unsigned c; *s; s++) {
+        if (*s == '\\' && sscanf(s + 1, "%3o", &c) == 1) {
+            *to++ = (char)c;
+            s += 3;
+        } else {
+            *to++ = *s;
+        }
+    }
+    *to = 0;
+}
+
+/* A remount that leaves one of these out would take it off, which is refused where the host's
+ * administrator has set it. */
+static unsigned long flags_of(const char *options) {
+    static const struct {
+        const char *name;
+        unsigned long flag;
+    } names[] = {{"nosuid", MS_NOSUID},   {"nodev", MS_NODEV},           {"noexec", MS_NOEXEC},
+                 {"noatime", MS_NOATIME}, {"nodiratime", MS_NODIRATIME}, {"relatime", MS_RELATIME}};
+    unsigned long flags = 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t n = strlen(names[i].name);
+        for (const char *at = options; (at = strstr(at, names[i].name)); at += n)
+            if ((at == options || at[-1] == ',') && (!at[n] || at[n] == ','))
+                flags |= names[i].flag;
+    }
+    return flags;
+}
+
+/* What lies hidden below another mount has no path, and needs none. */
+static int remount(const char *at, const char *options, struct err *err) {
+    unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | flags_of(options);
+    if (mount(NULL, at, NULL, flags, NULL) == 0 || errno == ENOENT || errno == EINVAL ||
+        errno == ENOTDIR)
+        return 0;
+    return err_set(err, -errno, "let %s only be read", at);
+}
+
+/* mount_setattr would do it in one call, on Linux 5.12. */
+static int remount_all(const char *path, struct err *err) {
+    struct buf table = {0};
+    char *save = NULL, at[PATH_MAX], options[512];
+    int r = file_read("/proc/self/mountinfo", MOUNTS_MAX, &table, err);
+    for (char *line = r ? NULL : strtok_r(table.data, "\n", &save); line && r == 0;
+         line = strtok_r(NULL, "\n", &save)) {
+        if (sscanf(line, "%*s %*s %*s %*s %4095s %511s", at, options) != 2)
+            continue;
+        unescape(at);
+        if (strcmp(at, path) == 0 || is_below(at, path))
+            r = remount(at, options, err);
+    }
+    buf_fini(&table);
+    return r;
+}
+
+static int lock(const char *path, struct err *err) {
+    int r = mount_bind(path, path, err);
+    return r ? r : remount_all(path, err);
+}
+
+/* A kept path is cloned as long as it is as it was, and put back upon itself. */
+static int put_back(int tree, const char *path, struct err *err) {
+    if (syscall(SYS_move_mount, tree, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return err_set(err, -errno, "keep %s as it is", path);
+    return 0;
+}
+
+int mount_read_only(const char *path, const char *const *keep, size_t keep_n, struct err *err) {
+    struct {
+        int tree;
+        const char *path;
+    } kept[KEPT_MAX];
+    struct stat st;
+    size_t n = 0;
+    int r = 0;
+    if (lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
+        return 0;
+    for (size_t i = 0; i < keep_n && n < KEPT_MAX && r == 0; i++) {
+        if (!is_below(keep[i], path) || is_redundant(keep, keep_n, i, path))
+            continue;
+        kept[n].path = keep[i];
+        kept[n].tree = (int)syscall(SYS_open_tree, AT_FDCWD, keep[i],
+                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+        if (kept[n].tree >= 0)
+            n++;
+        else if (errno != ENOENT)
+            r = err_set(err, -errno, "keep %s as it is", keep[i]);
+    }
+    if (r == 0)
+        r = lock(path, err);
+    for (size_t i = 0; i < n; i++) {
+        r = r ? r : put_back(kept[i].tree, kept[i].path, err);
+        close(kept[i].tree);
+    }
+    return r;
+}
+
+int mount_terminals(const char *path, struct err *err) {
+    if (mount("devpts", path, "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666") != 0)
+        return err_set(err, -errno, "mount a devpts at %s", path);
+    return 0;
+}
+
+/* ---- layers ---- */
+
 static int refused_layer(int code, const char *dir, struct err *err) {
     if (code == -ENODEV)
         return err_say(err, -ENOTSUP,

@@ -27,6 +27,13 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
 /* Makes the place that something is bound on: a directory, or an empty file, with all above it. */
 int mount_place(const char *path, bool directory, struct err *err);
 
+/* path (a directory with all below and mounted below it, or a file) can only be read from here on;
+ * but the paths of `keep` below it, absolute and without links, stay as they are. What does not
+ * exist, and a link, is passed over. Device nodes are written to all the same. */
+int mount_read_only(const char *path, const char *const *keep, size_t keep_n, struct err *err);
+/* Puts an empty device file system of terminals at path: nobody else's terminals are in it. */
+int mount_terminals(const char *path, struct err *err);
+
 /* Over the directory comes itself as a layer: what is changed in it from here on is kept in memory,
  * with this namespace, and dir stays as it is. Mounts below dir are not in it. It is two mounts,
  * one upon the other; none after an error. -ENOTSUP where the kernel cannot, with the mend. */

@@ -51,8 +51,12 @@ static int refused(int code, struct err *err) {
     return err_set(err, code, "move into a user namespace");
 }
 
+bool namespace_needs_no_user(void) {
+    return has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN);
+}
+
 int namespace_enter(struct err *err) {
-    if (has_capability(CAP_SYS_ADMIN) && has_capability(CAP_NET_ADMIN))
+    if (namespace_needs_no_user())
         return 0;
     char map[64];
     uid_t uid = geteuid();

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* The calling process may make namespaces as it is: root's way. */
+bool namespace_needs_no_user(void);
+
 /* Makes sure that the calling process may make namespaces: nothing to do with CAP_SYS_ADMIN and
  * CAP_NET_ADMIN, else it moves into a user namespace of its own. The process must not have threads.
  * Returns 0 or a -errno (-EPERM, -ENOSPC: the host forbids it). */

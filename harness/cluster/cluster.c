@@ -146,7 +146,9 @@ struct cluster *cluster_new(const struct plan *p, const struct folder *dir, stru
         p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
         return give_up(c);
+    c->before = cgroups_look();
     c->keep = visible_paths(p, c->dir);
+    c->writable = visible_writable(c->dir);
     if (p->scenario->job.writes_undone && undo_writes(c, err) != 0)
         return give_up(c);
     if (p->rootfs && pack(c, err) != 0)
@@ -192,6 +194,32 @@ void leave(struct left *l, const char *fmt, ...) {
     l->v[l->n] = NULL;
 }
 
+void cluster_saw_cgroup(struct cluster *c, const char *path) {
+    c->cgroups = realloc(c->cgroups, (c->cgroups_n + 1) * sizeof(*c->cgroups));
+    char *copy = strdup(path);
+    if (!c->cgroups || !copy)
+        abort();
+    c->cgroups[c->cgroups_n++] = copy;
+}
+
+/* One that a process of a node was seen in is the run's without doubt, and goes. */
+static bool is_seen(const struct cluster *c, const char *path) {
+    for (size_t i = 0; i < c->cgroups_n; i++)
+        if (plan_is_below(c->cgroups[i], path))
+            return true;
+    return false;
+}
+
+static void look_for_cgroups(struct cluster *c, struct left *l) {
+    char **found = cgroups_new(c->before);
+    for (char **path = found; *path; path++) {
+        if (!is_seen(c, *path) || cgroups_remove(*path) != 0)
+            leave(l, "the cgroup %s, made while the run went on", *path);
+        free(*path);
+    }
+    free(found);
+}
+
 static void look_for_left(struct cluster *c, struct left *l) {
     struct err err;
     leave(l, "%s", ""); /* so that the list is never NULL */
@@ -201,6 +229,7 @@ static void look_for_left(struct cluster *c, struct left *l) {
             leave(l, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
     }
     c->isolation->look(c, l);
+    look_for_cgroups(c, l);
     if (!c->keep_scratch && folder_remove(c->run, "scratch", &err) != 0)
         leave(l, "%s (%s)", c->scratch, err.msg);
 }
@@ -260,7 +289,12 @@ struct cluster *cluster_free(struct cluster *c) {
     loop_source_free(c->on_deadline);
     visible_free(c->keep);
     visible_free(c->show);
+    visible_free(c->writable);
     baggage_fini(&c->baggage);
+    cgroups_free(c->before);
+    for (size_t i = 0; i < c->cgroups_n; i++)
+        free(c->cgroups[i]);
+    free(c->cgroups);
     free(c->nodes);
     free(c->hosts);
     free(c->shared);

@@ -1,6 +1,7 @@
 #include "harness/cluster/node_helper.h"
 
 #include "agent/sys/file.h"
+#include "harness/cluster/cgroups.h"
 #include "harness/cluster/sockets.h"
 
 #include <dirent.h>
@@ -56,7 +57,8 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
     for (char **path = l->shm; path && *path; path++)
         json_put_string(w, NULL, *path);
     json_end_array(w);
-    json_array(w, "cgroups"); /* none is made for a node yet */
+    json_array(w, "cgroups");
+    cgroups_put_of(w, l->pids, l->pids_n);
     json_end_array(w);
     json_end_object(w);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 
 static int enter(struct cluster *c, struct err *err) {
-    (void)c;
+    c->as_root = namespace_needs_no_user();
     return namespace_enter(err);
 }
 
@@ -55,8 +55,17 @@ static void put_dirs(struct json_writer *w) {
         (const char *[]){temporary && str_starts(temporary, "/tmp/") ? temporary : NULL, NULL});
 }
 
+static void put_seal(struct json_writer *w, const struct cluster *c) {
+    json_object(w, "seal");
+    json_put_bool(w, "root", c->as_root);
+    put_strings(w, "writable", (const char *const *)c->writable);
+    json_end_object(w);
+}
+
 static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "isolation", "namespaces");
+    if (!n->cluster->plan->scenario->cluster.privileged)
+        put_seal(w, n->cluster);
     json_put_string(w, "hosts", n->cluster->hosts);
     put_strings(w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
     if (n->plan->rootfs)

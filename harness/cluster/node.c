@@ -93,6 +93,7 @@ static int say_setup(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
     json_put_string(&w, "name", n->plan->name);
+    json_put_bool(&w, "privileged", n->cluster->plan->scenario->cluster.privileged);
     n->cluster->isolation->put_setup(n, &w);
     return say_send(n, &text, &w, NULL, 0, err);
 }
@@ -218,6 +219,8 @@ static void on_failed(struct node *n, struct message *m) {
 }
 
 static void on_leftovers(struct node *n, struct message *m) {
+    json_each(it, json_get(json_get(m->json, "found"), "cgroups"))
+        cluster_saw_cgroup(n->cluster, json_string(it, ""));
     if (n->cluster->cb.leftovers)
         n->cluster->cb.leftovers(n->cluster->arg, n, json_get(m->json, "found"));
 }

@@ -6,6 +6,7 @@
 #include "agent/sys/loop.h"
 #include "agent/sys/netlink.h"
 #include "agent/sys/process.h"
+#include "agent/sys/rights.h"
 #include "faults/fault.h"
 #include "harness/cluster/cluster.h"
 
@@ -28,7 +29,8 @@ struct helper {
     struct loop *loop;
     int control;
     struct process program;
-    bool settling; /* the program has ended, its leftovers are not counted yet */
+    bool privileged; /* the program keeps the rights of whoever started the harness */
+    bool settling;   /* the program has ended, its leftovers are not counted yet */
     struct loop_source *on_settle, *on_notice;
     const struct habitat *habitat;
     struct buf out;
@@ -112,6 +114,7 @@ static void on_setup(struct helper *h, struct message *m) {
     struct err err;
     mode_t callers = umask(022); /* what is made here is for every user of the node */
     h->habitat = habitat_of(json_get_string(m->json, "isolation", ""));
+    h->privileged = json_get_bool(m->json, "privileged", false);
     if (h->habitat->setup(m->json, &err) != 0 || send_ready(h, &err) != 0)
         broken(h, &err);
     umask(callers);
@@ -143,6 +146,13 @@ static void take_path(const char *const *env) {
             setenv("PATH", *env + strlen("PATH="), 1);
 }
 
+/* Last of all: what is done in the child before may need them. */
+static int give_up_rights(void *arg) {
+    const struct process_spawn *inner = arg;
+    int r = inner->in_child ? inner->in_child(inner->in_child_arg) : 0;
+    return r ? r : rights_drop();
+}
+
 static int start_program(struct helper *h, struct message *m, struct err *err) {
     const char *cwd = json_get_string(m->json, "cwd", "/");
     FILE_CLOSE int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -160,7 +170,12 @@ static int start_program(struct helper *h, struct message *m, struct err *err) {
     };
     take_path(s.envp);
     if (h->habitat->starting)
-        h->habitat->starting(&s);
+        h->habitat->starting(&s, h->privileged);
+    struct process_spawn inner = s;
+    if (!h->privileged) {
+        s.in_child = give_up_rights;
+        s.in_child_arg = &inner;
+    }
     return process_spawn(&s, &h->program, err);
 }
 

@@ -5,10 +5,13 @@
  * node with it.
  *
  * Messages (channel.h), in the order of a node's life; paths are the host's:
- *   harness  setup {name, isolation, hosts, keep:[path..], dirs:[path..],
+ *   harness  setup {name, isolation, privileged, hosts, keep:[path..], dirs:[path..],
  *                   root: {dir, show:[path..], programs, libraries:[name=path..], name_servers,
- *                   home}}
- *            or, for processes, setup {name, isolation, dir, addr, watch}
+ *                   home}, seal: {root, writable:[path..]}}
+ *            or, for processes, setup {name, isolation, privileged, dir, addr, by_proc,
+ *                   watch}
+ *            by_proc: the job finds RANKQUAKE_EVENTS by way of the helper's /proc
+ *            privileged: the program keeps all rights, and there is no `seal`
  *   helper   ready, with the listener of RANKQUAKE_EVENTS and, in namespaces, a sock_diag socket
  *            and the network namespace
  *   harness  net {addr, prefix}    when eth0 is there        helper  net {}    in namespaces only
@@ -35,6 +38,12 @@ int node_helper_run(int control, struct err *err);
 int node_root_enter(const struct json *root, struct err *err);
 int node_root_furnish(const struct json *root, struct err *err);
 
+/* What the node's program cannot change (`seal` of setup), which comes last of all: as root the
+ * host's system (plan_sealed, unless the node has a root of its own), devices, /proc and /sys; as
+ * anybody its cgroups. The n paths of `writable` stay as they are. */
+int node_seal(const struct json *seal, bool own_root, const char *const *writable, size_t n,
+              struct err *err);
+
 /* What differs in a node by how it is kept apart: one const struct each, in node_setup.c and
  * node_tree.c. What may be NULL has nothing to do there. */
 struct habitat {
@@ -49,8 +58,8 @@ struct habitat {
     int (*notice)(void);
     void (*noticed)(void);
     /* The program is about to start, and has: -1, or a descriptor that goes with `started`. May be
-     * NULL. */
-    void (*starting)(struct process_spawn *s);
+     * NULL. What `starting` has done in the child is done before the program loses its rights. */
+    void (*starting)(struct process_spawn *s, bool privileged);
     int (*started)(void);
     void (*put_sockets)(struct json_writer *w, uint16_t port);
     void (*put_leftovers)(struct json_writer *w);
@@ -69,8 +78,9 @@ struct leftovers {
     void *arg;
     char **shm; /* paths and names, NULL-ended */
 };
-/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[]} as the member `found`
- * of w; ports are those of listening TCP sockets. */
+/* Appends {processes:[{pid,name}], ports:[n..], shm:[path..], cgroups:[path..]} as the member
+ * `found` of w; ports are those of listening TCP sockets, cgroups those that a process has gone
+ * into. */
 void leftovers_put(struct json_writer *w, const struct leftovers *l);
 /* Everything that can be seen from here but the caller: all of the node's namespaces. */
 void leftovers_of_namespaces(struct json_writer *w);

@@ -111,9 +111,21 @@ static int setup_all(const struct json *setup, const struct names *keep, const s
     return bring_up_loopback(err);
 }
 
+static int seal_all(const struct json *setup, struct err *err) {
+    const struct json *seal = json_get(setup, "seal");
+    if (!seal)
+        return 0;
+    struct names writable = names_of(json_get(seal, "writable"));
+    int r = node_seal(seal, json_get(setup, "root") != NULL, writable.v, writable.n, err);
+    free(writable.v);
+    return r;
+}
+
 static int setup_node(const struct json *setup, struct err *err) {
     struct names keep = names_of(json_get(setup, "keep")), dirs = names_of(json_get(setup, "dirs"));
     int r = setup_all(setup, &keep, &dirs, err);
+    if (r == 0)
+        r = seal_all(setup, err);
     free(keep.v);
     free(dirs.v);
     return r;

@@ -4,6 +4,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/rights.h"
 #include "faults/mechanism/connect_watch.h"
 #include "harness/cluster/parts.h"
 #include "harness/cluster/shm_watch.h"
@@ -22,7 +23,7 @@ static const int64_t end_wait_ns = 5000000000;
 static struct {
     char name[64], addr[64];
     int shm;
-    bool watch;
+    bool watch, by_proc, privileged;
     int watch_ends[2]; /* the program sends its watch through one to the other */
 } self = {.shm = -1, .watch_ends = {-1, -1}};
 
@@ -90,6 +91,7 @@ static int setup(const struct json *json, struct err *err) {
     str_copy(self.name, sizeof(self.name), json_get_string(json, "name", "node"));
     str_copy(self.addr, sizeof(self.addr), json_get_string(json, "addr", ""));
     self.watch = json_get_bool(json, "watch", false);
+    self.by_proc = json_get_bool(json, "by_proc", false);
     if (chdir(dir) != 0)
         return err_set(err, -errno, "go to %s", dir);
     int r = process_adopt_orphans();
@@ -118,21 +120,27 @@ static void noticed(void) {
 
 /* ---- its program ---- */
 
-static int watch_me(void *arg) {
+/* Its processes are among all others of the host's: one kill(-1) would end the user's session, as
+ * root the machine. */
+static int confine_me(void *arg) {
     (void)arg;
-    int r = connect_watch_install(self.watch_ends[1]);
+    int r = self.privileged ? 0 : rights_confine_signals(self.by_proc);
+    if (r || self.watch_ends[1] < 0)
+        return r;
+    r = connect_watch_install(self.watch_ends[1]);
     close(self.watch_ends[1]);
     return r;
 }
 
-static void starting(struct process_spawn *s) {
+static void starting(struct process_spawn *s, bool privileged) {
     file_close(&self.watch_ends[0]);
     file_close(&self.watch_ends[1]);
+    self.privileged = privileged;
+    s->in_child = confine_me;
     if (!self.watch || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, self.watch_ends) != 0)
         return;
     s->keep = &self.watch_ends[1];
     s->keep_n = 1;
-    s->in_child = watch_me;
 }
 
 static int started(void) {

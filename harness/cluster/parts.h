@@ -4,6 +4,7 @@
 #include "agent/base/list.h"
 #include "agent/sys/process.h"
 #include "harness/cluster/baggage.h"
+#include "harness/cluster/cgroups.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
 #include "harness/cluster/layer.h"
@@ -86,6 +87,8 @@ struct cluster {
     char *dir, *scratch, *shared, *hosts;
     char **keep;            /* paths of the host that must be seen in nodes; NULL-ended */
     char **show;            /* the same for nodes that have a root file system of their own */
+    char **writable;        /* those that are the job's to write wherever they lie */
+    bool as_root;           /* nodes have root's rights on the host, unless they are taken */
     struct baggage baggage; /* what goes along into those */
     bool keep_scratch;
     struct node **nodes;
@@ -93,7 +96,10 @@ struct cluster {
     struct wire_link wire;
     struct cut *cut;
     struct list partitions; /* that are in force */
-    struct layer *layer;    /* NULL: what the job writes stays */
+    struct cgroups *before; /* what there was of them when the run began */
+    char **cgroups;         /* that processes of a node were seen in */
+    size_t cgroups_n;
+    struct layer *layer; /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -106,6 +112,8 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
 void cluster_failed(struct cluster *c, const struct err *err);
 /* Adds a line to what is left. */
 void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* A process of a node was in this cgroup. */
+void cluster_saw_cgroup(struct cluster *c, const char *path);
 /* Something has ended: goes on with cluster_down as far as it can. */
 void cluster_settle(struct cluster *c);
 
@@ -113,6 +121,8 @@ void cluster_settle(struct cluster *c);
 char **visible_paths(const struct plan *p, const char *dir);
 /* Those that a node with a root file system of its own sees, its own folders left out. */
 char **visible_shown(const char *dir);
+/* The caller's directory and the run directory, which nodes write to wherever they lie. */
+char **visible_writable(const char *dir);
 char **visible_free(char **paths);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);

@@ -68,6 +68,7 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     json_put_string(w, "isolation", "processes");
     json_put_string(w, "dir", n->cluster->scratch);
     json_put_string(w, "addr", n->plan->addr);
+    json_put_bool(w, "by_proc", str_starts(n->events, "/proc/"));
     json_put_bool(w, "watch", cut_is_planned(n->cluster));
 }
 

@@ -105,6 +105,20 @@ char **visible_shown(const char *dir) {
     return p.v;
 }
 
+char **visible_writable(const char *dir) {
+    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+    char *cwd = getcwd(NULL, 0), *run = realpath(dir, NULL),
+         *here = cwd ? realpath(cwd, NULL) : NULL;
+    if (!p.v)
+        abort();
+    if (here)
+        keep(&p, here);
+    if (run)
+        keep(&p, run);
+    free(cwd);
+    return p.v;
+}
+
 char **visible_free(char **paths) {
     for (size_t i = 0; paths && paths[i]; i++)
         free(paths[i]);

@@ -3,6 +3,7 @@
 #include "agent/base/buf.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -121,7 +122,9 @@ int question_enter(void *place) {
         return 0;
     if (setns(to->pidfd, to->namespaces) != 0)
         return -errno;
-    return chdir(to->cwd) != 0 && chdir("/") != 0 ? -errno : 0;
+    if (chdir(to->cwd) != 0 && chdir("/") != 0)
+        return -errno;
+    return to->privileged ? 0 : rights_drop();
 }
 
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,

@@ -36,6 +36,7 @@ struct question_place {
     int pidfd; /* -1: here, in the caller's directory */
     int namespaces;
     const char *cwd;
+    bool privileged; /* there with the caller's rights, not those of a job (rights.h) */
 };
 int question_enter(void *place); /* 0 or -errno */
 

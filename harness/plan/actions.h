@@ -22,3 +22,7 @@ void actions_make(struct plan *p, struct diagnostics *d);
 void trigger_describe(const struct action *a, struct buf *out);
 /* The same of what ends a fault: "in round 2, when any worker has done step 57". */
 void until_describe(const struct trigger *t, struct buf *out);
+
+/* What faults and job may do to this host, how its nodes are kept apart and who starts them
+ * considered. */
+void blast_print(const struct plan *p, struct buf *out);

@@ -130,6 +130,10 @@ int plan_settle(struct plan *p, struct err *err);
  * the plan. */
 int plan_check_host(struct plan *p, struct err *err);
 
+/* The host's folders that a job which runs as root, and sees the host's files, cannot write to;
+ * NULL-ended. */
+extern const char *const plan_sealed[];
+
 /* The PATH that the job's programs are looked for in: the scenario's, else the caller's. */
 const char *plan_path(const struct job_spec *j);
 /* The Python that its scripts are given to, PYTHON_EXEC as with torchrun; `absent` where neither

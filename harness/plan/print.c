@@ -273,6 +273,5 @@ void plan_print(const struct plan *p, struct buf *out) {
         put_action(p, &p->actions[i], out);
     put_commands(p, out);
     put_unasked(p, out);
-    buf_puts(out, "\nblast radius\n  the nodes above and the run directory; nothing else on this "
-                  "host is touched\n");
+    blast_print(p, out);
 }

@@ -47,6 +47,10 @@ static const struct {
     {"No module named 'torch'",
      "the Python that starts the job has no torch: name the one that has, /usr/bin/python3 "
      "train.py for example, or put it first in PATH"},
+    {"Read-only file system",
+     "what is the host's can only be read in a node: /etc, /usr, /proc and /sys, for a job that "
+     "runs as root; let it write to its directory, or give it all rights with cluster: "
+     "{privileged: true}"},
     {"/dev/tty", "a node has no terminal, and standard input is empty: the job must run without"},
     {"EOFError: EOF when reading a line",
      "a node has no terminal, and standard input is empty: the job must run without"},

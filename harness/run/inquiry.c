@@ -136,7 +136,7 @@ static struct question *ask(struct asked *a, struct err *err) {
     const char *const leader[] = {"rankquake", "inquire", "store-leader", addr, port, NULL};
     if (e->plan->isolation != ISOLATION_PROCESSES)
         node_target(a->node, &first);
-    struct question_place to = {first.pidfd, CLONE_NEWNET, "/"};
+    struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
     bool job = a->owner->act->action->on.pick == PICK_COORDINATOR;

@@ -122,6 +122,12 @@ const struct section section_cluster = {
          "which works where namespaces are refused; faults on processes work as ever, a network "
          "is cut at the job's own sockets. auto: namespaces where they can be had, else processes.",
          "isolation: processes", read_isolation, .form = "auto | namespaces | processes"},
+        {"privileged", "true or false", "false",
+         "The job keeps all rights of whoever starts the harness: as root every capability, "
+         "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "
+         "what containers have; where nodes are processes, set-user-ID programs and signals to "
+         "all that is the user's. For a job that mounts, loads a driver or calls sudo.",
+         "privileged: true", reader_bool, AT(privileged)},
         {0},
     },
 };

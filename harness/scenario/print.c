@@ -345,6 +345,8 @@ void scenario_print(const struct scenario *s, struct buf *out) {
         buf_printf(out, ", gpus_per_node: %d", s->cluster.gpus_per_node);
     if (s->cluster.isolation != ISOLATION_AUTO)
         buf_printf(out, ", isolation: %s", isolation_names[s->cluster.isolation]);
+    if (s->cluster.privileged)
+        buf_puts(out, ", privileged: true");
     buf_puts(out, "}\n");
     put_launcher(out, &s->job);
     put_job(out, &s->job);

@@ -43,6 +43,7 @@ struct cluster_spec {
     bool has_gpus;        /* gpus_per_node was said; else all of the host are dealt out */
     int gpus_per_node;    /* 0: none */
     enum isolation isolation;
+    bool privileged;    /* the job keeps all rights of whoever starts the harness */
     const int *rack_of; /* by node: its rack, from 1; 0: in none. NULL: there are none */
     int racks;
     struct place place, nodes_place, start_place, store_place;

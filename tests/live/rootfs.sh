@@ -46,6 +46,10 @@ if [ "$MINE" = yes ]; then
 fi
 [ -e /dev/null ] && [ -e /proc/self/status ] && [ -d /sys ] || echo "wrong: no /dev, /proc or /sys"
 [ -z "$(ls -A /dev/shm)" ] && [ -d "$HOME" ] || echo "wrong: /dev/shm or no home"
+# The C library, and who knows names: of the host, seen in the tree.
+for file in /run/rankquake/lib/* /etc/resolv.conf; do
+    [ -s "$file" ] && { : >>"$file"; } 2>/dev/null && echo "wrong: the host's file $file can be written"
+done
 [ -e /.rankquake-host ] && echo "wrong: the host's root is seen"
 echo "rank $RANK of $WORLD_SIZE" >"$SHARED/rank-$RANK"
 echo "looked $RANDOM"

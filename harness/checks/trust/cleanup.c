@@ -1,5 +1,7 @@
 #include "harness/checks/check.h"
 
+#include "agent/base/str.h"
+
 static void judge(const struct trial *t, struct finding *f) {
     const struct record *health = history_newest(t->history, SOURCE_HARNESS, "health");
     if (!health) {
@@ -12,8 +14,9 @@ static void judge(const struct trial *t, struct finding *f) {
     if (first)
         finding_fail(f, "Cleanup: the harness leaves nothing behind on the host.",
                      "no process, namespace, device, mount or directory of the run",
-                     "%zu left: %s%s (rankquake clean takes it away)", left->length, first,
-                     left->length > 1 ? ", ..." : "");
+                     "%zu left: %s%s (%s takes it away)", left->length, first,
+                     left->length > 1 ? ", ..." : "",
+                     str_starts(first, "the cgroup ") ? "rmdir" : "rankquake clean");
     else if (!json_get_bool(health->fields, "complete", false))
         finding_unknown(f, "Cleanup: the harness leaves nothing behind on the host.",
                         "the host could not be searched to the end");
@@ -25,8 +28,11 @@ const struct check check_cleanup = {
     .name = "cleanup",
     .summary = "after the run nothing of it is left on the host",
     .text = "Looked for by the harness itself after the last node is down: processes, namespaces, "
-            "devices, mounts, cgroups and scratch directories of the run. What a launcher leaves "
-            "behind inside its node is the check leftovers.",
+            "devices, mounts, cgroups and scratch directories of the run. A cgroup counts when it "
+            "lies below the harness's own, was not there before the run, is the same user's and "
+            "holds no process: who made it cannot be asked. What a launcher leaves behind inside "
+            "its node is the check "
+            "leftovers.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_CLEANUP,
     .sources = 0,

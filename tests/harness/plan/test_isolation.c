@@ -96,15 +96,36 @@ static void test_a_root_file_system_needs_namespaces(void **state) {
     drop(&x, p);
 }
 
+static void test_what_a_job_may_do_to_the_host_is_said(void **state) {
+    (void)state;
+    struct scratch x;
+    struct err err;
+    struct plan *p = make(&x, "isolation: processes");
+    assert_int_equal(plan_settle(p, &err), 0);
+    assert_true(is_said(p, "as processes among those of this host"));
+    assert_true(is_said(p, "reached   by every user of this host"));
+    assert_false(is_said(p, "nothing else on this host is touched"));
+    drop(&x, p);
+    p = make(&x, "isolation: namespaces");
+    assert_true(is_said(p, "in nodes that are namespaces"));
+    assert_true(is_said(p, "sees /proc and /sys, and changes nothing there"));
+    assert_int_equal(is_said(p, "writes to all but /etc, /boot"), namespace_needs_no_user());
+    drop(&x, p);
+    p = make(&x, "isolation: namespaces, privileged: true");
+    assert_true(is_said(p, "the job keeps all your rights (cluster.privileged)"));
+    assert_false(is_said(p, "changes nothing there"));
+    drop(&x, p);
+}
+
 static void test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan(void **state) {
     (void)state;
     struct scratch x;
     struct err err;
     struct buf text = {0};
     struct arena a = {0};
-    struct plan *p = make(&x, "isolation: processes");
+    struct plan *p = make(&x, "isolation: processes, privileged: true");
     scenario_print(x.s, &text);
-    assert_non_null(strstr(buf_str(&text), "isolation: processes"));
+    assert_non_null(strstr(buf_str(&text), "isolation: processes, privileged: true"));
     assert_int_equal(plan_settle(p, &err), 0);
     buf_clear(&text);
     plan_json(p, &text);
@@ -121,6 +142,7 @@ int main(void) {
         cmocka_unit_test(test_two_plans_do_not_meet),
         cmocka_unit_test(test_auto_is_namespaces_where_they_can_be_had),
         cmocka_unit_test(test_a_root_file_system_needs_namespaces),
+        cmocka_unit_test(test_what_a_job_may_do_to_the_host_is_said),
         cmocka_unit_test(test_the_isolation_is_kept_in_the_resolved_scenario_and_the_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
