@@ -3,7 +3,9 @@
 #include "agent/base/arena.h"
 #include "agent/base/str.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
 #include <mntent.h>
@@ -23,20 +25,19 @@ static const char *const settings[] = {"sysfs",       "cgroup",    "cgroup2",  "
                                        "securityfs",  "efivarfs",  "configfs", "resctrl", "pstore",
                                        "binfmt_misc", "selinuxfs", "smackfs",  "fusectl", "bpf",
                                        "nfsd",        NULL};
-/* Of /proc, whose other files are of processes. */
-static const char *const proc_settings[] = {"sys",  "sysrq-trigger", "irq",  "bus", "fs",
-                                            "acpi", "scsi",          "mtrr", NULL};
-
 /* Character devices by their major numbers (Documentation/admin-guide/devices.txt). */
 enum { MEMORY = 1, TERMINAL = 5, MISC = 10 };
 static const unsigned closed_majors[] = {
-    4,  7,   13,                      /* consoles and serial lines, their screens, input */
-    9,  21,  86,  90,                 /* tapes, SCSI, flash memory */
-    14, 81,  116,                     /* sound and video */
-    89, 108, 180, 188, 189, 202, 203, /* I2C, PPP, USB, the processors' registers */
+    4,  7,   13,  29,                 /* consoles, their screens, input */
+    6,  99,  166, 188, 204, 229,      /* parallel and serial lines */
+    9,  21,  86,  90,  162,           /* tapes, SCSI, flash memory, raw disks */
+    14, 81,  116, 212,                /* sound and video */
+    89, 108, 153, 180, 189, 202, 203, /* I2C, PPP, SPI, USB, the processors' registers */
 };
-static const char *const closed_names[] = {"nvme", "ng", "watchdog", "rtc", "hidraw", "ipmi", "mei",
-                                           "tpm",  "fw", "gpiochip", "ptp", "media",  "cec",  NULL};
+/* Those that have another number each time. */
+static const char *const closed_names[] = {"nvme", "ng",    "dax", "watchdog", "rtc",      "hidraw",
+                                           "ipmi", "mei",   "tpm", "fw",       "gpiochip", "ptp",
+                                           "pps",  "media", "cec", "vport",    NULL};
 static const char *const open_misc[] = {"rdma_cm", "knem", "xpmem", NULL};
 
 static bool is_one_of(const char *word, const char *const *list) {
@@ -56,7 +57,7 @@ static bool is_numbered(const char *name, const char *const *list) {
     return false;
 }
 
-static bool is_for_jobs(const struct stat *st, const char *name) {
+static bool is_for_jobs(const struct stat *st, const char *path, const char *name) {
     unsigned most = major(st->st_rdev), least = minor(st->st_rdev);
     if (!S_ISCHR(st->st_mode))
         return false;
@@ -69,7 +70,7 @@ static bool is_for_jobs(const struct stat *st, const char *name) {
     for (size_t i = 0; i < sizeof(closed_majors) / sizeof(*closed_majors); i++)
         if (most == closed_majors[i])
             return false;
-    return !is_numbered(name, closed_names);
+    return !is_numbered(name, closed_names) && !strstr(path, "/bsg/");
 }
 
 struct mounted {
@@ -103,9 +104,11 @@ static int list_mounts(struct arena *a, struct mounted **ret, size_t *ret_n, str
     return 0;
 }
 
-/* One that is hidden by what was mounted over a directory above it is nobody's to write. */
+/* One that is hidden by what was mounted over a directory above it is nobody's to write. Nor does
+ * anything come below settings from the host later: an automount of a register of programs, say. */
 static int restrict_mount(const char *dir, unsigned long flags, struct err *err) {
-    if (mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | flags, NULL) == 0)
+    if (mount(NULL, dir, NULL, MS_REMOUNT | MS_BIND | flags, NULL) == 0 &&
+        (!(flags & MS_RDONLY) || mount(NULL, dir, NULL, MS_REC | MS_PRIVATE, NULL) == 0))
         return 0;
     if (errno == EINVAL || errno == ENOENT || errno == ENOTDIR)
         return 0;
@@ -119,23 +122,44 @@ static int show(const char *source, const char *path, struct err *err) {
     return err_set(err, -errno, "--sandbox: mount %s at %s", source, path);
 }
 
-/* What is mounted below one of them is read-only already. One that is a part of a /proc only, as
- * containers have it, is so as a whole. */
-static int close_proc(const struct mounted *m, struct err *err) {
-    char path[PATH_MAX];
+/* Whoever waits for pressure writes there what for. */
+static bool is_setting(int dir, const char *name) {
     struct stat st;
+    if (name[0] == '.' || str_eq(name, "pressure") ||
+        fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    return S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && (st.st_mode & 0222));
+}
+
+static bool is_process(const char *name) {
+    return name[0] >= '0' && name[0] <= '9';
+}
+
+/* All but the processes, which the kernel lists last. What is mounted below is read-only already.
+ */
+static int close_entries(DIR *d, const struct mounted *m, struct err *err) {
+    char path[PATH_MAX];
     int code = 0;
-    snprintf(path, sizeof(path), "%s/self", m->dir);
-    if (lstat(path, &st) < 0)
-        return restrict_mount(m->dir, m->flags | MS_RDONLY, err);
-    for (size_t i = 0; proc_settings[i] && !code; i++) {
-        snprintf(path, sizeof(path), "%s/%s", m->dir, proc_settings[i]);
-        if (lstat(path, &st) < 0)
+    for (struct dirent *e; !code && (e = readdir(d)) != NULL && !is_process(e->d_name);) {
+        if (!is_setting(dirfd(d), e->d_name))
             continue;
+        snprintf(path, sizeof(path), "%s/%s", m->dir, e->d_name);
         code = show(path, path, err);
         if (!code)
             code = restrict_mount(path, m->flags | MS_RDONLY, err);
     }
+    return code;
+}
+
+/* One that is a part of a /proc only, as containers have it, is closed as a whole. */
+static int close_proc(const struct mounted *m, struct err *err) {
+    struct stat st;
+    DIR *d = opendir(m->dir);
+    if (!d)
+        return 0; /* hidden, as above */
+    bool whole = fstatat(dirfd(d), "self", &st, AT_SYMLINK_NOFOLLOW) == 0;
+    int code = whole ? close_entries(d, m, err) : restrict_mount(m->dir, m->flags | MS_RDONLY, err);
+    closedir(d);
     return code;
 }
 
@@ -147,7 +171,7 @@ static struct err *walk_err;
  * lies among them. */
 static int open_device(const char *path, const struct stat *st, int type, struct FTW *where) {
     char among[PATH_MAX];
-    if (type != FTW_F || !is_for_jobs(st, path + where->base))
+    if (type != FTW_F || !is_for_jobs(st, path, path + where->base))
         return 0;
     if (!str_eq(path + where->base, "ptmx"))
         return show(path, path, walk_err);

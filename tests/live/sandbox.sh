@@ -86,6 +86,20 @@ expect_held 'below a new guard' "$(known_gap)"
 [ -d "$dir/was-here" ] || fail 'no guard was killed'
 attempt=()
 
+# Agent, guard and worker, as everybody may read of them: filtered, and with no power but that over files.
+# shellcheck disable=SC2016 # the worker's words
+said=$(timeout 30 "$dir/rankrun" --sandbox --no-python sh -c 'agent=$(sed -n "s/^PPid:\t*//p" "/proc/$PPID/status")
+    for pid in $agent $PPID self; do sed -nE "s/^(CapPrm|CapBnd|NoNewPrivs|Seccomp):\t*/\1 /p" "/proc/$pid/status"; done' 2>&1)
+for word in 'NoNewPrivs 1' 'Seccomp 2'; do
+    [ "$(grep -cx "$word" <<<"$said")" = 3 ] || fail "agent, guard and worker: not three times $word: $said"
+done
+files=0x401b # CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID, CAP_IPC_LOCK
+while read -r set bits; do
+    if [ "$set" = CapPrm ] || { [ "$set" = CapBnd ] && [ "$as_root" ]; }; then
+        [ $((0x$bits & ~files)) = 0 ] || fail "capabilities are left: $set $bits"
+    fi
+done <<<"$said"
+
 # ---- a kernel that has less ----
 
 said_by "${ordinary[@]}" "$dir/spawn_refused" landlock -- --sandbox

@@ -229,6 +229,9 @@ static int setting_by_agent(void) {
 static int system_setting(void) {
     return opened("/sys/kernel/profiling", O_WRONLY);
 }
+static int interrupts(void) {
+    return opened("/proc/irq/default_smp_affinity", O_WRONLY);
+}
 static int other_user(void) {
     return result(setresuid(1, 1, 1));
 }
@@ -394,6 +397,7 @@ static const struct attempt escapes[] = {
     ROOT(setting_by_outsider),
     ROOT(setting_by_agent),
     ROOT(system_setting),
+    ROOT(interrupts),
     ROOT(other_user),
     ROOT(other_group),
 };
