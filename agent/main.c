@@ -11,9 +11,9 @@
 #include "agent/sys/priority.h"
 #include "agent/sys/tcp.h"
 #include "agent/tls/tls.h"
+#include "agent/workers/confinement.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/output.h"
-#include "agent/workers/sandbox.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -52,7 +52,19 @@ static int check_tls(const struct options *o, struct err *err) {
     return t ? 0 : err->code;
 }
 
-/* The guard comes first, before a loop or a library: it starts while the agent sets itself up. */
+/* Where it stands among other processes it must ask for before. */
+static int confine(struct err *err) {
+    struct buf open = {0};
+    priority_raise();
+    int code = confinement_begin(&open, err);
+    for (char *rest = open.data, *line; rest && (line = strtok_r(rest, "\n", &rest));)
+        line_say(LINE_WARNING, "sandbox", "%s", line);
+    buf_fini(&open);
+    return code;
+}
+
+/* The guard comes first, before a loop or a library: it starts while the agent sets itself up. Only
+ * a sandbox comes before, in which it is born. */
 static int run_agent(const struct options *o, struct etcd *own) {
     struct err err = {0};
     struct worker_command command = {
@@ -60,22 +72,17 @@ static int run_agent(const struct options *o, struct etcd *own) {
         .module = o->module,
         .no_python = o->no_python,
         .run_path = o->run_path,
+        .sandbox = o->sandbox,
         .output = o->output,
     };
+    if (o->sandbox && confine(&err) < 0)
+        return fail(&err, 1);
     struct guard *guard = guard_new(&command, &err);
     if (!guard)
         return fail(&err, 1);
     guard_spare(guard, own ? etcd_keeper(own) : 0);
     priority_raise(); /* the guard exists already and keeps its ordinary one, as workers do */
-    struct buf filter = {0};
-    if (o->sandbox && sandbox_make(&filter, &err) < 0) {
-        guard_free(guard);
-        return fail(&err, 1);
-    }
-    command.sandbox = filter.data; /* looked at when workers start */
-    command.sandbox_size = (uint32_t)filter.len;
     int code = agent_run(o, guard, own, &err);
-    buf_fini(&filter);
     return err.code ? fail(&err, code) : code;
 }
 

@@ -60,8 +60,6 @@ static struct takeoff *make_takeoffs(const struct launch *l, int report, struct 
             .argv = copy_words(w->argv, a),
             .envp = merge_environment(w->env, a),
             .outputs = {w->out, w->err},
-            .sandbox = {(unsigned short)(l->sandbox_size / sizeof(struct sock_filter)),
-                        (struct sock_filter *)(uintptr_t)l->sandbox},
             .keep = l->lifeline,
             .report = report,
             .tag = i,

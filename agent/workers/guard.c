@@ -329,7 +329,6 @@ static int send_start(struct guard *g, const struct worker_spec *spec, struct er
         .deadline_required = spec->deadline_required,
         .scratch = g->output.scratch ? g->output.run_dir : "",
         .sandbox = g->command->sandbox,
-        .sandbox_size = g->command->sandbox_size,
         .n = (uint32_t)spec->local_world_size,
         .workers = arena_array(&a, struct launch_worker, (size_t)spec->local_world_size),
     };

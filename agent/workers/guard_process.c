@@ -7,6 +7,7 @@
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
+#include "agent/workers/confinement.h"
 #include "agent/workers/group.h"
 #include "agent/workers/orders.h"
 
@@ -166,6 +167,8 @@ static void start(struct life *l, int fd) {
     if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
         _exit(1);
     str_copy(l->scratch, sizeof(l->scratch), launch.scratch);
+    if (launch.sandbox && confinement_divide(NULL) < 0)
+        _exit(1);
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
         tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
         file_close(&l->lifeline);

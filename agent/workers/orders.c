@@ -63,8 +63,7 @@ int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
     struct buf b = {0};
     put_number(&b, l->deadline_required);
     put_text(&b, l->scratch);
-    put_number(&b, l->sandbox_size);
-    buf_put(&b, l->sandbox, l->sandbox_size);
+    put_number(&b, l->sandbox);
     put_number(&b, l->n);
     for (uint32_t i = 0; i < l->n; i++) {
         put_texts(&b, l->workers[i].argv);
@@ -126,22 +125,10 @@ static char **get_texts(struct reader *r, struct arena *a) {
     return texts;
 }
 
-static const void *get_bytes(struct reader *r, uint32_t n, struct arena *a) {
-    if (r->broken || n > (size_t)(r->end - r->at)) {
-        r->broken = true;
-        return NULL;
-    }
-    char *bytes = arena_alloc(a, n + 1);
-    memcpy(bytes, r->at, n);
-    r->at += n;
-    return bytes;
-}
-
 static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) {
     struct launch l = {.deadline_required = get_number(r) != 0};
     l.scratch = get_text(r, a);
-    l.sandbox_size = get_number(r);
-    l.sandbox = get_bytes(r, l.sandbox_size, a);
+    l.sandbox = get_number(r) != 0;
     l.n = get_number(r);
     if (r->broken || l.n == 0 || l.n > WORKERS_MAX)
         return -EBADMSG;

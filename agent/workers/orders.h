@@ -59,9 +59,8 @@ struct launch_worker {
 };
 struct launch {
     bool deadline_required;
-    const char *scratch;   /* to be removed when agent and workers are gone; "": nothing */
-    const void *sandbox;   /* a filter for every worker */
-    uint32_t sandbox_size; /* 0: none */
+    const char *scratch; /* to be removed when agent and workers are gone; "": nothing */
+    bool sandbox;        /* --sandbox: the guard does its part of the confinement */
     uint32_t n;
     struct launch_worker *workers;
     int lifeline; /* the guard's; 0: none. Does not travel with the rest */

@@ -1,15 +1,14 @@
-/* sandbox: what a worker of --sandbox cannot do. No new privileges (set-user-ID programs give
- * none), and system calls that no training worker needs are refused with EPERM: they would change
- * the machine, other processes or the kernel. docs/torchrun.md lists them.
+/* sandbox: the system calls that a job of --sandbox is refused, with EPERM: no training worker
+ * needs them, and they would change the machine, other processes or the kernel.
+ * docs/torchrun.md lists them.
  *
- * The filter is made by the agent, once, by libseccomp (loaded then), and entered by the worker
- * before its exec (takeoff), which needs two system calls and no library. */
+ * The filter is made once, by libseccomp (loaded then); confinement.h enters it. */
 #pragma once
 
 #include "agent/base/buf.h"
 #include "agent/base/err.h"
 
-/* The names of the calls that are refused, NULL-ended. */
+/* The names of the calls that are refused whatever their arguments, NULL-ended. */
 const char *const *sandbox_refused(void);
 
 /* Appends the filter, an array of struct sock_filter. -ENOENT: libseccomp is not here. */

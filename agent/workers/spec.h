@@ -30,9 +30,7 @@ struct worker_command {
     const char *const *words; /* the program and its arguments as typed, NULL-ended */
     bool module, no_python;
     bool run_path; /* by Python's runpy.run_path */
-    /* A filter of sandbox.h that every worker enters; size 0: none. */
-    const void *sandbox;
-    uint32_t sandbox_size;
+    bool sandbox;  /* the caller is in it (confinement.h), and so will they be */
     struct worker_output output;
 };
 

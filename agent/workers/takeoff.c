@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -98,13 +97,6 @@ IN_CHILD static long open_outputs(const struct takeoff *t) {
     return 0;
 }
 
-IN_CHILD static long enter_sandbox(const struct takeoff *t) {
-    long r = t->sandbox.len ? call(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1, 0, 0) : 0;
-    if (r == 0 && t->sandbox.len)
-        r = call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, (long)&t->sandbox, 0);
-    return r;
-}
-
 IN_CHILD static long prepare(const struct takeoff *t) {
     /* First of all: with a session comes a group of the scheduler, in which this one waits anew. */
     long r = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
@@ -120,8 +112,7 @@ IN_CHILD static long prepare(const struct takeoff *t) {
     if (r < 0)
         return r;
     reset_signals();
-    r = open_outputs(t);
-    return r < 0 ? r : enter_sandbox(t);
+    return open_outputs(t);
 }
 
 /* A file that is no format the kernel knows is a script for the shell, as execvp(3) has it: the

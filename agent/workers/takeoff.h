@@ -14,18 +14,16 @@
 #include "agent/base/arena.h"
 #include "agent/sys/process.h"
 
-#include <linux/filter.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 enum { TAKEOFF_STACK = 16384 };
 
 struct takeoff {
-    const char *const *files;  /* takeoff_files of argv[0] */
-    const char **argv;         /* NULL-ended, with an element before it that is the child's */
-    const char *const *envp;   /* all of it */
-    const char *outputs[2];    /* files for stdout and stderr, emptied; "": inherited */
-    struct sock_fprog sandbox; /* len 0: none */
+    const char *const *files; /* takeoff_files of argv[0] */
+    const char **argv;        /* NULL-ended, with an element before it that is the child's */
+    const char *const *envp;  /* all of it */
+    const char *outputs[2];   /* files for stdout and stderr, emptied; "": inherited */
     int keep;     /* a descriptor that stays open besides the standard streams; 0: none */
     int report;   /* gets a struct process_failure when it cannot exec; closed by exec */
     uint32_t tag; /* of that */

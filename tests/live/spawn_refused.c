@@ -2,6 +2,7 @@
  * spawn_refused WHAT[,WHAT..] COMMAND...
  *   namespaces  unshare, setns and clone into new namespaces: EPERM, and no clone3
  *   getfd       pidfd_getfd: EPERM
+ *   landlock    its calls: ENOSYS, as before Linux 5.13
  *   listener    seccomp with a listener: EBUSY, as where a container engine has one already
  * It cannot be undone, and holds for all that the command starts. */
 #include <errno.h>
@@ -19,6 +20,9 @@
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
 #endif
 #ifndef SYS_clone3
 #define SYS_clone3 435
@@ -79,6 +83,8 @@ int main(int argc, char **argv) {
     }
     if (has(argv[1], "getfd"))
         refuse_call(SYS_pidfd_getfd, EPERM);
+    if (has(argv[1], "landlock"))
+        refuse_call(SYS_landlock_create_ruleset, ENOSYS);
     if (has(argv[1], "listener"))
         refuse_bits(SYS_seccomp, 1, SECCOMP_FILTER_FLAG_NEW_LISTENER, EBUSY);
     put((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
