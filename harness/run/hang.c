@@ -23,6 +23,7 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
                             p->is_store ? "store" : "agent"),
         .store = e->plan->endpoint && store ? store->addr : NULL,
         .store_port = PLAN_STORE_PORT,
+        .token = e->token,
     };
 }
 

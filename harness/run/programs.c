@@ -86,7 +86,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 7);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 8);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e) &&
@@ -103,6 +103,8 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     put(env, &n, "PYTHONUNBUFFERED=1");
     if (p->output)
         put(env, &n, arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output));
+    if (p->token)
+        put(env, &n, p->token);
     for (size_t i = 0; i < job->env_n; i++)
         if (!str_eq(job->env[i].key, "PATH")) /* ours come before it */
             put(env, &n,
