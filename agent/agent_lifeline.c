@@ -15,7 +15,8 @@ enum { ADDRESSES_MAX = 4, SILENCE_S = 20 };
 
 struct agent_lifeline {
     struct loop *loop;
-    const char *run_id, *token;
+    const char *run_id;
+    const struct store_access *access;
     agent_event_fn *fn;
     void *arg;
     struct tcp_address addresses[ADDRESSES_MAX];
@@ -36,7 +37,7 @@ struct agent_lifeline *agent_lifeline_new(struct loop *loop, const struct option
     if (!l)
         abort();
     *l = (struct agent_lifeline){.loop = loop, .run_id = o->run_id, .fn = fn, .arg = arg, .fd = -1};
-    l->token = o->rdzv.access.token;
+    l->access = &o->rdzv.access;
     str_copy(e.host, sizeof(e.host), o->endpoint_host);
     l->n = tcp_resolve(&e, l->addresses, ADDRESSES_MAX, err);
     if (l->n <= 0) {
@@ -89,7 +90,7 @@ static bool send_claim(struct agent_lifeline *l) {
     if (tcp_ends(l->fd, own, peer) < 0)
         return false;
     struct lifeline_ends ends = {.from = own, .to = peer};
-    lifelines_put_request(&request, l->run_id, &l->claim, &ends, l->token);
+    lifelines_put_request(&request, l->run_id, &l->claim, &ends, store_access_token(l->access));
     ssize_t sent = send(l->fd, request.data, request.len, MSG_DONTWAIT | MSG_NOSIGNAL);
     bool whole = sent == (ssize_t)request.len;
     buf_fini(&request);

@@ -32,6 +32,7 @@ static int serve(const struct options *o) {
                              .port = (uint16_t)o->store_port,
                              .quarantine = o->store_quarantine,
                              .token = o->rdzv.access.token,
+                             .draw_token = o->rdzv.access.sealed,
                              .clients_certified = o->rdzv.tls.client_ca};
     if (o->rdzv.tls.cert) {
         c.tls = tls_new(&o->rdzv.tls, &err);
@@ -114,7 +115,12 @@ static int run(const struct options *o) {
 static int run_on_hosts(const struct options *o) {
     struct err err = {0};
     struct fleet_spec s = {
-        .hosts = o->hosts, .min = o->nodes_min, .argv = o->host_argv, .ssh = o->ssh};
+        .hosts = o->hosts,
+        .min = o->nodes_min,
+        .argv = o->host_argv,
+        .variable = o->host_token,
+        .ssh = o->ssh,
+    };
     int code = fleet_run(&s, &err);
     return code < 0 ? fail(&err, 1) : code;
 }

@@ -83,6 +83,9 @@ struct options {
     struct hosts hosts;
     const char *const *const *host_argv;
     const char *ssh; /* NULL: the usual */
+    /* NAME=value, a variable for the agents: the token of the store that they will serve; NULL: one
+     * was said, or the store is another's. */
+    const char *host_token;
 
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;

@@ -15,7 +15,7 @@
 enum { PASSWORD_MAX = 4096 };
 
 static const char PASSWORD_VARIABLE[] = "RANKRUN_STORE_PASSWORD";
-static const char TOKEN_VARIABLE[] = "RANKRUN_STORE_TOKEN";
+static const char TOKEN_VARIABLE[] = OPTIONS_TOKEN_VARIABLE;
 
 /* Torchrun's names: the first of its etcd backend, the second of etcd-v2 and c10d. */
 static const struct field {
@@ -92,15 +92,17 @@ static int check_certificates(const struct store_access *a, struct options_given
 }
 
 /* Workers need no secret of ours: the variable goes, unless this is only the start of agents
- * elsewhere. */
+ * elsewhere. Its bytes go too, as /proc/PID/environ shows them to every process of the user. */
 static const char *take_variable(struct options_given *g, const char *name) {
-    const char *value = getenv(name);
+    char *value = getenv(name);
     if (!value)
         return NULL;
-    value = arena_strdup(g->arena, value);
-    if (!g->hosts && !g->hostfile)
+    const char *taken = arena_strdup(g->arena, value);
+    if (!g->hosts && !g->hostfile) {
+        explicit_bzero(value, strlen(value));
         unsetenv(name);
-    return value;
+    }
+    return taken;
 }
 
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err) {
@@ -158,7 +160,18 @@ int options_set_token(struct store_access *a, struct options_given *g, const cha
     return code ? code : 1;
 }
 
-int options_settle_token(struct store_access *a, struct options_given *g, struct err *err) {
+void options_ask_sealed(struct store_access *a, struct options_given *g) {
+    if (!a->token)
+        a->sealed = arena_alloc(g->arena, sizeof(*a->sealed));
+}
+
+/* Hosts of a Slurm cluster share the key of MUNGE: that a token is told by. */
+static bool is_slurm_job(void) {
+    const char *job = getenv("SLURM_JOB_ID");
+    return job && job[0];
+}
+
+static int settle_said_token(struct store_access *a, struct options_given *g, struct err *err) {
     const char *token = take_variable(g, TOKEN_VARIABLE);
     take_variable(g, PASSWORD_VARIABLE);
     int code = check_certificates(a, g, err);
@@ -170,4 +183,11 @@ int options_settle_token(struct store_access *a, struct options_given *g, struct
         return code;
     a->token = token;
     return check_token(TOKEN_VARIABLE, NULL, token, err);
+}
+
+int options_settle_token(struct store_access *a, struct options_given *g, struct err *err) {
+    int code = settle_said_token(a, g, err);
+    if (!code && is_slurm_job())
+        options_ask_sealed(a, g);
+    return code;
 }

@@ -8,6 +8,8 @@
 
 enum { NOTICES_MAX = 32, SOURCES_MAX = 48 };
 
+#define OPTIONS_TOKEN_VARIABLE "RANKRUN_STORE_TOKEN"
+
 /* NULL: not given; a flag that was given is "1". */
 struct options_given {
     const char *standalone, *nnodes, *nproc_per_node;
@@ -73,6 +75,8 @@ int options_set_access(struct store_access *a, struct options_given *g, const ch
 int options_set_token(struct store_access *a, struct options_given *g, const char *name,
                       const char *value, struct err *err);
 int options_settle_token(struct store_access *a, struct options_given *g, struct err *err);
+/* Where no token was said the store is asked for one that MUNGE can open. */
+void options_ask_sealed(struct store_access *a, struct options_given *g);
 int options_settle_access(struct store_access *a, struct options_given *g, struct err *err);
 /* The same for the certificate with which a store is served: the agent's own, and rankrun store's.
  * Files are looked at by who serves (agent/main.c): the other nodes need not have them. */

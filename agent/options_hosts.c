@@ -1,10 +1,12 @@
 #include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "agent/store/token.h"
 #include "agent/sys/file.h"
 #include "agent/sys/random.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { HOSTFILE_MAX = 1 << 20, ADDED_MAX = 8, PORT_FIRST = 10000, PORT_LAST = 32000 };
@@ -39,6 +41,17 @@ static const char *name_of(const struct host *h) {
     return at ? at + 1 : h->name;
 }
 
+/* The store is this job's alone, so nobody else needs its token. One that was said goes first: the
+ * agents find it in their environment or on their command line. */
+static void draw_token(struct options *o, struct options_given *g) {
+    char token[TOKEN_DRAWN];
+    const char *said = getenv(OPTIONS_TOKEN_VARIABLE);
+    if (said && said[0])
+        return;
+    token_draw(token);
+    o->host_token = arena_printf(g->arena, "%s=%s", OPTIONS_TOKEN_VARIABLE, token);
+}
+
 /* The agents meet where the list begins: the port is drawn, so that two jobs do not meet. */
 static void choose_store(struct options *o, struct options_given *g) {
     const char *first = name_of(&o->hosts.list[0]);
@@ -48,6 +61,7 @@ static void choose_store(struct options *o, struct options_given *g) {
     if (str_eq(g->rdzv_backend, "static")) {
         if (!g->master_addr)
             g->master_addr = first;
+        draw_token(o, g);
         return;
     }
     if (g->rdzv_endpoint && g->rdzv_endpoint[0])
@@ -56,6 +70,8 @@ static void choose_store(struct options *o, struct options_given *g) {
         arena_printf(g->arena, strchr(first, ':') ? "[%s]:%" PRIu64 : "%s:%" PRIu64, first, port);
     if (!g->rdzv_backend)
         g->rdzv_backend = "embedded";
+    if (str_eq(g->rdzv_backend, "embedded") || str_eq(g->rdzv_backend, "c10d"))
+        draw_token(o, g);
 }
 
 static const char *pair(struct options_given *g, const char *name, const char *value) {

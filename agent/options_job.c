@@ -448,6 +448,8 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
     g->has_store = true;
     if (!code)
         code = options_settle_rdzv(&o->rdzv, g, err);
+    if (!code && o->backend == BACKEND_EMBEDDED)
+        options_ask_sealed(&o->rdzv.access, g);
     if (!code)
         code = options_settle_format(o, g, err);
     return code ? code : settle_names(o, g, err);

@@ -131,14 +131,16 @@ static bool stays(const char *variable) {
     return !strchr(variable, '=');
 }
 
-const char *const *errand_environment(struct arena *a) {
+const char *const *errand_environment(struct arena *a, const char *more) {
     size_t n = 0, k = 0;
     while (environ[n])
         n++;
-    const char **env = arena_array(a, const char *, n + 1);
+    const char **env = arena_array(a, const char *, n + 2);
     for (size_t i = 0; i < n; i++)
         if (!stays(environ[i]))
             env[k++] = environ[i];
+    if (more)
+        env[k++] = more;
     env[k] = NULL;
     return env;
 }

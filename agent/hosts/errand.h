@@ -23,5 +23,6 @@ void errand_write(const struct errand *e, struct buf *ret);
 /* Reads one from fd, and no byte more. -EBADMSG: something else was sent. Strings are in the arena.
  */
 int errand_read(int fd, struct arena *a, struct errand *ret, struct err *err);
-/* The caller's variables that mean something on another host too, in the arena. */
-const char *const *errand_environment(struct arena *a);
+/* The caller's variables that mean something on another host too, and one more (NULL: none), in the
+ * arena. */
+const char *const *errand_environment(struct arena *a, const char *more);

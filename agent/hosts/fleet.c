@@ -346,7 +346,7 @@ static int start_all(struct fleet *f, struct err *err) {
     if (n < 0 || !getcwd(dir, sizeof(dir)))
         return err_set(err, -errno, "find the current directory and program");
     self[n] = '\0';
-    const char *const *env = errand_environment(&f->arena);
+    const char *const *env = errand_environment(&f->arena, f->spec->variable);
     int code = 0;
     for (size_t i = 0; i < f->spec->hosts.n && !code; i++)
         code = start(f, i, self, dir, env, err);

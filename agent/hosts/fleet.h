@@ -13,7 +13,8 @@ struct fleet_spec {
     int min; /* hosts that the job needs */
     /* The agent's command line on each host, by host; NULL-ended. */
     const char *const *const *argv;
-    const char *ssh; /* NULL: "ssh -o BatchMode=yes -T"; words, split at blanks */
+    const char *variable; /* NAME=value, for each agent's environment; NULL: none */
+    const char *ssh;      /* NULL: "ssh -o BatchMode=yes -T"; words, split at blanks */
 };
 
 /* Runs the job to its end. Returns its exit code: 0 succeeded, 1 failed, 64 usage, 69 hosts could

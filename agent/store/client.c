@@ -8,6 +8,7 @@
 #include "agent/store/http/http.h"
 #include "agent/store/store.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/munge.h"
 #include "agent/sys/tcp.h"
 
 #include <errno.h>
@@ -128,6 +129,11 @@ static const char *describe_stranger(struct arena *arena, long status, const str
                         status == 400 ? "; does it want --rdzv-conf protocol=https?" : "");
 }
 
+/* Whether calls wait until the store has told us a token. */
+static bool signs_in(const struct client *cl) {
+    return cl->access && (cl->access->user || cl->access->sealed);
+}
+
 /* It may be asked for again as another: nothing has been done. */
 static bool is_stale(long status, const char *text) {
     return status == 401 || (text && (strstr(text, "invalid auth token") ||
@@ -163,8 +169,7 @@ static bool send_again(struct client_call *c, long status, const char *text) {
     bool unknown_path = status == 404 && !text;
     if (unknown_path && str_eq(c->prefix, "/v3beta"))
         cl->prefix = "/v3"; /* it is neither */
-    if (c->sent_twice ||
-        !(unknown_path || (cl->access && cl->access->user && is_stale(status, text))))
+    if (c->sent_twice || !(unknown_path || (signs_in(cl) && is_stale(status, text))))
         return false;
     if (unknown_path)
         cl->prefix = "/v3beta";
@@ -280,6 +285,51 @@ static struct client_call *find_waiting(struct client *cl, uint64_t up_to) {
     return NULL;
 }
 
+static void show_token(struct http *http, const char *token) {
+    struct buf header = {0};
+    buf_printf(&header, "Bearer %s", token);
+    http_authorize(http, buf_str(&header));
+    buf_fini(&header);
+}
+
+/* What a store of rankrun has sealed for our user; "": it wants none of us. NULL: we cannot open
+ * it, for the reason in err. */
+static const char *open_sealed(struct client *cl, const char *sealed, struct err *err) {
+    char *token = *cl->access->sealed;
+    struct buf text = {0};
+    token[0] = '\0';
+    int code = *sealed ? munge_open(sealed, &text, err) : 0;
+    if (!code && *sealed)
+        code = token_check(buf_str(&text), err);
+    if (!code)
+        str_copy(token, TOKEN_MAX + 1, buf_str(&text));
+    buf_fini(&text);
+    return code ? NULL : token;
+}
+
+/* A store without tokens, an old one too, takes calls without. */
+static bool take_sealed(struct client *cl, struct arena *arena, long status, const struct buf *body,
+                        const char **ret_why) {
+    const struct json *j = json_parse(arena, buf_str(body), body->len, NULL);
+    const char *sealed = status == 200 ? json_get_string(j, "munge", "") : "";
+    struct err err = {0};
+    if (!status)
+        return false;
+    const char *token = open_sealed(cl, sealed, &err);
+    if (!token) {
+        *ret_why = arena_printf(arena,
+                                "it tells its token by munge, which cannot be opened here: %s; the "
+                                "variable RANKRUN_STORE_TOKEN, the same on all nodes, sets one",
+                                err.msg);
+        return false;
+    }
+    if (*token)
+        show_token(cl->http, token);
+    cl->signed_in++;
+    cl->stale = false;
+    return true;
+}
+
 /* An etcd that asks nobody for a password takes calls without a token. */
 static bool take_token(struct client *cl, struct arena *arena, long status, const struct buf *body,
                        const char **ret_why) {
@@ -308,12 +358,13 @@ static void on_signed_in(void *arg, long status, const struct buf *body, const c
     uint64_t up_to = cl->n_calls;
     const char *why = error;
     cl->signing_in = NULL;
-    if (status == 404 && !str_eq(cl->prefix, "/v3beta")) {
+    if (status == 404 && cl->access->user && !str_eq(cl->prefix, "/v3beta")) {
         cl->prefix = "/v3beta";
         sign_in(cl);
         return;
     }
-    bool good = take_token(cl, &arena, status, body, &why);
+    bool good = cl->access->user ? take_token(cl, &arena, status, body, &why)
+                                 : take_sealed(cl, &arena, status, body, &why);
     if (!good) {
         cl->prefix = "/v3";
         cl->current = (cl->current + 1) % cl->n_endpoints;
@@ -335,8 +386,10 @@ static void sign_in(struct client *cl) {
         return;
     struct json_writer w = {.out = &body};
     json_object(&w, NULL);
-    json_put_string(&w, "name", a->user);
-    json_put_string(&w, "password", a->password ? a->password : "");
+    if (a->user) {
+        json_put_string(&w, "name", a->user);
+        json_put_string(&w, "password", a->password ? a->password : "");
+    }
     json_end_object(&w);
     put_url(&url, cl, "/auth/authenticate");
     http_authorize(cl->http, "");
@@ -348,7 +401,9 @@ static void sign_in(struct client *cl) {
 static void on_late(void *arg, int64_t now_ns) {
     struct client_call *c = arg;
     (void)now_ns;
-    call_fail(c, "the store has not taken our password in time");
+    struct client *cl = client_of(c->call.store);
+    call_fail(c, cl->access->user ? "the store has not taken our password in time"
+                                  : "the store has not said in time whether it wants a token");
 }
 
 /* ---- asking ---- */
@@ -358,7 +413,7 @@ static void call_send(struct client_call *c) {
     int64_t left_ms = (c->until_ns - clock_monotonic_ns()) / 1000000;
     struct buf url = {0};
     c->post = NULL;
-    if (cl->access && cl->access->user && (!cl->signed_in || cl->stale)) {
+    if (signs_in(cl) && (!cl->signed_in || cl->stale)) {
         c->late = loop_timer(cl->loop, on_late, c);
         loop_timer_at(c->late, c->until_ns);
         sign_in(cl);
@@ -473,13 +528,6 @@ static int read_endpoints(struct client *c, const char *text, struct err *err) {
         rc = tcp_endpoint_parse(list[i], PORT, &c->endpoints[c->n_endpoints++], err);
     arena_fini(&arena);
     return rc;
-}
-
-static void show_token(struct http *http, const char *token) {
-    struct buf header = {0};
-    buf_printf(&header, "Bearer %s", token);
-    http_authorize(http, buf_str(&header));
-    buf_fini(&header);
 }
 
 struct store *store_client_new(struct loop *l, const char *endpoints,

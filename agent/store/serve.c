@@ -48,6 +48,8 @@ static void open_server(struct server *s, struct kv *kv, struct marker *marker,
     if (c->tls)
         server_encrypt(s, c->tls, c->clients_certified);
     server_demand(s, c->token);
+    if (c->draw_token)
+        server_draw_token(s);
     server_warn(s);
     open_marker(s, kv, marker, c);
     tell_listening(c->host, server_port(s));

@@ -13,6 +13,7 @@ struct serve_config {
     uint16_t port;          /* 0: a free one */
     const char *quarantine; /* see agent/store/marker.h */
     const char *token;      /* NULL: none is demanded */
+    bool draw_token;        /* one of its own, which agents are told by MUNGE where it is there */
     struct tls *tls;        /* taken over; NULL: plain */
     bool clients_certified; /* of tls: it asks for certificates of clients */
 };

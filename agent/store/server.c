@@ -1,6 +1,7 @@
 #include "agent/store/server.h"
 
 #include "agent/base/arena.h"
+#include "agent/base/json.h"
 #include "agent/base/list.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
@@ -13,6 +14,7 @@
 #include "agent/store/token.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/line.h"
+#include "agent/sys/munge.h"
 #include "agent/sys/tcp.h"
 #include "agent/tls/tls.h"
 
@@ -60,8 +62,10 @@ struct server {
     struct loop_source *accept_again; /* due when the listener was paused */
     struct metrics metrics;
     uint16_t port;
-    const char *token; /* NULL: everybody is answered */
-    bool loopback;     /* no other host reaches it */
+    const char *token;       /* NULL: everybody is answered */
+    char drawn[TOKEN_DRAWN]; /* the token, where it is the store's own */
+    struct buf sealed;       /* the same for our user; empty: it is told to nobody */
+    bool loopback;           /* no other host reaches it */
     bool stranger_told, crowd_told;
     struct tls *tls; /* NULL: connections are plain */
     struct tls_watch tls_watch;
@@ -138,6 +142,23 @@ static bool admit(struct server *s, struct evhttp_request *req) {
                           "RANKRUN_STORE_TOKEN");
     send_answer(s, req, &answer);
     return false;
+}
+
+/* Where etcd takes a password a store of ours that has a token of its own tells it to our user on
+ * other hosts, sealed (agent/sys/munge.h): anybody may ask. */
+static void on_authenticate(struct evhttp_request *req, void *arg) {
+    struct server *s = arg;
+    struct answer answer = {.status = 200};
+    struct json_writer w = {.out = &answer.body};
+    ledger_whole(s->ledger, evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+    if (evhttp_request_get_command(req) != EVHTTP_REQ_POST) {
+        answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
+    } else {
+        json_object(&w, NULL);
+        json_put_string(&w, "munge", buf_str(&s->sealed));
+        json_end_object(&w);
+    }
+    send_answer(s, req, &answer);
 }
 
 static void on_watch(struct evhttp_request *req, void *arg) {
@@ -345,6 +366,7 @@ static struct evhttp *http_server_new(struct server *s) {
     evhttp_set_bevcb(h, on_connection, s);
     evhttp_set_allowed_methods(h, EVHTTP_REQ_POST | EVHTTP_REQ_GET | EVHTTP_REQ_PUT);
     evhttp_set_cb(h, "/v3/watch", on_watch, s);
+    evhttp_set_cb(h, "/v3/auth/authenticate", on_authenticate, s);
     evhttp_set_cb(h, LIFELINE_PATH, on_lifeline, s);
     evhttp_set_cb(h, METRICS_PATH, on_metrics, s);
     evhttp_set_gencb(h, on_request, s);
@@ -391,6 +413,7 @@ struct server *server_free(struct server *s) {
     tls_free(s->tls);
     ledger_free(s->ledger);
     buf_fini(&s->tls_wanted);
+    buf_fini(&s->sealed);
     loop_source_free(s->fan_out);
     loop_source_free(s->leases);
     loop_source_free(s->accept_again);
@@ -407,6 +430,12 @@ void server_limit(struct server *s, const struct server_limits *limits) {
 
 void server_demand(struct server *s, const char *token) {
     s->token = token;
+}
+
+void server_draw_token(struct server *s) {
+    token_draw(s->drawn);
+    if (munge_seal(s->drawn, &s->sealed, NULL) == 0)
+        server_demand(s, s->drawn);
 }
 
 /* Who speaks no TLS is told so in plain HTTP, as it reads nothing else. */

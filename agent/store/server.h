@@ -41,6 +41,9 @@ extern const struct server_limits SERVER_LIMITS;
 void server_limit(struct server *s, const struct server_limits *limits);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
+/* Demands a token that nobody was told, and tells it to everybody who asks, sealed for our user
+ * (agent/sys/munge.h). Where this host cannot seal, nothing changes. */
+void server_draw_token(struct server *s);
 /* From now on connections are TLS. Takes t over. clients_certified: it asks for certificates of
  * clients. */
 void server_encrypt(struct server *s, struct tls *t, bool clients_certified);

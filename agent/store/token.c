@@ -1,8 +1,12 @@
 #include "agent/store/token.h"
 
 #include "agent/base/str.h"
+#include "agent/store/access.h"
+#include "agent/sys/random.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 int token_check(const char *token, struct err *err) {
@@ -26,4 +30,14 @@ bool token_shown(const char *header, const char *token) {
     for (size_t i = 0; i < n; i++)
         differs |= (unsigned char)(shown[i] ^ token[i % expected]);
     return !differs;
+}
+
+void token_draw(char ret[TOKEN_DRAWN]) {
+    snprintf(ret, TOKEN_DRAWN, "%016" PRIx64 "%016" PRIx64, random_u64(), random_u64());
+}
+
+const char *store_access_token(const struct store_access *a) {
+    if (a->token)
+        return a->token;
+    return a->sealed && (*a->sealed)[0] ? *a->sealed : NULL;
 }

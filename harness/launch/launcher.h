@@ -19,6 +19,7 @@ struct launch {
 struct launcher {
     const char *name; /* "rankrun" */
     const char *text; /* for lists: what it is */
+    bool shows_token; /* its agents show the variable RANKRUN_STORE_TOKEN to an embedded store */
     /* The argv of the agent on this node, workers behind rankprobe; NULL-ended. */
     const char *const *(*agent_argv)(struct arena *a, const struct launch *l);
     /* What the agent's environment needs for that, NAME=value; NULL-ended. */

@@ -127,6 +127,8 @@ static void write_store(const struct folder *dir, const struct autopsy_node *nod
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
         return;
+    if (node->token)
+        putenv((char *)(uintptr_t)node->token);
     bool here = namespace_is_shared(node->first,
                                     "pid"); /* then the question is not cut off with the node */
     buf_printf(&text, "the store at %s:%d, as %s sees it\n", node->store, node->store_port,

@@ -21,6 +21,7 @@ struct autopsy_node {
     const char *log;   /* of its program, in the run directory */
     const char *store; /* "198.18.0.2", NULL: none that can be asked from outside */
     uint16_t store_port;
+    const char *token; /* NAME=value, of that store; NULL: it wants none */
 };
 
 /* Returns within budget_ns: 0, or -ETIME when a node's child had to be killed (what it had written

@@ -43,17 +43,26 @@ static int tell(CURLcode code, long status, const char *said, const struct buf *
     return err_say(err, -EIO, "no answer: %s", said);
 }
 
-int fetch_url(const char *url, const char *const *names, size_t names_n, struct buf *ret,
-              struct err *err) {
+static struct curl_slist *headers(const struct libcurl *curl, const char *token) {
+    struct buf line = {0};
+    buf_printf(&line, "Authorization: Bearer %s", token ? token : "");
+    struct curl_slist *list = token ? curl->curl_slist_append(NULL, buf_str(&line)) : NULL;
+    buf_fini(&line);
+    return list;
+}
+
+int fetch_url(const char *url, const char *token, const char *const *names, size_t names_n,
+              struct buf *ret, struct err *err) {
     char said[CURL_ERROR_SIZE] = "";
     long status = 0, system = 0;
     const struct libcurl *curl = libcurl_load(err);
     CURL *e = curl ? curl->curl_easy_init() : NULL;
     if (!e)
         return curl ? err_say(err, -EIO, "libcurl did not initialise") : err->code;
-    struct curl_slist *to = connections(curl, names, names_n);
+    struct curl_slist *to = connections(curl, names, names_n), *with = headers(curl, token);
     curl->curl_easy_setopt(e, CURLOPT_URL, url);
     curl->curl_easy_setopt(e, CURLOPT_CONNECT_TO, to);
+    curl->curl_easy_setopt(e, CURLOPT_HTTPHEADER, with);
     curl->curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, take_body);
     curl->curl_easy_setopt(e, CURLOPT_WRITEDATA, ret);
     curl->curl_easy_setopt(e, CURLOPT_ERRORBUFFER, said);
@@ -69,6 +78,7 @@ int fetch_url(const char *url, const char *const *names, size_t names_n, struct 
         snprintf(said + n, sizeof(said) - n, " (%s)", strerror((int)system));
     curl->curl_easy_getinfo(e, CURLINFO_RESPONSE_CODE, &status);
     curl->curl_slist_free_all(to);
+    curl->curl_slist_free_all(with);
     curl->curl_easy_cleanup(e);
     return tell(code, status, said, ret, err);
 }

@@ -31,10 +31,14 @@ static int connect_to(const char *addr, uint16_t port, struct err *err) {
 /* HTTP/1.0, so that the answer comes in one piece and ends with the connection. */
 static int exchange(int fd, const char *path, const char *question, struct buf *answer) {
     struct buf request = {0};
+    const char *token = getenv("RANKRUN_STORE_TOKEN");
     buf_printf(&request,
                "POST %s HTTP/1.0\r\nHost: store\r\nContent-Type: application/json\r\n"
-               "Content-Length: %zu\r\n\r\n%s",
-               path, strlen(question), question);
+               "Content-Length: %zu\r\n",
+               path, strlen(question));
+    if (token)
+        buf_printf(&request, "Authorization: Bearer %s\r\n", token);
+    buf_printf(&request, "\r\n%s", question);
     ssize_t n = send(fd, request.data, request.len, MSG_NOSIGNAL);
     buf_fini(&request);
     static char part[65536];

@@ -1,5 +1,6 @@
 /* gateway: one question to a store, in the words of etcd's JSON gateway (etcd v3 API), which
- * rankrun's own store speaks too. No token, no TLS, no library.
+ * rankrun's own store speaks too. The token that the environment says (RANKRUN_STORE_TOKEN) is
+ * shown. No TLS, no library.
  *
  * Blocking, each step for GATEWAY_WAIT_S at most: for a process that does nothing else, or for a
  * run that hangs anyway. */

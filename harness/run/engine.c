@@ -176,6 +176,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                             .node = p->name,
                             .tmp = node_tmp_dir(n),
                             .events = node_events_path(n),
+                            .token = e->token,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     char cwd[4096];
@@ -418,6 +419,7 @@ static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     mark_begin();
     presence_note(e);
+    token_draw(e);
     e->cluster = cluster_new(e->plan, e->spec->folder, e->loop, &callbacks, e, err);
     if (!e->cluster)
         return err->code;

@@ -41,6 +41,7 @@ struct engine {
     enum engine_phase phase;
     int nodes_awaited; /* on at start and not up yet */
     struct stores_watch *stores;
+    const char *token; /* NAME=value, of the run's own store; NULL: it has none, or was told one */
     const char *end_why; /* as in the job-end record; NULL: not yet */
     bool steps_seen;
     bool job_speaks;   /* a worker has sent an event: steps are to be expected */
@@ -77,6 +78,14 @@ struct stores_watch *stores_free(struct stores_watch *s);
 bool stores_ready(const struct stores_watch *s);
 void stores_started(struct stores_watch *s, const struct node *n);
 void stores_ended(struct stores_watch *s, const struct node *n);
+
+/* token.c: draws the token of the run's own store. */
+void token_draw(struct engine *e);
+/* The environment of a program that may ask that store, beside the agents; NULL: the harness's own.
+ */
+const char *const *token_env(const struct engine *e, struct arena *a);
+/* The same for rankquake ask, which shows it where the URL is that store's. */
+const char *const *token_env_for(const struct engine *e, struct arena *a, const char *url);
 
 /* opening.c: the first lines of a history: what is run, by what, on what. */
 void opening_record(struct engine *e);

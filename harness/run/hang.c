@@ -17,6 +17,7 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
         .log = arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent"),
         .store = e->plan->endpoint && store ? store->addr : NULL,
         .store_port = PLAN_STORE_PORT,
+        .token = e->token,
     };
 }
 

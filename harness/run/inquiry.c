@@ -141,6 +141,7 @@ static struct question *ask(struct asked *a, struct err *err) {
     const int fds[] = {null, -1, null};
     bool job = a->owner->act->action->on.pick == PICK_COORDINATOR;
     const struct question_spec spec = {.program = {.argv = job ? coordinator : leader,
+                                                   .envp = token_env(e, &arena),
                                                    .file = "/proc/self/exe",
                                                    .fds = fds,
                                                    .keep = &to.pidfd,

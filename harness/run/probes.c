@@ -123,6 +123,7 @@ static struct question *start(struct asked *a, struct err *err) {
                                   : placeholders_fill_all(&arena, a->probe->cmd, a->probe->cmd_n,
                                                           &places),
                     .file = by_us ? "/proc/self/exe" : NULL,
+                    .envp = by_us ? token_env_for(e, &arena, a->probe->url) : token_env(e, &arena),
                     .fds = fds,
                     .keep = &to.pidfd,
                     .keep_n = to.pidfd >= 0,

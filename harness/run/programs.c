@@ -104,6 +104,8 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     put(env, &n, "PYTHONUNBUFFERED=1");
     if (p->output)
         put(env, &n, arena_printf(a, "RANKQUAKE_OUTPUT=%s", p->output));
+    if (p->token)
+        put(env, &n, p->token);
     for (size_t i = 0; i < job->env_n; i++)
         if (!str_eq(job->env[i].key, "PATH")) /* ours come before it */
             put(env, &n,

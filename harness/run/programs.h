@@ -9,6 +9,7 @@ struct places { /* what the placeholders stand for on one node */
     const char *output; /* where rankprobe makes files for what workers print; NULL: nowhere */
     const char *tmp;    /* NULL: /tmp */
     const char *events; /* RANKQUAKE_EVENTS; NULL: as in namespaces */
+    const char *token;  /* NAME=value, for who asks the run's own store; NULL: none */
 };
 
 /* Text with {shared} {disk} {tmp} {out} {seed} {node} filled in; other braces stay as they are. */

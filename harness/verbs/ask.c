@@ -1,10 +1,12 @@
 /* rankquake ask URL METRIC [NAME=ADDRESS...]: asks one question of a probe (http, prometheus);
- * started by the harness in the network of a node, not by people. */
+ * started by the harness in the network of a node, not by people. RANKQUAKE_TOKEN: what is shown to
+ * a store of the run. */
 #include "harness/observe/fetch.h"
 #include "harness/observe/metric.h"
 #include "harness/verb.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Prints the answer, or why there is none. METRIC "": the answer is the whole body. */
 static int ask_main(int argc, char **argv) {
@@ -15,7 +17,8 @@ static int ask_main(int argc, char **argv) {
         fprintf(stderr, "rankquake ask: started by rankquake itself, with a URL and a metric\n");
         return EXIT_USAGE_ERROR;
     }
-    int r = fetch_url(argv[1], (const char *const *)argv + 3, (size_t)argc - 3, &body, &err);
+    int r = fetch_url(argv[1], getenv("RANKQUAKE_TOKEN"), (const char *const *)argv + 3,
+                      (size_t)argc - 3, &body, &err);
     if (r == 0 && *argv[2])
         r = metric_read(buf_str(&body), argv[2], value, &err);
     if (r < 0)

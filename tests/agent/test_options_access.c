@@ -151,6 +151,60 @@ static void test_an_embedded_store_has_a_token_that_workers_do_not_see(void **st
     assert_non_null(strstr(o.notices[0], "can read command lines"));
 }
 
+static void test_a_store_of_the_hosts_alone_has_a_token_that_is_drawn(void **state) {
+    static const char *const theirs[] = {"rankrun -H a,b --rdzv-endpoint s:1 prog",
+                                         "rankrun -H a,b "
+                                         "--rdzv-backend etcd-v3 --rdzv-endpoint s:2379"
+                                         " prog"};
+    char first[128];
+    (void)state;
+    TAKEN("rankrun -H a,b prog");
+    assert_int_equal(strlen(o.host_token), strlen("RANKRUN_STORE_TOKEN=") + 32);
+    snprintf(first, sizeof(first), "%s", o.host_token);
+    TAKEN("rankrun -H a,b --rdzv-backend static prog");
+    assert_non_null(o.host_token);
+    assert_string_not_equal(o.host_token, first);
+    for (size_t i = 0; i < sizeof(theirs) / sizeof(*theirs); i++) {
+        TAKEN(theirs[i]);
+        assert_null(o.host_token);
+    }
+    setenv("RANKRUN_STORE_TOKEN", "said", 1);
+    TAKEN("rankrun -H a,b prog");
+    assert_null(o.host_token);
+    assert_string_equal(getenv("RANKRUN_STORE_TOKEN"), "said"); /* it goes on to the hosts */
+    unsetenv("RANKRUN_STORE_TOKEN");
+}
+
+static void test_under_slurm_a_store_is_asked_for_a_sealed_token(void **state) {
+    (void)state;
+    TAKEN("rankrun --nnodes 2 --rdzv-endpoint=h a.py");
+    assert_null(o.rdzv.access.sealed);
+    setenv("SLURM_JOB_ID", "7", 1);
+    TAKEN("rankrun --nnodes 2 --rdzv-endpoint=h a.py");
+    assert_non_null(o.rdzv.access.sealed);
+    assert_null(store_access_token(&o.rdzv.access));
+    snprintf(*o.rdzv.access.sealed, sizeof(*o.rdzv.access.sealed), "opened");
+    assert_string_equal(store_access_token(&o.rdzv.access), "opened");
+    TAKEN("rankrun --nnodes 2 --rdzv-endpoint=h --rdzv-conf token=x a.py");
+    assert_null(o.rdzv.access.sealed);
+    TAKEN(OF_ETCD "hb=500ms a.py");
+    assert_null(o.rdzv.access.sealed);
+    unsetenv("SLURM_JOB_ID");
+    TAKEN("rankrun status --rdzv-endpoint h --rdzv-id j");
+    assert_non_null(o.rdzv.access.sealed);
+}
+
+static void test_the_bytes_of_a_secret_leave_the_environment(void **state) {
+    char *block;
+    (void)state;
+    setenv("RANKRUN_STORE_TOKEN", "of-the-job", 1);
+    block = getenv("RANKRUN_STORE_TOKEN");
+    TAKEN("rankrun --nnodes 2 --rdzv-endpoint=h a.py");
+    assert_string_equal(o.rdzv.access.token, "of-the-job");
+    for (size_t i = 0; i < strlen("of-the-job"); i++)
+        assert_int_equal(block[i], 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(
@@ -163,6 +217,9 @@ int main(void) {
         cmocka_unit_test_teardown(test_a_store_takes_its_certificate_as_options, clear),
         cmocka_unit_test_teardown(test_an_embedded_store_has_a_token_that_workers_do_not_see,
                                   clear),
+        cmocka_unit_test_teardown(test_a_store_of_the_hosts_alone_has_a_token_that_is_drawn, clear),
+        cmocka_unit_test_teardown(test_under_slurm_a_store_is_asked_for_a_sealed_token, clear),
+        cmocka_unit_test_teardown(test_the_bytes_of_a_secret_leave_the_environment, clear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,6 @@ for room in faults harness reports scenarios; do
 done
 cd "$copy"
 mkdir -p agent/core agent/base agent/crowd/{full,throng}/m faults harness/checks
-rm -f ci/tidy.lengths
 
 repeat() { # repeat N TEXT
     yes "$2" | head -n "$1" || true
@@ -65,7 +64,7 @@ plant 'agent/crowd/planted_long.c:planted_long: a function of 71 lines' agent/cr
     repeat 69 '    n++;'
     echo '}'
 )
-plant 'agent/crowd/planted_file.c: a file of 501 lines' agent/crowd/planted_file.c < <(
+plant 'advice: agent/crowd/planted_file.c: 501 lines' agent/crowd/planted_file.c < <(
     repeat 501 '/* a line */'
 )
 # The folder within a room lies, in order, between its files: they are counted together all the same.
@@ -75,8 +74,7 @@ for n in $(seq 13); do
 done
 rm agent/crowd/full/z13.h
 echo 'int planted_m;' | tee agent/crowd/full/m/m.c >agent/crowd/throng/m/m.c
-echo 'agent/crowd/full/m 2' >ci/tidy.lengths
-expect+=('agent/crowd/throng: 26 nouns in one room' 'agent/crowd/full/m: has 1 nouns now, lower ci/tidy.lengths from 2')
+expect+=('advice: agent/crowd/throng: 26 nouns')
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
     plant 'agent/base/planted_layout.c: not as clang-format lays it out' agent/base/planted_layout.c <<'END'
 int   planted_layout ;
@@ -92,7 +90,7 @@ missed=0
 for words in "${expect[@]}"; do
     grep -qF -- "tidy: $words" <<<"$said" || { echo "not caught: $words"; missed=1; }
 done
-if grep -F 'tidy: agent/crowd/full: ' <<<"$said"; then
+if grep -F 'tidy: advice: agent/crowd/full: ' <<<"$said"; then
     echo 'that room has 25 nouns'
     missed=1
 fi

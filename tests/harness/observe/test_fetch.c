@@ -46,7 +46,7 @@ static void fetch(const char *answer, int times, struct buf *body, int *ret, str
     assert_int_equal(fcntl(s.fd, F_SETFL, 0), 0); /* its thread may wait */
     assert_int_equal(pthread_create(&s.thread, NULL, serve, &s), 0);
     snprintf(url, sizeof(url), "http://web:%u/health", (unsigned)s.port);
-    *ret = fetch_url(url, names, 2, body, err);
+    *ret = fetch_url(url, NULL, names, 2, body, err);
     pthread_join(s.thread, NULL);
     close(s.fd);
 }
@@ -97,9 +97,9 @@ static void test_nobody_there_is_told_as_the_system_tells_it(void **state) {
     (void)state;
     struct buf body = {0};
     struct err err = {0};
-    assert_int_equal(fetch_url("http://127.0.0.1:1/", NULL, 0, &body, &err), -EIO);
+    assert_int_equal(fetch_url("http://127.0.0.1:1/", NULL, NULL, 0, &body, &err), -EIO);
     assert_non_null(strstr(err.msg, "Connection refused"));
-    assert_int_equal(fetch_url("nonsense://127.0.0.1/", NULL, 0, &body, &err), -EIO);
+    assert_int_equal(fetch_url("nonsense://127.0.0.1/", NULL, NULL, 0, &body, &err), -EIO);
     buf_fini(&body);
 }
 
