@@ -16,10 +16,10 @@ static int status(const struct fault_args *a) {
 const struct fault fault_agent_kill = {
     .name = "agent-kill",
     .summary = "a node's launcher dies at once; its workers are orphans, the node lives on",
+    .effects = EFFECT_ENDS_AGENT | EFFECT_LOUD,
     .targets = TARGET_AGENT,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_EXIT,
-    .ends_node = true,
     .params = (const struct fault_param[]){{0}},
     .undo = "nothing to undo: the agent stays dead",
     .blast = "the workers of that node must end too; the other nodes go on without it",

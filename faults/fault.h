@@ -8,6 +8,7 @@
  * what to look for. */
 #pragma once
 
+#include "faults/effect.h"
 #include "faults/target.h"
 
 #include <stddef.h>
@@ -47,12 +48,11 @@ struct fault_args { /* `with:` of the scenario; strings as written, validated ag
 
 struct fault {
     const char *name, *summary;
+    unsigned effects; /* EFFECT_*; LASTING: ends with recover, else there is nothing to undo */
     unsigned targets; /* TARGET_* it may be aimed at */
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
     enum fault_evidence evidence;
-    bool lasting;   /* ends with recover; else there is nothing to undo */
-    bool ends_node; /* kills the node or makes it leave: its agent's exit is not judged */
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
@@ -66,6 +66,9 @@ struct fault {
     int (*recover)(const struct target *t, const struct fault_args *a, struct err *err);
 };
 
+static inline bool fault_has(const struct fault *f, unsigned effects) {
+    return f->effects & effects; /* any of these */
+}
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);

@@ -65,11 +65,11 @@ static int recover(const struct target *t, const struct fault_args *a, struct er
 const struct fault fault_net_partition = {
     .name = "net-partition",
     .summary = "groups of nodes, or one node and all others, cannot reach each other any more",
+    .effects = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_LINKS_CUT,
-    .lasting = true,
     .params =
         (const struct fault_param[]){
             {"groups", "groups", "(the target, and everybody else)",

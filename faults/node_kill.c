@@ -9,10 +9,10 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 const struct fault fault_node_kill = {
     .name = "node-kill",
     .summary = "every process of a node dies at once; its kernel lives, so peers see FIN or RST",
+    .effects = EFFECT_ENDS_NODE | EFFECT_LOUD,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_TARGET_EXIT,
-    .ends_node = true,
     .params = (const struct fault_param[]){{0}},
     .undo = "nothing to undo: the node stays off until a node-start",
     .blast = "its agent, its workers, and the store if it is there",

@@ -11,10 +11,10 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 const struct fault fault_node_leave = {
     .name = "node-leave",
     .summary = "a node is told to go: SIGTERM to its agent, which says goodbye and ends 143",
+    .effects = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
     .targets = TARGET_NODE | TARGET_AGENT,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_EXIT,
-    .ends_node = true,
     .params = (const struct fault_param[]){{0}},
     .undo = "nothing to undo: the node does not come back by itself",
     .blast = "the job goes on with one node less; no restart is counted for it",

@@ -16,11 +16,11 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 const struct fault fault_node_poweroff = {
     .name = "node-poweroff",
     .summary = "the power goes: from one frame to the next a node says nothing, then it is dead",
+    .effects = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_FRAMES_DROPPED,
-    .ends_node = true,
     .params = (const struct fault_param[]){{0}},
     .undo = "nothing to undo: the node stays off until a node-start",
     .blast = "its agent, its workers, and the store if it is there; peers see no FIN, no RST",

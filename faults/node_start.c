@@ -19,6 +19,7 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 const struct fault fault_node_start = {
     .name = "node-start",
     .summary = "a node that is off is switched on and runs the same command line",
+    .effects = EFFECT_STARTS_NODE,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_AGENT_START,

@@ -29,10 +29,10 @@ static int recover(const struct target *t, const struct fault_args *a, struct er
 const struct fault fault_worker_hang = {
     .name = "worker-hang",
     .summary = "a worker stands still (SIGSTOP): it lives, answers nobody, and keeps what it holds",
+    .effects = EFFECT_STOPS_WORKER | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_WORKER,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_STOPPED,
-    .lasting = true,
     .params = (const struct fault_param[]){{0}},
     .undo = "SIGCONT: it goes on where it stood, if it still lives",
     .blast = "its peers wait for it until their collective's deadline, then the job restarts",

@@ -31,6 +31,7 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 const struct fault fault_worker_kill = {
     .name = "worker-kill",
     .summary = "a worker dies at once, without a word",
+    .effects = EFFECT_ENDS_WORKER | EFFECT_LOUD,
     .targets = TARGET_WORKER,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_EXIT,

@@ -17,8 +17,9 @@
  *             quicker; set is what --set has overridden; untrusted: run --untrusted
  *             node-up {node, addr}   node-down {node, why: killed|end}   steady {}
  *             fault-fired {id, n, fault, on:[name..], step?, lag_ns, held}   the trigger came true
- *             fault-in-force {id, n, fault, t0, ends_node, targets:[{what: node|agent|worker|store,
- *             name, node, pid, rank?}]}   ends_node: it takes the node or its agent away
+ *             fault-in-force {id, n, fault, t0, ends_node, effects:[word..], targets:[{what:
+ *             node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the node or
+ *             its agent away; effects: what it does, in the words of faults/effect.h
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  * until that limit limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}

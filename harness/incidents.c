@@ -89,13 +89,16 @@ static void read_fired(struct incident *i, const struct record *r) {
     i->held = json_get_bool(r->fields, "held", false);
 }
 
-/* Faults that take the node or its agent away, for histories that do not say it themselves. */
-static bool name_ends_node(const char *fault) {
-    static const char *const names[] = {"agent-kill", "node-kill", "node-leave", "node-poweroff"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(*names); k++)
-        if (str_eq(fault, names[k]))
-            return true;
-    return false;
+/* Histories of before effects were recorded say a name, and whether it takes the agent away. */
+static unsigned effects_of(const struct incident *i, const struct record *r) {
+    const struct json *said = record_get(r, "effects");
+    unsigned effects = fault_effects(i->fault);
+    if (said)
+        return effects_take(said);
+    bool took = effects & EFFECTS_TAKE_AGENT;
+    if (json_get_bool(r->fields, "ends_node", took) == took)
+        return effects;
+    return took ? effects & ~(unsigned)EFFECTS_TAKE_AGENT : effects | EFFECT_ENDS_AGENT;
 }
 
 static struct incident_target read_target(const struct json *t, const struct rounds *rs,
@@ -125,7 +128,7 @@ static void read_in_force(struct incidents *is, struct incident *i, const struct
         i->fired_ns = i->t0_ns;
     if (!*i->fault)
         i->fault = record_text(r, "fault");
-    i->ends_node = json_get_bool(r->fields, "ends_node", name_ends_node(i->fault));
+    i->effects = effects_of(i, r);
     json_each(t, n ? targets : NULL) v[i->targets_n++] = read_target(t, rs, i->fired_ns);
     i->targets = v;
 }
@@ -213,7 +216,7 @@ static bool killed_member(const struct incident *i) {
     for (size_t k = 0; k < i->round->n; k++) {
         const struct worker *w = i->round->workers[k];
         if (incident_hits(i, w) && w->exit_ns >= i->fired_ns && worker_ended_badly(w) &&
-            (i->ends_node || str_eq(i->targets[0].what, "worker")))
+            (incident_has(i, EFFECTS_TAKE_AGENT) || str_eq(i->targets[0].what, "worker")))
             return true;
     }
     return false;

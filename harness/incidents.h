@@ -17,6 +17,7 @@
  * no steps). */
 #pragma once
 
+#include "faults/effect.h"
 #include "harness/history.h"
 #include "harness/rounds.h"
 
@@ -50,7 +51,7 @@ struct incident {
     int64_t step; /* of the event it fired at, -1 */
     int64_t done; /* steps its round had done by then, where nobody was held at that one; -1 */
     bool held;
-    bool ends_node;
+    unsigned effects; /* EFFECT_*, as recorded when it came in force */
     int64_t fired_seq, force_seq, evidence_seq, evidence_ns; /* evidence_seq 0: none */
     const char *evidence;                                    /* in words, "" */
     const struct incident_target *targets;
@@ -76,6 +77,9 @@ struct incidents {
 
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs);
 void incidents_fini(struct incidents *is);
+static inline bool incident_has(const struct incident *i, unsigned effects) {
+    return i->effects & effects; /* any of these */
+}
 const struct incident *incidents_find(const struct incidents *is, const char *id, int n);
 /* A node that is there for the store alone was. */
 bool incident_hits_store(const struct incident *i);

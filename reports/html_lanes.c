@@ -126,7 +126,8 @@ static void put_away(struct html *h, const struct incident *f, const char *node)
                            : back_again_ns(h, node, f->t0_ns);
     double left = html_percent(h, f->t0_ns);
     html_raw(h, "<i class=\"%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"",
-             f->ends_node ? "away" : "cut", left, html_percent(h, until_ns) - left);
+             incident_has(f, EFFECTS_TAKE_AGENT) ? "away" : "cut", left,
+             html_percent(h, until_ns) - left);
     html_printf(h, "%s: %s", node, f->fault);
     html_raw(h, "\"></i>");
 }
@@ -136,7 +137,7 @@ static void put_aways(struct html *h, const char *node) {
         const struct incident *f = h->incidents.v[i];
         for (size_t k = 0; f->in_force && k < f->targets_n; k++)
             if (str_eq(f->targets[k].node, node) && str_eq(f->targets[k].what, "node") &&
-                (f->ends_node || f->recovered))
+                (incident_has(f, EFFECTS_TAKE_AGENT) || f->recovered))
                 put_away(h, f, node);
     }
 }

@@ -23,9 +23,9 @@ static bool ended_well(const struct recorded_run *run, const struct incident *ta
 static const char *stayed(const struct recorded_run *run, const struct incident *i) {
     if (!ended_well(run, i))
         return "the job ended, failed";
-    if (str_eq(i->fault, "worker-hang"))
+    if (incident_has(i, EFFECT_STOPS_WORKER))
         return "waited for it, went on";
-    if (str_eq(i->fault, "node-start"))
+    if (incident_has(i, EFFECT_STARTS_NODE))
         return "trained on without the node";
     return "nobody noticed; the others ended well";
 }

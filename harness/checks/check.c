@@ -158,13 +158,13 @@ static void note_end(struct agent_end *v, size_t n, const struct record *r) {
 static void note_fault(struct agent_end *a, const struct incidents *is) {
     for (size_t i = 0; i < is->n; i++) {
         const struct incident *f = is->v[i];
-        if (!f->ends_node || !f->in_force || f->t0_ns < a->start_ns ||
+        if (!incident_has(f, EFFECTS_TAKE_AGENT) || !f->in_force || f->t0_ns < a->start_ns ||
             (a->exit_ns && f->fired_ns > a->exit_ns))
             continue;
         for (size_t k = 0; k < f->targets_n; k++)
             if (str_eq(f->targets[k].node, a->node)) {
                 a->fault_id = f->id;
-                a->told_to_leave = str_eq(f->fault, "node-leave");
+                a->told_to_leave = incident_has(f, EFFECT_ASKS_TO_LEAVE);
             }
     }
 }
@@ -212,10 +212,10 @@ bool check_names_node(const struct incident *i, const char *node) {
 
 bool check_took_store(const struct trial *t, const struct incident *i) {
     const char *host = scenario_store_host(t->scenario);
-    for (size_t k = 0; host && i->ends_node && k < i->targets_n; k++)
+    for (size_t k = 0; host && incident_has(i, EFFECTS_TAKE_AGENT) && k < i->targets_n; k++)
         if (str_eq(i->targets[k].node, host))
             return true;
-    return i->ends_node && incident_hits_store(i);
+    return incident_has(i, EFFECTS_TAKE_AGENT) && incident_hits_store(i);
 }
 
 const struct incident *check_forsaken(const struct trial *t, const char *node, int64_t by_ns) {

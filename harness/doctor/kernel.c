@@ -125,7 +125,7 @@ static void look_ptrace(const struct probe_given *given, struct probe_result *r)
 const struct probe probe_ptrace = {
     .name = "ptrace",
     .gives = "making a worker end with a code of one's choice",
-    .fault = "worker-exit",
+    .need = FAULT_NEEDS_TRACE,
     .look = look_ptrace,
 };
 

@@ -3,6 +3,8 @@
  * move into namespaces, load libraries, install filters and die. */
 #pragma once
 
+#include "faults/fault.h"
+
 #include <stdbool.h>
 
 enum probe_status {
@@ -27,8 +29,7 @@ enum probe_part { PROBE_FOR_ALL, PROBE_FOR_NAMESPACES, PROBE_FOR_PROCESSES, PROB
 struct probe {
     const char *name;
     const char *gives; /* what cannot be done without it */
-    const char *fault; /* those that cannot be injected without it, "a, b"; NULL: none in
-                          particular */
+    unsigned need;     /* FAULT_NEEDS_*: faults with that need cannot be injected without it */
     enum probe_part part;
     bool demo; /* no scenario runs without it; of a part: not with nodes of that kind */
     void (*look)(const struct probe_given *given, struct probe_result *ret);

@@ -52,7 +52,7 @@ static void look_cut(const struct probe_given *given, struct probe_result *r) {
 const struct probe probe_cut = {
     .name = "cut",
     .gives = "network faults between nodes that are processes",
-    .fault = "net-partition, node-poweroff",
+    .need = FAULT_NEEDS_SILENCE,
     .part = PROBE_FOR_PROCESSES,
     .look = look_cut,
 };

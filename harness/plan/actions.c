@@ -14,7 +14,7 @@ struct checker {
 };
 
 static bool is_start(const struct action *a) {
-    return str_eq(a->fault, "node-start");
+    return fault_effects(a->fault) & EFFECT_STARTS_NODE;
 }
 
 /* Of a node of the job: the store's is on from the beginning, whoever has it. */
@@ -23,13 +23,7 @@ static bool is_join(const struct action *a) {
 }
 
 static void unknown_fault(struct checker *c, const struct action *a) {
-    enum { FAULTS_MAX = 200 };
-    const char *names[FAULTS_MAX];
-    size_t n = 0;
-    for (; faults[n] && n < FAULTS_MAX - 1; n++)
-        names[n] = faults[n]->name;
-    names[n] = NULL;
-    const char *near = str_nearest(a->fault, names);
+    const char *near = str_nearest(a->fault, fault_names());
     if (near)
         diagnostics_add(c->d, a->fault_place, "there is no fault \"%s\"; did you mean \"%s\"?",
                         a->fault, near);
@@ -157,7 +151,8 @@ static void check_power(struct checker *c, const struct action *a, int node) {
     bool on = node < c->s->cluster.start, changes = false;
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
-        changes |= f && (on ? f->ends_node : is_join(c->plan->actions[i].action));
+        changes |=
+            f && (on ? fault_has(f, EFFECTS_TAKE_AGENT) : is_join(c->plan->actions[i].action));
     }
     if (on && is_start(a) && !changes)
         diagnostics_add(c->d, a->on.place,
@@ -191,7 +186,8 @@ static void check_still_there(struct checker *c, const struct action *a) {
         return;
     for (const struct action *b = c->s->timeline; b < a; b++) {
         const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
-        if (!f || !f->ends_node || !same_target(&a->on, &b->on) || !surely_follows(c->s, a, b))
+        if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || !same_target(&a->on, &b->on) ||
+            !surely_follows(c->s, a, b))
             continue;
         diagnostics_add(c->d, a->on.place,
                         "nothing is left to hit: %s (%s) has ended %s by then, and no node-start "
@@ -238,7 +234,7 @@ static void check_rack_power(struct checker *c, const struct action *a, int node
     bool starts = false, ends = false;
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
-        ends |= f && f->ends_node;
+        ends |= f && fault_has(f, EFFECTS_TAKE_AGENT);
         starts |= is_join(c->plan->actions[i].action);
     }
     if (is_start(a) && on == nodes && !ends)
@@ -278,7 +274,8 @@ static void check_store(struct checker *c, const struct action *a) {
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         served |= plan_serves_store(c->plan, &c->plan->nodes[i]);
     for (size_t i = 0; i < c->plan->actions_n; i++)
-        ends |= c->plan->actions[i].fault && c->plan->actions[i].fault->ends_node;
+        ends |=
+            c->plan->actions[i].fault && fault_has(c->plan->actions[i].fault, EFFECTS_TAKE_AGENT);
     if (!served)
         diagnostics_add(c->d, a->on.place,
                         "on: %s: %s; name the node that is meant, n0 for example", a->on.text,
@@ -350,10 +347,10 @@ static void check_lasting(struct checker *c, const struct plan_action *pa) {
         const struct plan_action *of = &c->plan->actions[a->heal];
         if (!of->action->fault)
             diagnostics_add(c->d, a->place, "heal: \"%s\" is itself a heal", of->action->id);
-        else if (of->fault && !of->fault->lasting)
+        else if (of->fault && !fault_has(of->fault, EFFECT_LASTING))
             diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->action->id,
                             of->fault->name, of->fault->undo);
-    } else if ((a->for_ns || a->until) && !pa->fault->lasting) {
+    } else if ((a->for_ns || a->until) && !fault_has(pa->fault, EFFECT_LASTING)) {
         diagnostics_add(c->d, a->until ? a->until->place : a->place, "%s: %s does not last: %s",
                         a->until ? "until" : "for", a->fault, pa->fault->undo);
     }

@@ -63,7 +63,7 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
         else
             json_put_i64(w, "times", a->times_n);
         json_put_bool(w, "sticky", a->sticky);
-        json_put_bool(w, "lasting", pa->fault->lasting);
+        json_put_bool(w, "lasting", fault_has(pa->fault, EFFECT_LASTING));
         json_put_string(w, "undo", pa->fault->undo);
         if (a->until)
             json_put_string(w, "until", buf_str(&until));

@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "faults/effect.h"
 #include "faults/need.h"
 #include "harness/plan/actions.h"
 
@@ -53,7 +54,7 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
 
 void trigger_describe(const struct action *a, struct buf *out) {
     const struct trigger *t = &a->when;
-    bool starts = str_eq(a->fault, "node-start");
+    bool starts = fault_effects(a->fault) & EFFECT_STARTS_NODE;
     describe(t, starts || !a->on.text ? "any worker" : "the target", out);
     if (t->patient)
         buf_puts(out, starts ? ", and then as soon as it is off"

@@ -139,7 +139,8 @@ bool act_cuts_off(const struct act *a, const char *node) {
 static bool felt_by(const struct bound *b, const struct fault *f) {
     switch (f->evidence) {
     case EVIDENCE_FRAMES_DROPPED:
-        return b->dropped_in > 0 && b->dropped_out > 0 && (!f->ends_node || b->exit_ns);
+        return b->dropped_in > 0 && b->dropped_out > 0 &&
+               (!fault_has(f, EFFECTS_TAKE_AGENT) || b->exit_ns);
     case EVIDENCE_LINKS_CUT:
         return b->links && fewest_frames(b->links) > 0;
     case EVIDENCE_TARGET_STOPPED:

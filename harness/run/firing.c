@@ -77,7 +77,8 @@ static void record_in_force(struct act *a) {
     struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-in-force");
     json_put_string(w, "fault", a->plan->fault->name);
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
-    json_put_bool(w, "ends_node", a->plan->fault->ends_node);
+    json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
+    effects_put(w, "effects", a->plan->fault->effects);
     json_array(w, "targets");
     for (size_t i = 0; i < a->bound_n; i++)
         put_target(w, &a->bound[i]);
@@ -100,7 +101,7 @@ static void finished(struct act *a) {
         a->state = ACT_FAILED;
     } else {
         a->in_force++;
-        a->lasts = a->plan->fault->lasting;
+        a->lasts = fault_has(a->plan->fault, EFFECT_LASTING);
         if (a->lasts && a->action->for_ns)
             loop_timer_at(a->until, clock_monotonic_ns() + a->action->for_ns);
         act_look_again(a);
@@ -152,7 +153,7 @@ static void heal(struct act *a) {
 static void keep_pidfds(struct act *a) {
     for (size_t i = 0; i < a->bound_n; i++) {
         struct target *t = &a->bound[i].target;
-        if (a->plan->fault->lasting && t->kind == TARGET_WORKER && t->pidfd >= 0)
+        if (fault_has(a->plan->fault, EFFECT_LASTING) && t->kind == TARGET_WORKER && t->pidfd >= 0)
             t->pidfd = a->bound[i].kept_pidfd = fcntl(t->pidfd, F_DUPFD_CLOEXEC, 0);
     }
 }

@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "faults/effect.h"
 #include "harness/scenario/load.h"
 
 #include <inttypes.h>
@@ -94,7 +95,8 @@ static void check_timeline(const struct scenario *s, struct diagnostics *d) {
 
 int scenario_nodes_ever_on(const struct scenario *s) {
     for (size_t i = 0; i < s->timeline_n; i++)
-        if (str_eq(s->timeline[i].fault, "node-start") && s->timeline[i].on.what != TARGET_STORES)
+        if ((fault_effects(s->timeline[i].fault) & EFFECT_STARTS_NODE) &&
+            s->timeline[i].on.what != TARGET_STORES)
             return s->cluster.nodes;
     return s->cluster.start;
 }

@@ -1,13 +1,17 @@
+#include "faults/effect.h"
 #include "harness/sim/chronicle.h"
 
 #include <stdio.h>
 
-/* How a fault of the simulator is called in a live run, where there is the same one. */
-static const char *const live_names[SIM_FAULTS_N] = {
-    [SIM_FAULT_AGENT_KILL] = "agent-kill",   [SIM_FAULT_LEAVE_STORM] = "node-leave",
-    [SIM_FAULT_NODE_KILL] = "node-kill",     [SIM_FAULT_AGENT_LEAVE] = "node-leave",
-    [SIM_FAULT_NODE_CUT] = "net-partition",  [SIM_FAULT_NODE_POWEROFF] = "node-poweroff",
-    [SIM_FAULT_WORKER_FAIL] = "worker-exit",
+/* What a fault of the simulator does, where a live run can do the same. */
+static const unsigned live_effects[SIM_FAULTS_N] = {
+    [SIM_FAULT_AGENT_KILL] = EFFECT_ENDS_AGENT | EFFECT_LOUD,
+    [SIM_FAULT_AGENT_LEAVE] = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
+    [SIM_FAULT_LEAVE_STORM] = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
+    [SIM_FAULT_NODE_CUT] = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
+    [SIM_FAULT_NODE_KILL] = EFFECT_ENDS_NODE | EFFECT_LOUD,
+    [SIM_FAULT_NODE_POWEROFF] = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
+    [SIM_FAULT_WORKER_FAIL] = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
 };
 
 static bool ends_agent(int fault) {
@@ -38,7 +42,7 @@ static struct subject subject_of(const struct sim *c, int at) {
         return s;
     }
     int fault = c->schedule->entries[at].fault;
-    s.fault = live_names[fault] ? live_names[fault] : sim_faults()[fault].name;
+    s.fault = live_effects[fault] ? fault_that(live_effects[fault]) : sim_faults()[fault].name;
     s.ends_node = ends_agent(fault);
     snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, at + 1);
     return s;
@@ -58,8 +62,8 @@ static void end(struct sim *c) {
 
 static void put_target(struct sim *c, struct json_writer *w, const char *fault, int node) {
     const struct chronicle_node *n = &c->chronicle->nodes[node];
-    bool worker = fault == live_names[SIM_FAULT_WORKER_FAIL];
-    bool agent = fault == live_names[SIM_FAULT_AGENT_KILL];
+    bool worker = fault_effects(fault) & EFFECT_ENDS_WORKER;
+    bool agent = fault_effects(fault) & EFFECT_ENDS_AGENT;
     char name[40];
     snprintf(name, sizeof(name), worker ? "%s/0" : "%s", c->nodes[node].name);
     json_object(w, NULL);
@@ -176,8 +180,8 @@ void chronicle_struck(struct sim *c, const struct sim_entry *e, int node) {
 }
 
 void chronicle_joined(struct sim *c, int node) {
-    struct subject s = {.fault = "node-start"};
-    snprintf(s.id, sizeof(s.id), "node-start-%d", ++c->chronicle->starts);
+    struct subject s = {.fault = fault_that(EFFECT_STARTS_NODE)};
+    snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, ++c->chronicle->starts);
     put_fault(c, &s, node);
     struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
     json_put_string(w, "what", "an agent has started");

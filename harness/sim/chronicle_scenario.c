@@ -1,3 +1,4 @@
+#include "faults/effect.h"
 #include "harness/sim/chronicle.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 static void put_fault(const struct record *r, int64_t begun_ns, struct buf *out) {
     const struct json *on = record_get(r, "on");
     const char *fault = record_text(r, "fault"), *node = json_string(json_first(on), "");
-    bool worker = strcmp(fault, "worker-exit") == 0;
+    bool worker = fault_effects(fault) & EFFECT_ENDS_WORKER;
     int64_t us = (r->t_ns - begun_ns) / 1000;
     buf_printf(out, "  - {id: %s, when: {time: %lld.%06llds}, fault: %s, on: %s%s}\n",
                record_text(r, "id"), (long long)us / 1000000, (long long)us % 1000000, fault,
@@ -26,7 +27,8 @@ static bool is_felt(const struct history *h, const char *id) {
  * that nobody has asked; and a node may well come when all is over. */
 static bool is_worth_asking(const struct history *h, const struct record *r) {
     return r->source == SOURCE_HARNESS && record_is(r, "fault-fired") &&
-           strcmp(record_text(r, "fault"), "node-start") != 0 && is_felt(h, record_text(r, "id"));
+           !(fault_effects(record_text(r, "fault")) & EFFECT_STARTS_NODE) &&
+           is_felt(h, record_text(r, "id"));
 }
 
 static void put_timeline(const struct history *h, struct buf *out) {

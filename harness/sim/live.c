@@ -1,11 +1,21 @@
 #include "harness/sim/live.h"
 
 #include "agent/base/str.h"
+#include "faults/effect.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+/* What the faults of a live run do that are played; their names follow. */
+enum {
+    KILLS = EFFECT_ENDS_NODE | EFFECT_LOUD,
+    POWERS_OFF = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
+    LEAVES = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
+    FAILS = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
+    PARTS = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
+};
 
 /* LEFT: its agent has ended, the machine is on. */
 enum where { OFF, HERE, LEFT };
@@ -75,8 +85,8 @@ static bool is_over(const struct live *l) {
 static void come(struct live *l, int node, int64_t live_at_ns) {
     struct spot *p = &l->spots[node];
     if (p->where == LEFT)
-        line(l, live_at_ns - FELT_NS, "node-kill, on: n%d", p->name);
-    line(l, live_at_ns, "node-start, on: n%d", p->name);
+        line(l, live_at_ns - FELT_NS, "%s, on: n%d", fault_that(KILLS), p->name);
+    line(l, live_at_ns, "%s, on: n%d", fault_that(EFFECT_STARTS_NODE), p->name);
     p->where = HERE;
     p->back_ns = 0;
     l->here++;
@@ -156,22 +166,22 @@ static bool is_here(struct live *l, const struct sim_entry *e) {
     return l->spots[e->node].where == HERE || refuse(l, e, nobody);
 }
 
-static bool end_node(struct live *l, const struct sim_entry *e, int node, const char *fault) {
-    bool leaves = str_eq(fault, "node-leave"), stays_on = leaves || str_eq(fault, "agent-kill");
-    line(l, live_ns(l, e->at_ns), "%s, on: n%d", fault, l->spots[node].name);
-    go(l, e, node, stays_on ? LEFT : OFF);
+static bool end_node(struct live *l, const struct sim_entry *e, int node, unsigned effects) {
+    bool leaves = effects & EFFECT_ASKS_TO_LEAVE, goes_off = effects & EFFECT_ENDS_NODE;
+    line(l, live_ns(l, e->at_ns), "%s, on: n%d", fault_that(effects), l->spots[node].name);
+    go(l, e, node, goes_off ? OFF : LEFT);
     l->told = leaves;
     l->gang_lost |= l->schedule->gang && !leaves;
     return true;
 }
 
 static bool play_agent_kill(struct live *l, const struct sim_entry *e) {
-    const char *fault = e->back_ns ? "node-kill" : "agent-kill";
-    return is_here(l, e) && end_node(l, e, e->node, fault);
+    unsigned effects = e->back_ns ? KILLS : EFFECT_ENDS_AGENT | EFFECT_LOUD;
+    return is_here(l, e) && end_node(l, e, e->node, effects);
 }
 
 static bool play_agent_leave(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, "node-leave");
+    return is_here(l, e) && end_node(l, e, e->node, LEAVES);
 }
 
 static bool play_agent_start(struct live *l, const struct sim_entry *e) {
@@ -200,7 +210,7 @@ static bool play_leave_storm(struct live *l, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < l->schedule->agents; i++)
         if (i != e->node && l->spots[i].where == HERE)
-            any |= end_node(l, e, i, "node-leave");
+            any |= end_node(l, e, i, LEAVES);
     return any || refuse(l, e, nobody);
 }
 
@@ -214,15 +224,15 @@ static bool play_lost_together(struct live *l, const struct sim_entry *e) {
         return refuse(l, e, nobody);
     buf_printf(&l->lines, "  # lost-together: n%d in the place of the coordinator\n",
                l->spots[first].name);
-    return end_node(l, e, first, "node-poweroff") && end_node(l, e, e->node, "node-poweroff");
+    return end_node(l, e, first, POWERS_OFF) && end_node(l, e, e->node, POWERS_OFF);
 }
 
 static bool play_node_kill(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, "node-kill");
+    return is_here(l, e) && end_node(l, e, e->node, KILLS);
 }
 
 static bool play_node_poweroff(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, "node-poweroff");
+    return is_here(l, e) && end_node(l, e, e->node, POWERS_OFF);
 }
 
 static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
@@ -234,7 +244,7 @@ static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
         l->shift_ns += FELT_NS - since_ns;
         at_ns += FELT_NS - since_ns;
     }
-    line(l, at_ns, "worker-exit, with: {code: 1}, on: n%d/0", l->spots[e->node].name);
+    line(l, at_ns, "%s, with: {code: 1}, on: n%d/0", fault_that(FAILS), l->spots[e->node].name);
     l->failures += another;
     l->failed_ns = another ? at_ns : l->failed_ns;
     return true;
@@ -256,7 +266,7 @@ static bool has_wire(struct live *l, const struct sim_entry *e) {
 static void cut(struct live *l, int node, int64_t live_at_ns, int64_t span_ns) {
     char span[32];
     span_ns = span_ns > FELT_NS ? span_ns : FELT_NS;
-    line(l, live_at_ns, "net-partition, with: {planes: store}, on: n%d, for: %s",
+    line(l, live_at_ns, "%s, with: {planes: store}, on: n%d, for: %s", fault_that(PARTS),
          l->spots[node].name, script_time(span_ns, span));
 }
 
@@ -295,11 +305,11 @@ static bool part_store(struct live *l, const struct sim_entry *e, const char *mi
     int64_t span_ns = e->span_ns > FELT_NS ? e->span_ns : FELT_NS;
     if (missing)
         buf_printf(&l->lines, "  # %s: %s\n", sim_faults()[e->fault].name, missing);
-    buf_printf(&l->lines,
-               "  - {when: {time: %s}, fault: net-partition, with: {groups: \"%s|%s\", planes: "
-               "store}, for: %s}\n",
-               script_time(live_ns(l, e->at_ns), time), buf_str(&nodes), l->hosted ? "n0" : "store",
-               script_time(span_ns, span));
+    buf_printf(
+        &l->lines,
+        "  - {when: {time: %s}, fault: %s, with: {groups: \"%s|%s\", planes: store}, for: %s}\n",
+        script_time(live_ns(l, e->at_ns), time), fault_that(PARTS), buf_str(&nodes),
+        l->hosted ? "n0" : "store", script_time(span_ns, span));
     buf_fini(&nodes);
     return true;
 }
@@ -318,8 +328,7 @@ static bool play_store_restart(struct live *l, const struct sim_entry *e) {
 
 /* --- the table --- */
 
-static const char stopped[] =
-    "no fault stops an agent or its guard (worker-hang stops workers alone)";
+static const char stopped[] = "no fault stops an agent or its guard, only workers";
 static const char held[] = "the wire drops frames, or passes them: it holds none back";
 static const char one_way[] = "the wire cuts both ways at once";
 static const char clocks[] = "all nodes have this machine's clock";
@@ -331,7 +340,8 @@ static const struct {
 } plays[SIM_FAULTS_N] = {
     [SIM_FAULT_AGENT_KILL] = {play_agent_kill, NULL},
     [SIM_FAULT_AGENT_LEAVE] = {play_agent_leave, NULL},
-    [SIM_FAULT_AGENT_OTHER] = {NULL, "node-start runs the same command line, thus the attempt"},
+    [SIM_FAULT_AGENT_OTHER] =
+        {NULL, "a node that is switched on runs the same command line, thus the attempt"},
     [SIM_FAULT_AGENT_START] = {play_agent_start, NULL},
     [SIM_FAULT_AGENT_STOP] = {NULL, stopped},
     [SIM_FAULT_ANSWERS_LATE] = {NULL, held},

@@ -59,8 +59,9 @@ static void note_loss(struct examination *x, const struct probe *p) {
         x->missing[p->part]++;
     else
         x->others++;
-    if (p->fault)
-        buf_printf(lost, "%s%s", lost->len ? ", " : "", p->fault);
+    for (size_t i = 0; faults[i]; i++)
+        if (faults[i]->needs & p->need)
+            buf_printf(lost, "%s%s", lost->len ? ", " : "", faults[i]->name);
 }
 
 static bool is_asked(const struct probe *p, bool parts, bool demo) {

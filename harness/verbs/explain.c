@@ -1,4 +1,5 @@
 #include "agent/base/str.h"
+#include "faults/hazards.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/scenario/expand/schedule.h"
@@ -86,9 +87,12 @@ static bool explain_fault(const char *name) {
     for (const struct fault_param *p = f->params; p && p->name; p++)
         printf("  with %s (%s, else %s): %s\n", p->name, p->type, p->absent ? p->absent : "nothing",
                p->text);
+    for (int i = 0; i < EFFECTS_N; i++)
+        if (fault_has(f, 1U << i))
+            printf("  %-14s %s\n", effect_words[i].word, effect_words[i].text);
     if (f->needs)
         printf("  needs: %s\n", fault_needs_text(f->needs));
-    if (f->lasting)
+    if (fault_has(f, EFFECT_LASTING))
         printf(
             "  lasts: for as long as for: says, until a line heals it, or to the end of the run\n");
     printf("  undo: %s\n  touches: %s\n", f->undo ? f->undo : "nothing to undo",
@@ -169,15 +173,17 @@ static bool explain_preset(const char *name) {
 }
 
 static bool explain_weights(const char *name) {
-    const struct weights *w = weights;
+    const struct hazards *w = hazards;
     while (w->name && !str_eq(w->name, name))
         w++;
     if (!w->name)
         return false;
+    struct arena a = {0};
     print_titled(name, w->text);
-    for (const struct weight *v = w->v; v->fault; v++)
+    for (const struct hazard *v = hit_shares(&a, w); v->fault; v++)
         printf("  %-16s %g\n", v->fault, v->share);
     printf("  example: random: {weights: %s}\n", name);
+    arena_fini(&a);
     return true;
 }
 
@@ -220,7 +226,7 @@ static const char *nearest(struct arena *a, const char *name) {
         add(names, &n, reports[i]->name);
     for (const struct preset *p = presets; p->name; p++)
         add(names, &n, p->name);
-    for (const struct weights *w = weights; w->name; w++)
+    for (const struct hazards *w = hazards; w->name; w++)
         add(names, &n, w->name);
     add(names, &n, "events");
     for (size_t i = 0; verbs[i]; i++)

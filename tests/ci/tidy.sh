@@ -54,6 +54,10 @@ const struct fault fault_planted_fault = {0};
 END
 plant 'faults/faults.h: the table is not in alphabetical order' faults/faults.h <<'END'
 #define FAULTS(X) X(worker_kill) X(agent_kill)
+X(planted_fault_named)
+END
+plant 'harness/checks/planted_name.c:1: knows a fault by its name' harness/checks/planted_name.c <<'END'
+const char *planted_name = "planted-fault-named";
 END
 plant 'agent/crowd/utils.c: a file is named by its noun' agent/crowd/utils.c <<'END'
 int planted_utils;

@@ -32,11 +32,55 @@ static void test_every_fault_says_all_about_itself(void **state) {
     }
 }
 
+static void test_effects_say_what_becomes_of_whom(void **state) {
+    const unsigned worker = EFFECT_ENDS_WORKER | EFFECT_STOPS_WORKER,
+                   told = EFFECT_LOUD | EFFECT_SILENT;
+    const unsigned node = EFFECTS_TAKE_AGENT | EFFECT_STARTS_NODE | EFFECT_STALLS_NODE;
+    (void)state;
+    EACH(f) {
+        assert_true(f->effects & ~(told | EFFECT_LASTING)); /* it does something */
+        assert_true((f->effects & told) != told);
+        if (!fault_has(f, EFFECT_STARTS_NODE))
+            assert_true(f->effects & told); /* peers are told of it, or not */
+        if (fault_has(f, worker))
+            assert_true(f->targets & TARGET_WORKER);
+        if (fault_has(f, node))
+            assert_false(f->targets & TARGET_WORKER);
+        if (f->evidence == EVIDENCE_TARGET_EXIT)
+            assert_true(fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT));
+        assert_int_equal(fault_effects(f->name), f->effects);
+        assert_int_equal(fault_effects(fault_that(f->effects)), f->effects);
+    }
+    assert_int_equal(fault_effects("worker"), 0);
+}
+
+static void test_effects_are_read_as_they_were_written(void **state) {
+    (void)state;
+    for (unsigned set = 0; set < 1U << EFFECTS_N; set += 977) {
+        struct arena a = {0};
+        struct buf text = {0};
+        struct json_writer w = {.out = &text};
+        json_object(&w, NULL);
+        effects_put(&w, "effects", set);
+        json_end_object(&w);
+        const struct json *j = json_parse(&a, buf_str(&text), text.len, NULL);
+        assert_int_equal(effects_take(json_get(j, "effects")), set);
+        buf_fini(&text);
+        arena_fini(&a);
+    }
+    struct arena a = {0};
+    static const char later[] = "[\"ends-node\",\"of-a-later-version\",7]";
+    assert_int_equal(effects_take(json_parse(&a, later, sizeof(later) - 1, NULL)),
+                     EFFECT_ENDS_NODE);
+    assert_int_equal(effects_take(NULL), 0);
+    arena_fini(&a);
+}
+
 static void test_what_lasts_can_be_undone_and_what_does_not_cannot(void **state) {
     (void)state;
     EACH(f) {
         assert_non_null(f->inject);
-        assert_int_equal(f->lasting, f->recover != NULL);
+        assert_int_equal(fault_has(f, EFFECT_LASTING), f->recover != NULL);
     }
 }
 
@@ -184,6 +228,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_table_is_in_alphabetical_order),
         cmocka_unit_test(test_every_fault_says_all_about_itself),
+        cmocka_unit_test(test_effects_say_what_becomes_of_whom),
+        cmocka_unit_test(test_effects_are_read_as_they_were_written),
         cmocka_unit_test(test_what_lasts_can_be_undone_and_what_does_not_cannot),
         cmocka_unit_test(test_a_fault_is_found_by_its_name),
         cmocka_unit_test(test_an_argument_not_given_has_its_default),

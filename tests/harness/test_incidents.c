@@ -30,7 +30,8 @@ static void test_the_phases_add_up_from_the_fault_to_the_first_step(void **state
     see(&s, "node-powered-off", none);
     assert_int_equal(s.is.n, 1);
     const struct incident *i = incidents_find(&s.is, "dark", 1);
-    assert_true(i->fired && i->in_force && i->ends_node && i->ended_round && i->by_signal);
+    assert_true(i->fired && i->in_force && incident_has(i, EFFECTS_TAKE_AGENT) && i->ended_round &&
+                i->by_signal);
     assert_int_equal(i->round->number, 1);
     assert_int_equal(i->next->number, 2);
     assert_int_equal(us(i->phase_ns[PHASE_DETECT]), 809000);
@@ -66,7 +67,7 @@ static void test_on_one_node_another_worker_is_the_witness(void **state) {
     struct seen s;
     see(&s, "worker-killed", none);
     const struct incident *i = incidents_find(&s.is, "kill", 1);
-    assert_true(i->ended_round && !i->ends_node);
+    assert_true(i->ended_round && !incident_has(i, EFFECTS_TAKE_AGENT));
     assert_int_equal(us(i->phase_ns[PHASE_DETECT]), 2000);
     forget(&s);
 }
@@ -127,7 +128,7 @@ static void test_a_fault_on_a_spare_ends_no_round(void **state) {
     struct seen s;
     see(&s, "node-powered-off", edits);
     const struct incident *spare = incidents_find(&s.is, "spare", 1);
-    assert_true(spare->in_force && spare->ends_node && !spare->ended_round);
+    assert_true(spare->in_force && incident_has(spare, EFFECTS_TAKE_AGENT) && !spare->ended_round);
     assert_int_equal(spare->recover_ns, -1);
     assert_true(incidents_find(&s.is, "dark", 1)->ended_round);
     forget(&s);

@@ -114,7 +114,7 @@ static int by_worker(const void *a, const void *b) {
 }
 
 static void note_targets(struct blows *b, const struct incident *in) {
-    bool beyond = false, alone = !in->recovered && !str_eq(in->fault, "worker-hang");
+    bool beyond = false, alone = !in->recovered && !incident_has(in, EFFECT_STOPS_WORKER);
     for (size_t k = 0; k < in->targets_n; k++) {
         beyond |= !str_eq(in->targets[k].what, "worker");
         if (in->targets[k].worker && alone)
@@ -138,7 +138,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
             b->v[b->n++] = is->v[i];
     qsort(b->v, b->n, sizeof(*b->v), by_firing);
     for (size_t i = 0; i < b->n; i++)
-        if (!str_eq(b->v[i]->fault, "node-leave"))
+        if (!incident_has(b->v[i], EFFECT_ASKS_TO_LEAVE))
             note_targets(b, b->v[i]);
     qsort(b->hits, b->hits_n, sizeof(*b->hits), by_worker);
     moments_init(&b->agent_ends, t->history, is_agent_end);

@@ -62,7 +62,7 @@ static int64_t suspect_ns(const struct job_spec *job) {
 
 /* A cut of one node from all others, the store too. */
 static bool isolates(const struct scenario *s, const struct incident *i) {
-    if (!str_eq(i->fault, "net-partition") || i->targets_n != 1)
+    if (!incident_has(i, EFFECT_PARTS_NETWORK) || i->targets_n != 1)
         return false;
     for (size_t k = 0; k < s->timeline_n; k++)
         if (str_eq(s->timeline[k].id, i->id) && s->timeline[k].with_n)
@@ -148,14 +148,16 @@ static struct causes causes_of(const struct happened *all, const struct round *p
         }
         const char *what = i->targets_n ? i->targets[0].what : "";
         bool member = hits_member(i, p);
-        bool ended = i->ends_node && i->evidence_ns && i->evidence_ns <= q->first_start_ns;
+        bool ended = incident_has(i, EFFECTS_TAKE_AGENT) && i->evidence_ns &&
+                     i->evidence_ns <= q->first_start_ns;
         if (member && struck_workers(i, p) && (ended || cut_away(t, i, q)))
             keep_first(&c.node, i);
-        else if (!i->ends_node && str_eq(what, "worker") && member && i->evidence_seq)
+        else if (!incident_has(i, EFFECTS_TAKE_AGENT) && str_eq(what, "worker") && member &&
+                 i->evidence_seq)
             keep_first(&c.worker, i);
-        else if (str_eq(i->fault, "node-start"))
+        else if (incident_has(i, EFFECT_STARTS_NODE))
             keep_first(&c.join, i);
-        else if (!i->ends_node || member || incident_hits_store(i))
+        else if (!incident_has(i, EFFECTS_TAKE_AGENT) || member || incident_hits_store(i))
             keep_first(&c.other, i);
     }
     for (size_t k = 0; k < p->n; k++)

@@ -23,7 +23,8 @@ static bool out_of_reach(const struct trial *t, const struct worker *w, int64_t 
     for (size_t i = 0; i < t->incidents->n; i++) {
         const struct incident *in = t->incidents->v[i];
         if (in->in_force && in->t0_ns <= to_ns &&
-            (!in->recovered || in->recovered_ns >= from_ns || in->ends_node) &&
+            (!in->recovered || in->recovered_ns >= from_ns ||
+             incident_has(in, EFFECTS_TAKE_AGENT)) &&
             check_names_node(in, w->node))
             return true;
     }

@@ -58,7 +58,7 @@ static bool all_had_finished(const struct incident *i) {
         const struct worker *w = i->round->workers[k];
         bool ended = w->exit_known && w->exit_ns && w->exit_ns <= i->fired_ns + MOMENT_NS;
         bool good = ended && !w->exit_code && !w->exit_signal;
-        if (!good && !(ended && i->ends_node && incident_hits(i, w)))
+        if (!good && !(ended && incident_has(i, EFFECTS_TAKE_AGENT) && incident_hits(i, w)))
             return false;
         well += good;
     }
@@ -256,7 +256,7 @@ static bool judge_ends(const struct trial *t, struct finding *f) {
     find_left(t, &l);
     for (size_t k = 0; k < t->incidents->n && gone; k++) {
         const struct incident *i = t->incidents->v[k];
-        for (size_t j = 0; i->ends_node && j < i->targets_n && gone; j++)
+        for (size_t j = 0; incident_has(i, EFFECTS_TAKE_AGENT) && j < i->targets_n && gone; j++)
             gone = judge_target(f, i, &i->targets[j], &l);
     }
     free(l.agents);

@@ -1,5 +1,6 @@
 #include "agent/base/rand.h"
 #include "agent/base/str.h"
+#include "faults/hazards.h"
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/load.h"
 
@@ -8,13 +9,13 @@
 #include <math.h>
 #include <stddef.h>
 
-enum { SHARES_MAX = 8, TOGETHER_MAX = 4 };
+enum { TOGETHER_MAX = 4 };
 static const int64_t SECOND_NS = 1000000000, TOGETHER_NS = 2000000000, MS_NS = 1000000;
 
 struct random_spec {
     int faults;
     const char *weights; /* a name, "" for shares of the file's own */
-    struct weight v[SHARES_MAX];
+    struct hazard *v;
     size_t v_n;
     double shape;
     int again, together, inside; /* per cent */
@@ -23,26 +24,32 @@ struct random_spec {
 
 /* ---- what the file says ---- */
 
+static void refuse_share(struct reader *r, const struct yaml *n, const char *const *names) {
+    const char *near = str_nearest(n->key, names);
+    diagnostics_add(r->d, n->key_place,
+                    "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they are %s",
+                    n->key, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+                    hit_list(r->arena));
+}
+
+static void add_share(struct random_spec *q, const char *fault, double share) {
+    q->v[q->v_n++] = (struct hazard){fault, share};
+}
+
 static void read_shares(struct reader *r, const struct yaml *n, struct random_spec *q) {
-    const char *names[SHARES_MAX + 1] = {NULL};
+    const char *const *names = hit_names(r->arena);
     int before = r->d->errors;
-    for (size_t i = 0; hit_kinds[i].fault; i++)
-        names[i] = hit_kinds[i].fault;
+    q->v = arena_array(r->arena, struct hazard, n->length + 1);
     yaml_each(it, n) {
         struct key share = {.name = it->key, .type = "a whole number", .min = 0, .max = 1000000};
         int64_t v = 0;
-        const char *near = str_nearest(it->key, names);
-        if (!hit_find(it->key))
-            diagnostics_add(r->d, it->key_place,
-                            "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they "
-                            "are " HIT_NAMES,
-                            it->key, near ? "; did you mean \"" : "", near ? near : "",
-                            near ? "\"?" : "");
+        if (!hit_of(it->key))
+            refuse_share(r, it, names);
         else if (reader_number(r, &share, it, &v) && v)
-            q->v[q->v_n++] = (struct weight){hit_find(it->key)->fault, (double)v};
+            add_share(q, it->key, (double)v);
     }
     if (!q->v_n && r->d->errors == before)
-        diagnostics_add(r->d, n->place, "weights: no fault has a share; write {worker-kill: 3}");
+        diagnostics_add(r->d, n->place, "weights: no fault has a share; write {%s: 3}", names[0]);
 }
 
 static void read_weights(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -55,24 +62,23 @@ static void read_weights(struct reader *r, const struct key *k, const struct yam
         read_shares(r, n, q);
         return;
     }
-    for (; weights[count].name; count++)
-        names[count] = weights[count].name;
+    for (; hazards[count].name; count++)
+        names[count] = hazards[count].name;
     names[count] = NULL;
     int i = reader_choice(r, k, n, names, NULL);
     if (i < 0)
         return;
     q->weights = names[i];
-    for (const struct weight *w = weights[i].v; w->fault; w++)
-        q->v[q->v_n++] = *w;
+    q->v = hit_shares(r->arena, &hazards[i]);
+    while (q->v[q->v_n].fault)
+        q->v_n++;
 }
 
 static void read_shape(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     reader_decimal(r, k, n, 0.2, 5, &((struct random_spec *)out)->shape);
 }
 
-#define SHARE(fault, hit)      fault ": <int>"
-#define NEXT_SHARE(fault, hit) ", " fault ": <int>"
-#define AT(member)             .offset = offsetof(struct random_spec, member)
+#define AT(member) .offset = offsetof(struct random_spec, member)
 
 const struct section section_random = {
     "random",
@@ -90,8 +96,7 @@ const struct section section_random = {
         {"weights", "acme, byterobust, hsdp, llama3, uniform, or a map of faults and numbers",
          "llama3", "How often which fault is drawn: as somebody counted it, or as you say.",
          "weights: {worker-kill: 3, node-poweroff: 1}", read_weights,
-         .form =
-             "acme | byterobust | hsdp | llama3 | uniform | {" HIT_KINDS(SHARE, NEXT_SHARE) "}"},
+         .form = "acme | byterobust | hsdp | llama3 | uniform | <shares>"},
         {"every", "a duration", "5s", "The mean of the gaps between them.", "every: 2s",
          reader_duration, AT(every_ns), .min = 1000000},
         {"shape", "a number from 0.2 to 5", "0.6",
@@ -142,51 +147,52 @@ static int64_t draw_gap_ns(struct draw *w) {
 }
 
 /* The nodes on which it can happen now; 0: it cannot. */
-static int possible_nodes(const struct draw *w, const struct hit_kind *k, int *ret) {
+static int possible_nodes(const struct draw *w, const char *fault, int *ret) {
     int n = 0;
     for (int i = 0; i < w->schedule.nodes; i++)
-        if (!schedule_why_not(&w->schedule, k, i, w->now_ns))
+        if (!schedule_why_not(&w->schedule, fault, i, w->now_ns))
             ret[n++] = i;
     return n;
 }
 
 /* Among what can happen now; NULL: nothing can. */
-static const struct hit_kind *draw_kind(struct draw *w, int *nodes) {
+static const char *draw_fault(struct draw *w, int *nodes) {
     const struct random_spec *q = w->spec;
-    double share[SHARES_MAX], sum = 0, at = rand_unit(&w->rand);
+    double *share = arena_array(w->schedule.r->arena, double, q->v_n + 1), sum = 0;
+    double at = rand_unit(&w->rand);
     for (size_t i = 0; i < q->v_n; i++) {
-        share[i] = possible_nodes(w, hit_find(q->v[i].fault), nodes) ? q->v[i].share : 0;
+        share[i] = possible_nodes(w, q->v[i].fault, nodes) ? q->v[i].share : 0;
         sum += share[i];
     }
     at *= sum;
     for (size_t i = 0; i < q->v_n && sum > 0; i++) {
         if (share[i] > 0 && at < share[i])
-            return hit_find(q->v[i].fault);
+            return q->v[i].fault;
         at -= share[i];
     }
     return NULL;
 }
 
-static int64_t lasting_ns(const struct draw *w, const struct hit_kind *k) {
-    return k->hit == HIT_END ? w->spec->repair_ns : w->spec->outage_ns;
+static int64_t lasting_ns(const struct draw *w, const char *fault) {
+    return hit_of(fault) == HIT_END ? w->spec->repair_ns : w->spec->outage_ns;
 }
 
-static void hit(struct draw *w, const struct hit_kind *k, int node, int64_t at_ns) {
+static void hit(struct draw *w, const char *fault, int node, int64_t at_ns) {
     int workers = w->schedule.r->s->job.workers_per_node;
-    schedule_add(&w->schedule, k, node, (int)rand_below(&w->rand, (uint64_t)workers), at_ns,
-                 lasting_ns(w, k));
+    schedule_add(&w->schedule, fault, node, (int)rand_below(&w->rand, (uint64_t)workers), at_ns,
+                 lasting_ns(w, fault));
     w->last_node = node;
 }
 
-static void hit_others(struct draw *w, const struct hit_kind *k, int *nodes) {
+static void hit_others(struct draw *w, const char *fault, int *nodes) {
     uint64_t others = 1 + rand_below(&w->rand, TOGETHER_MAX - 1);
     int64_t began = w->now_ns;
     while (others-- && (int)w->schedule.faults < w->spec->faults) {
         w->now_ns = began + (int64_t)rand_below(&w->rand, (uint64_t)(TOGETHER_NS / MS_NS / 10)) *
                                 10 * MS_NS;
-        int n = possible_nodes(w, k, nodes), first = w->last_node;
+        int n = possible_nodes(w, fault, nodes), first = w->last_node;
         if (n)
-            hit(w, k, nodes[rand_below(&w->rand, (uint64_t)n)], w->now_ns);
+            hit(w, fault, nodes[rand_below(&w->rand, (uint64_t)n)], w->now_ns);
         w->last_node = first;
     }
     w->now_ns = began;
@@ -194,23 +200,23 @@ static void hit_others(struct draw *w, const struct hit_kind *k, int *nodes) {
 
 static void draw_one(struct draw *w, int *nodes) {
     w->now_ns += draw_gap_ns(w);
-    const struct hit_kind *k;
-    while (!(k = draw_kind(w, nodes)))
+    const char *fault;
+    while (!(fault = draw_fault(w, nodes)))
         w->now_ns += SECOND_NS; /* until somebody is back */
-    int n = possible_nodes(w, k, nodes);
+    int n = possible_nodes(w, fault, nodes);
     int node = nodes[rand_below(&w->rand, (uint64_t)n)];
     if (chance(w, w->spec->again))
         for (int i = 0; i < n; i++)
             node = nodes[i] == w->last_node ? w->last_node : node;
-    hit(w, k, node, w->now_ns);
+    hit(w, fault, node, w->now_ns);
     if (chance(w, w->spec->together))
-        hit_others(w, k, nodes);
+        hit_others(w, fault, nodes);
 }
 
 /* Where nothing can ever be drawn, nothing must be waited for. */
 static bool check_possible(struct draw *w, int *nodes, struct place p) {
     for (size_t i = 0; i < w->spec->v_n; i++)
-        if (possible_nodes(w, hit_find(w->spec->v[i].fault), nodes))
+        if (possible_nodes(w, w->spec->v[i].fault, nodes))
             return true;
     diagnostics_add(
         w->schedule.r->d, p,
@@ -225,7 +231,7 @@ static bool check_budget(const struct draw *w, struct place p) {
     const struct scenario *s = w->schedule.r->s;
     bool costs = false;
     for (size_t i = 0; i < w->spec->v_n; i++) {
-        enum hit h = hit_find(w->spec->v[i].fault)->hit;
+        enum hit h = hit_of(w->spec->v[i].fault);
         costs |= h == HIT_WORKER || h == HIT_HANG;
     }
     if (!costs || w->spec->faults <= s->job.max_restarts || str_eq(s->job.launcher, "template"))

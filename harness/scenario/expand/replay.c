@@ -12,7 +12,7 @@ static const int64_t SHORTEST_NS = 10000000;
 
 struct cause {
     const char *word;
-    const struct hit_kind *kind; /* NULL: not played */
+    const char *fault; /* NULL: not played */
 };
 
 struct replay_spec {
@@ -43,18 +43,18 @@ static void read_speed(struct reader *r, const struct key *k, const struct yaml 
     reader_decimal(r, k, n, 0.001, 1e9, &((struct replay_spec *)out)->speed);
 }
 
-static bool read_fault(struct reader *r, const struct yaml *n, const char *who,
-                       const struct hit_kind **ret) {
-    const char *names[16];
+static bool read_fault(struct reader *r, const struct yaml *n, const char *who, const char **ret) {
+    const char *const *drawn = hit_names(r->arena);
     size_t count = 0;
-    for (; hit_kinds[count].fault; count++)
-        names[count] = hit_kinds[count].fault;
-    names[count++] = "none";
-    names[count] = NULL;
-    struct key k = {.name = who, .type = HIT_NAMES " or none"};
+    while (drawn[count])
+        count++;
+    const char **names = arena_array(r->arena, const char *, count + 2);
+    memcpy(names, drawn, count * sizeof(*names));
+    names[count] = "none";
+    struct key k = {.name = who, .type = arena_printf(r->arena, "%s or none", hit_list(r->arena))};
     int i = reader_choice(r, &k, n, names, NULL);
     if (i >= 0)
-        *ret = hit_find(names[i]);
+        *ret = (size_t)i < count ? names[i] : NULL;
     return i >= 0;
 }
 
@@ -66,18 +66,16 @@ static void read_causes(struct reader *r, const struct key *k, const struct yaml
     }
     yaml_each(it, n) {
         struct cause c = {.word = it->key};
-        if (read_fault(r, it, it->key, &c.kind))
+        if (read_fault(r, it, it->key, &c.fault))
             q->causes[q->causes_n++] = c;
     }
 }
 
 static void read_else(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    read_fault(r, n, k->name, &((struct replay_spec *)out)->otherwise.kind);
+    read_fault(r, n, k->name, &((struct replay_spec *)out)->otherwise.fault);
 }
 
-#define NEXT_FAULT(fault, hit) " | " fault
-#define FAULTS                 HIT_KINDS(HIT_NAME, NEXT_FAULT) " | none"
-#define AT(member)             .offset = offsetof(struct replay_spec, member)
+#define AT(member) .offset = offsetof(struct replay_spec, member)
 
 const struct section section_replay = {
     "replay",
@@ -104,9 +102,9 @@ const struct section section_replay = {
          "fits. "
          "none: nothing.",
          "causes: {gpu: worker-kill, switch: net-partition, maintenance: node-leave}", read_causes,
-         .form = "{" FAULTS "}"},
+         .form = "{<drawn> | none}"},
         {"else", "a fault or none", "node-poweroff", "What is done for all other causes.",
-         "else: none", read_else, .form = FAULTS},
+         "else: none", read_else, .form = "<drawn> | none"},
         {0},
     },
     .one_of = "speed into",
@@ -123,11 +121,11 @@ struct play {
     struct buf left_out;
 };
 
-static const struct hit_kind *kind_of(const struct replay_spec *q, const char *cause) {
+static const char *fault_of(const struct replay_spec *q, const char *cause) {
     for (size_t i = 0; i < q->causes_n; i++)
         if (strcasestr(cause, q->causes[i].word))
-            return q->causes[i].kind;
-    return q->otherwise.kind;
+            return q->causes[i].fault;
+    return q->otherwise.fault;
 }
 
 static int node_of(struct play *p, const char *name) {
@@ -155,15 +153,15 @@ static int64_t lasts_ns(const struct play *p, const struct trace_row *row, int64
 static void play_row(struct play *p, size_t i, int64_t last_ns) {
     const struct trace_row *row = &p->trace.v[i];
     int64_t at_ns = (int64_t)((double)(row->start_ns - p->trace.v[0].start_ns) / p->spec.speed);
-    const struct hit_kind *k = kind_of(&p->spec, row->cause);
+    const char *fault = fault_of(&p->spec, row->cause);
     int node = node_of(p, row->node), workers = p->schedule.r->s->job.workers_per_node;
-    if (!k)
+    if (!fault)
         return;
-    const char *why = schedule_why_not(&p->schedule, k, node, at_ns);
+    const char *why = schedule_why_not(&p->schedule, fault, node, at_ns);
     if (why)
         leave_out(p, row, why);
     else
-        schedule_add(&p->schedule, k, node, (int)(i % (size_t)workers), at_ns,
+        schedule_add(&p->schedule, fault, node, (int)(i % (size_t)workers), at_ns,
                      lasts_ns(p, row, at_ns, last_ns));
 }
 
@@ -179,8 +177,8 @@ static bool check_budget(const struct play *p, struct place at) {
     const struct scenario *s = p->schedule.r->s;
     int costs = 0;
     for (size_t i = 0; i < p->schedule.n; i++) {
-        const struct hit_kind *k = hit_find(p->schedule.v[i].fault);
-        costs += k && (k->hit == HIT_WORKER || k->hit == HIT_HANG);
+        enum hit hit = hit_of(p->schedule.v[i].fault);
+        costs += hit == HIT_WORKER || hit == HIT_HANG;
     }
     if (costs <= s->job.max_restarts || str_eq(s->job.launcher, "template"))
         return true;

@@ -1,18 +1,56 @@
 #include "harness/scenario/expand/schedule.h"
 
 #include "agent/base/str.h"
+#include "faults/effect.h"
 #include "harness/scenario/target.h"
 
 #include <string.h>
 
-#define ROW(fault, hit) {fault, hit},
-const struct hit_kind hit_kinds[] = {HIT_KINDS(ROW, ROW){0}};
+enum hit hit_of(const char *fault) {
+    unsigned effects = fault_effects(fault);
+    bool lasting = effects & EFFECT_LASTING;
+    if (effects & EFFECT_ENDS_WORKER)
+        return HIT_WORKER;
+    if (lasting && effects & EFFECT_STOPS_WORKER)
+        return HIT_HANG;
+    if (effects & (EFFECT_ENDS_NODE | EFFECT_ASKS_TO_LEAVE))
+        return HIT_END;
+    if (lasting && effects & (EFFECT_PARTS_NETWORK | EFFECT_STALLS_NODE))
+        return HIT_CUT;
+    return HIT_NONE;
+}
 
-const struct hit_kind *hit_find(const char *fault) {
-    for (const struct hit_kind *k = hit_kinds; k->fault; k++)
-        if (str_eq(k->fault, fault))
-            return k;
-    return NULL;
+const char *const *hit_names(struct arena *a) {
+    const char *const *all = fault_names();
+    size_t n = 0, drawn = 0;
+    while (all[n])
+        n++;
+    const char **names = arena_array(a, const char *, n + 1);
+    for (size_t i = 0; i < n; i++)
+        if (hit_of(all[i]))
+            names[drawn++] = all[i];
+    names[drawn] = NULL;
+    return names;
+}
+
+const char *hit_list(struct arena *a) {
+    const char *list = "";
+    for (const char *const *name = hit_names(a); *name; name++)
+        list = arena_printf(a, "%s%s%s", list, *list ? ", " : "", *name);
+    return list;
+}
+
+struct hazard *hit_shares(struct arena *a, const struct hazards *counted) {
+    const char *const *names = hit_names(a);
+    size_t n = 0, max = sizeof(counted->v) / sizeof(*counted->v);
+    while (names[n])
+        n++;
+    struct hazard *v = arena_array(a, struct hazard, (n > max ? n : max) + 1);
+    for (size_t i = 0; i < n && !counted->v[0].fault; i++)
+        v[i] = (struct hazard){names[i], 1};
+    for (size_t i = 0; counted->v[i].fault; i++)
+        v[i] = counted->v[i];
+    return v;
 }
 
 /* The node that serves the store must stay: all meet there. */
@@ -52,10 +90,10 @@ static int nodes_there(const struct schedule *q, int64_t at_ns) {
     return n;
 }
 
-const char *schedule_why_not(const struct schedule *q, const struct hit_kind *k, int node,
-                             int64_t at_ns) {
+const char *schedule_why_not(const struct schedule *q, const char *fault, int node, int64_t at_ns) {
     struct arena *a = q->r->arena;
-    bool takes_away = k->hit == HIT_END || k->hit == HIT_CUT;
+    enum hit hit = hit_of(fault);
+    bool takes_away = hit == HIT_END || hit == HIT_CUT;
     if (q->n + 3 > SCHEDULE_MAX)
         return arena_printf(a, "a timeline has at most %d lines", SCHEDULE_MAX);
     if (q->away_until[node] > at_ns)
@@ -99,36 +137,37 @@ static struct action *add_follower(struct schedule *q, const struct action *firs
 /* Who leaves is on, without an agent, until somebody switches it off. */
 static void add_return(struct schedule *q, const struct action *gone, int64_t lasts_ns) {
     const struct action *off = gone;
-    if (str_eq(gone->fault, "node-leave")) {
-        off = add_follower(q, gone, "-off", "node-kill", lasts_ns / 2);
+    if (fault_effects(gone->fault) & EFFECT_ASKS_TO_LEAVE) {
+        const char *kill = fault_that(EFFECT_ENDS_NODE | EFFECT_LOUD);
+        off = add_follower(q, gone, "-off", kill, lasts_ns / 2);
         lasts_ns -= lasts_ns / 2;
     }
-    struct action *back = add_follower(q, off, "-back", "node-start", lasts_ns);
+    struct action *back = add_follower(q, off, "-back", fault_that(EFFECT_STARTS_NODE), lasts_ns);
     back->id = arena_printf(q->r->arena, "%s-back", gone->id);
 }
 
-void schedule_add(struct schedule *q, const struct hit_kind *k, int node, int worker, int64_t at_ns,
+void schedule_add(struct schedule *q, const char *fault, int node, int worker, int64_t at_ns,
                   int64_t lasts_ns) {
     static const struct pair code = {"code", "1", {0}};
     struct arena *a = q->r->arena;
-    bool on_worker = k->hit == HIT_WORKER || k->hit == HIT_HANG;
+    enum hit hit = hit_of(fault);
+    bool on_worker = hit == HIT_WORKER || hit == HIT_HANG;
     const char *on = !on_worker  ? arena_printf(a, "n%d", node)
                      : q->spares ? "random of workers"
                                  : arena_printf(a, "n%d/%d", node, worker);
-    struct action *line =
-        add_line(q, arena_printf(a, "%s%zu", q->prefix, ++q->faults), k->fault, on);
+    struct action *line = add_line(q, arena_printf(a, "%s%zu", q->prefix, ++q->faults), fault, on);
     line->when.has_time = true;
     line->when.time_ns = at_ns;
-    if (str_eq(k->fault, "worker-exit")) {
+    if (fault_effects(fault) & EFFECT_OWN_EXIT) {
         line->with = &code;
         line->with_n = 1;
     }
     bool ever = lasts_ns == SCHEDULE_FOR_EVER;
-    if (!ever && (k->hit == HIT_HANG || k->hit == HIT_CUT))
+    if (!ever && (hit == HIT_HANG || hit == HIT_CUT))
         line->for_ns = lasts_ns;
-    if (!ever && k->hit == HIT_END)
+    if (!ever && hit == HIT_END)
         add_return(q, line, lasts_ns);
-    if (k->hit == HIT_END || k->hit == HIT_CUT)
+    if (hit == HIT_END || hit == HIT_CUT)
         q->away_until[node] = ever ? INT64_MAX : at_ns + lasts_ns;
     if (at_ns > q->last_ns)
         q->last_ns = at_ns;

@@ -3,46 +3,24 @@
  * on a node that is away, and a node that was lost comes back. Private to this room. */
 #pragma once
 
+#include "faults/hazards.h"
 #include "harness/scenario/reader.h"
 
-/* What a schedule can do to a node, by the name of the fault. */
+/* What a schedule can do to a node, by what a fault does. */
 enum hit {
+    HIT_NONE,   /* no schedule draws it */
     HIT_WORKER, /* a worker dies: a restart */
     HIT_HANG,   /* a worker stands still for a while */
     HIT_END,    /* the node is gone until it is switched on again */
-    HIT_CUT     /* the node is cut off for a while */
+    HIT_CUT     /* the node is out of reach for a while */
 };
-
-struct hit_kind {
-    const char *fault;
-    enum hit hit;
-};
-/* All of them, in alphabetical order. The first is made by FIRST and the others by NEXT, so that
- * texts can be made of them, which need something between two. */
-#define HIT_KINDS(FIRST, NEXT)                                                                     \
-    FIRST("net-partition", HIT_CUT)                                                                \
-    NEXT("node-kill", HIT_END)                                                                     \
-    NEXT("node-leave", HIT_END)                                                                    \
-    NEXT("node-poweroff", HIT_END)                                                                 \
-    NEXT("worker-exit", HIT_WORKER)                                                                \
-    NEXT("worker-hang", HIT_HANG)                                                                  \
-    NEXT("worker-kill", HIT_WORKER)
-#define HIT_NAME(fault, hit)      fault
-#define HIT_NEXT_NAME(fault, hit) ", " fault
-#define HIT_NAMES                 HIT_KINDS(HIT_NAME, HIT_NEXT_NAME)
-extern const struct hit_kind hit_kinds[];           /* ended by {0} */
-const struct hit_kind *hit_find(const char *fault); /* NULL: no schedule draws it */
-
-/* How often which fault happens, as somebody counted it. */
-struct weight {
-    const char *fault;
-    double share;
-};
-struct weights {
-    const char *name, *text;
-    struct weight v[8]; /* ended by {0} */
-};
-extern const struct weights weights[]; /* in alphabetical order, ended by {0} */
+enum hit hit_of(const char *fault);
+/* Those that can be drawn, in alphabetical order, in the arena; NULL-ended. */
+const char *const *hit_names(struct arena *a);
+/* The same as a text, with commas. */
+const char *hit_list(struct arena *a);
+/* How often each is drawn by these counts, in the arena; ended by {0}. */
+struct hazard *hit_shares(struct arena *a, const struct hazards *counted);
 
 struct schedule {
     struct reader *r;
@@ -62,10 +40,9 @@ enum { SCHEDULE_MAX = 1000 }; /* lines */
 /* False after adding an error: ids of the timeline that are its own. */
 bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, struct place p);
 /* NULL, or in the arena why that cannot be done to the node then. */
-const char *schedule_why_not(const struct schedule *q, const struct hit_kind *k, int node,
-                             int64_t at_ns);
+const char *schedule_why_not(const struct schedule *q, const char *fault, int node, int64_t at_ns);
 /* Adds it; what is not HIT_WORKER lasts so long, or SCHEDULE_FOR_EVER. */
-void schedule_add(struct schedule *q, const struct hit_kind *k, int node, int worker, int64_t at_ns,
+void schedule_add(struct schedule *q, const char *fault, int node, int worker, int64_t at_ns,
                   int64_t lasts_ns);
 /* Puts all of it behind the timeline, and the note to what people are told. */
 void schedule_end(struct schedule *q, const char *note);

@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "faults/fault.h"
 #include "harness/plan/features.h"
+#include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/reader.h"
 
 #include <stdio.h>
@@ -12,7 +13,9 @@
  *
  *   word         that word                  <int> <text> ...   one of the named forms below
  *   [A | B]      a list of such             {A}                a map of any names to such
- *   {a: A, b: B} a map of these names       <@when>            the map of that section */
+ *   {a: A, b: B} a map of these names       <@when>            the map of that section
+ *   <drawn>      the faults that a schedule draws              <shares>  a map of them and <int>s
+ */
 
 const char *form_of(const struct key *k) {
     static const struct {
@@ -186,6 +189,25 @@ static bool is_word(const char *part) {
 static void put_any_of(struct json_writer *w, struct arena *a, const char *form,
                        const struct key *k);
 
+static const char *with_words(struct arena *a, const char *form, const char *mark,
+                              const char *words) {
+    const char *at = strstr(form, mark);
+    return at ? arena_printf(a, "%.*s%s%s", (int)(at - form), form, words, at + strlen(mark))
+              : form;
+}
+
+/* What the faults themselves say is written out as any other notation. */
+static const char *spelled(struct arena *a, const char *form) {
+    const char *const *names = hit_names(a);
+    const char *drawn = names[0], *shares = arena_printf(a, "{%s: <int>", names[0]);
+    for (size_t i = 1; names[i]; i++) {
+        drawn = arena_printf(a, "%s | %s", drawn, names[i]);
+        shares = arena_printf(a, "%s, %s: <int>", shares, names[i]);
+    }
+    form = with_words(a, form, "<drawn>", drawn);
+    return with_words(a, form, "<shares>", arena_printf(a, "%s}", shares));
+}
+
 static void put_list(struct json_writer *w, struct arena *a, const char *part,
                      const struct key *k) {
     json_object(w, NULL);
@@ -262,6 +284,6 @@ static void put_any_of(struct json_writer *w, struct arena *a, const char *form,
 
 void form_put(struct json_writer *w, const struct key *k) {
     struct arena a = {0};
-    put_any_of(w, &a, form_of(k), k);
+    put_any_of(w, &a, spelled(&a, form_of(k)), k);
     arena_fini(&a);
 }

@@ -107,13 +107,16 @@ static bool put_features(struct buf *out, const char *name) {
 static bool put_weights(struct buf *out, const char *name) {
     if (!str_eq(name, "weights"))
         return false;
+    struct arena a = {0};
     buf_puts(out, "| weights | of what | shares |\n|---|---|---|\n");
-    for (const struct weights *w = weights; w->name; w++) {
+    for (const struct hazards *w = hazards; w->name; w++) {
         buf_printf(out, "| `%s` | %s |", w->name, w->text);
-        for (const struct weight *v = w->v; v->fault; v++)
-            buf_printf(out, "%s %s %g", v == w->v ? "" : ",", v->fault, v->share);
+        const struct hazard *shares = hit_shares(&a, w);
+        for (const struct hazard *v = shares; v->fault; v++)
+            buf_printf(out, "%s %s %g", v == shares ? "" : ",", v->fault, v->share);
         buf_puts(out, " |\n");
     }
+    arena_fini(&a);
     return true;
 }
 

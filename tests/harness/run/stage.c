@@ -124,7 +124,7 @@ const struct fault hang_worker = {.name = "hang-worker",
                                   .targets = TARGET_WORKER,
                                   .where = FAULT_IN_NODE,
                                   .evidence = EVIDENCE_TARGET_EXIT,
-                                  .lasting = true};
+                                  .effects = EFFECT_LASTING};
 const struct fault kill_agent = {.name = "kill-agent",
                                  .targets = TARGET_AGENT,
                                  .where = FAULT_IN_NODE,
@@ -145,7 +145,7 @@ const struct fault cut = {.name = "cut",
                           .targets = TARGET_NODE,
                           .where = FAULT_IN_HARNESS,
                           .evidence = EVIDENCE_LINKS_CUT,
-                          .lasting = true,
+                          .effects = EFFECT_LASTING,
                           .inject = inject_node,
                           .recover = inject_node};
 

@@ -226,7 +226,7 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
                                       .targets = TARGET_WORKER,
                                       .where = FAULT_IN_NODE,
                                       .evidence = EVIDENCE_TARGET_STOPPED,
-                                      .lasting = true};
+                                      .effects = EFFECT_LASTING};
     struct stage *s = stage_new();
     struct action *a = stage_add(s, "h", &stop);
     at_step(a, 5);

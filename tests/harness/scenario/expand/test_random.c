@@ -141,21 +141,25 @@ static void test_shares_and_gaps_are_about_what_was_asked_for(void **state) {
     assert_in_range(time_ns / 3000 / 1000000, 9000, 11000); /* ms between two */
 }
 
-/* What a schedule may draw must be a fault, and behave as the schedule believes. */
+/* A schedule believes what the effects of a fault say of it. */
 static void test_what_can_be_drawn_are_faults_of_that_kind(void **state) {
     (void)state;
-    for (const struct hit_kind *k = hit_kinds; k->fault; k++) {
-        const struct fault *f = fault_find(k->fault);
-        assert_non_null(f);
-        assert_int_equal(f->ends_node, k->hit == HIT_END);
-        assert_int_equal(f->lasting, k->hit == HIT_HANG || k->hit == HIT_CUT);
-        assert_true(k == hit_kinds || strcmp(k[-1].fault, k->fault) < 0);
+    struct arena a = {0};
+    const char *const *names = hit_names(&a);
+    for (size_t i = 0; names[i]; i++) {
+        const struct fault *f = fault_find(names[i]);
+        enum hit hit = hit_of(names[i]);
+        assert_int_equal(fault_has(f, EFFECT_ENDS_NODE | EFFECT_ASKS_TO_LEAVE), hit == HIT_END);
+        assert_int_equal(fault_has(f, EFFECT_LASTING), hit == HIT_HANG || hit == HIT_CUT);
     }
-    for (const struct weights *w = weights; w->name; w++) {
-        assert_true(w == weights || strcmp(w[-1].name, w->name) < 0);
-        for (const struct weight *v = w->v; v->fault; v++)
-            assert_true(hit_find(v->fault) && v->share > 0);
+    assert_int_equal(hit_of(fault_that(EFFECT_STARTS_NODE)), HIT_NONE);
+    assert_int_equal(hit_of("no-fault"), HIT_NONE);
+    for (const struct hazards *w = hazards; w->name; w++) {
+        assert_true(w == hazards || strcmp(w[-1].name, w->name) < 0);
+        for (const struct hazard *v = w->v; v->fault; v++)
+            assert_true(hit_of(v->fault) && v->share > 0);
     }
+    arena_fini(&a);
 }
 
 static void test_the_node_of_the_store_stays(void **state) {

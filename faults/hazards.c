@@ -1,9 +1,9 @@
-/* How often which fault happens, from what was published. What we cannot inject (silent data
+/* From what was published. What we cannot inject (silent data
  * corruption, slow storage) is left out of the counts; a node that is lost is half the time lost
  * silently (power) and half with a reset (kill). */
-#include "harness/scenario/expand/schedule.h"
+#include "faults/hazards.h"
 
-const struct weights weights[] = {
+const struct hazards hazards[] = {
     {"acme",
      "GPU time lost on 4,704 A100 in six months (arXiv 2403.07648), in per mille: NVLink, CUDA and "
      "ECC errors kill a worker, node failures take a node, network and connection errors cut one "
@@ -52,14 +52,5 @@ const struct weights weights[] = {
       {"node-kill", 23},
       {"worker-hang", 7},
       {0}}},
-    {"uniform",
-     "every fault as often as every other",
-     {{"net-partition", 1},
-      {"node-kill", 1},
-      {"node-leave", 1},
-      {"node-poweroff", 1},
-      {"worker-exit", 1},
-      {"worker-hang", 1},
-      {"worker-kill", 1},
-      {0}}},
+    {"uniform", "every fault as often as every other", {{0}}},
     {0}};
