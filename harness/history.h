@@ -178,6 +178,11 @@ bool history_is_cut(const struct history *h);
 /* rankquake sim has made it: time is virtual, and some ends are recorded after what came later. */
 bool history_is_simulated(const struct history *h);
 
+/* A harness whose loop was late by more was away: what came meanwhile was not seen as it came, and
+ * some of it never. Longer than any machine stands still that is merely busy, shorter than agents
+ * wait for one another by default. */
+static const int64_t HISTORY_AWAY_NS = 2000000000;
+
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \
         for (const struct record *it = (h)->records[it##_i]; it; it = NULL)

@@ -16,12 +16,6 @@
 /* The helpers count within a second of an agent's end. */
 static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
 
-enum {
-
-    LAG_EVERY_NS = 100 * 1000000,
-    LAG_WINDOW_NS = 1000000000,
-};
-
 /* ---- records ---- */
 
 struct json_writer *engine_record(struct engine *e, enum source s, const char *kind) {
@@ -165,6 +159,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                             .node = p->name,
                             .tmp = node_tmp_dir(n),
                             .events = node_events_path(n),
+                            .wait_ns = e->plan->scenario->limits.total_ns,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     char cwd[4096];
@@ -304,6 +299,7 @@ void engine_take_down(struct engine *e) {
 
 static void on_down(void *arg, const char *const *left) {
     struct engine *e = arg;
+    lag_end(e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "health");
     json_array(w, "left");
     for (const char *const *l = left; *l; l++)
@@ -324,6 +320,11 @@ static void on_failed(void *arg, const struct err *err) {
 static void on_end_timer(void *arg, int64_t now) {
     (void)now;
     counting_end(arg); /* whoever has not answered by now will not */
+}
+
+void engine_wait_anew(struct engine *e) {
+    if (e->phase == ENGINE_ENDING)
+        loop_timer_at(e->end_timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
 }
 
 void engine_end(struct engine *e, const char *why) {
@@ -355,23 +356,6 @@ static void on_signal(void *arg, int signo) {
         engine_end(e, "interrupted");
     }
     pause_end(e);
-}
-
-/* How late the loop is served: a budget is not judged in a window in which the harness was slow. */
-static void on_lag_timer(void *arg, int64_t now) {
-    struct engine *e = arg;
-    int64_t late = now - e->lag_due_ns;
-    e->lag_max_ns = late > e->lag_max_ns ? late : e->lag_max_ns;
-    if (now - e->lag_window_ns >= LAG_WINDOW_NS) {
-        struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
-        json_put_i64(w, "max_ns", e->lag_max_ns);
-        json_put_i64(w, "window_ns", now - e->lag_window_ns);
-        engine_recorded(e);
-        e->lag_max_ns = 0;
-        e->lag_window_ns = now;
-    }
-    e->lag_due_ns = now + LAG_EVERY_NS;
-    loop_timer_at(e->lag_timer, e->lag_due_ns);
 }
 
 /* ---- the whole ---- */
@@ -413,7 +397,6 @@ static int engine_open(struct engine *e, struct err *err) {
     for (size_t i = 0; i < 3; i++)
         e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     e->end_timer = loop_timer(e->loop, on_end_timer, e);
-    e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
     if (e->spec->keep)
         cluster_keep(e->cluster);
     /* A node may be switched on again: at most once per line of the timeline. */
@@ -461,8 +444,7 @@ static int engine_play(struct engine *e, struct err *err) {
     if (cluster_up(e->cluster, err) < 0) {
         engine_fail(e, err);
     } else {
-        e->lag_window_ns = clock_monotonic_ns();
-        on_lag_timer(e, e->lag_due_ns = e->lag_window_ns);
+        lag_start(e);
     }
     int r = loop_run(e->loop, err);
     if (r < 0 || !e->failure.code)

@@ -66,6 +66,7 @@ void engine_recorded(struct engine *e);
 /* Ends the job: why is ended | limit | interrupted | error. Safe to call again. */
 void engine_end(struct engine *e, const char *why);
 void engine_fail(struct engine *e, const struct err *err);
+void engine_wait_anew(struct engine *e); /* for what is counted when it has ended */
 void engine_take_down(struct engine *e); /* once it has ended and everything is counted */
 
 /* All agents at once, when every node is up and every store answers. */
@@ -142,6 +143,12 @@ struct limits_watch *limits_new(struct engine *e);
 struct limits_watch *limits_free(struct limits_watch *l);
 void limits_start(struct limits_watch *l);
 void limits_seen(struct limits_watch *l, const struct record *r);
+/* How late the harness itself is: measured from lag_start on, every 100 ms, and told every second
+ * and by lag_end. While it was away no limit runs. lag_excuse: it has kept itself from the loop on
+ * purpose, when the job was over anyway. */
+void lag_start(struct engine *e);
+void lag_excuse(struct engine *e);
+void lag_end(struct engine *e);
 
 /* hang.c: writes down in DIR/hang what everything that lives is doing, before it is ended. It takes
  * some tens of milliseconds, seconds at most; false: it could not be written. */

@@ -9,6 +9,8 @@
 
 extern char **environ;
 
+static const int64_t SECOND_NS = 1000000000;
+
 const char *placeholders_fill(struct arena *a, const char *text, const struct places *p) {
     struct buf b = {0};
     while (*text) {
@@ -59,6 +61,7 @@ static bool is_passed_on(const char *entry) {
                                           "PET_",
                                           "RANKQUAKE_EVENTS=",
                                           "RANKQUAKE_OUTPUT=",
+                                          "RANKQUAKE_WAIT=",
                                           "GLOO_SOCKET_IFNAME=", /* a card of this host */
                                           "NCCL_SOCKET_IFNAME=",
                                           "TP_SOCKET_IFNAME=",
@@ -86,7 +89,7 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
         inherited++;
     while (more && more[more_n])
         more_n++;
-    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 7);
+    const char **env = arena_array(a, const char *, inherited + job->env_n + more_n + 8);
     bool own_tmp = p->tmp && !str_eq(p->tmp, "/tmp");
     for (char **e = environ; *e; e++)
         if (is_passed_on(*e) &&
@@ -95,6 +98,10 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, plan_path(job), p)));
     put(env, &n,
         arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH));
+    if (p->wait_ns)
+        put(env, &n,
+            arena_printf(a, "RANKQUAKE_WAIT=%lld",
+                         (long long)((p->wait_ns + SECOND_NS - 1) / SECOND_NS)));
     if (own_tmp) {
         put(env, &n, arena_printf(a, "TMPDIR=%s", p->tmp));
         put(env, &n,
