@@ -261,7 +261,7 @@ static bool was_broken_before(struct finding *f, const struct check *c, const st
 
 /* What failed need not have: it is not known. */
 static void excuse(struct finding *f, const struct lost *l) {
-    char seen[120]; /* as much as fits beside the reason */
+    char seen[110]; /* as much as fits beside the reason */
     str_copy(seen, sizeof(seen), f->seen);
     f->status = FINDING_UNKNOWN;
     snprintf(f->seen, sizeof(f->seen), "%s; else: %s", l->why, seen);
