@@ -37,7 +37,9 @@
  *             much was read for expect.log, at the end; recorded: so many of these are in the
  *             history
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
- *             before t
+ *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
+ *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
+ * may have been in the job's way; why: a sentence that names it
  *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the
  * host; cpu_ns: of the harness itself
  *

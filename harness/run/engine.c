@@ -385,6 +385,9 @@ static int count_awaited(const struct plan *p) {
 
 static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    int room = usage_check(e->plan, err);
+    if (room < 0)
+        return room;
     presence_note(e);
     e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
     if (!e->cluster)
@@ -439,6 +442,7 @@ static void engine_close(struct engine *e) {
 
 static int engine_play(struct engine *e, struct err *err) {
     opening_record(e);
+    usage_open(e);
     looks_open(e);
     e->nodes_awaited = count_awaited(e->plan);
     if (cluster_up(e->cluster, err) < 0) {

@@ -18,6 +18,7 @@ struct stores_watch;
 struct directory;
 struct probes;
 
+enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY };
 enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
 
 struct engine {
@@ -29,6 +30,8 @@ struct engine {
     struct observer *observer;
     struct devices *devices;                   /* NULL: no node has any */
     int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
+    unsigned scarce;             /* a bit per kind that has been told */
+    int64_t killed_before;       /* processes, for want of memory; -1: nobody knows */
     int usage_read;              /* the round at which the agents were looked at last */
     struct output *output;       /* NULL: nobody reads what is printed */
     struct mentions *mentions;   /* NULL: the scenario expects nothing of it */
@@ -112,7 +115,11 @@ void looks_take(struct engine *e, const char *at, int round);
 struct probes *probes_new(struct engine *e);  /* NULL: there are none */
 struct probes *probes_free(struct probes *p); /* what is being asked is ended unheard */
 
-/* usage.c: what every agent holds when a round is complete. */
+/* usage.c: what every agent holds when a round is complete, and what the host lets all of them
+ * have. usage_check: 0, or a -errno with a sentence that names the limit under which not even the
+ * cluster can be. usage_open: from now on it is recorded when a limit may be in the job's way. */
+int usage_check(const struct plan *p, struct err *err);
+void usage_open(struct engine *e);
 void usage_seen(struct engine *e, const struct record *r);
 
 /* counting.c */
