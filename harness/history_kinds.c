@@ -37,7 +37,9 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "job-end", "the job is over: ended, limit, interrupted, error",
      FIELDS(MUST("why", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "kept", "the cluster stays up", FIELDS(F("dir", TEXT))},
-    {SOURCE_HARNESS, "lag", "the harness was late by up to max_ns in the window before t; without why and by more than 2 s "
+    {SOURCE_HARNESS, "lag",
+     "the harness was late by up to max_ns in the window before t; without why and by more than 2 "
+     "s "
      "it was away",
      FIELDS(MUST("max_ns", INT), MUST("window_ns", INT), F("why", TEXT))},
     {SOURCE_HARNESS, "limit", "start, stall or total was passed",

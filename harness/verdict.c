@@ -371,8 +371,8 @@ static bool any(const struct verdict *v, enum finding_class class, enum finding_
 
 static bool inconclusive(const struct verdict *v) {
     return any(v, CLASS_HARNESS, FINDING_UNKNOWN) || any(v, CLASS_FAULTS, FINDING_FAIL) ||
-           any(v, CLASS_FAULTS, FINDING_UNKNOWN) ||
-           any(v, CLASS_INVARIANT, FINDING_UNKNOWN) || any(v, CLASS_EXPECT, FINDING_UNKNOWN);
+           any(v, CLASS_FAULTS, FINDING_UNKNOWN) || any(v, CLASS_INVARIANT, FINDING_UNKNOWN) ||
+           any(v, CLASS_EXPECT, FINDING_UNKNOWN);
 }
 
 int verdict_exit_code(const struct verdict *v, const struct history *h) {

@@ -82,5 +82,6 @@ int verdict_write(const struct verdict *v, const char *path, struct err *err);
 void verdict_json(const struct verdict *v, struct json_writer *w,
                   const char *key); /* the same, as one object of a larger one */
 /* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2 when a fault did not
- * take effect or a question stayed open, also about the harness; else 1 an expect failed; else 0; 5 replaces 0 and 2. */
+ * take effect or a question stayed open, also about the harness; else 1 an expect failed; else 0; 5
+ * replaces 0 and 2. */
 int verdict_exit_code(const struct verdict *v, const struct history *h);

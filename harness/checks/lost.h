@@ -8,8 +8,8 @@
 
 struct lost {
     bool any;
-    bool blind;     /* what was recorded is not all there was; else it is, and the host is to blame */
-    int64_t seq;    /* of the record that shows it */
+    bool blind;  /* what was recorded is not all there was; else it is, and the host is to blame */
+    int64_t seq; /* of the record that shows it */
     size_t sound_n; /* so many records come before anything was lost */
     char why[170];
 };

@@ -30,8 +30,8 @@ struct engine {
     struct observer *observer;
     struct devices *devices;                   /* NULL: no node has any */
     int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
-    unsigned scarce;             /* a bit per kind that has been told */
-    int64_t killed_before;       /* processes, for want of memory; -1: nobody knows */
+    unsigned scarce;                           /* a bit per kind that has been told */
+    int64_t killed_before;                     /* processes, for want of memory; -1: nobody knows */
     int usage_read;              /* the round at which the agents were looked at last */
     struct output *output;       /* NULL: nobody reads what is printed */
     struct mentions *mentions;   /* NULL: the scenario expects nothing of it */

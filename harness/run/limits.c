@@ -10,8 +10,8 @@ struct limits_watch {
     struct engine *engine;
     struct loop_source *start, *stall, *total, *quiet;
     int64_t start_at_ns, total_at_ns, stall_at_ns; /* 0: not running */
-    int64_t heard_ns;                 /* when something last happened */
-    bool steps;                       /* one was seen */
+    int64_t heard_ns;                              /* when something last happened */
+    bool steps;                                    /* one was seen */
 };
 
 /* Who waits wants to know that it is the job that stands still, and how long that may last. */

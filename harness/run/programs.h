@@ -18,8 +18,8 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
                                          const struct places *p);
 
 /* The caller's environment less what a launcher around us had set, with our programs first in PATH,
- * the event socket, how long to wait there, the job's own variables and then `more` (NULL-ended or NULL). Later entries
- * win. NULL-ended. */
+ * the event socket, how long to wait there, the job's own variables and then `more` (NULL-ended or
+ * NULL). Later entries win. NULL-ended. */
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
                                 const struct places *p, const char *const *more);
 

@@ -61,7 +61,7 @@ extern "C" {
 
 enum {
     RANKQUAKE_VERSION_OF_PAGE = 1,
-    RANKQUAKE_MESSAGE_MAX = 4096, /* bytes */
+    RANKQUAKE_MESSAGE_MAX = 4096,  /* bytes */
     RANKQUAKE_OPEN_WAIT_MS = 5000, /* for the server to accept, then for its page */
     RANKQUAKE_OPEN_WAIT_MAX_MS = 86400000
 };

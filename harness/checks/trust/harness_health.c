@@ -106,13 +106,14 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_harness_health = {
     .name = "harness_health",
     .summary = "the harness recorded the run from beginning to end",
-    .text = "A verdict is only worth what was recorded. This check fails when the history is cut "
-            "off, lacks its end or a record in between, holds no evidence at all, or when its clock "
-            "went back. It is unknown when the harness was away for more than 2 s, as on a virtual "
-            "machine that is paused, or when somebody trained who was never seen to start: what "
-            "then seems to have failed is not known either. It shows by how much the harness's own "
-            "loop and its triggers were late (times that are shorter than five times that are not "
-            "judged), and how much of a processor it took from the job.",
+    .text =
+        "A verdict is only worth what was recorded. This check fails when the history is cut "
+        "off, lacks its end or a record in between, holds no evidence at all, or when its clock "
+        "went back. It is unknown when the harness was away for more than 2 s, as on a virtual "
+        "machine that is paused, or when somebody trained who was never seen to start: what "
+        "then seems to have failed is not known either. It shows by how much the harness's own "
+        "loop and its triggers were late (times that are shorter than five times that are not "
+        "judged), and how much of a processor it took from the job.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(DISK) | SOURCES(PROBE),

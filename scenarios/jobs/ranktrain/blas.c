@@ -26,8 +26,8 @@ static void version_of(const char *config, char *ret, size_t size) {
     snprintf(ret, size, "%.*s", (int)n, p ? p : "");
 }
 
-/* Before its first product it maps a buffer of so many bytes, and where that is refused it tries for
- * ever. */
+/* Before its first product it maps a buffer of so many bytes, and where that is refused it tries
+ * for ever. */
 static const size_t BUFFER_BYTES = (size_t)160 << 20;
 
 static int check_room(struct err *err) {

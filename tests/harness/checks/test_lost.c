@@ -2,7 +2,6 @@
  * and it does not pass either. */
 #include "tests/harness/checks/wrongs.h"
 
-
 /* 7 s in which the harness was away, between the first steps of round 2 and the next thing that is
  * recorded; and before round 2, so that its starts were only heard when the harness was back. */
 #define BEHIND_STARTS                                                                              \
@@ -10,9 +9,8 @@
         "\"lag\"", NULL, "300000,\"window_ns\":150000000", "7000000000,\"window_ns\":7060000000"   \
     }
 #define BEFORE_STARTS                                                                              \
-    {"\"t\":1076", NULL, "\"t\":1076", "\"t\":8076"}, {"\"t\":108", NULL, "\"t\":108",             \
-                                                       "\"t\":808"},                               \
-    {                                                                                              \
+    {"\"t\":1076", NULL, "\"t\":1076", "\"t\":8076"},                                              \
+        {"\"t\":108", NULL, "\"t\":108", "\"t\":808"}, {                                           \
         "\"t\":11", NULL, "\"t\":11", "\"t\":81"                                                   \
     }
 #define AWAY_BEFORE_STARTS                                                                         \
@@ -78,8 +76,7 @@ static const struct {
       "rank 0 on n0 of round 2 resumed from step 2",
       KILLED,
       {BEHIND_STARTS, {"\"resume\"", NULL, "\"step\":4", "\"step\":2"}}}},
-    {1,
-     {"ranks", FAIL, "has LOCAL_RANK 0, it is number 1", KILLED, {BEHIND_STARTS, WRONG_PLACE}}},
+    {1, {"ranks", FAIL, "has LOCAL_RANK 0, it is number 1", KILLED, {BEHIND_STARTS, WRONG_PLACE}}},
     /* Heard when it was back: whose round it was cannot be told for certain. */
     {2, {"ranks", UNKNOWN, "was away for 7.0 s", KILLED, {AWAY_BEFORE_STARTS, WRONG_PLACE}}},
     {2,
@@ -91,17 +88,9 @@ static const struct {
     /* A machine that is slow is not away. */
     {0, {"harness_health", PASS, "late by 1100.0 ms at most", KILLED, {LATE("1100000000")}}},
     {1,
-     {"one_outcome",
-      FAIL,
-      "the agent of n0 ended 7",
-      KILLED,
-      {LATE("2000000000"), AGENT_ENDED_7}}},
+     {"one_outcome", FAIL, "the agent of n0 ended 7", KILLED, {LATE("2000000000"), AGENT_ENDED_7}}},
     {2,
-     {"one_outcome",
-      UNKNOWN,
-      "was away for 2.0 s",
-      KILLED,
-      {LATE("2000000001"), AGENT_ENDED_7}}},
+     {"one_outcome", UNKNOWN, "was away for 2.0 s", KILLED, {LATE("2000000001"), AGENT_ENDED_7}}},
     /* Others waited for it: it was there. */
     {1,
      {"one_outcome",
@@ -133,8 +122,7 @@ static void test_what_nobody_saw_neither_fails_nor_passes(void **state) {
         planted_load(&h, w->history, w->edits);
         verdict_judge(&v, &(struct trial){.scenario = &s, .history = &h});
         const struct finding *f = finding_of(&v, w->check);
-        if (f->status != w->status || !strstr(f->seen, w->seen) ||
-            v.exit_code != rows[i].exit_code)
+        if (f->status != w->status || !strstr(f->seen, w->seen) || v.exit_code != rows[i].exit_code)
             fail_msg("row %zu: %s: %s, \"%s\", exit %d; expected %s, \"%s\", exit %d", i, w->check,
                      finding_status_name(f->status), f->seen, v.exit_code,
                      finding_status_name(w->status), w->seen, rows[i].exit_code);

@@ -482,11 +482,7 @@ static const struct wrong wrongs[] = {
      "does not say which shards",
      KILLED,
      {{"\"step\",", NULL, "shards", "parts"}}},
-    {"world_sizes",
-     FAIL,
-     "[2] in the 1 complete round",
-     KILLED,
-     {{"\"pid\":121", NULL, "", NULL}}},
+    {"world_sizes", FAIL, "[2] in the 1 complete round", KILLED, {{"\"pid\":121", NULL, "", NULL}}},
 };
 
 enum { WRONGS = sizeof(wrongs) / sizeof(*wrongs) };
