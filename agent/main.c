@@ -7,6 +7,7 @@
 #include "agent/store/etcd.h"
 #include "agent/store/serve.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/limits.h"
 #include "agent/sys/line.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/tcp.h"
@@ -19,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NO_STORE = 69 };
+enum { NO_STORE = 69, NO_ROOM = 71, STACK_BYTES = 512 << 10 };
 
 static int fail(const struct err *err, int code) {
     line_say(LINE_ERROR, "error", "%s", err->msg);
@@ -163,6 +164,8 @@ int main(int argc, char **argv) {
         return guard_main();
     if (etcd_keeper_is_me(argv))
         return etcd_keeper_main(argv);
+    if (limits_want_stack(STACK_BYTES, &err) < 0)
+        return fail(&err, NO_ROOM);
     if (is_remote(argc, argv))
         return remote_main();
     if (options_read(&o, argc, argv, &arena, &err) < 0) {

@@ -38,7 +38,9 @@
  *             much was read for expect.log, at the end; recorded: so many of these are in the
  *             history
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
- *             before t
+ *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
+ *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
+ * may have been in the job's way; why: a sentence that names it
  *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the
  * host; cpu_ns: of the harness itself
  *
@@ -182,6 +184,11 @@ const char *history_output(const struct history *h, int64_t pid, int64_t t_ns);
 bool history_is_cut(const struct history *h);
 /* rankquake sim has made it: time is virtual, and some ends are recorded after what came later. */
 bool history_is_simulated(const struct history *h);
+
+/* A harness whose loop was late by more was away: what came meanwhile was not seen as it came, and
+ * some of it never. Longer than any machine stands still that is merely busy, shorter than agents
+ * wait for one another by default. */
+static const int64_t HISTORY_AWAY_NS = 2000000000;
 
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \

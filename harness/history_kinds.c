@@ -38,7 +38,10 @@ const struct history_kind history_kinds[] = {
     {SOURCE_HARNESS, "job-end", "the job is over: ended, limit, interrupted, error",
      FIELDS(MUST("why", TEXT), F("error", TEXT))},
     {SOURCE_HARNESS, "kept", "the cluster stays up", FIELDS(F("dir", TEXT))},
-    {SOURCE_HARNESS, "lag", "the harness was late by up to max_ns in the window before t",
+    {SOURCE_HARNESS, "lag",
+     "the harness was late by up to max_ns in the window before t; without why and by more than 2 "
+     "s "
+     "it was away",
      FIELDS(MUST("max_ns", INT), MUST("window_ns", INT), F("why", TEXT))},
     {SOURCE_HARNESS, "limit", "start, stall or total was passed",
      FIELDS(MUST("name", TEXT), F("ns", INT), F("hang", TEXT))},
@@ -57,6 +60,8 @@ const struct history_kind history_kinds[] = {
             F("version", TEXT), F("program", TEXT), F("launcher", TEXT), F("control", BOOL),
             F("kernel", TEXT), F("isolation", TEXT), F("exits", TEXT), F("set", LIST),
             F("untrusted", BOOL), F("fixed_ranks", BOOL))},
+    {SOURCE_HARNESS, "scarce", "a limit of the host may have been in the job's way",
+     FIELDS(F("what", TEXT), F("limit", INT), F("used", INT), MUST("why", TEXT))},
     {SOURCE_HARNESS, "steady", "every worker of round 1 has made a step", FIELDS({0})},
     {SOURCE_HARNESS, "store-said", "whom a fault on who leads means, as the store says",
      FIELDS(FAULT, F("who", TEXT), ONE("node", TEXT), ONE("error", TEXT), F("term", INT),

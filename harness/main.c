@@ -1,6 +1,7 @@
 /* rankquake: finds the verb and hands over. */
 #include "agent/base/str.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/limits.h"
 #include "agent/sys/signals.h"
 #include "harness/verbs.h"
 
@@ -46,9 +47,16 @@ static int dispatch(int argc, char **argv) {
     return v->main(argc - 1, argv + 1);
 }
 
+enum { STACK_BYTES = 1 << 20 };
+
 int main(int argc, char **argv) {
+    struct err err;
     signal_ignore_writes();
     descriptors_open_standard();
+    if (limits_want_stack(STACK_BYTES, &err) < 0) {
+        fprintf(stderr, "rankquake: %s\n", err.msg);
+        return EXIT_BROKEN;
+    }
     int code = dispatch(argc, argv);
     if (descriptors_flush_stdout())
         return code;

@@ -2,6 +2,7 @@
 
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
+#include "harness/checks/lost.h"
 #include "agent/base/str.h"
 
 #include <assert.h>
@@ -198,12 +199,13 @@ static void views_free(struct views *v) {
 }
 
 static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
-                      const struct view *seen) {
+                      const struct view *seen, const struct lost *lost) {
     struct trial t = {.scenario = s,
                       .history = &seen->history,
                       .rounds = seen->rounds,
                       .incidents = seen->incidents,
-                      .lags = seen->lags};
+                      .lags = seen->lags,
+                      .lost = lost};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
     const char *idle = c->idle ? c->idle(s) : NULL;
     if (idle)
@@ -212,6 +214,76 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
         c->judge(&t, f);
     want_kernel(f, c, &seen->history);
 }
+
+/* ---- what was lost ---- */
+
+static bool all_spared(const struct finding *f, const struct history *h) {
+    for (size_t i = 0; f->evidence[i]; i++)
+        if (!lost_spares(h, f->evidence[i]))
+            return false;
+    return f->evidence[0];
+}
+
+/* The part of a history in which nothing was lost yet, and what checks see of it. */
+struct sound {
+    struct history history;
+    struct views *views;
+};
+
+static struct sound *sound_new(const struct history *h, size_t n) {
+    struct sound *s = fresh(sizeof(*s));
+    s->history = (struct history){.records = h->records, .n = n};
+    s->views = fresh(sizeof(*s->views));
+    s->views->lags = lags_new(&s->history);
+    return s;
+}
+
+static void sound_free(struct sound *s) {
+    if (s)
+        views_free(s->views);
+    free(s);
+}
+
+/* Had the run ended there, it would have been broken by then. */
+static bool was_broken_before(struct finding *f, const struct check *c, const struct trial *t,
+                              struct sound *s) {
+    static const struct lost nothing = {0};
+    struct trial before = {.scenario = t->scenario, .history = &s->history};
+    struct finding found;
+    unsigned sources = c->sources | SOURCES(HARNESS);
+    judge_one(&found, c, t->scenario, view_of(s->views, sources, &before), &nothing);
+    if (found.status != FINDING_FAIL || c->class != CLASS_INVARIANT)
+        return false;
+    *f = found;
+    return true;
+}
+
+/* What failed need not have: it is not known. */
+static void excuse(struct finding *f, const struct lost *l) {
+    char seen[110]; /* as much as fits beside the reason */
+    str_copy(seen, sizeof(seen), f->seen);
+    f->status = FINDING_UNKNOWN;
+    snprintf(f->seen, sizeof(f->seen), "%s; else: %s", l->why, seen);
+    finding_prove(f, l->seq);
+}
+
+static bool may_be_excused(const struct finding *f, const struct lost *l) {
+    return l->any && f->status == FINDING_FAIL &&
+           (f->class == CLASS_INVARIANT || f->class == CLASS_EXPECT);
+}
+
+static void leave_lost(struct finding *f, const struct check *c, const struct trial *t,
+                       struct sound **s) {
+    const struct lost *l = t->lost;
+    if (!may_be_excused(f, l) || (c->told && all_spared(f, t->history)))
+        return;
+    if (!*s)
+        *s = sound_new(t->history, l->sound_n);
+    if (!was_broken_before(f, c, t, *s))
+        excuse(f, l);
+}
+
+/* ---- */
 
 /* Of a history that stops too early it is judged what it shows. What was expected of the whole run,
  * or of its faults, may have come later. */
@@ -246,8 +318,22 @@ static void add(struct verdict *v, const struct history *h, const struct ending 
     v->v[v->n++] = f;
 }
 
+/* What a program of the user's says of a run of which something was lost. */
+static void leave_lost_own(struct finding *f, const struct history *h) {
+    struct rounds rounds;
+    struct lost lost;
+    if (f->status != FINDING_FAIL)
+        return;
+    rounds_load(&rounds, true, h);
+    lost_find(&lost, h, &rounds);
+    if (may_be_excused(f, &lost))
+        excuse(f, &lost);
+    rounds_fini(&rounds);
+}
+
 void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
     const struct ending e = ending_of(h);
+    leave_lost_own(&f, h);
     add(v, h, &e, f);
     v->exit_code = verdict_exit_code(v, h);
 }
@@ -255,16 +341,23 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
 /* A check sees nothing of the sources that it did not name. */
 void verdict_judge(struct verdict *v, const struct trial *t) {
     struct views *views = fresh(sizeof(*views));
+    struct sound *sound = NULL;
     const struct ending e = ending_of(t->history);
+    struct trial whole = *t;
+    struct lost lost;
     views->lags = lags_new(t->history);
+    lost_find(&lost, t->history, view_of(views, OF_ROUNDS | SOURCES(HARNESS), t)->rounds);
+    whole.lost = &lost;
     *v = (struct verdict){0};
     for (size_t i = 0; checks[i]; i++) {
         unsigned sources = checks[i]->sources | SOURCES(HARNESS);
         struct finding f;
-        judge_one(&f, checks[i], t->scenario, view_of(views, sources, t));
+        judge_one(&f, checks[i], t->scenario, view_of(views, sources, t), &lost);
+        leave_lost(&f, checks[i], &whole, &sound);
         add(v, t->history, &e, f);
     }
     v->exit_code = verdict_exit_code(v, t->history);
+    sound_free(sound);
     views_free(views);
 }
 
@@ -276,14 +369,15 @@ static bool any(const struct verdict *v, enum finding_class class, enum finding_
 }
 
 static bool inconclusive(const struct verdict *v) {
-    return any(v, CLASS_FAULTS, FINDING_FAIL) || any(v, CLASS_FAULTS, FINDING_UNKNOWN) ||
-           any(v, CLASS_INVARIANT, FINDING_UNKNOWN) || any(v, CLASS_EXPECT, FINDING_UNKNOWN);
+    return any(v, CLASS_HARNESS, FINDING_UNKNOWN) || any(v, CLASS_FAULTS, FINDING_FAIL) ||
+           any(v, CLASS_FAULTS, FINDING_UNKNOWN) || any(v, CLASS_INVARIANT, FINDING_UNKNOWN) ||
+           any(v, CLASS_EXPECT, FINDING_UNKNOWN);
 }
 
 int verdict_exit_code(const struct verdict *v, const struct history *h) {
     if (history_newest(h, SOURCE_HARNESS, "interrupted"))
         return 130;
-    if (any(v, CLASS_HARNESS, FINDING_FAIL) || any(v, CLASS_HARNESS, FINDING_UNKNOWN))
+    if (any(v, CLASS_HARNESS, FINDING_FAIL))
         return 3;
     if (any(v, CLASS_INVARIANT, FINDING_FAIL))
         return 1;
@@ -300,9 +394,9 @@ const struct finding *verdict_first(const struct verdict *v) {
         enum finding_class class;
         enum finding_status status;
     } order[] = {
-        {CLASS_HARNESS, FINDING_FAIL},    {CLASS_HARNESS, FINDING_UNKNOWN},
-        {CLASS_INVARIANT, FINDING_FAIL},  {CLASS_CLEANUP, FINDING_FAIL},
-        {CLASS_CLEANUP, FINDING_UNKNOWN}, {CLASS_FAULTS, FINDING_FAIL},
+        {CLASS_HARNESS, FINDING_FAIL},    {CLASS_INVARIANT, FINDING_FAIL},
+        {CLASS_CLEANUP, FINDING_FAIL},    {CLASS_CLEANUP, FINDING_UNKNOWN},
+        {CLASS_HARNESS, FINDING_UNKNOWN}, {CLASS_FAULTS, FINDING_FAIL},
         {CLASS_FAULTS, FINDING_UNKNOWN},  {CLASS_INVARIANT, FINDING_UNKNOWN},
         {CLASS_EXPECT, FINDING_UNKNOWN},  {CLASS_EXPECT, FINDING_FAIL},
     };

@@ -10,6 +10,7 @@
 #include "harness/scenario/scenario.h"
 
 struct lags;
+struct lost;
 
 enum finding_status { FINDING_PASS, FINDING_FAIL, FINDING_UNKNOWN, FINDING_SKIP };
 /* What kind of question a check asks; it decides the exit code. */
@@ -17,7 +18,7 @@ enum finding_class {
     CLASS_INVARIANT, /* always judged: fail is 1 */
     CLASS_EXPECT,    /* asked for by the scenario: fail is 1 unless the run is inconclusive */
     CLASS_FAULTS,    /* did the faults take effect: anything but pass is 2 */
-    CLASS_HARNESS,   /* is the harness healthy: fail is 3 */
+    CLASS_HARNESS,   /* is the harness healthy: fail is 3, unknown is 2 */
     CLASS_CLEANUP,   /* has the harness left something behind: fail is 5 */
 };
 
@@ -29,6 +30,7 @@ struct trial {
     const struct rounds *rounds;
     const struct incidents *incidents;
     const struct lags *lags; /* of the harness: harness/checks/lags.h */
+    const struct lost *lost; /* of the whole history: harness/checks/lost.h */
 };
 
 struct finding {
@@ -68,7 +70,9 @@ const struct finding *verdict_first(const struct verdict *v);
 /* What that check found, or NULL. */
 const struct finding *verdict_find(const struct verdict *v, const char *check);
 
-/* Runs every check of the table over the trial. */
+/* Runs every check of the table over the trial. Where something of the run was lost (lost.h) what
+ * fails is unknown, unless it failed before that, or it compares what workers were given (`told`)
+ * and was heard while nothing was lost. */
 void verdict_judge(struct verdict *v, const struct trial *t);
 /* Takes one more finding, of a check that is not in the table, into a verdict that has been judged;
  * f->check must outlive it. */
@@ -80,5 +84,6 @@ void verdict_text(const struct verdict *v, struct buf *out);
 void verdict_json(const struct verdict *v, struct json_writer *w,
                   const char *key); /* the same, as one object of a larger one */
 /* One scenario: 130 interrupted; 3 harness; else 1 an invariant failed; else 2 when a fault did not
- * take effect or a question stayed open; else 1 an expect failed; else 0; 5 replaces 0 and 2. */
+ * take effect or a question stayed open, also about the harness; else 1 an expect failed; else 0; 5
+ * replaces 0 and 2. */
 int verdict_exit_code(const struct verdict *v, const struct history *h);

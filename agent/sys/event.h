@@ -6,7 +6,8 @@
 
 #include <stdint.h>
 
-/* Connects; a harness that does not answer within 5 s is left alone, silently. */
+/* Connects; a harness that does not answer within RANKQUAKE_WAIT seconds, or 5, is left alone,
+ * silently. */
 void event_open(void);
 /* Tells that the launcher is at what ("join", "start", ...) of a round; round < 0: none yet. */
 void event_launcher(const char *what, int64_t round);

@@ -28,6 +28,7 @@ struct check {
     enum finding_class class;
     unsigned sources; /* SOURCES(KERNEL) | ... ; SOURCE_HARNESS is always given */
     unsigned tells;   /* what the job must tell to be judged so: TELLS_STEPS | ...; 0: nothing */
+    bool told;        /* it only compares what workers were given, whenever that was heard */
     bool on_gpus;     /* it judges what is done on GPUs, when nodes are given any */
     /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
      * May be NULL: there is always something. */

@@ -157,14 +157,27 @@ void node_failed(struct node *n, struct err *err) {
     cluster_failed(n->cluster, err);
 }
 
+/* Whoever is not accepted waits, and the job with it: it would be blamed for standing still. */
+static void not_accepted(struct node *n, int error) {
+    struct err err;
+    bool limit = error == EMFILE || error == ENFILE;
+    if (!limit && error != ENOBUFS && error != ENOMEM)
+        return;
+    err_set(&err, -error, "take a connection of a worker%s",
+            error == EMFILE ? "; let the harness open more files (ulimit -n)" : "");
+    node_failed(n, &err);
+}
+
 static void on_client(void *arg, int fd, int what) {
     struct node *n = arg;
     struct ucred who;
     socklen_t len = sizeof(who);
     (void)what;
     int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    if (client < 0)
+    if (client < 0) {
+        not_accepted(n, errno);
         return;
+    }
     if (getsockopt(client, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && n->cluster->cb.client)
         n->cluster->cb.client(n->cluster->arg, n, client, who.pid);
     else

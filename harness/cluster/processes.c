@@ -15,10 +15,17 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+/* After SIGKILL only a process that hangs in the kernel takes longer. */
+static const int64_t END_WAIT_NS = 1000000000;
+
+/* What survives a helper that was killed comes to us: it is found wherever it has gone and whatever
+ * environment it has. */
 static int enter(struct cluster *c, struct err *err) {
-    (void)c, (void)err;
-    return 0;
+    (void)c;
+    int r = process_adopt_orphans();
+    return r ? err_set(err, r, "become the one whom orphans come to") : 0;
 }
 
 static int begin(struct cluster *c, struct err *err) {
@@ -105,14 +112,40 @@ static bool settled(struct cluster *c) {
     return true;
 }
 
+static void end_one(struct left *l, const struct process *p) {
+    leave(l, "process %d, of a node whose helper was killed", (int)p->pid);
+    process_signal(p, SIGKILL);
+}
+
+/* The program of a node has a session of its own, and so has all below it; what the harness starts
+ * for itself has ours. Each is held before the first is ended: an agent's end is the others'. */
+static void end_survivors(struct left *l) {
+    pid_t *pids, own = getsid(0);
+    size_t n = process_list_descendants(getpid(), &pids), held = 0;
+    struct process *all = calloc(n + 1, sizeof(*all));
+    if (!all)
+        abort();
+    for (size_t i = 0; i < n; i++)
+        if (getsid(pids[i]) != own && process_open(pids[i], &all[held], NULL) == 0)
+            held++;
+    for (size_t i = 0; i < held; i++)
+        end_one(l, &all[i]);
+    for (size_t i = 0; i < held; i++)
+        process_wait_end(&all[i], END_WAIT_NS);
+    for (size_t i = 0; i < held; i++) /* all of them are our children by now */
+        process_reap(&all[i], 0, NULL);
+    strays_free(all, held);
+    free(pids);
+}
+
+/* Those that did not come to us are known by their environment. */
 static void look(struct cluster *c, struct left *l) {
     struct process *all;
+    end_survivors(l);
     size_t n = strays_of(mark_own(), &all);
     (void)c;
-    for (size_t i = 0; i < n; i++) {
-        leave(l, "process %d, of a node whose helper was killed", (int)all[i].pid);
-        process_signal(&all[i], SIGKILL);
-    }
+    for (size_t i = 0; i < n; i++)
+        end_one(l, &all[i]);
     strays_free(all, n);
 }
 

@@ -17,12 +17,6 @@
 /* The helpers count within a second of an agent's end. */
 static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
 
-enum {
-
-    LAG_EVERY_NS = 100 * 1000000,
-    LAG_WINDOW_NS = 1000000000,
-};
-
 /* ---- records ---- */
 
 struct json_writer *engine_record(struct engine *e, enum source s, const char *kind) {
@@ -177,6 +171,7 @@ static int run_program(struct engine *e, struct node *n, struct err *err) {
                             .tmp = node_tmp_dir(n),
                             .events = node_events_path(n),
                             .token = e->token,
+                            .wait_ns = e->plan->scenario->limits.total_ns,
                             .seed =
                                 arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
     char cwd[4096];
@@ -320,6 +315,7 @@ void engine_take_down(struct engine *e) {
 
 static void on_down(void *arg, const char *const *left) {
     struct engine *e = arg;
+    lag_end(e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "health");
     json_array(w, "left");
     for (const char *const *l = left; *l; l++)
@@ -340,6 +336,11 @@ static void on_failed(void *arg, const struct err *err) {
 static void on_end_timer(void *arg, int64_t now) {
     (void)now;
     counting_end(arg); /* whoever has not answered by now will not */
+}
+
+void engine_wait_anew(struct engine *e) {
+    if (e->phase == ENGINE_ENDING)
+        loop_timer_at(e->end_timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
 }
 
 void engine_end(struct engine *e, const char *why) {
@@ -373,23 +374,6 @@ static void on_signal(void *arg, int signo) {
     pause_end(e);
 }
 
-/* How late the loop is served: a budget is not judged in a window in which the harness was slow. */
-static void on_lag_timer(void *arg, int64_t now) {
-    struct engine *e = arg;
-    int64_t late = now - e->lag_due_ns;
-    e->lag_max_ns = late > e->lag_max_ns ? late : e->lag_max_ns;
-    if (now - e->lag_window_ns >= LAG_WINDOW_NS) {
-        struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
-        json_put_i64(w, "max_ns", e->lag_max_ns);
-        json_put_i64(w, "window_ns", now - e->lag_window_ns);
-        engine_recorded(e);
-        e->lag_max_ns = 0;
-        e->lag_window_ns = now;
-    }
-    e->lag_due_ns = now + LAG_EVERY_NS;
-    loop_timer_at(e->lag_timer, e->lag_due_ns);
-}
-
 /* ---- the whole ---- */
 
 static const struct cluster_callbacks callbacks = {
@@ -417,6 +401,9 @@ static int count_awaited(const struct plan *p) {
 
 static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    int room = usage_check(e->plan, err);
+    if (room < 0)
+        return room;
     mark_begin();
     presence_note(e);
     token_draw(e);
@@ -431,7 +418,6 @@ static int engine_open(struct engine *e, struct err *err) {
     for (size_t i = 0; i < 3; i++)
         e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     e->end_timer = loop_timer(e->loop, on_end_timer, e);
-    e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
     if (e->spec->keep)
         cluster_keep(e->cluster);
     /* A node may be switched on again: at most once per line of the timeline. */
@@ -475,13 +461,13 @@ static void engine_close(struct engine *e) {
 
 static int engine_play(struct engine *e, struct err *err) {
     opening_record(e);
+    usage_open(e);
     looks_open(e);
     e->nodes_awaited = count_awaited(e->plan);
     if (cluster_up(e->cluster, err) < 0) {
         engine_fail(e, err);
     } else {
-        e->lag_window_ns = clock_monotonic_ns();
-        on_lag_timer(e, e->lag_due_ns = e->lag_window_ns);
+        lag_start(e);
     }
     int r = loop_run(e->loop, err);
     if (r < 0 || !e->failure.code)

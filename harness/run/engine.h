@@ -18,6 +18,7 @@ struct stores_watch;
 struct directory;
 struct probes;
 
+enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY };
 enum engine_phase { ENGINE_STARTING, ENGINE_RUNNING, ENGINE_ENDING, ENGINE_DOWN };
 
 struct engine {
@@ -29,6 +30,8 @@ struct engine {
     struct observer *observer;
     struct devices *devices;                   /* NULL: no node has any */
     int look_begun, look_running, look_ending; /* the newest rounds whose devices were looked at */
+    unsigned scarce;                           /* a bit per kind that has been told */
+    int64_t killed_before;                     /* processes, for want of memory; -1: nobody knows */
     int usage_read;              /* the round at which the agents were looked at last */
     struct output *output;       /* NULL: nobody reads what is printed */
     struct mentions *mentions;   /* NULL: the scenario expects nothing of it */
@@ -67,6 +70,7 @@ void engine_recorded(struct engine *e);
 /* Ends the job: why is ended | limit | interrupted | error. Safe to call again. */
 void engine_end(struct engine *e, const char *why);
 void engine_fail(struct engine *e, const struct err *err);
+void engine_wait_anew(struct engine *e); /* for what is counted when it has ended */
 void engine_take_down(struct engine *e); /* once it has ended and everything is counted */
 
 /* All agents at once, when every node is up and every store answers. */
@@ -120,7 +124,11 @@ void looks_take(struct engine *e, const char *at, int round);
 struct probes *probes_new(struct engine *e);  /* NULL: there are none */
 struct probes *probes_free(struct probes *p); /* what is being asked is ended unheard */
 
-/* usage.c: what every agent holds when a round is complete. */
+/* usage.c: what every agent holds when a round is complete, and what the host lets all of them
+ * have. usage_check: 0, or a -errno with a sentence that names the limit under which not even the
+ * cluster can be. usage_open: from now on it is recorded when a limit may be in the job's way. */
+int usage_check(const struct plan *p, struct err *err);
+void usage_open(struct engine *e);
 void usage_seen(struct engine *e, const struct record *r);
 
 /* counting.c */
@@ -151,6 +159,12 @@ struct limits_watch *limits_new(struct engine *e);
 struct limits_watch *limits_free(struct limits_watch *l);
 void limits_start(struct limits_watch *l);
 void limits_seen(struct limits_watch *l, const struct record *r);
+/* How late the harness itself is: measured from lag_start on, every 100 ms, and told every second
+ * and by lag_end. While it was away no limit runs. lag_excuse: it has kept itself from the loop on
+ * purpose, when the job was over anyway. */
+void lag_start(struct engine *e);
+void lag_excuse(struct engine *e);
+void lag_end(struct engine *e);
 
 /* hang.c: writes down in DIR/hang what everything that lives is doing, before it is ended. It takes
  * some tens of milliseconds, seconds at most; false: it could not be written. */

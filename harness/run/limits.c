@@ -9,9 +9,9 @@
 struct limits_watch {
     struct engine *engine;
     struct loop_source *start, *stall, *total, *quiet;
-    int64_t total_at_ns, stall_at_ns; /* 0: not running */
-    int64_t heard_ns;                 /* when something last happened */
-    bool steps;                       /* one was seen */
+    int64_t start_at_ns, total_at_ns, stall_at_ns; /* 0: not running */
+    int64_t heard_ns;                              /* when something last happened */
+    bool steps;                                    /* one was seen */
 };
 
 /* Who waits wants to know that it is the job that stands still, and how long that may last. */
@@ -22,6 +22,7 @@ static void pass(struct limits_watch *l, const char *name, int64_t ns) {
     if (e->phase != ENGINE_RUNNING)
         return;
     bool looked = hang_look(e);
+    lag_excuse(e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "limit");
     json_put_string(w, "name", name);
     json_put_i64(w, "ns", ns);
@@ -90,7 +91,7 @@ struct limits_watch *limits_free(struct limits_watch *l) {
 
 void limits_start(struct limits_watch *l) {
     int64_t now = clock_monotonic_ns();
-    loop_timer_at(l->start, now + given(l)->start_ns);
+    loop_timer_at(l->start, l->start_at_ns = now + given(l)->start_ns);
     l->total_at_ns = now + given(l)->total_ns;
     loop_timer_at(l->total, l->total_at_ns);
     l->heard_ns = now;
@@ -121,4 +122,72 @@ void limits_seen(struct limits_watch *l, const struct record *r) {
         loop_timer_at(l->stall, l->stall_at_ns = r->t_ns + given(l)->stall_ns);
     else if (record_is(r, "worker-exit") && trained_to_the_end(l->engine))
         loop_timer_off(l->stall), l->stall_at_ns = 0;
+}
+
+static void put_off(struct loop_source *timer, int64_t *at_ns, int64_t by_ns) {
+    if (*at_ns)
+        loop_timer_at(timer, *at_ns += by_ns);
+}
+
+/* Nothing was seen meanwhile: what the job did in that time is only being read now. */
+static void stand_still(struct limits_watch *l, int64_t ns) {
+    if (l->engine->phase != ENGINE_RUNNING)
+        return;
+    if (!l->engine->steady_ns)
+        put_off(l->start, &l->start_at_ns, ns);
+    put_off(l->stall, &l->stall_at_ns, ns);
+    put_off(l->total, &l->total_at_ns, ns);
+}
+
+/* ---- how late the harness is ---- */
+
+enum { LAG_EVERY_NS = 100 * 1000000, LAG_WINDOW_NS = 1000000000 };
+
+static void note_late(struct engine *e, int64_t now) {
+    int64_t late = now - e->lag_due_ns;
+    e->lag_max_ns = late > e->lag_max_ns ? late : e->lag_max_ns;
+}
+
+static void record_lag(struct engine *e, int64_t now) {
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
+    json_put_i64(w, "max_ns", e->lag_max_ns);
+    json_put_i64(w, "window_ns", now - e->lag_window_ns);
+    engine_recorded(e);
+    e->lag_max_ns = 0;
+    e->lag_window_ns = now;
+}
+
+/* A budget is not judged in a window in which the harness was slow. Of all timers this one was due
+ * first after it was away, so no limit has been passed for that. */
+static void on_lag_timer(void *arg, int64_t now) {
+    struct engine *e = arg;
+    int64_t late = now - e->lag_due_ns;
+    note_late(e, now);
+    if (late > HISTORY_AWAY_NS) {
+        stand_still(e->limits, late);
+        engine_wait_anew(e);
+    }
+    if (now - e->lag_window_ns >= LAG_WINDOW_NS)
+        record_lag(e, now);
+    lag_excuse(e);
+}
+
+void lag_start(struct engine *e) {
+    e->lag_window_ns = clock_monotonic_ns();
+    e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
+    lag_excuse(e);
+}
+
+void lag_excuse(struct engine *e) {
+    e->lag_due_ns = clock_monotonic_ns() + LAG_EVERY_NS;
+    if (e->lag_timer)
+        loop_timer_at(e->lag_timer, e->lag_due_ns);
+}
+
+void lag_end(struct engine *e) {
+    int64_t now = clock_monotonic_ns();
+    if (!e->lag_timer)
+        return;
+    note_late(e, now);
+    record_lag(e, now);
 }

@@ -10,6 +10,8 @@
 
 extern char **environ;
 
+static const int64_t SECOND_NS = 1000000000;
+
 const char *placeholders_fill(struct arena *a, const char *text, const struct places *p) {
     struct buf b = {0};
     while (*text) {
@@ -60,6 +62,7 @@ static bool is_passed_on(const char *entry) {
                                           "PET_",
                                           "RANKQUAKE_EVENTS=",
                                           "RANKQUAKE_OUTPUT=",
+                                          "RANKQUAKE_WAIT=",
                                           "GLOO_SOCKET_IFNAME=", /* a card of this host */
                                           "NCCL_SOCKET_IFNAME=",
                                           "TP_SOCKET_IFNAME=",
@@ -96,6 +99,10 @@ const char *const *programs_env(struct arena *a, const struct job_spec *job, con
     put(env, &n, arena_printf(a, "PATH=%s:%s", bin, placeholders_fill(a, plan_path(job), p)));
     put(env, &n,
         arena_printf(a, "RANKQUAKE_EVENTS=%s", p->events ? p->events : CLUSTER_EVENTS_PATH));
+    if (p->wait_ns)
+        put(env, &n,
+            arena_printf(a, "RANKQUAKE_WAIT=%lld",
+                         (long long)((p->wait_ns + SECOND_NS - 1) / SECOND_NS)));
     if (own_tmp) {
         put(env, &n, arena_printf(a, "TMPDIR=%s", p->tmp));
         put(env, &n,

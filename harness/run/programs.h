@@ -10,6 +10,7 @@ struct places { /* what the placeholders stand for on one node */
     const char *tmp;    /* NULL: /tmp */
     const char *events; /* RANKQUAKE_EVENTS; NULL: as in namespaces */
     const char *token;  /* NAME=value, for who asks the run's own store; NULL: none */
+    int64_t wait_ns;    /* RANKQUAKE_WAIT: how long a worker waits for a harness that is stopped */
 };
 
 /* Text with {shared} {disk} {tmp} {out} {seed} {node} filled in; other braces stay as they are. */
@@ -18,8 +19,8 @@ const char *const *placeholders_fill_all(struct arena *a, const char *const *arg
                                          const struct places *p);
 
 /* The caller's environment less what a launcher around us had set, with our programs first in PATH,
- * the event socket, the job's own variables and then `more` (NULL-ended or NULL). Later entries
- * win. NULL-ended. */
+ * the event socket, how long to wait there, the job's own variables and then `more` (NULL-ended or
+ * NULL). Later entries win. NULL-ended. */
 const char *const *programs_env(struct arena *a, const struct job_spec *job, const char *bin,
                                 const struct places *p, const char *const *more);
 

@@ -1,8 +1,10 @@
 #include "harness/run/engine.h"
 
 #include "agent/sys/file.h"
+#include "agent/sys/limits.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +58,7 @@ static void put_agent(struct engine *e, const struct node *n, int round) {
     engine_recorded(e);
 }
 
-void usage_seen(struct engine *e, const struct record *r) {
+static void seen_agents(struct engine *e, const struct record *r) {
     const struct rounds *rs = e->rec.rounds;
     if (!record_is(r, "worker-start") || !rs->n || e->phase > ENGINE_RUNNING)
         return;
@@ -69,4 +71,117 @@ void usage_seen(struct engine *e, const struct record *r) {
     for (size_t i = 0; i < n; i++)
         if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]) && node_program_pid(nodes[i]))
             put_agent(e, nodes[i], newest->number);
+}
+
+/* ---- what the host lets this user have ---- */
+
+/* Below that not even the harness's own programs and a small job run. */
+static const int64_t MEMORY_LEAST = (int64_t)1 << 30;
+
+/* As few as it can be: the wire, and of each node its first process, its program, the guard and the
+ * workers. Threads, and what else a job starts, come on top. */
+static int64_t processes_wanted(const struct plan *p) {
+    int64_t n = p->isolation != ISOLATION_PROCESSES;
+    for (size_t i = 0; i < p->nodes_n; i++)
+        if (p->nodes[i].on_at_start)
+            n += p->nodes[i].is_store ? 2 : 3 + p->scenario->job.workers_per_node;
+    return n;
+}
+
+/* A channel, a socket and the ends of processes for each node, a connection and an end for each
+ * worker, and what the harness needs for itself. */
+static int64_t files_wanted(const struct plan *p) {
+    int64_t n = 10;
+    for (size_t i = 0; i < p->nodes_n; i++)
+        n += p->nodes[i].is_store ? 3 : 3 + 2 * p->scenario->job.workers_per_node;
+    return n;
+}
+
+int usage_check(const struct plan *p, struct err *err) {
+    int64_t memory = limits_memory(), files = limits_files(), processes = limits_processes();
+    int64_t used = processes >= 0 ? limits_processes_used() : 0;
+    if (memory >= 0 && memory < MEMORY_LEAST)
+        return err_say(err, -ENOMEM,
+                       "a process may have %lld kB of memory here, and all of the cluster is under "
+                       "that limit: lift it (ulimit -v unlimited; ulimit -d unlimited)",
+                       (long long)memory / 1024);
+    if (files >= 0 && files < files_wanted(p))
+        return err_say(err, -EMFILE,
+                       "a process may open %lld files here, and the harness needs more than %lld "
+                       "for this cluster: raise it (ulimit -n 4096)",
+                       (long long)files, (long long)files_wanted(p));
+    if (processes >= 0 && processes < used + processes_wanted(p))
+        return err_say(err, -EAGAIN,
+                       "this user may have %lld processes and threads and has %lld, and the "
+                       "cluster needs %lld more besides the threads of the job: raise it (ulimit "
+                       "-u)",
+                       (long long)processes, (long long)used, (long long)processes_wanted(p));
+    return 0;
+}
+
+static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, int64_t used,
+                          const char *why) {
+    static const char *const names[] = {"memory-limit", "processes", "memory"};
+    if (e->scarce & 1u << what)
+        return;
+    e->scarce |= 1u << what;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "scarce");
+    json_put_string(w, "what", names[what]);
+    json_put_i64(w, "limit", limit);
+    json_put_i64(w, "used", used);
+    json_put_string(w, "why", why);
+    engine_recorded(e);
+}
+
+/* Nobody tells whether a fork was refused. When more than half of what may be is there, it may have
+ * been: what fails has gone by the time somebody looks. */
+static void look_for_processes(struct engine *e, int64_t more) {
+    char why[160];
+    int64_t limit = limits_processes();
+    if (limit < 0 || e->scarce & 1u << SCARCE_PROCESSES)
+        return;
+    int64_t used = limits_processes_used() + more;
+    snprintf(why, sizeof(why),
+             "this user may have %lld processes and threads and had %lld: more may have been "
+             "refused (ulimit -u)",
+             (long long)limit, (long long)used);
+    if (used > limit / 2)
+        record_scarce(e, SCARCE_PROCESSES, limit, used, why);
+}
+
+static void look_for_killed(struct engine *e) {
+    char why[160];
+    int64_t killed = limits_killed_for_memory() - e->killed_before;
+    snprintf(why, sizeof(why),
+             "the kernel has killed %lld process%s of this host for want of memory since the run "
+             "began",
+             (long long)killed, killed == 1 ? "" : "es");
+    if (e->killed_before >= 0 && killed > 0)
+        record_scarce(e, SCARCE_MEMORY, 0, killed, why);
+}
+
+void usage_open(struct engine *e) {
+    char why[160];
+    int64_t memory = limits_memory();
+    e->killed_before = limits_killed_for_memory();
+    snprintf(why, sizeof(why),
+             "a process may have %lld kB of memory here: more may have been refused (ulimit -v, "
+             "ulimit -d)",
+             (long long)memory / 1024);
+    if (memory >= 0)
+        record_scarce(e, SCARCE_MEMORY_LIMIT, memory, 0, why);
+    look_for_processes(e, processes_wanted(e->plan));
+}
+
+static bool ended_badly(const struct record *r) {
+    bool exit = record_is(r, "worker-exit") || record_is(r, "agent-exit");
+    return exit && r->source == SOURCE_KERNEL && record_i64(r, "code", 1);
+}
+
+void usage_seen(struct engine *e, const struct record *r) {
+    seen_agents(e, r);
+    if (ended_badly(r))
+        look_for_killed(e);
+    if (ended_badly(r) || (record_is(r, "lag") && r->source == SOURCE_HARNESS))
+        look_for_processes(e, 0);
 }

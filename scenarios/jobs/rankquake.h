@@ -11,7 +11,9 @@
  *     rankquake_close(&q);
  *
  * Without RANKQUAKE_EVENTS in the environment nothing happens and nothing is paid. When the harness
- * dies the client goes silent and the job runs on. Nothing here prints, exits or raises a signal.
+ * dies the client goes silent and the job runs on. When it is stopped, as on a virtual machine that
+ * is paused, whoever opens waits for it, for RANKQUAKE_WAIT seconds at most: the job stands still
+ * rather than train unseen. Nothing here prints, exits or raises a signal.
  *
  * C99 or C++11, Linux. Not thread-safe: use a handle from one thread at a time. One connection per
  * process: its end is how the harness sees the end of the process, so close it only at the end. A
@@ -59,8 +61,9 @@ extern "C" {
 
 enum {
     RANKQUAKE_VERSION_OF_PAGE = 1,
-    RANKQUAKE_MESSAGE_MAX = 4096, /* bytes */
-    RANKQUAKE_OPEN_WAIT_MS = 5000 /* for the server to accept, then for its page */
+    RANKQUAKE_MESSAGE_MAX = 4096,  /* bytes */
+    RANKQUAKE_OPEN_WAIT_MS = 5000, /* for the server to accept, then for its page */
+    RANKQUAKE_OPEN_WAIT_MAX_MS = 86400000
 };
 
 /* The kinds; the value is the bit in rankquake_page.kinds. */
@@ -132,6 +135,17 @@ static inline void rankquake_close(struct rankquake *q) {
     q->fd = -1;
 }
 
+/* How long a harness may be away before it is given up: RANKQUAKE_WAIT, seconds, which it sets to
+ * the time that the whole run may take. Its death ends the wait at once. */
+static inline int rankquake_open_wait_ms_(void) {
+    const char *text = getenv("RANKQUAKE_WAIT");
+    long seconds = text ? strtol(text, NULL, 10) : 0;
+    if (seconds <= 0)
+        return RANKQUAKE_OPEN_WAIT_MS;
+    return seconds < RANKQUAKE_OPEN_WAIT_MAX_MS / 1000 ? (int)seconds * 1000
+                                                       : RANKQUAKE_OPEN_WAIT_MAX_MS;
+}
+
 /* Takes the message 'P' and the page's descriptor with it, which becomes the caller's. Returns the
  * descriptor or a negative errno. */
 static inline int rankquake_receive_page_(int fd) {
@@ -149,7 +163,7 @@ static inline int rankquake_receive_page_(int fd) {
     p.events = POLLIN;
     p.revents = 0;
     do
-        n = poll(&p, 1, RANKQUAKE_OPEN_WAIT_MS);
+        n = poll(&p, 1, rankquake_open_wait_ms_());
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return n == 0 ? -ETIMEDOUT : -errno;
@@ -208,7 +222,7 @@ static inline int rankquake_open_at(struct rankquake *q, const char *path) {
     if (q->fd < 0)
         return -errno;
     /* A Unix connect waits while the backlog is full, at most for the send timeout. */
-    wait.tv_sec = RANKQUAKE_OPEN_WAIT_MS / 1000;
+    wait.tv_sec = rankquake_open_wait_ms_() / 1000;
     wait.tv_usec = 0;
     forever.tv_sec = forever.tv_usec = 0;
     setsockopt(q->fd, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));

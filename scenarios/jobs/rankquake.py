@@ -11,7 +11,8 @@
     rq.done(rankquake.digest(model.state_dict()))
 
 The protocol is that of rankquake.h, which explains it. Without RANKQUAKE_EVENTS in the environment nothing
-happens; when the harness dies the client goes silent and the job runs on. Nothing here prints or raises.
+happens; when the harness dies the client goes silent and the job runs on. A harness that is stopped is waited
+for, RANKQUAKE_WAIT seconds at most. Nothing here prints or raises.
 Use one client per process, from one thread at a time; a forked child must make its own.
 
 SPDX-License-Identifier: Apache-2.0
@@ -29,7 +30,16 @@ KINDS = ("ready", "first-collective", "step", "checkpoint-begin", "checkpoint-wr
          "resume", "exit-barrier", "done", "region", "other", "worker-start", "exec-failed", "launcher")
 _PAGE = struct.Struct("=IIQQ")  # version, kinds, next_step, armed_seq
 _MESSAGE_MAX = 4096
-_OPEN_WAIT_S = 5
+_OPEN_WAIT_S, _OPEN_WAIT_MAX_S = 5, 86400
+
+
+def _open_wait_s():
+    """How long a harness may be away before it is given up; its death ends the wait at once."""
+    try:
+        seconds = int(os.environ.get("RANKQUAKE_WAIT", "0"))
+    except ValueError:
+        seconds = 0
+    return min(seconds, _OPEN_WAIT_MAX_S) if seconds > 0 else _OPEN_WAIT_S
 
 
 def digest(state):
@@ -60,7 +70,7 @@ class Client:
 
     def _open(self, path):
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
-        self._socket.settimeout(_OPEN_WAIT_S)
+        self._socket.settimeout(_open_wait_s())
         self._socket.connect(path)
         byte, control, _, _ = self._socket.recvmsg(1, socket.CMSG_SPACE(4), socket.MSG_CMSG_CLOEXEC)
         fds = array.array("i")

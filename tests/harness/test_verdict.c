@@ -19,9 +19,10 @@ static const struct {
     {1, "E-", "I+ E- F+ H+ C+"}, {2, "F-", "I+ E+ F- H+ C+"}, {2, "F?", "I+ E+ F? H+ C+"},
     {2, "I?", "I+ I? F+ H+ C+"}, {2, "E?", "I+ E? F+ H+ C+"}, {2, "F-", "I+ E- F- H+ C+"},
     {2, "E?", "E- E? F+ H+ C+"}, {1, "I-", "I- E- F- H+ C+"}, {1, "I-", "I- I? H+ C+"},
-    {3, "H-", "I- E- F- H- C+"}, {3, "H?", "I+ E+ F+ H? C+"}, {5, "C-", "I+ E+ F+ H+ C-"},
+    {3, "H-", "I- E- F- H- C+"}, {2, "H?", "I+ E+ F+ H? C+"}, {5, "C-", "I+ E+ F+ H+ C-"},
     {5, "C-", "I+ E+ F- H+ C-"}, {1, "I-", "I- F+ H+ C-"},    {1, "E-", "E- F+ H+ C-"},
-    {3, "H-", "H- C-"},
+    {3, "H-", "H- C-"},          {2, "H?", "E- F? H? C+"},    {1, "I-", "I- E? H? C+"},
+    {3, "H-", "H- H? I-"},
 };
 
 static void read_findings(struct verdict *v, const char *text) {

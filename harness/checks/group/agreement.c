@@ -79,5 +79,6 @@ const struct check check_agreement = {
     .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .told = true,
     .judge = judge,
 };

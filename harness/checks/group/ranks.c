@@ -190,5 +190,6 @@ const struct check check_ranks = {
     .example = "rankquake run scenarios/membership/node-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
+    .told = true,
     .judge = judge,
 };

@@ -77,5 +77,6 @@ const struct check check_agent_restarts = {
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
     .idle = idle,
+    .told = true,
     .judge = judge,
 };

@@ -1,5 +1,6 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
+#include "harness/checks/lost.h"
 
 #include "agent/base/str.h"
 
@@ -92,8 +93,11 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_prove(f, s.before->seq);
         finding_prove(f, s.backwards->seq);
     } else if (!s.evidence && str_eq(why, "ended")) {
-        finding_unknown(f, "Harness: what it judges by is evidence.",
-                        "nothing of the kernel, the wire, the disk or rankprobe was recorded");
+        finding_fail(f, "Harness: what it judges by is evidence.", "a record of some evidence",
+                     "nothing of the kernel, the wire, the disk or rankprobe was recorded");
+    } else if (t->lost->blind) {
+        finding_unknown(f, "Harness: it saw the run as it was.", "%s", t->lost->why);
+        finding_prove(f, t->lost->seq);
     } else {
         tell(t, f, &s);
     }
@@ -102,12 +106,14 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_harness_health = {
     .name = "harness_health",
     .summary = "the harness recorded the run from beginning to end",
-    .text = "A verdict is only worth what was recorded. This check fails when the history is cut "
-            "off, lacks its end or a record in between, or when its clock went back, and is "
-            "unknown when it holds no "
-            "evidence at all. It shows by how much the harness's own loop and its triggers were "
-            "late (times that are shorter than five times that are not judged), and how much of a "
-            "processor it took from the job.",
+    .text =
+        "A verdict is only worth what was recorded. This check fails when the history is cut "
+        "off, lacks its end or a record in between, holds no evidence at all, or when its clock "
+        "went back. It is unknown when the harness was away for more than 2 s, as on a virtual "
+        "machine that is paused, or when somebody trained who was never seen to start: what "
+        "then seems to have failed is not known either. It shows by how much the harness's own "
+        "loop and its triggers were late (times that are shorter than five times that are not "
+        "judged), and how much of a processor it took from the job.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(DISK) | SOURCES(PROBE),

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 };
 
@@ -25,12 +26,30 @@ static void version_of(const char *config, char *ret, size_t size) {
     snprintf(ret, size, "%.*s", (int)n, p ? p : "");
 }
 
+/* Before its first product it maps a buffer of so many bytes, and where that is refused it tries
+ * for ever. */
+static const size_t BUFFER_BYTES = (size_t)160 << 20;
+
+static int check_room(struct err *err) {
+    void *p = mmap(NULL, BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return err_set(err, -errno,
+                       "OpenBLAS needs %zu MB of address space, let it have them (ulimit -v)",
+                       BUFFER_BYTES >> 20);
+    munmap(p, BUFFER_BYTES);
+    return 0;
+}
+
 static void *symbol(void *library, const char *name) {
     return dlsym(library, name);
 }
 
 int blas_open(struct blas *ret, struct err *err) {
     struct blas b = {0};
+    int room = check_room(err);
+    if (room < 0)
+        return room;
     setenv("OPENBLAS_CORETYPE", core_type(), 1);
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     b.handle = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);

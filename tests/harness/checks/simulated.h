@@ -82,7 +82,7 @@ static const struct wrong simulated[] = {
      FAIL,
      "gave up after round 1 with 1 of 3 restarts left",
      KILLED,
-     {{"\"pid\":121,\"argv0\"", NULL, "", NULL},
+     {{"\"pid\":121", NULL, "", NULL},
       {"\"pid\":120,\"argv0\"", NULL, "COUNT\":\"1\"", "COUNT\":\"2\""},
       {"agent-exit", NULL, "\"code\":0", "\"code\":1"}}},
     /* Nobody was left who could have ended with the outcome. */

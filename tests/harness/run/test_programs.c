@@ -41,6 +41,7 @@ static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state
     setenv("TORCHELASTIC_RESTART_COUNT", "2", 1);
     setenv("PET_NNODES", "9", 1);
     setenv("RANKQUAKE_EVENTS", "/nowhere", 1);
+    setenv("RANKQUAKE_WAIT", "1", 1);
     setenv("NCCL_SOCKET_IFNAME", "ens5", 1);
     setenv("KEPT", "yes", 1);
     const char *const *env = programs_env(&a, &job, "/bin-of-ours", &places, NULL);
@@ -49,6 +50,7 @@ static void test_what_a_launcher_around_us_had_set_is_not_passed_on(void **state
     assert_null(value_of(env, "PET_NNODES"));
     assert_null(value_of(env, "NCCL_SOCKET_IFNAME"));
     assert_string_equal(value_of(env, "RANKQUAKE_EVENTS"), CLUSTER_EVENTS_PATH);
+    assert_null(value_of(env, "RANKQUAKE_WAIT"));
     assert_string_equal(value_of(env, "KEPT"), "yes");
     assert_string_equal(value_of(env, "JOB_DIR"), "/s/job");
     assert_true(str_starts(value_of(env, "PATH"), "/bin-of-ours:"));
@@ -64,7 +66,8 @@ static void test_of_each_variable_there_is_one(void **state) {
                          {.key = "TMPDIR", .value = "/elsewhere"},
                          {.key = "PYTHON_EXEC", .value = "/venv/bin/python"}};
     struct job_spec job = {.env = own, .env_n = 4};
-    const struct places on_a_node = {.shared = "/s", .tmp = "/node/tmp", .output = "/out"};
+    const struct places on_a_node = {
+        .shared = "/s", .tmp = "/node/tmp", .output = "/out", .wait_ns = 90000000001};
     const char *const launcher[] = {"PYTHON_EXEC=/bin-of-ours/rankprobe", NULL};
     setenv("MODE", "host", 1);
     setenv("MODE_2", "host", 1);
@@ -76,6 +79,7 @@ static void test_of_each_variable_there_is_one(void **state) {
     assert_string_equal(value_of(env, "MODE_2"), "host");
     assert_string_equal(value_of(env, "TMPDIR"), "/elsewhere");
     assert_string_equal(value_of(env, "XDG_RUNTIME_DIR"), "/node/tmp");
+    assert_string_equal(value_of(env, "RANKQUAKE_WAIT"), "91"); /* whole seconds, none too few */
     assert_string_equal(value_of(env, "PYTHONUNBUFFERED"), "1");
     assert_string_equal(value_of(env, "PYTHON_EXEC"), "/bin-of-ours/rankprobe");
     arena_fini(&a);
