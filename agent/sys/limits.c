@@ -99,3 +99,7 @@ int64_t limits_killed_for_memory(void) {
         fclose(f);
     return n;
 }
+
+int64_t limits_host_memory(void) {
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}

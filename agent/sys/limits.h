@@ -13,6 +13,8 @@ int limits_want_stack(size_t bytes, struct err *err);
 
 /* The address space or the data that a process may have, whichever is less, in bytes; -1: any. */
 int64_t limits_memory(void);
+/* The memory of this machine, in bytes. */
+int64_t limits_host_memory(void);
 /* How many descriptors a process may have open; -1: any. */
 int64_t limits_files(void);
 /* How many processes and threads this user may have; -1: any, as root does outside of user
