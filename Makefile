@@ -96,7 +96,7 @@ ifneq ($(and $(CUDART),$(filter-out clean help deps tidy format uninstall,$(or $
 endif
 GPU := $(if $(NVCC_WORKS),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
-  $(addprefix scenarios/jobs/ranktrain/net/,link.c) agent/base/err.c agent/base/sha256.c
+  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix agent/base/,err.c printable.c utf8.c buf.c sha256.c)
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
@@ -127,7 +127,7 @@ $(PROGRAMS):
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c -o $@ $<
-$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(OUT)/tls/agent/base/err.o agent/tls/module/exports
+$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(addprefix $(OUT)/tls/agent/base/,err.o printable.o utf8.o buf.o) agent/tls/module/exports
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(TLS_LDFLAGS) -Wl,--version-script=agent/tls/module/exports -o $@ $(filter %.o,$^) $(TLS_LDLIBS)
 # What rankrun exports to it.

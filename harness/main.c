@@ -1,6 +1,7 @@
 /* rankquake: finds the verb and hands over. */
 #include "agent/base/str.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/signals.h"
 #include "harness/verbs.h"
 
@@ -49,6 +50,7 @@ static int dispatch(int argc, char **argv) {
 int main(int argc, char **argv) {
     signal_ignore_writes();
     descriptors_open_standard();
+    printing_begin();
     int code = dispatch(argc, argv);
     if (descriptors_flush_stdout())
         return code;

@@ -2,6 +2,7 @@
  * takes away by itself; files it does not. */
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/process.h"
 #include "harness/cluster/strays.h"
 #include "harness/run/control.h"
@@ -36,7 +37,7 @@ static void remove_path(struct cleaning *c, const char *path, const char *why) {
         failed(c, &err);
         return;
     }
-    printf("%s %s, %s\n", c->dry ? "would remove" : "removed", path, why);
+    printing_line(stdout, "%s %s, %s", c->dry ? "would remove" : "removed", path, why);
     c->done++;
 }
 
@@ -45,7 +46,7 @@ static void remove_path(struct cleaning *c, const char *path, const char *why) {
 static void end_process(struct cleaning *c, const struct process *p, const char *what) {
     struct err err;
     if (c->dry) {
-        printf("would end process %d, %s\n", (int)p->pid, what);
+        printing_line(stdout, "would end process %d, %s", (int)p->pid, what);
         c->done++;
         return;
     }
@@ -57,7 +58,7 @@ static void end_process(struct cleaning *c, const struct process *p, const char 
         failed(c, &err);
         return;
     }
-    printf("ended process %d, %s\n", (int)p->pid, what);
+    printing_line(stdout, "ended process %d, %s", (int)p->pid, what);
     c->done++;
 }
 
@@ -147,7 +148,7 @@ static void clean_scratch(struct cleaning *c, const char *dir, const struct pres
     char scratch[4300], why[100];
     snprintf(scratch, sizeof(scratch), "%s/scratch", dir);
     if (p->keep && !c->kept && file_exists(scratch)) {
-        printf("left alone: %s, kept by --keep; clean --kept removes it\n", scratch);
+        printing_line(stdout, "left alone: %s, kept by --keep; clean --kept removes it", scratch);
         return;
     }
     snprintf(why, sizeof(why), p->keep ? "kept by --keep" : "left by harness %d, which is dead",
@@ -167,9 +168,9 @@ static void clean_run(struct cleaning *c, const char *dir) {
     if (r && r != -ENOENT && r != -ENOTDIR) {
         failed(c, &err);
     } else if (r == 0 && state == PRESENCE_LIVE) {
-        printf("left alone: %s, its harness %d is at work\n", dir, (int)p.harness.pid);
+        printing_line(stdout, "left alone: %s, its harness %d is at work", dir, (int)p.harness.pid);
     } else if (r == 0 && state == PRESENCE_ELSEWHERE) {
-        printf("left alone: %s, which belongs to another container\n", dir);
+        printing_line(stdout, "left alone: %s, which belongs to another container", dir);
     } else if (r == 0) {
         for (size_t i = 0; i < p.nodes_n; i++)
             if (presence_lives(&p, &p.nodes[i]))

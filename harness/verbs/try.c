@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "harness/cluster/layer.h"
 #include "harness/recording.h"
 #include "harness/play/announcement.h"
@@ -411,7 +412,7 @@ static int report(struct trying *t) {
     overview_html(o, &page);
     const char *path = arena_printf(&t->arena, "%s/index.html", t->dir);
     int r = file_write(path, page.data, page.len, &err);
-    fputs(buf_str(&out), stdout);
+    printing_put(stdout, buf_str(&out), out.len);
     if (r == 0)
         printf("\nreport     %s\n", path);
     buf_fini(&out);
