@@ -3,13 +3,16 @@
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
 
+#include "agent/base/printable.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 static int not_a_run(struct buf *complaint, const char *dir, const char *missing) {
-    buf_printf(complaint, "%s is no run: %s is missing\n", dir, missing);
+    printable_puts(complaint, dir);
+    buf_printf(complaint, " is no run: %s is missing\n", missing);
     return -1;
 }
 
@@ -21,12 +24,14 @@ static bool is_file(const char *path) {
 static int look(const char *dir, const char *scenario, const char *history, struct buf *complaint) {
     struct stat st;
     if (stat(dir, &st) < 0) {
-        buf_printf(complaint, "%s: %s; give the directory of a run, as printed at its end\n", dir,
-                   strerror(errno));
+        const char *why = strerror(errno);
+        printable_puts(complaint, dir);
+        buf_printf(complaint, ": %s; give the directory of a run, as printed at its end\n", why);
         return -1;
     }
     if (!S_ISDIR(st.st_mode)) {
-        buf_printf(complaint, "%s is no directory; give the directory of a run\n", dir);
+        printable_puts(complaint, dir);
+        buf_puts(complaint, " is no directory; give the directory of a run\n");
         return -1;
     }
     if (!is_file(scenario))
