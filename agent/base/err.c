@@ -10,6 +10,8 @@ enum { MESSAGE_SIZE = sizeof((struct err *)NULL)->msg };
 
 /* A message that is too long is cut behind a whole character. */
 static void put(struct err *err, const char *fmt, va_list ap, const char *before,
+                const char *behind) __attribute__((format(printf, 2, 0)));
+static void put(struct err *err, const char *fmt, va_list ap, const char *before,
                 const char *behind) {
     char text[MESSAGE_SIZE];
     int n = vsnprintf(text, sizeof(text), fmt, ap);
