@@ -90,7 +90,7 @@ static void show(struct stream *s) {
     if (s->shown)
         put_shown(&out, s, json);
     else
-        buf_put(&out, s->line.data + json, s->line.len - json);
+        buf_put(&out, buf_str(&s->line) + json, s->line.len - json);
     buf_putc(&out, '\n');
     file_write_all(s->to, out.data, out.len, NULL);
     buf_fini(&out);
