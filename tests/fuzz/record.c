@@ -175,8 +175,7 @@ static void read_images(struct arena *a, const char *text, size_t n) {
 
 /* ---- files of a directory ---- */
 
-static char dir[] = "/tmp/fuzz-record-XXXXXX";
-static char path[64];
+static char dir[200], path[300];
 
 static const char *put(const char *name, const char *text, size_t n) {
     snprintf(path, sizeof(path), "%s/%s", dir, name);
@@ -208,7 +207,7 @@ static void read_baseline(struct arena *a, const char *text, size_t n) {
 }
 
 static void read_error_file(struct arena *a, const char *text, size_t n) {
-    char message[256], to[64];
+    char message[256], to[300];
     (void)a;
     put("error.json", text, n);
     error_file_text(path, message, sizeof(message));
@@ -251,7 +250,7 @@ static void on_odd(void *arg, const char *what) {
 static void read_timers(struct arena *a, const char *text, size_t n) {
     static const struct file_timer_events events = {on_expired, on_odd};
     struct loop *loop = loop_new(NULL);
-    char fifo[64];
+    char fifo[300];
     (void)a;
     snprintf(fifo, sizeof(fifo), "%s/timer", dir);
     struct file_timer *t = file_timer_new(loop, fifo, &events, NULL, NULL);
@@ -288,7 +287,7 @@ static void read_events(struct arena *a, const char *text, size_t n) {
     struct rounds rounds;
     struct recorder rec = {&h, &rounds, on_record, NULL};
     int pair[2];
-    char file[64];
+    char file[300];
     (void)a;
     snprintf(file, sizeof(file), "%s/history.jsonl", dir);
     rounds_init(&rounds, true);
@@ -403,6 +402,8 @@ static void put_seed(int i, struct buf *out) {
 }
 
 static void begin(void) {
+    const char *base = getenv("TMPDIR");
+    snprintf(dir, sizeof(dir), "%s/fuzz-record-XXXXXX", base ? base : "/tmp");
     if (!mkdtemp(dir))
         abort();
 }
