@@ -411,6 +411,8 @@ static void begin(void) {
 int main(int argc, char **argv) {
     static const struct fuzzed records = {begin, take, put_seed, SUBJECTS};
     int code = fuzzed_main(&records, argc, argv);
+#ifndef __AFL_FUZZ_TESTCASE_LEN /* whose next process goes on with it */
     file_remove_tree(dir, NULL);
+#endif
     return code;
 }
