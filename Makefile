@@ -4,7 +4,7 @@
 #   make demo       install what is missing, build, run the tour
 #   make test       install what is missing, build, run every test (10 minutes at most)
 #   make soak       the long tests: scenarios repeated, the harness killed, PyTorch
-#   make fuzz       schedules for the simulator, what others send and histories, bred by AFL++ (FUZZ_S=600 seconds each)
+#   make fuzz       schedules for the simulator, what others send, histories, scenarios and records, bred by AFL++ (FUZZ_S=600 seconds each)
 #   make mutants    bugs planted into launcher, job and harness: which a scenario sees, and the score
 #   make bench      the promises in numbers
 #   make compare    rankrun beside the torchruns of three Debian releases (LAUNCHERS=, SCENARIOS=)
@@ -96,7 +96,7 @@ ifneq ($(and $(CUDART),$(filter-out clean help deps tidy format uninstall,$(or $
 endif
 GPU := $(if $(NVCC_WORKS),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
-  $(addprefix scenarios/jobs/ranktrain/net/,link.c) agent/base/err.c agent/base/sha256.c
+  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix agent/base/,err.c printable.c utf8.c buf.c sha256.c)
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
@@ -127,7 +127,7 @@ $(PROGRAMS):
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c -o $@ $<
-$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(OUT)/tls/agent/base/err.o agent/tls/module/exports
+$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(addprefix $(OUT)/tls/agent/base/,err.o printable.o utf8.o buf.o) agent/tls/module/exports
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(TLS_LDFLAGS) -Wl,--version-script=agent/tls/module/exports -o $@ $(filter %.o,$^) $(TLS_LDLIBS)
 # What rankrun exports to it.
@@ -219,12 +219,17 @@ mutants: all
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
 $(OUT)/fuzz-schedule: $(call archive,harness agent base)
 $(OUT)/fuzz-input $(OUT)/fuzz-connections: $(call archive,agent base)
-$(OUT)/fuzz-history: $(call archive,$(LIBS))
-$(addprefix $(OUT)/fuzz-,schedule input connections history): $(OUT)/fuzz-%: tests/fuzz/%.c tests/fuzz/fuzzed.h $(OUT)/.flags
-	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -lfyaml -levent_extra -levent_core -ldl -lm
+$(OUT)/fuzz-history $(OUT)/fuzz-scenario: $(call archive,$(LIBS))
+$(OUT)/fuzz-record: $(call archive,reports harness faults job agent base)
+# What the loader reads is what the fuzzer gives it.
+$(OUT)/fuzz-scenario: LDFLAGS += -Wl,--wrap=source_read,--wrap=source_read_into
+FUZZED := schedule input connections history scenario record
+fuzz-programs: $(addprefix $(OUT)/fuzz-,$(FUZZED))
+$(addprefix $(OUT)/fuzz-,$(FUZZED)): $(OUT)/fuzz-%: tests/fuzz/%.c tests/fuzz/fuzzed.h $(OUT)/.flags
+	$(Q)$(CC) $(ALL_CFLAGS) $(CPPFLAGS) $(LDFLAGS.$(BUILD)) $(LDFLAGS) -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -pthread -lfyaml -levent_extra -levent_core -lz -ldl -lm
 FUZZ_S ?= 600
 fuzz:
-	$(Q)for what in fuzz fuzz-input fuzz-connections fuzz-history; do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
+	$(Q)for what in fuzz $(addprefix fuzz-,$(filter-out schedule,$(FUZZED))); do TMPDIR=$$(mktemp -d) FUZZ_S=$(FUZZ_S) BUILD=$(BUILD) OUT=$(OUT) bash tests/soak/$$what.sh || exit 1; done
 # Builds the trees first (root, some 4 GB, minutes); LAUNCHERS without an @ need none.
 LAUNCHERS ?= rankrun@sid torchrun@bookworm torchrun@trixie torchrun@sid
 SCENARIOS ?= scenarios/pytorch
@@ -254,6 +259,6 @@ clean:
 help:
 	@sed -n '/^[^#]/q;s/^# \{0,1\}//p' Makefile
 
-.PHONY: all deps demo test test-programs soak mutants bench fuzz compare transcripts tidy format install uninstall clean help FORCE
+.PHONY: all deps demo test test-programs soak mutants bench fuzz fuzz-programs compare transcripts tidy format install uninstall clean help FORCE
 .SECONDARY:
 -include $(shell find $(OUT) -name '*.d' 2>/dev/null)

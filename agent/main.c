@@ -9,6 +9,7 @@
 #include "agent/sys/descriptors.h"
 #include "agent/sys/limits.h"
 #include "agent/sys/line.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/tcp.h"
 #include "agent/tls/tls.h"
@@ -160,6 +161,7 @@ int main(int argc, char **argv) {
     struct arena arena = {0};
     struct err err = {0};
     descriptors_open_standard();
+    printing_begin();
     if (guard_is_me(argv))
         return guard_main();
     if (etcd_keeper_is_me(argv))

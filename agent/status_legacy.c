@@ -8,6 +8,7 @@
 #include "agent/status.h"
 #include "agent/store/tree_client.h"
 #include "agent/sys/line.h"
+#include "agent/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -49,9 +50,9 @@ static void print_head(const struct asked *s) {
     printf("restarts       unknown: each agent counts its own\n");
     printf("coordinator    none\n");
     if (c->addr && c->port)
-        printf("master         %s:%s\n", c->addr, c->port);
+        printing_line(stdout, "master         %s:%s", c->addr, c->port);
     if (closed && end && end[0])
-        printf("first failure  %s\n", end);
+        printing_line(stdout, "first failure  %s", end);
 }
 
 /* The key comes with the confirmation. */
@@ -68,9 +69,10 @@ static void print_member(const struct account *c, int rank) {
     if (m->slots && m->rank_base >= 0)
         snprintf(ranks, sizeof(ranks), m->slots > 1 ? "%d-%d" : "%d", m->rank_base,
                  m->rank_base + m->slots - 1);
-    printf("%-5d  %-16s  %-16s  %-9s  %5s  %-10s  %-9s  %-16s  %s\n", rank, "unknown",
-           rank == 0 && c->addr ? c->addr : "unknown", ranks, slots, m->role ? m->role : "unknown",
-           account_member_state(c, m), beat_of(c, m), m->uid ? "rankrun" : "torchrun");
+    printing_line(stdout, "%-5d  %-16s  %-16s  %-9s  %5s  %-10s  %-9s  %-16s  %s", rank, "unknown",
+                  rank == 0 && c->addr ? c->addr : "unknown", ranks, slots,
+                  m->role ? m->role : "unknown", account_member_state(c, m), beat_of(c, m),
+                  m->uid ? "rankrun" : "torchrun");
 }
 
 static void print_text(const struct asked *s) {

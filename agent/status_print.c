@@ -1,6 +1,7 @@
 #include "agent/base/json.h"
 #include "agent/job_status.h"
 #include "agent/status.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/process.h"
 
 #include <inttypes.h>
@@ -33,29 +34,29 @@ static size_t spares(const struct job_status *s) {
 /* ---- text ---- */
 
 static void print_failure(const struct failure *f) {
-    char how[64];
+    char how[64], where[160] = "";
     if (!has_failure(f))
         return;
-    printf("first failure  %s", f->node[0] ? f->node : "of no node");
     if (f->rank >= 0)
-        printf(", rank %d, pid %" PRId64 ": %s", f->rank, f->pid,
-               process_status_text(f->wait_status, how, sizeof(how)));
-    printf("%s%s\n", f->error[0] ? ": " : "", f->error);
+        snprintf(where, sizeof(where), ", rank %d, pid %" PRId64 ": %s", f->rank, f->pid,
+                 process_status_text(f->wait_status, how, sizeof(how)));
+    printing_line(stdout, "first failure  %s%s%s%s", f->node[0] ? f->node : "of no node", where,
+                  f->error[0] ? ": " : "", f->error);
 }
 
 static void print_head(const struct job_status *s) {
     const struct head_value *h = &s->head;
     const char *outcome = outcome_word(h->outcome);
-    printf("job            %s, incarnation %s, revision %" PRId64 "\n", s->run_id, s->cur.inc,
-           s->revision);
+    printing_line(stdout, "job            %s, incarnation %s, revision %" PRId64, s->run_id,
+                  s->cur.inc, s->revision);
     printf("phase          %s%s%s, round %" PRId64 "\n", job_status_phase(s), outcome ? ": " : "",
            outcome ? outcome : "", s->round);
     printf("nodes          %d in the round (%d to %d), %zu waiting; world %d\n", s->nodes,
            s->cur.min, s->cur.max, spares(s), h->world);
     printf("restarts       %d of %d used, %d left\n", s->restarts, s->cur.max_restarts, left(s));
-    printf("coordinator    %s\n", s->lead[0] ? name_of(s, s->lead) : "none");
+    printing_line(stdout, "coordinator    %s", s->lead[0] ? name_of(s, s->lead) : "none");
     if (h->master_addr[0])
-        printf("master         %s:%d\n", h->master_addr, h->master_port);
+        printing_line(stdout, "master         %s:%d", h->master_addr, h->master_port);
     print_failure(&h->failure);
     if (s->unread)
         printf("not read       %zu values: another version of rankrun wrote them\n", s->unread);
@@ -81,9 +82,9 @@ static void print_member(const struct job_status *s, const struct job_member *m)
                  m->plan.rank_base + m->value.slots - 1);
     }
     beat_text(s, m, beat, sizeof(beat));
-    printf("%-5s  %-16s  %-16s  %-9s  %5d  %-10s  %-9s  %s\n", group,
-           m->value.node[0] ? m->value.node : m->uid, m->value.addr, ranks, m->value.slots,
-           m->value.role, job_member_state(s, m), beat);
+    printing_line(stdout, "%-5s  %-16s  %-16s  %-9s  %5d  %-10s  %-9s  %s", group,
+                  m->value.node[0] ? m->value.node : m->uid, m->value.addr, ranks, m->value.slots,
+                  m->value.role, job_member_state(s, m), beat);
 }
 
 void status_print_text(const struct job_status *s) {

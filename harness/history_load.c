@@ -26,7 +26,7 @@ struct line_source {
 static int line_next(struct line_source *s, const char **ret, size_t *ret_len) {
     size_t looked = 0;
     for (;;) {
-        const char *from = s->held.data + s->at;
+        const char *from = buf_str(&s->held) + s->at; /* nothing is held before the first */
         size_t have = s->held.len - s->at;
         const char *end = have > looked ? memchr(from + looked, '\n', have - looked) : NULL;
         if (end || (s->ended && have)) {

@@ -2,6 +2,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/descriptors.h"
 #include "agent/sys/limits.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/signals.h"
 #include "harness/verbs.h"
 
@@ -57,6 +58,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "rankquake: %s\n", err.msg);
         return EXIT_BROKEN;
     }
+    printing_begin();
     int code = dispatch(argc, argv);
     if (descriptors_flush_stdout())
         return code;

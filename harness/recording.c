@@ -4,6 +4,8 @@
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
 
+#include "agent/base/printable.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,7 +14,8 @@
 #include <unistd.h>
 
 static int not_a_run(struct buf *complaint, const char *dir, const char *missing) {
-    buf_printf(complaint, "%s is no run: %s is missing\n", dir, missing);
+    printable_puts(complaint, dir);
+    buf_printf(complaint, " is no run: %s is missing\n", missing);
     return -1;
 }
 
@@ -25,10 +28,11 @@ static int open_folder(struct recording *r, const char *dir, struct buf *complai
     int code = folder_open(&r->folder, dir, NULL);
     if (code == 0)
         return 0;
+    printable_puts(complaint, dir);
     if (code == -ENOTDIR)
-        buf_printf(complaint, "%s is no directory; give the directory of a run\n", dir);
+        buf_puts(complaint, " is no directory; give the directory of a run\n");
     else
-        buf_printf(complaint, "%s: %s; give the directory of a run, as printed at its end\n", dir,
+        buf_printf(complaint, ": %s; give the directory of a run, as printed at its end\n",
                    strerror(-code));
     return -1;
 }

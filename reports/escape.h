@@ -3,6 +3,7 @@
 
 #include "agent/base/buf.h"
 
-/* XML 1.0 has no place for most control characters, nor for bytes that are no UTF-8: a question
- * mark stands for each. */
+/* XML 1.0 has no place for most control characters, nor for bytes that are no UTF-8, and a page no
+ * better one than a terminal for what turns text around: all of that is spelled out (printable.h).
+ */
 void escape_put(struct buf *out, const char *s);

@@ -1,12 +1,35 @@
 #include "reports/html.h"
 #include "reports/story.h"
 
+#include "agent/base/base64.h"
+#include "agent/base/sha256.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The one script that may run, by its hash: none that comes with a text does. */
+static void put_script_hash(struct html *h) {
+    struct sha256 s;
+    char hex[65], digits[3] = "";
+    unsigned char hash[32];
+    sha256_init(&s);
+    sha256_update(&s, html_script, strlen(html_script));
+    sha256_hex(&s, hex);
+    for (size_t i = 0; i < sizeof(hash); i++) {
+        memcpy(digits, hex + 2 * i, 2);
+        hash[i] = (unsigned char)strtoul(digits, NULL, 16);
+    }
+    base64_put(h->out, hash, sizeof(hash));
+}
+
 /* Nothing but what stands on the page may be used by it, whatever is on it. */
 static void put_begin(struct html *h) {
     html_raw(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
-                "style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
-                "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+                "base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; "
+                "script-src 'sha256-");
+    put_script_hash(h);
+    html_raw(h, "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                 "<link rel=\"icon\" href=\"data:,\">\n<title>");
     html_printf(h, "%s %s", h->run->scenario->name, report_outcome(h->run->verdict->exit_code));
     html_raw(h, "</title>\n<style>\n");
@@ -40,7 +63,7 @@ static void put_end(struct html *h) {
         story_of_processes(h->run) ? ", nodes were processes of the host" : "",
         (long long)(h->run->history->n ? record_i64(h->run->history->records[0], "seed", 1) : 1),
         h->run->history->n, ".");
-    html_raw(h, "</p>\n</footer>\n<script>\n");
+    html_raw(h, "</p>\n</footer>\n<script>");
     buf_puts(h->out, html_script);
     html_raw(h, "</script>\n</body>\n</html>\n");
 }

@@ -12,6 +12,8 @@ const char html_style[] =
     "--good-bg:#14231b;--bad-bg:#2b1817;--doubt-bg:#2a2113;--train:#4f7fb8;--train-bg:#243446;\n"
     "--run:#8db8ec;--setup:#b98a35;--save:#3fc1ba;--lost:#e9bd6226;--away:#ffffff17}}\n"
     "*{box-sizing:border-box}\n"
+    /* a name that is written from right to left turns nothing around beside it */
+    "a,b,code,dd,em,h1,h3,i,li,p,small,span,td,th{unicode-bidi:isolate}\n"
     "body{margin:0;background:var(--bg);color:var(--ink);line-height:1.5;\n"
     "font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif;\n"
     "font-variant-numeric:tabular-nums}\n"

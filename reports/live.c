@@ -1,7 +1,9 @@
 #include "reports/live.h"
 #include "reports/page.h"
 
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
+#include "agent/sys/printing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,15 +40,17 @@ static double seconds(const struct live *l, int64_t t_ns) {
 }
 
 static void erase(struct live *l) {
+    static const char line[] = "\r\033[K";
     if (l->drawn)
-        fputs("\r\033[K", l->out);
+        printing_put(l->out, line, sizeof(line) - 1);
     l->drawn = false;
 }
 
 /* Cut to the width, so that a narrow terminal shows one line and not two. */
 static void draw(struct live *l) {
     struct buf text = {0};
-    buf_printf(&text, "%6.1f s  %s", seconds(l, l->now_ns), l->title);
+    buf_printf(&text, "%6.1f s  ", seconds(l, l->now_ns));
+    printable_puts(&text, l->title);
     if (l->rounds.n)
         buf_printf(&text, "  round %zu", l->rounds.n);
     if (l->step && l->total_steps) {
@@ -57,8 +61,7 @@ static void draw(struct live *l) {
     } else if (l->step) {
         buf_printf(&text, "  step %lld", (long long)l->step);
     }
-    if (text.len >= (size_t)l->style.width)
-        text.data[l->style.width - 1] = 0;
+    page_cut(&text, l->style.width - 1);
     erase(l);
     fputs(buf_str(&text), l->out);
     fflush(l->out);
@@ -79,7 +82,7 @@ static void say(struct live *l, enum ink ink, const char *fmt, ...) {
     page_printf(&p, INK_DIM, "%8.3f s  ", seconds(l, l->now_ns));
     page_wrap(&p, 12, ink, buf_str(&text));
     erase(l);
-    fputs(buf_str(&out), l->out);
+    printing_put(l->out, buf_str(&out), out.len);
     fflush(l->out);
     buf_fini(&text);
     buf_fini(&out);

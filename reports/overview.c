@@ -1,5 +1,6 @@
 #include "reports/overview.h"
 
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
 #include "reports/story.h"
 
@@ -192,7 +193,8 @@ static const char *put_line_of(struct page *p, int n, const char *text) {
     if (end > (size_t)n) {
         for (end = (size_t)n; end && text[end] != ' ';)
             end--;
-        end = end ? end : (size_t)n;
+        for (end = end ? end : (size_t)n; end > 1 && (text[end] & 0xc0) == 0x80;)
+            end--; /* no character is cut in two */
     }
     page_printf(p, INK_PLAIN, "%.*s", (int)end, text);
     return text + end + strspn(text + end, " ");
@@ -225,6 +227,8 @@ static void put_figures(struct page *p, const struct overview_row *row, const st
 static void put_row(struct page *p, const struct overview_row *row, const struct columns *c) {
     enum finding_status s = report_status(row->exit_code);
     const char *rest = "";
+    struct buf what = {0};
+    printable_puts(&what, row->what); /* before it is cut into lines */
     page_put(p, page_ink(s), page_mark(p, s));
     page_put(p, INK_PLAIN, " ");
     page_put(p, INK_PLAIN, row->name);
@@ -232,12 +236,12 @@ static void put_row(struct page *p, const struct overview_row *row, const struct
     page_put(p, page_ink(s), report_outcome(row->exit_code));
     if (c->what_n) {
         page_tab(p, WHAT);
-        rest = put_line_of(p, c->what_n, row->what);
+        rest = put_line_of(p, c->what_n, buf_str(&what));
         put_figures(p, row, c);
     } else {
         page_line(p);
         page_tab(p, 4);
-        page_put(p, INK_PLAIN, row->what);
+        page_put(p, INK_PLAIN, buf_str(&what));
         if (row->link)
             put_figures(p, row, c);
     }
@@ -247,6 +251,7 @@ static void put_row(struct page *p, const struct overview_row *row, const struct
         rest = put_line_of(p, c->what_n, rest);
         page_line(p);
     }
+    buf_fini(&what);
 }
 
 void overview_put_ended(const char *name, int exit_code, const char *what,

@@ -1,5 +1,7 @@
 #include "reports/page.h"
 
+#include "agent/base/printable.h"
+
 #include <string.h>
 
 enum { NARROW_COLUMNS = 70, TEXT_MIN = 12 };
@@ -30,9 +32,12 @@ static void ink_off(struct page *p, enum ink ink) {
 }
 
 void page_put(struct page *p, enum ink ink, const char *text) {
+    struct buf shown = {0};
+    printable_puts(&shown, text);
     ink_on(p, ink);
-    put_bytes(p, text, strlen(text));
+    put_bytes(p, buf_str(&shown), shown.len);
     ink_off(p, ink);
+    buf_fini(&shown);
 }
 
 void page_printf(struct page *p, enum ink ink, const char *fmt, ...) {
@@ -88,17 +93,31 @@ static void put_word(struct page *p, int indent, const char *word, size_t n, boo
 
 void page_wrap(struct page *p, int indent, enum ink ink, const char *text) {
     bool first = true;
+    struct buf shown = {0};
+    printable_put(&shown, text, strlen(text), PRINTABLE_LINES);
     if (p->style.width && indent > p->style.width - TEXT_MIN)
         indent = 4;
     ink_on(p, ink);
-    while (*text) {
-        size_t blank = strspn(text, " \n"), n = strcspn(text + blank, " \n");
+    for (const char *at = buf_str(&shown); *at;) {
+        size_t blank = strspn(at, " \n"), n = strcspn(at + blank, " \n");
         if (n)
-            put_word(p, indent, text + blank, n, &first);
-        text += blank + n;
+            put_word(p, indent, at + blank, n, &first);
+        at += blank + n;
     }
     ink_off(p, ink);
     page_line(p);
+    buf_fini(&shown);
+}
+
+void page_cut(struct buf *line, int width) {
+    int column = 0;
+    for (size_t i = 0; i < line->len; i++) {
+        column += columns(line->data + i, 1);
+        if (column > width) {
+            line->len = i;
+            line->data[i] = '\0';
+        }
+    }
 }
 
 const char *page_mark(const struct page *p, enum finding_status s) {

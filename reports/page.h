@@ -1,4 +1,6 @@
-/* page: text laid out for a terminal of any width, or for a pipe, in which nothing is wrapped. */
+/* page: text laid out for a terminal of any width, or for a pipe, in which nothing is wrapped.
+ * Texts may be anybody's: what is not fit for a terminal is spelled out (agent/base/printable.h)
+ * before it is measured. What was laid out is printed as it is (agent/sys/printing.h). */
 #pragma once
 
 #include "reports/report.h"
@@ -19,6 +21,8 @@ void page_tab(struct page *p, int column);
 /* The rest of a paragraph: wrapped between words, its further lines indented; ends the line. */
 void page_wrap(struct page *p, int indent, enum ink ink, const char *text);
 void page_line(struct page *p); /* ends the line */
+/* Cuts a line that is longer than so many columns. */
+void page_cut(struct buf *line, int width);
 bool page_narrow(const struct page *p);
 
 /* The sign of a finding: a check mark, a cross ... or a letter where the locale has none. */

@@ -1,6 +1,7 @@
 #include "reports/reports.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/printing.h"
 
 #include <errno.h>
 
@@ -58,7 +59,7 @@ int report_print(const struct report *report, const struct recorded_run *r, FILE
     struct buf text = {0};
     int rc = report->render(r, &style, &text, err);
     errno = 0;
-    if (rc == 0 && (fwrite(buf_str(&text), 1, text.len, out) != text.len || fflush(out) != 0) &&
+    if (rc == 0 && (!printing_put(out, buf_str(&text), text.len) || fflush(out) != 0) &&
         errno != EPIPE) /* a reader that has gone has seen enough */
         rc = err_set(err, errno ? -errno : -EIO, "print the report");
     if (rc)

@@ -1,6 +1,7 @@
 #include "reports/report.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/printing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,9 +40,9 @@ static int width_of(int fd) {
 
 struct report_style report_style_of(FILE *out) {
     struct report_style style = {.unicode = locale_is_utf8()};
-    if (!isatty(fileno(out)))
+    if (!isatty(printing_fd(out)))
         return style;
-    style.width = width_of(fileno(out));
+    style.width = width_of(printing_fd(out));
     style.color = !is_set("NO_COLOR") && !str_eq(getenv("TERM"), "dumb");
     return style;
 }

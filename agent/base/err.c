@@ -1,18 +1,35 @@
 #include "agent/base/err.h"
 
+#include "agent/base/printable.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+enum { MESSAGE_SIZE = sizeof((struct err *)NULL)->msg };
+
+/* A message that is too long is cut behind a whole character. */
+static void put(struct err *err, const char *fmt, va_list ap, const char *before,
+                const char *behind) __attribute__((format(printf, 2, 0)));
+static void put(struct err *err, const char *fmt, va_list ap, const char *before,
+                const char *behind) {
+    char text[MESSAGE_SIZE];
+    int n = vsnprintf(text, sizeof(text), fmt, ap);
+    if (n >= 0 && (size_t)n < sizeof(text))
+        snprintf(text + n, sizeof(text) - (size_t)n, "%s%s", before, behind);
+    size_t length = strlen(text);
+    if (length == sizeof(text) - 1)
+        text[length - printable_unfinished(text, length)] = '\0';
+    printable_copy(err->msg, sizeof(err->msg), text);
+}
 
 int err_set(struct err *err, int code, const char *fmt, ...) {
     if (!err)
         return code;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    put(err, fmt, ap, ": ", strerror(-code));
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof(err->msg))
-        snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, ": %s", strerror(-code));
     err->code = code;
     return code;
 }
@@ -22,7 +39,7 @@ int err_say(struct err *err, int code, const char *fmt, ...) {
         return code;
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    put(err, fmt, ap, "", "");
     va_end(ap);
     err->code = code;
     return code;
@@ -34,9 +51,7 @@ int err_wrap(struct err *err, const char *fmt, ...) {
     struct err old = *err;
     va_list ap;
     va_start(ap, fmt);
-    int n = vsnprintf(err->msg, sizeof(err->msg), fmt, ap);
+    put(err, fmt, ap, "", old.msg);
     va_end(ap);
-    if (n >= 0 && (size_t)n < sizeof(err->msg))
-        snprintf(err->msg + n, sizeof(err->msg) - (size_t)n, "%s", old.msg);
     return err->code;
 }

@@ -2,7 +2,10 @@
  *
  * The caller owns the struct and passes it down. On success it is left untouched; on failure it is
  * set exactly once where the trouble is, and wrapped on the way up ("n2: mount /tmp: ..."). Library
- * code returns errors, only a program prints them. Safe after fork; never allocates. */
+ * code returns errors, only a program prints them. Safe after fork; never allocates.
+ *
+ * A message is one line that a terminal can show: what it quotes may be anybody's, and is made so
+ * (printable.h). */
 #pragma once
 
 struct err {

@@ -1,6 +1,8 @@
 #include "agent/base/json.h"
 
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
+#include "agent/base/utf8.h"
 
 #include <errno.h>
 #include <math.h>
@@ -260,37 +262,30 @@ bool json_get_bool(const struct json *object, const char *key, bool absent) {
 
 /* ---- writing ---- */
 
-/* Bytes of the UTF-8 character at p, 0 when it is none. */
-static size_t utf8_length(const unsigned char *p, size_t n) {
-    size_t need = p[0] < 0x80                   ? 1
-                  : p[0] >= 0xc2 && p[0] < 0xe0 ? 2
-                  : p[0] >= 0xe0 && p[0] < 0xf0 ? 3
-                  : p[0] >= 0xf0 && p[0] < 0xf5 ? 4
-                                                : 0;
-    if (!need || need > n)
-        return 0;
-    for (size_t i = 1; i < need; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    return need;
+/* Beyond 16 bits a character takes two, of the surrogates. */
+static void put_unicode(struct buf *b, unsigned c) {
+    if (c >= 0x10000)
+        buf_printf(b, "\\u%04x\\u%04x", 0xd800 + ((c - 0x10000) >> 10), 0xdc00 + (c & 0x3ff));
+    else
+        buf_printf(b, "\\u%04x", c);
 }
 
 static void put_escaped(struct buf *b, const char *s, size_t n) {
-    const unsigned char *p = (const unsigned char *)s, *end = p + n;
     buf_putc(b, '"');
-    while (p < end) {
-        size_t len = utf8_length(p, (size_t)(end - p));
-        if (*p == '"' || *p == '\\')
-            buf_printf(b, "\\%c", *p);
-        else if (*p == '\n')
-            buf_puts(b, "\\n");
-        else if (*p < 0x20)
-            buf_printf(b, "\\u%04x", *p);
-        else if (len)
-            buf_put(b, p, len);
-        else
+    for (const char *end = s + n; s < end;) {
+        unsigned c = 0;
+        int len = utf8_read(s, (size_t)(end - s), &c);
+        if (len <= 0)
             buf_puts(b, "\xef\xbf\xbd");
-        p += len ? len : 1;
+        else if (c == '"' || c == '\\')
+            buf_printf(b, "\\%c", (char)c);
+        else if (c == '\n')
+            buf_puts(b, "\\n");
+        else if (!printable_is(c))
+            put_unicode(b, c);
+        else
+            buf_put(b, s, (size_t)len);
+        s += len > 0 ? len : 1;
     }
     buf_putc(b, '"');
 }

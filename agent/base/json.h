@@ -5,8 +5,9 @@
  * default, so that a message is taken apart without a test at each step; where absence matters, ask
  * for the node itself with json_get.
  *
- * Writing appends to a buf; commas are the writer's business. Strings are escaped, bytes that are
- * no UTF-8 are replaced, so that output of any program can be carried. */
+ * Writing appends to a buf; commas are the writer's business. Strings are escaped, with them
+ * whatever is not fit for a terminal (printable.h); bytes that are no UTF-8 are replaced, so that
+ * output of any program can be carried. */
 #pragma once
 
 #include "agent/base/arena.h"

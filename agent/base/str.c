@@ -51,7 +51,8 @@ int str_to_duration_ns(const char *s, int64_t *ret_ns, struct err *err) {
     char *end = NULL;
     double v = s && *s >= '0' && *s <= '9' ? strtod(s, &end) : -1;
     int64_t unit = end ? unit_ns(end) : 0;
-    if (v < 0 || !unit || v > 1e6)
+    double most = unit && unit < 1000000000 ? 1e15 / (double)unit : 1e6; /* a million of seconds */
+    if (v < 0 || !unit || v > most)
         return err_say(err, -EINVAL, "\"%s\" is not a duration; write 250ms, 2s, 5m or 1h",
                        s ? s : "");
     *ret_ns = (int64_t)(v * (double)unit + 0.5);

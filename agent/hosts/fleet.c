@@ -1,6 +1,7 @@
 #include "agent/hosts/fleet.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
 #include "agent/hosts/errand.h"
 #include "agent/hosts/remote.h"
@@ -28,6 +29,7 @@ enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, UNREACHED = 69, SIGNALS = 3 };
 struct stream {
     struct ship *ship;
     int fd, to; /* fd -1: at its end */
+    bool shown; /* to is a terminal */
     struct loop_source *source;
     struct buf line;
 };
@@ -69,12 +71,26 @@ static bool is_agents_json(const struct stream *s) {
            s->line.data[s->line.len - 1] == '}';
 }
 
+/* A host may be anybody's, and what it says stands beside what the others say. Over a line of a
+ * progress bar its program has written again and again: a terminal shows the last writing. */
+static void put_shown(struct buf *out, const struct stream *s, size_t from) {
+    size_t n = s->line.len;
+    while (n && s->line.data[n - 1] == '\r')
+        n--;
+    const char *again = n ? memrchr(s->line.data, '\r', n) : NULL;
+    from = again ? (size_t)(again + 1 - s->line.data) : from;
+    printable_put(out, buf_str(&s->line) + from, n - from, PRINTABLE_LINES | PRINTABLE_COLORS);
+}
+
 static void show(struct stream *s) {
     const char *host = s->ship->host->name; /* no letter of it needs an escape: hosts.c */
     struct buf out = {0};
     bool json = is_agents_json(s);
     buf_printf(&out, json ? "{\"host\":\"%s\"," : "[%s] ", host);
-    buf_put(&out, s->line.data + json, s->line.len - json);
+    if (s->shown)
+        put_shown(&out, s, json);
+    else
+        buf_put(&out, buf_str(&s->line) + json, s->line.len - json);
     buf_putc(&out, '\n');
     file_write_all(s->to, out.data, out.len, NULL);
     buf_fini(&out);
@@ -284,7 +300,7 @@ static const char *const *command_of(struct fleet *f, const struct ship *p, cons
 
 static void begin_stream(struct ship *p, int i, int fd) {
     struct stream *s = &p->streams[i];
-    *s = (struct stream){.ship = p, .fd = fd, .to = i + 1};
+    *s = (struct stream){.ship = p, .fd = fd, .to = i + 1, .shown = isatty(i + 1)};
     fcntl(fd, F_SETFL, O_NONBLOCK);
     s->source = loop_fd(p->fleet->loop, fd, LOOP_READ, on_output, s);
 }

@@ -1,6 +1,7 @@
 #include "agent/sys/line.h"
 
 #include "agent/base/json.h"
+#include "agent/base/printable.h"
 #include "agent/sys/clock.h"
 
 #include <stdarg.h>
@@ -50,10 +51,12 @@ static void make_json(struct buf *out, const struct line *l, const char *text) {
 static void put(const struct line *l, const char *fmt, va_list ap) {
     struct buf text = {0}, out = {0};
     buf_vprintf(&text, fmt, ap);
-    if (as_json)
+    if (as_json) {
         make_json(&out, l, buf_str(&text));
-    else
-        buf_printf(&out, "rankrun: %s", buf_str(&text));
+    } else {
+        buf_puts(&out, "rankrun: ");
+        printable_puts(&out, buf_str(&text));
+    }
     buf_putc(&out, '\n');
     fwrite(buf_str(&out), 1, out.len, l->on_stdout ? stdout : stderr);
     if (l->on_stdout)

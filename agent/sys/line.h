@@ -1,7 +1,7 @@
 /* line: every line that rankrun has for people, on stderr or where it was asked for: as text
  * ("rankrun: ..."), or each as one JSON object: {"time","level","what","round","text", ...}. time
  * is UTC with milliseconds; text is the sentence that the text format prints; round is there when
- * the line is about one. A line is one write. */
+ * the line is about one. A line is one write, and one line whatever it quotes. */
 #pragma once
 
 #include <stdbool.h>

@@ -150,7 +150,7 @@ int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
     int code = file_read_fd(fd, SIZE_MAX, &b, err);
     file_close(&fd);
     if (!code) {
-        struct reader r = {b.data, b.data + b.len, false};
+        struct reader r = {buf_str(&b), buf_str(&b) + b.len, false};
         code = launch_decode(&r, a, ret);
         if (code)
             err_set(err, code, "read a worker group");

@@ -79,7 +79,7 @@ static void take_text(struct lines_file *f, char c) {
     else if (f->len == LINE_LENGTH_MAX)
         f->cut = true;
     else
-        f->line[f->len++] = (unsigned char)c < ' ' ? ' ' : c;
+        f->line[f->len++] = (unsigned char)c < ' ' || c == 0x7f ? ' ' : c;
 }
 
 static void take(struct lines_file *f, char c) {

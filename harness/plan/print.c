@@ -1,3 +1,4 @@
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
 #include "faults/effect.h"
 #include "faults/need.h"
@@ -10,6 +11,18 @@ static const char *plural(long n) {
     return n == 1 ? "" : "s";
 }
 
+/* Part of a line that quotes the scenario: it stays part of one. */
+static void quote(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void quote(struct buf *out, const char *fmt, ...) {
+    struct buf text = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    printable_puts(out, buf_str(&text));
+    buf_fini(&text);
+}
+
 static void put_seconds(struct buf *b, int64_t ns) {
     if (ns % 1000000000)
         buf_printf(b, "%" PRId64 " ms", ns / 1000000);
@@ -20,7 +33,7 @@ static void put_seconds(struct buf *b, int64_t ns) {
 static void describe(const struct trigger *t, const char *who, struct buf *out) {
     const char *sep = "";
     if (t->after_id) {
-        buf_printf(out, "after %s", t->after_id);
+        quote(out, "after %s", t->after_id);
         sep = ", ";
     }
     if (t->has_round) {
@@ -30,14 +43,14 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
     if (t->has_step)
         buf_printf(out, "%swhen %s has done step %" PRId64, sep, who, t->step);
     else if (t->has_event)
-        buf_printf(out, "%sat %s number %d of %s", sep, t->event, t->nth, who);
+        quote(out, "%sat %s number %d of %s", sep, t->event, t->nth, who);
     else if (t->phase)
-        buf_printf(out, t->nth > 1 ? "%swhen %s comes to %s, number %d" : "%swhen %s comes to %s",
-                   sep, who, t->phase, t->nth);
+        quote(out, t->nth > 1 ? "%swhen %s comes to %s, number %d" : "%swhen %s comes to %s", sep,
+              who, t->phase, t->nth);
     else if (t->log && t->nth > 1)
-        buf_printf(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
+        quote(out, "%sat line number %d of %s that is like /%s/", sep, t->nth, who, t->log);
     else if (t->log)
-        buf_printf(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
+        quote(out, "%sat the first line of %s that is like /%s/", sep, who, t->log);
     if (t->has_step || t->has_event || t->phase || t->log)
         sep = ", ";
     if (t->has_time) {
@@ -105,7 +118,8 @@ static void put_topology(const struct plan *p, struct buf *out) {
         put_place_of(p, n, out);
     }
     if (p->rootfs)
-        buf_printf(out, "  their root file system is %s, which stays as it is\n", p->rootfs);
+        quote(out, "  their root file system is %s, which stays as it is", p->rootfs);
+    buf_puts(out, p->rootfs ? "\n" : "");
     put_devices(p, out);
 }
 
@@ -113,8 +127,10 @@ static void put_observed(const struct scenario *s, struct buf *out) {
     if (s->observe.n)
         buf_printf(out, "\n  read from the output of workers, in logs/NODE/rank-R.log%s%s:",
                    s->observe.preset ? ", as of " : "", s->observe.preset ? s->observe.preset : "");
-    for (size_t i = 0; i < s->observe.n; i++)
-        buf_printf(out, "\n    %-17s /%s/", s->observe.v[i].kind, s->observe.v[i].pattern);
+    for (size_t i = 0; i < s->observe.n; i++) {
+        buf_puts(out, "\n    ");
+        quote(out, "%-17s /%s/", s->observe.v[i].kind, s->observe.v[i].pattern);
+    }
 }
 
 /* How the agents find each other, and how often they may try. */
@@ -140,9 +156,9 @@ static void put_job(const struct plan *p, struct buf *out) {
     const struct job_spec *j = &p->scenario->job;
     buf_puts(out, "\njob\n ");
     for (const char *const *w = p->launcher ? p->launcher : j->launcher_argv; w && *w; w++)
-        buf_printf(out, " %s", *w);
+        quote(out, " %s", *w);
     if (*p->python.torch)
-        buf_printf(out, " (torch %s, Python %s)", p->python.torch, p->python.version);
+        quote(out, " (torch %s, Python %s)", p->python.torch, p->python.version);
     buf_printf(out, ", %d", j->min_nodes);
     if (j->max_nodes > j->min_nodes)
         buf_printf(out, " to %d", j->max_nodes);
@@ -150,7 +166,7 @@ static void put_job(const struct plan *p, struct buf *out) {
     put_meeting(p, out);
     buf_putc(out, ' ');
     for (size_t i = 0; i < j->run_n; i++)
-        buf_printf(out, " %s", j->run[i]);
+        quote(out, " %s", j->run[i]);
     put_observed(p->scenario, out);
     buf_puts(out, "\n  first once without the timeline (control run), unless that is in the cache"
                   "\n");
@@ -184,13 +200,13 @@ static void put_objects(const struct plan *p, struct buf *out) {
 
 static void put_action(const struct plan *p, const struct plan_action *pa, struct buf *out) {
     const struct action *a = pa->action;
-    buf_printf(out, "  %s: ", a->id);
+    quote(out, "  %s: ", a->id);
     if (pa->fault)
-        buf_printf(out, a->on.text ? "%s on %s" : "%s", a->fault, a->on.text);
+        quote(out, a->on.text ? "%s on %s" : "%s", a->fault, a->on.text);
     else
-        buf_printf(out, "heal %s", p->actions[a->heal].action->id);
+        quote(out, "heal %s", p->actions[a->heal].action->id);
     for (size_t i = 0; i < pa->args.n; i++)
-        buf_printf(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
+        quote(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
     if (a->times == TIMES_EACH_ROUND)
         buf_puts(out, ", in each round");
     else if (a->times_n > 1)
@@ -263,13 +279,15 @@ static void put_unasked(const struct plan *p, struct buf *out) {
 }
 
 void plan_print(const struct plan *p, struct buf *out) {
-    buf_printf(out, "%s (%s), seed %" PRIu64 "\n\n", p->scenario->name, p->scenario->file, p->seed);
+    quote(out, "%s (%s), seed %" PRIu64, p->scenario->name, p->scenario->file, p->seed);
+    buf_puts(out, "\n\n");
     put_topology(p, out);
     put_job(p, out);
     put_objects(p, out);
     buf_puts(out, p->actions_n ? "\ntimeline\n" : "\ntimeline\n  nothing is broken\n");
     if (p->scenario->drawn)
-        buf_printf(out, "  %s\n", p->scenario->drawn);
+        quote(out, "  %s", p->scenario->drawn);
+    buf_puts(out, p->scenario->drawn ? "\n" : "");
     for (size_t i = 0; i < p->actions_n; i++)
         put_action(p, &p->actions[i], out);
     put_commands(p, out);

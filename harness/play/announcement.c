@@ -1,5 +1,6 @@
 #include "harness/play/announcement.h"
 
+#include "agent/sys/printing.h"
 #include "reports/overview.h"
 
 void announcement_say(const char *fmt, ...) {
@@ -10,8 +11,7 @@ void announcement_say(const char *fmt, ...) {
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     page_wrap(&p, 2, INK_PLAIN, buf_str(&text));
-    fputs(buf_str(&out), stdout);
-    fflush(stdout);
+    printing_put(stdout, buf_str(&out), out.len);
     buf_fini(&out);
     buf_fini(&text);
 }
@@ -20,8 +20,7 @@ void announcement_ended(const char *name, int exit_code, const char *what) {
     struct buf out = {0};
     struct report_style style = overview_style(stdout);
     overview_put_ended(name, exit_code, what, &style, &out);
-    fputs(buf_str(&out), stdout);
-    fflush(stdout);
+    printing_put(stdout, buf_str(&out), out.len);
     buf_fini(&out);
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "harness/verb.h"
 #include "harness/play/last_words.h"
 #include "reports/live.h"
@@ -371,7 +372,7 @@ static void tell_processes(const struct plan *p, FILE *stage) {
     struct page page = {.out = &out, .style = report_style_of(stage)};
     page_put(&page, INK_PLAIN, "isolation processes: ");
     page_wrap(&page, 4, INK_PLAIN, p->isolation_why ? p->isolation_why : "as asked for");
-    fputs(buf_str(&out), stage);
+    printing_put(stage, buf_str(&out), out.len);
     buf_fini(&out);
 }
 

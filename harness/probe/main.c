@@ -5,6 +5,7 @@
  *     rankprobe PROGRAM [ARGUMENT...]          with --no-python
  *     PYTHON_EXEC=rankprobe RANKQUAKE_PYTHON=python3 torchrun ... script.py */
 #include "agent/base/json.h"
+#include "agent/sys/printing.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <fcntl.h>
@@ -146,6 +147,7 @@ static int fail(struct rankquake *q, const char *program, int error) {
 }
 
 int main(int argc, char **argv) {
+    printing_begin();
     const char *python = getenv("RANKQUAKE_PYTHON");
     char **command = argv + 1;
     if (python) {

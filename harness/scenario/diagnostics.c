@@ -1,5 +1,7 @@
 #include "harness/scenario/scenario.h"
 
+#include "agent/base/printable.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,8 +44,16 @@ static bool continues_character(char c) {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* The offending line and a caret below the column; a tab stays a tab so that both line up, any
- * other byte that would move a terminal's cursor becomes a question mark. */
+/* Columns of what is shown for a character. */
+static int columns(const char *shown) {
+    int n = 0;
+    for (; *shown; shown++)
+        n += !continues_character(*shown);
+    return n;
+}
+
+/* The offending line and a caret below the column; a tab stays a tab so that both line up, and what
+ * is not fit for a terminal stands there spelled out. */
 static void put_source(struct diagnostics *d, struct place p, struct buf *out) {
     size_t n = 0;
     const char *s = find_line(diagnostics_source(d, p.file), p.line, &n);
@@ -53,15 +63,17 @@ static void put_source(struct diagnostics *d, struct place p, struct buf *out) {
     for (n = cut ? LINE_SHOWN : n; cut && n && continues_character(s[n]); n--)
         ;
     buf_puts(out, "    ");
-    for (size_t i = 0; i < n; i++)
-        buf_putc(out, (unsigned char)s[i] < 32 && s[i] != '\t' ? '?' : s[i]);
+    printable_put(out, s, n, PRINTABLE_LINES);
     buf_puts(out, cut ? " ...\n    " : "\n    ");
-    int column = 1;
-    for (size_t i = 0; i < n && column < p.column; i++) {
-        if (!continues_character(s[i]))
-            column++;
-        if (!continues_character(s[i]) || column == 1)
-            buf_putc(out, s[i] == '\t' ? '\t' : ' ');
+    char shown[PRINTABLE_MAX];
+    for (int column = 1; n && column < p.column; column++) {
+        size_t taken = printable_next(s, n, PRINTABLE_LINES, shown);
+        if (*shown == '\t')
+            buf_putc(out, '\t');
+        else
+            buf_printf(out, "%*s", columns(shown), "");
+        s += taken;
+        n -= taken;
     }
     buf_puts(out, "^\n");
 }
@@ -145,9 +157,12 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     cut(&text);
-    put_place(d, p, &message);
-    buf_put(&message, text.data, text.len);
+    struct buf sentence = {0};
+    put_place(d, p, &sentence);
+    buf_put(&sentence, text.data, text.len);
+    printable_puts(&message, buf_str(&sentence));
     buf_putc(&message, '\n');
+    buf_fini(&sentence);
     buf_fini(&text);
     if (p.line > 0)
         put_source(d, p, &message);

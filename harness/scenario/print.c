@@ -1,6 +1,7 @@
 #include "harness/scenario/scenario.h"
 
 #include "agent/base/json.h"
+#include "agent/base/printable.h"
 #include "agent/base/str.h"
 
 #include <inttypes.h>
@@ -351,8 +352,11 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     put_launcher(out, &s->job);
     put_job(out, &s->job);
     put_observe(out, &s->observe);
-    if (s->drawn)
-        buf_printf(out, "# %s\n", s->drawn);
+    if (s->drawn) { /* it names the trace, whose name may be anything */
+        buf_puts(out, "# ");
+        printable_puts(out, s->drawn);
+        buf_putc(out, '\n');
+    }
     if (s->timeline_n)
         buf_puts(out, "timeline:\n");
     for (size_t i = 0; i < s->timeline_n; i++)

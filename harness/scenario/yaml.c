@@ -1,6 +1,7 @@
 #include "harness/scenario/yaml.h"
 
 #include "agent/base/str.h"
+#include "agent/base/utf8.h"
 
 #include <libfyaml.h>
 #include <stdlib.h>
@@ -189,27 +190,18 @@ static void report_syntax(struct builder *b) {
 }
 
 /* The length of the UTF-8 character at s, 0 when it is none or a control character. */
-static size_t character(const unsigned char *s, size_t left) {
-    if (*s < 0x80)
-        return *s >= 0x20 && *s != 0x7f ? 1 : *s == '\t' || *s == '\n' || *s == '\r';
-    size_t n = *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-    if (*s < 0xc2 || *s > 0xf4 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    unsigned second = s[1];
-    if ((*s == 0xe0 && second < 0xa0) || (*s == 0xed && second > 0x9f) ||
-        (*s == 0xf0 && second < 0x90) || (*s == 0xf4 && second > 0x8f))
-        return 0;
-    return n;
+static size_t character(const char *s, size_t left) {
+    unsigned c = 0;
+    int n = utf8_read(s, left, &c);
+    bool control = (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f;
+    return n <= 0 || control ? 0 : (size_t)n;
 }
 
 /* Only text reaches the library. */
 static bool check_text(struct builder *b, const char *text, size_t len) {
     int line = 0, column = 0;
     for (size_t i = 0, n; i < len; i += n) {
-        n = character((const unsigned char *)text + i, len - i);
+        n = character(text + i, len - i);
         if (!n) {
             int byte = (unsigned char)text[i];
             if (!b->set)

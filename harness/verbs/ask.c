@@ -1,14 +1,17 @@
 /* rankquake ask URL METRIC [NAME=ADDRESS...]: asks one question of a probe (http, prometheus);
  * started by the harness in the network of a node, not by people. RANKQUAKE_TOKEN: what is shown to
  * a store of the run. */
+#include "agent/sys/printing.h"
 #include "harness/observe/fetch.h"
 #include "harness/observe/metric.h"
 #include "harness/verb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-/* Prints the answer, or why there is none. METRIC "": the answer is the whole body. */
+/* Prints the answer, or why there is none. METRIC "": the answer is the whole body. The harness
+ * reads it, and compares what the server has sent. */
 static int ask_main(int argc, char **argv) {
     struct buf body = {0};
     struct err err = {0};
@@ -24,9 +27,9 @@ static int ask_main(int argc, char **argv) {
     if (r < 0)
         fputs(err.msg, stdout);
     else if (*argv[2])
-        fputs(value, stdout);
+        printing_put(stdout, value, strlen(value));
     else
-        fwrite(body.data, 1, body.len, stdout);
+        printing_put(stdout, buf_str(&body), body.len);
     buf_fini(&body);
     return r < 0 ? EXIT_FAIL : EXIT_PASS;
 }

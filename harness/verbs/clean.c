@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/folder.h"
+#include "agent/sys/printing.h"
 #include "agent/sys/process.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
@@ -39,7 +40,7 @@ static void remove_from(struct cleaning *c, const struct folder *f, const char *
         failed(c, &err);
         return;
     }
-    printf("%s %s/%s, %s\n", c->dry ? "would remove" : "removed", f->path, name, why);
+    printing_line(stdout, "%s %s/%s, %s", c->dry ? "would remove" : "removed", f->path, name, why);
     c->done++;
 }
 
@@ -48,7 +49,7 @@ static void remove_from(struct cleaning *c, const struct folder *f, const char *
 static void end_process(struct cleaning *c, const struct process *p, const char *what) {
     struct err err;
     if (c->dry) {
-        printf("would end process %d, %s\n", (int)p->pid, what);
+        printing_line(stdout, "would end process %d, %s", (int)p->pid, what);
         c->done++;
         return;
     }
@@ -60,7 +61,7 @@ static void end_process(struct cleaning *c, const struct process *p, const char 
         failed(c, &err);
         return;
     }
-    printf("ended process %d, %s\n", (int)p->pid, what);
+    printing_line(stdout, "ended process %d, %s", (int)p->pid, what);
     c->done++;
 }
 
@@ -134,7 +135,8 @@ static void end_left_behind(struct cleaning *c, const struct presence *p) {
 static void clean_scratch(struct cleaning *c, const struct folder *run, const struct presence *p) {
     char why[100];
     if (p->keep && !c->kept && folder_has(run, "scratch")) {
-        printf("left alone: %s/scratch, kept by --keep; clean --kept removes it\n", run->path);
+        printing_line(stdout, "left alone: %s/scratch, kept by --keep; clean --kept removes it",
+                      run->path);
         return;
     }
     snprintf(why, sizeof(why), p->keep ? "kept by --keep" : "left by harness %d, which is dead",
@@ -154,9 +156,10 @@ static void clean_run(struct cleaning *c, const struct folder *run) {
     if (r && r != -ENOENT) {
         failed(c, &err);
     } else if (r == 0 && state == PRESENCE_LIVE) {
-        printf("left alone: %s, its harness %d is at work\n", run->path, (int)p.harness.pid);
+        printing_line(stdout, "left alone: %s, its harness %d is at work", run->path,
+                      (int)p.harness.pid);
     } else if (r == 0 && state == PRESENCE_ELSEWHERE) {
-        printf("left alone: %s, which belongs to another container\n", run->path);
+        printing_line(stdout, "left alone: %s, which belongs to another container", run->path);
     } else if (r == 0) {
         end_left_behind(c, &p);
         clean_scratch(c, run, &p);

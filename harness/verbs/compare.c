@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/printing.h"
 #include "harness/plan/plan.h"
 #include "harness/play/cell.h"
 #include "harness/play/files.h"
@@ -325,7 +326,9 @@ static int report(const struct request *q) {
     struct report_style style = report_style_of(stdout);
     struct buf text = {0};
     comparison_report_find(q->format)->render(&q->comparison, &style, &text);
-    printf("%s%s", str_eq(q->format, "terminal") ? "\n" : "", buf_str(&text));
+    if (str_eq(q->format, "terminal"))
+        putchar('\n');
+    printing_put(stdout, buf_str(&text), text.len);
     if (str_eq(q->format, "terminal"))
         printf("report: %s/comparison.html\n", q->dir);
     buf_fini(&text);

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "harness/cluster/layer.h"
 #include "harness/recording.h"
 #include "harness/play/announcement.h"
@@ -415,7 +416,7 @@ static int report(struct trying *t) {
     overview_put(o, &style, &out);
     overview_html(o, &page);
     int r = folder_write(&t->dir, "index.html", page.data, page.len, &err);
-    fputs(buf_str(&out), stdout);
+    printing_put(stdout, buf_str(&out), out.len);
     if (r == 0)
         printf("\nreport     %s/index.html\n", t->dir.path);
     buf_fini(&out);

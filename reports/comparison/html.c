@@ -4,11 +4,13 @@
 /* One page that needs nothing but itself; its links lead to the reports of the runs below it. */
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; base-uri "
+    "'none'; form-action 'none'; style-src "
     "'unsafe-inline'; img-src data:\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
     "<link rel=\"icon\" href=\"data:,\">\n<title>Launchers compared</title>\n<style>\n"
     ":root{color-scheme:light dark}\n"
+    "a,b,code,dd,dt,h1,h2,h3,li,p,pre,small,td,th{unicode-bidi:isolate}\n"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem}\n"
     "table{border-collapse:collapse}\n"
     "th,td{text-align:left;padding:.4rem 1.2rem .4rem 0;border-bottom:1px solid #8884;"

@@ -1,6 +1,11 @@
 /* The page: whole, safe and small, whatever the run was. */
 #include "tests/reports/told.h"
 
+#include "agent/base/base64.h"
+#include "agent/base/printable.h"
+#include "agent/base/sha256.h"
+#include "agent/base/utf8.h"
+
 #include <ctype.h>
 
 static const struct edit none[1],
@@ -201,6 +206,52 @@ static void test_whatever_a_run_says_stays_text(void **state) {
     forget(&t);
 }
 
+static void test_what_turns_text_around_is_seen_on_the_page(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"{", NULL, "\"n0\"", "\"n\u202e\u2066\u200b\""},
+        {"\"health\"", NULL, "[]", "[\"\302\233 \\u001b[2J \\u200f \\ufeff\"]"},
+        {0}};
+    struct told t;
+    tell_page(&t, "worker-killed", edits);
+    const char *page = buf_str(&t.text);
+    for (size_t i = 0; i < t.text.len;) {
+        unsigned c = 0;
+        int n = utf8_read(page + i, t.text.len - i, &c);
+        if (n <= 0 || (!printable_is(c) && c != '\n'))
+            fail_msg("byte %zu: %.20s", i, page + i);
+        i += (size_t)n;
+    }
+    assert_says(&t, "<b>n\\u202e\\u2066\\u200b</b>");
+    assert_says(&t, "\\u009b \\x1b[2J \\u200f \\ufeff");
+    assert_says(&t, "{unicode-bidi:isolate}");
+    forget(&t);
+}
+
+/* The hash that the page allows is that of its script. */
+static void test_no_script_may_run_but_the_pages_own(void **state) {
+    (void)state;
+    struct told t;
+    struct sha256 s;
+    char hex[65], said[65] = "";
+    struct buf allowed = {0};
+    tell_page(&t, "worker-killed", none);
+    const char *begin = strstr(buf_str(&t.text), "<script>") + strlen("<script>");
+    const char *hash =
+        strstr(buf_str(&t.text), "script-src 'sha256-") + strlen("script-src 'sha256-");
+    sha256_init(&s);
+    sha256_update(&s, begin, (size_t)(strstr(begin, "</script>") - begin));
+    sha256_hex(&s, hex);
+    assert_true(base64_take(&allowed, hash, strcspn(hash, "'")));
+    assert_int_equal(allowed.len, 32);
+    for (size_t i = 0; i < 32; i++)
+        sprintf(said + 2 * i, "%02x", (unsigned char)allowed.data[i]);
+    assert_string_equal(said, hex);
+    assert_null(strstr(buf_str(&t.text), "script-src 'unsafe-inline'"));
+    buf_fini(&allowed);
+    forget(&t);
+}
+
 /* ---- long runs ---- */
 
 enum { NODES = 16, WORKERS = 64, ROUNDS = 10, STEPS = 150 };
@@ -278,6 +329,8 @@ int main(void) {
         cmocka_unit_test(test_a_run_without_workers_says_so),
         cmocka_unit_test(test_the_page_is_whole_and_asks_for_nothing),
         cmocka_unit_test(test_whatever_a_run_says_stays_text),
+        cmocka_unit_test(test_what_turns_text_around_is_seen_on_the_page),
+        cmocka_unit_test(test_no_script_may_run_but_the_pages_own),
         cmocka_unit_test(test_a_long_run_is_thinned_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

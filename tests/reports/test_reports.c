@@ -155,6 +155,23 @@ static void test_no_line_is_wider_than_the_terminal(void **state) {
     }
 }
 
+static void test_a_hostile_name_is_spelled_out_before_it_is_measured(void **state) {
+    (void)state;
+    static const struct edit edits[] = {
+        {"{", NULL, "\"n0\"", "\"n\\u001b]0;x\\u0007\302\233J\u202e\""},
+        {"\"health\"", NULL, "[]", "[\"process 7\\n  passed \\u001b[2J \u2066\"]"},
+        {0}};
+    for (int width = 40; width <= 140; width += 20) {
+        struct told t;
+        tell(&t, "worker-killed", edits, "terminal", (struct report_style){.width = width});
+        for (const char *s = buf_str(&t.text); *s; s++)
+            assert_true(*s == '\n' || (*s >= 0x20 && *s < 0x7f));
+        assert_true(longest_line(buf_str(&t.text)) <= (size_t)width);
+        assert_says(&t, "\\x1b[2J");
+        forget(&t);
+    }
+}
+
 static void test_colour_and_signs_come_only_where_they_are_wanted(void **state) {
     (void)state;
     struct told t;
@@ -212,7 +229,7 @@ static void test_junit_has_a_case_for_each_check_and_escapes(void **state) {
              t.verdict.n, skipped(&t.verdict));
     assert_says(&t, all);
     assert_says(&t, "<testcase classname=\"worker-killed\" name=\"agreement\"/>");
-    assert_says(&t, "1 left: &lt;a&gt; &amp; &quot;b&quot; ? \u00e4");
+    assert_says(&t, "1 left: &lt;a&gt; &amp; &quot;b&quot; \\x01 \u00e4");
     assert_says(&t, "<error type=\"unknown\" message=\"n0 was not looked at");
     assert_says(
         &t,
@@ -252,6 +269,7 @@ int main(void) {
         cmocka_unit_test(test_the_last_words_of_the_worker_that_failed_are_told),
         cmocka_unit_test(test_an_open_question_is_told_as_one),
         cmocka_unit_test(test_no_line_is_wider_than_the_terminal),
+        cmocka_unit_test(test_a_hostile_name_is_spelled_out_before_it_is_measured),
         cmocka_unit_test(test_colour_and_signs_come_only_where_they_are_wanted),
         cmocka_unit_test(test_a_history_that_stops_early_can_be_told),
         cmocka_unit_test(test_json_holds_verdict_rounds_and_times),

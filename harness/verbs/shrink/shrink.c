@@ -3,6 +3,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "harness/verbs/shrink/attempt.h"
 #include "harness/verbs/typed.h"
 
@@ -89,8 +90,9 @@ static void say_runs_of(struct request *q) {
     if (d)
         closedir(d);
     if (n)
-        fprintf(stderr, "it holds %d run%s: give one that failed, as in rankquake shrink %s/%s\n",
-                n, n == 1 ? "" : "s", q->dir, one);
+        printing_line(stderr,
+                      "it holds %d run%s: give one that failed, as in rankquake shrink %s/%s", n,
+                      n == 1 ? "" : "s", q->dir, one);
 }
 
 /* The targets that were drawn, by name, and which lines came about. */
@@ -138,7 +140,7 @@ static int read_run(struct request *q) {
         say_runs_of(q);
     } else if (failure_read(&q->arena, &q->recording, (const char *const *)q->checks, &q->failure,
                             &err) < 0) {
-        fprintf(stderr, "rankquake shrink: %s: %s\n", q->dir, err.msg);
+        printing_line(stderr, "rankquake shrink: %s: %s", q->dir, err.msg);
         code = EXIT_USAGE_ERROR;
     } else {
         take_scenario(q);

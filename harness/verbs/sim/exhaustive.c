@@ -4,6 +4,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "agent/sys/printing.h"
 #include "harness/explore/explore.h"
 
 #include <inttypes.h>
@@ -109,10 +110,16 @@ static void print_config(const struct explore_config *c, const char *core) {
     fflush(stdout);
 }
 
+static void erase(void) {
+    static const char line[] = "\r\033[K";
+    printing_put(stdout, line, sizeof(line) - 1);
+}
+
 static bool on_seen(void *arg, uint64_t states, uint64_t waiting, int depth) {
     const bool *bar = arg;
     if (*bar) {
-        printf("\r\033[K%" PRIu64 " states, %" PRIu64 " waiting, depth %d", states, waiting, depth);
+        erase();
+        printf("%" PRIu64 " states, %" PRIu64 " waiting, depth %d", states, waiting, depth);
         fflush(stdout);
     }
     return !interrupted;
@@ -165,7 +172,7 @@ static int search(struct explore_config *c, const char *core) {
     print_config(c, core);
     explore_run(c, &r);
     if (bar)
-        printf("\r\033[K");
+        erase();
     int code = tell(c, &r, (double)(clock() - begun) / CLOCKS_PER_SEC);
     free(r.path);
     return code;

@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,16 +46,23 @@ static int width(void) {
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 1 ? w.ws_col - 1 : 79;
 }
 
+static void erase(void) {
+    static const char line[] = "\r\033[K";
+    printing_put(stdout, line, sizeof(line) - 1);
+}
+
 void progress_seen(struct progress *p, const struct seeds_tally *t) {
     int64_t after_ns = clock_monotonic_ns() - p->begun_ns;
     struct buf text = {0};
     if (p->form == PROGRESS_NONE || (p->form == PROGRESS_LINES && after_ns < p->next_ns))
         return;
     progress_text(p, t, after_ns, &text);
-    if (p->form == PROGRESS_BAR)
-        printf("\r\033[K%.*s", width(), buf_str(&text));
-    else
+    if (p->form == PROGRESS_BAR) {
+        erase();
+        printf("%.*s", width(), buf_str(&text));
+    } else {
         printf("%5" PRId64 " s    %s\n", after_ns / second_ns, buf_str(&text));
+    }
     fflush(stdout);
     p->next_ns = progress_due_ns(after_ns);
     buf_fini(&text);
@@ -62,6 +70,6 @@ void progress_seen(struct progress *p, const struct seeds_tally *t) {
 
 void progress_end(struct progress *p) {
     if (p->form == PROGRESS_BAR)
-        printf("\r\033[K");
+        erase();
     p->form = PROGRESS_NONE;
 }

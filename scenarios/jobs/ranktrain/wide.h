@@ -9,8 +9,10 @@
 #pragma GCC optimize("O3", "no-trapping-math")
 #endif
 
-/* The choice is made before a sanitizer is ready for it. */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+/* The choice is made before a sanitizer is ready for it; clang has none for functions that are not
+ * to be inlined. */
+#if defined(__x86_64__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&                \
+    !defined(__SANITIZE_THREAD__)
 #define WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define WIDE

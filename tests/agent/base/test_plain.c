@@ -43,13 +43,15 @@ static void test_durations_need_a_unit(void **state) {
     static const struct {
         const char *text;
         int64_t ns;
-    } good[] = {{"250ms", 250000000}, {"2s", 2000000000},    {"1.5s", 1500000000},
-                {"5m", 300000000000}, {"1h", 3600000000000}, {"0s", 0}};
+    } good[] = {{"250ms", 250000000},      {"2s", 2000000000},          {"1.5s", 1500000000},
+                {"5m", 300000000000},      {"1h", 3600000000000},       {"0s", 0},
+                {"6851851us", 6851851000}, {"2000000ms", 2000000000000}};
     for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
         assert_int_equal(str_to_duration_ns(good[i].text, &ns, NULL), 0);
         assert_int_equal(ns, good[i].ns);
     }
-    static const char *const bad[] = {"", "2", "s", "-1s", "2 s", "2sec", "1e99s", "nan", "inf s"};
+    static const char *const bad[] = {"",     "2",     "s",   "-1s",   "2 s",
+                                      "2sec", "1e99s", "nan", "inf s", "1e13us"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         assert_int_equal(str_to_duration_ns(bad[i], &ns, NULL), -EINVAL);
 }

@@ -79,6 +79,26 @@ static void test_each_fault_comes_at_its_time_on_its_node(void **state) {
                   "node-start n0 +1000");
 }
 
+/* What it is played from is named in a comment, and a time may have any number of digits. */
+static void test_what_is_printed_of_it_loads_again(void **state) {
+    (void)state;
+    struct scratch x, again;
+    struct buf text = {0};
+    load(&x, three,
+         "{trace: trace.csv, speed: 17.3, causes: {gpu: worker-kill, switch: net-partition}}");
+    if (!x.s)
+        fail_msg("%s", buf_str(&x.d.out));
+    x.s->drawn = "x\ntimeline: []\n";
+    scenario_print(x.s, &text);
+    scratch_load(&again, buf_str(&text));
+    if (!again.s)
+        fail_msg("%s", buf_str(&again.d.out));
+    assert_int_equal(again.s->timeline_n, x.s->timeline_n);
+    scratch_drop(&again);
+    scratch_drop(&x);
+    buf_fini(&text);
+}
+
 static void test_columns_in_any_order_dates_quotes_and_other_columns(void **state) {
     (void)state;
     assert_played("rack, Cause ,node,End,START\r\n"
@@ -178,6 +198,7 @@ static void test_what_is_wrong_in_the_words_is_said(void **state) {
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_fault_comes_at_its_time_on_its_node),
+        cmocka_unit_test(test_what_is_printed_of_it_loads_again),
         cmocka_unit_test(test_columns_in_any_order_dates_quotes_and_other_columns),
         cmocka_unit_test(test_lines_need_not_be_in_order),
         cmocka_unit_test(test_what_cannot_be_is_left_out_and_said),
