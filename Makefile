@@ -217,7 +217,7 @@ soak bench: all test-programs
 mutants: all
 	$(Q)TMPDIR=$$(mktemp -d) BUILD=$(BUILD) BIN=$(BIN) OUT=$(OUT) bash tests/soak/mutants.sh
 # The same programs are built by a fuzzer's compiler into folders of their own, by the scripts.
-$(OUT)/fuzz-schedule: $(call archive,harness agent base)
+$(OUT)/fuzz-schedule: $(call archive,harness faults agent base)
 $(OUT)/fuzz-input $(OUT)/fuzz-connections: $(call archive,agent base)
 $(OUT)/fuzz-history $(OUT)/fuzz-scenario: $(call archive,$(LIBS))
 $(OUT)/fuzz-record: $(call archive,reports harness faults job agent base)

@@ -125,7 +125,7 @@ static void check_printed(struct scenario *s) {
 /* The same bytes as what else may stand in a file. */
 static void read_others(const char *const *sets) {
     struct diagnostics suite = {0}, script = {0};
-    sweep_free(scenario_sweep(first, sets));
+    sweep_free(scenario_sweep(first, sets, NULL));
     suite_free(suite_load(first, &suite));
     check_said(&suite);
     script_free(script_read(first, &script));
