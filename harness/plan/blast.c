@@ -53,8 +53,7 @@ static void put_in_processes(bool root, struct buf *out) {
     buf_puts(out, "    others    signals its node only (before Linux 6.12, or where the run "
                   "directory has a long path: all that you may, but one by one); reaches all that "
                   "this host reaches\n"
-                  "    reached   by every user of this host, at each port that it or its store "
-                  "listens on\n"
+                  "    reached   by every user of this host, at each port that it listens on\n"
                   "    stays     what it writes to files and asks other programs to do; cgroups "
                   "are counted\n");
 }

@@ -215,6 +215,9 @@ void plan_refuse_outside(struct plan *p, struct diagnostics *d) {
     for (size_t i = 0; i < p->commands_n; i++)
         if (!p->commands[i].nodes && !p->commands[i].is_asked)
             refuse_command(&p->commands[i], d);
+    if (p->scenario->cluster.privileged)
+        diagnostics_add(d, p->scenario->cluster.place,
+                        "cluster.privileged: --untrusted gives a job no rights of yours");
     if (j->checkpoint_dir && !is_in_node(j->checkpoint_dir))
         diagnostics_add(d, j->run_place,
                         "job.checkpoint.dir: --untrusted reads no directory of this host; %s is "

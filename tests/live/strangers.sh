@@ -211,6 +211,10 @@ for file in python path store template; do
     done
     grep -q 'probe.asked: --untrusted asks nobody' "$dir/said" || fail "$file.yaml: a probe of this host's network is not refused"
 done
+echo 'scenario: rights
+cluster: {privileged: true}
+job: {run: ["true"]}' >"$dir/pr/rights.yaml"
+untrusted 'cluster.privileged: --untrusted gives a job no rights of yours' "$dir/pr/rights.yaml" --rootfs "$dir/root"
 untrusted 'lies outside' "$dir/bad/outside.yaml" --rootfs "$dir/root"
 
 # What is left of it runs in nodes that see nothing of the host, nor what is secret here.
