@@ -22,11 +22,12 @@
  *             its agent away; effects: what it does, in the words of faults/effect.h
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
- * until that limit limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
+ *             until that limit
+ *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
  *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
- * the undisturbed run gave
+ *             the undisturbed run gave
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
- * that fault means, as the store was asked before it fired
+ *             that fault means, as the store was asked before it fired
  *             job-end {why: ended|limit|interrupted|error, error?}
  *             unwatched {node, pid?, why}   nobody reads what it prints
  *             observed {lines, late_lines, cut_lines, skipped_bytes, thinned, buffered, patterns:
@@ -40,9 +41,9 @@
  *             lag {max_ns, window_ns, why?}   the harness was late by up to max_ns in the window_ns
  *             before t; without why, and by more than HISTORY_AWAY_NS: it was away
  *             scarce {what: memory-limit|processes|memory, limit, used, why}   a limit of the host
- * may have been in the job's way; why: a sentence that names it
- *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the
- * host; cpu_ns: of the harness itself
+ *             may have been in the job's way; why: a sentence that names it
+ *             health {left:[text..], complete, cpu_ns}   after the last node is down; on the host;
+ *             cpu_ns: of the harness itself
  *
  *   kernel    agent-start {node, pid}   agent-exit {node, pid, code|signal}
  *             worker-exit {node, pid, code|signal|unknown:true}   t: when its pidfd woke; the line
@@ -53,13 +54,14 @@
  *             usage {node, pid, round, rss, fds}   what an agent holds when a round is complete
  *             listening {node, port, round, found:[{local, remote?, state: listen|connected}]} what
  *             had MASTER_PORT at an end on the nodes of a round, when its group had formed
- *             devices {at: start|round-start|round|first-end|round-end|job-end, round,
- * devices:[{index, uuid, used, processes:[{pid, node, bytes}], hidden}], open:[{pid, node, name}],
- *             nodes?:{n0: [uuid..]}, error?, took_ns}   who computes on the devices that nodes were
- *             given, by the driver's lists (node "": not of this run; hidden: so many cannot be
- * told from here; bytes -1: not told), and which processes of the nodes have a file of the driver
- * open; round-start: its first worker has started; round: all have stepped; first-end, round-end:
- * its first, its last worker has ended; nodes: what each was given
+ *             devices {at: start|round-start|round|first-end|round-end|job-end, round, devices:
+ *             [{index, uuid, used, processes:[{pid, node, bytes}], hidden}], open:[{pid, node,
+ *             name}], nodes?:{n0: [uuid..]}, error?, took_ns}   who computes on the devices that
+ *             nodes were given, by the driver's lists (node "": not of this run; hidden: so many
+ *             cannot be told from here; bytes -1: not told), and which processes of the nodes have
+ *             a file of the driver open; round-start: its first worker has started; round: all have
+ *             stepped; first-end, round-end: its first, its last worker has ended; nodes: what each
+ *             was given
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,

@@ -4,8 +4,8 @@
  * The agent makes a FIFO, whose name the workers find in TORCHELASTIC_TIMER_FILE. They write lines
  * of at most PIPE_BUF bytes into it:
  *
- *   {"version": 1, "pid": 17, "scope_id": "train.py#12", "expiration_time": 1700000000.5, "signal":
- * 9}
+ *   {"version": 1, "pid": 17, "scope_id": "train.py#12", "expiration_time": 1700000000.5,
+ *    "signal": 9}
  *
  * A time, in seconds since 1970 by the worker's clock, sets the timer of this process and scope, a
  * negative one takes it back. When one expires the process gets the signal of the earliest timer of

@@ -1,7 +1,7 @@
 /* output: the directories of the workers' logs and error files.
  *
- *   <log dir>/<run id>_XXXXXXXX/attempt_<restart count>/<local
- * rank>/{stdout.log,stderr.log,error.json}
+ *   <log dir>/<run id>_XXXXXXXX/attempt_<restart count>/<local rank>/
+ *       {stdout.log,stderr.log,error.json}
  *
  * as torchrun lays them out, one run directory per agent process. A round that comes at the same
  * restart count (a membership change) does not destroy what the last one wrote: its directory is

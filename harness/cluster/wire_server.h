@@ -8,9 +8,9 @@
  *   partitions {list:[{planes, groups:[a group or -1 for each port]}]}    all there are, likewise
  *   bootstrap {tcp_port}
  *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}]}..]}
- * answer: {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
- * ended.
- */
+ *
+ * An answer is {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
+ * ended. */
 #pragma once
 
 #include "agent/base/err.h"

@@ -2,9 +2,10 @@
  *
  * In hang/ of the run directory, one folder for each node:
  *   rank-R.txt, PID-NAME.txt   a process: its threads with their state, wait channel and kernel
- * stack, its open files and sockets store.txt                  every key of the store, as it
- * answers a connection made from this node last-lines.txt             the end of what was printed
- * on the node
+ *                              stack, its open files and sockets
+ *   store.txt                  every key of the store, as it answers a connection made from this
+ *                              node
+ *   last-lines.txt             the end of what was printed on the node
  *
  * All of it is read by one child for each node, so that whatever hangs there cannot hang the
  * caller. It is for people: nothing of it is judged. */

@@ -1,8 +1,9 @@
 /* spawn_seeds: seeds of the simulation, for cores with a planted bug.
  *
  *     spawn_seeds calm N              seeds 1 to N of one to five agents that start together,
- * without any fault: all must succeed, in one round spawn_seeds N FORM [OPTION...]  looks for a
- * violation whose text FORM (an extended regular expression) matches, in seeds 1 to N
+ *                                     without any fault: all must succeed, in one round
+ *     spawn_seeds N FORM [OPTION...]  looks for a violation whose text FORM (an extended regular
+ *                                     expression) matches, in seeds 1 to N
  *
  * OPTION: frozen, swarm, agents=N, rate=N, time=N (seconds). Prints "SEED TEXT" of what it found
  * and ends with 0; with 1 when there was nothing, or when a calm seed did not succeed. */

@@ -19,9 +19,9 @@
  *     hang@launch:N      the N-th kernel never ends
  *     hang@init          taking the device never ends
  *     rank=N             what goes wrong goes wrong in the process with RANK=N alone
- *     report=FILE        at its end the process appends a line to the file: "rank 0 device 0 bytes
- * 0 pinned 0 streams 0 events 0 launches 12": what it has not given back
- */
+ *     report=FILE        at its end the process appends a line to the file: "rank 0 device 0
+ *                        bytes 0 pinned 0 streams 0 events 0 launches 12": what it has not given
+ *                        back */
 #pragma once
 
 #include <stddef.h>
