@@ -191,6 +191,9 @@ bool history_is_simulated(const struct history *h);
  * some of it never. Longer than any machine stands still that is merely busy, shorter than agents
  * wait for one another by default. */
 static const int64_t HISTORY_AWAY_NS = 2000000000;
+/* For so long whoever has something to tell waits for it without being asked (rankquake.h): up to
+ * that an absence has made everything late and lost nothing. */
+static const int64_t HISTORY_BLIND_NS = 5000000000;
 
 #define history_each(it, h)                                                                        \
     for (size_t it##_i = 0; it##_i < (h)->n; it##_i++)                                             \

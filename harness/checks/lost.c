@@ -43,7 +43,8 @@ static bool find_absence(struct lost *l, const struct history *h) {
     const struct record *longest = longest_absence(h);
     if (!longest)
         return false;
-    *l = (struct lost){.any = true, .blind = true, .seq = longest->seq, .sound_n = h->n};
+    bool blind = record_i64(longest, "max_ns", 0) > HISTORY_BLIND_NS;
+    *l = (struct lost){.any = true, .blind = blind, .seq = longest->seq, .sound_n = h->n};
     history_each(r, h) {
         size_t sound = is_absence(r) ? first_since(h, absent_from_ns(r)) : h->n;
         l->sound_n = sound < l->sound_n ? sound : l->sound_n;

@@ -91,6 +91,9 @@ static const struct {
      {"one_outcome", FAIL, "the agent of n0 ended 7", KILLED, {LATE("2000000000"), AGENT_ENDED_7}}},
     {2,
      {"one_outcome", UNKNOWN, "was away for 2.0 s", KILLED, {LATE("2000000001"), AGENT_ENDED_7}}},
+    /* For so long everybody waits for it: nothing that was to be seen is lost. */
+    {0, {"harness_health", PASS, "68 records", KILLED, {LATE("5000000000")}}},
+    {2, {"harness_health", UNKNOWN, "was away for 5.0 s", KILLED, {LATE("5000000001")}}},
     /* Others waited for it: it was there. */
     {1,
      {"one_outcome",
