@@ -1,3 +1,4 @@
+#include "agent/core/failure.h"
 #include "agent/core/state.h"
 
 #include <string.h>
@@ -13,20 +14,6 @@ bool goodbye_due(const struct rendezvous *r) {
 }
 
 /* The sentence with which every agent of the job ends: the same on all of them. */
-static const char *how_it_ended(struct arena *a, int status) {
-    int signo = status & 0x7f;
-    return signo ? arena_printf(a, "was killed by signal %d", signo)
-                 : arena_printf(a, "exited with code %d", status >> 8 & 0xff);
-}
-
-static const char *failure_text(struct arena *a, const struct failure *f) {
-    if (!f->uid[0])
-        return f->error;
-    return arena_printf(a, "rank %d (local rank %d on node %s) %s%s%s", f->rank, f->local_rank,
-                        f->node, how_it_ended(a, f->wait_status), f->error[0] ? ": " : "",
-                        f->error);
-}
-
 static const char *outcome_text(struct rendezvous *r) {
     struct arena *a = &r->arena;
     const struct failure *f = &r->head.failure;

@@ -20,8 +20,8 @@
  *  - The local worker group: START is answered by WORKERS_STARTED once all have exec'ed, then by
  * one WORKER_EXITED for each worker (a failed exec: status of exit code 126 or 127 and the reason),
  *    at last by GROUP_REAPED, when no process of the group lives any more - whether asked for by
- * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell then
- * makes a new guard before the next START.
+ * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell makes
+ *    a new guard for the next START; one that cannot be made is a worker that could not be executed.
  *  - DEADLINE goes to the guard at once, before any later action of the same step.
  *  - LIFELINE_OPEN: a connection to the store is made, with no local worker alive; as soon as it
  *    stands the claim is sent on it and EVENT_LIFELINE says open. That it could not be made, or has
@@ -142,6 +142,11 @@ struct event {
         struct {
             bool fenced; /* the guard ended the group because the deadline had passed */
         } reaped;
+        struct {
+            int64_t pid;
+            int wait_status;
+            bool fenced; /* by its own timer, which ends it when the deadline has passed */
+        } guard_dead;
         struct {
             const char *addr;
             int port; /* bound by the shell until the workers start */

@@ -61,7 +61,7 @@ static void guard_stopped(void) {
     wait_for(&seen.running, 1);
     kill(guard_of(seen.pids[0]), SIGSTOP);
     wait_for(&seen.dead, 1);
-    MUST(clock_boottime_ns() >= now + 400 * ms_ns);
+    MUST(clock_boottime_ns() >= now + 400 * ms_ns && seen.dead_fenced);
     MUST(seen.exited == 0 && seen.reaped == 0 && guard_alive(seen.guard) == 0);
     MUST(process_signal_descendants(getpid(), 0) == 0);
     struct err err = {0};
@@ -77,9 +77,36 @@ static void guard_killed(void) {
     start(2, false);
     wait_ready(2);
     wait_for(&seen.running, 1);
-    kill(guard_of(seen.pids[0]), SIGKILL);
+    pid_t guard = guard_of(seen.pids[0]);
+    kill(guard, SIGKILL);
     wait_for(&seen.dead, 1);
+    MUST(seen.dead_pid == guard && !seen.dead_fenced);
     MUST(process_signal_descendants(getpid(), 0) == 0);
+    end_agent();
+}
+
+/* Its timer sends the same signal, but not before it is due; of the next guard's that of the first
+ * says nothing. */
+static void guard_killed_in_time(void) {
+    struct err err = {0};
+    begin("exec sleep 1000");
+    int64_t now = clock_boottime_ns();
+    guard_deadline(seen.guard, now + 300 * ms_ns, now + 400 * ms_ns);
+    start(1, true);
+    wait_for(&seen.running, 1);
+    kill(guard_of(seen.pids[0]), SIGSTOP);
+    wait_for(&seen.dead, 1);
+    MUST(seen.dead_fenced);
+    for (int i = 0; i < 2; i++) {
+        MUST(guard_renew(seen.guard, &err) == 0);
+        now = clock_boottime_ns();
+        guard_deadline(seen.guard, now + 3600 * second_ns, now + 7200 * second_ns);
+        start(1, i > 0);
+        wait_for(&seen.running, 1);
+        kill(guard_of(seen.pids[0]), SIGKILL);
+        wait_for(&seen.dead, 1);
+        MUST(!seen.dead_fenced);
+    }
     end_agent();
 }
 
@@ -205,8 +232,9 @@ static const struct experiment experiments[] = {
     EXPERIMENT(agent_killed),    EXPERIMENT(agent_killed_guard_stopped),
     EXPERIMENT(agent_stopped),   EXPERIMENT(all_stopped),
     EXPERIMENT(deadline_passed), EXPERIMENT(fence),
-    EXPERIMENT(guard_killed),    EXPERIMENT(own_name),
-    EXPERIMENT(guard_stopped),   {NULL, NULL},
+    EXPERIMENT(guard_killed),    EXPERIMENT(guard_killed_in_time),
+    EXPERIMENT(guard_stopped),   EXPERIMENT(own_name),
+    {NULL, NULL},
 };
 
 int main(int argc, char **argv) {
