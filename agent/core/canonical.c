@@ -297,7 +297,9 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     for (int i = 0; i < WATCH_SLOTS; i++)
         take_id(c, ids, &t.generations[i]);
     canonical_time(c, t.due_ns, rendezvous_timing(r).hb_ns + 1);
-    canonical_time(c, t.contact.heard_ns ? 0 : t.start_ns, r->config.join_timeout_ns);
+    bool joining = !t.contact.heard_ns || (t.contact.denied && !t.contact.wrote);
+    canonical_time(c, joining ? t.start_ns : 0, r->config.join_timeout_ns);
+    c->hash = canonical_mix(c->hash, t.contact.wrote);
     memset(&t.config, 0, sizeof(t.config));
     memset(&t.strings, 0, sizeof(t.strings));
     memset(&t.arena, 0, sizeof(t.arena));

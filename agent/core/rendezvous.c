@@ -101,7 +101,7 @@ static void on_changes(struct rendezvous *r, const struct event *ev) {
     enum watch_slot slot = ev->changes.slot;
     if (!r->generations[slot] || r->generations[slot] != ev->changes.generation)
         return;
-    contact_made(r);
+    contact_made(r, false);
     if (slot == WATCH_ALL)
         coordinator_changes(r, ev);
     else if (slot == WATCH_HOLDER)
@@ -122,9 +122,9 @@ static void on_watch_lost(struct rendezvous *r, const struct event *ev) {
 
 static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     if (ev->snapshot.reached)
-        contact_made(r);
+        contact_made(r, false);
     else
-        contact_missed(r);
+        contact_missed(r, false);
     session_snapshot(r, ev);
     watch_snapshot(r, ev);
     place_snapshot(r, ev);
@@ -133,11 +133,17 @@ static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     coordinator_snapshot(r, ev);
 }
 
+/* A store that is full may keep leases alive, and grant them. */
+static bool is_of_lease(const struct rendezvous *r, uint64_t id) {
+    bool grant = r->session.phase == SESSION_GRANT && r->session.request.id == id;
+    return grant || r->coordinator.lease.id == id;
+}
+
 static void on_done(struct rendezvous *r, const struct event *ev) {
     if (ev->done.reached)
-        contact_made(r);
+        contact_made(r, !is_of_lease(r, ev->done.id));
     else
-        contact_missed(r);
+        contact_missed(r, true);
     session_done(r, ev);
     group_done(r, ev);
     lead_done(r, ev);

@@ -124,7 +124,8 @@ struct event {
         } watch_lost;
         struct {
             uint64_t id;
-            bool reached;     /* false: nothing came back; it may be applied or not, now or later */
+            bool reached;     /* false: nothing came back, so that it may be applied or not, now or
+                               * later; or the store has refused to do it */
             bool applied;     /* compares held; a lease: granted (or there already), kept alive */
             int64_t revision; /* of the store after it */
         } done;

@@ -215,6 +215,7 @@ static void former_read(struct rendezvous *r, const struct event *ev) {
     if (!f->settled && (sessions || !settled)) {
         long long ms = r->cur.timing.suspect_ns / 1000000;
         f->not_before_ns += r->cur.timing.suspect_ns;
+        contact_rest(r, f->not_before_ns);
         action_log(r,
                    "run id \"%s\" is held by attempt \"%s\": it is replaced unless an agent of it "
                    "is heard within %lld.%lld s",
@@ -323,9 +324,9 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
         return;
     s->beat_out = false;
     if (ev->beat.result != BEAT_FAILED)
-        contact_made(r);
+        contact_made(r, true);
     else
-        contact_missed(r);
+        contact_missed(r, true);
     if (s->phase != SESSION_ACTIVE)
         return;
     if (ev->beat.result == BEAT_APPLIED)

@@ -117,9 +117,12 @@ struct lifeline {
 
 /* How it stands with the store. */
 struct contact {
-    int64_t heard_ns;    /* monotonic; 0: never */
+    int64_t heard_ns;    /* monotonic; 0: never. While writes are denied only of one that is done */
     int64_t patience_ns; /* it is not given up before: this agent has slept; 0: it has not */
     bool missed;         /* a request since then had no answer */
+    bool denied;         /* one that would write had none, or was refused */
+    bool answers;        /* since that, others were answered */
+    bool wrote;          /* something, ever */
     bool told;           /* people were told so */
 };
 
@@ -290,9 +293,11 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 /* --- the parts --- */
 
 /* goodbye.c: how it stands with the store */
-void contact_made(struct rendezvous *r);    /* the store has answered, whatever */
-void contact_missed(struct rendezvous *r);  /* a request was not answered */
-void contact_stalled(struct rendezvous *r); /* this agent did not run for a while */
+void contact_made(struct rendezvous *r, bool wrote);    /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r, bool writes); /* a request was not answered */
+void contact_stalled(struct rendezvous *r);             /* this agent did not run for a while */
+void contact_rest(struct rendezvous *r, int64_t until_ns); /* it asks for nothing until then */
+const char *contact_text(struct rendezvous *r);            /* why it is given up */
 void contact_advance(struct rendezvous *r);
 
 void session_init(struct rendezvous *r);
