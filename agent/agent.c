@@ -158,7 +158,7 @@ static void do_exit(struct agent *a, const struct action *act) {
     a->exit_code = act->exit.code;
     if (act->exit.text && act->exit.text[0])
         line_say(act->exit.code ? LINE_ERROR : LINE_INFO, "exit", "%s", act->exit.text);
-    if (act->exit.code == 69)
+    if (act->exit.code == 69 && trouble(a)[0])
         line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
     if (act->exit.failure) {
         if (act->exit.failure->rank >= 0 && !act->exit.earlier)

@@ -189,9 +189,22 @@ void contact_rest(struct rendezvous *r, int64_t until_ns) {
         r->contact.patience_ns = at_ns;
 }
 
+/* While it joins again give_up is the limit, as for a store that does not answer. */
+static int64_t join_limit_ns(const struct rendezvous *r) {
+    return r->session.good_ns ? r->config.give_up_ns : r->config.join_timeout_ns;
+}
+
 const char *contact_text(struct rendezvous *r) {
     const struct contact *c = &r->contact;
     long long s = contact_limit_ns(r) / SECOND;
+    if (r->stranger)
+        return "outcome unknown: the store is not the one that this run is in";
+    if (!c->missed)
+        return arena_printf(&r->arena,
+                            "%sthe store answers, but for %lld s this agent has not come into the "
+                            "run: what it was told does not fit together",
+                            r->session.good_ns ? "outcome unknown: " : "",
+                            (long long)(join_limit_ns(r) / SECOND));
     const char *what = c->denied && c->answers ? "the store has taken no write"
                        : c->heard_ns           ? "the store has not answered"
                                                : "the store could not be reached";
@@ -225,6 +238,29 @@ static void tell(struct rendezvous *r) {
                      limit_s);
 }
 
+/* It answers, and no beat comes of it: it may take every session away again, or not show what it
+ * says it has written. Another attempt's run is waited for elsewhere. */
+static void join_limit(struct rendezvous *r) {
+    const struct session *s = &r->session;
+    int64_t since_ns = s->good_ns ? s->good_ns : r->start_ns;
+    int64_t at_ns = since_ns + join_limit_ns(r);
+    if (s->phase >= SESSION_ACTIVE || s->former.set || goodbye_due(r))
+        return;
+    at_ns = at_ns > r->contact.patience_ns ? at_ns : r->contact.patience_ns;
+    if (r->now.monotonic_ns < at_ns)
+        wake_at(r, at_ns);
+    else
+        r->giving_up = true;
+}
+
+void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known) {
+    action_store(r, false,
+                 "says revision %lld after %lld of the same run: this is not the store that we "
+                 "knew; one that was set back to a backup is another (give another --rdzv-id)",
+                 (long long)revision, (long long)known);
+    r->stranger = r->giving_up = true;
+}
+
 void contact_advance(struct rendezvous *r) {
     const struct contact *c = &r->contact;
     int64_t at_ns = (is_joining(c) ? r->start_ns : c->heard_ns) + contact_limit_ns(r);
@@ -236,4 +272,5 @@ void contact_advance(struct rendezvous *r) {
     else if (c->missed)
         r->giving_up = true;
     tell(r);
+    join_limit(r);
 }

@@ -17,6 +17,7 @@
 struct request {
     uint64_t id;      /* of the one under way, 0: none */
     int64_t retry_ns; /* not before */
+    int64_t floor;    /* the newest revision that was known when it was sent */
     bool settled;     /* came through: it was applied, or never can be */
 };
 
@@ -54,6 +55,9 @@ struct session {
     bool ever;       /* a session of this agent has existed */
     int64_t beat_seq, beat_sent_boottime_ns, beat_next_ns;
     bool beat_out;
+    int64_t good_ns; /* the last beat that was accepted, in any session; 0: none was */
+    bool offered;    /* an incarnation, since that */
+    bool again;      /* what was begun since that has come to nothing */
     int64_t join_sent_boottime_ns;
     int64_t deadline_ns; /* CLOCK_BOOTTIME; 0: none yet */
     struct request goodbye;
@@ -240,8 +244,13 @@ struct rendezvous {
         int count;
     } charge;
 
+    /* The newest of this incarnation that the store has told, of what was asked since it is ours. */
+    int64_t known_revision;
+    uint64_t known_since; /* the first id of these */
+
     int signo; /* leaving on it; 0: not */
     bool giving_up, over;
+    bool stranger; /* giving up, because the store is not the one that was known */
     int outcome_code;
 };
 
@@ -297,7 +306,9 @@ void contact_made(struct rendezvous *r, bool wrote);    /* the store has answere
 void contact_missed(struct rendezvous *r, bool writes); /* a request was not answered */
 void contact_stalled(struct rendezvous *r);             /* this agent did not run for a while */
 void contact_rest(struct rendezvous *r, int64_t until_ns); /* it asks for nothing until then */
-const char *contact_text(struct rendezvous *r);            /* why it is given up */
+/* It is given up at once: it is not the one that was known. */
+void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known);
+const char *contact_text(struct rendezvous *r); /* why it is given up */
 void contact_advance(struct rendezvous *r);
 
 void session_init(struct rendezvous *r);
