@@ -158,8 +158,9 @@ static void do_exit(struct agent *a, const struct action *act) {
     a->exit_code = act->exit.code;
     if (act->exit.text && act->exit.text[0])
         line_say(act->exit.code ? LINE_ERROR : LINE_INFO, "exit", "%s", act->exit.text);
-    if (act->exit.code == 69 && trouble(a)[0])
-        line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
+    if (act->exit.code == 69)
+        line_say(LINE_ERROR, "store", "%s: %s", place(a),
+                 trouble(a)[0] ? trouble(a) : "no request has failed");
     if (act->exit.failure) {
         if (act->exit.failure->rank >= 0 && !act->exit.earlier)
             event_first_failure(act->exit.round, act->exit.failure->node, act->exit.failure->rank);
@@ -366,9 +367,8 @@ static void on_reaped(void *arg, enum guard_reason reason) {
 
 /* The next start makes a new one: a guard that ends at once would be made for ever here. */
 static void on_guard_dead(void *arg, pid_t pid, int wait_status, bool fenced) {
-    struct event e = {
-        .kind = EVENT_GUARD_DEAD,
-        .guard_dead = {.pid = pid, .wait_status = wait_status, .fenced = fenced}};
+    struct event e = {.kind = EVENT_GUARD_DEAD,
+                      .guard_dead = {.pid = pid, .wait_status = wait_status, .fenced = fenced}};
     agent_step(arg, &e);
 }
 

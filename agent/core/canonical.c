@@ -273,7 +273,6 @@ static void coordinator_see(struct canonical *c, uint64_t ids, const struct rend
     take_time(c, &k.below_since_ns, r->config.join_timeout_ns);
     take_until(c, &k.wake_ns);
     take_time(c, &k.since_ns, r->cur.timing.suspect_ns);
-    take_time(c, &k.free_since_ns, DECIDE_HOUR_NS);
     view_see(c, ids, r);
     memset(&k.view, 0, sizeof(k.view));
     canonical_bytes(c, &k, sizeof(k));

@@ -1,4 +1,3 @@
-#include "agent/core/failure.h"
 #include "agent/core/state.h"
 
 #include <string.h>
@@ -140,13 +139,15 @@ void goodbye_advance(struct rendezvous *r) {
 
 /* --- when the store was heard last, what people are told while it is not, and when this agent
  * gives up on it: from then on nobody here knows how the job ends. A store that takes no writes is
- * of no use, whatever it answers: once one was not done, only one that is shows that it is back. ---
+ * of no use, whatever it answers: once one was not done, only one that is shows that it is back.
+ * ---
  */
 
 void contact_made(struct rendezvous *r, bool wrote) {
     struct contact *c = &r->contact;
+    bool leaving = goodbye_due(r); /* it has nothing more to write; a host only looks */
     c->answers = true;
-    if (c->denied && !wrote)
+    if (c->denied && !wrote && !leaving)
         return;
     if (c->told)
         action_store(r, false, c->heard_ns ? "answers again" : "answers now");
@@ -208,8 +209,8 @@ const char *contact_text(struct rendezvous *r) {
     const char *what = c->denied && c->answers ? "the store has taken no write"
                        : c->heard_ns           ? "the store has not answered"
                                                : "the store could not be reached";
-    return arena_printf(&r->arena, "%s%s for %lld s", is_joining(c) ? "" : "outcome unknown: ",
-                        what, s);
+    return arena_printf(&r->arena, "%s%s for %lld s",
+                        is_joining(c) ? "" : "outcome unknown: ", what, s);
 }
 
 /* A store that was never heard is one that is not up yet: that is said at the first request without

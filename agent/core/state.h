@@ -192,7 +192,7 @@ struct coordinator {
     int64_t enough_since_ns, below_since_ns; /* >= min, < min; 0: not */
     int doubled_told;                        /* people know of this seat that several came for */
     int64_t since_ns;                        /* receipt of the first snapshot of this incarnation */
-    int64_t free_since_ns;                   /* the hour of head.free_rounds; 0: none has begun */
+    bool pause_told;
     bool hold_told;
     int64_t cleaned_round;
     struct request clean;
@@ -219,7 +219,8 @@ struct rendezvous {
     struct cur_value cur;
     bool has_head;
     struct head_value head;
-    int64_t head_revision; /* of the newest change seen, also of a deletion */
+    int64_t head_revision;    /* of the newest change seen, also of a deletion */
+    int64_t ran_ns, ended_ns; /* when the last round was seen to run, and no more; 0: not counted */
     char lead[UID_SIZE];
     int64_t lead_revision, lead_seen; /* M(lead), 0: absent; of the newest change seen */
 
@@ -244,7 +245,8 @@ struct rendezvous {
         int count;
     } charge;
 
-    /* The newest of this incarnation that the store has told, of what was asked since it is ours. */
+    /* The newest of this incarnation that the store has told, of what was asked since it is ours.
+     */
     int64_t known_revision;
     uint64_t known_since; /* the first id of these */
 
@@ -302,9 +304,9 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 /* --- the parts --- */
 
 /* goodbye.c: how it stands with the store */
-void contact_made(struct rendezvous *r, bool wrote);    /* the store has answered, whatever */
-void contact_missed(struct rendezvous *r, bool writes); /* a request was not answered */
-void contact_stalled(struct rendezvous *r);             /* this agent did not run for a while */
+void contact_made(struct rendezvous *r, bool wrote);       /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r, bool writes);    /* a request was not answered */
+void contact_stalled(struct rendezvous *r);                /* this agent did not run for a while */
 void contact_rest(struct rendezvous *r, int64_t until_ns); /* it asks for nothing until then */
 /* It is given up at once: it is not the one that was known. */
 void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known);

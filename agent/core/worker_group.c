@@ -1,4 +1,3 @@
-#include "agent/core/failure.h"
 #include "agent/core/state.h"
 
 #include <signal.h>

@@ -1,4 +1,3 @@
-#include "agent/core/failure.h"
 #include "agent/legacy/state.h"
 
 #include <string.h>
@@ -42,7 +41,8 @@ static void parting_exit(struct legacy *l) {
         const char *spent = l->spent < max ? "; others had ended the run already"
                             : max ? arena_printf(&l->arena, "; max_restarts %d is used up", max)
                                   : "";
-        legacy_exit(l, 1, &l->group.failure, "run \"%s\" failed: %s%s", id, failure_text(&l->arena, &l->group.failure), spent);
+        legacy_exit(l, 1, &l->group.failure, "run \"%s\" failed: %s%s", id,
+                    failure_text(&l->arena, &l->group.failure), spent);
     }
 }
 

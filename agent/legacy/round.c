@@ -1,4 +1,3 @@
-#include "agent/core/failure.h"
 #include "agent/legacy/state.h"
 
 #include <signal.h>

@@ -263,8 +263,8 @@ static int begin(struct life *l) {
     if (page == MAP_FAILED)
         return -errno;
     process_close_from(AGENT_FD + 1);
-    *l = (struct life){
-        .agent = AGENT_FD, .group = {.failures = -1}, .lifeline = -1, .due_ns = page};
+    *l =
+        (struct life){.agent = AGENT_FD, .group = {.failures = -1}, .lifeline = -1, .due_ns = page};
     sigfillset(&all);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);

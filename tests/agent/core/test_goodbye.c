@@ -35,9 +35,9 @@ static void test_a_store_that_only_answers_reads_is_given_up(void **state) {
             tick(500 * MS);
         if (!broken && now_ns >= done_ns + 2000 * MS) { /* reads are asked for, too */
             broken = true;
-            step((struct event){.kind = EVENT_WATCH_LOST,
-                                .watch_lost = {.slot = WATCH_HEAD,
-                                               .generation = r->generations[WATCH_HEAD]}});
+            step((struct event){
+                .kind = EVENT_WATCH_LOST,
+                .watch_lost = {.slot = WATCH_HEAD, .generation = r->generations[WATCH_HEAD]}});
         }
     }
     assert_true(told);
@@ -115,7 +115,8 @@ static void test_a_store_that_goes_back_is_not_the_one_that_was_known(void **sta
     need(ACTION_KILL);
     reaped();
     come_back(21); /* the round ran at 22 */
-    assert_non_null(strstr(need(ACTION_STORE)->store.text, "says revision 21 after 22 of the same"));
+    assert_non_null(
+        strstr(need(ACTION_STORE)->store.text, "says revision 21 after 22 of the same"));
     assert_int_equal(need(ACTION_EXIT)->exit.code, 69);
     assert_non_null(strstr(need(ACTION_EXIT)->exit.text, "not the one that this run is in"));
 }

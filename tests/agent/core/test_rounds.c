@@ -124,9 +124,8 @@ static void test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier(voi
 }
 
 static void guard_dead(int64_t pid, int status, bool fenced) {
-    step((struct event){
-        .kind = EVENT_GUARD_DEAD,
-        .guard_dead = {.pid = pid, .wait_status = status, .fenced = fenced}});
+    step((struct event){.kind = EVENT_GUARD_DEAD,
+                        .guard_dead = {.pid = pid, .wait_status = status, .fenced = fenced}});
 }
 
 static void test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure(void **state) {
@@ -168,8 +167,8 @@ static void test_a_guard_dead_by_anything_else_is_a_failure_that_names_it(void *
     }
 }
 
-/* What failed first stays what failed; a guard that is killed as its workers are stopped makes their
- * failure no matter of membership, which would be free. */
+/* What failed first stays what failed; a guard that is killed as its workers are stopped makes
+ * their failure no matter of membership, which would be free. */
 static void test_a_guard_that_dies_while_workers_are_stopped_changes_nothing(void **state) {
     (void)state;
     work();

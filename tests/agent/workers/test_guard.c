@@ -38,8 +38,6 @@ EXPERIMENT(test_a_stopped_guard_dies_at_the_hard_deadline_with_its_workers, "spa
            "guard_stopped")
 EXPERIMENT(test_a_killed_guard_takes_its_workers_and_their_children_along, "spawn_guard_death",
            "guard_killed")
-EXPERIMENT(test_a_guard_that_is_killed_is_told_from_one_whose_time_was_up, "spawn_guard_death",
-           "guard_killed_in_time")
 EXPERIMENT(test_a_guard_shows_its_own_name, "spawn_guard_death", "own_name")
 EXPERIMENT(test_a_killed_agent_leaves_nothing, "spawn_guard_death", "agent_killed")
 EXPERIMENT(test_a_killed_agent_wakes_a_stopped_guard, "spawn_guard_death",
@@ -71,7 +69,6 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_guard_kills_at_the_fence_and_serves_the_next_round),
         cmocka_unit_test(test_a_stopped_guard_dies_at_the_hard_deadline_with_its_workers),
         cmocka_unit_test(test_a_killed_guard_takes_its_workers_and_their_children_along),
-        cmocka_unit_test(test_a_guard_that_is_killed_is_told_from_one_whose_time_was_up),
         cmocka_unit_test(test_a_guard_shows_its_own_name),
         cmocka_unit_test(test_a_killed_agent_leaves_nothing),
         cmocka_unit_test(test_a_killed_agent_wakes_a_stopped_guard),
