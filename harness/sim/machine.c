@@ -370,6 +370,7 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     if (s->lifeline)
         sim_lifeline_born(c, node);
     sim_plan_agent(c, c->now_ns + sim_chance_ns(r, 0, 20 * SIM_MS), node, on_started);
+    sim_crash_soon(c, node);
     int64_t usual_ns = 2500 * SIM_MS;
     int64_t work_ns = c->calm_now || c->schedule->patient ? usual_ns : c->schedule->work_ns;
     int64_t from_ns = c->now_ns;
