@@ -58,7 +58,7 @@ struct agent {
     /* What an action has answered already, to be told when the step is done. */
     bool port_due, start_failed_due;
     int port;
-    struct err start_error; /* code 0: nothing but the guard's death stood in the way */
+    struct err start_error;
 };
 
 static void agent_step(struct agent *a, const struct event *e);
@@ -133,16 +133,16 @@ static void do_start(struct agent *a, const struct round_spec *r) {
     if (a->port_fd >= 0)
         close(a->port_fd);
     a->port_fd = -1;
-    if (r->deadline_required)
+    int code = guard_renew(a->guard, &err);
+    if (r->deadline_required && code == 0)
         guard_deadline(a->guard, r->fence_ns, r->hard_ns);
-    if (guard_start(a->guard, &spec, &err) == 0) {
+    if (code == 0)
+        code = guard_start(a->guard, &spec, &err);
+    if (code == 0)
         print_output_dir(a);
-        return;
-    }
-    a->start_failed_due = true;
+    /* That the guard is dead is told when all below it is. */
+    a->start_failed_due = code < 0 && code != -EPIPE;
     a->start_error = err;
-    if (err.code == -EPIPE)
-        a->start_error = (struct err){0};
 }
 
 static const char *place(const struct agent *a) {
@@ -159,7 +159,8 @@ static void do_exit(struct agent *a, const struct action *act) {
     if (act->exit.text && act->exit.text[0])
         line_say(act->exit.code ? LINE_ERROR : LINE_INFO, "exit", "%s", act->exit.text);
     if (act->exit.code == 69)
-        line_say(LINE_ERROR, "store", "%s: %s", place(a), trouble(a));
+        line_say(LINE_ERROR, "store", "%s: %s", place(a),
+                 trouble(a)[0] ? trouble(a) : "no request has failed");
     if (act->exit.failure) {
         if (act->exit.failure->rank >= 0 && !act->exit.earlier)
             event_first_failure(act->exit.round, act->exit.failure->node, act->exit.failure->rank);
@@ -261,9 +262,8 @@ static void tell_start_failed(struct agent *a) {
                                  .error = err.msg,
                                  .realtime_ns = clock_realtime_ns()}};
     a->start_failed_due = false;
-    if (err.code)
-        agent_step(a, &e);
-    tell_reaped(a, !err.code);
+    agent_step(a, &e);
+    tell_reaped(a, false);
 }
 
 /* Every event goes through here. What an action answers on the spot is told after the step, as
@@ -365,14 +365,11 @@ static void on_reaped(void *arg, enum guard_reason reason) {
     tell_reaped(arg, reason == GUARD_FENCED || reason == GUARD_REFUSED);
 }
 
-static void on_guard_dead(void *arg, int wait_status) {
-    struct agent *a = arg;
-    struct event e = {.kind = EVENT_GUARD_DEAD};
-    struct err err = {0};
-    (void)wait_status;
-    if (guard_renew(a->guard, &err) < 0)
-        line_say(LINE_ERROR, "guard", "%s", err.msg); /* the next start will fail, and say so */
-    agent_step(a, &e);
+/* The next start makes a new one: a guard that ends at once would be made for ever here. */
+static void on_guard_dead(void *arg, pid_t pid, int wait_status, bool fenced) {
+    struct event e = {.kind = EVENT_GUARD_DEAD,
+                      .guard_dead = {.pid = pid, .wait_status = wait_status, .fenced = fenced}};
+    agent_step(arg, &e);
 }
 
 static const struct guard_events GUARD_EVENTS = {

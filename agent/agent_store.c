@@ -220,7 +220,7 @@ static void refresh_watches(struct agent_store *s, int64_t timeout_ms) {
 static void tell_done(struct agent_store *s, const struct request *q, const struct store_reply *r) {
     bool lease = q->kind == ACTION_LEASE_GRANT || q->kind == ACTION_LEASE_KEEPALIVE;
     struct event e = {.kind = EVENT_DONE,
-                      .done = {.id = q->id, .reached = r->outcome != STORE_UNKNOWN}};
+                      .done = {.id = q->id, .reached = r->outcome == STORE_ANSWERED}};
     if (r->outcome == STORE_ANSWERED)
         e.done.applied = lease ? r->ttl_s > 0 : r->txn->succeeded;
     e.done.revision = r->txn ? r->txn->revision : 0;

@@ -388,7 +388,7 @@ void options_print_help(FILE *out) {
         "[2s],\n"
         "  give_up [300s] (150ms, 2s), join_timeout [600], last_call_timeout [30] (seconds or "
         "2s),\n"
-        "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [any],\n"
+        "  attempt=TEXT, lifeline=on|off [on], max_free_rounds_per_hour=N [500],\n"
         "  quarantine=auto|always|never [auto]; of etcd also timeout [600], etcd_prefix;\n"
         "  of stores elsewhere protocol=http|https, cacert, cert, key (files); of an embedded one\n"
         "  token_file (or the variable RANKRUN_STORE_TOKEN), and to serve it by https store_cert,\n"

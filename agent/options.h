@@ -40,7 +40,7 @@ struct options_rdzv {
     const char *profile; /* "fast" or "default"; never NULL */
     int64_t hb_ms, fence_ms, hard_ms, suspect_ms;
     int64_t join_timeout_ms, last_call_timeout_ms, admit_ms, stop_timeout_ms, give_up_ms;
-    int max_free_rounds;     /* an hour; 0: any number */
+    int max_free_rounds;     /* an hour; 0: any number, and no pause between them */
     const char *attempt;     /* NULL: none; of Slurm where it says which one this is */
     const char *etcd_prefix; /* of BACKEND_ETCD_LEGACY; NULL: not given */
     bool no_lifeline;

@@ -31,6 +31,10 @@ static const struct key timeout = {"timeout", offsetof(struct options_rdzv, join
 
 #define FREE_ROUNDS "max_free_rounds_per_hour"
 
+/* One in 7 s for an hour: more than any job can train between, and fewer than one makes whose node
+ * comes and goes as fast as it can. */
+enum { FREE_ROUNDS_USUAL = 500 };
+
 /* Torchrun's keys that have nothing to set here. */
 static const char *const without_effect[] = {
     "timeout",
@@ -113,11 +117,10 @@ int options_check_quarantine(const char *what, const char *word, struct err *err
 
 static int set_free_rounds(struct options_rdzv *r, const char *value, struct err *err) {
     int64_t n;
-    if (!str_to_i64(value, 1, 1000000, &n))
+    if (!str_to_i64(value, 0, 1000000, &n))
         return err_say(err, -EINVAL,
                        "--rdzv-conf " FREE_ROUNDS
-                       "=%s: must be a number from 1 to 1000000; without "
-                       "it there is no limit",
+                       "=%s: must be a number from 0 to 1000000; with 0 there is no limit",
                        value);
     r->max_free_rounds = (int)n;
     return 0;
@@ -209,7 +212,8 @@ static int set_pair(struct options_rdzv *r, struct options_given *g, char *pair,
 }
 
 int options_settle_rdzv(struct options_rdzv *ret, struct options_given *g, struct err *err) {
-    struct options_rdzv r = {.profile = "default", .quarantine = "auto"};
+    struct options_rdzv r = {
+        .profile = "default", .quarantine = "auto", .max_free_rounds = FREE_ROUNDS_USUAL};
     size_t n;
     for (size_t i = 0; i < KEYS; i++)
         *(int64_t *)(void *)((char *)&r + keys[i].offset) = -1;

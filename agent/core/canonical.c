@@ -96,6 +96,7 @@ static void take_until(struct canonical *c, int64_t *at_ns) {
 static void take_request(struct canonical *c, uint64_t ids, struct request *q) {
     take_id(c, ids, &q->id);
     take_until(c, &q->retry_ns);
+    q->floor = 0; /* no store that is searched through goes back */
 }
 
 /* "<round>-<revision of lead>-<n>": the revision is a number. */
@@ -153,6 +154,7 @@ static void session_see(struct canonical *c, uint64_t ids, const struct rendezvo
     take_order(c, CANONICAL_REVISION, &s.former.head_revision);
     take_until(c, &s.former.not_before_ns);
     s.beat_seq = 0;
+    s.good_ns = 0; /* as the contact: nobody gives up there */
     take_until(c, &s.beat_next_ns);
     /* Boottime; the two clocks run alike where states are compared. */
     int64_t boot_ns = r->now.boottime_ns - r->now.monotonic_ns;
@@ -271,7 +273,6 @@ static void coordinator_see(struct canonical *c, uint64_t ids, const struct rend
     take_time(c, &k.below_since_ns, r->config.join_timeout_ns);
     take_until(c, &k.wake_ns);
     take_time(c, &k.since_ns, r->cur.timing.suspect_ns);
-    take_time(c, &k.free_since_ns, DECIDE_HOUR_NS);
     view_see(c, ids, r);
     memset(&k.view, 0, sizeof(k.view));
     canonical_bytes(c, &k, sizeof(k));
@@ -293,11 +294,16 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     take_request(c, ids, &t.read_places);
     take_id(c, ids, &t.lifeline.id);
     take_until(c, &t.lifeline.retry_ns);
+    t.known_revision = 0;
+    t.known_since = 0;
     t.places_head = r->places_head && r->places_head == r->head_revision;
     for (int i = 0; i < WATCH_SLOTS; i++)
         take_id(c, ids, &t.generations[i]);
     canonical_time(c, t.due_ns, rendezvous_timing(r).hb_ns + 1);
-    canonical_time(c, t.contact.heard_ns ? 0 : t.start_ns, r->config.join_timeout_ns);
+    bool joining = !t.contact.heard_ns || (t.contact.denied && !t.contact.wrote) ||
+                   (r->session.phase < SESSION_ACTIVE && !r->session.good_ns);
+    canonical_time(c, joining ? t.start_ns : 0, r->config.join_timeout_ns);
+    c->hash = canonical_mix(c->hash, t.contact.wrote);
     memset(&t.config, 0, sizeof(t.config));
     memset(&t.strings, 0, sizeof(t.strings));
     memset(&t.arena, 0, sizeof(t.arena));

@@ -7,7 +7,14 @@
 /* The coordinator's transitions of head (T6). One at a time; each compares the head and the lead it
  * was decided from, so that one that comes late or twice is refused. */
 
-enum { PLAN_BATCH = 60 };
+#define MS 1000000LL
+
+/* A round is brief that ended within this, or within suspect; so many in a row are begun at once,
+ * the next so far apart, from the least on twice as far each time. */
+#define BRIEF_MOST_NS  (2000 * MS)
+#define PAUSE_LEAST_NS (100 * MS)
+#define PAUSE_MOST_NS  (5000 * MS)
+enum { PLAN_BATCH = 60, BRIEF_AT_ONCE = 8 };
 
 static struct view *view_of(struct rendezvous *r) {
     return &r->coordinator.view;
@@ -143,30 +150,62 @@ static bool is_free(const struct view *v) {
     return v->head.last_round && budget_cost(v) == 0;
 }
 
-/* Those of this hour. There is no clock in the store: the hour is the coordinator's own, and begins
- * anew with the next coordinator. */
+/* How much of the hour is over: there is no clock in the store, but who leads has seen the last
+ * round begin, and head tells how old the hour was then. */
+static int64_t free_age_ns(struct rendezvous *r) {
+    return view_of(r)->head.free_age_ms * MS + (r->now.monotonic_ns - r->ran_ns);
+}
+
 static int free_rounds(struct rendezvous *r) {
-    struct coordinator *c = &r->coordinator;
-    if (!c->free_since_ns)
-        c->free_since_ns = r->now.monotonic_ns;
-    return r->now.monotonic_ns - c->free_since_ns < DECIDE_HOUR_NS ? c->view.head.free_rounds : 0;
+    return free_age_ns(r) < DECIDE_HOUR_NS ? view_of(r)->head.free_rounds : 0;
 }
 
-/* With the round that is about to run. */
-static int free_rounds_with(struct rendezvous *r) {
-    struct coordinator *c = &r->coordinator;
-    int before = free_rounds(r);
-    if (r->now.monotonic_ns - c->free_since_ns >= DECIDE_HOUR_NS)
-        c->free_since_ns = r->now.monotonic_ns;
-    return before + is_free(&c->view);
-}
-
-/* No more of them for now. */
 static bool is_free_spent(struct rendezvous *r) {
     bool spent = r->cur.max_free_rounds && free_rounds(r) >= r->cur.max_free_rounds;
     if (spent)
-        wake_at(r, r->coordinator.free_since_ns + DECIDE_HOUR_NS);
+        wake_at(r, r->now.monotonic_ns + DECIDE_HOUR_NS - free_age_ns(r));
     return spent;
+}
+
+/* In a row, with the round that is about to run: each follows at no cost on one that ended almost
+ * as soon as it had begun. */
+static int brief_rounds(struct rendezvous *r) {
+    int64_t suspect_ns = r->cur.timing.suspect_ns;
+    int64_t brief_ns = suspect_ns < BRIEF_MOST_NS ? suspect_ns : BRIEF_MOST_NS;
+    bool brief = is_free(view_of(r)) && r->ended_ns - r->ran_ns < brief_ns;
+    return brief ? view_of(r)->head.brief_rounds + 1 : 0;
+}
+
+/* Nodes may come and go for a while, but not so for ever: after the first few such rounds the next
+ * ones begin further and further apart. */
+static bool is_paused(struct rendezvous *r) {
+    int n = brief_rounds(r) - BRIEF_AT_ONCE;
+    if (!r->cur.max_free_rounds || n <= 0)
+        return false;
+    int64_t pause_ns = n < 8 ? PAUSE_LEAST_NS << (n - 1) : PAUSE_MOST_NS;
+    pause_ns = pause_ns < PAUSE_MOST_NS ? pause_ns : PAUSE_MOST_NS;
+    int64_t at_ns = r->ran_ns + pause_ns;
+    if (r->now.monotonic_ns >= at_ns)
+        return false;
+    wake_at(r, at_ns);
+    if (!r->coordinator.pause_told)
+        action_log(r,
+                   "%d rounds in a row have ended as soon as they had begun, at no restart: the "
+                   "next ones begin up to %lld s apart, at most %d within an hour (--rdzv-conf "
+                   "max_free_rounds_per_hour)",
+                   brief_rounds(r), (long long)(PAUSE_MOST_NS / (1000 * MS)),
+                   r->cur.max_free_rounds);
+    r->coordinator.pause_told = true;
+    return true;
+}
+
+static void free_put(struct rendezvous *r, struct head_value *h) {
+    bool anew = free_age_ns(r) >= DECIDE_HOUR_NS || !h->last_round;
+    if (!r->cur.max_free_rounds)
+        return;
+    h->brief_rounds = brief_rounds(r);
+    h->free_age_ms = anew ? 0 : free_age_ns(r) / MS;
+    h->free_rounds = free_rounds(r) + is_free(view_of(r));
 }
 
 /* --- -> RUN, END, CLOSED --- */
@@ -203,7 +242,7 @@ static void run(struct rendezvous *r, const struct member *first) {
     if (budget_cost(v))
         h->charged_round = h->last_round;
     h->phase = HEAD_RUN;
-    h->free_rounds = free_rounds_with(r);
+    free_put(r, h);
     h->restarts = restarts_settled(r);
     h->cause = CAUSE_NONE;
     memset(&h->failure, 0, sizeof(h->failure));
@@ -393,7 +432,7 @@ static void decide_form(struct rendezvous *r, const struct wanted *w) {
             form(r, w, false);
     } else if (v->head.round < next_round(r) - 1) {
         form(r, w, false); /* somebody came who knows of later rounds */
-    } else if (budget_settled(v) && all_acked(v, &first) && first && !is_held(r)) {
+    } else if (budget_settled(v) && all_acked(v, &first) && first && !is_held(r) && !is_paused(r)) {
         run(r, first);
     } else if (admission_due(r, w)) {
         form(r, w, false);

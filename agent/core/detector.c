@@ -100,10 +100,11 @@ void detector_advance(struct rendezvous *r) {
     int under_way = 0;
     if (v->head.phase == HEAD_CLOSED)
         return;
+    for (size_t i = 0; i < v->n; i++)
+        under_way += v->members[i]->revoke.id != 0;
     for (size_t i = 0; i < v->n; i++) {
         struct member *m = v->members[i];
         int64_t at_ns = m->heard_ns + r->cur.timing.suspect_ns;
-        under_way += m->revoke.id != 0;
         evict_advance(r, m);
         if (!is_watched(r, m) || under_way >= REVOCATIONS_MAX)
             continue;

@@ -13,20 +13,6 @@ bool goodbye_due(const struct rendezvous *r) {
 }
 
 /* The sentence with which every agent of the job ends: the same on all of them. */
-static const char *how_it_ended(struct arena *a, int status) {
-    int signo = status & 0x7f;
-    return signo ? arena_printf(a, "was killed by signal %d", signo)
-                 : arena_printf(a, "exited with code %d", status >> 8 & 0xff);
-}
-
-static const char *failure_text(struct arena *a, const struct failure *f) {
-    if (!f->uid[0])
-        return f->error;
-    return arena_printf(a, "rank %d (local rank %d on node %s) %s%s%s", f->rank, f->local_rank,
-                        f->node, how_it_ended(a, f->wait_status), f->error[0] ? ": " : "",
-                        f->error);
-}
-
 static const char *outcome_text(struct rendezvous *r) {
     struct arena *a = &r->arena;
     const struct failure *f = &r->head.failure;
@@ -75,11 +61,7 @@ static void goodbye_exit(struct rendezvous *r) {
     } else if (closed) {
         exit_closed(r);
     } else {
-        bool known = r->contact.heard_ns != 0;
-        long long s = (known ? r->config.give_up_ns : r->config.join_timeout_ns) / 1000000000;
-        const char *what = known ? "outcome unknown: the store has not answered"
-                                 : "the store could not be reached";
-        action_exit(r, 69, arena_printf(&r->arena, "%s for %lld s", what, s), NULL);
+        action_exit(r, 69, contact_text(r), NULL);
     }
 }
 
@@ -156,22 +138,42 @@ void goodbye_advance(struct rendezvous *r) {
 }
 
 /* --- when the store was heard last, what people are told while it is not, and when this agent
- * gives up on it: from then on nobody here knows how the job ends --- */
+ * gives up on it: from then on nobody here knows how the job ends. A store that takes no writes is
+ * of no use, whatever it answers: once one was not done, only one that is shows that it is back.
+ * ---
+ */
 
-void contact_made(struct rendezvous *r) {
+void contact_made(struct rendezvous *r, bool wrote) {
     struct contact *c = &r->contact;
+    bool leaving = goodbye_due(r); /* it has nothing more to write; a host only looks */
+    c->answers = true;
+    if (c->denied && !wrote && !leaving)
+        return;
     if (c->told)
         action_store(r, false, c->heard_ns ? "answers again" : "answers now");
     c->heard_ns = r->now.monotonic_ns;
-    c->missed = c->told = false;
+    c->wrote |= wrote;
+    c->missed = c->denied = c->told = c->answers = false;
+}
+
+/* Until a write is done, join_timeout is the limit of what takes none. */
+static bool is_joining(const struct contact *c) {
+    return !c->heard_ns || (c->denied && !c->wrote);
+}
+
+static int64_t contact_limit_ns(const struct rendezvous *r) {
+    return is_joining(&r->contact) ? r->config.join_timeout_ns : r->config.give_up_ns;
 }
 
 /* It may not have been asked for a while before: while workers end, or another attempt is waited
  * for. From the first request that is not answered it has suspect. */
-void contact_missed(struct rendezvous *r) {
+void contact_missed(struct rendezvous *r, bool writes) {
     struct contact *c = &r->contact;
-    int64_t limit_ns = c->heard_ns ? r->config.give_up_ns : r->config.join_timeout_ns;
     int64_t suspect_ns = rendezvous_timing(r).suspect_ns;
+    if (writes && !c->denied)
+        c->answers = false;
+    c->denied |= writes;
+    int64_t limit_ns = contact_limit_ns(r);
     if (!c->missed)
         c->patience_ns = r->now.monotonic_ns + (limit_ns < suspect_ns ? limit_ns : suspect_ns);
     c->missed = true;
@@ -179,16 +181,45 @@ void contact_missed(struct rendezvous *r) {
 
 /* The store may have answered all the while: it is asked once more. */
 void contact_stalled(struct rendezvous *r) {
-    r->contact.patience_ns = r->now.monotonic_ns + rendezvous_timing(r).suspect_ns;
+    contact_rest(r, r->now.monotonic_ns);
+}
+
+void contact_rest(struct rendezvous *r, int64_t until_ns) {
+    int64_t at_ns = until_ns + rendezvous_timing(r).suspect_ns;
+    if (r->contact.patience_ns < at_ns)
+        r->contact.patience_ns = at_ns;
+}
+
+/* While it joins again give_up is the limit, as for a store that does not answer. */
+static int64_t join_limit_ns(const struct rendezvous *r) {
+    return r->session.good_ns ? r->config.give_up_ns : r->config.join_timeout_ns;
+}
+
+const char *contact_text(struct rendezvous *r) {
+    const struct contact *c = &r->contact;
+    long long s = contact_limit_ns(r) / SECOND;
+    if (r->stranger)
+        return "outcome unknown: the store is not the one that this run is in";
+    if (!c->missed)
+        return arena_printf(&r->arena,
+                            "%sthe store answers, but for %lld s this agent has not come into the "
+                            "run: what it was told does not fit together",
+                            r->session.good_ns ? "outcome unknown: " : "",
+                            (long long)(join_limit_ns(r) / SECOND));
+    const char *what = c->denied && c->answers ? "the store has taken no write"
+                       : c->heard_ns           ? "the store has not answered"
+                                               : "the store could not be reached";
+    return arena_printf(&r->arena, "%s%s for %lld s",
+                        is_joining(c) ? "" : "outcome unknown: ", what, s);
 }
 
 /* A store that was never heard is one that is not up yet: that is said at the first request without
  * an answer. Later a lost reply or two is nothing, but at the fence the workers die of it. */
 static void tell(struct rendezvous *r) {
     struct contact *c = &r->contact;
-    const struct rendezvous_config *config = &r->config;
     int64_t silent_ns = r->now.monotonic_ns - c->heard_ns;
     int64_t fence_ns = rendezvous_timing(r).fence_ns;
+    bool deaf = c->denied && c->answers;
     if (c->told || !c->missed || goodbye_due(r))
         return;
     if (c->heard_ns && silent_ns < fence_ns) {
@@ -196,22 +227,44 @@ static void tell(struct rendezvous *r) {
         return;
     }
     c->told = true;
-    if (c->heard_ns)
-        action_store(r, true,
-                     "has not answered for %lld.%lld s; waiting up to %lld s for it (--rdzv-conf "
-                     "give_up=...)",
-                     (long long)(silent_ns / SECOND), (long long)(silent_ns % SECOND * 10 / SECOND),
-                     (long long)(config->give_up_ns / SECOND));
+    long long limit_s = contact_limit_ns(r) / SECOND;
+    if (is_joining(c))
+        action_store(r, true, "%s yet; trying for up to %lld s (--rdzv-conf join_timeout=...)",
+                     deaf ? "answers, but takes no write" : "does not answer", limit_s);
     else
         action_store(r, true,
-                     "does not answer yet; trying for up to %lld s (--rdzv-conf join_timeout=...)",
-                     (long long)(config->join_timeout_ns / SECOND));
+                     "%s for %lld.%lld s; waiting up to %lld s for it (--rdzv-conf give_up=...)",
+                     deaf ? "answers, but has taken no write" : "has not answered",
+                     (long long)(silent_ns / SECOND), (long long)(silent_ns % SECOND * 10 / SECOND),
+                     limit_s);
+}
+
+/* It answers, and no beat comes of it: it may take every session away again, or not show what it
+ * says it has written. Another attempt's run is waited for elsewhere. */
+static void join_limit(struct rendezvous *r) {
+    const struct session *s = &r->session;
+    int64_t since_ns = s->good_ns ? s->good_ns : r->start_ns;
+    int64_t at_ns = since_ns + join_limit_ns(r);
+    if (s->phase >= SESSION_ACTIVE || s->former.set || goodbye_due(r))
+        return;
+    at_ns = at_ns > r->contact.patience_ns ? at_ns : r->contact.patience_ns;
+    if (r->now.monotonic_ns < at_ns)
+        wake_at(r, at_ns);
+    else
+        r->giving_up = true;
+}
+
+void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known) {
+    action_store(r, false,
+                 "says revision %lld after %lld of the same run: this is not the store that we "
+                 "knew; one that was set back to a backup is another (give another --rdzv-id)",
+                 (long long)revision, (long long)known);
+    r->stranger = r->giving_up = true;
 }
 
 void contact_advance(struct rendezvous *r) {
     const struct contact *c = &r->contact;
-    int64_t limit_ns = c->heard_ns ? r->config.give_up_ns : r->config.join_timeout_ns;
-    int64_t at_ns = (c->heard_ns ? c->heard_ns : r->start_ns) + limit_ns;
+    int64_t at_ns = (is_joining(c) ? r->start_ns : c->heard_ns) + contact_limit_ns(r);
     if (r->giving_up)
         return;
     at_ns = at_ns > c->patience_ns ? at_ns : c->patience_ns;
@@ -220,4 +273,5 @@ void contact_advance(struct rendezvous *r) {
     else if (c->missed)
         r->giving_up = true;
     tell(r);
+    join_limit(r);
 }

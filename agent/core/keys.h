@@ -18,6 +18,7 @@
  * All structs are fixed in size and hold no pointers: they can be copied and compared. */
 #pragma once
 
+#include "agent/base/arena.h"
 #include "agent/base/err.h"
 
 #include <stdbool.h>
@@ -87,7 +88,7 @@ struct cur_value {
     int64_t rounds_before; /* there: the numbers go on, they fence what workers write */
     int hold;              /* 1: workers of before may live; the first round waits for suspect */
     int min, max, max_restarts;
-    int max_free_rounds; /* an hour, that cost no restart; 0: as many as there are */
+    int max_free_rounds; /* an hour, that cost no restart; 0: as many as there are, as fast */
     enum restart_mode restart_mode;
     enum node_loss on_node_loss;
     struct timing timing;
@@ -160,7 +161,9 @@ struct head_value {
     int last_n;
     int restarts;
     int64_t charged_round; /* the last round whose failure has cost a restart; 0: none */
-    int free_rounds;       /* rounds that cost none, within the coordinator's hour */
+    int free_rounds;       /* rounds that cost none, within an hour */
+    int64_t free_age_ms;   /* of that hour, when the last round began */
+    int brief_rounds;      /* in a row: each cost none and follows on one that ended at once */
     enum head_cause cause; /* why the last round ended */
     struct failure failure;
     int world; /* workers of the round; from RUN on, as all below */
@@ -203,6 +206,13 @@ union value {
 
 /* The size of the member of the union that a kind uses; 0 for KEY_INCARNATION. */
 size_t value_size(enum key_kind kind);
+
+/* --- the first failure in words, the same on all agents --- */
+
+/* Half a sentence; "" when there is none. Lives as long as the arena. */
+const char *failure_text(struct arena *a, const struct failure *f);
+/* The guard has ended, and with it all workers of its node: fills in all but uid and node. */
+void failure_of_guard(struct failure *f, int64_t pid, int wait_status);
 
 /* --- keys as text --- */
 

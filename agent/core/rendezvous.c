@@ -97,16 +97,49 @@ const char *rendezvous_uid(const struct rendezvous *r) {
 
 /* --- events --- */
 
+static void revision_note(struct rendezvous *r, uint64_t id, int64_t revision) {
+    if (r->has_cur && id >= r->known_since && revision > r->known_revision)
+        r->known_revision = revision;
+}
+
+static int64_t floor_of(const struct rendezvous *r, uint64_t id) {
+    const struct request *const all[] = {&r->session.request, &r->reread,    &r->read_places,
+                                         &r->holder.read,     &r->warm.read, &r->coordinator.read};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (all[i]->id == id && id >= r->known_since)
+            return all[i]->floor;
+    return 0;
+}
+
+/* Reads are linearizable: what was known when this one was asked for is in it. A store that came
+ * back empty knows nothing of this incarnation; one that does, and less than was known of it, was
+ * set back, or lies. */
+static void revision_check(struct rendezvous *r, const struct event *ev) {
+    int64_t revision = ev->snapshot.revision, floor = floor_of(r, ev->snapshot.id);
+    bool ours = false;
+    for (size_t i = 0; r->has_cur && i < ev->snapshot.n; i++) {
+        const struct entry *e = &ev->snapshot.entries[i];
+        const char *inc = e->key.kind == KEY_CUR ? e->value->cur.inc : e->key.inc;
+        ours |= strcmp(inc, r->cur.inc) == 0;
+    }
+    if (!ours)
+        return;
+    revision_note(r, ev->snapshot.id, revision);
+    if (revision < floor && !r->giving_up)
+        contact_stranger(r, revision, floor);
+}
+
 static void on_changes(struct rendezvous *r, const struct event *ev) {
     enum watch_slot slot = ev->changes.slot;
     if (!r->generations[slot] || r->generations[slot] != ev->changes.generation)
         return;
-    contact_made(r);
+    contact_made(r, false);
     if (slot == WATCH_ALL)
         coordinator_changes(r, ev);
     else if (slot == WATCH_HOLDER)
         lead_changes(r, ev);
     for (size_t i = 0; i < ev->changes.n; i++) {
+        revision_note(r, ev->changes.generation, ev->changes.entries[i].mod_revision);
         if (slot == WATCH_HEAD)
             watch_head_entry(r, &ev->changes.entries[i]);
         if (slot == WATCH_LEAD)
@@ -122,9 +155,11 @@ static void on_watch_lost(struct rendezvous *r, const struct event *ev) {
 
 static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     if (ev->snapshot.reached)
-        contact_made(r);
+        revision_check(r, ev);
+    if (ev->snapshot.reached)
+        contact_made(r, false);
     else
-        contact_missed(r);
+        contact_missed(r, false);
     session_snapshot(r, ev);
     watch_snapshot(r, ev);
     place_snapshot(r, ev);
@@ -133,11 +168,19 @@ static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     coordinator_snapshot(r, ev);
 }
 
+/* A store that is full may keep leases alive, and grant them. */
+static bool is_of_lease(const struct rendezvous *r, uint64_t id) {
+    bool grant = r->session.phase == SESSION_GRANT && r->session.request.id == id;
+    return grant || r->coordinator.lease.id == id;
+}
+
 static void on_done(struct rendezvous *r, const struct event *ev) {
     if (ev->done.reached)
-        contact_made(r);
+        contact_made(r, !is_of_lease(r, ev->done.id));
     else
-        contact_missed(r);
+        contact_missed(r, true);
+    if (ev->done.reached && ev->done.applied)
+        revision_note(r, ev->done.id, ev->done.revision);
     session_done(r, ev);
     group_done(r, ev);
     lead_done(r, ev);

@@ -20,8 +20,9 @@
  *  - The local worker group: START is answered by WORKERS_STARTED once all have exec'ed, then by
  * one WORKER_EXITED for each worker (a failed exec: status of exit code 126 or 127 and the reason),
  *    at last by GROUP_REAPED, when no process of the group lives any more - whether asked for by
- * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell then
- * makes a new guard before the next START.
+ * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell makes
+ *    a new guard for the next START; one that cannot be made is a worker that could not be
+ * executed.
  *  - DEADLINE goes to the guard at once, before any later action of the same step.
  *  - LIFELINE_OPEN: a connection to the store is made, with no local worker alive; as soon as it
  *    stands the claim is sent on it and EVENT_LIFELINE says open. That it could not be made, or has
@@ -54,7 +55,7 @@ struct rendezvous_config {
     int seat;                       /* of a job with fixed ranks: its group rank + 1; 0: none */
     int min, max;                   /* nodes */
     int max_restarts;
-    int max_free_rounds; /* an hour, that cost no restart; 0: any number */
+    int max_free_rounds; /* an hour, that cost no restart; 0: any number, as fast as they come */
     enum restart_mode restart_mode;
     const char *attempt;  /* "" : none */
     struct timing timing; /* used when this agent is the first; checked and stretched before */
@@ -124,7 +125,8 @@ struct event {
         } watch_lost;
         struct {
             uint64_t id;
-            bool reached;     /* false: nothing came back; it may be applied or not, now or later */
+            bool reached;     /* false: nothing came back, so that it may be applied or not, now or
+                               * later; or the store has refused to do it */
             bool applied;     /* compares held; a lease: granted (or there already), kept alive */
             int64_t revision; /* of the store after it */
         } done;
@@ -142,6 +144,11 @@ struct event {
         struct {
             bool fenced; /* the guard ended the group because the deadline had passed */
         } reaped;
+        struct {
+            int64_t pid;
+            int wait_status;
+            bool fenced; /* by its own timer, which ends it when the deadline has passed */
+        } guard_dead;
         struct {
             const char *addr;
             int port; /* bound by the shell until the workers start */

@@ -194,6 +194,7 @@ bool request_may(struct rendezvous *r, const struct request *q) {
 void request_txn(struct rendezvous *r, struct request *q, const struct draft *d) {
     struct action *a = action_add(r, ACTION_TXN);
     q->id = a->txn.id = ++r->next_id;
+    q->floor = r->known_revision;
     q->settled = false;
     a->txn.txn = draft_txn(r, d);
 }
@@ -202,6 +203,7 @@ void request_snapshot(struct rendezvous *r, struct request *q, const struct key 
     struct action *a = action_add(r, ACTION_SNAPSHOT);
     assert(n <= SNAPSHOT_KEYS_MAX);
     q->id = a->snapshot.id = ++r->next_id;
+    q->floor = r->known_revision;
     q->settled = false;
     memcpy(a->snapshot.keys, keys, n * sizeof(*keys));
     a->snapshot.n = n;

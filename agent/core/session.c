@@ -42,6 +42,18 @@ static void session_active(struct rendezvous *r, int64_t revision) {
     action_claim(r, CLAIM_JOIN, r->head.round);
 }
 
+/* What has come to nothing is begun again at once, but a second time not before the next beat: a
+ * store may do nothing that it says it does. */
+static void pace(struct rendezvous *r) {
+    struct session *s = &r->session;
+    int64_t now_ns = r->now.monotonic_ns;
+    if (s->again)
+        s->request.retry_ns = now_ns + rendezvous_timing(r).hb_ns;
+    else
+        contact_rest(r, now_ns);
+    s->again = true;
+}
+
 /* --- finding the incarnation --- */
 
 static bool attempts_differ(const struct rendezvous *r) {
@@ -75,6 +87,8 @@ static void inc_adopt(struct rendezvous *r, const struct entry *e) {
         r->past.member = r->past.round > 0 && r->past.round == r->group.round;
         if (e->value->cur.former[0])
             r->past = (struct past){0}; /* a new attempt has a new budget */
+        r->known_revision = 0;
+        r->known_since = r->next_id + 1;
         group_init(r);
     }
     r->cur = e->value->cur;
@@ -105,6 +119,9 @@ static void cur_read(struct rendezvous *r, const struct event *ev) {
     }
     r->session.former.set = false;
     inc_offer(r);
+    if (r->session.offered)
+        pace(r);
+    r->session.offered = true;
 }
 
 int64_t session_lease_ttl_s(const struct timing *t) {
@@ -215,6 +232,7 @@ static void former_read(struct rendezvous *r, const struct event *ev) {
     if (!f->settled && (sessions || !settled)) {
         long long ms = r->cur.timing.suspect_ns / 1000000;
         f->not_before_ns += r->cur.timing.suspect_ns;
+        contact_rest(r, f->not_before_ns);
         action_log(r,
                    "run id \"%s\" is held by attempt \"%s\": it is replaced unless an agent of it "
                    "is heard within %lld.%lld s",
@@ -270,6 +288,7 @@ static void session_renew(struct rendezvous *r) {
     s->request = (struct request){.retry_ns = s->request.retry_ns};
     s->goodbye = (struct request){0};
     group_new_session(r);
+    pace(r);
 }
 
 static void join_check(struct rendezvous *r, const struct event *ev) {
@@ -317,19 +336,26 @@ static void session_lost(struct rendezvous *r) {
     group_kill(r);
 }
 
+static void beat_applied(struct rendezvous *r) {
+    struct session *s = &r->session;
+    s->good_ns = r->now.monotonic_ns;
+    s->again = s->offered = false;
+    deadline_extend(r, s->beat_sent_boottime_ns);
+}
+
 void session_beat(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;
     if (!s->beat_out || ev->beat.seq != s->beat_seq)
         return;
     s->beat_out = false;
     if (ev->beat.result != BEAT_FAILED)
-        contact_made(r);
+        contact_made(r, true);
     else
-        contact_missed(r);
+        contact_missed(r, true);
     if (s->phase != SESSION_ACTIVE)
         return;
     if (ev->beat.result == BEAT_APPLIED)
-        deadline_extend(r, s->beat_sent_boottime_ns);
+        beat_applied(r);
     else if (ev->beat.result == BEAT_REFUSED && s->goodbye_since_ns)
         s->goodbye.settled = true; /* the goodbye was applied, its reply did not come */
     else if (ev->beat.result == BEAT_REFUSED)

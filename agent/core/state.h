@@ -17,6 +17,7 @@
 struct request {
     uint64_t id;      /* of the one under way, 0: none */
     int64_t retry_ns; /* not before */
+    int64_t floor;    /* the newest revision that was known when it was sent */
     bool settled;     /* came through: it was applied, or never can be */
 };
 
@@ -54,6 +55,9 @@ struct session {
     bool ever;       /* a session of this agent has existed */
     int64_t beat_seq, beat_sent_boottime_ns, beat_next_ns;
     bool beat_out;
+    int64_t good_ns; /* the last beat that was accepted, in any session; 0: none was */
+    bool offered;    /* an incarnation, since that */
+    bool again;      /* what was begun since that has come to nothing */
     int64_t join_sent_boottime_ns;
     int64_t deadline_ns; /* CLOCK_BOOTTIME; 0: none yet */
     struct request goodbye;
@@ -117,9 +121,12 @@ struct lifeline {
 
 /* How it stands with the store. */
 struct contact {
-    int64_t heard_ns;    /* monotonic; 0: never */
+    int64_t heard_ns;    /* monotonic; 0: never. While writes are denied only of one that is done */
     int64_t patience_ns; /* it is not given up before: this agent has slept; 0: it has not */
     bool missed;         /* a request since then had no answer */
+    bool denied;         /* one that would write had none, or was refused */
+    bool answers;        /* since that, others were answered */
+    bool wrote;          /* something, ever */
     bool told;           /* people were told so */
 };
 
@@ -185,7 +192,7 @@ struct coordinator {
     int64_t enough_since_ns, below_since_ns; /* >= min, < min; 0: not */
     int doubled_told;                        /* people know of this seat that several came for */
     int64_t since_ns;                        /* receipt of the first snapshot of this incarnation */
-    int64_t free_since_ns;                   /* the hour of head.free_rounds; 0: none has begun */
+    bool pause_told;
     bool hold_told;
     int64_t cleaned_round;
     struct request clean;
@@ -212,7 +219,8 @@ struct rendezvous {
     struct cur_value cur;
     bool has_head;
     struct head_value head;
-    int64_t head_revision; /* of the newest change seen, also of a deletion */
+    int64_t head_revision;    /* of the newest change seen, also of a deletion */
+    int64_t ran_ns, ended_ns; /* when the last round was seen to run, and no more; 0: not counted */
     char lead[UID_SIZE];
     int64_t lead_revision, lead_seen; /* M(lead), 0: absent; of the newest change seen */
 
@@ -237,8 +245,14 @@ struct rendezvous {
         int count;
     } charge;
 
+    /* The newest of this incarnation that the store has told, of what was asked since it is ours.
+     */
+    int64_t known_revision;
+    uint64_t known_since; /* the first id of these */
+
     int signo; /* leaving on it; 0: not */
     bool giving_up, over;
+    bool stranger; /* giving up, because the store is not the one that was known */
     int outcome_code;
 };
 
@@ -290,9 +304,13 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 /* --- the parts --- */
 
 /* goodbye.c: how it stands with the store */
-void contact_made(struct rendezvous *r);    /* the store has answered, whatever */
-void contact_missed(struct rendezvous *r);  /* a request was not answered */
-void contact_stalled(struct rendezvous *r); /* this agent did not run for a while */
+void contact_made(struct rendezvous *r, bool wrote);       /* the store has answered, whatever */
+void contact_missed(struct rendezvous *r, bool writes);    /* a request was not answered */
+void contact_stalled(struct rendezvous *r);                /* this agent did not run for a while */
+void contact_rest(struct rendezvous *r, int64_t until_ns); /* it asks for nothing until then */
+/* It is given up at once: it is not the one that was known. */
+void contact_stranger(struct rendezvous *r, int64_t revision, int64_t known);
+const char *contact_text(struct rendezvous *r); /* why it is given up */
 void contact_advance(struct rendezvous *r);
 
 void session_init(struct rendezvous *r);

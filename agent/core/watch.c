@@ -29,18 +29,31 @@ static void charge_note(struct rendezvous *r) {
     c->round = 0;
 }
 
+/* The clock of the rounds that cost nothing: who comes to lead has seen the last one begin. */
+static void rounds_note(struct rendezvous *r, enum head_phase before, int64_t last) {
+    bool new = r->head.last_round != last;
+    if (!r->cur.max_free_rounds)
+        return;
+    if (new)
+        r->ran_ns = r->now.monotonic_ns;
+    if (new || (before == HEAD_RUN && r->head.phase != HEAD_RUN))
+        r->ended_ns = r->now.monotonic_ns;
+}
+
 /* A run that is closed stays so for who has seen it, also when another attempt removes it. */
 void watch_head_entry(struct rendezvous *r, const struct entry *e) {
     bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     if (e->mod_revision <= r->head_revision || closed)
         return;
     enum head_phase before = r->has_head ? r->head.phase : HEAD_NONE;
+    int64_t last = r->has_head ? r->head.last_round : 0;
     r->head_revision = e->mod_revision;
     r->has_head = !e->deleted;
     if (e->deleted)
         memset(&r->head, 0, sizeof(r->head));
     else
         r->head = e->value->head;
+    rounds_note(r, before, last);
     watch_note_past(r);
     charge_note(r);
     if (before == HEAD_RUN && r->head.phase != HEAD_RUN && r->head.phase != HEAD_CLOSED)

@@ -280,6 +280,14 @@ void group_advance(struct rendezvous *r) {
 
 /* --- events --- */
 
+static struct failure *failure_note(struct rendezvous *r) {
+    struct failure *f = &r->group.failure;
+    r->group.failed = true;
+    memcpy(f->uid, r->session.uid, sizeof(f->uid));
+    snprintf(f->node, sizeof(f->node), "%s", r->config.node);
+    return f;
+}
+
 /* Only an exit that nobody asked for says something about the job. */
 static void worker_exited(struct rendezvous *r, const struct event *ev) {
     struct group *g = &r->group;
@@ -287,10 +295,7 @@ static void worker_exited(struct rendezvous *r, const struct event *ev) {
     if (ev->exited.wait_status == 0 || g->stopping || g->failed)
         return;
     const struct place *p = place_in(r, r->head.pid);
-    struct failure *f = &g->failure;
-    g->failed = true;
-    memcpy(f->uid, r->session.uid, sizeof(f->uid));
-    snprintf(f->node, sizeof(f->node), "%s", r->config.node);
+    struct failure *f = failure_note(r);
     f->rank = p && p->present ? p->value.rank_base + ev->exited.local_rank : -1;
     f->local_rank = ev->exited.local_rank;
     f->pid = ev->exited.pid;
@@ -306,6 +311,17 @@ static void group_reaped(struct rendezvous *r, bool fenced) {
     g->ok = !g->stopping && !g->failed && !g->fenced && g->exited == g->workers;
     if (!g->ok && !g->stopping && !g->failed)
         g->fenced = true; /* it never lived, or ended without an exit: nobody's failure */
+}
+
+/* Its own timer ends a guard when its workers must be dead. Whatever else does - a worker, somebody
+ * on this node, the kernel for want of memory - is a failure like a worker's: a round that it ended
+ * without cost would be begun for ever. */
+static void guard_died(struct rendezvous *r, const struct event *ev) {
+    struct group *g = &r->group;
+    bool over = g->stopping || g->failed || g->exited == g->workers;
+    if (!ev->guard_dead.fenced && !over)
+        failure_of_guard(failure_note(r), ev->guard_dead.pid, ev->guard_dead.wait_status);
+    group_reaped(r, ev->guard_dead.fenced);
 }
 
 void group_event(struct rendezvous *r, const struct event *ev) {
@@ -326,7 +342,7 @@ void group_event(struct rendezvous *r, const struct event *ev) {
     } else if (ev->kind == EVENT_GROUP_REAPED) {
         group_reaped(r, ev->reaped.fenced);
     } else if (ev->kind == EVENT_GUARD_DEAD) {
-        group_reaped(r, true);
+        guard_died(r, ev);
     }
 }
 

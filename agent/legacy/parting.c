@@ -14,16 +14,6 @@ void parting_begin(struct legacy *l, enum part_why why) {
     legacy_claim(l, why == PART_LEFT ? CLAIM_LEAVE : CLAIM_CLOSED, l->round.version);
 }
 
-static const char *failure_text(struct legacy *l) {
-    const struct failure *f = &l->group.failure;
-    int signo = f->wait_status & 0x7f;
-    const char *how =
-        signo ? arena_printf(&l->arena, "was killed by signal %d", signo)
-              : arena_printf(&l->arena, "exited with code %d", f->wait_status >> 8 & 0xff);
-    return arena_printf(&l->arena, "rank %d (local rank %d on node %s) %s%s%s", f->rank,
-                        f->local_rank, f->node, how, f->error[0] ? ": " : "", f->error);
-}
-
 /* Closed, and no worker of ours lives. */
 void parting_closed(struct legacy *l) {
     const char *id = l->config.run_id, *end = document_end(&l->doc);
@@ -51,13 +41,14 @@ static void parting_exit(struct legacy *l) {
         const char *spent = l->spent < max ? "; others had ended the run already"
                             : max ? arena_printf(&l->arena, "; max_restarts %d is used up", max)
                                   : "";
-        legacy_exit(l, 1, &l->group.failure, "run \"%s\" failed: %s%s", id, failure_text(l), spent);
+        legacy_exit(l, 1, &l->group.failure, "run \"%s\" failed: %s%s", id,
+                    failure_text(&l->arena, &l->group.failure), spent);
     }
 }
 
 static bool close_run(struct legacy *l) {
     struct document_edit e = {.status = "closed", .add_rank = -1, .waiting = -1};
-    e.end = l->part == PART_FAILED ? failure_text(l) : "";
+    e.end = l->part == PART_FAILED ? failure_text(&l->arena, &l->group.failure) : "";
     if (l->doc.status == DOCUMENT_ABSENT || l->doc.status == DOCUMENT_CLOSED)
         return false;
     flow_edit(l, &e, 0);

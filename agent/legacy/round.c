@@ -141,16 +141,21 @@ void round_advance(struct legacy *l) {
 
 /* ---- events ---- */
 
+static struct failure *failure_note(struct legacy *l) {
+    struct failure *f = &l->group.failure;
+    l->group.failed = true;
+    memcpy(f->uid, l->uid, sizeof(f->uid));
+    snprintf(f->node, sizeof(f->node), "%s", l->config.node);
+    return f;
+}
+
 /* Only an exit that nobody asked for says something about the job. */
 static void worker_exited(struct legacy *l, const struct event *ev) {
     struct group *g = &l->group;
-    struct failure *f = &g->failure;
     g->exited++;
     if (ev->exited.wait_status == 0 || g->stopping || g->failed)
         return;
-    g->failed = true;
-    memcpy(f->uid, l->uid, sizeof(f->uid));
-    snprintf(f->node, sizeof(f->node), "%s", l->config.node);
+    struct failure *f = failure_note(l);
     f->rank = l->round.rank_base + ev->exited.local_rank;
     f->local_rank = ev->exited.local_rank;
     f->pid = ev->exited.pid;
@@ -163,6 +168,15 @@ static void group_reaped(struct legacy *l, bool fenced) {
     struct group *g = &l->group;
     g->state = GROUP_IDLE;
     g->ok = !g->stopping && !g->failed && !fenced && g->exited == g->workers;
+}
+
+/* As in agent/core: but for its own timer it is a failure, like a worker's. */
+static void guard_died(struct legacy *l, const struct event *ev) {
+    struct group *g = &l->group;
+    bool over = g->stopping || g->failed || g->exited == g->workers;
+    if (!ev->guard_dead.fenced && !over)
+        failure_of_guard(failure_note(l), ev->guard_dead.pid, ev->guard_dead.wait_status);
+    group_reaped(l, ev->guard_dead.fenced);
 }
 
 void round_event(struct legacy *l, const struct event *ev) {
@@ -181,6 +195,6 @@ void round_event(struct legacy *l, const struct event *ev) {
     } else if (ev->kind == EVENT_GROUP_REAPED) {
         group_reaped(l, ev->reaped.fenced);
     } else if (ev->kind == EVENT_GUARD_DEAD) {
-        group_reaped(l, true);
+        guard_died(l, ev);
     }
 }

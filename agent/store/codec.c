@@ -102,6 +102,8 @@ static const struct field HEAD[] = {
     FIELD(INT, head_value, restarts),
     FIELD(I64, head_value, charged_round),
     FIELD(INT, head_value, free_rounds),
+    FIELD(I64, head_value, free_age_ms),
+    FIELD(INT, head_value, brief_rounds),
     FIELD_WORD(head_value, cause, CAUSES),
     FIELD_AS("failure_uid", TEXT, head_value, failure.uid),
     FIELD_AS("failure_node", TEXT, head_value, failure.node),

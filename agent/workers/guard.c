@@ -2,6 +2,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
+#include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -19,12 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { GUARD_FD = 3, ERROR_TEXT_MAX = 1024 };
+enum { GUARD_FD = 3, GUARD_DUE_FD = 4, ERROR_TEXT_MAX = 1024 };
 
 struct guarded {
     int pidfd;     /* -1: not started, or ended */
@@ -35,6 +37,10 @@ struct guard {
     const struct worker_command *command;
     struct process process;
     int sock; /* -1: the guard is dead */
+    /* A page that the guard has too, where it says when its timer ends it; 0: never. SIGKILL says
+     * nothing of who sent it. */
+    int due_fd;
+    volatile int64_t *due_ns;
     struct loop *loop;
     struct loop_source *readable, *child_ended;
     const struct guard_events *ev;
@@ -72,15 +78,41 @@ static int socket_pair(int ret[2]) {
     return code;
 }
 
+/* Of the child: its end of the socket, and the page. Both are above where they are to lie. */
+struct handed {
+    int fds[2];
+};
+
 /* In the child, after everything else was closed: nothing lies at GUARD_FD. */
-static int place_socket(void *arg) {
-    return dup2(*(int *)arg, GUARD_FD) < 0 ? -errno : 0;
+static int place_handed(void *arg) {
+    const struct handed *h = arg;
+    bool placed = dup2(h->fds[0], GUARD_FD) >= 0 && dup2(h->fds[1], GUARD_DUE_FD) >= 0;
+    return placed ? 0 : -errno;
+}
+
+static int make_page(struct guard *g, struct err *err) {
+    int low = memfd_create("rankrun-guard", MFD_CLOEXEC);
+    g->due_fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, GUARD_DUE_FD + 1);
+    file_close(&low);
+    if (g->due_fd < 0 || ftruncate(g->due_fd, sizeof(*g->due_ns)) < 0)
+        return err_set(err, -errno, "make a page for the guard");
+    void *page = mmap(NULL, sizeof(*g->due_ns), PROT_READ | PROT_WRITE, MAP_SHARED, g->due_fd, 0);
+    if (page == MAP_FAILED)
+        return err_set(err, -errno, "map a page for the guard");
+    g->due_ns = page;
+    return 0;
+}
+
+static void drop_page(struct guard *g) {
+    if (g->due_ns)
+        munmap((void *)g->due_ns, sizeof(*g->due_ns));
+    file_close(&g->due_fd);
 }
 
 /* Of a process that has no thread and nothing at work the guard may be a mere fork: on a machine of
  * two cores an exec is a fifth of the time in which workers could have started. */
 static int go_on_as_guard(void *arg) {
-    int code = place_socket(arg);
+    int code = place_handed(arg);
     if (code)
         return code;
     _exit(guard_main());
@@ -94,15 +126,17 @@ static int start_guard(struct guard *g, bool execute, struct err *err) {
     int code = socket_pair(ends);
     if (code)
         return err_set(err, code, "make a socket for the guard");
+    struct handed handed = {{ends[1], g->due_fd}};
+    *g->due_ns = 0;
     struct process_spawn s = {
         .argv = argv,
         .file = "/proc/self/exe",
-        .keep = &ends[1],
-        .keep_n = 1,
+        .keep = handed.fds,
+        .keep_n = 2,
         .session = true,
         .death_signal = SIGCONT,
-        .in_child = execute ? place_socket : go_on_as_guard,
-        .in_child_arg = &ends[1],
+        .in_child = execute ? place_handed : go_on_as_guard,
+        .in_child_arg = &handed,
     };
     /* That a fork got as far as its loop is not waited for: one that did not is a dead guard. */
     code = execute ? process_spawn(&s, &g->process, err)
@@ -127,12 +161,13 @@ struct guard *guard_new(const struct worker_command *command, struct err *err) {
         abort();
     g->command = command;
     g->before = -1;
-    g->sock = -1;
+    g->sock = g->due_fd = -1;
     g->process = PROCESS_NONE;
     if (prctl(PR_SET_CHILD_SUBREAPER, 1) < 0)
         err_set(err, -errno, "become a subreaper");
-    else if (start_guard(g, false, err) == 0)
+    else if (make_page(g, err) == 0 && start_guard(g, false, err) == 0)
         return g;
+    drop_page(g);
     free(g);
     return NULL;
 }
@@ -147,7 +182,8 @@ void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev
 }
 
 int guard_renew(struct guard *g, struct err *err) {
-    assert(g->sock < 0 && !g->collecting);
+    if (g->sock >= 0 || g->collecting)
+        return 0;
     int code = start_guard(g, true, err);
     watch_guard(g);
     return code;
@@ -191,6 +227,7 @@ struct guard *guard_free(struct guard *g) {
     tee_free(g->tee, 5 * second_ns);
     if (g->output_made)
         output_fini(&g->output);
+    drop_page(g);
     free(g);
     return NULL;
 }
@@ -265,6 +302,14 @@ static void note_report(struct guard *g, const struct report *r, int fd) {
     }
 }
 
+/* The timer sends no other signal, and none before it is due. */
+static bool ended_by_timer(const struct guard *g) {
+    int status = g->dead_status;
+    int64_t due_ns = *g->due_ns;
+    return due_ns && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+           clock_boottime_ns() >= due_ns;
+}
+
 /* Kills and reaps what a dead guard has left, a pass for every SIGCHLD, until there is no child
  * but the one that is spared. */
 static void collect(struct guard *g) {
@@ -276,10 +321,11 @@ static void collect(struct guard *g) {
             g->dead_status = status;
     if (pid == 0 && (!g->spared || process_signal_descendants_but(getpid(), g->spared, 0) > 0))
         return;
+    pid = g->process.pid;
     g->collecting = false;
     process_close(&g->process);
     forget_workers(g);
-    g->ev->dead(g->arg, g->dead_status);
+    g->ev->dead(g->arg, pid, g->dead_status, ended_by_timer(g));
 }
 
 static void on_child_ended(void *arg, int signo) {

@@ -55,9 +55,10 @@ struct guard_events {
     void (*exited)(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,
                    int64_t ended_realtime_ns);
     void (*reaped)(void *arg, enum guard_reason reason);
-    /* The guard itself has died, by its timer or by somebody's hand, and with it the group, all of
-     * it. No `exited` or `reaped` comes for that group. guard_renew before the next start. */
-    void (*dead)(void *arg, int wait_status);
+    /* The guard itself has died, and with it the group, all of it: by its own timer (fenced), or by
+     * somebody's hand. No `exited` or `reaped` comes for that group. guard_renew before the next
+     * start. */
+    void (*dead)(void *arg, pid_t pid, int wait_status, bool fenced);
 };
 
 /* Keeps argv, where a guard that is a fork writes its name for who lists processes. */
@@ -74,7 +75,8 @@ void guard_attach(struct guard *g, struct loop *l, const struct guard_events *ev
 /* A child of the agent that is none of the guard's: it and what is below it are left alone when
  * all others are killed. */
 void guard_spare(struct guard *g, pid_t child);
-/* After `dead` (also from inside it): a new guard, which knows no deadline. */
+/* After `dead` (also from inside it): a new guard, which knows no deadline. Nothing while the last
+ * one lives, or is still being buried. */
 int guard_renew(struct guard *g, struct err *err);
 /* Kills whatever is alive, waits for the guard to end (5 s at most), removes scratch files. NULL is
  * allowed; returns NULL. The agent calls it last. */

@@ -17,6 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -25,7 +26,8 @@
 #include <unistd.h>
 
 enum {
-    AGENT_FD = 3, /* by agreement with guard.c */
+    AGENT_FD = 3, /* by agreement with guard.c, as the next one */
+    DUE_FD = 4,
     LIFELINE_FD_MIN = 700,
 };
 
@@ -39,6 +41,7 @@ struct life {
     int signals;
     int timer;                 /* fence and end of grace */
     timer_t reaper;            /* the kernel's: SIGKILL on this process at the hard deadline */
+    volatile int64_t *due_ns;  /* when that is, for the agent to see; 0: it is not armed */
     int64_t fence_ns, hard_ns; /* 0: never told */
     bool deadline_counts;      /* for the group that lives */
     struct group group;
@@ -123,6 +126,7 @@ static void arm(const struct life *l) {
     struct itimerspec b = {.it_value = {hard / 1000000000, hard % 1000000000}};
     timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &a, NULL);
     timer_settime(l->reaper, TIMER_ABSTIME, &b, NULL);
+    *l->due_ns = hard;
 }
 
 static void on_reaped(void *arg, enum guard_reason reason) {
@@ -258,7 +262,12 @@ static void turn(struct life *l) {
 static int begin(struct life *l) {
     sigset_t all, child;
     struct sigevent kill_me = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGKILL};
-    *l = (struct life){.agent = AGENT_FD, .group = {.failures = -1}, .lifeline = -1};
+    void *page = mmap(NULL, sizeof(*l->due_ns), PROT_READ | PROT_WRITE, MAP_SHARED, DUE_FD, 0);
+    if (page == MAP_FAILED)
+        return -errno;
+    process_close_from(AGENT_FD + 1);
+    *l =
+        (struct life){.agent = AGENT_FD, .group = {.failures = -1}, .lifeline = -1, .due_ns = page};
     sigfillset(&all);
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -279,7 +288,6 @@ int guard_main(void) {
     if (getsockopt(AGENT_FD, SOL_SOCKET, SO_TYPE, &type, &size) < 0 || type != SOCK_SEQPACKET)
         return 64;
     fcntl(AGENT_FD, F_SETFD, FD_CLOEXEC);
-    process_close_from(AGENT_FD + 1);
     if (begin(&l) < 0)
         return 1;
     while (l.agent >= 0 || l.group.phase != GROUP_NONE)

@@ -73,10 +73,8 @@ static void member_hide(struct member *m, struct canonical *seen) {
     m->gone_revision = m->ack_revision = m->done_revision = 0;
 }
 
-/* The hour of the rounds without cost is longer than any path; since when a coordinator leads
- * matters before the first round alone. */
+/* Since when a coordinator leads matters before the first round alone. */
 static void coordinator_hide(struct coordinator *c) {
-    c->free_since_ns = 0;
     if (c->view.head.last_round)
         c->since_ns = 0;
 }

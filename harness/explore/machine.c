@@ -85,11 +85,15 @@ void machine_tell(struct world *w, int node) {
         tell_exits(w, node, 0, 1, item.status);
         return;
     }
-    if (item.kind == PIPE_GUARD_DEAD)
-        ev.kind = EVENT_GUARD_DEAD;
     if (item.kind == PIPE_DEAD)
         tell_exits(w, node, item.exited, SLOTS, item.status);
     ev.reaped.fenced = item.fenced;
+    if (item.kind == PIPE_GUARD_DEAD) { /* by its timer: nothing else ends a guard here */
+        ev.kind = EVENT_GUARD_DEAD;
+        ev.guard_dead.pid = 0;
+        ev.guard_dead.wait_status = 9;
+        ev.guard_dead.fenced = true;
+    }
     if (n->core)
         agent_event(w, node, &ev);
 }

@@ -28,7 +28,8 @@ struct chronicle_fault {
 struct chronicle {
     struct history *history;
     int64_t last_pid;
-    int starts, stuck; /* agents that came later; that gave up */
+    int starts, stuck,
+        crashes; /* agents that came later; that gave up; that went with their node */
     struct chronicle_node *nodes;
     struct chronicle_fault *faults; /* one for each entry of the schedule, one for the network */
 };
@@ -61,5 +62,6 @@ void chronicle_dropped(struct sim *c, int node);
 void chronicle_agent_felt(struct sim *c, int node);
 /* An agent ends because its workers cannot be reaped, whatever the others come to. */
 void chronicle_gave_up(struct sim *c, int node);
+void chronicle_crashed(struct sim *c, int node); /* with all of its node */
 /* What has healed by itself by now. */
 void chronicle_heal(struct sim *c, bool all);

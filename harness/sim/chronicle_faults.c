@@ -163,8 +163,9 @@ static int whom(const struct sim_entry *e, int node) {
 }
 
 void chronicle_struck(struct sim *c, const struct sim_entry *e, int node) {
-    if (!c->chronicle || e->fault == SIM_FAULT_AGENT_START || e->fault == SIM_FAULT_JOIN_STORM)
-        return; /* told when the agents come */
+    if (!c->chronicle || e->fault == SIM_FAULT_AGENT_START || e->fault == SIM_FAULT_JOIN_STORM ||
+        e->fault == SIM_FAULT_NODE_CRASHES)
+        return; /* told when the agents come, or go */
     int at = (int)(e - c->schedule->entries);
     struct chronicle_fault *f = &c->chronicle->faults[at];
     struct subject s = subject_of(c, at);
@@ -185,6 +186,17 @@ void chronicle_joined(struct sim *c, int node) {
     put_fault(c, &s, node);
     struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
     json_put_string(w, "what", "an agent has started");
+    end(c);
+}
+
+void chronicle_crashed(struct sim *c, int node) {
+    struct subject s = {.fault = live_names[SIM_FAULT_NODE_KILL], .ends_node = true};
+    if (!c->chronicle)
+        return;
+    snprintf(s.id, sizeof(s.id), "node-crash-%d", ++c->chronicle->crashes);
+    put_fault(c, &s, node);
+    struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
+    json_put_string(w, "what", "all its processes have ended");
     end(c);
 }
 

@@ -190,6 +190,8 @@ static void count_own(struct sim *c) {
 static void count_run(struct sim *c, const struct head_change *h, bool costs) {
     struct judge *j = &c->judge;
     sim_mark_round(c);
+    sim_mark_if(c, SIM_MARK_ROUNDS_APART, h->to->brief_rounds > SIM_BRIEF_ROUNDS);
+    sim_mark_if(c, SIM_MARK_GUARD_FAILED, costs && j->head.failure.rank < 0);
     if (costs)
         count_own(c);
     else
@@ -362,6 +364,16 @@ void sim_judge_start(struct sim *c, int node, const struct round_spec *s) {
             j->ranks[i] = true;
 }
 
+void sim_judge_answered(struct sim *c, int node, bool denied) {
+    struct sim_node *n = &c->nodes[node];
+    n->wrote |= !denied;
+    if (!denied || !n->denied_ns)
+        n->denied_ns = denied ? c->now_ns : 0;
+    for (size_t i = 0; denied && invariants[i]; i++)
+        if (invariants[i]->on_denied)
+            invariants[i]->on_denied(c, node);
+}
+
 void sim_judge_stop(struct sim *c, int node) {
     for (size_t i = 0; invariants[i]; i++)
         if (invariants[i]->on_stop)
@@ -375,6 +387,7 @@ void sim_judge_success(struct sim *c, const char *uid, int64_t round) {
 }
 
 void sim_judge_exit(struct sim *c, int node, int code) {
+    sim_mark_if(c, SIM_MARK_STORE_FULL_LONG, code == 69 && c->nodes[node].denied_ns);
     for (size_t i = 0; invariants[i]; i++)
         if (invariants[i]->on_exit)
             invariants[i]->on_exit(c, node, code);

@@ -354,6 +354,7 @@ static const struct {
     [SIM_FAULT_LEAVE_STORM] = {play_leave_storm, NULL},
     [SIM_FAULT_LIFELINE_RESET] = {NULL, connections},
     [SIM_FAULT_LOST_TOGETHER] = {play_lost_together, NULL},
+    [SIM_FAULT_NODE_CRASHES] = {NULL, "no fault strikes whenever workers begin"},
     [SIM_FAULT_NODE_CUT] = {play_node_cut, NULL},
     [SIM_FAULT_NODE_FREEZE] = {NULL, stopped},
     [SIM_FAULT_NODE_KILL] = {play_node_kill, NULL},
@@ -363,6 +364,7 @@ static const struct {
     [SIM_FAULT_REQUESTS_LOST] = {NULL, one_way},
     [SIM_FAULT_STORE_AWAY] = {play_store_away, NULL},
     [SIM_FAULT_STORE_COMPACT] = {NULL, "nobody tells a real store to forget"},
+    [SIM_FAULT_STORE_FULL] = {NULL, "no fault is aimed at the store"},
     [SIM_FAULT_STORE_LEADER] = {play_store_leader, NULL},
     [SIM_FAULT_STORE_RESTART] = {play_store_restart, NULL},
     [SIM_FAULT_STORE_WIPED] = {NULL, "no fault is aimed at the store"},
@@ -404,7 +406,7 @@ static void put_odds(const struct live *l, struct buf *out) {
                  "# not played: spares and fixed ranks, for all nodes have one command line\n");
     if (s->hosted && !l->hosted)
         buf_puts(out, "# not played: n0's agent has the store; it would go with what ends n0\n");
-    if (terms.count_by_node || terms.max_free_rounds)
+    if (terms.count_by_node || terms.max_free_rounds != SIM_FREE_ROUNDS)
         buf_puts(out, "# not played: restarts counted by the node, or rounds without cost bounded; "
                       "the judge knows neither\n");
     if (terms.impatient)

@@ -32,7 +32,10 @@ static void on_started(struct sim *c, struct occurrence *o) {
 }
 
 static void on_guard_dead(struct sim *c, struct occurrence *o) {
-    sim_agent_event(c, o->node, &(struct event){.kind = EVENT_GUARD_DEAD});
+    struct event ev = {.kind = EVENT_GUARD_DEAD};
+    ev.guard_dead.wait_status = SIGKILL;
+    ev.guard_dead.fenced = o->a;
+    sim_agent_event(c, o->node, &ev);
 }
 
 /* Frozen workers do what they were about to do later. */
@@ -75,8 +78,11 @@ static void guard_ends(struct sim *c, int node) {
         c->nodes[node].guard_stopped_until_ns = 0;
 }
 
+/* What has ended the workers: the guard did, or the kernel when the guard was gone. */
+enum ended_by { BY_GUARD, BY_ITS_TIMER, BY_ITS_DEATH };
+
 /* All workers of the node are dead; statuses: of each worker in turn. */
-static void group_ends(struct sim *c, int node, int status, bool guard_died) {
+static void group_ends(struct sim *c, int node, int status, enum ended_by by) {
     struct group_model *g = group_of(c, node);
     bool fenced = g->by_guard;
     sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
@@ -89,8 +95,9 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
         disturb_peers(c, node, g->round);
     if (!c->nodes[node].core || g->life != c->nodes[node].life)
         return;
-    if (guard_died) {
-        sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_guard_dead);
+    if (by != BY_GUARD) {
+        int64_t at_ns = c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS);
+        sim_plan_agent(c, at_ns, node, on_guard_dead)->a = by == BY_ITS_TIMER;
         return;
     }
     int64_t stuck_ns = c->nodes[node].stuck_until_ns;
@@ -105,21 +112,21 @@ static void group_ends(struct sim *c, int node, int status, bool guard_died) {
 
 static void killed(struct sim *c, struct occurrence *o) {
     if (is_same(c, o))
-        group_ends(c, o->node, 9, o->b);
+        group_ends(c, o->node, 9, (enum ended_by)o->b);
 }
 
 /* SIGKILL, by whomever: dead within the budget of the timing rules. */
-static void kill_now(struct sim *c, int node, bool guard_died) {
+static void kill_now(struct sim *c, int node, enum ended_by by) {
     struct group_model *g = group_of(c, node);
-    if (!g->alive || (g->dying && !guard_died))
+    if (!g->alive || (g->dying && by == BY_GUARD))
         return;
     g->dying = g->stopping = true;
-    g->guard_dead = guard_died;
+    g->guard_dead = by != BY_GUARD;
     sim_lifeline_release(c, node);
     int64_t takes_ns = sim_chance_ns(&g->rand, 0, sim_chance(&g->rand, 100) ? kill_max_ns : SIM_MS);
     struct occurrence *o = sim_plan(c, c->now_ns + takes_ns, node, killed);
     o->a = (int64_t)g->number;
-    o->b = guard_died;
+    o->b = by;
 }
 
 static bool guard_runs(const struct sim *c, int node) {
@@ -130,14 +137,14 @@ static void kill_later(struct sim *c, struct occurrence *o) {
     if (!is_same(c, o))
         return;
     if (guard_runs(c, o->node))
-        kill_now(c, o->node, false);
+        kill_now(c, o->node, BY_GUARD);
     else
         sim_plan(c, c->nodes[o->node].guard_stopped_until_ns, o->node, kill_later)->a = o->a;
 }
 
 static void on_kill(struct sim *c, struct occurrence *o) {
     if (guard_runs(c, o->node))
-        kill_now(c, o->node, false);
+        kill_now(c, o->node, BY_GUARD);
     else
         sim_postpone(c, o, c->nodes[o->node].guard_stopped_until_ns);
 }
@@ -149,7 +156,7 @@ void sim_machine_kill(struct sim *c, int node) {
 static void ended_by_term(struct sim *c, struct occurrence *o) {
     bool stuck = c->nodes[o->node].stuck_until_ns > c->now_ns;
     if (!is_frozen(c, o) && is_same(c, o) && !group_of(c, o->node)->dying && !stuck)
-        group_ends(c, o->node, 15, false);
+        group_ends(c, o->node, 15, BY_GUARD);
 }
 
 /* A stopped guard reads its commands later, in their order. */
@@ -195,7 +202,7 @@ void sim_machine_fail_worker(struct sim *c, int node) {
 
 static void orphan_killed(struct sim *c, struct occurrence *o) {
     if (is_same(c, o))
-        group_ends(c, o->node, 9, true);
+        group_ends(c, o->node, 9, BY_ITS_TIMER);
 }
 
 /* Its guard sees the socket end; a stopped one dies by its own deadline, whatever a new agent's
@@ -218,14 +225,14 @@ void sim_machine_power_off(struct sim *c, int node) {
     struct group_model *g = group_of(c, node);
     c->nodes[node].guard_stopped_until_ns = 0; /* the next one is another process */
     if (g->alive)
-        group_ends(c, node, 9, false);
+        group_ends(c, node, 9, BY_GUARD);
 }
 
 bool sim_machine_kill_guard(struct sim *c, int node) {
     if (!group_of(c, node)->alive)
         return false;
     c->nodes[node].guard_stopped_until_ns = 0;
-    kill_now(c, node, true);
+    kill_now(c, node, BY_ITS_DEATH);
     return true;
 }
 
@@ -238,7 +245,7 @@ static void on_hard(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "the kernel ends the guard");
     sim_mark(c, SIM_MARK_GUARD_TIMER);
     n->guard_stopped_until_ns = 0;
-    kill_now(c, o->node, true);
+    kill_now(c, o->node, BY_ITS_TIMER);
 }
 
 static void on_fence(struct sim *c, struct occurrence *o) {
@@ -252,7 +259,7 @@ static void on_fence(struct sim *c, struct occurrence *o) {
     if (n->group.alive && guard_runs(c, o->node)) {
         n->group.by_guard = !n->group.stopping;
         sim_mark(c, SIM_MARK_FENCED);
-        kill_now(c, o->node, false);
+        kill_now(c, o->node, BY_GUARD);
     }
     sim_plan(c, sim_node_to_real(n, n->hard_ns), o->node, on_hard);
 }
@@ -363,6 +370,7 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     if (s->lifeline)
         sim_lifeline_born(c, node);
     sim_plan_agent(c, c->now_ns + sim_chance_ns(r, 0, 20 * SIM_MS), node, on_started);
+    sim_crash_soon(c, node);
     int64_t usual_ns = 2500 * SIM_MS;
     int64_t work_ns = c->calm_now || c->schedule->patient ? usual_ns : c->schedule->work_ns;
     int64_t from_ns = c->now_ns;

@@ -62,6 +62,12 @@ bool strike_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+/* The stream says nothing more; the agent notices later. */
+void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
+    sim_stream_stall(c, node, slot,
+                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns));
+}
+
 /* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
 bool strike_watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
@@ -97,6 +103,14 @@ bool strike_store_compact(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store forgets what was, for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     kv_compact(c->kv, kv_revision(c->kv), NULL);
+    return true;
+}
+
+/* Leases are granted and kept alive, as by an etcd whose quota is used up. */
+bool strike_store_full(struct sim *c, int node, const struct sim_entry *e) {
+    c->full_until_ns = c->now_ns + e->span_ns;
+    sim_say(c, node, "FAULT: the store writes nothing for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
     return true;
 }
 

@@ -255,6 +255,8 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     n->leads = false;
     n->timer = NULL;
     n->booted_ns = c->now_ns;
+    n->denied_ns = 0;
+    n->wrote = false;
     struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->life);
     n->core = rendezvous_new(&config, rand_u64(&r), &err);
     if (!n->core) {
@@ -287,7 +289,7 @@ void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
 static void on_calm(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "CALM");
     c->calm_now = true;
-    c->compact_until_ns = 0;
+    c->compact_until_ns = c->full_until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];
         n->cut_until_ns = n->deaf_until_ns = n->mute_until_ns = 0;
@@ -361,6 +363,7 @@ static void terms_of_agents(const struct sim_schedule *s, struct sim_terms *t) {
 struct sim_terms sim_terms(const struct sim_schedule *s) {
     struct rand r = sim_rand(s->seed, CONCERN_JOB, 0, 0);
     struct sim_terms t = {.last_call_ns = SIM_LAST_CALL_NS,
+                          .max_free_rounds = SIM_FREE_ROUNDS,
                           .give_up_ns = SIM_GIVE_UP_NS,
                           .join_timeout_ns = SIM_JOIN_TIMEOUT_NS};
     if (s->plain)

@@ -67,6 +67,8 @@ void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret);
 /* Puts it in its place by time; the caller has seen to the room for it. */
 void sim_schedule_add(struct sim_schedule *s, const struct sim_entry *e);
 
+enum { SIM_FREE_ROUNDS = 500 /* in an hour, where nothing else is said */ };
+
 /* What the seed says of its job beside that: in most seeds the same. */
 struct sim_terms {
     bool count_by_node;  /* what workers are told of restarts */

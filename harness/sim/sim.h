@@ -41,6 +41,7 @@ enum {
     X(LEAVE_STORM, leave_storm)                                                                    \
     X(LIFELINE_RESET, lifeline_reset)                                                              \
     X(LOST_TOGETHER, lost_together)                                                                \
+    X(NODE_CRASHES, node_crashes)                                                                  \
     X(NODE_CUT, node_cut)                                                                          \
     X(NODE_FREEZE, node_freeze)                                                                    \
     X(NODE_KILL, node_kill)                                                                        \
@@ -50,6 +51,7 @@ enum {
     X(REQUESTS_LOST, requests_lost)                                                                \
     X(STORE_AWAY, store_away)                                                                      \
     X(STORE_COMPACT, store_compact)                                                                \
+    X(STORE_FULL, store_full)                                                                      \
     X(STORE_LEADER, store_leader)                                                                  \
     X(STORE_RESTART, store_restart)                                                                \
     X(STORE_WIPED, store_wiped)                                                                    \
@@ -88,6 +90,7 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(FENCED, "a guard ends workers because the fence has passed")                                 \
     X(FREE_ROUNDS_SPENT, "a node is lost, and no round without cost is left in this hour")         \
     X(GANG_CLOSED, "the loss of a node ends a job that runs all or nothing")                       \
+    X(GUARD_FAILED, "a guard is killed by somebody, and that is charged as a failure")             \
     X(GUARD_TIMER, "the kernel's timer ends a stopped guard and its workers")                      \
     X(LATE_JOINER, "a round grows by a node that came later")                                      \
     X(LEAVER_IN_FORM, "an agent is told to leave while a round is being formed")                   \
@@ -96,11 +99,13 @@ int sim_fault_find(const char *name);     /* its place in the table, -1: none */
     X(LIFELINE_RESET, "a lifeline is reset while workers hold it")                                 \
     X(LIFELINE_UNHEARD, "the end of a lifeline never reaches the store")                           \
     X(LOST_AND_FAILED, "a round loses a node and has a failed worker: no restart is charged")      \
+    X(ROUNDS_APART, "rounds without cost end at once, again and again: the next one waits")        \
     X(SPARE_PROMOTED, "a waiting spare takes the place of a lost node")                            \
     X(STANDBY_TAKEN, "an agent started as a spare becomes a member")                               \
     X(STOPPED_RETURNS, "a stopped agent wakes after its round was over")                           \
     X(STORE_AWAY_LONG, "the store is away for longer than the fence")                              \
     X(STORE_AWAY_SHORT, "the store is away for less than the fence")                               \
+    X(STORE_FULL_LONG, "a store takes no writes until an agent gives it up")                       \
     X(STORE_OUTLIVED, "workers live on while a store that lost its data forms a round")            \
     X(STORE_REMINDED, "agents bring the restarts to a store that lost its data")                   \
     X(TWO_LEADERS, "an agent leads while an earlier leader still believes it does")                \

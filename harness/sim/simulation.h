@@ -12,6 +12,7 @@
 #define SIM_JOIN_TIMEOUT_NS (20000 * SIM_MS)
 #define SIM_GIVE_UP_NS      (300000 * SIM_MS)
 
+enum { SIM_BRIEF_ROUNDS = 8 /* that are begun at once */ };
 enum { SIM_WORKERS = 2 /* of a node */, LEASES_MAX = 16 };
 
 struct sim;
@@ -79,11 +80,14 @@ struct sim_node {
     int64_t answers_from_ns, requests_from_ns; /* none comes before */
     int64_t stuck_until_ns;                    /* its workers are in state D */
     int64_t frozen_until_ns;                   /* they do nothing; SIGKILL acts */
-    int64_t stall_from_ns, stall_until_ns;     /* CLOCK_MONOTONIC stands still */
-    int64_t lag_ns;                            /* what it has lost by earlier stalls */
-    bool other;                                /* its agent is of another attempt */
-    struct occurrence *timer;                  /* its next one; NULL: none is planned */
-    int64_t timer_local_ns;                    /* on the node's clock */
+    int64_t crashes_until_ns;                  /* all of it is killed whenever they begin */
+    int64_t denied_ns; /* the store has written nothing of what this life asked since; 0: it has */
+    bool wrote;        /* something of this life */
+    int64_t stall_from_ns, stall_until_ns; /* CLOCK_MONOTONIC stands still */
+    int64_t lag_ns;                        /* what it has lost by earlier stalls */
+    bool other;                            /* its agent is of another attempt */
+    struct occurrence *timer;              /* its next one; NULL: none is planned */
+    int64_t timer_local_ns;                /* on the node's clock */
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
@@ -159,6 +163,7 @@ struct sim {
     struct timing timing;
     bool calm_now;            /* the troubled time is over */
     int64_t compact_until_ns; /* the store forgets every change at once */
+    int64_t full_until_ns;    /* it writes nothing */
     int64_t leases[LEASES_MAX];
     int n_leases;            /* that were granted; the newest of them */
     int64_t struck_until_ns; /* by faults that have struck so far */
@@ -299,6 +304,7 @@ void sim_machine_replan(struct sim *c, int node);
 void sim_machine_fail_worker(struct sim *c, int node);
 void sim_machine_agent_gone(struct sim *c, int node);
 void sim_machine_power_off(struct sim *c, int node);
+void sim_crash_soon(struct sim *c, int node);         /* its workers have begun */
 bool sim_machine_kill_guard(struct sim *c, int node); /* false: it has no workers */
 
 /* lifeline.c: connections whose end is a proof */
@@ -313,6 +319,8 @@ void sim_lifeline_fini(struct sim *c);
 
 /* judge.c: tells the invariants, and counts */
 void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The agent hears that what it would write was refused; or that it was written, or judged. */
+void sim_judge_answered(struct sim *c, int node, bool denied);
 /* After a transaction was applied: who sent it, and what it put. */
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
 void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);

@@ -138,6 +138,37 @@ bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
+static void crash(struct sim *c, struct occurrence *o) {
+    struct sim_node *n = &c->nodes[o->node];
+    if (c->calm_now || n->crashes_until_ns <= c->now_ns || !n->core)
+        return;
+    sim_say(c, o->node, "all processes of the node are killed again");
+    mark_coordinator(c, o->node);
+    sim_agent_gone(c, o->node);
+    n->guard_stopped_until_ns = 0;
+    sim_machine_kill_guard(c, o->node);
+    chronicle_crashed(c, o->node);
+    sim_boot(c, o->node, sim_chance_ns(&n->body, SIM_MS, 20 * SIM_MS));
+}
+
+void sim_crash_soon(struct sim *c, int node) {
+    struct sim_node *n = &c->nodes[node];
+    if (n->crashes_until_ns > c->now_ns)
+        sim_plan(c, c->now_ns + sim_chance_ns(&n->body, 1, 20 * SIM_MS), node, crash);
+}
+
+/* Its workers take all of their node with them, and something starts its agent again. */
+bool strike_node_crashes(struct sim *c, int node, const struct sim_entry *e) {
+    struct sim_node *n = &c->nodes[node];
+    if (!n->core)
+        return false;
+    sim_say(c, node, "FAULT: the node is killed whenever its workers begin, for %lld ms",
+            (long long)(e->span_ns / SIM_MS));
+    n->crashes_until_ns = c->now_ns + e->span_ns;
+    sim_plan(c, c->now_ns, node, crash);
+    return true;
+}
+
 /* The coordinator and this node, at the same moment. */
 bool strike_lost_together(struct sim *c, int node, const struct sim_entry *e) {
     int lead = -1;

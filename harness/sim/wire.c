@@ -6,7 +6,7 @@
 
 enum wire_kind {
     WIRE_TXN,
-    WIRE_BEAT,
+    WIRE_BEAT, /* these two write */
     WIRE_SNAPSHOT,
     WIRE_GRANT,
     WIRE_KEEPALIVE,
@@ -30,7 +30,7 @@ struct wire {
     enum watch_slot slot;
     struct kv_bytes from, end;
     int64_t from_revision;
-    bool applied;
+    bool applied, refused;
     struct kv_txn_result reply;
     struct entry *entries;
     size_t n_entries;
@@ -198,6 +198,9 @@ static void pending_add(struct sim *c, struct sim_node *n, uint64_t id) {
 static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
     struct event ev = {.kind = EVENT_DONE};
+    if (reached && w->kind <= WIRE_BEAT)
+        sim_judge_answered(c, node, w->refused);
+    reached = reached && !w->refused;
     if (w->kind == WIRE_BEAT) {
         if (n->beat_pending != (int64_t)w->id)
             return;
@@ -266,12 +269,6 @@ void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t spa
     struct occurrence *o = sim_plan_agent(c, c->now_ns + span_ns, node, on_lost);
     o->a = slot;
     o->b = (int64_t)s->generation;
-}
-
-/* The stream says nothing more; the agent notices later. */
-void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
-    sim_stream_stall(c, node, slot,
-                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns));
 }
 
 static void stream_close(struct sim_node *n, enum watch_slot slot) {
@@ -380,7 +377,8 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     struct wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
     sim_leases_expire(c);
-    if (w->kind == WIRE_TXN || w->kind == WIRE_BEAT) {
+    w->refused = w->kind <= WIRE_BEAT && c->full_until_ns > c->now_ns;
+    if (w->kind <= WIRE_BEAT && !w->refused) {
         w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)
             applied(c, o, w);
@@ -391,7 +389,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     } else if (w->kind == WIRE_WATCH) {
         if (n->core && o->a == (int64_t)n->life)
             store_watch(c, o->node, w);
-    } else {
+    } else if (w->kind > WIRE_BEAT) {
         store_lease(c, w);
     }
     sim_traffic_request(c, &w->txn, &w->reply);

@@ -329,13 +329,15 @@ static void test_restarts_are_counted_by_job_or_node(void **state) {
 static void test_free_rounds_and_the_quarantine_are_settings_of_the_rendezvous(void **state) {
     (void)state;
     assert_int_equal(parse("rankrun a.py"), 0);
-    assert_int_equal(o.rdzv.max_free_rounds, 0);
+    assert_int_equal(o.rdzv.max_free_rounds, 500);
     assert_string_equal(o.rdzv.quarantine, "auto");
     assert_int_equal(parse("rankrun --rdzv-conf max_free_rounds_per_hour=3,quarantine=never a.py"),
                      0);
     assert_int_equal(o.rdzv.max_free_rounds, 3);
     assert_string_equal(o.rdzv.quarantine, "never");
-    REFUSED("rankrun --rdzv-conf max_free_rounds_per_hour=0 a.py", "from 1");
+    assert_int_equal(parse("rankrun --rdzv-conf max_free_rounds_per_hour=0 a.py"), 0);
+    assert_int_equal(o.rdzv.max_free_rounds, 0);
+    REFUSED("rankrun --rdzv-conf max_free_rounds_per_hour=-1 a.py", "from 0");
     REFUSED("rankrun --rdzv-conf max_free_rounds_per_hour=few a.py", "few");
     REFUSED("rankrun --rdzv-conf quarantine=maybe a.py", "auto, always or never");
 }

@@ -26,6 +26,7 @@ struct invariant {
     void (*on_head)(struct sim *c, const struct head_change *h);
     void (*on_start)(struct sim *c, int node, const struct round_spec *s); /* of a worker group */
     void (*on_stop)(struct sim *c, int node);           /* an agent ends its workers */
+    void (*on_denied)(struct sim *c, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct sim *c, int node, int code); /* of an agent */
     void (*on_forgotten)(struct sim *c);                /* the job, by its lease: it has ended */
     void (*on_end)(struct sim *c, bool over); /* of the seed; over: the job ended, all are gone */

@@ -17,6 +17,7 @@
     X(master)                                                                                      \
     X(one_round)                                                                                   \
     X(outcome)                                                                                     \
+    X(patience)                                                                                    \
     X(progress)                                                                                    \
     X(rank_order)                                                                                  \
     X(ranks)                                                                                       \

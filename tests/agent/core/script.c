@@ -150,6 +150,14 @@ void come_to_head(const char *attempt, const union value *head) {
     answer(need(ACTION_SNAPSHOT), &h, head ? 1 : 0, 10);
 }
 
+void come_back(int64_t revision) {
+    union value cur = cur_of("");
+    struct entry e = entry_of(KEY_CUR, 3, &cur);
+    answer(need(ACTION_SNAPSHOT), &e, 1, revision);
+    if (find(ACTION_SNAPSHOT))
+        answer(need(ACTION_SNAPSHOT), NULL, 0, revision);
+}
+
 void join(void) {
     struct rendezvous_config c = config_of();
     begin(&c);

@@ -28,6 +28,8 @@ void beat(int64_t seq, enum beat_result result);
 union value cur_of(const char *attempt);
 void begin(const struct rendezvous_config *c);
 void come_to_head(const char *attempt, const union value *head);
+/* A session was lost; the store has the incarnation, and is at this revision. */
+void come_back(int64_t revision);
 void join(void);
 union value head_of(enum head_phase phase, int64_t round, int64_t last);
 void form(int64_t round, int64_t last, int64_t rev);

@@ -234,7 +234,7 @@ static void test_a_refused_beat_kills_and_begins_a_new_session(void **state) {
     assert_null(find(ACTION_SNAPSHOT)); /* not before the workers are dead */
     reaped();
     assert_int_equal(need(ACTION_SNAPSHOT)->snapshot.keys[0].kind, KEY_CUR);
-    come_to_head("", NULL);
+    come_back(50);
     assert_string_not_equal(find_put(KEY_SESSION, NULL)->txn.txn.ops[0].key.uid, old);
 }
 

@@ -123,13 +123,68 @@ static void test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier(voi
     assert_int_equal(need(ACTION_EXIT)->exit.code, 0);
 }
 
-static void test_a_dead_guard_is_a_fence_not_a_failure(void **state) {
+static void guard_dead(int64_t pid, int status, bool fenced) {
+    step((struct event){.kind = EVENT_GUARD_DEAD,
+                        .guard_dead = {.pid = pid, .wait_status = status, .fenced = fenced}});
+}
+
+static void test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure(void **state) {
     (void)state;
     const union value *v = NULL;
     work();
-    step((struct event){.kind = EVENT_GUARD_DEAD});
+    guard_dead(7, 9, true);
     assert_non_null(find_put(KEY_HEAD, &v));
     assert_int_equal(v->head.cause, CAUSE_MEMBERSHIP);
+    assert_true(r->group.fenced);
+}
+
+static void test_a_guard_dead_by_anything_else_is_a_failure_that_names_it(void **state) {
+    (void)state;
+    static const struct {
+        int status;
+        const char *text;
+    } ends[] = {{9, "(pid 7) was killed by signal 9"}, {1 << 8, "(pid 7) exited with code 1"}};
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+        const union value *v = NULL;
+        work();
+        exited(0, 0); /* the other one still works */
+        guard_dead(7, ends[i].status, false);
+        assert_non_null(find_put(KEY_HEAD, &v));
+        assert_int_equal(v->head.cause, CAUSE_FAILURE);
+        assert_string_equal(v->head.failure.uid, r->session.uid);
+        assert_int_equal(v->head.failure.rank, -1);
+        assert_int_equal(v->head.failure.pid, 7);
+        assert_non_null(strstr(v->head.failure.error, ends[i].text));
+        assert_false(r->group.fenced);
+        union value head = head_of(HEAD_CLOSED, 1, 1);
+        head.head.outcome = OUTCOME_FAILED;
+        head.head.failure = v->head.failure;
+        changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &head));
+        done(need(ACTION_TXN)->txn.id, true, true, 33);
+        assert_int_equal(need(ACTION_EXIT)->exit.code, 1);
+        assert_non_null(strstr(need(ACTION_EXIT)->exit.text, ends[i].text));
+        script_end(NULL);
+    }
+}
+
+/* What failed first stays what failed; a guard that is killed as its workers are stopped makes
+ * their failure no matter of membership, which would be free. */
+static void test_a_guard_that_dies_while_workers_are_stopped_changes_nothing(void **state) {
+    (void)state;
+    work();
+    exited(0, 3 << 8);
+    guard_dead(7, 9, false);
+    assert_false(r->group.fenced);
+    assert_int_equal(r->group.failure.local_rank, 0);
+}
+
+static void test_a_guard_that_dies_when_all_workers_are_done_undoes_nothing(void **state) {
+    (void)state;
+    work();
+    exited(0, 0);
+    exited(1, 0);
+    guard_dead(7, 9, false);
+    assert_non_null(find_put(KEY_DONE, NULL));
 }
 
 static void test_workers_that_cannot_be_killed_end_the_agent(void **state) {
@@ -188,7 +243,10 @@ int main(int argc, char **argv) {
         TEST(test_of_two_failures_the_one_that_reached_the_store_first_is_named),
         TEST(test_a_membership_change_gives_the_workers_the_full_grace),
         TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
-        TEST(test_a_dead_guard_is_a_fence_not_a_failure),
+        TEST(test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure),
+        TEST(test_a_guard_dead_by_anything_else_is_a_failure_that_names_it),
+        TEST(test_a_guard_that_dies_while_workers_are_stopped_changes_nothing),
+        TEST(test_a_guard_that_dies_when_all_workers_are_done_undoes_nothing),
         TEST(test_workers_that_cannot_be_killed_end_the_agent),
         TEST(test_a_group_that_ends_without_a_word_is_nobodys_failure),
         TEST(test_what_the_guard_says_out_of_turn_is_nothing),

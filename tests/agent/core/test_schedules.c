@@ -1,4 +1,4 @@
-#include "harness/sim/sim.h"
+#include "harness/sim/schedule.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,6 +87,33 @@ static void test_no_schedule_breaks_an_invariant(void **state) {
         assert_true(rounds > (int64_t)n && succeeded > (int64_t)n / 3 && succeeded < (int64_t)n);
 }
 
+/* A round as often as a node can come and go, two a quarter of a second, would be 150 of them. */
+static void test_a_node_that_is_lost_again_and_again_gets_rounds_further_apart(void **state) {
+    (void)state;
+    struct sim_entry crashes = {.at_ns = 500 * SIM_MS,
+                                .fault = SIM_FAULT_NODE_CRASHES,
+                                .node = 2,
+                                .span_ns = 20000 * SIM_MS};
+    struct sim_schedule s = {.seed = 1,
+                             .agents = 3,
+                             .min = 2,
+                             .max = 3,
+                             .slow_ns = 3 * SIM_MS,
+                             .work_ns = 2500 * SIM_MS,
+                             .trouble_ns = 20000 * SIM_MS,
+                             .patient = true,
+                             .plain = true,
+                             .lifeline = true,
+                             .entries = &crashes,
+                             .n_entries = 1};
+    struct sim_result r;
+    sim_play(&s, false, &r);
+    assert_string_equal(r.text, "");
+    assert_int_equal(r.outcome, SIM_SUCCEEDED);
+    assert_true(r.marks[SIM_MARK_ROUNDS_APART]);
+    assert_in_range(r.rounds, 10, 30);
+}
+
 static void test_the_same_seed_is_the_same_run(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -104,6 +131,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_two_hundred_nodes_form_one_round),
         cmocka_unit_test(test_a_hundred_nodes_in_trouble_break_nothing),
         cmocka_unit_test(test_no_schedule_breaks_an_invariant),
+        cmocka_unit_test(test_a_node_that_is_lost_again_and_again_gets_rounds_further_apart),
         cmocka_unit_test(test_the_same_seed_is_the_same_run),
     };
     if (getenv("RANKQUAKE_SEED"))

@@ -104,7 +104,7 @@ static void tell(struct fleet *f, int i, enum event_kind kind, int64_t in_ns) {
 static void group_end(struct fleet *f, int i, int status, int64_t in_ns, bool fenced) {
     struct member *m = &f->members[i];
     m->pub.group.killed = true;
-    for (; m->exits_left > 0; m->exits_left--) {
+    for (; status >= 0 && m->exits_left > 0; m->exits_left--) {
         struct item *it = item_new(f, ITEM_EVENT, i, in_ns);
         it->event = (struct event){.kind = EVENT_WORKER_EXITED,
                                    .exited = {.wait_status = status, .error = "it broke"}};
@@ -112,6 +112,8 @@ static void group_end(struct fleet *f, int i, int status, int64_t in_ns, bool fe
     item_new(f, ITEM_DEAD, i, in_ns);
     struct item *it = item_new(f, ITEM_EVENT, i, in_ns);
     it->event = (struct event){.kind = EVENT_GROUP_REAPED, .reaped = {.fenced = fenced}};
+    if (status < 0)
+        it->event = (struct event){EVENT_GUARD_DEAD, .guard_dead = {7, SIGKILL, fenced}};
 }
 
 /* Of all workers that live, those of one round; and of one round all are told the same. */
@@ -459,8 +461,8 @@ void fleet_exit(struct fleet *f, int i, int status) {
     struct member *m = &f->members[i];
     if (!m->pub.group.alive || m->pub.group.killed)
         return;
-    if (status == 0 || m->exits_left == 1) {
-        group_end(f, i, status, 0, false);
+    if (status <= 0 || m->exits_left == 1) {
+        group_end(f, i, status, 0, status == FLEET_GUARD_DUE);
         return;
     }
     m->exits_left--;

@@ -103,6 +103,26 @@ static void test_a_budget_that_is_spent_ends_all_agents_with_the_failure(void **
     }
 }
 
+static void test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not(void **state) {
+    (void)state;
+    begin(2, 2, 2, 1);
+    fleet_run(f, 1 * S);
+    fleet_exit(f, 1, FLEET_GUARD_DUE);
+    fleet_run(f, 3 * S);
+    assert_round(3, 2);
+    assert_int_equal(fleet_agent(f, 1)->group.restart_count, 0);
+    fleet_exit(f, 1, FLEET_GUARD_KILLED);
+    fleet_run(f, 5 * S);
+    assert_round(3, 3);
+    assert_int_equal(fleet_agent(f, 1)->group.restart_count, 1);
+    fleet_exit(f, 1, FLEET_GUARD_KILLED);
+    fleet_run(f, 8 * S);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fleet_agent(f, i)->exit_code, 1);
+        assert_non_null(strstr(fleet_agent(f, i)->exit_text, "the workers' guard (pid 7) was"));
+    }
+}
+
 static void test_a_dead_node_is_given_up_when_its_key_has_expired(void **state) {
     (void)state;
     begin(3, 2, 3, 0);
@@ -349,6 +369,8 @@ int main(void) {
                                   end),
         cmocka_unit_test_teardown(test_a_budget_that_is_spent_ends_all_agents_with_the_failure,
                                   end),
+        cmocka_unit_test_teardown(
+            test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not, end),
         cmocka_unit_test_teardown(test_a_dead_node_is_given_up_when_its_key_has_expired, end),
         cmocka_unit_test_teardown(test_a_node_that_comes_late_is_taken_in, end),
         cmocka_unit_test_teardown(test_a_spare_disturbs_nobody_and_takes_the_place_of_who_leaves,

@@ -49,6 +49,8 @@ static struct {
     int statuses[16];
     char error[1024], why[256];
     enum guard_reason reason;
+    pid_t dead_pid;
+    bool dead_fenced;
 } seen;
 
 static void on_started(void *arg, int local_rank, pid_t pid, int pidfd) {
@@ -89,10 +91,12 @@ static void on_reaped(void *arg, enum guard_reason reason) {
     loop_stop(seen.loop);
 }
 
-static void on_dead(void *arg, int status) {
+static void on_dead(void *arg, pid_t pid, int status, bool fenced) {
     (void)arg;
     MUST(WIFSIGNALED(status));
     seen.dead++;
+    seen.dead_pid = pid;
+    seen.dead_fenced = fenced;
     loop_stop(seen.loop);
 }
 

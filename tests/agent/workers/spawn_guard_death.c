@@ -50,6 +50,13 @@ static pid_t guard_of(pid_t worker) {
     return parent;
 }
 
+/* The timer sends the same signal, but not before it is due. */
+static void killed_in_time(void) {
+    kill(guard_of(seen.pids[0]), SIGKILL);
+    wait_for(&seen.dead, 1);
+    MUST(!seen.dead_fenced);
+}
+
 /* A guard that does not run any more: the kernel kills it, and by it the workers; their orphans
  * fall to the agent. A new guard serves the next round. */
 static void guard_stopped(void) {
@@ -61,7 +68,7 @@ static void guard_stopped(void) {
     wait_for(&seen.running, 1);
     kill(guard_of(seen.pids[0]), SIGSTOP);
     wait_for(&seen.dead, 1);
-    MUST(clock_boottime_ns() >= now + 400 * ms_ns);
+    MUST(clock_boottime_ns() >= now + 400 * ms_ns && seen.dead_fenced);
     MUST(seen.exited == 0 && seen.reaped == 0 && guard_alive(seen.guard) == 0);
     MUST(process_signal_descendants(getpid(), 0) == 0);
     struct err err = {0};
@@ -69,6 +76,13 @@ static void guard_stopped(void) {
     shell[2] = "exec sleep 1000";
     start(2, false);
     wait_for(&seen.running, 1);
+    killed_in_time();
+    MUST(guard_renew(seen.guard, &err) == 0);
+    now = clock_boottime_ns();
+    guard_deadline(seen.guard, now + 3600 * second_ns, now + 7200 * second_ns);
+    start(1, true);
+    wait_for(&seen.running, 1);
+    killed_in_time();
     end_agent();
 }
 
@@ -77,8 +91,10 @@ static void guard_killed(void) {
     start(2, false);
     wait_ready(2);
     wait_for(&seen.running, 1);
-    kill(guard_of(seen.pids[0]), SIGKILL);
+    pid_t guard = guard_of(seen.pids[0]);
+    kill(guard, SIGKILL);
     wait_for(&seen.dead, 1);
+    MUST(seen.dead_pid == guard && !seen.dead_fenced);
     MUST(process_signal_descendants(getpid(), 0) == 0);
     end_agent();
 }
@@ -205,8 +221,8 @@ static const struct experiment experiments[] = {
     EXPERIMENT(agent_killed),    EXPERIMENT(agent_killed_guard_stopped),
     EXPERIMENT(agent_stopped),   EXPERIMENT(all_stopped),
     EXPERIMENT(deadline_passed), EXPERIMENT(fence),
-    EXPERIMENT(guard_killed),    EXPERIMENT(own_name),
-    EXPERIMENT(guard_stopped),   {NULL, NULL},
+    EXPERIMENT(guard_killed),    EXPERIMENT(guard_stopped),
+    EXPERIMENT(own_name),        {NULL, NULL},
 };
 
 int main(int argc, char **argv) {

@@ -150,6 +150,13 @@ static void ends_otherwise(struct sim *c) {
     sim_judge_exit(c, 0, 1);
 }
 
+static void asks_for_ever(struct sim *c) {
+    c->give_up_ns = 2000 * SIM_MS;
+    c->nodes[2].wrote = true;
+    for (c->now_ns = 1000 * SIM_MS; c->now_ns < 9000 * SIM_MS; c->now_ns += 500 * SIM_MS)
+        sim_judge_answered(c, 2, true);
+}
+
 static void has_no_end(struct sim *c) {
     sim_judge_end(c, false);
 }
@@ -334,6 +341,7 @@ static const struct row {
     {"outcome", gang_without_a_loss},
     {"outcome", loss_that_was_to_be_replaced},
     {"outcome", gives_up_on_too_few_at_once},
+    {"patience", asks_for_ever},
     {"progress", has_no_end},
     {"rank_order", survivors_change_places},
     {"ranks", group_rank_is_left_out},
