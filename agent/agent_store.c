@@ -333,6 +333,7 @@ static void open_in_process(struct agent_store *s) {
 static void open_hosted(struct agent_store *s, const struct options *o) {
     struct err err;
     server_demand(s->server, o->rdzv.access.token);
+    server_allow(s->server, o->endpoint_host);
     server_warn(s->server);
     marker_open(&s->marker, o->endpoint_host, (uint16_t)o->endpoint_port, o->rdzv.quarantine, s->kv,
                 &err);

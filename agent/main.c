@@ -32,7 +32,10 @@ static int serve(const struct options *o) {
                              .port = (uint16_t)o->store_port,
                              .quarantine = o->store_quarantine,
                              .token = o->rdzv.access.token,
-                             .clients_certified = o->rdzv.tls.client_ca};
+                             .clients_certified = o->rdzv.tls.client_ca,
+                             .memory_mb = (size_t)o->store_memory_mb,
+                             .connections_max = (size_t)o->store_connections,
+                             .names = o->store_names};
     if (o->rdzv.tls.cert) {
         c.tls = tls_new(&o->rdzv.tls, &err);
         if (!c.tls)

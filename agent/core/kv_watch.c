@@ -199,8 +199,7 @@ static void mark_ready(struct kv_watch *w) {
 
 /* A watch that had taken everything starts at this change: what was compacted while nothing
  * happened to it is no loss. */
-static void watched_notify(struct kv *kv, struct kv_watched *g, struct kv_record *r) {
-    kv_log_drop_below(kv, &g->log, kv->compact_revision);
+static void watched_notify(struct kv_watched *g, struct kv_record *r) {
     kv_log_push(&g->log, r);
     list_each(it, &g->watches) {
         struct kv_watch *w = list_entry(it, struct kv_watch, node);
@@ -217,18 +216,23 @@ void kv_watch_notify(struct kv *kv, struct kv_record *r) {
     kv_log_push(&kv->history, r);
     struct kv_watched *single = key_find(kv, key);
     if (single)
-        watched_notify(kv, single, r);
+        watched_notify(single, r);
     list_each(it, &kv->ranges) {
         struct kv_watched *g = list_entry(it, struct kv_watched, node);
         if (kv_in_range(key, g->key, g->end))
-            watched_notify(kv, g, r);
+            watched_notify(g, r);
     }
 }
 
-/* The logs of the groups are cut at their next change. */
+/* The logs of the groups, too: what nobody can ask for any more is nobody's to keep. */
 static void compact(struct kv *kv, int64_t revision) {
     kv->compact_revision = revision;
     kv_log_drop_below(kv, &kv->history, revision);
+    list_each(it, &kv->ranges)
+        kv_log_drop_below(kv, &list_entry(it, struct kv_watched, node)->log, revision);
+    for (size_t i = 0; i < kv->n_key_slots; i++)
+        for (struct kv_watched *g = kv->keys[i]; g; g = g->next)
+            kv_log_drop_below(kv, &g->log, revision);
 }
 
 /* A quarter at a time, so that cutting costs nothing per change. */
@@ -239,6 +243,20 @@ void kv_watch_trim(struct kv *kv) {
     size_t cut = h->n - kv->history_max + kv->history_max / 4;
     cut = cut < h->n ? cut : h->n - 1;
     compact(kv, h->records[h->first + cut]->mod_revision);
+}
+
+static size_t record_size(const struct kv_record *r) {
+    return sizeof(*r) + r->key_len + r->value_len;
+}
+
+int64_t kv_history_from(const struct kv *kv, size_t bytes) {
+    const struct kv_log *h = &kv->history;
+    size_t sum = 0, i = h->n;
+    while (i > 0 && sum + record_size(h->records[h->first + i - 1]) <= bytes)
+        sum += record_size(h->records[h->first + --i]);
+    if (i == h->n)
+        return kv->revision;
+    return i > 0 ? h->records[h->first + i]->mod_revision : kv->compact_revision;
 }
 
 int kv_compact(struct kv *kv, int64_t revision, struct err *err) {
@@ -301,18 +319,29 @@ static struct kv_event event_copy(const struct kv_record *r, struct arena *arena
     return (struct kv_event){.deleted = r->deleted, .pair = kv_pair_copy(r, arena)};
 }
 
+bool kv_watch_is_lost(const struct kv_watch *w) {
+    return w->behind && w->next_revision < w->kv->compact_revision;
+}
+
+/* How many of them are taken at once: whole revisions. */
+static size_t count_taken(const struct kv_log *log, size_t from, size_t max) {
+    struct kv_record *const *records = log->records + log->first;
+    size_t i = from, bytes = 0;
+    while (i < log->n && i - from < max && bytes < KV_TAKE_BYTES_MAX)
+        bytes += record_size(records[i++]);
+    while (i > from && i < log->n && records[i]->mod_revision == records[i - 1]->mod_revision)
+        i++;
+    return i - from;
+}
+
 int kv_watch_take(struct kv_watch *w, size_t max, struct arena *arena, struct kv_event **ret_events,
                   size_t *ret_n) {
     const struct kv_log *log = &w->watched->log;
-    if (w->behind && w->next_revision < w->kv->compact_revision)
+    if (kv_watch_is_lost(w))
         return KV_COMPACTED;
     size_t from = log_find(log, w->next_revision), n = log->n - from;
-    if (max && n > max) {
-        n = max;
-        int64_t last = log->records[log->first + from + n - 1]->mod_revision;
-        while (from + n < log->n && log->records[log->first + from + n]->mod_revision == last)
-            n++;
-    }
+    if (max)
+        n = count_taken(log, from, max);
     *ret_events = arena_array(arena, struct kv_event, n);
     *ret_n = n;
     for (size_t i = 0; i < n; i++)

@@ -4,17 +4,20 @@
 #include "agent/base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tls;
 
 struct serve_config {
     const char *host;
-    uint16_t port;          /* 0: a free one */
-    const char *quarantine; /* see agent/store/marker.h */
-    const char *token;      /* NULL: none is demanded */
-    struct tls *tls;        /* taken over; NULL: plain */
-    bool clients_certified; /* of tls: it asks for certificates of clients */
+    uint16_t port;                     /* 0: a free one */
+    const char *quarantine;            /* see agent/store/marker.h */
+    const char *token;                 /* NULL: none is demanded */
+    struct tls *tls;                   /* taken over; NULL: plain */
+    bool clients_certified;            /* of tls: it asks for certificates of clients */
+    size_t memory_mb, connections_max; /* see server_limits_of */
+    const char *names;                 /* see server_allow */
 };
 
 /* Serves until SIGTERM or SIGINT, with one line on stdout when it listens. Returns 0, or -errno

@@ -311,7 +311,9 @@ static void scene_begin(struct scene *s, unsigned how) {
     *s = (struct scene){.allocated = allocated(),
                         .how = how & HOW_SLOW ? how & ~(unsigned)HOW_DEAF : how};
     const struct server_limits limits = {.held_max = HELD_MAX,
-                                         .kept_max = KEPT_MAX,
+                                         .runs_max = KEPT_MAX,
+                                         .others_max = KEPT_MAX,
+                                         .history_max = KEPT_MAX,
                                          .request_ns =
                                              how & HOW_SLOW ? SLOW_REQUEST_NS : REQUEST_NS};
     s->loop = loop_new(NULL);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -357,5 +358,6 @@ int main(void) {
         cmocka_unit_test(test_a_watch_without_a_key_is_one_of_the_smallest),
         cmocka_unit_test(test_a_watcher_that_is_too_slow_is_cut_off),
     };
+    signal(SIGPIPE, SIG_IGN); /* as in every program that has a store */
     return cmocka_run_group_tests(tests, set_up, serving_end);
 }
