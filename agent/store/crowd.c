@@ -306,7 +306,8 @@ static void settle(struct member *m) {
     place(m);
 }
 
-/* Later in the same turn of the loop in which they came, so before anything of them is read. */
+/* Before anything of them is read: of events of one priority the first that is due is the first, and
+ * what can be read is due when the loop has looked again. */
 static void on_arrived(int fd, short what, void *arg) {
     struct crowd *c = arg;
     (void)fd, (void)what;
@@ -387,7 +388,6 @@ struct crowd *crowd_new(struct loop *l, struct bounds *bounds, const struct crow
     c->arrived = event_new(loop_base(l), -1, 0, on_arrived, c);
     if (!c->arrived)
         abort();
-    event_priority_set(c->arrived, LOOP_LAST);
     return c;
 }
 
