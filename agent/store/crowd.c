@@ -27,6 +27,7 @@ enum {
 };
 
 static const int64_t SILENT_NS = 100000000, IDLE_NS = 1000000000, PAUSE_NS = 100000000;
+static const int64_t TURN_NS = 20000000, STARVED_NS = 50000000;
 
 /* An address, and who comes from it: of IPv6 a network of 64 bits. */
 struct origin {
@@ -45,7 +46,7 @@ struct member {
     int fd;
     enum crowd_rank rank;
     int64_t asked_ns; /* or came */
-    bool ending;
+    bool ending, lowered;
     crowd_close_fn *on_close; /* NULL: nothing is under way */
     void *arg;
 };
@@ -62,6 +63,10 @@ struct crowd {
     struct list arriving, origins, agents;
     struct member **by_fd;
     size_t by_fd_size;
+    struct event *turn; /* of those who come last */
+    bool turn_due;
+    int64_t turn_ns; /* when it became due, or was */
+    bool equal;      /* agents do not go first for now */
 };
 
 size_t crowd_default(void) {
@@ -280,6 +285,35 @@ static void on_close(struct evhttp_connection *connection, void *arg) {
         resume(c);
 }
 
+/* ---- who is served first ---- */
+
+static void set_priority(struct crowd *c, bool equal) {
+    c->equal = equal;
+    list_each(it, &c->agents) bufferevent_priority_set(list_entry(it, struct member, node)->b,
+                                                       equal ? LOOP_LAST : LOOP_USUAL);
+}
+
+static void on_turn(int fd, short what, void *arg) {
+    struct crowd *c = arg;
+    (void)fd, (void)what;
+    c->turn_due = false;
+    c->turn_ns = clock_monotonic_ns();
+    if (c->equal)
+        set_priority(c, false);
+}
+
+/* Agents that leave no time at all, as a thousand may that meet, would keep others from ever coming
+ * in: then they wait in one queue with them, until those had a turn. */
+static void give_turn(struct crowd *c, int64_t now_ns) {
+    if (!c->turn_due && now_ns - c->turn_ns > TURN_NS) {
+        c->turn_due = true;
+        c->turn_ns = now_ns;
+        event_active(c->turn, EV_TIMEOUT, 0);
+    } else if (c->turn_due && !c->equal && now_ns - c->turn_ns > STARVED_NS) {
+        set_priority(c, true);
+    }
+}
+
 /* ---- who comes ---- */
 
 /* evhttp's callbacks have its connection as their argument: there is no other way to it before a
@@ -289,6 +323,12 @@ static struct evhttp_connection *connection_of(struct bufferevent *b) {
     bufferevent_getcb(b, NULL, NULL, NULL, &arg);
     struct evhttp_connection *connection = arg;
     return connection && evhttp_connection_get_bufferevent(connection) == b ? connection : NULL;
+}
+
+/* Not while something of it is due: then when it has asked. */
+static void lower(struct member *m) {
+    if (!m->lowered)
+        m->lowered = bufferevent_priority_set(m->b, LOOP_LAST) == 0;
 }
 
 static void settle(struct member *m) {
@@ -301,13 +341,13 @@ static void settle(struct member *m) {
     m->origin->n++;
     m->asked_ns = clock_monotonic_ns();
     remember(c, m);
-    bufferevent_priority_set(m->b, LOOP_LAST); /* a socket that is set would undo it */
+    lower(m); /* a socket that is set would undo it */
     evhttp_connection_set_closecb(m->connection, on_close, m);
     place(m);
 }
 
-/* Before anything of them is read: of events of one priority the first that is due is the first, and
- * what can be read is due when the loop has looked again. */
+/* Before anything of them is read: of events of one priority the first that is due is the first,
+ * and what can be read is due when the loop has looked again. */
 static void on_arrived(int fd, short what, void *arg) {
     struct crowd *c = arg;
     (void)fd, (void)what;
@@ -336,11 +376,15 @@ void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum cro
     if (!m || m->ending)
         return;
     displace(m);
-    if (rank == CROWD_AGENT && m->rank != CROWD_AGENT)
+    if (rank == CROWD_AGENT && m->rank != CROWD_AGENT && !c->equal)
         bufferevent_priority_set(m->b, LOOP_USUAL);
     m->rank = rank > m->rank ? rank : m->rank;
     m->asked_ns = clock_monotonic_ns();
     place(m);
+    if (m->rank == CROWD_AGENT)
+        give_turn(c, m->asked_ns);
+    else
+        lower(m);
     if (c->paused && !is_over(c))
         resume(c);
 }
@@ -386,8 +430,10 @@ struct crowd *crowd_new(struct loop *l, struct bounds *bounds, const struct crow
     list_init(&c->agents);
     c->again = loop_timer(l, on_again, c);
     c->arrived = event_new(loop_base(l), -1, 0, on_arrived, c);
-    if (!c->arrived)
+    c->turn = event_new(loop_base(l), -1, 0, on_turn, c);
+    if (!c->arrived || !c->turn)
         abort();
+    event_priority_set(c->turn, LOOP_LAST);
     return c;
 }
 
@@ -396,6 +442,7 @@ struct crowd *crowd_free(struct crowd *c) {
         return NULL;
     list_each_safe(it, next, &c->arriving) free(list_entry(it, struct member, node));
     event_free(c->arrived);
+    event_free(c->turn);
     loop_source_free(c->again);
     free(c->by_fd);
     free(c);
@@ -407,7 +454,7 @@ void crowd_limit(struct crowd *c, size_t connections_max) {
     make_room(c);
 }
 
-static int lower(const struct event_base *base, const struct event *e, void *arg) {
+static int lower_event(const struct event_base *base, const struct event *e, void *arg) {
     (void)base;
     if (event_get_fd(e) == *(int *)arg && !(event_get_events(e) & EV_SIGNAL))
         event_priority_set((struct event *)(uintptr_t)e, LOOP_LAST);
@@ -418,7 +465,7 @@ static int lower(const struct event_base *base, const struct event *e, void *arg
 void crowd_listen(struct crowd *c, struct evconnlistener *listener) {
     int fd = evconnlistener_get_fd(listener);
     c->listener = listener;
-    event_base_foreach_event(loop_base(c->loop), lower, &fd);
+    event_base_foreach_event(loop_base(c->loop), lower_event, &fd);
 }
 
 /* There may be fewer files than we counted on. */

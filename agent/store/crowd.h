@@ -3,10 +3,10 @@
  *
  * A connection is a stranger's until it has asked something, a guest's when it has, and an agent's
  * once it has asked about a run that is there. What an agent's connection does goes before all
- * else (LOOP_LAST). Strangers and guests have a quarter of all places, and 1,024 where that is no
- * more than half. Where there is none left,
- * of the address that has most of them the connection goes that was silent longest, but not within
- * 100 ms, and not while something of it waits to be read; whoever comes meanwhile waits. Agents'
+ * else (LOOP_LAST), as long as that leaves the others a turn. Strangers and guests have a quarter
+ * of all places, and 1,024 where that is no more than half. Where there is none left, of the
+ * address that has most of them the connection goes that was silent longest, but not within 100 ms,
+ * and not while something of it waits to be read; whoever comes meanwhile waits. Agents'
  * connections go last, and only those on which nothing is under way: a client sends its next
  * request on another one.
  *

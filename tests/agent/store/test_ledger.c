@@ -190,6 +190,13 @@ static void test_answers_that_nobody_takes_are_not_made(void **state) {
         hand_end(&hands[i]);
 }
 
+static int count_unanswered(const struct hand *hands, int n) {
+    int unanswered = 0;
+    for (int i = 0; i < n; i++)
+        unanswered += !hands[i].got;
+    return unanswered;
+}
+
 /* Those who are in are served while nobody else can come in, and who waits comes in later. */
 static void test_a_store_without_files_left_serves_those_who_are_in(void **state) {
     struct contract *c = *state;
@@ -205,16 +212,49 @@ static void test_a_store_without_files_left_serves_those_who_are_in(void **state
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     for (int i = 0; i < 20; i++)
         put(c, "a", "2");
-    int answered = 0;
-    for (int i = 0; i < 24; i++)
-        answered += hands[i].got > 0;
-    assert_true(answered > 0 && answered < 24);
+    assert_true(count_unanswered(hands, 24) > 0);
     setrlimit(RLIMIT_NOFILE, &before);
     for (int i = 0; i < 24; i++) {
         while (!hands[i].got)
             contract_run(c);
         hand_end(&hands[i]);
     }
+}
+
+/* Of sixteen places half are strangers'. Who asked about a run has one of the others. */
+static void test_strangers_make_room_for_who_comes_and_an_agent_stays(void **state) {
+    enum { STRANGERS = 40, PLACES = 16 };
+    static const char cur[] = "{\"key\":\"L3JhbmtydW4vam9iL2N1cg==\"}";
+    struct contract *c = *state;
+    struct server_limits l;
+    struct hand agent, strangers[STRANGERS], newcomer;
+    int ended = 0;
+    server_limits_of(&l, SERVER_MEMORY_MB, PLACES);
+    server_limit(server, &l);
+    hand_begin(&agent, c, "/v3/kv/put", cur, sizeof(cur) - 1, 0);
+    while (!agent.got)
+        contract_run(c);
+    assert_int_equal(server_agents(server), 1);
+    for (int i = 0; i < STRANGERS; i++) {
+        hand_begin(&strangers[i], c, "/v3/kv/put", "", 0, 0);
+        buf_clear(&strangers[i].head); /* it says nothing */
+        loop_fd_set(strangers[i].source, LOOP_READ);
+    }
+    while (ended < STRANGERS - PLACES / 2) {
+        contract_run(c);
+        ended = 0;
+        for (int i = 0; i < STRANGERS; i++)
+            ended += strangers[i].ended;
+    }
+    hand_begin(&newcomer, c, "/v3/kv/range", cur, sizeof(cur) - 1, 0);
+    while (!newcomer.got)
+        contract_run(c);
+    assert_false(agent.ended);
+    assert_int_equal(server_agents(server), 2);
+    for (int i = 0; i < STRANGERS; i++)
+        hand_end(&strangers[i]);
+    hand_end(&agent);
+    hand_end(&newcomer);
 }
 
 static void test_a_store_that_is_full_says_so_until_there_is_room(void **state) {
@@ -298,6 +338,7 @@ int main(void) {
         TEST(test_of_requests_that_are_not_whole_the_largest_goes_first),
         TEST(test_answers_that_nobody_takes_are_not_made),
         TEST(test_a_store_without_files_left_serves_those_who_are_in),
+        TEST(test_strangers_make_room_for_who_comes_and_an_agent_stays),
         TEST(test_a_store_that_is_full_says_so_until_there_is_room),
         TEST(test_there_are_only_so_many_leases_and_those_of_runs_stay),
         TEST(test_where_all_leases_are_runs_no_more_are_granted),
