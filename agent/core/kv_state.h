@@ -1,4 +1,4 @@
-/* kv_state: what kv.c, kv_txn.c, kv_lease.c and kv_watch.c share; nobody else includes it.
+/* kv_state: what kv.c, kv_lease.c and kv_watch.c share; nobody else includes it.
  *
  * A record is one version of one key, or its deletion, and never changes: the sorted array of the
  * newest versions, the history and the logs of the watched ranges all hold references to it. */
@@ -65,7 +65,6 @@ void kv_place_insert(struct kv *kv, size_t i, struct kv_record *r);
 size_t kv_places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes end,
                     size_t *ret_from);
 
-/* kv_txn.c */
 /* Gives the record of the array up, and tells that it is deleted. Taking it out of the array is the
  * caller's: whoever deletes many moves the rest once, not once for each. */
 void kv_record_delete(struct kv *kv, struct kv_record *r, int64_t revision);

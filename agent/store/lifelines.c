@@ -5,7 +5,7 @@
 #include "agent/base/str.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"
-#include "agent/store/crowd.h"
+#include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
 

@@ -2,7 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/core/kv.h"
-#include "agent/store/bounds.h"
+#include "agent/store/limits/bounds.h"
 
 #include <inttypes.h>
 #include <string.h>

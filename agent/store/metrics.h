@@ -33,7 +33,7 @@ struct metrics {
 struct metrics_now {
     size_t connections, watches, lifelines;
     size_t agents;               /* connections of theirs */
-    size_t held;                 /* bytes, see agent/store/ledger.h */
+    size_t held;                 /* bytes, see agent/store/limits/ledger.h */
     bool full, others_full;      /* see agent/store/quota.h */
     const struct bounds *bounds; /* NULL: none is told */
 };

@@ -1,6 +1,6 @@
 /* reply: answers of the embedded store on their way to who asked. A short one is sent whole; a long
- * one is written as it is read (agent/store/flow.h), and shows the store as it was when it was
- * asked for. */
+ * one is written as it is read (agent/store/limits/flow.h), and shows the store as it was when it
+ * was asked for. */
 #pragma once
 
 #include "agent/store/answer.h"

@@ -35,19 +35,20 @@ struct server *server_free(struct server *s); /* closes every connection; NULL i
 /* How much clients may make it hold and keep, and how long a request may take to come. What holds
  * without is made of SERVER_MEMORY_MB and of the open files that this process may have. */
 struct server_limits {
-    size_t held_max;    /* bytes: of requests and answers, see agent/store/ledger.h, flow.h */
-    size_t runs_max;    /* of keys, see agent/store/quota.h */
-    size_t others_max;  /* of keys that are no run's */
+    size_t held_max;   /* bytes: of requests and answers, see agent/store/limits/ledger.h, flow.h */
+    size_t runs_max;   /* of keys, see agent/store/quota.h */
+    size_t others_max; /* of keys that are no run's */
     size_t history_max; /* of events */
     int64_t request_ns;
-    size_t connections_max; /* see agent/store/crowd.h */
+    size_t connections_max; /* see agent/store/limits/crowd.h */
 };
 enum { SERVER_MEMORY_MB = 256 };
 /* The limits of a store that is to need at most so much, connections_max without a number of one's
  * own being 0. */
 void server_limits_of(struct server_limits *ret, size_t memory_mb, size_t connections_max);
 void server_limit(struct server *s, const struct server_limits *limits);
-/* Names, with commas between them, by which it may be asked for (agent/store/page.h); lent. */
+/* Names, with commas between them, by which it may be asked for (agent/store/limits/page.h); lent.
+ */
 void server_allow(struct server *s, const char *names);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
@@ -61,5 +62,5 @@ void server_changed(struct server *s);
 uint16_t server_port(const struct server *s);
 size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
-size_t server_held(const struct server *s);      /* bytes: see agent/store/ledger.h */
-size_t server_agents(const struct server *s);    /* connections: see agent/store/crowd.h */
+size_t server_held(const struct server *s);      /* bytes: see agent/store/limits/ledger.h */
+size_t server_agents(const struct server *s);    /* connections: see agent/store/limits/crowd.h */

@@ -1,8 +1,8 @@
 /* Connections of the embedded store: how they come in, with TLS or without, and what is told of
  * those that are none of HTTP. */
 #include "agent/store/answer.h"
-#include "agent/store/crowd.h"
-#include "agent/store/ledger.h"
+#include "agent/store/limits/crowd.h"
+#include "agent/store/limits/ledger.h"
 #include "agent/store/server_state.h"
 #include "agent/sys/line.h"
 #include "agent/sys/tcp.h"

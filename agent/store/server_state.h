@@ -3,7 +3,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/list.h"
-#include "agent/store/bounds.h"
+#include "agent/store/limits/bounds.h"
 #include "agent/store/metrics.h"
 #include "agent/store/quota.h"
 #include "agent/store/server.h"

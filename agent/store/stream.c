@@ -1,8 +1,8 @@
 #include "agent/store/stream.h"
 
 #include "agent/base/list.h"
-#include "agent/store/crowd.h"
-#include "agent/store/flow.h"
+#include "agent/store/limits/crowd.h"
+#include "agent/store/limits/flow.h"
 #include "agent/store/watch.h"
 
 #include <event2/buffer.h>

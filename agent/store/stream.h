@@ -1,8 +1,8 @@
 /* stream: the server's side of watches. One request that stays open, a line of JSON per batch.
  *
- * Events are written as they are read (agent/store/flow.h). A stream ends when its client is gone,
- * when it asked for what is compacted away, or when it reads so slowly that what it has not taken
- * is; then it is told `canceled`, if it takes that. */
+ * Events are written as they are read (agent/store/limits/flow.h). A stream ends when its client is
+ * gone, when it asked for what is compacted away, or when it reads so slowly that what it has not
+ * taken is; then it is told `canceled`, if it takes that. */
 #pragma once
 
 #include "agent/base/err.h"

@@ -280,8 +280,8 @@ static void play_script(struct scene *s, const char *bytes, size_t n) {
 
 /* ---- the end ---- */
 
-/* Of who has ended something may still count as held (agent/store/ledger.h): then it cannot be
- * told. */
+/* Of who has ended something may still count as held (agent/store/limits/ledger.h): then it cannot
+ * be told. */
 static bool nobody_is_waited_for(const struct scene *s) {
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i].ended)

@@ -1,4 +1,4 @@
-#include "agent/store/page.h"
+#include "agent/store/limits/page.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

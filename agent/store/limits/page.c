@@ -1,4 +1,4 @@
-#include "agent/store/page.h"
+#include "agent/store/limits/page.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/tcp.h"

@@ -1,4 +1,4 @@
-#include "agent/store/flow.h"
+#include "agent/store/limits/flow.h"
 
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"

@@ -1,4 +1,4 @@
-#include "agent/store/ledger.h"
+#include "agent/store/limits/ledger.h"
 
 #include "agent/base/list.h"
 #include "agent/sys/clock.h"

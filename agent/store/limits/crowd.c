@@ -1,7 +1,7 @@
-#include "agent/store/crowd.h"
+#include "agent/store/limits/crowd.h"
 
 #include "agent/base/list.h"
-#include "agent/store/bounds.h"
+#include "agent/store/limits/bounds.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
 

@@ -10,7 +10,7 @@
  * connection is known by its socket's cookie, which no other ever has. */
 #pragma once
 
-#include "agent/store/bounds.h"
+#include "agent/store/limits/bounds.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "agent/store/bounds.h"
+#include "agent/store/limits/bounds.h"
 
 #include "agent/sys/line.h"
 
