@@ -53,7 +53,7 @@ objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wil
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/http agent/tls agent/workers)
+OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/http agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run play doctor observe checks sim sim/invariants explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))

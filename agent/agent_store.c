@@ -335,6 +335,7 @@ static void open_hosted(struct agent_store *s, const struct options *o) {
     server_demand(s->server, o->rdzv.access.token);
     if (o->rdzv.access.sealed)
         server_draw_token(s->server);
+    server_allow(s->server, o->endpoint_host);
     server_warn(s->server);
     marker_open(&s->marker, o->endpoint_host, (uint16_t)o->endpoint_port, o->rdzv.quarantine, s->kv,
                 &err);

@@ -35,7 +35,10 @@ static int serve(const struct options *o) {
                              .quarantine = o->store_quarantine,
                              .token = o->rdzv.access.token,
                              .draw_token = o->rdzv.access.sealed,
-                             .clients_certified = o->rdzv.tls.client_ca};
+                             .clients_certified = o->rdzv.tls.client_ca,
+                             .memory_mb = (size_t)o->store_memory_mb,
+                             .connections_max = (size_t)o->store_connections,
+                             .names = o->store_names};
     if (o->rdzv.tls.cert) {
         c.tls = tls_new(&o->rdzv.tls, &err);
         if (!c.tls)

@@ -116,6 +116,12 @@ static const struct row rows[] = {
     {"key", 0, "FILE", AT(key), ROW_STORE, "its key [in the same file]"},
     {"client-ca", 0, "FILE", AT(client_ca), ROW_STORE,
      "answer only agents with a certificate that one of these has signed"},
+    {"memory", 0, "MB", AT(memory), ROW_STORE,
+     "what clients can make it need: 5/16 are for keys of runs, 1/8 for others' [256]"},
+    {"connections", 0, "N", AT(connections), ROW_STORE,
+     "at once, 3/4 of them agents' [open files less 64, 16384 at most]"},
+    {"allow-host", 0, "NAME,...", AT(allow_host), ROW_STORE,
+     "names by which it is asked for without a token, besides its own and private ones"},
     {"format", 0, "text|json", AT(format), ROW_STATUS, "for people, or one JSON object [text]"},
     {"help", 'h', NULL, AT(help), ROW_ALL, "print this"},
     {"version", 0, NULL, AT(version), ROW_ALL, "print the version"},
@@ -263,6 +269,19 @@ static int take_environment(struct options_given *g, int verb, struct err *err) 
     return 0;
 }
 
+static int settle_store_limits(struct options *ret, struct options_given *g, struct err *err) {
+    int64_t memory_mb = 256, connections = 0;
+    if (g->memory && !str_to_i64(g->memory, 16, 1 << 20, &memory_mb))
+        return err_say(err, -EINVAL, "--memory %s: must be a number of megabytes from 16 to %d",
+                       g->memory, 1 << 20);
+    if (g->connections && !str_to_i64(g->connections, 16, 1 << 20, &connections))
+        return err_say(err, -EINVAL, "--connections %s: must be a number from 16 to %d",
+                       g->connections, 1 << 20);
+    ret->store_memory_mb = (int)memory_mb;
+    ret->store_connections = (int)connections;
+    return 0;
+}
+
 static int settle_store(struct options *ret, struct options_given *g, struct err *err) {
     int64_t port = 29400;
     int code = options_settle_format(ret, g, err);
@@ -273,6 +292,10 @@ static int settle_store(struct options *ret, struct options_given *g, struct err
     ret->store_host = g->host ? g->host : "0.0.0.0";
     ret->store_port = (int)port;
     ret->store_quarantine = g->quarantine ? g->quarantine : "auto";
+    ret->store_names = g->allow_host;
+    code = settle_store_limits(ret, g, err);
+    if (code)
+        return code;
     code = options_settle_token(&ret->rdzv.access, g, err);
     if (!code)
         code = options_settle_store_tls(&ret->rdzv.tls, g, err);
@@ -399,6 +422,12 @@ void options_print_help(FILE *out) {
         "\nrankrun store:\n",
         out);
     print_rows(out, ROW_STORE);
+    fputs(
+        "  Within that: a request 2 MB that come in 30 s, 131072 keys looked at by one, 8192\n"
+        "  leases, 128 watches of ranges that are no run's. An answer or a watch that is read too\n"
+        "  slowly ends after 10 s, or 1 s where others wait. GET /metrics counts who was kept\n"
+        "  within a limit.\n",
+        out);
     fputs("\nrankrun status, with --rdzv-endpoint, --rdzv-id, --rdzv-backend, --rdzv-conf as the "
           "job:\n",
           out);

@@ -90,9 +90,12 @@ struct options {
     const char *store_host; /* OPTIONS_STORE: where to listen */
     int store_port;
     const char *store_quarantine; /* as above */
-    bool log_json;                /* --log-format */
-    bool event_log;               /* --event-log-handler console */
-    bool status_json;             /* OPTIONS_STATUS, with run_id and endpoints */
+    int store_memory_mb;
+    int store_connections;   /* 0: as many as there can be */
+    const char *store_names; /* that are allowed; NULL: none */
+    bool log_json;           /* --log-format */
+    bool event_log;          /* --event-log-handler console */
+    bool status_json;        /* OPTIONS_STATUS, with run_id and endpoints */
 
     /* Lines for stderr: options that are accepted but do nothing here, OMP_NUM_THREADS. */
     const char *const *notices;

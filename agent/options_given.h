@@ -26,6 +26,7 @@ struct options_given {
     const char *hosts, *hostfile, *accelerators, *ssh;
     const char *host, *port, *quarantine, *token_file; /* of rankrun store */
     const char *cert, *key, *client_ca;                /* the same */
+    const char *memory, *connections, *allow_host;     /* the same */
     const char *format;                                /* of rankrun status */
     const char *log_format;
     const char *help, *version;

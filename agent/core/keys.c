@@ -22,7 +22,7 @@ size_t value_size(enum key_kind kind) {
     return sizes[kind];
 }
 
-static const char quarantine[] = KEY_QUARANTINE_TEXT;
+static const char root[] = "/rankrun/", quarantine[] = KEY_QUARANTINE_TEXT;
 
 /* The part of a key after the incarnation; KEY_CUR, KEY_QUARANTINE and KEY_INCARNATION have none.
  */
@@ -37,7 +37,7 @@ static const struct folder {
 #undef FOLDER
 };
 
-enum { ROUND_DIGITS = 10 };
+enum { ROUND_DIGITS = 10, ROOT_LEN = sizeof(root) - 1 };
 
 /* All of these write behind *at and move it on. The longest key there can be fits: KEY_SIZE. */
 static void append(char **at, const char *text, size_t n) {
@@ -69,7 +69,7 @@ static void append_round(char **at, int64_t round) {
 }
 
 static void append_root(char **at, const char *run_id) {
-    append(at, "/rankrun/", 9);
+    append(at, root, ROOT_LEN);
     append_run_id(at, run_id);
     append(at, "/", 1);
 }
@@ -184,10 +184,10 @@ static bool take_rest(struct rest *r, struct key *ret) {
 
 /* Takes "/rankrun/<run_id>/" off the front. */
 static bool take_root(struct rest *r, const char *run_id) {
-    char root[KEY_SIZE], *end = root;
+    char own[KEY_SIZE], *end = own;
     append_root(&end, run_id);
-    size_t n = (size_t)(end - root);
-    if ((size_t)(r->end - r->at) < n || memcmp(r->at, root, n) != 0)
+    size_t n = (size_t)(end - own);
+    if ((size_t)(r->end - r->at) < n || memcmp(r->at, own, n) != 0)
         return false;
     r->at += n;
     return true;
@@ -197,20 +197,42 @@ static bool is_cur(const struct rest *r) {
     return r->end - r->at == 3 && memcmp(r->at, "cur", 3) == 0;
 }
 
+static bool is_quarantine(const char *text, size_t len) {
+    return len == sizeof(quarantine) - 1 && memcmp(text, quarantine, len) == 0;
+}
+
+/* What is behind the root. */
+static bool take_key(struct rest *r, struct key *ret) {
+    return is_cur(r) || (take_part(r, ret->inc, sizeof(ret->inc)) && take_folder(r, &ret->kind) &&
+                         take_rest(r, ret));
+}
+
 bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
     struct rest r = {text, text + len};
     struct key key = {0};
-    if (len == sizeof(quarantine) - 1 && memcmp(text, quarantine, len) == 0) {
+    if (is_quarantine(text, len)) {
         *ret = (struct key){.kind = KEY_QUARANTINE};
         return true;
     }
-    if (len >= KEY_SIZE || memchr(text, '\0', len) || !take_root(&r, run_id))
-        return false;
-    if (!is_cur(&r) && (!take_part(&r, key.inc, sizeof(key.inc)) || !take_folder(&r, &key.kind) ||
-                        !take_rest(&r, &key)))
+    if (len >= KEY_SIZE || memchr(text, '\0', len) || !take_root(&r, run_id) || !take_key(&r, &key))
         return false;
     *ret = key;
     return true;
+}
+
+size_t key_run_length(const char *text, size_t len) {
+    bool rooted = len > ROOT_LEN && memcmp(text, root, ROOT_LEN) == 0;
+    const char *slash = rooted ? memchr(text + ROOT_LEN, '/', len - ROOT_LEN) : NULL;
+    return slash && slash > text + ROOT_LEN ? (size_t)(slash - text) + 1 : 0;
+}
+
+bool key_is_of_a_run(const char *text, size_t len) {
+    size_t n = key_run_length(text, len);
+    struct rest r = {text + n, text + len};
+    struct key key = {0};
+    if (is_quarantine(text, len))
+        return true;
+    return n && len < KEY_SIZE && !memchr(text, '\0', len) && take_key(&r, &key);
 }
 
 int key_run_id_check(const char *run_id, struct err *err) {

@@ -225,6 +225,12 @@ size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE]
 /* Reads a key of this run back. Returns false for a key that is none of ours. */
 bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret);
 
+/* The length of "/rankrun/<run_id>/", with which all keys of a run and its ranges begin; 0: it is
+ * not there. */
+size_t key_run_length(const char *text, size_t len);
+/* Whether it is a key that an agent would write, of whatever run. */
+bool key_is_of_a_run(const char *text, size_t len);
+
 /* 0, or -EINVAL with a sentence: empty, or too long. */
 int key_run_id_check(const char *run_id, struct err *err);
 

@@ -60,8 +60,9 @@ struct kv_bytes kv_prefix_end(struct kv_bytes prefix, char *out) {
     return (struct kv_bytes){out, n};
 }
 
-static struct kv_record *record_new(struct kv *kv, struct kv_bytes key, struct kv_bytes value) {
+struct kv_record *kv_record_new(struct kv *kv, struct kv_bytes key, struct kv_bytes value) {
     struct kv_record *r = pool_take(&kv->records, sizeof(*r) + key.len + value.len);
+    kv->bytes += sizeof(*r) + key.len + value.len;
     *r = (struct kv_record){.refs = 1, .key_len = key.len, .value_len = value.len};
     memcpy(r->bytes, key.data, key.len);
     if (value.len)
@@ -76,8 +77,11 @@ struct kv_record *kv_record_ref(struct kv_record *r) {
 
 void kv_record_unref(struct kv *kv, struct kv_record *r) {
     assert(r->refs > 0);
-    if (--r->refs == 0)
-        pool_give(&kv->records, r, sizeof(*r) + r->key_len + r->value_len);
+    size_t size = sizeof(*r) + r->key_len + r->value_len;
+    if (--r->refs > 0)
+        return;
+    kv->bytes -= size;
+    pool_give(&kv->records, r, size);
 }
 
 struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena) {
@@ -91,10 +95,18 @@ struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena) {
     return p;
 }
 
+struct kv_pair kv_pair_of(const struct kv_record *r) {
+    return (struct kv_pair){.key = kv_record_key(r),
+                            .value = {r->bytes + r->key_len, r->value_len},
+                            .create_revision = r->create_revision,
+                            .mod_revision = r->mod_revision,
+                            .version = r->version,
+                            .lease = r->lease};
+}
+
 /* --- the sorted array --- */
 
-/* The first place whose key is not less than key. */
-static size_t place_of(const struct kv *kv, struct kv_bytes key) {
+size_t kv_place_of(const struct kv *kv, struct kv_bytes key) {
     size_t low = 0, high = kv->n;
     while (low < high) {
         size_t mid = (low + high) / 2;
@@ -106,11 +118,11 @@ static size_t place_of(const struct kv *kv, struct kv_bytes key) {
     return low;
 }
 
-static bool is_at(const struct kv *kv, size_t i, struct kv_bytes key) {
+bool kv_is_at(const struct kv *kv, size_t i, struct kv_bytes key) {
     return i < kv->n && kv_compare_bytes(kv_record_key(kv->sorted[i]), key) == 0;
 }
 
-static void place_insert(struct kv *kv, size_t i, struct kv_record *r) {
+void kv_place_insert(struct kv *kv, size_t i, struct kv_record *r) {
     if (kv->n == kv->cap) {
         kv->cap = kv->cap ? kv->cap * 2 : 64;
         kv->sorted = realloc(kv->sorted, kv->cap * sizeof(*kv->sorted));
@@ -122,15 +134,14 @@ static void place_insert(struct kv *kv, size_t i, struct kv_record *r) {
     kv->n++;
 }
 
-/* The places [*ret_from, end) of a range. */
-static size_t places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes end,
-                        size_t *ret_from) {
-    *ret_from = place_of(kv, key);
+size_t kv_places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes end,
+                    size_t *ret_from) {
+    *ret_from = kv_place_of(kv, key);
     if (!end.len)
-        return *ret_from + is_at(kv, *ret_from, key);
+        return *ret_from + kv_is_at(kv, *ret_from, key);
     if (is_open_end(end))
         return kv->n;
-    size_t to = place_of(kv, end);
+    size_t to = kv_place_of(kv, end);
     return to < *ret_from ? *ret_from : to;
 }
 
@@ -160,60 +171,10 @@ struct kv *kv_free(struct kv *kv) {
     return NULL;
 }
 
-static struct kv_record *record_copy(struct kv *kv, const struct kv_record *from) {
-    struct kv_bytes value = {from->bytes + from->key_len, from->value_len};
-    struct kv_record *r = record_new(kv, kv_record_key(from), value);
-    r->deleted = from->deleted;
-    r->create_revision = from->create_revision;
-    r->mod_revision = from->mod_revision;
-    r->version = from->version;
-    r->lease = from->lease;
-    return r;
-}
-
-/* Records belong to their store, so that each may give its memory back as it likes; one that is in
- * the array and in the history is one in the copy too. */
-struct kv *kv_copy(const struct kv *from) {
-    struct kv *kv = kv_new(from->seed, from->history_max);
-    kv->revision = from->revision;
-    kv->compact_revision = from->compact_revision;
-    for (size_t i = 0; i < from->n; i++)
-        place_insert(kv, i, record_copy(kv, from->sorted[i]));
-    for (size_t i = 0; i < from->history.n; i++) {
-        const struct kv_record *old = from->history.records[from->history.first + i];
-        size_t at = place_of(kv, kv_record_key(old));
-        bool newest = is_at(kv, at, kv_record_key(old)) && from->sorted[at] == old;
-        struct kv_record *r = newest ? kv_record_ref(kv->sorted[at]) : record_copy(kv, old);
-        kv_log_push(&kv->history, r);
-        kv_record_unref(kv, r);
-    }
-    kv_lease_copy(kv, from);
-    return kv;
-}
-
-static struct kv_pair pair_of(const struct kv_record *r) {
-    return (struct kv_pair){.key = kv_record_key(r),
-                            .value = {r->bytes + r->key_len, r->value_len},
-                            .create_revision = r->create_revision,
-                            .mod_revision = r->mod_revision,
-                            .version = r->version,
-                            .lease = r->lease};
-}
-
 void kv_each(const struct kv *kv, void (*see)(void *arg, const struct kv_pair *pair), void *arg) {
     for (size_t i = 0; i < kv->n; i++) {
-        struct kv_pair pair = pair_of(kv->sorted[i]);
+        struct kv_pair pair = kv_pair_of(kv->sorted[i]);
         see(arg, &pair);
-    }
-}
-
-void kv_each_event(const struct kv *kv, int64_t from_revision,
-                   void (*see)(void *arg, const struct kv_event *event), void *arg) {
-    for (size_t i = 0; i < kv->history.n; i++) {
-        const struct kv_record *r = kv->history.records[kv->history.first + i];
-        struct kv_event event = {.deleted = r->deleted, .pair = pair_of(r)};
-        if (r->mod_revision >= from_revision)
-            see(arg, &event);
     }
 }
 
@@ -227,6 +188,10 @@ int64_t kv_compact_revision(const struct kv *kv) {
 
 size_t kv_count(const struct kv *kv) {
     return kv->n;
+}
+
+size_t kv_memory(const struct kv *kv) {
+    return kv->bytes;
 }
 
 /* --- what a transaction may say --- */
@@ -338,7 +303,7 @@ static bool holds_for(const struct kv_compare *c, const struct kv_record *r) {
 /* An empty range is compared as one absent key: all numbers 0, and no value. */
 static bool compare_holds(const struct kv *kv, const struct kv_compare *c) {
     static const struct kv_record absent;
-    size_t from, to = places_of(kv, c->key, c->range_end, &from);
+    size_t from, to = kv_places_of(kv, c->key, c->range_end, &from);
     if (from == to)
         return c->target != KV_VALUE && holds_for(c, &absent);
     for (size_t i = from; i < to; i++)
@@ -347,11 +312,88 @@ static bool compare_holds(const struct kv *kv, const struct kv_compare *c) {
     return true;
 }
 
+/* --- what it costs --- */
+
+static size_t range_cost(const struct kv *kv, struct kv_bytes key, struct kv_bytes end) {
+    size_t from, to = kv_places_of(kv, key, end, &from);
+    return to - from + 1;
+}
+
+static size_t op_cost(const struct kv *kv, const struct kv_op *op) {
+    if (op->kind == KV_PUT || op->count_only)
+        return 1;
+    size_t all = range_cost(kv, op->key, op->range_end);
+    bool cut = op->kind == KV_RANGE && op->limit > 0 && (size_t)op->limit < all;
+    return cut ? (size_t)op->limit : all;
+}
+
+static size_t ops_cost(const struct kv *kv, const struct kv_op *ops, size_t n) {
+    size_t cost = 0;
+    for (size_t i = 0; i < n; i++)
+        cost += op_cost(kv, &ops[i]);
+    return cost;
+}
+
+size_t kv_txn_cost(const struct kv *kv, const struct kv_txn *txn) {
+    size_t cost = 0, success = ops_cost(kv, txn->success, txn->n_success);
+    size_t failure = ops_cost(kv, txn->failure, txn->n_failure);
+    for (size_t i = 0; i < txn->n_compares; i++)
+        cost += range_cost(kv, txn->compares[i].key, txn->compares[i].range_end);
+    return cost + (success > failure ? success : failure);
+}
+
+/* --- what is shown --- */
+
+static void hold(struct kv_hold *h, struct kv_record *r) {
+    if (h->n == h->cap) {
+        h->cap = h->cap ? h->cap * 2 : 16;
+        h->records = realloc(h->records, h->cap * sizeof(*h->records));
+        if (!h->records)
+            abort();
+    }
+    h->records[h->n++] = kv_record_ref(r);
+}
+
+/* n records that lie one after the other. */
+static void show(struct kv *kv, struct kv_record **records, size_t n, struct arena *arena,
+                 struct kv_op_result *ret) {
+    ret->n_pairs = n;
+    if (kv->hold) {
+        ret->hold = kv->hold;
+        ret->first = kv->hold->n;
+        for (size_t i = 0; i < n; i++)
+            hold(kv->hold, records[i]);
+        return;
+    }
+    ret->pairs = arena_array(arena, struct kv_pair, n);
+    for (size_t i = 0; i < n; i++) {
+        ret->pairs[i] = kv_pair_copy(records[i], arena);
+        if (ret->keys_only)
+            ret->pairs[i].value = (struct kv_bytes){"", 0};
+    }
+}
+
+struct kv_pair kv_result_pair(const struct kv_op_result *r, size_t i) {
+    if (!r->hold)
+        return r->pairs[i];
+    struct kv_pair pair = kv_pair_of(r->hold->records[r->first + i]);
+    if (r->keys_only)
+        pair.value = (struct kv_bytes){"", 0};
+    return pair;
+}
+
+void kv_release(struct kv *kv, struct kv_hold *h) {
+    for (size_t i = 0; i < h->n; i++)
+        kv_record_unref(kv, h->records[i]);
+    free(h->records);
+    *h = (struct kv_hold){0};
+}
+
 /* --- operations --- */
 
-static void op_range(const struct kv *kv, const struct kv_op *op, struct arena *arena,
+static void op_range(struct kv *kv, const struct kv_op *op, struct arena *arena,
                      struct kv_op_result *ret) {
-    size_t from, to = places_of(kv, op->key, op->range_end, &from), n = to - from;
+    size_t from, to = kv_places_of(kv, op->key, op->range_end, &from), n = to - from;
     ret->count = (int64_t)n;
     if (op->count_only)
         return;
@@ -359,61 +401,50 @@ static void op_range(const struct kv *kv, const struct kv_op *op, struct arena *
         n = (size_t)op->limit;
         ret->more = true;
     }
-    ret->pairs = arena_array(arena, struct kv_pair, n);
-    ret->n_pairs = n;
-    for (size_t i = 0; i < n; i++) {
-        ret->pairs[i] = kv_pair_copy(kv->sorted[from + i], arena);
-        if (op->keys_only)
-            ret->pairs[i].value = (struct kv_bytes){"", 0};
-    }
+    ret->keys_only = op->keys_only;
+    show(kv, kv->sorted + from, n, arena, ret);
 }
 
 static void op_put(struct kv *kv, const struct kv_op *op, int64_t revision, struct arena *arena,
                    struct kv_op_result *ret) {
-    struct kv_record *r = record_new(kv, op->key, op->value);
-    size_t i = place_of(kv, op->key);
-    struct kv_record *old = is_at(kv, i, op->key) ? kv->sorted[i] : NULL;
+    struct kv_record *r = kv_record_new(kv, op->key, op->value);
+    size_t i = kv_place_of(kv, op->key);
+    struct kv_record *old = kv_is_at(kv, i, op->key) ? kv->sorted[i] : NULL;
     r->create_revision = old ? old->create_revision : revision;
     r->mod_revision = revision;
     r->version = old ? old->version + 1 : 1;
     r->lease = op->lease;
-    if (old && op->prev_kv) {
-        ret->pairs = arena_new(arena, struct kv_pair);
-        ret->pairs[0] = kv_pair_copy(old, arena);
-        ret->n_pairs = 1;
-    }
+    if (old && op->prev_kv)
+        show(kv, &old, 1, arena, ret);
     if (old) {
         kv->sorted[i] = r;
         kv_record_unref(kv, old);
     } else {
-        place_insert(kv, i, r);
+        kv_place_insert(kv, i, r);
     }
     kv_watch_notify(kv, r);
 }
 
-static void delete_at(struct kv *kv, size_t i, int64_t revision) {
-    struct kv_record *gone = record_new(kv, kv_record_key(kv->sorted[i]), (struct kv_bytes){"", 0});
+void kv_record_delete(struct kv *kv, struct kv_record *r, int64_t revision) {
+    struct kv_record *gone = kv_record_new(kv, kv_record_key(r), (struct kv_bytes){"", 0});
     gone->deleted = true;
     gone->mod_revision = revision;
-    kv_record_unref(kv, kv->sorted[i]);
-    kv->n--;
-    memmove(kv->sorted + i, kv->sorted + i + 1, (kv->n - i) * sizeof(*kv->sorted));
+    kv_record_unref(kv, r);
     kv_watch_notify(kv, gone);
     kv_record_unref(kv, gone);
 }
 
 static void op_delete(struct kv *kv, const struct kv_op *op, int64_t revision, struct arena *arena,
                       struct kv_op_result *ret) {
-    size_t from, to = places_of(kv, op->key, op->range_end, &from);
+    size_t from, to = kv_places_of(kv, op->key, op->range_end, &from);
     ret->count = (int64_t)(to - from);
-    if (op->prev_kv) {
-        ret->n_pairs = to - from;
-        ret->pairs = arena_array(arena, struct kv_pair, ret->n_pairs);
-        for (size_t i = from; i < to; i++)
-            ret->pairs[i - from] = kv_pair_copy(kv->sorted[i], arena);
-    }
-    for (size_t n = to - from; n; n--)
-        delete_at(kv, from, revision);
+    if (op->prev_kv)
+        show(kv, kv->sorted + from, to - from, arena, ret);
+    for (size_t i = from; i < to; i++)
+        kv_record_delete(kv, kv->sorted[i], revision);
+    if (kv->n > to)
+        memmove(kv->sorted + from, kv->sorted + to, (kv->n - to) * sizeof(*kv->sorted));
+    kv->n -= to - from;
 }
 
 /* Returns whether something changed. */
@@ -459,18 +490,10 @@ int kv_txn(struct kv *kv, const struct kv_txn *txn, struct arena *arena, struct 
     return 0;
 }
 
-void kv_delete_leased(struct kv *kv, int64_t lease) {
-    bool changed = false;
-    for (size_t i = 0; i < kv->n;) {
-        if (kv->sorted[i]->lease != lease) {
-            i++;
-            continue;
-        }
-        delete_at(kv, i, kv->revision + 1);
-        changed = true;
-    }
-    if (changed) {
-        kv->revision++;
-        kv_watch_trim(kv);
-    }
+int kv_txn_hold(struct kv *kv, const struct kv_txn *txn, struct arena *arena, struct kv_hold *h,
+                struct kv_txn_result *ret, struct err *err) {
+    kv->hold = h;
+    int rc = kv_txn(kv, txn, arena, ret, err);
+    kv->hold = NULL;
+    return rc;
 }

@@ -81,8 +81,11 @@ struct kv_op_result {
     enum kv_op_kind kind;
     struct kv_pair *pairs; /* range: what was found, by key; put, delete with prev_kv: what was */
     size_t n_pairs;
-    int64_t count; /* range: all there are, also past the limit; delete: how many went */
-    bool more;     /* range: the limit cut it */
+    const struct kv_hold *hold; /* NULL, or where they are instead of in pairs, from `first` on */
+    size_t first;
+    bool keys_only; /* of what is held values are not to be shown */
+    int64_t count;  /* range: all there are, also past the limit; delete: how many went */
+    bool more;      /* range: the limit cut it */
 };
 
 struct kv_txn {
@@ -111,9 +114,11 @@ struct kv *kv_free(struct kv *kv); /* frees its watches too; NULL is allowed; re
 
 /* A second store with the same keys, leases and history; nobody watches it. */
 struct kv *kv_copy(const struct kv *from);
-/* Shows every key in order, and every event from a revision on; what is shown lives as long as the
- * store is not changed. */
+/* Shows every key in order, or those of a range, and every event from a revision on; what is shown
+ * lives as long as the store is not changed. */
 void kv_each(const struct kv *kv, void (*see)(void *arg, const struct kv_pair *pair), void *arg);
+void kv_each_in(const struct kv *kv, struct kv_bytes key, struct kv_bytes range_end,
+                void (*see)(void *arg, const struct kv_pair *pair), void *arg);
 void kv_each_event(const struct kv *kv, int64_t from_revision,
                    void (*see)(void *arg, const struct kv_event *event), void *arg);
 
@@ -127,6 +132,25 @@ size_t kv_count(const struct kv *kv);
 int kv_txn(struct kv *kv, const struct kv_txn *txn, struct arena *arena, struct kv_txn_result *ret,
            struct err *err);
 
+/* What an answer shows, without a copy: the store's own records, eight bytes each, which stay as
+ * they are until kv_release. {0} holds nothing. */
+struct kv_hold {
+    struct kv_record **records;
+    size_t n, cap;
+};
+/* As kv_txn, but pairs are held, and *hold outlives the result. */
+int kv_txn_hold(struct kv *kv, const struct kv_txn *txn, struct arena *arena, struct kv_hold *hold,
+                struct kv_txn_result *ret, struct err *err);
+void kv_release(struct kv *kv, struct kv_hold *hold);
+/* The i-th pair, be it held or copied; of one that is held it lives until kv_release. */
+struct kv_pair kv_result_pair(const struct kv_op_result *r, size_t i);
+/* How many keys it would look at, at most. */
+size_t kv_txn_cost(const struct kv *kv, const struct kv_txn *txn);
+/* Bytes of all records: of keys, of history, and of what is held and else no more. */
+size_t kv_memory(const struct kv *kv);
+
+/* The revision from which on the events hold at most so many bytes. */
+int64_t kv_history_from(const struct kv *kv, size_t bytes);
 /* Forgets the events below `revision`. Returns 0, KV_COMPACTED (was already) or
  * KV_FUTURE_REVISION. */
 int kv_compact(struct kv *kv, int64_t revision, struct err *err);
@@ -147,6 +171,9 @@ int kv_lease_revoke(struct kv *kv, int64_t id, struct err *err);
 bool kv_lease_exists(const struct kv *kv, int64_t id);
 /* Returns how many leases there are. */
 size_t kv_lease_count(const struct kv *kv);
+/* Ends n leases, those first that were kept alive longest ago, but none that holds a key which
+ * spares it. Returns how many that were. */
+size_t kv_lease_drop(struct kv *kv, size_t n, bool (*spares)(struct kv_bytes key));
 /* Ends every lease that has run out. Returns the time at which to call again, INT64_MAX: never. */
 int64_t kv_lease_expire(struct kv *kv, int64_t now_ns);
 
@@ -164,9 +191,14 @@ void *kv_watch_owner(const struct kv_watch *w);
 /* Takes the next ready watch off the list, NULL when there is none. */
 struct kv_watch *kv_watch_ready(struct kv *kv);
 
-/* The events since the last take, in order of revision. With max > 0 it stops after that many, at
- * the end of a revision (one is never split), and the watch is ready again when there are more.
+/* It has not taken events that are no more: kv_watch_take would say so. */
+bool kv_watch_is_lost(const struct kv_watch *w);
+
+/* The events since the last take, in order of revision. With max > 0 it stops after that many, or
+ * after KV_TAKE_BYTES_MAX of them, at the end of a revision (one is never split), and the watch is
+ * ready again when there are more.
  * Returns 0, or KV_COMPACTED when events it had not taken are no more: the caller ends the watch
  * and says kv_compact_revision. */
+enum { KV_TAKE_BYTES_MAX = 256 * 1024 };
 int kv_watch_take(struct kv_watch *w, size_t max, struct arena *arena, struct kv_event **ret_events,
                   size_t *ret_n);

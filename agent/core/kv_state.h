@@ -24,6 +24,7 @@ struct kv_log {
 
 struct kv_lease {
     int64_t id, ttl_ns, ends_ns;
+    bool spared; /* while kv_lease_drop looks */
 };
 
 struct kv {
@@ -33,6 +34,8 @@ struct kv {
     size_t n, cap;
     struct kv_log history;
     size_t history_max;
+    size_t bytes;         /* of all records */
+    struct kv_hold *hold; /* where the pairs of this transaction go; NULL: they are copied */
     struct kv_lease *leases;
     size_t n_leases, cap_leases;
     uint64_t seed;
@@ -51,8 +54,20 @@ bool kv_in_range(struct kv_bytes key, struct kv_bytes from, struct kv_bytes end)
 struct kv_pair kv_pair_copy(const struct kv_record *r, struct arena *arena);
 struct kv_record *kv_record_ref(struct kv_record *r);
 void kv_record_unref(struct kv *kv, struct kv_record *r);
-/* Deletes what the lease holds, in one revision. */
-void kv_delete_leased(struct kv *kv, int64_t lease);
+struct kv_record *kv_record_new(struct kv *kv, struct kv_bytes key, struct kv_bytes value);
+/* As it lies in the record. */
+struct kv_pair kv_pair_of(const struct kv_record *r);
+/* The first place whose key is not less than key, and whether it has this one. */
+size_t kv_place_of(const struct kv *kv, struct kv_bytes key);
+bool kv_is_at(const struct kv *kv, size_t i, struct kv_bytes key);
+void kv_place_insert(struct kv *kv, size_t i, struct kv_record *r);
+/* The places [*ret_from, end) of a range. */
+size_t kv_places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes end,
+                    size_t *ret_from);
+
+/* Gives the record of the array up, and tells that it is deleted. Taking it out of the array is the
+ * caller's: whoever deletes many moves the rest once, not once for each. */
+void kv_record_delete(struct kv *kv, struct kv_record *r, int64_t revision);
 
 /* kv_lease.c */
 void kv_lease_copy(struct kv *to, const struct kv *from);

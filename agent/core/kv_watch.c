@@ -199,8 +199,7 @@ static void mark_ready(struct kv_watch *w) {
 
 /* A watch that had taken everything starts at this change: what was compacted while nothing
  * happened to it is no loss. */
-static void watched_notify(struct kv *kv, struct kv_watched *g, struct kv_record *r) {
-    kv_log_drop_below(kv, &g->log, kv->compact_revision);
+static void watched_notify(struct kv_watched *g, struct kv_record *r) {
     kv_log_push(&g->log, r);
     list_each(it, &g->watches) {
         struct kv_watch *w = list_entry(it, struct kv_watch, node);
@@ -217,18 +216,23 @@ void kv_watch_notify(struct kv *kv, struct kv_record *r) {
     kv_log_push(&kv->history, r);
     struct kv_watched *single = key_find(kv, key);
     if (single)
-        watched_notify(kv, single, r);
+        watched_notify(single, r);
     list_each(it, &kv->ranges) {
         struct kv_watched *g = list_entry(it, struct kv_watched, node);
         if (kv_in_range(key, g->key, g->end))
-            watched_notify(kv, g, r);
+            watched_notify(g, r);
     }
 }
 
-/* The logs of the groups are cut at their next change. */
+/* The logs of the groups, too: what nobody can ask for any more is nobody's to keep. */
 static void compact(struct kv *kv, int64_t revision) {
     kv->compact_revision = revision;
     kv_log_drop_below(kv, &kv->history, revision);
+    list_each(it, &kv->ranges)
+        kv_log_drop_below(kv, &list_entry(it, struct kv_watched, node)->log, revision);
+    for (size_t i = 0; i < kv->n_key_slots; i++)
+        for (struct kv_watched *g = kv->keys[i]; g; g = g->next)
+            kv_log_drop_below(kv, &g->log, revision);
 }
 
 /* A quarter at a time, so that cutting costs nothing per change. */
@@ -239,6 +243,20 @@ void kv_watch_trim(struct kv *kv) {
     size_t cut = h->n - kv->history_max + kv->history_max / 4;
     cut = cut < h->n ? cut : h->n - 1;
     compact(kv, h->records[h->first + cut]->mod_revision);
+}
+
+static size_t record_size(const struct kv_record *r) {
+    return sizeof(*r) + r->key_len + r->value_len;
+}
+
+int64_t kv_history_from(const struct kv *kv, size_t bytes) {
+    const struct kv_log *h = &kv->history;
+    size_t sum = 0, i = h->n;
+    while (i > 0 && sum + record_size(h->records[h->first + i - 1]) <= bytes)
+        sum += record_size(h->records[h->first + --i]);
+    if (i == h->n)
+        return kv->revision;
+    return i > 0 ? h->records[h->first + i]->mod_revision : kv->compact_revision;
 }
 
 int kv_compact(struct kv *kv, int64_t revision, struct err *err) {
@@ -301,18 +319,29 @@ static struct kv_event event_copy(const struct kv_record *r, struct arena *arena
     return (struct kv_event){.deleted = r->deleted, .pair = kv_pair_copy(r, arena)};
 }
 
+bool kv_watch_is_lost(const struct kv_watch *w) {
+    return w->behind && w->next_revision < w->kv->compact_revision;
+}
+
+/* How many of them are taken at once: whole revisions. */
+static size_t count_taken(const struct kv_log *log, size_t from, size_t max) {
+    struct kv_record *const *records = log->records + log->first;
+    size_t i = from, bytes = 0;
+    while (i < log->n && i - from < max && bytes < KV_TAKE_BYTES_MAX)
+        bytes += record_size(records[i++]);
+    while (i > from && i < log->n && records[i]->mod_revision == records[i - 1]->mod_revision)
+        i++;
+    return i - from;
+}
+
 int kv_watch_take(struct kv_watch *w, size_t max, struct arena *arena, struct kv_event **ret_events,
                   size_t *ret_n) {
     const struct kv_log *log = &w->watched->log;
-    if (w->behind && w->next_revision < w->kv->compact_revision)
+    if (kv_watch_is_lost(w))
         return KV_COMPACTED;
     size_t from = log_find(log, w->next_revision), n = log->n - from;
-    if (max && n > max) {
-        n = max;
-        int64_t last = log->records[log->first + from + n - 1]->mod_revision;
-        while (from + n < log->n && log->records[log->first + from + n]->mod_revision == last)
-            n++;
-    }
+    if (max)
+        n = count_taken(log, from, max);
     *ret_events = arena_array(arena, struct kv_event, n);
     *ret_n = n;
     for (size_t i = 0; i < n; i++)
@@ -337,4 +366,56 @@ void kv_watch_fini(struct kv *kv) {
         kv_watch_free(list_entry(g->watches.next, struct kv_watch, node));
     }
     free(kv->keys);
+}
+
+/* --- the keys and the history, elsewhere --- */
+
+static struct kv_record *record_copy(struct kv *kv, const struct kv_record *from) {
+    struct kv_bytes value = {from->bytes + from->key_len, from->value_len};
+    struct kv_record *r = kv_record_new(kv, kv_record_key(from), value);
+    r->deleted = from->deleted;
+    r->create_revision = from->create_revision;
+    r->mod_revision = from->mod_revision;
+    r->version = from->version;
+    r->lease = from->lease;
+    return r;
+}
+
+/* Records belong to their store, so that each may give its memory back as it likes; one that is in
+ * the array and in the history is one in the copy too. */
+struct kv *kv_copy(const struct kv *from) {
+    struct kv *kv = kv_new(from->seed, from->history_max);
+    kv->revision = from->revision;
+    kv->compact_revision = from->compact_revision;
+    for (size_t i = 0; i < from->n; i++)
+        kv_place_insert(kv, i, record_copy(kv, from->sorted[i]));
+    for (size_t i = 0; i < from->history.n; i++) {
+        const struct kv_record *old = from->history.records[from->history.first + i];
+        size_t at = kv_place_of(kv, kv_record_key(old));
+        bool newest = kv_is_at(kv, at, kv_record_key(old)) && from->sorted[at] == old;
+        struct kv_record *r = newest ? kv_record_ref(kv->sorted[at]) : record_copy(kv, old);
+        kv_log_push(&kv->history, r);
+        kv_record_unref(kv, r);
+    }
+    kv_lease_copy(kv, from);
+    return kv;
+}
+
+void kv_each_in(const struct kv *kv, struct kv_bytes key, struct kv_bytes range_end,
+                void (*see)(void *arg, const struct kv_pair *pair), void *arg) {
+    size_t from, to = kv_places_of(kv, key, range_end, &from);
+    for (size_t i = from; i < to; i++) {
+        struct kv_pair pair = kv_pair_of(kv->sorted[i]);
+        see(arg, &pair);
+    }
+}
+
+void kv_each_event(const struct kv *kv, int64_t from_revision,
+                   void (*see)(void *arg, const struct kv_event *event), void *arg) {
+    for (size_t i = 0; i < kv->history.n; i++) {
+        const struct kv_record *r = kv->history.records[kv->history.first + i];
+        struct kv_event event = {.deleted = r->deleted, .pair = kv_pair_of(r)};
+        if (r->mod_revision >= from_revision)
+            see(arg, &event);
+    }
 }

@@ -1,9 +1,12 @@
 #include "agent/store/answer.h"
 
 #include "agent/base/json.h"
+#include "agent/core/keys.h"
 #include "agent/store/gateway.h"
+#include "agent/store/quota.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 struct question {
@@ -12,7 +15,7 @@ struct question {
     const char *body;
     size_t n;
     int64_t now_ns;
-    bool full;
+    struct quota *quota;
 };
 
 typedef void route_fn(struct answer *ret, const struct question *q);
@@ -41,6 +44,9 @@ void answer_refuse(struct answer *ret, enum answer_code code, const char *messag
     case ANSWER_STRANGER:
         ret->status = 401;
         break;
+    case ANSWER_FORBIDDEN:
+        ret->status = 403;
+        break;
     }
 }
 
@@ -61,33 +67,119 @@ static void note_ops(struct answer *ret, const struct kv_op *ops, size_t n) {
     }
 }
 
-/* True: it has been refused, as it adds something. */
-static bool refuse_full(struct answer *ret, const struct question *q) {
-    if (!q->full || !ret->adds)
+/* ---- whose keys they are ---- */
+
+static bool is_within(struct kv_bytes run, struct kv_bytes key, struct kv_bytes range_end) {
+    bool begins = key.len >= run.len && memcmp(key.data, run.data, run.len) == 0;
+    return begins && (!range_end.len ||
+                      (range_end.len >= run.len && memcmp(range_end.data, run.data, run.len) == 0));
+}
+
+static void see(void *arg, const struct kv_pair *pair) {
+    (void)pair;
+    *(bool *)arg = true;
+}
+
+static bool run_is_there(const struct kv *kv, struct kv_bytes run) {
+    static const char cur[] = "cur";
+    char key[KEY_SIZE];
+    bool there = false;
+    if (!run.len || run.len + sizeof(cur) > sizeof(key))
         return false;
-    answer_refuse(ret, ANSWER_FULL,
-                  "this store is full: somebody writes more than jobs do; see its keys and delete "
-                  "what is not theirs, or start it anew");
+    memcpy(key, run.data, run.len);
+    memcpy(key + run.len, cur, sizeof(cur) - 1);
+    kv_each_in(kv, (struct kv_bytes){key, run.len + sizeof(cur) - 1}, (struct kv_bytes){"", 0}, see,
+               &there);
+    return there;
+}
+
+static struct kv_bytes run_of(struct kv_bytes key) {
+    return (struct kv_bytes){key.data, key_run_length(key.data, key.len)};
+}
+
+bool answer_is_of_run(const struct kv *kv, struct kv_bytes key, struct kv_bytes range_end) {
+    struct kv_bytes run = run_of(key);
+    return run.len && is_within(run, key, range_end) && run_is_there(kv, run);
+}
+
+/* Every agent reads the quarantine, too. */
+static bool is_own(struct kv_bytes run, struct kv_bytes key, struct kv_bytes range_end) {
+    struct kv_bytes quarantine = kv_string(KEY_QUARANTINE_TEXT);
+    bool same = key.len == quarantine.len && memcmp(key.data, quarantine.data, key.len) == 0;
+    return (same && !range_end.len) || is_within(run, key, range_end);
+}
+
+static bool txn_is_of_run(const struct kv *kv, const struct kv_txn *t) {
+    struct kv_bytes run = {"", 0};
+    for (size_t i = 0; i < t->n_success && !run.len; i++)
+        run = run_of(t->success[i].key);
+    bool own = run.len > 0 && !t->n_failure;
+    for (size_t i = 0; i < t->n_compares && own; i++)
+        own = is_own(run, t->compares[i].key, t->compares[i].range_end);
+    for (size_t i = 0; i < t->n_success && own; i++)
+        own = is_own(run, t->success[i].key, t->success[i].range_end);
+    return own && run_is_there(kv, run);
+}
+
+/* ---- keys ---- */
+
+/* True: it has been refused, as it would add to what is full, or look at too much. */
+static bool refuse_much(struct answer *ret, const struct question *q, const struct kv_txn *txn) {
+    size_t cost = kv_txn_cost(q->kv, txn);
+    const char *why = q->quota ? quota_refuses(q->quota, q->kv, txn, q->now_ns) : NULL;
+    char text[160];
+    if (cost > ANSWER_COST_MAX) {
+        snprintf(text, sizeof(text),
+                 "this request looks at %zu keys, and at most %d may be asked for at once: ask for "
+                 "them in parts, with limit",
+                 cost, ANSWER_COST_MAX);
+        answer_refuse(ret, ANSWER_INVALID, text);
+        return true;
+    }
+    if (!why)
+        return false;
+    ret->refused_full = true;
+    answer_refuse(ret, ANSWER_FULL, why);
     return true;
+}
+
+static void answer_kv(struct answer *ret, const struct question *q, const struct kv_txn *txn,
+                      bool lone) {
+    note_ops(ret, txn->success, txn->n_success);
+    note_ops(ret, txn->failure, txn->n_failure);
+    if (refuse_much(ret, q, txn))
+        return;
+    ret->hold = arena_new(&ret->arena, struct kv_hold);
+    *ret->hold = (struct kv_hold){0};
+    ret->rest = (struct gateway_answer){.lone = lone};
+    int rc = kv_txn_hold(q->kv, txn, &ret->arena, ret->hold, &ret->rest.result, NULL);
+    if (rc == KV_OK) {
+        ret->of_run = txn_is_of_run(q->kv, txn);
+        ret->more = !answer_more(ret, &ret->body);
+    } else {
+        refuse_kv(ret, rc);
+    }
+}
+
+bool answer_more(struct answer *a, struct buf *out) {
+    return gateway_put_some(out, &a->rest, ANSWER_PIECE);
+}
+
+void answer_fini(struct answer *a, struct kv *kv) {
+    if (a->hold)
+        kv_release(kv, a->hold);
+    a->hold = NULL;
+    arena_fini(&a->arena);
+    buf_fini(&a->body);
 }
 
 static void answer_op(struct answer *ret, const struct question *q, enum kv_op_kind kind) {
     struct err err = {0};
     struct kv_op op;
-    struct kv_txn_result result;
-    if (gateway_take_op(q->arena, q->body, q->n, kind, &op, &err) < 0) {
+    if (gateway_take_op(q->arena, q->body, q->n, kind, &op, &err) < 0)
         answer_refuse(ret, ANSWER_INVALID, err.msg);
-        return;
-    }
-    struct kv_txn txn = {.success = &op, .n_success = 1};
-    note_ops(ret, &op, 1);
-    if (refuse_full(ret, q))
-        return;
-    int rc = kv_txn(q->kv, &txn, q->arena, &result, NULL);
-    if (rc == KV_OK)
-        gateway_put_op_result(&ret->body, &result);
     else
-        refuse_kv(ret, rc);
+        answer_kv(ret, q, &(struct kv_txn){.success = &op, .n_success = 1}, true);
 }
 
 static void answer_range(struct answer *ret, const struct question *q) {
@@ -103,20 +195,10 @@ static void answer_delete(struct answer *ret, const struct question *q) {
 static void answer_txn(struct answer *ret, const struct question *q) {
     struct err err = {0};
     struct kv_txn txn;
-    struct kv_txn_result result;
-    if (gateway_take_txn(q->arena, q->body, q->n, &txn, &err) < 0) {
+    if (gateway_take_txn(q->arena, q->body, q->n, &txn, &err) < 0)
         answer_refuse(ret, ANSWER_INVALID, err.msg);
-        return;
-    }
-    note_ops(ret, txn.success, txn.n_success);
-    note_ops(ret, txn.failure, txn.n_failure);
-    if (refuse_full(ret, q))
-        return;
-    int rc = kv_txn(q->kv, &txn, q->arena, &result, NULL);
-    if (rc == KV_OK)
-        gateway_put_txn_result(&ret->body, &result);
     else
-        refuse_kv(ret, rc);
+        answer_kv(ret, q, &txn, false);
 }
 
 static void answer_compaction(struct answer *ret, const struct question *q) {
@@ -141,15 +223,24 @@ static bool take_lease(struct answer *ret, const struct question *q, struct gate
     return false;
 }
 
+static bool is_runs_key(struct kv_bytes key) {
+    return key_is_of_a_run(key.data, key.len);
+}
+
+/* Where there are too many, those go that hold no run's key, an eighth of all at once. */
+static bool has_room_for_lease(struct kv *kv) {
+    return kv_lease_count(kv) < ANSWER_LEASES_MAX ||
+           kv_lease_drop(kv, ANSWER_LEASES_MAX / 8, is_runs_key) > 0;
+}
+
 /* One that is there is no more. */
 static void answer_grant(struct answer *ret, const struct question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
         return;
     ret->adds = true;
-    if (refuse_full(ret, q))
-        return;
-    if (kv_lease_count(q->kv) >= ANSWER_LEASES_MAX && !kv_lease_exists(q->kv, l.id)) {
+    if (!kv_lease_exists(q->kv, l.id) && !has_room_for_lease(q->kv)) {
+        ret->refused_full = true;
         answer_refuse(ret, ANSWER_FULL, "this store has as many leases as it takes");
         return;
     }
@@ -198,10 +289,10 @@ static const struct {
 };
 
 void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
-                    int64_t now_ns, bool full) {
+                    int64_t now_ns, struct quota *quota) {
     struct arena arena = {0};
     struct question q = {
-        .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .full = full};
+        .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .quota = quota};
     route_fn *fn = NULL;
     for (size_t i = 0; i < sizeof(ROUTES) / sizeof(*ROUTES) && !fn; i++)
         fn = strcmp(path, ROUTES[i].path) == 0 ? ROUTES[i].answer : NULL;

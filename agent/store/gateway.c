@@ -51,18 +51,6 @@ static void put_pair(struct buf *out, const struct kv_pair *p) {
     buf_puts(out, *sep == '{' ? "{}" : "}");
 }
 
-static void put_pairs(struct buf *out, const char **sep, const char *name,
-                      const struct kv_op_result *r) {
-    if (!r->n_pairs)
-        return;
-    put_key(out, sep, name);
-    for (size_t i = 0; i < r->n_pairs; i++) {
-        buf_putc(out, i ? ',' : '[');
-        put_pair(out, &r->pairs[i]);
-    }
-    buf_putc(out, ']');
-}
-
 static const char *const TARGETS[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
 static const char *const TARGET_FIELDS[] = {"version", "create_revision", "mod_revision", "value",
                                             "lease"};
@@ -136,41 +124,96 @@ static void put_header_field(struct buf *out, int64_t revision) {
     buf_printf(out, "\"header\":{\"revision\":\"%lld\"}", (long long)revision);
 }
 
-/* The inside of one answer, without its braces. */
-static void put_result_fields(struct buf *out, const struct kv_op_result *r, int64_t revision) {
-    const char *sep = ",";
+/* ---- answers, piece by piece: what is read slowly is not written at once ---- */
+
+static const char *const LISTS[] = {"kvs", NULL, "prev_kvs"};
+
+/* Up to the first pair. */
+static void begin_result(struct buf *out, const struct kv_op_result *r, int64_t revision,
+                         const char **sep) {
     put_header_field(out, revision);
-    if (r->kind == KV_PUT) {
-        if (r->n_pairs) {
-            put_key(out, &sep, "prev_kv");
-            put_pair(out, r->pairs);
-        }
+    if (!r->n_pairs)
         return;
-    }
-    put_pairs(out, &sep, r->kind == KV_RANGE ? "kvs" : "prev_kvs", r);
+    put_key(out, sep, r->kind == KV_PUT ? "prev_kv" : LISTS[r->kind]);
+    if (r->kind != KV_PUT)
+        buf_putc(out, '[');
+}
+
+static void end_result(struct buf *out, const struct kv_op_result *r) {
+    const char *sep = ",";
+    if (r->kind == KV_PUT)
+        return;
+    if (r->n_pairs)
+        buf_putc(out, ']');
     put_true(out, &sep, "more", r->more);
     put_i64(out, &sep, r->kind == KV_RANGE ? "count" : "deleted", r->count);
 }
 
-void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r) {
+/* The inside of one answer, without its braces. False: it is full before the end. */
+static bool put_result_fields(struct buf *out, const struct gateway_answer *a,
+                              const struct kv_op_result *r, size_t *pair, size_t max) {
+    const char *sep = ",";
+    if (!*pair)
+        begin_result(out, r, a->result.revision, &sep);
+    while (*pair < r->n_pairs) {
+        if (*pair && out->len >= max)
+            return false;
+        struct kv_pair p = kv_result_pair(r, *pair);
+        if ((*pair)++)
+            buf_putc(out, ',');
+        put_pair(out, &p);
+    }
+    end_result(out, r);
+    *pair = 0;
+    return true;
+}
+
+static void begin_txn(struct buf *out, const struct kv_txn_result *r) {
     const char *sep = ",";
     buf_putc(out, '{');
     put_header_field(out, r->revision);
     put_true(out, &sep, "succeeded", r->succeeded);
     if (r->n_results)
         put_key(out, &sep, "responses");
-    for (size_t i = 0; i < r->n_results; i++) {
-        buf_printf(out, "%s{\"%s\":{", i ? "," : "[", RESPONSES[r->results[i].kind]);
-        put_result_fields(out, &r->results[i], r->revision);
+}
+
+static bool put_txn_some(struct buf *out, struct gateway_answer *a, size_t max) {
+    const struct kv_txn_result *r = &a->result;
+    if (!a->begun)
+        begin_txn(out, r);
+    a->begun = true;
+    for (; a->at < r->n_results; a->at++) {
+        const struct kv_op_result *one = &r->results[a->at];
+        if (!a->pair)
+            buf_printf(out, "%s{\"%s\":{", a->at ? "," : "[", RESPONSES[one->kind]);
+        if (!put_result_fields(out, a, one, &a->pair, max))
+            return false;
         buf_puts(out, "}}");
     }
     buf_puts(out, r->n_results ? "]}" : "}");
+    return true;
+}
+
+bool gateway_put_some(struct buf *out, struct gateway_answer *a, size_t max) {
+    if (!a->lone)
+        return put_txn_some(out, a, max);
+    if (!a->begun)
+        buf_putc(out, '{');
+    a->begun = true;
+    if (!put_result_fields(out, a, a->result.results, &a->pair, max))
+        return false;
+    buf_putc(out, '}');
+    return true;
+}
+
+void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r) {
+    struct gateway_answer a = {.result = *r};
+    gateway_put_some(out, &a, SIZE_MAX);
 }
 
 void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r) {
-    buf_putc(out, '{');
-    put_result_fields(out, r->results, r->revision);
-    buf_putc(out, '}');
+    struct gateway_answer a = {.result = *r, .lone = true};
+    gateway_put_some(out, &a, SIZE_MAX);
 }
 
 void gateway_put_watch(struct buf *out, const struct gateway_watch *w) {

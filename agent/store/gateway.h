@@ -26,6 +26,17 @@ int gateway_take_op(struct arena *a, const char *text, size_t n, enum kv_op_kind
 
 void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r);
 void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r); /* of its only one */
+/* The same in pieces. */
+struct gateway_answer {
+    struct kv_txn_result result;
+    bool lone; /* of a request that is no transaction */
+    /* How far it is written: */
+    bool begun;
+    size_t at, pair;
+};
+/* Appends until out has max bytes or a little more: a pair is never split. Returns whether that was
+ * the end. */
+bool gateway_put_some(struct buf *out, struct gateway_answer *a, size_t max);
 int gateway_take_txn_result(struct arena *a, const char *text, size_t n, struct kv_txn_result *ret,
                             struct err *err);
 

@@ -5,6 +5,7 @@
 #include "agent/base/str.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"
+#include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
 
@@ -30,18 +31,19 @@ struct lifeline_kept {
 struct lifelines {
     struct loop *loop;
     struct kv *kv;
+    struct crowd *crowd;
     void (*written)(void *arg);
     void *arg;
     struct list list;
     size_t open;
 };
 
-struct lifelines *lifelines_new(struct loop *l, struct kv *kv, void (*written)(void *arg),
-                                void *arg) {
+struct lifelines *lifelines_new(struct loop *l, struct kv *kv, struct crowd *crowd,
+                                void (*written)(void *arg), void *arg) {
     struct lifelines *s = calloc(1, sizeof(*s));
     if (!s)
         abort();
-    *s = (struct lifelines){.loop = l, .kv = kv, .written = written, .arg = arg};
+    *s = (struct lifelines){.loop = l, .kv = kv, .crowd = crowd, .written = written, .arg = arg};
     list_init(&s->list);
     return s;
 }
@@ -65,7 +67,7 @@ struct lifelines *lifelines_free(struct lifelines *s) {
     list_each_safe(it, next, &s->list) {
         struct lifeline_kept *k = list_entry(it, struct lifeline_kept, node);
         if (k->connection)
-            evhttp_connection_set_closecb(k->connection, NULL, NULL);
+            crowd_on_close(s->crowd, k->connection, NULL, NULL);
         kept_free(k);
     }
     free(s);
@@ -126,7 +128,7 @@ static void on_end(void *arg, int fd, int what) {
     k->end = loop_source_free(k->end);
     k->connection = NULL;
     k->all->open--;
-    evhttp_connection_set_closecb(connection, NULL, NULL);
+    crowd_on_close(k->all->crowd, connection, NULL, NULL);
     evhttp_connection_free(connection);
     if (due_ns == INT64_MAX) {
         kept_free(k);
@@ -200,7 +202,7 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
     /* From here on nobody reads but us: an error is told only once. */
     bufferevent_disable(b, EV_READ | EV_WRITE);
     bufferevent_set_timeouts(b, NULL, NULL);
-    evhttp_connection_set_closecb(connection, on_closed, k);
+    crowd_on_close(s->crowd, connection, on_closed, k);
     k->end = loop_fd(s->loop, bufferevent_getfd(b), LOOP_READ, on_end, k);
     return 0;
 }

@@ -16,13 +16,14 @@
 
 #define LIFELINE_PATH "/v3/rankrun/lifeline"
 
+struct crowd;
 struct evhttp_request;
 struct kv;
 struct lifelines;
 
-/* kv is lent; written is called after a certificate was written. */
-struct lifelines *lifelines_new(struct loop *l, struct kv *kv, void (*written)(void *arg),
-                                void *arg);
+/* kv and crowd are lent; written is called after a certificate was written. */
+struct lifelines *lifelines_new(struct loop *l, struct kv *kv, struct crowd *crowd,
+                                void (*written)(void *arg), void *arg);
 struct lifelines *lifelines_free(struct lifelines *s); /* NULL is allowed; returns NULL */
 size_t lifelines_count(const struct lifelines *s);     /* that are open */
 

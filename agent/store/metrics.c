@@ -2,6 +2,7 @@
 
 #include "agent/base/str.h"
 #include "agent/core/kv.h"
+#include "agent/store/limits/bounds.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +12,8 @@ static const char *const kinds[METRICS_KINDS] = {
     "kv/txn",       "kv/compaction", "lease/grant",      "lease/keepalive",
     "lease/revoke", "watch",         "rankrun/lifeline", METRICS_PATH + 1,
 };
-static const int statuses[METRICS_STATUSES] = {200, 400, 401, 404, 405, 412, 429, 0 /* others */};
+static const int statuses[METRICS_STATUSES] = {200, 400, 401, 403, 404,
+                                               405, 412, 429, 0 /* others */};
 
 static size_t kind_of(const char *path) {
     const char *name = str_starts(path, "/v3/") ? path + 4 : path + (path[0] == '/');
@@ -55,6 +57,14 @@ static void put_requests(struct buf *out, const struct metrics *m) {
         }
 }
 
+static void put_bounds(struct buf *out, const struct bounds *b) {
+    static const char name[] = "rankrun_store_bounded_total";
+    metrics_head(out, name, "counter", "How often somebody was kept within a limit, by which.");
+    for (int i = 0; i < BOUNDS; i++)
+        buf_printf(out, "%s{bound=\"%s\"} %" PRIu64 "\n", name, bounds_name((enum bound)i),
+                   b->hits[i]);
+}
+
 void metrics_put(struct buf *out, const struct metrics *m, const struct metrics_now *now,
                  struct kv *kv) {
     metrics_head(out, "rankrun_build_info", "gauge", "1, with the version of rankrun.");
@@ -70,7 +80,12 @@ void metrics_put(struct buf *out, const struct metrics *m, const struct metrics_
     put(out, "rankrun_store_connections", "gauge", now->connections, "Connections that are open.");
     put(out, "rankrun_store_held_bytes", "gauge", now->held,
         "Bytes of requests that have not come whole, and of answers that nobody takes.");
-    put(out, "rankrun_store_full", "gauge", now->full, "1 when nothing more may be written.");
+    put(out, "rankrun_store_agent_connections", "gauge", now->agents,
+        "Connections that have asked about a run that is there.");
+    put(out, "rankrun_store_full", "gauge", now->full,
+        "1 when no more runs may begin, and only small ones may grow.");
+    put(out, "rankrun_store_others_full", "gauge", now->others_full,
+        "1 when nothing more may be written but by runs.");
     put(out, "rankrun_store_connections_total", "counter", m->accepted,
         "Connections that were taken.");
     put(out, "rankrun_store_handshakes_failed_total", "counter", m->handshakes_failed,
@@ -79,5 +94,7 @@ void metrics_put(struct buf *out, const struct metrics *m, const struct metrics_
         "Bytes that clients sent.");
     put(out, "rankrun_store_sent_bytes_total", "counter", m->sent, "Bytes that clients were sent.");
     put_requests(out, m);
+    if (now->bounds)
+        put_bounds(out, now->bounds);
     metrics_put_jobs(out, kv);
 }

@@ -16,9 +16,10 @@
 #define METRICS_PATH "/metrics"
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 
+struct bounds;
 struct kv;
 
-enum { METRICS_KINDS = 12, METRICS_STATUSES = 8 };
+enum { METRICS_KINDS = 12, METRICS_STATUSES = 9 };
 
 /* Since the store was started. */
 struct metrics {
@@ -31,8 +32,10 @@ struct metrics {
 /* What is so now. */
 struct metrics_now {
     size_t connections, watches, lifelines;
-    size_t held; /* bytes, see agent/store/ledger.h */
-    bool full;   /* see agent/store/quota.h */
+    size_t agents;               /* connections of theirs */
+    size_t held;                 /* bytes, see agent/store/limits/ledger.h */
+    bool full, others_full;      /* see agent/store/quota.h */
+    const struct bounds *bounds; /* NULL: none is told */
 };
 
 /* One request to path was answered with this HTTP status. */

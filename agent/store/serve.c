@@ -45,11 +45,15 @@ static void tell_listening(const char *host, uint16_t port) {
 
 static void open_server(struct server *s, struct kv *kv, struct marker *marker,
                         const struct serve_config *c) {
+    struct server_limits limits;
     if (c->tls)
         server_encrypt(s, c->tls, c->clients_certified);
     server_demand(s, c->token);
     if (c->draw_token)
         server_draw_token(s);
+    server_limits_of(&limits, c->memory_mb, c->connections_max);
+    server_limit(s, &limits);
+    server_allow(s, c->names);
     server_warn(s);
     open_marker(s, kv, marker, c);
     tell_listening(c->host, server_port(s));

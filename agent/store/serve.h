@@ -4,6 +4,7 @@
 #include "agent/base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct tls;
@@ -16,6 +17,8 @@ struct serve_config {
     bool draw_token;        /* one of its own, which agents are told by MUNGE where it is there */
     struct tls *tls;        /* taken over; NULL: plain */
     bool clients_certified; /* of tls: it asks for certificates of clients */
+    size_t memory_mb, connections_max; /* see server_limits_of */
+    const char *names;                 /* see server_allow */
 };
 
 /* Serves until SIGTERM or SIGINT, with one line on stdout when it listens. Returns 0, or -errno

@@ -1,15 +1,20 @@
-#include "agent/store/server.h"
+#include "agent/store/server_state.h"
 
 #include "agent/base/arena.h"
 #include "agent/base/json.h"
 #include "agent/base/list.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
+#include "agent/store/limits/bounds.h"
+#include "agent/store/limits/crowd.h"
+#include "agent/store/limits/flow.h"
 #include "agent/store/gateway.h"
-#include "agent/store/ledger.h"
+#include "agent/store/limits/ledger.h"
 #include "agent/store/lifelines.h"
 #include "agent/store/metrics.h"
+#include "agent/store/limits/page.h"
 #include "agent/store/quota.h"
+#include "agent/store/reply.h"
 #include "agent/store/stream.h"
 #include "agent/store/token.h"
 #include "agent/sys/clock.h"
@@ -32,47 +37,12 @@ enum {
     BACKLOG = 4096,     /* a whole cluster starts at once */
     BODY_MAX = 2 << 20, /* etcd's own limit on a request is 1.5 MB */
     HEADERS_MAX = 16 << 10,
-    IDLE_S = 300,   /* a connection without a request; streams are watched by the kernel */
-    SILENCE_S = 20, /* a client whose host vanished */
-    HANDSHAKE_HELD = 32 << 10, /* OpenSSL's: 11 kB while nothing has come, then up to 48 */
-    REASONS_MAX = 8,
-    TLS_HANDSHAKE = 0x16, /* RFC 8446, 5.1 */
+    IDLE_S = 300,        /* a connection without a request; streams are watched by the kernel */
+    SILENCE_S = 20,      /* a client whose host vanished */
+    SHOWN_MAX = 1 << 20, /* keys that answers to others than agents show at once */
 };
 
-const struct server_limits SERVER_LIMITS = {
-    .held_max = 256 << 20, .kept_max = QUOTA_MAX, .request_ns = 30000000000};
-
-static const int64_t ACCEPT_PAUSE_NS = 100000000;
-
-/* Of this process. */
-static struct list servers = {&servers, &servers};
-
-struct server {
-    struct list node;
-    struct loop *loop;
-    struct kv *kv;
-    struct evhttp *http;
-    struct streams *streams;
-    struct lifelines *lifelines;
-    struct ledger *ledger;
-    struct quota quota;
-    struct loop_source *fan_out; /* due when something was written: after the answer to it */
-    struct loop_source *leases;
-    struct evconnlistener *listener;
-    struct loop_source *accept_again; /* due when the listener was paused */
-    struct metrics metrics;
-    uint16_t port;
-    const char *token;       /* NULL: everybody is answered */
-    char drawn[TOKEN_DRAWN]; /* the token, where it is the store's own */
-    struct buf sealed;       /* the same for our user; empty: it is told to nobody */
-    bool loopback;           /* no other host reaches it */
-    bool stranger_told, crowd_told;
-    struct tls *tls; /* NULL: connections are plain */
-    struct tls_watch tls_watch;
-    struct buf tls_wanted;         /* the answer to plain HTTP */
-    bool tls_admits;               /* only who has a certificate of the right authority comes in */
-    const char *told[REASONS_MAX]; /* of handshakes that failed */
-};
+static const int64_t REQUEST_NS = 30000000000;
 
 /* ---- answering ---- */
 
@@ -81,21 +51,26 @@ static const char *path_of(struct evhttp_request *req) {
     return path ? path : "";
 }
 
-static void send_text(struct evhttp_request *req, int status, const struct buf *body,
-                      const char *type) {
-    struct evbuffer *out = evbuffer_new();
-    if (!out)
-        abort();
-    evbuffer_add(out, body->data, body->len);
-    evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-    evhttp_send_reply(req, status, NULL, out);
-    evbuffer_free(out);
-}
-
 static void send_answer(struct server *s, struct evhttp_request *req, struct answer *a) {
     metrics_count(&s->metrics, path_of(req), a->status);
-    send_text(req, a->status, &a->body, "application/json");
-    buf_fini(&a->body);
+    reply_send(s->replies, req, a);
+}
+
+static void refuse(struct server *s, struct evhttp_request *req, enum answer_code code,
+                   const char *why) {
+    struct answer answer = {0};
+    answer_refuse(&answer, code, why);
+    send_answer(s, req, &answer);
+}
+
+static void hit(struct server *s, enum bound which, struct evhttp_request *req) {
+    const char *who = crowd_address(s->crowd, evhttp_request_get_connection(req));
+    bounds_hit(&s->bounds, which, who, clock_monotonic_ns());
+}
+
+static void on_slow(void *arg, const char *who) {
+    struct server *s = arg;
+    bounds_hit(&s->bounds, BOUND_SLOW, who, clock_monotonic_ns());
 }
 
 /* Ends the leases that are due, and tells the watchers.
@@ -129,18 +104,29 @@ static const char *request_body(struct evhttp_request *req, size_t *ret_n) {
     return *ret_n ? (const char *)evbuffer_pullup(in, -1) : "";
 }
 
-/* Of each request, first of all. False: it has been answered already. */
-static bool admit(struct server *s, struct evhttp_request *req) {
-    ledger_whole(s->ledger, evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
-    struct answer answer = {.status = 200};
-    const char *shown = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+static const char *header_of(struct evhttp_request *req, const char *name) {
+    return evhttp_find_header(evhttp_request_get_input_headers(req), name);
+}
+
+/* Who has shown a token is no page's doing. */
+static bool admit_page(struct server *s, struct evhttp_request *req) {
+    const char *host = s->token || s->tls_admits ? NULL : header_of(req, "Host");
+    const char *why = page_refuses(header_of(req, "Origin"), host, s->names);
+    if (!why)
+        return true;
+    hit(s, BOUND_PAGES, req);
+    refuse(s, req, ANSWER_FORBIDDEN, why);
+    return false;
+}
+
+static bool admit_token(struct server *s, struct evhttp_request *req) {
+    const char *shown = header_of(req, "Authorization");
     if (!s->token || token_shown(shown, s->token))
         return true;
-    answer_refuse(&answer, ANSWER_STRANGER,
-                  shown ? "the token is not the one that this store was given"
-                        : "this store wants a token: --rdzv-conf token_file=FILE, or the variable "
-                          "RANKRUN_STORE_TOKEN");
-    send_answer(s, req, &answer);
+    refuse(s, req, ANSWER_STRANGER,
+           shown ? "the token is not the one that this store was given"
+                 : "this store wants a token: --rdzv-conf token_file=FILE, or the variable "
+                   "RANKRUN_STORE_TOKEN");
     return false;
 }
 
@@ -151,6 +137,8 @@ static void on_authenticate(struct evhttp_request *req, void *arg) {
     struct answer answer = {.status = 200};
     struct json_writer w = {.out = &answer.body};
     ledger_whole(s->ledger, evhttp_connection_get_bufferevent(evhttp_request_get_connection(req)));
+    if (!admit_page(s, req))
+        return;
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST) {
         answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
     } else {
@@ -161,24 +149,53 @@ static void on_authenticate(struct evhttp_request *req, void *arg) {
     send_answer(s, req, &answer);
 }
 
+/* Of each request, first of all. False: it has been answered already. */
+static bool admit(struct server *s, struct evhttp_request *req) {
+    struct evhttp_connection *c = evhttp_request_get_connection(req);
+    ledger_whole(s->ledger, evhttp_connection_get_bufferevent(c));
+    if (!admit_page(s, req) || !admit_token(s, req))
+        return false;
+    crowd_asked(s->crowd, c, CROWD_GUEST);
+    return true;
+}
+
+static void trust(struct server *s, struct evhttp_request *req) {
+    struct evhttp_connection *c = evhttp_request_get_connection(req);
+    crowd_asked(s->crowd, c, CROWD_AGENT);
+    ledger_trust(s->ledger, evhttp_connection_get_bufferevent(c));
+}
+
+static bool is_agents(const struct server *s, struct evhttp_request *req) {
+    return crowd_rank_of(s->crowd, evhttp_request_get_connection(req)) == CROWD_AGENT;
+}
+
+static void open_stream(struct server *s, struct evhttp_request *req,
+                        const struct gateway_watch *watch) {
+    if (answer_is_of_run(s->kv, watch->key, watch->range_end))
+        trust(s, req);
+    if (!streams_have_room(s->streams, watch, is_agents(s, req))) {
+        hit(s, BOUND_WATCHES, req);
+        refuse(s, req, ANSWER_FULL, "this store has as many watches of ranges as it takes");
+        return;
+    }
+    metrics_count(&s->metrics, path_of(req), 200);
+    streams_open(s->streams, req, watch);
+    loop_timer_at(s->fan_out, clock_monotonic_ns()); /* it may have asked for the past */
+}
+
 static void on_watch(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
     struct arena arena = {0};
-    struct answer answer = {.status = 200};
     struct gateway_watch watch;
     struct err err = {0};
     size_t n;
     const char *body = request_body(req, &n);
-    if (gateway_take_watch(&arena, body, n, &watch, &err) == 0) {
-        metrics_count(&s->metrics, path_of(req), answer.status);
-        streams_open(s->streams, req, &watch);
-        loop_timer_at(s->fan_out, clock_monotonic_ns()); /* it may have asked for the past */
-    } else {
-        answer_refuse(&answer, ANSWER_INVALID, err.msg);
-        send_answer(s, req, &answer);
-    }
+    if (gateway_take_watch(&arena, body, n, &watch, &err) == 0)
+        open_stream(s, req, &watch);
+    else
+        refuse(s, req, ANSWER_INVALID, err.msg);
     arena_fini(&arena);
 }
 
@@ -186,18 +203,17 @@ static void on_lifeline(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct answer answer = {.status = 200};
     struct err err = {0};
     size_t n;
     const char *body = request_body(req, &n);
     if (s->tls)
         err_say(&err, -EINVAL, "lifeline: nobody signs the end of a connection: none over TLS");
     else if (lifelines_take(s->lifelines, req, body, n, &err) == 0) {
-        metrics_count(&s->metrics, LIFELINE_PATH, answer.status);
+        metrics_count(&s->metrics, LIFELINE_PATH, 200);
+        trust(s, req);
         return; /* it is never answered */
     }
-    answer_refuse(&answer, ANSWER_INVALID, err.msg);
-    send_answer(s, req, &answer);
+    refuse(s, req, ANSWER_INVALID, err.msg);
 }
 
 static void on_metrics(struct evhttp_request *req, void *arg) {
@@ -206,24 +222,48 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
         return;
     struct buf text = {0};
     struct metrics_now now = {.connections = tcp_count_connections(s->port),
+                              .agents = crowd_count(s->crowd, CROWD_AGENT),
                               .watches = streams_count(s->streams),
                               .lifelines = lifelines_count(s->lifelines),
                               .held = ledger_held(s->ledger),
-                              .full = s->quota.full};
-    struct answer answer = {.status = 200};
+                              .full = s->quota.runs_full,
+                              .others_full = s->quota.others_full,
+                              .bounds = &s->bounds};
     if (evhttp_request_get_command(req) != EVHTTP_REQ_GET) {
-        answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
-        send_answer(s, req, &answer);
+        refuse(s, req, ANSWER_METHOD, "Method Not Allowed");
         return;
     }
-    metrics_count(&s->metrics, METRICS_PATH, answer.status);
+    metrics_count(&s->metrics, METRICS_PATH, 200);
     metrics_put(&text, &s->metrics, &now, s->kv);
-    send_text(req, answer.status, &text, METRICS_TYPE);
+    reply_send_text(req, 200, &text, METRICS_TYPE);
     buf_fini(&text);
 }
 
 static void on_certified(void *arg) {
     state_changed(arg);
+}
+
+/* Long answers that others than agents have not read show keys that may be deleted by now. */
+static bool shows_too_much(struct server *s, struct evhttp_request *req, const struct answer *a) {
+    return a->more && !is_agents(s, req) && replies_held(s->replies) + a->hold->n > SHOWN_MAX;
+}
+
+static void settle(struct server *s, struct evhttp_request *req, struct answer *a, size_t n) {
+    if (a->status == 200 && a->of_run)
+        trust(s, req);
+    if (a->status == 200 && a->adds)
+        quota_wrote(&s->quota, s->kv, n);
+    if (a->status == 200 && a->takes)
+        quota_deleted(&s->quota);
+    if (a->refused_full)
+        hit(s, BOUND_KEPT, req);
+    if (!shows_too_much(s, req, a)) {
+        send_answer(s, req, a);
+        return;
+    }
+    hit(s, BOUND_ANSWERS, req);
+    answer_fini(a, s->kv);
+    refuse(s, req, ANSWER_FULL, "this store is answering too much; ask again, and with a limit");
 }
 
 static void on_request(struct evhttp_request *req, void *arg) {
@@ -233,125 +273,12 @@ static void on_request(struct evhttp_request *req, void *arg) {
     struct answer answer = {.status = 200};
     size_t n;
     const char *body = request_body(req, &n);
-    int64_t now_ns = clock_monotonic_ns();
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
         answer_refuse(&answer, ANSWER_METHOD, "Method Not Allowed");
     else
-        answer_request(&answer, s->kv, path_of(req), body, n, now_ns,
-                       quota_is_full(&s->quota, s->kv, now_ns));
-    if (answer.adds && answer.status == 200)
-        quota_wrote(&s->quota, s->kv, n);
-    if (answer.takes && answer.status == 200)
-        quota_deleted(&s->quota);
-    send_answer(s, req, &answer);
+        answer_request(&answer, s->kv, path_of(req), body, n, clock_monotonic_ns(), &s->quota);
+    settle(s, req, &answer, n);
     state_changed(s);
-}
-
-/* ---- connections ---- */
-
-/* HTTP begins with a letter; a TCPStore client (torchrun's c10d backend) with the number of a query
- * and a binary length; TLS with the type of its first record. It gets evhttp's 400 and its user a
- * line that says what to do. */
-static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
-    struct server *s = arg;
-    unsigned char first = 'P';
-    s->metrics.received += info->n_added;
-    if (!info->n_added || info->orig_size || s->stranger_told)
-        return;
-    evbuffer_copyout(in, &first, 1);
-    if (first >= ' ')
-        return;
-    s->stranger_told = true;
-    if (first == TLS_HANDSHAKE)
-        line_say(LINE_WARNING, "store",
-                 "a client that speaks TLS knocked at port %u of the store, which speaks none "
-                 "without a certificate: --rdzv-conf store_cert=FILE,store_key=FILE of the agent "
-                 "that serves it, or rankrun store --cert FILE --key FILE",
-                 s->port);
-    else
-        line_say(
-            LINE_WARNING, "store",
-            "a client that speaks no HTTP knocked at port %u of the store, most likely torchrun "
-            "with --rdzv-backend=c10d: it cannot join rankrun agents",
-            s->port);
-}
-
-/* What leaves it was taken by the kernel. */
-static void on_sent(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
-    struct server *s = arg;
-    (void)out;
-    s->metrics.sent += info->n_deleted;
-}
-
-static void on_handshake_done(void *arg, struct bufferevent *b) {
-    struct server *s = arg;
-    ledger_whole(s->ledger, b);
-}
-
-static void on_gone(void *arg, struct bufferevent *b) {
-    struct server *s = arg;
-    ledger_close(s->ledger, b);
-}
-
-/* Each reason once: clients come again, and anybody can come. */
-static void on_handshake_failed(void *arg, struct bufferevent *b, const char *why) {
-    struct server *s = arg;
-    char own[TCP_ENDS_MAX], peer[TCP_ENDS_MAX] = "a client";
-    int n = 0;
-    s->metrics.handshakes_failed++;
-    while (n < REASONS_MAX && s->told[n] && s->told[n] != why)
-        n++;
-    if (n == REASONS_MAX || s->told[n])
-        return;
-    s->told[n] = why;
-    tcp_ends(bufferevent_getfd(b), own, peer);
-    line_say(LINE_WARNING, "store", "store: %s is not let in at port %u, which speaks TLS: %s",
-             peer, s->port, why);
-}
-
-/* A handshake is held as a request is that has not come whole: in bytes and in time. In place of a
- * connection that is not there evhttp would make a plain one. */
-static struct bufferevent *on_connection(struct event_base *base, void *arg) {
-    struct server *s = arg;
-    struct bufferevent *b = s->tls ? tls_accept(s->tls, base, &s->tls_watch)
-                                   : bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
-    if (!b)
-        abort();
-    s->metrics.accepted++;
-    ledger_open(s->ledger, b);
-    if (s->tls)
-        ledger_begin(s->ledger, b, HANDSHAKE_HELD);
-    evbuffer_add_cb(bufferevent_get_input(b), on_first_bytes, s);
-    evbuffer_add_cb(bufferevent_get_output(b), on_sent, s);
-    return b;
-}
-
-/* The listener's argument is evhttp's. */
-static struct server *find_server(const struct evconnlistener *listener) {
-    struct list *it = servers.next;
-    while (list_entry(it, struct server, node)->listener != listener)
-        it = it->next;
-    return list_entry(it, struct server, node);
-}
-
-/* No more files: whoever waits stays in the backlog. Without a pause the listener would be ready
- * again at once, for ever, and those who are in would wait too. */
-static void on_accept_failed(struct evconnlistener *listener, void *arg) {
-    struct server *s = find_server(listener);
-    (void)arg; /* evhttp's own */
-    if (!s->crowd_told)
-        line_say(LINE_WARNING, "store",
-                 "store: no more connections to port %u can be taken for now: %s (ulimit -n)",
-                 s->port, strerror(errno));
-    s->crowd_told = true;
-    evconnlistener_disable(listener);
-    loop_timer_at(s->accept_again, clock_monotonic_ns() + ACCEPT_PAUSE_NS);
-}
-
-static void on_accept_again(void *arg, int64_t now_ns) {
-    struct server *s = arg;
-    (void)now_ns;
-    evconnlistener_enable(s->listener);
 }
 
 /* ---- the whole ---- */
@@ -363,7 +290,7 @@ static struct evhttp *http_server_new(struct server *s) {
     evhttp_set_max_body_size(h, BODY_MAX);
     evhttp_set_max_headers_size(h, HEADERS_MAX);
     evhttp_set_timeout(h, IDLE_S);
-    evhttp_set_bevcb(h, on_connection, s);
+    evhttp_set_bevcb(h, server_accept, s);
     evhttp_set_allowed_methods(h, EVHTTP_REQ_POST | EVHTTP_REQ_GET | EVHTTP_REQ_PUT);
     evhttp_set_cb(h, "/v3/watch", on_watch, s);
     evhttp_set_cb(h, "/v3/auth/authenticate", on_authenticate, s);
@@ -371,6 +298,19 @@ static struct evhttp *http_server_new(struct server *s) {
     evhttp_set_cb(h, METRICS_PATH, on_metrics, s);
     evhttp_set_gencb(h, on_request, s);
     return h;
+}
+
+static void make_parts(struct server *s) {
+    struct server_limits limits;
+    s->bounds.port = s->port;
+    s->crowd = crowd_new(s->loop, &s->bounds, &(struct crowd_watch){server_gone, s});
+    s->flow = flow_new(s->loop);
+    s->replies = replies_new(&(struct replies_of){s->kv, s->crowd, s->flow, on_slow, s});
+    s->streams = streams_new(&(struct streams_of){s->kv, s->crowd, s->flow, on_slow, s});
+    s->lifelines = lifelines_new(s->loop, s->kv, s->crowd, on_certified, s);
+    s->ledger = ledger_new(s->loop, &s->bounds);
+    server_limits_of(&limits, SERVER_MEMORY_MB, 0);
+    server_limit(s, &limits);
 }
 
 struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
@@ -383,19 +323,13 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
     if (!s)
         abort();
     *s = (struct server){.loop = l, .kv = kv, .port = port, .loopback = tcp_is_loopback(fd)};
-    list_append(&servers, &s->node);
-    s->streams = streams_new(kv);
-    s->lifelines = lifelines_new(l, kv, on_certified, s);
-    s->ledger = ledger_new(l);
-    server_limit(s, &SERVER_LIMITS);
+    make_parts(s);
     s->fan_out = loop_timer(l, on_fan_out, s);
     s->leases = loop_timer(l, on_leases, s);
     s->http = http_server_new(s);
-    s->accept_again = loop_timer(l, on_accept_again, s);
     struct evhttp_bound_socket *bound = evhttp_accept_socket_with_handle(s->http, fd);
     if (bound) {
-        s->listener = evhttp_bound_socket_get_listener(bound);
-        evconnlistener_set_error_cb(s->listener, on_accept_failed);
+        server_listen(s, evhttp_bound_socket_get_listener(bound));
         return s;
     }
     close(fd);
@@ -407,25 +341,46 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
 struct server *server_free(struct server *s) {
     if (!s)
         return NULL;
+    server_unlisten(s);
     lifelines_free(s->lifelines);
     streams_free(s->streams);
+    replies_free(s->replies);
     evhttp_free(s->http);
     tls_free(s->tls);
+    flow_free(s->flow);
     ledger_free(s->ledger);
+    crowd_free(s->crowd);
     buf_fini(&s->tls_wanted);
     buf_fini(&s->sealed);
     loop_source_free(s->fan_out);
     loop_source_free(s->leases);
-    loop_source_free(s->accept_again);
-    list_remove(&s->node);
     free(s);
     return NULL;
 }
 
-void server_limit(struct server *s, const struct server_limits *limits) {
-    struct ledger_limits held = {.held_max = limits->held_max, .request_ns = limits->request_ns};
+/* Of all memory: what runs keep, what others keep, history, and what is on its way; the rest is for
+ * connections, and for what is not in use but not given back. */
+void server_limits_of(struct server_limits *ret, size_t memory_mb, size_t connections_max) {
+    size_t part = (memory_mb << 20) / 32;
+    *ret = (struct server_limits){.held_max = 5 * part,
+                                  .runs_max = 10 * part,
+                                  .others_max = 4 * part,
+                                  .history_max = 2 * part,
+                                  .request_ns = REQUEST_NS,
+                                  .connections_max = connections_max};
+}
+
+void server_limit(struct server *s, const struct server_limits *l) {
+    struct ledger_limits held = {.held_max = l->held_max, .request_ns = l->request_ns};
     ledger_set_limits(s->ledger, &held);
-    s->quota.max = limits->kept_max;
+    flow_limit(s->flow, l->held_max / 2, l->held_max / 4);
+    s->quota.limits = (struct quota_limits){
+        .runs_max = l->runs_max, .others_max = l->others_max, .history_max = l->history_max};
+    crowd_limit(s->crowd, l->connections_max ? l->connections_max : crowd_default());
+}
+
+void server_allow(struct server *s, const char *names) {
+    s->names = names;
 }
 
 void server_demand(struct server *s, const char *token) {
@@ -436,29 +391,6 @@ void server_draw_token(struct server *s) {
     token_draw(s->drawn);
     if (munge_seal(s->drawn, &s->sealed, NULL) == 0)
         server_demand(s, s->drawn);
-}
-
-/* Who speaks no TLS is told so in plain HTTP, as it reads nothing else. */
-static void put_tls_wanted(struct buf *out) {
-    struct answer a = {0};
-    answer_refuse(&a, ANSWER_CONDITION,
-                  "this store speaks TLS: https, --rdzv-conf protocol=https,cacert=FILE");
-    buf_printf(out,
-               "HTTP/1.1 426 Upgrade Required\r\nUpgrade: TLS/1.2\r\nConnection: close\r\n"
-               "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
-               a.body.len, buf_str(&a.body));
-    buf_fini(&a.body);
-}
-
-void server_encrypt(struct server *s, struct tls *t, bool clients_certified) {
-    s->tls = t;
-    s->tls_admits = clients_certified;
-    put_tls_wanted(&s->tls_wanted);
-    s->tls_watch = (struct tls_watch){.gone = on_gone,
-                                      .done = on_handshake_done,
-                                      .failed = on_handshake_failed,
-                                      .arg = s,
-                                      .plain = buf_str(&s->tls_wanted)};
 }
 
 void server_warn(const struct server *s) {
@@ -483,6 +415,10 @@ size_t server_lifelines(const struct server *s) {
 
 size_t server_held(const struct server *s) {
     return ledger_held(s->ledger);
+}
+
+size_t server_agents(const struct server *s) {
+    return crowd_count(s->crowd, CROWD_AGENT);
 }
 
 size_t server_watches(const struct server *s) {

@@ -6,10 +6,11 @@
  *
  * Keys and values are base64, 64-bit integers strings, fields that are zero absent; errors are
  * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
- * is answered before its events go out. A watcher whose unsent bytes grow past a limit is cut off:
- * it comes back and re-reads. With server_demand a request that does not show the token is answered
- * with 401. With server_encrypt connections are TLS, and who speaks HTTP without it is answered
- * with 426; without, who can read the network reads the token, too.
+ * is answered before its events go out. What is long is written as it is read; who reads so slowly
+ * that others wait is cut off: it comes back and re-reads. Agents go first. With server_demand a
+ * request that does not show the token is answered with 401. With server_encrypt connections are
+ * TLS, and who speaks HTTP without it is answered with 426; without, who can read the network reads
+ * the token, too.
  *
  *     POST /v3/rankrun/lifeline   ours alone, see agent/store/lifelines.h; not over TLS
  *     GET /metrics                the same, see agent/store/metrics.h */
@@ -31,14 +32,24 @@ struct tls;
 struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint16_t port,
                           struct err *err);
 struct server *server_free(struct server *s); /* closes every connection; NULL is allowed */
-/* How much clients may make it hold and keep, and how long a request may take to come; for tests.
- * What holds without: agent/store/ledger.h, agent/store/quota.h. */
+/* How much clients may make it hold and keep, and how long a request may take to come. What holds
+ * without is made of SERVER_MEMORY_MB and of the open files that this process may have. */
 struct server_limits {
-    size_t held_max, kept_max; /* bytes: for connections, of keys and history */
+    size_t held_max;   /* bytes: of requests and answers, see agent/store/limits/ledger.h, flow.h */
+    size_t runs_max;   /* of keys, see agent/store/quota.h */
+    size_t others_max; /* of keys that are no run's */
+    size_t history_max; /* of events */
     int64_t request_ns;
+    size_t connections_max; /* see agent/store/limits/crowd.h */
 };
-extern const struct server_limits SERVER_LIMITS;
+enum { SERVER_MEMORY_MB = 256 };
+/* The limits of a store that is to need at most so much, connections_max without a number of one's
+ * own being 0. */
+void server_limits_of(struct server_limits *ret, size_t memory_mb, size_t connections_max);
 void server_limit(struct server *s, const struct server_limits *limits);
+/* Names, with commas between them, by which it may be asked for (agent/store/limits/page.h); lent.
+ */
+void server_allow(struct server *s, const char *names);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
 /* Demands a token that nobody was told, and tells it to everybody who asks, sealed for our user
@@ -54,4 +65,5 @@ void server_changed(struct server *s);
 uint16_t server_port(const struct server *s);
 size_t server_watches(const struct server *s);   /* that are open now */
 size_t server_lifelines(const struct server *s); /* the same */
-size_t server_held(const struct server *s);      /* bytes: see agent/store/ledger.h */
+size_t server_held(const struct server *s);      /* bytes: see agent/store/limits/ledger.h */
+size_t server_agents(const struct server *s);    /* connections: see agent/store/limits/crowd.h */

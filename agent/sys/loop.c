@@ -6,6 +6,9 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
+/* Of LOOP_LAST, before it is looked whether there are others again. */
+enum { LAST_AT_ONCE = 16, LAST_US = 2000 };
+
 struct loop {
     struct event_base *base;
 };
@@ -26,9 +29,11 @@ struct loop *loop_new(struct err *err) {
     if (!l || !config)
         abort();
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK);
+    event_config_set_max_dispatch_interval(config, &(struct timeval){.tv_usec = LAST_US},
+                                           LAST_AT_ONCE, LOOP_LAST);
     l->base = event_base_new_with_config(config);
     event_config_free(config);
-    if (l->base)
+    if (l->base && event_base_priority_init(l->base, LOOP_PRIORITIES) == 0)
         return l;
     err_set(err, errno ? -errno : -ENOMEM, "make an event loop");
     free(l);

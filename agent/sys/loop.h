@@ -17,6 +17,10 @@ struct event_base;
 
 enum { LOOP_READ = 1, LOOP_WRITE = 2 };
 
+/* Priorities of libevent's own events: sources have the usual one. Those of LOOP_LAST are served
+ * while there are no others, a few at a time. */
+enum { LOOP_USUAL = 1, LOOP_LAST, LOOP_PRIORITIES };
+
 typedef void loop_fd_fn(void *arg, int fd, int what); /* what: LOOP_READ | LOOP_WRITE */
 typedef void loop_timer_fn(void *arg, int64_t now_ns);
 typedef void loop_signal_fn(void *arg, int signo);

@@ -190,7 +190,7 @@ void chronicle_joined(struct sim *c, int node) {
 }
 
 void chronicle_crashed(struct sim *c, int node) {
-    struct subject s = {.fault = live_names[SIM_FAULT_NODE_KILL], .ends_node = true};
+    struct subject s = {.fault = fault_that(live_effects[SIM_FAULT_NODE_KILL]), .ends_node = true};
     if (!c->chronicle)
         return;
     snprintf(s.id, sizeof(s.id), "node-crash-%d", ++c->chronicle->crashes);

@@ -389,11 +389,20 @@ static void test_the_store_has_its_own_options(void **state) {
     assert_string_equal(o.store_host, "127.0.0.2");
     assert_int_equal(o.store_port, 0);
     assert_string_equal(o.store_quarantine, "auto");
+    assert_int_equal(o.store_memory_mb, 256);
+    assert_int_equal(o.store_connections, 0);
     TAKEN("rankrun store --log-format json");
     assert_true(o.log_json);
     assert_int_equal(parse("rankrun store --quarantine=always"), 0);
     assert_string_equal(o.store_quarantine, "always");
     REFUSED("rankrun store --quarantine=no", "auto, always or never");
+    assert_int_equal(parse("rankrun store --memory 64 --connections 100 --allow-host a.org,b.org"),
+                     0);
+    assert_int_equal(o.store_memory_mb, 64);
+    assert_int_equal(o.store_connections, 100);
+    assert_string_equal(o.store_names, "a.org,b.org");
+    REFUSED("rankrun store --memory 15", "--memory 15: must be a number of megabytes from 16");
+    REFUSED("rankrun store --connections many", "--connections many: must be a number from 16");
     REFUSED("rankrun store --nnodes 2", "--nnodes");
     REFUSED("rankrun store --port 70000", "70000");
     REFUSED("rankrun store here", "here");

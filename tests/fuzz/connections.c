@@ -280,8 +280,8 @@ static void play_script(struct scene *s, const char *bytes, size_t n) {
 
 /* ---- the end ---- */
 
-/* Of who has ended something may still count as held (agent/store/ledger.h): then it cannot be
- * told. */
+/* Of who has ended something may still count as held (agent/store/limits/ledger.h): then it cannot
+ * be told. */
 static bool nobody_is_waited_for(const struct scene *s) {
     for (int i = 0; i < s->n_clients; i++)
         if (s->clients[i].ended)
@@ -311,7 +311,9 @@ static void scene_begin(struct scene *s, unsigned how) {
     *s = (struct scene){.allocated = allocated(),
                         .how = how & HOW_SLOW ? how & ~(unsigned)HOW_DEAF : how};
     const struct server_limits limits = {.held_max = HELD_MAX,
-                                         .kept_max = KEPT_MAX,
+                                         .runs_max = KEPT_MAX,
+                                         .others_max = KEPT_MAX,
+                                         .history_max = KEPT_MAX,
                                          .request_ns =
                                              how & HOW_SLOW ? SLOW_REQUEST_NS : REQUEST_NS};
     s->loop = loop_new(NULL);

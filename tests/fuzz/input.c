@@ -10,6 +10,7 @@
 #include "agent/store/gateway.h"
 #include "agent/store/http/response.h"
 #include "agent/store/metrics.h"
+#include "agent/store/quota.h"
 #include "agent/store/token.h"
 #include "agent/store/tree_answer.h"
 #include "tests/fuzz/fuzzed.h"
@@ -45,6 +46,7 @@ static void read_requests(struct arena *a, const char *text, size_t n) {
                                         "/v3/watch",           "/nowhere"};
     enum { PATHS = sizeof(paths) / sizeof(*paths) };
     struct kv *kv = kv_new(1, 16);
+    struct quota full = {.limits = {1, 1, 1}, .runs_full = true, .others_full = true};
     struct kv_watch *w =
         kv_watch_new(kv, (struct kv_bytes){"\0", 1}, (struct kv_bytes){"\0", 1}, 1, kv);
     int64_t now_ns = 0;
@@ -61,9 +63,11 @@ static void read_requests(struct arena *a, const char *text, size_t n) {
                     kv_watch_new(kv, watch.key, watch.range_end, watch.start_revision, NULL));
         } else {
             struct answer answer = {0};
-            answer_request(&answer, kv, path, text, len, now_ns, len % 7 == 6);
+            answer_request(&answer, kv, path, text, len, now_ns, len % 7 == 6 ? &full : NULL);
+            while (answer.more)
+                answer.more = !answer_more(&answer, &answer.body);
             check_answer(a, &answer);
-            buf_fini(&answer.body);
+            answer_fini(&answer, kv);
         }
         now_ns = kv_lease_expire(kv, now_ns) < INT64_MAX ? now_ns + 1000000000 : now_ns;
         text += len + 1;

@@ -135,6 +135,35 @@ static void test_the_lease_follows_from_the_incarnation_and_is_positive(void **s
     assert_true(key_lease("ffffffffffffffff") == INT64_MAX);
 }
 
+static bool is_of_a_run(const char *text) {
+    return key_is_of_a_run(text, strlen(text));
+}
+
+static void test_keys_of_whatever_run_are_known_from_others(void **state) {
+    (void)state;
+    assert_true(is_of_a_run("/rankrun/job/cur"));
+    assert_true(is_of_a_run("/rankrun/a%2fb/0123456789abcdef/lead"));
+    assert_true(is_of_a_run(
+        "/rankrun/job/0123456789abcdef/ack/0000000007/0123456789abcdef0123456789abcdef"));
+    assert_true(is_of_a_run(KEY_QUARANTINE_TEXT));
+    static const char *const others[] = {"",
+                                         "x",
+                                         "/rankrun/",
+                                         "/rankrun/job",
+                                         "/rankrun/job/",
+                                         "/rankrun//cur",
+                                         "/rankrun/job/curx",
+                                         "/rankrun/job/0123456789abcdef/note/x",
+                                         "/rankrun/job/0123456789abcdefg/lead",
+                                         "/rankrun/job/0123456789abcdef/lead/x"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (is_of_a_run(others[i]))
+            fail_msg("%s is none", others[i]);
+    assert_int_equal(key_run_length("/rankrun/job/0123", 17), strlen("/rankrun/job/"));
+    assert_int_equal(key_run_length("/rankrun/job", 12), 0);
+    assert_int_equal(key_run_length("/rankrun//x", 11), 0);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_keys_are_written_as_the_protocol_says),
@@ -144,6 +173,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_foreign_keys_are_not_taken_for_ours),
         cmocka_unit_test(test_a_run_id_that_is_empty_or_too_long_is_refused),
         cmocka_unit_test(test_the_lease_follows_from_the_incarnation_and_is_positive),
+        cmocka_unit_test(test_keys_of_whatever_run_are_known_from_others),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

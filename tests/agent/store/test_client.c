@@ -75,10 +75,10 @@ static void on_request(struct evhttp_request *req, void *arg) {
         say(req, 401, "{\"error\":\"etcdserver: invalid auth token\",\"code\":16}");
     } else {
         buf_printf(&at, "/v3/%s", path + strlen(play.prefix));
-        answer_request(&a, kv, buf_str(&at), buf_str(&body), body.len, 1, false);
+        answer_request(&a, kv, buf_str(&at), buf_str(&body), body.len, 1, NULL);
         say(req, a.status, buf_str(&a.body));
     }
-    buf_fini(&a.body);
+    answer_fini(&a, kv);
     buf_fini(&body);
     buf_fini(&at);
 }

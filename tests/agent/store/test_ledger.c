@@ -21,7 +21,7 @@ static int set_up(void **state) {
 }
 
 static void limit(size_t held, size_t kept, int64_t request_ms) {
-    server_limit(server, &(struct server_limits){held, kept, request_ms * 1000000});
+    server_limit(server, &(struct server_limits){held, kept, kept, kept, request_ms * 1000000, 0});
 }
 
 static int raw_connect(void) {
@@ -126,7 +126,7 @@ static void test_a_request_that_comes_too_slowly_is_ended_be_it_ever_so_busy(voi
 static void test_of_requests_that_are_not_whole_the_largest_goes_first(void **state) {
     struct contract *c = *state;
     struct hand small, large;
-    limit(MB, 64 * MB, 60000);
+    limit(2 * MB, 64 * MB, 60000); /* half of it is for those who are no agents */
     hand_begin(&small, c, "/v3/kv/put", "", 400000, 300000);
     while (small.left)
         contract_run(c);
@@ -159,27 +159,42 @@ static void keep_big(struct contract *c, const char *name) {
     assert_int_equal(kv_txn(kv, &txn, &c->arena, &result, NULL), 0);
 }
 
-static void test_answers_that_nobody_takes_are_not_kept(void **state) {
-    static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
+static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
+
+/* Some sixteen megabytes are asked for, again and again; the kernel takes a few. */
+static void test_answers_that_nobody_takes_are_not_made(void **state) {
+    enum { HANDS = 6 };
     struct contract *c = *state;
-    struct hand idle;
-    limit(4 * MB, 64 * MB, 60000);
+    struct hand hands[HANDS];
+    limit(16 * MB, 64 * MB, 60000);
     for (int i = 0; i < 12; i++)
         keep_big(c, (char[]){'a' + (char)i, '\0'});
-    hand_begin(&idle, c, "/v3/kv/range", all, sizeof(all) - 1, 0);
-    idle.reads = false;
-    while (idle.head.len)
+    for (int i = 0; i < HANDS; i++) {
+        hand_begin(&hands[i], c, "/v3/kv/range", all, sizeof(all) - 1, 0);
+        hands[i].reads = false;
+        while (hands[i].head.len)
+            contract_run(c);
+        put(c, "z", "1");
+        assert_true(server_held(server) <= 16 * MB / 2);
+    }
+    /* Who reads is given all of it, and as it was when it was asked for. */
+    struct hand *last = &hands[HANDS - 1];
+    last->reads = true;
+    loop_fd_set(last->source, LOOP_READ);
+    while (!last->ended &&
+           (last->in.len < 5 || memcmp(last->in.data + last->in.len - 5, "0\r\n\r\n", 5)))
         contract_run(c);
-    /* Some sixteen megabytes were asked for; the kernel takes a few. */
-    put(c, "z", "1");
-    put(c, "z", "2");
-    assert_true(server_held(server) <= 4 * MB);
-    idle.reads = true;
-    loop_fd_set(idle.source, LOOP_READ);
-    while (!idle.ended)
-        contract_run(c);
-    assert_true(idle.got < 12 * MB);
-    hand_end(&idle);
+    assert_false(last->ended);
+    assert_true(last->got > 12 * MB);
+    for (int i = 0; i < HANDS; i++)
+        hand_end(&hands[i]);
+}
+
+static int count_unanswered(const struct hand *hands, int n) {
+    int unanswered = 0;
+    for (int i = 0; i < n; i++)
+        unanswered += !hands[i].got;
+    return unanswered;
 }
 
 /* Those who are in are served while nobody else can come in, and who waits comes in later. */
@@ -197,16 +212,49 @@ static void test_a_store_without_files_left_serves_those_who_are_in(void **state
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
     for (int i = 0; i < 20; i++)
         put(c, "a", "2");
-    int answered = 0;
-    for (int i = 0; i < 24; i++)
-        answered += hands[i].got > 0;
-    assert_true(answered > 0 && answered < 24);
+    assert_true(count_unanswered(hands, 24) > 0);
     setrlimit(RLIMIT_NOFILE, &before);
     for (int i = 0; i < 24; i++) {
         while (!hands[i].got)
             contract_run(c);
         hand_end(&hands[i]);
     }
+}
+
+/* Of sixteen places half are strangers'. Who asked about a run has one of the others. */
+static void test_strangers_make_room_for_who_comes_and_an_agent_stays(void **state) {
+    enum { STRANGERS = 40, PLACES = 16 };
+    static const char cur[] = "{\"key\":\"L3JhbmtydW4vam9iL2N1cg==\"}";
+    struct contract *c = *state;
+    struct server_limits l;
+    struct hand agent, strangers[STRANGERS], newcomer;
+    int ended = 0;
+    server_limits_of(&l, SERVER_MEMORY_MB, PLACES);
+    server_limit(server, &l);
+    hand_begin(&agent, c, "/v3/kv/put", cur, sizeof(cur) - 1, 0);
+    while (!agent.got)
+        contract_run(c);
+    assert_int_equal(server_agents(server), 1);
+    for (int i = 0; i < STRANGERS; i++) {
+        hand_begin(&strangers[i], c, "/v3/kv/put", "", 0, 0);
+        buf_clear(&strangers[i].head); /* it says nothing */
+        loop_fd_set(strangers[i].source, LOOP_READ);
+    }
+    while (ended < STRANGERS - PLACES / 2) {
+        contract_run(c);
+        ended = 0;
+        for (int i = 0; i < STRANGERS; i++)
+            ended += strangers[i].ended;
+    }
+    hand_begin(&newcomer, c, "/v3/kv/range", cur, sizeof(cur) - 1, 0);
+    while (!newcomer.got)
+        contract_run(c);
+    assert_false(agent.ended);
+    assert_int_equal(server_agents(server), 2);
+    for (int i = 0; i < STRANGERS; i++)
+        hand_end(&strangers[i]);
+    hand_end(&agent);
+    hand_end(&newcomer);
 }
 
 static void test_a_store_that_is_full_says_so_until_there_is_room(void **state) {
@@ -224,24 +272,53 @@ static void test_a_store_that_is_full_says_so_until_there_is_room(void **state) 
     assert_int_equal(put_big(c, "a"), STORE_ANSWERED);
 }
 
-static void test_there_are_only_so_many_leases(void **state) {
+static void grant(struct contract *c, int64_t id) {
+    store_grant(c->store, id, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
+    await_reply(c);
+}
+
+static void put_leased(const char *key, int64_t lease) {
+    struct arena a = {0};
+    struct kv_txn_result result;
+    struct kv_op op = {
+        .kind = KV_PUT, .key = kv_string(key), .value = kv_string("1"), .lease = lease};
+    struct kv_txn txn = {.success = &op, .n_success = 1};
+    assert_int_equal(kv_txn(kv, &txn, &a, &result, NULL), 0);
+    arena_fini(&a);
+}
+
+static void test_there_are_only_so_many_leases_and_those_of_runs_stay(void **state) {
     struct contract *c = *state;
     int64_t id, now_ns = clock_monotonic_ns();
-    for (int i = 1; i < ANSWER_LEASES_MAX; i++)
-        assert_int_equal(kv_lease_grant(kv, i, 600, now_ns, &id, NULL), 0);
-    store_grant(c->store, 1000001, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
-    await_reply(c);
+    for (int i = 1; i <= ANSWER_LEASES_MAX; i++)
+        assert_int_equal(kv_lease_grant(kv, i, 600, now_ns + i, &id, NULL), 0);
+    put_leased("/rankrun/job/cur", 1);
+    put_leased("other", 2);
+    grant(c, 1000001);
     assert_int_equal(c->reply.outcome, STORE_ANSWERED);
-    store_grant(c->store, 1000002, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
-    await_reply(c);
+    assert_true(kv_lease_count(kv) < ANSWER_LEASES_MAX);
+    assert_true(kv_lease_exists(kv, 1));
+    assert_true(kv_lease_exists(kv, ANSWER_LEASES_MAX));
+    assert_false(kv_lease_exists(kv, 2));
+    assert_int_equal(kv_count(kv), 1);
+}
+
+static void test_where_all_leases_are_runs_no_more_are_granted(void **state) {
+    struct contract *c = *state;
+    int64_t id, now_ns = clock_monotonic_ns();
+    for (int i = 1; i <= ANSWER_LEASES_MAX; i++) {
+        char key[64];
+        assert_int_equal(kv_lease_grant(kv, i, 600, now_ns, &id, NULL), 0);
+        snprintf(key, sizeof(key), "/rankrun/job%d/cur", i);
+        put_leased(key, i);
+    }
+    grant(c, 1000001);
     assert_int_equal(c->reply.outcome, STORE_UNKNOWN);
     assert_non_null(strstr(c->why, "leases"));
-    store_grant(c->store, 1000001, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
-    await_reply(c);
+    grant(c, 7); /* one that is there is no more */
     assert_int_equal(c->reply.outcome, STORE_ANSWERED);
     assert_int_equal(kv_lease_revoke(kv, 7, NULL), 0);
-    store_grant(c->store, 1000002, 600, CONTRACT_PATIENCE_MS, on_contract_reply, c);
-    await_reply(c);
+    grant(c, 1000001);
     assert_int_equal(c->reply.outcome, STORE_ANSWERED);
 }
 
@@ -259,10 +336,12 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_request_that_comes_too_slowly_is_ended_be_it_ever_so_busy),
         TEST(test_of_requests_that_are_not_whole_the_largest_goes_first),
-        TEST(test_answers_that_nobody_takes_are_not_kept),
+        TEST(test_answers_that_nobody_takes_are_not_made),
         TEST(test_a_store_without_files_left_serves_those_who_are_in),
+        TEST(test_strangers_make_room_for_who_comes_and_an_agent_stays),
         TEST(test_a_store_that_is_full_says_so_until_there_is_room),
-        TEST(test_there_are_only_so_many_leases),
+        TEST(test_there_are_only_so_many_leases_and_those_of_runs_stay),
+        TEST(test_where_all_leases_are_runs_no_more_are_granted),
         TEST(test_history_is_forgotten_before_a_store_is_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <netinet/in.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -256,6 +257,28 @@ static void test_without_the_token_nothing_is_answered(void **state) {
     asked_with(c, paths[0], "", "200 ");
 }
 
+static void test_what_a_web_page_asks_is_refused(void **state) {
+    struct contract *c = *state;
+    static const char get[] = "GET /metrics HTTP/1.1\r\nHost: example.com\r\n\r\n";
+    struct raw r;
+    asked_with(c, "/v3/kv/put", "Origin: http://example.com\r\n", "403 ");
+    asked_with(c, "/v3/watch", "Origin: http://example.com\r\n", "has an Origin");
+    raw_ask(c, get, sizeof(get) - 1, "}", &r);
+    assert_non_null(strstr(buf_str(&r.in), " 403 "));
+    buf_fini(&r.in);
+    server_allow(server, "example.com");
+    raw_ask(c, get, sizeof(get) - 1, "bound=\"pages\"} 3", &r);
+    assert_non_null(strstr(buf_str(&r.in), " 200 "));
+    buf_fini(&r.in);
+    server_allow(server, NULL);
+    /* A name in Host is none of a page's where a token is shown. */
+    server_demand(server, "s3cret");
+    raw_ask(c, get, sizeof(get) - 1, "}", &r);
+    assert_non_null(strstr(buf_str(&r.in), " 401 "));
+    buf_fini(&r.in);
+    server_demand(server, NULL);
+}
+
 static void test_a_client_that_knows_the_token_is_answered(void **state) {
     struct contract *c = *state;
     struct store_access knows = {.token = "s3cret"}, guesses = {.token = "secret"};
@@ -351,11 +374,13 @@ int main(void) {
         cmocka_unit_test(test_bad_requests_get_the_errors_of_etcd),
         cmocka_unit_test(test_requests_that_are_too_big_are_refused),
         cmocka_unit_test(test_without_the_token_nothing_is_answered),
+        cmocka_unit_test(test_what_a_web_page_asks_is_refused),
         cmocka_unit_test(test_a_client_that_knows_the_token_is_answered),
         cmocka_unit_test(test_a_client_that_speaks_no_http_harms_nobody),
         cmocka_unit_test(test_a_watcher_that_vanished_is_forgotten),
         cmocka_unit_test(test_a_watch_without_a_key_is_one_of_the_smallest),
         cmocka_unit_test(test_a_watcher_that_is_too_slow_is_cut_off),
     };
+    signal(SIGPIPE, SIG_IGN); /* as in every program that has a store */
     return cmocka_run_group_tests(tests, set_up, serving_end);
 }

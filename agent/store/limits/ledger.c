@@ -1,4 +1,4 @@
-#include "agent/store/ledger.h"
+#include "agent/store/limits/ledger.h"
 
 #include "agent/base/list.h"
 #include "agent/sys/clock.h"
@@ -25,6 +25,7 @@ struct account {
     int fd;
     uint64_t cookie; /* 0: not asked for yet */
     bool told;       /* of its end we will be */
+    bool trusted;
 };
 
 struct ledger {
@@ -32,7 +33,8 @@ struct ledger {
     struct ledger_limits limits;
     void *accounts; /* of tsearch */
     struct list holding, begun;
-    size_t held;
+    size_t held, held_by_others; /* others: who is not trusted */
+    struct bounds *bounds;
     struct loop_source *due;
     bool armed; /* due is */
 };
@@ -74,6 +76,8 @@ static void begin(struct account *e) {
 static void set_held(struct account *e, size_t in, size_t out) {
     struct ledger *l = e->all;
     l->held += in + out - e->in - e->out;
+    if (!e->trusted)
+        l->held_by_others += in + out - e->in - e->out;
     if (e->in == 0 && in > 0)
         begin(e);
     else if (in == 0 && e->in > 0)
@@ -108,21 +112,31 @@ static void forget_ended(struct ledger *l) {
     }
 }
 
+static bool is_larger(const struct account *e, const struct account *than) {
+    if (!than || e->trusted != than->trusted)
+        return !than || than->trusted;
+    return e->in + e->out > than->in + than->out;
+}
+
 static void end_largest(struct ledger *l) {
     struct account *largest = NULL;
     list_each(it, &l->holding) {
         struct account *e = list_entry(it, struct account, holding);
-        if (!largest || e->in + e->out > largest->in + largest->out)
+        if (is_larger(e, largest))
             largest = e;
     }
-    if (largest)
-        end(largest);
+    bounds_hit(l->bounds, BOUND_HELD, NULL, clock_monotonic_ns());
+    end(largest);
+}
+
+static bool is_over(const struct ledger *l) {
+    return l->held > l->limits.held_max || l->held_by_others > l->limits.held_max / 2;
 }
 
 static void check(struct ledger *l) {
-    if (l->held > l->limits.held_max)
+    if (is_over(l))
         forget_ended(l);
-    while (l->held > l->limits.held_max && !list_empty(&l->holding))
+    while (is_over(l) && !list_empty(&l->holding))
         end_largest(l);
 }
 
@@ -159,6 +173,7 @@ static void on_due(void *arg, int64_t now_ns) {
             arm(l, e->begun_ns);
             return;
         }
+        bounds_hit(l->bounds, BOUND_TIME, NULL, now_ns);
         end(e);
     }
 }
@@ -176,7 +191,7 @@ void ledger_open(struct ledger *l, struct bufferevent *b) {
     set_held(e, 0, 0);
     e->connection = b;
     e->cookie = 0;
-    e->told = false;
+    e->told = e->trusted = false;
     evbuffer_add_cb(bufferevent_get_input(b), on_input, e);
     evbuffer_add_cb(bufferevent_get_output(b), on_output, e);
 }
@@ -199,6 +214,14 @@ void ledger_close(struct ledger *l, struct bufferevent *b) {
     e->cookie = 0;
 }
 
+void ledger_trust(struct ledger *l, struct bufferevent *b) {
+    struct account *e = find(l, b);
+    if (!e || e->trusted)
+        return;
+    l->held_by_others -= e->in + e->out;
+    e->trusted = true;
+}
+
 /* What is there already is of the next one. */
 void ledger_whole(struct ledger *l, struct bufferevent *b) {
     struct account *e = find(l, b);
@@ -211,11 +234,11 @@ void ledger_whole(struct ledger *l, struct bufferevent *b) {
 
 /* ---- the whole ---- */
 
-struct ledger *ledger_new(struct loop *loop) {
+struct ledger *ledger_new(struct loop *loop, struct bounds *bounds) {
     struct ledger *l = calloc(1, sizeof(*l));
     if (!l)
         abort();
-    *l = (struct ledger){.loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}};
+    *l = (struct ledger){.loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}, .bounds = bounds};
     list_init(&l->holding);
     list_init(&l->begun);
     l->due = loop_timer(loop, on_due, l);

@@ -3,11 +3,14 @@
  *
  * - A request that has begun, or a TLS handshake, must be whole after request_ns; its connection is
  * ended otherwise, be it ever so busy.
- * - All that is held together may not exceed held_max bytes; whoever holds most is ended.
+ * - All that is held together may not exceed held_max bytes, and half of that of those who are not
+ * trusted; whoever holds most is ended, of those first.
  *
- * evhttp frees connections and tells nobody, so an account may outlive its connection. It is never
- * acted upon then: a connection is known by its socket's cookie, which no other ever has. */
+ * An account outlives its connection where nobody says ledger_close. It is never acted upon then: a
+ * connection is known by its socket's cookie, which no other ever has. */
 #pragma once
+
+#include "agent/store/limits/bounds.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -21,7 +24,8 @@ struct ledger_limits {
     int64_t request_ns;
 };
 
-struct ledger *ledger_new(struct loop *l); /* without limits, until they are set */
+/* Without limits, until they are set. bounds is lent. */
+struct ledger *ledger_new(struct loop *l, struct bounds *bounds);
 /* After all connections. NULL is allowed; returns NULL. */
 struct ledger *ledger_free(struct ledger *l);
 void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
@@ -32,6 +36,8 @@ void ledger_open(struct ledger *l, struct bufferevent *b);
  * ledger_close, before its memory is another's. */
 void ledger_begin(struct ledger *l, struct bufferevent *b, size_t n);
 void ledger_close(struct ledger *l, struct bufferevent *b);
+/* It is an agent's. */
+void ledger_trust(struct ledger *l, struct bufferevent *b);
 /* A request of it, or what was begun, has come whole. */
 void ledger_whole(struct ledger *l, struct bufferevent *b);
 
