@@ -161,6 +161,11 @@ static bool is_joining(const struct contact *c) {
     return !c->heard_ns || (c->denied && !c->wrote);
 }
 
+/* As far as is known. */
+static bool is_read_only(const struct contact *c) {
+    return c->denied && c->heard_ns && (c->answers || !c->wrote);
+}
+
 static int64_t contact_limit_ns(const struct rendezvous *r) {
     return is_joining(&r->contact) ? r->config.join_timeout_ns : r->config.give_up_ns;
 }
@@ -206,9 +211,9 @@ const char *contact_text(struct rendezvous *r) {
                             "run: what it was told does not fit together",
                             r->session.good_ns ? "outcome unknown: " : "",
                             (long long)(join_limit_ns(r) / SECOND));
-    const char *what = c->denied && c->answers ? "the store has taken no write"
-                       : c->heard_ns           ? "the store has not answered"
-                                               : "the store could not be reached";
+    const char *what = is_read_only(c) ? "the store has taken no write"
+                       : c->heard_ns   ? "the store has not answered"
+                                       : "the store could not be reached";
     return arena_printf(&r->arena, "%s%s for %lld s",
                         is_joining(c) ? "" : "outcome unknown: ", what, s);
 }
@@ -219,7 +224,7 @@ static void tell(struct rendezvous *r) {
     struct contact *c = &r->contact;
     int64_t silent_ns = r->now.monotonic_ns - c->heard_ns;
     int64_t fence_ns = rendezvous_timing(r).fence_ns;
-    bool deaf = c->denied && c->answers;
+    bool deaf = is_read_only(c);
     if (c->told || !c->missed || goodbye_due(r))
         return;
     if (c->heard_ns && silent_ns < fence_ns) {

@@ -36,7 +36,7 @@ static void rounds_note(struct rendezvous *r, enum head_phase before, int64_t la
         return;
     if (new)
         r->ran_ns = r->now.monotonic_ns;
-    if (new || (before == HEAD_RUN && r->head.phase != HEAD_RUN))
+    if (new || before == HEAD_RUN)
         r->ended_ns = r->now.monotonic_ns;
 }
 

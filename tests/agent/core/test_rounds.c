@@ -123,6 +123,19 @@ static void test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier(voi
     assert_int_equal(need(ACTION_EXIT)->exit.code, 0);
 }
 
+/* Another attempt removes it, or writes on: its outcome is what this agent ends with. */
+static void test_a_run_that_was_seen_closed_stays_so(void **state) {
+    (void)state;
+    union value closed = head_of(HEAD_CLOSED, 1, 1), other = head_of(HEAD_FORM, 2, 1);
+    closed.head.outcome = OUTCOME_SUCCEEDED;
+    work();
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &closed));
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 40, &other));
+    changed(WATCH_HEAD, entry_of(KEY_HEAD, 41, NULL));
+    assert_true(r->has_head);
+    assert_int_equal(r->head.phase, HEAD_CLOSED);
+}
+
 static void guard_dead(int64_t pid, int status, bool fenced) {
     step((struct event){.kind = EVENT_GUARD_DEAD,
                         .guard_dead = {.pid = pid, .wait_status = status, .fenced = fenced}});
@@ -243,6 +256,7 @@ int main(int argc, char **argv) {
         TEST(test_of_two_failures_the_one_that_reached_the_store_first_is_named),
         TEST(test_a_membership_change_gives_the_workers_the_full_grace),
         TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
+        TEST(test_a_run_that_was_seen_closed_stays_so),
         TEST(test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure),
         TEST(test_a_guard_dead_by_anything_else_is_a_failure_that_names_it),
         TEST(test_a_guard_that_dies_while_workers_are_stopped_changes_nothing),
