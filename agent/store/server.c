@@ -286,7 +286,7 @@ static void make_parts(struct server *s) {
     s->replies = replies_new(&(struct replies_of){s->kv, s->crowd, s->flow, on_slow, s});
     s->streams = streams_new(&(struct streams_of){s->kv, s->crowd, s->flow, on_slow, s});
     s->lifelines = lifelines_new(s->loop, s->kv, s->crowd, on_certified, s);
-    s->ledger = ledger_new(s->loop, &s->bounds);
+    s->ledger = ledger_new(s->loop, &s->bounds, s->crowd);
     server_limits_of(&limits, SERVER_MEMORY_MB, 0);
     server_limit(s, &limits);
 }

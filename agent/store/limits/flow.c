@@ -34,7 +34,7 @@ static void wake(struct flow *f, int kind) {
 /* ---- who takes nothing ---- */
 
 static int64_t patience(const struct kind *k) {
-    return list_empty(&k->waiting) ? SLOW_NS : CROWDED_NS;
+    return list_empty(&k->waiting) || k->held < k->max ? SLOW_NS : CROWDED_NS;
 }
 
 static int64_t late_at(const struct kind *k) {
