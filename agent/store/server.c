@@ -249,7 +249,7 @@ static void on_request(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct answer answer = {.status = 200};
+    struct answer answer = {.status = 200, .asks_run = !is_agents(s, req)};
     size_t n;
     const char *body = request_body(req, &n);
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
