@@ -191,7 +191,9 @@ void *kv_watch_owner(const struct kv_watch *w);
 /* Takes the next ready watch off the list, NULL when there is none. */
 struct kv_watch *kv_watch_ready(struct kv *kv);
 
-/* It has not taken events that are no more: kv_watch_take would say so. */
+/* There are events that it has not taken; and some of them are no more, as kv_watch_take would say.
+ */
+bool kv_watch_is_behind(const struct kv_watch *w);
 bool kv_watch_is_lost(const struct kv_watch *w);
 
 /* The events since the last take, in order of revision. With max > 0 it stops after that many, or

@@ -319,6 +319,10 @@ static struct kv_event event_copy(const struct kv_record *r, struct arena *arena
     return (struct kv_event){.deleted = r->deleted, .pair = kv_pair_copy(r, arena)};
 }
 
+bool kv_watch_is_behind(const struct kv_watch *w) {
+    return w->behind;
+}
+
 bool kv_watch_is_lost(const struct kv_watch *w) {
     return w->behind && w->next_revision < w->kv->compact_revision;
 }

@@ -125,7 +125,9 @@ static bool txn_is_of_run(const struct kv *kv, const struct kv_txn *t) {
 
 /* True: it has been refused, as it would add to what is full, or look at too much. */
 static bool refuse_much(struct answer *ret, const struct question *q, const struct kv_txn *txn) {
-    size_t cost = kv_txn_cost(q->kv, txn);
+    size_t n = txn->n_compares + txn->n_success + txn->n_failure;
+    size_t cost = n * (kv_count(q->kv) + 1); /* at most: mostly that is enough to know */
+    cost = cost > ANSWER_COST_MAX ? kv_txn_cost(q->kv, txn) : cost;
     const char *why = q->quota ? quota_refuses(q->quota, q->kv, txn, q->now_ns) : NULL;
     char text[160];
     if (cost > ANSWER_COST_MAX) {
@@ -154,7 +156,7 @@ static void answer_kv(struct answer *ret, const struct question *q, const struct
     ret->rest = (struct gateway_answer){.lone = lone};
     int rc = kv_txn_hold(q->kv, txn, &ret->arena, ret->hold, &ret->rest.result, NULL);
     if (rc == KV_OK) {
-        ret->of_run = txn_is_of_run(q->kv, txn);
+        ret->of_run = ret->asks_run && txn_is_of_run(q->kv, txn);
         ret->more = !answer_more(ret, &ret->body);
     } else {
         refuse_kv(ret, rc);

@@ -24,8 +24,9 @@ struct answer {
     struct buf body;  /* JSON, or its beginning */
     bool adds, takes; /* it may have added to what is kept, have taken away from it */
     bool refused_full;
-    bool of_run; /* it asked about the keys of one run, which is there, and about nothing else */
-    bool more;   /* answer_more writes the rest */
+    bool asks_run; /* set before: of_run is asked for */
+    bool of_run;   /* it asked about the keys of one run, which is there, and about nothing else */
+    bool more;     /* answer_more writes the rest */
     struct arena arena;
     struct kv_hold *hold; /* what the rest shows; NULL: nothing */
     struct gateway_answer rest;

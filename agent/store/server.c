@@ -270,7 +270,7 @@ static void on_request(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct answer answer = {.status = 200};
+    struct answer answer = {.status = 200, .asks_run = !is_agents(s, req)};
     size_t n;
     const char *body = request_body(req, &n);
     if (evhttp_request_get_command(req) != EVHTTP_REQ_POST)
@@ -308,7 +308,7 @@ static void make_parts(struct server *s) {
     s->replies = replies_new(&(struct replies_of){s->kv, s->crowd, s->flow, on_slow, s});
     s->streams = streams_new(&(struct streams_of){s->kv, s->crowd, s->flow, on_slow, s});
     s->lifelines = lifelines_new(s->loop, s->kv, s->crowd, on_certified, s);
-    s->ledger = ledger_new(s->loop, &s->bounds);
+    s->ledger = ledger_new(s->loop, &s->bounds, s->crowd);
     server_limits_of(&limits, SERVER_MEMORY_MB, 0);
     server_limit(s, &limits);
 }

@@ -126,10 +126,10 @@ static bool produce(struct flow_item *i, struct buf *out) {
     return rc == 0 && line.n_events;
 }
 
-/* There may be more, as a watch of the kv is ready again when there is; and asking costs nothing.
- */
 static void on_taken(struct flow_item *i) {
-    flow_want(i);
+    struct stream *st = list_entry(i, struct stream, item);
+    if (kv_watch_is_behind(st->watch.kv))
+        flow_want(i);
 }
 
 static void tell_slow(const struct stream *st) {

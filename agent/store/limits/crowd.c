@@ -23,6 +23,7 @@ enum {
     CONNECTIONS_MAX = 16384,
     CONNECTIONS_LEAST = 16,
     AT_ONCE_MAX = 256, /* that are taken before any is looked at */
+    FIRST_ASKED = 16,  /* requests that a guest is served as soon as anybody */
     ADDRESS_SIZE = 16,
 };
 
@@ -47,6 +48,7 @@ struct member {
     enum crowd_rank rank;
     int64_t asked_ns; /* or came */
     bool ending, lowered;
+    int asked;                /* requests */
     crowd_close_fn *on_close; /* NULL: nothing is under way */
     void *arg;
 };
@@ -63,7 +65,8 @@ struct crowd {
     struct list arriving, origins, agents;
     struct member **by_fd;
     size_t by_fd_size;
-    struct event *turn; /* of those who come last */
+    size_t n_lowered;
+    struct event *turn; /* of those who are lowered */
     bool turn_due;
     int64_t turn_ns; /* when it became due, or was */
     bool equal;      /* agents do not go first for now */
@@ -162,6 +165,7 @@ static void displace(struct member *m) {
 static void leave(struct member *m) {
     if (!m->ending)
         displace(m);
+    m->all->n_lowered -= m->lowered;
     if (--m->origin->n == 0) {
         list_remove(&m->origin->node);
         free(m->origin);
@@ -287,10 +291,17 @@ static void on_close(struct evhttp_connection *connection, void *arg) {
 
 /* ---- who is served first ---- */
 
-static void set_priority(struct crowd *c, bool equal) {
+/* Not while something of it is due: then the next time. */
+static void set_last(struct member *m, bool last) {
+    if (m->lowered == last || bufferevent_priority_set(m->b, last ? LOOP_LAST : LOOP_USUAL) < 0)
+        return;
+    m->lowered = last;
+    m->all->n_lowered += last ? 1 : (size_t)-1;
+}
+
+static void set_equal(struct crowd *c, bool equal) {
     c->equal = equal;
-    list_each(it, &c->agents) bufferevent_priority_set(list_entry(it, struct member, node)->b,
-                                                       equal ? LOOP_LAST : LOOP_USUAL);
+    list_each(it, &c->agents) set_last(list_entry(it, struct member, node), equal);
 }
 
 static void on_turn(int fd, short what, void *arg) {
@@ -299,18 +310,20 @@ static void on_turn(int fd, short what, void *arg) {
     c->turn_due = false;
     c->turn_ns = clock_monotonic_ns();
     if (c->equal)
-        set_priority(c, false);
+        set_equal(c, false);
 }
 
 /* Agents that leave no time at all, as a thousand may that meet, would keep others from ever coming
  * in: then they wait in one queue with them, until those had a turn. */
 static void give_turn(struct crowd *c, int64_t now_ns) {
+    if (!c->n_lowered)
+        return;
     if (!c->turn_due && now_ns - c->turn_ns > TURN_NS) {
         c->turn_due = true;
         c->turn_ns = now_ns;
         event_active(c->turn, EV_TIMEOUT, 0);
     } else if (c->turn_due && !c->equal && now_ns - c->turn_ns > STARVED_NS) {
-        set_priority(c, true);
+        set_equal(c, true);
     }
 }
 
@@ -325,12 +338,6 @@ static struct evhttp_connection *connection_of(struct bufferevent *b) {
     return connection && evhttp_connection_get_bufferevent(connection) == b ? connection : NULL;
 }
 
-/* Not while something of it is due: then when it has asked. */
-static void lower(struct member *m) {
-    if (!m->lowered)
-        m->lowered = bufferevent_priority_set(m->b, LOOP_LAST) == 0;
-}
-
 static void settle(struct member *m) {
     struct crowd *c = m->all;
     m->connection = connection_of(m->b);
@@ -341,7 +348,6 @@ static void settle(struct member *m) {
     m->origin->n++;
     m->asked_ns = clock_monotonic_ns();
     remember(c, m);
-    lower(m); /* a socket that is set would undo it */
     evhttp_connection_set_closecb(m->connection, on_close, m);
     place(m);
 }
@@ -376,17 +382,24 @@ void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum cro
     if (!m || m->ending)
         return;
     displace(m);
-    if (rank == CROWD_AGENT && m->rank != CROWD_AGENT && !c->equal)
-        bufferevent_priority_set(m->b, LOOP_USUAL);
     m->rank = rank > m->rank ? rank : m->rank;
     m->asked_ns = clock_monotonic_ns();
     place(m);
-    if (m->rank == CROWD_AGENT)
+    if (m->rank == CROWD_AGENT) {
+        set_last(m, c->equal);
         give_turn(c, m->asked_ns);
-    else
-        lower(m);
+    } else if (rank == CROWD_GUEST && ++m->asked > FIRST_ASKED) {
+        set_last(m, true);
+    }
     if (c->paused && !is_over(c))
         resume(c);
+}
+
+void crowd_lower(struct crowd *c, struct bufferevent *b) {
+    int fd = bufferevent_getfd(b);
+    struct member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
+    if (m && m->b == b && m->rank != CROWD_AGENT)
+        set_last(m, true);
 }
 
 enum crowd_rank crowd_rank_of(const struct crowd *c, struct evhttp_connection *connection) {
@@ -454,18 +467,8 @@ void crowd_limit(struct crowd *c, size_t connections_max) {
     make_room(c);
 }
 
-static int lower_event(const struct event_base *base, const struct event *e, void *arg) {
-    (void)base;
-    if (event_get_fd(e) == *(int *)arg && !(event_get_events(e) & EV_SIGNAL))
-        event_priority_set((struct event *)(uintptr_t)e, LOOP_LAST);
-    return 0;
-}
-
-/* Whoever comes waits behind who is there, and no longer than what those ask who came before. */
 void crowd_listen(struct crowd *c, struct evconnlistener *listener) {
-    int fd = evconnlistener_get_fd(listener);
     c->listener = listener;
-    event_base_foreach_event(loop_base(c->loop), lower_event, &fd);
 }
 
 /* There may be fewer files than we counted on. */

@@ -2,13 +2,15 @@
  * agents.
  *
  * A connection is a stranger's until it has asked something, a guest's when it has, and an agent's
- * once it has asked about a run that is there. What an agent's connection does goes before all
- * else (LOOP_LAST), as long as that leaves the others a turn. Strangers and guests have a quarter
- * of all places, and 1,024 where that is no more than half. Where there is none left, of the
- * address that has most of them the connection goes that was silent longest, but not within 100 ms,
- * and not while something of it waits to be read; whoever comes meanwhile waits. Agents'
- * connections go last, and only those on which nothing is under way: a client sends its next
- * request on another one.
+ * once it has asked about a run that is there. Strangers and guests have a quarter of all places,
+ * and 1,024 where that is no more than half. Where there is none left, of the address that has most
+ * of them the connection goes that was silent longest, but not within 100 ms, and not while
+ * something of it waits to be read; whoever comes meanwhile waits. Agents' connections go last, and
+ * only those on which nothing is under way: a client sends its next request on another one.
+ *
+ * A guest that asks often or much is served after all others (LOOP_LAST), as long as that leaves it
+ * a turn. All others are of one priority: looking for whom to serve first costs a store with a
+ * thousand agents more than serving them.
  *
  * This is who is told that evhttp frees a connection. Nobody else may set its close callback. */
 #pragma once
@@ -46,6 +48,8 @@ void crowd_wait(struct crowd *c);
 void crowd_enter(struct crowd *c, struct bufferevent *b);
 /* It has asked something that was answered. A rank only rises. */
 void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum crowd_rank rank);
+/* It sends much. Nothing where it is an agent's. */
+void crowd_lower(struct crowd *c, struct bufferevent *b);
 enum crowd_rank crowd_rank_of(const struct crowd *c, struct evhttp_connection *connection);
 /* Whose it is, as text; it lives until the next call. */
 const char *crowd_address(const struct crowd *c, struct evhttp_connection *connection);

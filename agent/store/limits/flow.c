@@ -20,6 +20,7 @@ struct flow {
     } kinds[KINDS];
     struct event *turn[KINDS];
     struct loop_source *late;
+    int64_t armed_ns; /* late is, INT64_MAX: it is not */
 };
 
 static struct kind *kind_of(const struct flow_item *i) {
@@ -34,7 +35,7 @@ static void wake(struct flow *f, int kind) {
 /* ---- who takes nothing ---- */
 
 static int64_t patience(const struct kind *k) {
-    return list_empty(&k->waiting) ? SLOW_NS : CROWDED_NS;
+    return list_empty(&k->waiting) || k->held < k->max ? SLOW_NS : CROWDED_NS;
 }
 
 static int64_t late_at(const struct kind *k) {
@@ -43,17 +44,20 @@ static int64_t late_at(const struct kind *k) {
     return list_entry(k->taking.next, struct flow_item, node)->since_ns + patience(k);
 }
 
+/* It is set when it has to be earlier, and looks again when it was too early: not for each piece.
+ */
 static void arm(struct flow *f) {
     int64_t others_ns = late_at(&f->kinds[OTHERS]), agents_ns = late_at(&f->kinds[AGENTS]);
     int64_t at_ns = others_ns < agents_ns ? others_ns : agents_ns;
-    if (at_ns < INT64_MAX)
-        loop_timer_at(f->late, at_ns);
-    else
-        loop_timer_off(f->late);
+    if (at_ns >= f->armed_ns)
+        return;
+    f->armed_ns = at_ns;
+    loop_timer_at(f->late, at_ns);
 }
 
 static void on_late(void *arg, int64_t now_ns) {
     struct flow *f = arg;
+    f->armed_ns = INT64_MAX;
     for (int kind = 0; kind < KINDS; kind++) {
         struct kind *k = &f->kinds[kind];
         while (late_at(k) <= now_ns) {
@@ -148,6 +152,7 @@ struct flow *flow_new(struct loop *l) {
     f->turn[AGENTS] = turn_new(l, on_agents_turn, LOOP_USUAL, f);
     f->turn[OTHERS] = turn_new(l, on_others_turn, LOOP_LAST, f);
     f->late = loop_timer(l, on_late, f);
+    f->armed_ns = INT64_MAX;
     return f;
 }
 

@@ -1,6 +1,7 @@
 #include "agent/store/limits/ledger.h"
 
 #include "agent/base/list.h"
+#include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
 
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+
+enum { LARGE = 64 << 10 }; /* more than an agent's request, but for the largest of jobs */
 
 /* By the address of its bufferevent; the next connection that gets this address takes the account
  * over. So there are as many as there were connections at once. */
@@ -35,6 +38,7 @@ struct ledger {
     struct list holding, begun;
     size_t held, held_by_others; /* others: who is not trusted */
     struct bounds *bounds;
+    struct crowd *crowd;
     struct loop_source *due;
     bool armed; /* due is */
 };
@@ -151,6 +155,8 @@ static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, v
     if (!e->cookie)
         know_socket(e);
     set_held(e, e->in + info->n_added, e->out);
+    if (e->in > LARGE && !e->trusted)
+        crowd_lower(e->all->crowd, e->connection);
     check(e->all);
 }
 
@@ -234,11 +240,12 @@ void ledger_whole(struct ledger *l, struct bufferevent *b) {
 
 /* ---- the whole ---- */
 
-struct ledger *ledger_new(struct loop *loop, struct bounds *bounds) {
+struct ledger *ledger_new(struct loop *loop, struct bounds *bounds, struct crowd *crowd) {
     struct ledger *l = calloc(1, sizeof(*l));
     if (!l)
         abort();
-    *l = (struct ledger){.loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}, .bounds = bounds};
+    *l = (struct ledger){
+        .loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}, .bounds = bounds, .crowd = crowd};
     list_init(&l->holding);
     list_init(&l->begun);
     l->due = loop_timer(loop, on_due, l);

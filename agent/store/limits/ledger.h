@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct bufferevent;
+struct crowd;
 struct ledger;
 struct loop;
 
@@ -24,8 +25,8 @@ struct ledger_limits {
     int64_t request_ns;
 };
 
-/* Without limits, until they are set. bounds is lent. */
-struct ledger *ledger_new(struct loop *l, struct bounds *bounds);
+/* Without limits, until they are set. bounds and crowd are lent. */
+struct ledger *ledger_new(struct loop *l, struct bounds *bounds, struct crowd *crowd);
 /* After all connections. NULL is allowed; returns NULL. */
 struct ledger *ledger_free(struct ledger *l);
 void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits);
