@@ -402,7 +402,7 @@ static void op_range(struct kv *kv, const struct kv_op *op, struct arena *arena,
         ret->more = true;
     }
     ret->keys_only = op->keys_only;
-    show(kv, kv->sorted + from, n, arena, ret);
+    show(kv, n ? kv->sorted + from : NULL, n, arena, ret);
 }
 
 static void op_put(struct kv *kv, const struct kv_op *op, int64_t revision, struct arena *arena,
