@@ -7,7 +7,7 @@
  * Keys and values are base64, 64-bit integers strings, fields that are zero absent; errors are
  * {"error","code","message"} with etcd's texts and statuses (etcd 3.4, api/grpc-gateway). A write
  * is answered before its events go out. What is long is written as it is read; who reads so slowly
- * that others wait is cut off: it comes back and re-reads. Agents go first. With server_demand a
+ * that others wait is cut off: it comes back and re-reads. With server_demand a
  * request that does not show the token is answered with 401. With server_encrypt connections are
  * TLS, and who speaks HTTP without it is answered with 426; without, who can read the network reads
  * the token, too.

@@ -6,8 +6,8 @@
 #include <event2/event.h>
 #include <stdlib.h>
 
-/* Of LOOP_LAST, before it is looked whether there are others again: which costs more the more sockets
- * wait to be served. */
+/* Of LOOP_LAST, before it is looked whether there are others again: which costs more the more
+ * sockets wait to be served. */
 enum { LAST_AT_ONCE = 1024, LAST_US = 5000 };
 
 struct loop {

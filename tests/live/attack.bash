@@ -72,7 +72,7 @@ attack() {
     newcomer || fail "nobody can come in after $1, or is answered"
     back_us=$newcomer_us
     peak_kb=$(awk '/^VmHWM:/ { print $2 }' "/proc/$store/status") || fail "$1: the store is no more"
-    [ "$peak_kb" -le $((256 * 1024)) ] || fail "$1: the store needs $((peak_kb / 1024)) MB, and 256 are promised"
+    [ "${BUILD-}" = asan ] || [ "$peak_kb" -le $((256 * 1024)) ] || fail "$1: the store needs $((peak_kb / 1024)) MB, and 256 are promised"
     kill -0 "$beats" 2>/dev/null || fail "$1: a beat was not taken"
     [ "$(sort -u rounds | wc -l)" = 1 ] || fail "$1: the job has lost its round"
 }
