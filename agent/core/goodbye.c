@@ -245,7 +245,8 @@ static void tell(struct rendezvous *r) {
 }
 
 /* It answers, and no beat comes of it: it may take every session away again, or not show what it
- * says it has written. Another attempt's run is waited for elsewhere. */
+ * says it has written. Another attempt's run is waited for elsewhere. To join takes half a dozen
+ * questions, one after the other. */
 static void join_limit(struct rendezvous *r) {
     const struct session *s = &r->session;
     int64_t since_ns = s->good_ns ? s->good_ns : r->start_ns;
@@ -253,6 +254,7 @@ static void join_limit(struct rendezvous *r) {
     if (s->phase >= SESSION_ACTIVE || s->former.set || goodbye_due(r))
         return;
     at_ns = at_ns > r->contact.patience_ns ? at_ns : r->contact.patience_ns;
+    at_ns += rendezvous_timing(r).suspect_ns;
     if (r->now.monotonic_ns < at_ns)
         wake_at(r, at_ns);
     else

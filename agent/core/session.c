@@ -232,12 +232,12 @@ static void former_read(struct rendezvous *r, const struct event *ev) {
     if (!f->settled && (sessions || !settled)) {
         long long ms = r->cur.timing.suspect_ns / 1000000;
         f->not_before_ns += r->cur.timing.suspect_ns;
-        contact_rest(r, f->not_before_ns);
         action_log(r,
                    "run id \"%s\" is held by attempt \"%s\": it is replaced unless an agent of it "
                    "is heard within %lld.%lld s",
                    r->config.run_id, r->cur.attempt, ms / 1000, ms % 1000 / 100);
     }
+    contact_rest(r, f->not_before_ns);
     view_fini(&v);
     inc_offer(r);
 }

@@ -81,7 +81,7 @@ child_of() { # child_of PID NAME: sets found
 }
 begin() { # begin BACKEND: sets agent, keeper, etcd, worker
     # shellcheck disable=SC2016 # the worker's
-    "$BIN/rankrun" --standalone --rdzv-backend "$1" --rdzv-conf $patient --no-python \
+    "$BIN/rankrun" --standalone --rdzv-backend "$1" --rdzv-conf $patient --max-restarts 1 --no-python \
         bash -c 'echo "$BASHPID" >events && read -r _ <events.never' 2>said &
     agent=$!
     read -r -t 60 -u 3 worker || fail 'no worker was started'
@@ -116,7 +116,7 @@ ends 69 'etcd was killed'
 gone 'etcd was killed'
 grep -q "this job's own, has ended: " said || fail 'the end of etcd is not told'
 
-# What is killed when the guard dies is not etcd.
+# What is killed when the guard dies, which costs a restart, is not etcd.
 begin etcd-v3
 child_of $agent rankrun-guard && kill -KILL "$found"
 read -r -t 60 -u 3 worker || fail 'no worker was started after the guard was killed'
