@@ -9,6 +9,7 @@
 #include "agent/hosts/errand.h"
 #include "agent/store/marker.h"
 #include "agent/sys/file.h"
+#include "agent/sys/folder.h"
 #include "agent/workers/error_file.h"
 #include "agent/workers/file_timer.h"
 #include "agent/workers/orders.h"
@@ -186,8 +187,13 @@ static const char *put(const char *name, const char *text, size_t n) {
 
 static void read_presence(struct arena *a, const char *text, size_t n) {
     struct presence p;
+    struct folder run;
     put("presence.json", text, n);
-    if (presence_read(dir, a, &p, NULL) < 0)
+    if (folder_open(&run, dir, NULL) < 0)
+        abort();
+    int r = presence_read(&run, a, &p, NULL);
+    folder_close(&run);
+    if (r < 0)
         return;
     presence_state(&p);
     for (size_t i = 0; i < p.nodes_n; i++)
@@ -227,7 +233,8 @@ static void read_output(struct arena *a, const char *text, size_t n) {
     struct loop *loop = loop_new(NULL);
     struct lines *lines = lines_new(loop, on_line, NULL, NULL);
     (void)a;
-    struct lines_file *f = lines_follow(lines, put("rank-0.log", text, n / 2), NULL, NULL);
+    int log = open(put("rank-0.log", text, n / 2), O_RDONLY | O_CLOEXEC);
+    struct lines_file *f = lines_follow(lines, log, NULL, NULL);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     lines_drain(f);
     file_write_all(fd, text + n / 2, n - n / 2, NULL);
