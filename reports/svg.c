@@ -16,8 +16,9 @@ enum {
 };
 
 struct picture {
-    struct html h; /* what is drawn, and where to */
-    int y, first;  /* the next row, and the first */
+    struct html h;  /* what is drawn, and where to */
+    int64_t run_ns; /* when the run began */
+    int y, first;   /* the next row, and the first */
 };
 
 static const char style[] =
@@ -192,16 +193,21 @@ static void put_saves(struct picture *p) {
     p->y += last < 0 ? 0 : LANE;
 }
 
+/* The tick of that number, on a clock that began with the run. */
+static int64_t tick_ns(const struct picture *p, int i) {
+    return p->run_ns + (int64_t)(i * html_tick_seconds(&p->h) * 1e9);
+}
+
+static int first_tick(const struct picture *p) {
+    double since_s = (double)(p->h.begin_ns - p->run_ns) / 1e9;
+    return (int)(since_s / html_tick_seconds(&p->h) + 0.999);
+}
+
 static void put_axis(struct picture *p) {
-    double seconds = html_tick_seconds(&p->h);
-    for (int i = 0;; i++) {
-        int64_t t_ns = p->h.begin_ns + (int64_t)(i * seconds * 1e9);
-        if (t_ns >= p->h.end_ns)
-            break;
+    for (int i = first_tick(p); tick_ns(p, i) < p->h.end_ns; i++)
         html_raw(&p->h,
                  "<text x=\"%d\" y=\"%d\" class=\"soft\" text-anchor=\"middle\">%g s</text>\n",
-                 x_of(p, t_ns), p->y + 14, i * seconds);
-    }
+                 x_of(p, tick_ns(p, i)), p->y + 14, i * html_tick_seconds(&p->h));
     p->y += 24;
 }
 
@@ -210,11 +216,9 @@ static void put_axis(struct picture *p) {
 static void put_back(struct picture *p) {
     const struct incidents *is = &p->h.incidents;
     int floor = p->y - 22;
-    double seconds = html_tick_seconds(&p->h);
     html_raw(&p->h, "<path class=\"grid\" d=\"");
-    for (int i = 0; i * seconds * 1e9 < (double)(p->h.end_ns - p->h.begin_ns); i++)
-        html_raw(&p->h, "M%d %dV%d", x_of(p, p->h.begin_ns + (int64_t)(i * seconds * 1e9)),
-                 p->first, floor);
+    for (int i = first_tick(p); tick_ns(p, i) < p->h.end_ns; i++)
+        html_raw(&p->h, "M%d %dV%d", x_of(p, tick_ns(p, i)), p->first, floor);
     html_raw(&p->h, "\"/>\n");
     for (size_t i = 0; i < is->n && i < HTML_FAULTS; i++) {
         int x = x_of(p, moment(is->v[i]));
@@ -225,6 +229,20 @@ static void put_back(struct picture *p) {
                     floor - p->first);
         html_raw(&p->h, "<path class=\"struck\" d=\"M%d %dV%d\"/>\n", x, p->first, floor);
     }
+}
+
+/* Time begins shortly before the first worker does: building the cluster shows nothing. */
+static void skip_setup(struct picture *p) {
+    struct html *h = &p->h;
+    int64_t first_ns = h->end_ns;
+    p->run_ns = h->begin_ns;
+    for (size_t i = 0; i < h->bars_n; i++)
+        first_ns = h->bars[i].worker->start_ns < first_ns ? h->bars[i].worker->start_ns : first_ns;
+    for (size_t i = 0; i < h->incidents.n; i++)
+        first_ns = moment(h->incidents.v[i]) < first_ns ? moment(h->incidents.v[i]) : first_ns;
+    first_ns -= (h->end_ns - first_ns) / 50;
+    if (first_ns > h->begin_ns && h->bars_n)
+        h->begin_ns = first_ns;
 }
 
 static void put_rows(struct picture *p) {
@@ -247,6 +265,7 @@ static int render(const struct recorded_run *run, const struct report_style *unu
     struct picture p = {.h = {.out = &rows, .run = run}};
     incidents_load(&p.h.incidents, run->history, run->rounds);
     html_bars(&p.h);
+    skip_setup(&p);
     put_rows(&p);
     p.h.out = out;
     html_raw(
