@@ -128,7 +128,7 @@ const struct feature features[] = {
     {"gpu", NULL, "an NVIDIA GPU that can be used", check_gpu},
     {"namespaces", NULL, "nodes can be namespaces", check_namespaces},
     {"program", "NAME", "a program in the PATH of the job", check_program},
-    {"ptrace", NULL, "a process can be made to do something", check_ptrace},
+    {"ptrace", NULL, "one process may control another", check_ptrace},
     {"root", NULL, "whoever runs it is root", check_root},
     {"torchrun", NULL, "torchrun in the PATH of the job", check_torchrun},
     {"x86-64", NULL, "a processor of this kind", check_x86_64},

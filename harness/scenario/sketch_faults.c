@@ -66,7 +66,8 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
             .few_steps = (int)steps, .time_ns = work_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
         return true;
     }
-    err_say(err, -ERANGE, "undisturbed, its workers %s %.1f s%s: too short to be hit surely. %s",
+    err_say(err, -ERANGE,
+            "in the control run its workers %s %.1f s%s: too short to be hit surely. %s",
             steps > 1 ? "made their steps in" : "lived for", (double)work_ns / 1e9,
             steps && steps < STEPS_MIN ? " and made fewer than 5 steps" : "", what_would_help(r));
     return false;

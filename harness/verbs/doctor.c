@@ -42,7 +42,7 @@ static void print_result(const struct probe *p, const struct probe_result *r, bo
     if (r->status != PROBE_LACKS)
         return;
     put_wrapped("lost:", p->gives);
-    put_wrapped("mend:", r->mend);
+    put_wrapped("fix:", r->mend);
 }
 
 struct examination {
@@ -170,7 +170,7 @@ static int doctor(int argc, char **argv) {
 const struct verb verb_doctor = {
     .name = "doctor",
     .usage = "doctor [--etcd HOST:PORT]",
-    .summary = "what this host can do and what it cannot, each with the reason and the mend",
+    .summary = "say what this host can do and what it cannot, each with the reason and a fix",
     .example = "doctor",
     .options =
         (const struct verb_option[]){

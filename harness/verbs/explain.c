@@ -265,8 +265,8 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
-    .summary =
-        "what a fault, a check, a key of a scenario (job, job.run), a verb, a preset or events are",
+    .summary = "explain a fault, a check, a key of a scenario (job, job.run), a verb, a preset or "
+               "the events",
     .example = "explain worker-kill",
     .main = explain,
 };

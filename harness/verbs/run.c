@@ -52,7 +52,7 @@ static const struct verb_option options[] = {
     {"--seeds", "A:B", "once for each seed from A to B"},
     {"--repeat", "N", "the same seed N times; prints how many failed, and the rate's interval"},
     {"--stress", NULL, "again and again until one fails, at most as often as --repeat says"},
-    {"--jobs", "N", "N runs side by side; those in which times are judged run alone"},
+    {"--jobs", "N", "N runs side by side; scenarios with bounds on times run alone"},
     {"--budget", "TIME", "as many as fit into 5m, fast ones first; what is left out is named"},
     {"--set", "KEY=VALUE", "overrides a value of the file, job.max_restarts=2; may be repeated"},
     {"--tag", "TAG", "only scenarios with this tag, with !TAG without it; may be repeated"},

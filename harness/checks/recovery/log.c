@@ -298,7 +298,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_log = {
     .name = "log",
-    .summary = "programs print the lines that the scenario expects, and no others",
+    .summary = "programs print the lines that the scenario expects, and none that it forbids",
     .text =
         "expect.log: among the lines that workers, agents or the store print, in the whole run or "
         "in the time after a fault, none, one or some match. That a line was printed is what the "

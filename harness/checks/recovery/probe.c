@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-static const char broken[] = "Probe: what the scenario asks from outside is as it should be.";
+static const char broken[] =
+    "Probe: the answers to the scenario's probes are within their tolerance.";
 
 /* From the first fault to the last recovery nothing is expected, unless always is. */
 struct span {
@@ -109,7 +110,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_probe = {
     .name = "probe",
-    .summary = "what the scenario asks from outside is as it should be",
+    .summary = "the answers to the scenario's probes are within their tolerance",
     .text =
         "expect.probe, the steady-state hypothesis: every answer to a probe is within its "
         "tolerance before the first fault fires, and again after the last of them is recovered "

@@ -94,7 +94,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_checkpoints = {
     .name = "checkpoints",
-    .summary = "the checkpoint directory is never without a state that can be loaded",
+    .summary = "once the checkpoint directory holds a complete checkpoint, it always does",
     .text =
         "The harness reads the directory before the first round and when the last worker of each "
         "is dead. Once it has held a complete checkpoint it always does, the newest complete one "

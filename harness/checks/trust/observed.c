@@ -142,7 +142,7 @@ const struct check check_observed = {
     .name = "observed",
     .summary = "every expression of observe matched something the job has printed",
     .text = "An expression that matches no line would leave everything that depends on it unseen, "
-            "and a run in which nothing was seen proves nothing. It is asked of the undisturbed "
+            "and a run in which nothing was seen proves nothing. It is asked of the control "
             "run first, before anything is broken. resume is wanted only of a round that had a "
             "complete checkpoint to go on from; of a preset only its steps are.",
     .example = "rankquake run scenarios/restart/printed-steps.yaml",

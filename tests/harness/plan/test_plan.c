@@ -295,7 +295,7 @@ static void test_fewer_nodes_than_the_job_needs_are_refused(void **state) {
     assert_null(p);
     scratch_messages(&x, &got);
     assert_string_equal(buf_str(&got), "2:28: 2 nodes are started but nnodes needs 3, and no "
-                                       "node-start mends it: the job could never begin\n");
+                                       "node-start makes up for it: the job could never begin\n");
     buf_fini(&got);
     scratch_drop(&x);
 }
