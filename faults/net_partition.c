@@ -38,10 +38,11 @@ void fault_groups(const struct target *t, const struct fault_args *a, char *ret,
 static int check(const struct fault_args *a, struct err *err) {
     const char *planes = fault_arg(a, "planes", "all");
     if (!planes_of(planes))
-        return err_say(err, -EINVAL,
-                       "planes: \"%s\" is none; write store, bootstrap, data, ssh or all, or "
-                       "several as in store,data",
-                       planes);
+        return err_say(
+            err, -EINVAL,
+            "planes: \"%s\" is not a plane; write store, bootstrap, data, ssh or all, or "
+            "several as in store,data",
+            planes);
     return 0;
 }
 

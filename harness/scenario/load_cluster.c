@@ -118,8 +118,9 @@ const struct section section_cluster = {
         {"isolation", "auto, namespaces or processes", "auto",
          "How nodes are kept apart. namespaces: each has a network, processes, mounts and a host "
          "name of its own. processes: each is a tree of processes with an address of the loopback, "
-         "which works where namespaces are refused; faults on processes work as ever, a network "
-         "is cut at the job's own sockets. auto: namespaces where they can be had, else processes.",
+         "which works where namespaces are refused; faults on processes work as ever, a network is "
+         "cut at the job's own sockets. auto: namespaces where the host allows them, else "
+         "processes.",
          "isolation: processes", read_isolation, .form = "auto | namespaces | processes"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "

@@ -98,7 +98,7 @@ const struct section section_observe = {
     (const struct key[]){
         {"preset", "hf-trainer, lightning or tqdm", NULL,
          "Expressions for what a tool always prints, to begin with; `rankquake explain tqdm` shows "
-         "them. A key of the same name goes before.",
+         "them. A key of the same name overrides it.",
          "preset: lightning", read_preset, .form = "<preset>"},
         {"step", PATTERN " with a group", NULL,
          "A step is done. Not every step need be told: a trigger on one comes with the first line "
@@ -106,7 +106,7 @@ const struct section section_observe = {
          "first such count only. Three: an epoch from 0, the step in it, the steps of an epoch.",
          "step: 'step ([0-9]+)'", read_pattern, .form = "<pattern>"},
         {"loss", PATTERN " with a group", NULL,
-         "The loss of the step in the same line, else of the next that is told.",
+         "The loss of the step in the same line, or else of the next step that is printed.",
          "loss: 'loss[:=] *([0-9.]+)'", read_pattern, .form = "<pattern>"},
         {"ready", PATTERN, NULL, "The worker is set up.", "ready: 'starting training'",
          read_pattern, .form = "<pattern>"},

@@ -19,9 +19,9 @@ enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
 
 const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
     {"worker-killed", "One worker is killed.", "a worker is killed"},
-    {"worker-hangs", "One worker stands still for ten seconds, and goes on.",
+    {"worker-hangs", "One worker is stopped for ten seconds, and then goes on.",
      "a worker hangs for 10 s"},
-    {"node-killed", "Every process of one node dies at once; its peers are told so.",
+    {"node-killed", "Every process of one node dies at once; its peers see a FIN or a RST.",
      "a node is killed"},
     {"node-powered-off", "One node loses its power; its peers hear nothing more.",
      "a node loses power"},

@@ -77,7 +77,7 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
     else if (t->ends && i >= 0)
         diagnostics_add(
             r->d, n->place,
-            "after: \"%s\" is this very line; a time after its beginning is said by for", n->text);
+            "after: \"%s\" is this line itself; use for to say how long the fault lasts", n->text);
     else if (i >= (int)r->ids_read)
         diagnostics_add(r->d, n->place,
                         "after: \"%s\" %s; a fault can only follow one that stands above it",

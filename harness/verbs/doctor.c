@@ -101,7 +101,7 @@ static size_t count_names(const char *list) {
 static void print_allowed(const struct examination *x, const char *name, enum probe_part part) {
     const char *all = buf_str(&x->faults[PROBE_FOR_ALL]), *own = buf_str(&x->faults[part]);
     if (x->missing[part])
-        printf("  %-11s cannot be had\n", name);
+        printf("  %-11s are not possible\n", name);
     else if (!*all && !*own)
         printf("  %-11s allow every fault\n", name);
     else
@@ -174,6 +174,6 @@ const struct verb verb_doctor = {
     .example = "doctor",
     .options =
         (const struct verb_option[]){
-            {"--etcd", "HOST:PORT", "look at this store, too: does it forget its history?"}, {0}},
+            {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"}, {0}},
     .main = doctor,
 };

@@ -121,8 +121,8 @@ const struct check check_job_ran = {
     .name = "job_ran",
     .summary = "the job can be started, and trains when nothing disturbs it",
     .text = "Before any fault, the job runs once without faults (the control run, cached). When "
-            "that does not train, or the job's program cannot be executed, nothing is learnt about "
-            "faults: the run is broken, not failed.",
+            "that does not train, or the job's program cannot be executed, the run says nothing "
+            "about faults: it is broken, not failed.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),

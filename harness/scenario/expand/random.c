@@ -27,8 +27,8 @@ struct random_spec {
 static void refuse_share(struct reader *r, const struct yaml *n, const char *const *names) {
     const char *near = str_nearest(n->key, names);
     diagnostics_add(r->d, n->key_place,
-                    "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they are %s",
-                    n->key, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+                    "weights: \"%s\" is not a fault that can be drawn%s%s%s; they are %s", n->key,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
                     hit_list(r->arena));
 }
 
