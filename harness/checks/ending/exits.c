@@ -108,7 +108,8 @@ static void judge_all(const struct trial *t, struct finding *f, const struct age
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
             return;
-    finding_pass(f, "%zu workers ended before their agents, and what ended well was the end",
+    finding_pass(f,
+                 "%zu workers ended before their agents, and no round followed one that succeeded",
                  rs->workers_n);
 }
 

@@ -36,7 +36,7 @@ static const struct deadline detection = {
 };
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.detect_n ? "the scenario bounds no detection" : NULL;
+    return !s->expect.detect_n ? "the scenario sets no detect_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

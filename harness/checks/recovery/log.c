@@ -272,7 +272,7 @@ static bool judge_line(const struct trial *t, struct finding *f, const struct lo
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.logs_n ? "the scenario expects nothing of what is printed" : NULL;
+    return !s->expect.logs_n ? "the scenario expects no lines of a log" : NULL;
 }
 
 /* One that is broken goes before one that is open. */

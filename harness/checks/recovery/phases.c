@@ -53,7 +53,7 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.phases_n ? "the scenario bounds no phase of a recovery" : NULL;
+    return !s->expect.phases_n ? "the scenario sets no phases_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

@@ -93,7 +93,7 @@ static bool judge_probe(const struct trial *t, struct finding *f, const struct p
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.probes_n ? "the scenario expects nothing of a probe" : NULL;
+    return !s->expect.probes_n ? "the scenario expects nothing of its probes" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

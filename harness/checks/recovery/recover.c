@@ -48,7 +48,7 @@ static const struct deadline recovery = {
 };
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.recover_n ? "the scenario bounds no recovery" : NULL;
+    return !s->expect.recover_n ? "the scenario sets no recover_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

@@ -85,7 +85,8 @@ static void judge(const struct trial *t, struct finding *f) {
                         "say what a complete one is by job.checkpoint.complete",
                         (long long)k.said, t->scenario->job.checkpoint_dir);
     else if (k.newest)
-        finding_pass(f, "step %lld is complete; in none of %d looks was a newer one lost",
+        finding_pass(f,
+                     "step %lld is complete; none of %d readings shows that a newer one was lost",
                      (long long)k.newest, looks);
     else
         finding_pass(f, "none was complete yet in %d look%s, and none was lost", looks,

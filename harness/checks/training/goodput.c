@@ -30,7 +30,7 @@ static struct work work_of(const struct history *h) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.goodput ? "the scenario states no goodput" : NULL;
+    return !s->expect.goodput ? "the scenario sets no goodput" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

@@ -32,7 +32,7 @@ static struct end end_of(const struct trial *t) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.loss_within ? "the scenario does not compare losses" : NULL;
+    return !s->expect.loss_within ? "the scenario sets no loss_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {

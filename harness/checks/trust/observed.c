@@ -106,7 +106,7 @@ static void tell_counts(struct finding *f, const struct record *observed) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !scenario_reads_output(s) ? "the scenario reads nothing from the job's output" : NULL;
+    return !scenario_reads_output(s) ? "the scenario sets no observe" : NULL;
 }
 
 /* A program of C that writes into a file keeps its lines until there are some thousand bytes. */

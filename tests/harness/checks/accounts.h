@@ -221,7 +221,7 @@ static const struct wrong accounts[] = {
        FIRST USAGE(9, 20) USAGE(9, 20) USAGE(9, 22) USAGE(9, 22) USAGE(9, 22) USAGE(9, 22)}}},
     {"drift",
      SKIP,
-     "there is no trend to see",
+     "no trend can be seen",
      KILLED,
      {{"\"steady\"", NULL, NULL, FIRST USAGE(9, 20) USAGE(99, 90)}}},
 };
