@@ -73,7 +73,7 @@ static const struct row rows[] = {
     {"duplicate-stdout-filters", 0, "TEXT,...", AT(duplicate_stdout_filters), ROW_JOB,
      "lines of --tee that hold TEXT go to filtered_stdout.log too"},
     {"duplicate-stderr-filters", 0, "TEXT,...", AT(duplicate_stderr_filters), ROW_JOB,
-     "the same of stderr"},
+     "the same for stderr"},
     {"log-format", 0, "text|json", AT(log_format), ROW_SAYS,
      "rankrun's own lines: for people, or a JSON object each [text]"},
     {"local-addr", 0, "ADDR", AT(local_addr), ROW_JOB,

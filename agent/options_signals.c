@@ -24,6 +24,7 @@ void options_settle_signals(struct options *o, struct options_given *g) {
         if (signo)
             o->signals |= UINT64_C(1) << signo;
         else if (names[i][0])
-            options_notice(g, "--signals-to-handle: %s is none that can be handled", names[i]);
+            options_notice(g, "--signals-to-handle: %s is not a signal that can be handled",
+                           names[i]);
     }
 }

@@ -15,7 +15,7 @@ static int status(const struct fault_args *a) {
 
 const struct fault fault_agent_kill = {
     .name = "agent-kill",
-    .summary = "a node's launcher dies at once; its workers are orphans, the node lives on",
+    .summary = "a node's agent dies at once; its workers become orphans, and the node stays up",
     .effects = EFFECT_ENDS_AGENT | EFFECT_LOUD,
     .targets = TARGET_AGENT,
     .where = FAULT_IN_NODE,

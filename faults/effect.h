@@ -16,18 +16,18 @@
     X(ENDS_WORKER, "ends-worker", "a worker's process is gone")                                    \
     X(OWN_EXIT, "own-exit", "by an exit of its own, with a status")                                \
     X(STOPS_WORKER, "stops-worker", "a worker lives and does not run")                             \
-    X(ENDS_AGENT, "ends-agent", "a node's agent is gone, the node lives on")                       \
+    X(ENDS_AGENT, "ends-agent", "a node's agent is gone, the node stays up")                       \
     X(ENDS_NODE, "ends-node", "all processes of a node are gone")                                  \
     X(STARTS_NODE, "starts-node", "a node that was off is on")                                     \
     X(SILENCES_NODE, "silences-node", "nothing more comes from a node")                            \
     X(STALLS_NODE, "stalls-node", "a node lives and does not run")                                 \
-    X(ASKS_TO_LEAVE, "asks-to-leave", "an agent is told to go, and goes in order")                 \
+    X(ASKS_TO_LEAVE, "asks-to-leave", "an agent is asked to leave, and leaves in order")           \
     X(PARTS_NETWORK, "parts-network", "nodes do not reach each other")                             \
     X(IMPAIRS_NETWORK, "impairs-network", "frames arrive late, changed or not at all")             \
     X(DAMAGES_DISK, "damages-disk", "a disk fails, lies or forgets")                               \
     X(MOVES_CLOCK, "moves-clock", "a clock does not say the time")                                 \
     X(SLOWS, "slows", "processes run slower than they could")                                      \
-    X(LOUD, "loud", "peers are told: by a signal, a FIN, a RST")                                   \
+    X(LOUD, "loud", "peers notice: by a signal, a FIN or a RST")                                   \
     X(SILENT, "silent", "nobody is told")                                                          \
     X(LASTING, "lasting", "it ends when it is undone")
 

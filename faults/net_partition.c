@@ -38,10 +38,11 @@ void fault_groups(const struct target *t, const struct fault_args *a, char *ret,
 static int check(const struct fault_args *a, struct err *err) {
     const char *planes = fault_arg(a, "planes", "all");
     if (!planes_of(planes))
-        return err_say(err, -EINVAL,
-                       "planes: \"%s\" is none; write store, bootstrap, data, ssh or all, or "
-                       "several as in store,data",
-                       planes);
+        return err_say(
+            err, -EINVAL,
+            "planes: \"%s\" is not a plane; write store, bootstrap, data, ssh or all, or "
+            "several as in store,data",
+            planes);
     return 0;
 }
 
@@ -71,12 +72,13 @@ const struct fault fault_net_partition = {
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_LINKS_CUT,
     .params =
-        (const struct fault_param[]){
-            {"groups", "groups", "(the target, and everybody else)",
-             "who can still reach whom, as in n0,n1|n2; instead of on; the store is named store"},
-            {"planes", "string", "all",
-             "what is cut: store, bootstrap (MASTER_PORT), data (the rest) or all; store,data"},
-            {0}},
+        (const struct fault_param[]){{"groups", "groups", "(the target, and everybody else)",
+                                      "which nodes can still reach each other, for example "
+                                      "n0,n1|n2; replaces on; the store is called store"},
+                                     {"planes", "string", "all",
+                                      "which traffic is cut: store, bootstrap (MASTER_PORT), data "
+                                      "(everything else), all, or several, as in store,data"},
+                                     {0}},
     .undo = "the wire passes the frames again",
     .blast = "a node that loses the store is fenced, and given up by the others after suspect",
     .example = "{when: {step: 20}, fault: net-partition, on: n2, for: 5s}",

@@ -8,7 +8,8 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 
 const struct fault fault_node_kill = {
     .name = "node-kill",
-    .summary = "every process of a node dies at once; its kernel lives, so peers see FIN or RST",
+    .summary =
+        "every process of a node dies at once; its kernel stays up, so peers see a FIN or a RST",
     .effects = EFFECT_ENDS_NODE | EFFECT_LOUD,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,

@@ -10,7 +10,8 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 
 const struct fault fault_node_leave = {
     .name = "node-leave",
-    .summary = "a node is told to go: SIGTERM to its agent, which says goodbye and ends 143",
+    .summary =
+        "a node is asked to leave: its agent gets SIGTERM, leaves in order and ends with 143",
     .effects = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
     .targets = TARGET_NODE | TARGET_AGENT,
     .where = FAULT_IN_NODE,

@@ -15,7 +15,7 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 
 const struct fault fault_node_poweroff = {
     .name = "node-poweroff",
-    .summary = "the power goes: from one frame to the next a node says nothing, then it is dead",
+    .summary = "a node loses power: it goes silent from one frame to the next, and then it is dead",
     .effects = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_SILENCE,

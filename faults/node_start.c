@@ -24,7 +24,8 @@ const struct fault fault_node_start = {
     .where = FAULT_IN_HARNESS,
     .evidence = EVIDENCE_AGENT_START,
     .params =
-        (const struct fault_param[]){{"disk", "string", "kept", "kept or fresh: emptied"}, {0}},
+        (const struct fault_param[]){
+            {"disk", "string", "kept", "kept, or fresh: its disk is emptied"}, {0}},
     .undo = "nothing to undo: the node stays on",
     .blast = "the job may take the node in and start a new round",
     .example = "{when: {step: 60}, fault: node-start, on: n3}",

@@ -11,7 +11,7 @@ static int check(const struct fault_args *a, struct err *err) {
     const char *text = fault_arg(a, "code", "1");
     int64_t code;
     if (!str_to_i64(text, 0, 255, &code))
-        return err_say(err, -EINVAL, "code: %s is none; write one from 0 to 255", text);
+        return err_say(err, -EINVAL, "code: %s is not an exit code; write one from 0 to 255", text);
     return (int)code;
 }
 
@@ -34,7 +34,7 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 
 const struct fault fault_worker_exit = {
     .name = "worker-exit",
-    .summary = "a worker ends by itself with an exit code, whatever program it is",
+    .summary = "a worker exits with the exit code you name, whatever program it is",
     .effects = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
     .targets = TARGET_WORKER,
     .needs = FAULT_NEEDS_TRACE,

@@ -28,7 +28,7 @@ static int recover(const struct target *t, const struct fault_args *a, struct er
 
 const struct fault fault_worker_hang = {
     .name = "worker-hang",
-    .summary = "a worker stands still (SIGSTOP): it lives, answers nobody, and keeps what it holds",
+    .summary = "a worker is stopped (SIGSTOP): it lives, answers nobody, and keeps what it holds",
     .effects = EFFECT_STOPS_WORKER | EFFECT_SILENT | EFFECT_LASTING,
     .targets = TARGET_WORKER,
     .where = FAULT_IN_NODE,

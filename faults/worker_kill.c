@@ -30,12 +30,12 @@ static int inject(const struct target *t, const struct fault_args *a, struct err
 
 const struct fault fault_worker_kill = {
     .name = "worker-kill",
-    .summary = "a worker dies at once, without a word",
+    .summary = "a worker is killed by a signal and dies at once",
     .effects = EFFECT_ENDS_WORKER | EFFECT_LOUD,
     .targets = TARGET_WORKER,
     .where = FAULT_IN_NODE,
     .evidence = EVIDENCE_TARGET_EXIT,
-    .params = (const struct fault_param[]){{"signal", "string", "SIGKILL", "what it is sent"}, {0}},
+    .params = (const struct fault_param[]){{"signal", "string", "SIGKILL", "the signal"}, {0}},
     .undo = "nothing to undo: the launcher starts a new worker",
     .blast = "every worker of the job: the launcher restarts them all, from the last checkpoint",
     .example = "{when: {step: 20}, fault: worker-kill, on: rank 1}",

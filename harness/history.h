@@ -25,7 +25,7 @@
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
  *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
- *             the undisturbed run gave
+ *             the control run gave
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
  *             that fault means, as the store was asked before it fired
  *             job-end {why: ended|limit|interrupted|error, error?}

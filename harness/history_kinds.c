@@ -18,7 +18,7 @@
 #define ENDED       ONE("code", INT), ONE("signal", INT)
 
 const struct history_kind history_kinds[] = {
-    {SOURCE_HARNESS, "control", "what the undisturbed run gave",
+    {SOURCE_HARNESS, "control", "what the control run gave",
      FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("first_step", INT),
             F("last_step", INT), F("loss", NUMBER), F("cached", BOOL), F("dir", TEXT),
             F("error", TEXT))},

@@ -11,9 +11,9 @@ struct verb_option {
 /* Of verbs that judge a run which somebody else may have made. */
 #define VERB_PROGRAMS                                                                              \
     {"--programs", NULL,                                                                           \
-     "start the programs that the scenario names as checks of its own, with your rights"},         \
+     "start the programs that the scenario names under checks, with your rights"},                 \
     {                                                                                              \
-        "--no-programs", NULL, "leave them unanswered: the default"                                \
+        "--no-programs", NULL, "leave those checks unanswered (the default)"                       \
     }
 
 struct verb {

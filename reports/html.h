@@ -64,6 +64,16 @@ void html_recoveries(struct html *h); /* every fault and what recovering from it
 void html_checks(struct html *h);
 void html_rounds(struct html *h);
 
+/* ---- what the picture of the page and that of svg.c share ---- */
+
+/* Seconds between two ticks of the axis: 1, 2 or 5 times a power of ten, 5 to 12 parts of it. */
+double html_tick_seconds(const struct html *h);
+/* Whether a fault ended the worker. */
+bool html_was_hit(const struct html *h, const struct worker *w);
+/* Whether the fault took the node, or was lasting and in force on it; and until when. */
+bool html_took_away(const struct incident *f, const char *node);
+int64_t html_away_until(const struct html *h, const struct incident *f, const char *node);
+
 /* ---- html_bars.c ---- */
 
 /* Fills all that follows incidents from the run. */

@@ -14,7 +14,7 @@ static int64_t end_of(const struct html *h, const struct worker *w) {
     return w->exit_ns ? w->exit_ns : h->end_ns;
 }
 
-static bool was_hit(const struct html *h, const struct worker *w) {
+bool html_was_hit(const struct html *h, const struct worker *w) {
     for (size_t i = 0; i < h->incidents.n; i++) {
         const struct incident *f = h->incidents.v[i];
         if (f->in_force && f->round && f->round->number == w->round && w->exit_ns >= f->fired_ns &&
@@ -49,7 +49,7 @@ static bool is_stop(int signal) {
 
 static void put_end(struct html *h, const struct worker *w) {
     bool good = w->exit_known && !w->exit_code && !w->exit_signal;
-    bool hit = was_hit(h, w);
+    bool hit = html_was_hit(h, w);
     bool bad = hit || (w->exit_known && (w->exit_code || !is_stop(w->exit_signal)));
     if (!w->exit_ns)
         return;
@@ -119,27 +119,31 @@ static int64_t back_again_ns(const struct html *h, const char *node, int64_t t_n
     return h->end_ns;
 }
 
-/* A node was away when a fault took it, and cut off while a lasting fault was in force on it. */
+int64_t html_away_until(const struct html *h, const struct incident *f, const char *node) {
+    return f->recovered && f->recovered_ns > f->t0_ns ? f->recovered_ns
+                                                      : back_again_ns(h, node, f->t0_ns);
+}
+
 static void put_away(struct html *h, const struct incident *f, const char *node) {
-    int64_t until_ns = f->recovered && f->recovered_ns > f->t0_ns
-                           ? f->recovered_ns
-                           : back_again_ns(h, node, f->t0_ns);
     double left = html_percent(h, f->t0_ns);
     html_raw(h, "<i class=\"%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"",
              incident_has(f, EFFECTS_TAKE_AGENT) ? "away" : "cut", left,
-             html_percent(h, until_ns) - left);
+             html_percent(h, html_away_until(h, f, node)) - left);
     html_printf(h, "%s: %s", node, f->fault);
     html_raw(h, "\"></i>");
 }
 
+bool html_took_away(const struct incident *f, const char *node) {
+    for (size_t k = 0; f->in_force && k < f->targets_n; k++)
+        if (str_eq(f->targets[k].node, node) && str_eq(f->targets[k].what, "node"))
+            return incident_has(f, EFFECTS_TAKE_AGENT) || f->recovered;
+    return false;
+}
+
 static void put_aways(struct html *h, const char *node) {
-    for (size_t i = 0; i < h->incidents.n; i++) {
-        const struct incident *f = h->incidents.v[i];
-        for (size_t k = 0; f->in_force && k < f->targets_n; k++)
-            if (str_eq(f->targets[k].node, node) && str_eq(f->targets[k].what, "node") &&
-                (incident_has(f, EFFECTS_TAKE_AGENT) || f->recovered))
-                put_away(h, f, node);
-    }
+    for (size_t i = 0; i < h->incidents.n; i++)
+        if (html_took_away(h->incidents.v[i], node))
+            put_away(h, h->incidents.v[i], node);
 }
 
 static void put_service(struct html *h, const char *node) {

@@ -8,8 +8,7 @@ enum { SAVES_MAX = 2000, PIN_ROWS = 4, LANES_FEW = 24 };
 
 /* ---- behind everything: the grid, recoveries and the moments of the faults ---- */
 
-/* A step of 1, 2 or 5 times a power of ten that cuts the axis into 5 to 12 parts. */
-static double tick_seconds(const struct html *h) {
+double html_tick_seconds(const struct html *h) {
     double span = (double)(h->end_ns - h->begin_ns) / 1e9, step = 1e-3;
     while (step * 10 < span / 10)
         step *= 10;
@@ -20,7 +19,7 @@ static double tick_seconds(const struct html *h) {
 }
 
 static int64_t tick_ns(const struct html *h, int i) {
-    return h->begin_ns + (int64_t)(i * tick_seconds(h) * 1e9);
+    return h->begin_ns + (int64_t)(i * html_tick_seconds(h) * 1e9);
 }
 
 static void put_back(struct html *h) {
@@ -47,7 +46,7 @@ static void put_axis(struct html *h) {
     html_raw(h, "<div class=\"row axis\"><b></b><div class=\"track\">");
     for (int i = 0; tick_ns(h, i) < h->end_ns; i++)
         html_raw(h, "<span%s style=\"left:%.2f%%\">%g\u00a0s</span>", i % 2 ? " class=\"odd\"" : "",
-                 html_percent(h, tick_ns(h, i)), i * tick_seconds(h));
+                 html_percent(h, tick_ns(h, i)), i * html_tick_seconds(h));
     html_raw(h, "</div></div>\n");
 }
 

@@ -8,6 +8,7 @@
     X(html)                                                                                        \
     X(json)                                                                                        \
     X(junit)                                                                                       \
+    X(svg)                                                                                         \
     X(terminal)
 
 #define X(name) extern const struct report report_##name;

@@ -98,8 +98,9 @@ void checks_without_events(struct buf *out) {
     for (size_t i = 0; checks[i]; i++)
         if (!checks[i]->tells)
             put_name(&all, checks[i]->name);
-    buf_puts(out, "\n  and if it tells (by scenarios/jobs/rankquake.h or .py, or read from what it "
-                  "prints by observe)\n");
+    buf_puts(
+        out,
+        "\n  and these when it reports (by scenarios/jobs/rankquake.h or .py, or by observe)\n");
     for (size_t i = 0; checks[i]; i++) {
         if (!checks[i]->tells)
             continue;

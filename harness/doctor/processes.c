@@ -41,7 +41,7 @@ static void look_cut(const struct probe_given *given, struct probe_result *r) {
     struct err err = {0};
     (void)given;
     if (fault_needs_check(FAULT_NEEDS_SILENCE, &err) == 0)
-        probe_works(r, "a connection was cut at its socket and mended; new ones are seen");
+        probe_works(r, "a connection was cut at its socket and healed; new ones are seen");
     else
         probe_lacks(r,
                     "allow ptrace and seccomp: in a container, start it with --cap-add "

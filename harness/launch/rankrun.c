@@ -38,7 +38,7 @@ static const char *const *agent_argv(struct arena *a, const struct launch *l) {
 
 const struct launcher launcher_rankrun = {
     .name = "rankrun",
-    .text = "ours: torchrun's command line, written for faults",
+    .text = "RankQuake's own: takes torchrun's command line",
     .shows_token = true,
     .agent_argv = agent_argv,
     .agent_env = words_worker_env,

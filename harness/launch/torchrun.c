@@ -58,7 +58,7 @@ static const char *const *agent_argv(struct arena *a, const struct launch *l) {
 
 const struct launcher launcher_torchrun = {
     .name = "torchrun",
-    .text = "PyTorch's, or whatever takes its options",
+    .text = "PyTorch's, or any launcher that takes its options",
     .agent_argv = agent_argv,
     .agent_env = words_worker_env,
 };

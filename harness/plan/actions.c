@@ -386,10 +386,11 @@ static void check_minimum(struct checker *c) {
             !t->has_time && !t->phase)
             return;
     }
-    diagnostics_add(c->d, k->start_place.line ? k->start_place : k->place,
-                    "%d node%s started but nnodes needs %d, and no node-start mends it: the job "
-                    "could never begin",
-                    k->start, k->start == 1 ? " is" : "s are", c->s->job.min_nodes);
+    diagnostics_add(
+        c->d, k->start_place.line ? k->start_place : k->place,
+        "%d node%s started but nnodes needs %d, and no node-start makes up for it: the job "
+        "could never begin",
+        k->start, k->start == 1 ? " is" : "s are", c->s->job.min_nodes);
 }
 
 void actions_make(struct plan *p, struct diagnostics *d) {

@@ -74,7 +74,7 @@ static void add_interpreters(struct list *l) {
     if (p->python.path)
         add(l, "launcher", j->launcher_place,
             words_of(p, (const char *const[]){p->python.path, "-c", "...", NULL}),
-            "before the run: which version it is and of which torch")
+            "before the run: asks Python for its version and torch's")
             ->is_asked = true;
     buf_fini(&modules);
 }

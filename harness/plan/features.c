@@ -123,13 +123,13 @@ static int check_torchrun(const struct plan *p, const char *argument, struct err
 const struct feature features[] = {
     {"arm64", NULL, "a processor of this kind", check_arm64},
     {"command", "COMMAND", "a command of yours, run by sh within 10 s, ends with 0", check_command},
-    {"cpus", "N", "at least so many processors", check_cpus},
+    {"cpus", "N", "at least this many processors", check_cpus},
     {"etcd", NULL, "an etcd that can be started", check_etcd},
     {"gpu", NULL, "an NVIDIA GPU that can be used", check_gpu},
-    {"namespaces", NULL, "nodes can be namespaces", check_namespaces},
+    {"namespaces", NULL, "nodes can be made of namespaces", check_namespaces},
     {"program", "NAME", "a program in the PATH of the job", check_program},
-    {"ptrace", NULL, "a process can be made to do something", check_ptrace},
-    {"root", NULL, "whoever runs it is root", check_root},
+    {"ptrace", NULL, "one process may control another", check_ptrace},
+    {"root", NULL, "the user is root", check_root},
     {"torchrun", NULL, "torchrun in the PATH of the job", check_torchrun},
     {"x86-64", NULL, "a processor of this kind", check_x86_64},
     {0},
@@ -161,7 +161,7 @@ static void unknown(struct plan *p, const char *text, struct diagnostics *d) {
     names[n] = NULL;
     const char *near = str_nearest(text, names);
     diagnostics_add(d, p->scenario->features_place,
-                    "feature: there is none \"%s\"; %s%s%sthey are %s", text,
+                    "feature: there is no feature \"%s\"; %s%s%sthey are %s", text,
                     near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or else " : "",
                     buf_str(&list));
     buf_fini(&list);

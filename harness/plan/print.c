@@ -179,7 +179,7 @@ static void put_processes(const struct plan *p, struct buf *out) {
                "address of %.*s.0/24\n",
                (int)(strrchr(first, '.') - first), first);
     if (p->isolation_why)
-        buf_printf(out, "  because namespaces cannot be had: %s\n", p->isolation_why);
+        buf_printf(out, "  because namespaces are not possible: %s\n", p->isolation_why);
 }
 
 static void put_objects(const struct plan *p, struct buf *out) {
@@ -187,9 +187,10 @@ static void put_objects(const struct plan *p, struct buf *out) {
         put_processes(p, out);
         return;
     }
-    buf_puts(out, p->isolation == ISOLATION_AUTO
-                      ? "\nisolation\n  auto: namespaces where they can be had, else processes\n"
-                      : "\nisolation\n  namespaces\n");
+    buf_puts(out,
+             p->isolation == ISOLATION_AUTO
+                 ? "\nisolation\n  auto: namespaces where the host allows them, else processes\n"
+                 : "\nisolation\n  namespaces\n");
     buf_printf(out,
                "\nkernel objects, none with a name outside, all gone when the harness ends\n"
                "  %zu node%s: a network, pid, mount, uts and ipc namespace each\n"

@@ -48,7 +48,8 @@ void announcement_plan(const struct announcement *a) {
     announcement_say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
                      d->command->name, a->base->job.launcher, d->nodes, d->workers,
                      d->workers == 1 ? "" : "s");
-    announcement_say("first undisturbed, then five times disturbed: %s", buf_str(&words));
+    announcement_say("first a control run without faults, then five runs with one fault each: %s",
+                     buf_str(&words));
     announcement_say("every run is kept in %s%s", a->dir,
                      a->base->job.writes_undone
                          ? "; what the job writes into this directory is undone after each"

@@ -237,8 +237,7 @@ static void tell_broken(struct outcome_of_run *run, const struct plan *p, const 
     char end[200] = "";
     if (w)
         put_end(end, sizeof(end), w);
-    err_say(err, -EINVAL,
-            "the job failed undisturbed, so nothing can be learnt from disturbing it: %s; see %s",
+    err_say(err, -EINVAL, "the job failed in the control run, so no fault was tried: %s; see %s",
             w   ? end
             : f ? f->seen
                 : "",
@@ -320,7 +319,7 @@ static int run_control(const struct plan *p, const struct suite_options *o,
         r = plan_find_launcher(plan, err);
     if (r == 0)
         r = execute(run, &spec, o,
-                    o->brief ? "undisturbed" : "control run, once: the job undisturbed", err);
+                    o->brief ? "control run" : "control run: once without the timeline", err);
     int code = r < 0 ? EXIT_BROKEN : control_outcome(run, plan, dir, cache, o, ret, err);
     outcome_fini(run);
     plan_free(plan);

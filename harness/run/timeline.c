@@ -95,7 +95,7 @@ static void begin_looking(struct act *a) {
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
     a->events = 0;
     set_state(a, ACT_LOOKING);
-    if (!a->of) /* an end that does not come is no failure */
+    if (!a->of) /* what ends a fault has no deadline */
         loop_timer_at(a->within, now + (w->within_ns ? w->within_ns : limits->total_ns));
     set_time(a);
     conclude(a, now);

@@ -123,7 +123,7 @@ static void read_repeat(struct reader *r, const struct key *k, const struct yaml
 /* A section whose default is the empty one has all of its own defaults filled in. */
 const struct section section_top = {
     "scenario",
-    "What a file says: a cluster, a job, what is broken when, and what must come of it.",
+    "What a file says: a cluster, a job, which faults happen when, and what is expected.",
     (const struct key[]){
         {"scenario", "a name", "(the file's name)", "The name, also of the run directory.",
          "scenario: node-lost", read_name, AT(name), .form = "<name>"},
@@ -133,26 +133,23 @@ const struct section section_top = {
         {"source", "a text", NULL, "Where it was seen: an issue, a post-mortem.",
          "source: https://github.com/pytorch/pytorch/issues/111646", reader_text, AT(source)},
         {"include", "a file or a list of files", NULL,
-         "Files that this one goes on from, by paths from its own folder. Maps are put together, "
-         "key "
-         "by key; of all else the later file has the last word, and this one before all. What a "
-         "file "
-         "says of itself (scenario, about, source, tags) is not taken over, and nothing (~) takes "
-         "a "
-         "key away. Folders leave out files whose name begins with _.",
+         "Files that this one builds on, by paths from its own folder. Maps are merged key by key. "
+         "For everything else the later file wins, and this file wins over all of them. scenario, "
+         "about, source and tags are not inherited. The value ~ removes a key. When a folder is "
+         "run, files whose name begins with _ are left out.",
          "include: _base.yaml", include_ignore, .form = "<text> | [<text>]"},
         {"tags", "a list of words", NULL, "For choosing scenarios.", "tags: [smoke]", read_tags,
          .form = "[<scalar>]"},
         {"feature", "a list of what the host must have", NULL,
-         "Where the host lacks one of them the scenario is skipped (exit code 4) and says which: "
-         "arm64, command COMMAND, cpus N, etcd, gpu, namespaces, program NAME, ptrace, root, "
-         "torchrun, x86-64; `rankquake list features`.",
+         "What the host must have. Where it lacks one of these, the scenario is skipped (exit code "
+         "4) and says which: arm64, command COMMAND, cpus N, etcd, gpu, namespaces, program NAME, "
+         "ptrace, root, torchrun, x86-64; `rankquake list features`.",
          "feature: [namespaces, cpus 2, command test -d /proc]", read_features,
          .form = "[<feature>]"},
-        {"seed", "a whole number", "1", "Decides every draw; --seed goes before it.", "seed: 7",
-         read_seed, .min = 0, .max = INT64_MAX, .form = "<int>"},
+        {"seed", "a whole number", "1", "Decides every random draw. --seed overrides it.",
+         "seed: 7", read_seed, .min = 0, .max = INT64_MAX, .form = "<int>"},
         {"semantics", "strict or torchrun", "(torchrun under torchrun, else strict)",
-         "By whose promises the job is judged: rankrun's, or the fewer of torchrun.",
+         "Whose promises the job is judged by: rankrun's (strict), or torchrun's, which are fewer.",
          "semantics: strict", read_semantics, .form = "strict | torchrun"},
         {"cluster", "a map", "", "The machines.", "cluster: {nodes: 3}", read_cluster,
          .form = "<@cluster>"},
@@ -168,16 +165,16 @@ const struct section section_top = {
         {"observe", "a map", NULL,
          "What to read from the output of a job that sends no events; `rankquake explain observe`.",
          "observe: {step: 'step ([0-9]+)'}", read_observe, .form = "<@observe>"},
-        {"timeline", "a list of faults", NULL, "What is broken, and when.",
+        {"timeline", "a list of faults", NULL, "The faults, and when they happen.",
          "timeline: [{when: {time: 20s}, fault: worker-kill, on: random of workers}]",
          load_timeline, .form = "[<@timeline>]"},
-        {"random", "a map", NULL,
-         "Faults that are drawn by the seed, behind those of the timeline.",
+        {"random", "a map", NULL, "Faults drawn by the seed, added after those of the timeline.",
          "random: {faults: 12, weights: llama3, every: 4s}", random_read, .form = "<@random>"},
-        {"replay", "a map", NULL, "Faults that somebody recorded, behind those of the timeline.",
+        {"replay", "a map", NULL,
+         "Faults from a recorded trace, added after those of the timeline.",
          "replay: {trace: faults.csv, speed: 750, causes: {gpu: worker-kill}}", replay_read,
          .form = "<@replay>"},
-        {"expect", "a map", "", "What must come of it.", "expect: {outcome: succeeded}",
+        {"expect", "a map", "", "What is expected of the run.", "expect: {outcome: succeeded}",
          read_expect, .form = "<@expect>"},
         {"checks", "a list of checks", NULL,
          "Programs of your own that judge the run; `rankquake explain checks`.",
@@ -186,7 +183,7 @@ const struct section section_top = {
         {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits,
          .form = "<@limits>"},
         {"repeat", "a whole number, or a map", "1",
-         "How often it is run, unless the command line says (--repeat, --seeds, --stress).",
+         "How often the scenario is run; --repeat, --seeds and --stress override it.",
          "repeat: {runs: 20, seeds: each}", read_repeat, .min = 1, .max = 1000000,
          .form = "<int> | <@repeat>"},
         {"probe", "a map of names and probes", NULL,
@@ -198,8 +195,8 @@ const struct section section_top = {
          "--set vars.name=VALUE chooses another.",
          "vars: {at: 37}", vars_read, .form = "{<any>}"},
         {"sweep", "a map of keys and lists of values, or a list of maps", NULL,
-         "Values to run the scenario with: a map runs all with all, a list each of its items. Keys "
-         "are those of --set, and one that --set gives has that value alone.",
+         "Values to run the scenario with: a map runs every combination, a list runs each of its "
+         "items. Keys are those of --set; a key that --set gives keeps that one value.",
          "sweep: {job.max_restarts: [1, 3], timeline.0.when.step: [10, 37]}", sweep_read,
          .form = "{[<any>]} | [{<any>}]"},
         {0},

@@ -91,12 +91,11 @@ const struct section section_cluster = {
         {"nodes", "a whole number", "2", "How many nodes exist: n0, n1, ...", "nodes: 4",
          read_nodes, AT(nodes), .min = 1, .max = NODES_MAX, .form = "<int>"},
         {"start", "a whole number", "(all)",
-         "The first so many are switched on at the beginning, all at once; the others are off "
-         "until "
-         "a node-start.",
+         "How many nodes are switched on at the beginning, all at once; the others are off until a "
+         "node-start.",
          "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX, .form = "<int>"},
         {"store", "embedded, etcd, etcd-3, none or {on: NODE}", "embedded",
-         "What the agents meet at. embedded: the launcher's own; rankrun's in a node of its own "
+         "Where the agents meet. embedded: the launcher's own; rankrun's in a node of its own "
          "named \"store\" (with one node and nnodes 1 in the agent itself), torchrun's c10d in the "
          "agent of n0. etcd: a real etcd in a node of its own; etcd-3: one of three members, "
          "store-0 to store-2. {on: n1}: the launcher's own, in the agent of n1. none: no store.",
@@ -119,8 +118,9 @@ const struct section section_cluster = {
         {"isolation", "auto, namespaces or processes", "auto",
          "How nodes are kept apart. namespaces: each has a network, processes, mounts and a host "
          "name of its own. processes: each is a tree of processes with an address of the loopback, "
-         "which works where namespaces are refused; faults on processes work as ever, a network "
-         "is cut at the job's own sockets. auto: namespaces where they can be had, else processes.",
+         "which works where namespaces are refused; faults on processes work as ever, a network is "
+         "cut at the job's own sockets. auto: namespaces where the host allows them, else "
+         "processes.",
          "isolation: processes", read_isolation, .form = "auto | namespaces | processes"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "

@@ -141,7 +141,7 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
 
 const struct section section_expect = {
     "expect",
-    "What is special here; every invariant is judged anyway.",
+    "What is expected of this scenario; every invariant is judged anyway.",
     (const struct key[]){
         {"outcome", "succeeded, failed or stopped", "succeeded",
          "How the job must end: every agent 0; every agent 1; by a signal.", "outcome: succeeded",
@@ -170,11 +170,11 @@ const struct section section_expect = {
          .min = 1, .max = INT64_MAX, .form = "<int> | <duration>"},
         {"goodput", "a percentage such as 80%", NULL,
          "The share of the time in which steps were made that count, by the speed of the "
-         "undisturbed run.",
+         "control run.",
          "goodput: 60%", reader_percent, .offset = offsetof(struct expect, goodput), .min = 1,
          .max = 100, .form = "<percent>"},
         {"loss_within", "a percentage such as 5%", NULL,
-         "How far the last loss may be from the undisturbed run's, where weights are not the same "
+         "How far the last loss may be from the control run's, where weights are not the same "
          "bit by bit.",
          "loss_within: 5%", reader_percent, .offset = offsetof(struct expect, loss_within),
          .min = 1, .max = 1000, .form = "<percent>"},
@@ -187,7 +187,7 @@ const struct section section_expect = {
          "log: [{never: /Traceback/}, {seen: /resuming from step/, after: dark, within: 5s}]",
          load_log_expects, .form = "<@log> | [<@log>]"},
         {"model", "same-as-undisturbed", NULL,
-         "The final weights must be, bit by bit, those of the undisturbed run.",
+         "The final weights must be, bit by bit, those of the control run.",
          "model: same-as-undisturbed", read_model, .form = "same-as-undisturbed"},
         {0},
     },

@@ -88,18 +88,17 @@ bool scenario_reads_output(const struct scenario *s) {
 const struct section section_observe = {
     "observe",
     "What to read from the output of a job that sends no events. Each line (ended by a line feed "
-    "or "
-    "a carriage return) of a worker's standard output and standard error that matches is taken for "
-    "an event of that kind: it starts triggers, limits and times, and is judged, as a claim. "
+    "or a carriage return) of a worker's standard output and standard error that matches is taken "
+    "for an event of that kind: it starts triggers, limits and times, and is judged, as a claim. "
     "The value is the first group. With observe, each worker writes into a file of its own, "
-    "logs/NODE/rank-R.log in the run directory. Nothing can be held at a line: by the time it is "
-    "read the job has gone on, so a fault comes some milliseconds after it. A program that buffers "
-    "its "
-    "output tells late: put stdbuf -oL in front of one in C; Python's is not buffered here.",
+    "logs/NODE/rank-R.log in the run directory. The harness cannot hold a worker at a line: by the "
+    "time it is read the job has gone on, so a fault comes some milliseconds after it. What a "
+    "program buffers is read late: put stdbuf -oL in front of a program in C; Python's output is "
+    "not buffered here.",
     (const struct key[]){
         {"preset", "hf-trainer, lightning or tqdm", NULL,
          "Expressions for what a tool always prints, to begin with; `rankquake explain tqdm` shows "
-         "them. A key of the same name goes before.",
+         "them. A key of the same name overrides it.",
          "preset: lightning", read_preset, .form = "<preset>"},
         {"step", PATTERN " with a group", NULL,
          "A step is done. Not every step need be told: a trigger on one comes with the first line "
@@ -107,7 +106,7 @@ const struct section section_observe = {
          "first such count only. Three: an epoch from 0, the step in it, the steps of an epoch.",
          "step: 'step ([0-9]+)'", read_pattern, .form = "<pattern>"},
         {"loss", PATTERN " with a group", NULL,
-         "The loss of the step in the same line, else of the next that is told.",
+         "The loss of the step in the same line, or else of the next step that is printed.",
          "loss: 'loss[:=] *([0-9.]+)'", read_pattern, .form = "<pattern>"},
         {"ready", PATTERN, NULL, "The worker is set up.", "ready: 'starting training'",
          read_pattern, .form = "<pattern>"},
@@ -127,7 +126,7 @@ const struct section section_observe = {
          "exit-barrier: 'waiting for the others'", read_pattern, .form = "<pattern>"},
         {"done", PATTERN, NULL,
          "The worker has finished. A group is the model it ended with: a checksum, or a number "
-         "that an undisturbed run gives too.",
+         "that a control run gives too.",
          "done: 'final loss ([0-9.]+)'", read_pattern, .form = "<pattern>"},
         {0},
     },

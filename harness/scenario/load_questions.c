@@ -241,14 +241,13 @@ static void read_tolerance(struct reader *r, const struct key *k, const struct y
 const struct section section_probe = {
     "probe",
     "A question that is asked while the job runs, from steady state on, by exactly one of cmd, "
-    "http "
-    "and prometheus: as in Chaos Toolkit, what must hold before, and again after, the faults. Each "
-    "answer goes into the history, as a claim (source user); expect.probe says what they must be. "
-    "A "
-    "command runs on the host, or in the namespaces of a node, in the directory and environment of "
-    "the caller. One that ends with another status than 0, or is not done in time, a server that "
-    "does not answer, or not with a status of 2xx, and a metric that is not there, or no number, "
-    "are not within any tolerance. Nobody asks while the undisturbed job runs.",
+    "http and prometheus: as in Chaos Toolkit, what must hold before, and again after, the faults. "
+    "Each answer goes into the history, as a claim (source user); expect.probe says what they must "
+    "be. A command runs on the host, or in the namespaces of a node, in the directory and "
+    "environment of the caller. An answer is outside every tolerance when the command ends with "
+    "another status than 0 or takes too long, when the server does not answer or answers without a "
+    "status of 2xx, and when the metric is missing or not a number. Nobody asks during the control "
+    "run.",
     (const struct key[]){
         {"cmd", "a list of words", NULL, "The command; placeholders as in job.run.",
          "cmd: [curl, -sf, 'http://n0:8080/health']", read_cmd, .form = "[<scalar>]"},
@@ -385,11 +384,12 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
 const struct section section_log = {
     "log",
     "What programs print, on standard output or standard error, and how often: exactly one of "
-    "never, once and seen. Expressions are those of observe, asked of each line, of which the "
-    "first 4096 bytes count, by the moment at which it is read, some milliseconds after it was "
-    "printed. A bar that is drawn again and again is as many lines. Each worker writes into a file "
-    "of its own then, logs/NODE/rank-R.log in the run directory. What matches goes into the "
-    "history, as a claim of the job or the launcher. Of the undisturbed run nothing is expected.",
+    "never, once and seen. Expressions are those of observe, and are matched against each line, of "
+    "which the first 4096 bytes count. A line counts at the moment at which it is read, some "
+    "milliseconds after it was printed. A progress bar that is drawn again counts as another line. "
+    "Each worker then writes into a file of its own, logs/NODE/rank-R.log in the run directory. "
+    "What matches goes into the history, as a claim of the job or the launcher. Nothing is "
+    "expected of the control run.",
     (const struct key[]){
         {"never", LINE, NULL, "No line may match.", "log: [{never: '/loss is nan/'}]", read_line,
          .form = "<line>"},

@@ -164,7 +164,7 @@ static void read_sticky(struct reader *r, const struct key *k, const struct yaml
 
 const struct section section_action = {
     "timeline",
-    "The lines of the timeline: what is broken, when, and on what.",
+    "The lines of the timeline: which fault happens, when, and on what.",
     (const struct key[]){
         {"id", "a name", "(the fault's name and a number)",
          "The line's name, for after, heal and "
@@ -172,35 +172,34 @@ const struct section section_action = {
          "id: dark", read_id, .form = "<id>"},
         {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true,
          .form = "<@when>"},
-        {"fault", "the name of a fault", NULL, "What is done; `rankquake list faults` names them.",
+        {"fault", "the name of a fault", NULL, "The fault; `rankquake list faults` lists them.",
          "fault: node-poweroff", read_fault, .form = "<fault>"},
-        {"heal", "the id of a line above", NULL, "Ends that line's fault, instead of a fault.",
-         "heal: cut", read_heal, .form = "<id>"},
+        {"heal", "the id of a line above", NULL,
+         "Ends the fault of that line; stands instead of fault.", "heal: cut", read_heal,
+         .form = "<id>"},
         {"on", "a target", NULL,
-         "What it is done to, among what is alive then: nodes, agents, workers, n2, n2/0, rank 0, "
-         "node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half of "
-         "the nodes), rack 0, random of rack 0, random of racks, rack of rank 0, store (what "
-         "serves "
-         "it), store-leader (of etcd's members the one that leads), coordinator (the node whose "
-         "agent decides for the job, as the store says at that moment).",
+         "The target, among what is alive at that moment: nodes, agents, workers, n2, n2/0, rank "
+         "0, node of rank 0, random of workers, random 2 of nodes, 50%, majority (more than half "
+         "of the nodes), rack 0, random of rack 0, random of racks, rack of rank 0, store (what "
+         "serves it), store-leader (of etcd's members the one that leads), coordinator (the node "
+         "whose agent decides for the job, as the store says at that moment).",
          "on: random of workers", read_on, .form = "<target>"},
         {"with", "a map of parameters", NULL, "The fault's parameters; `rankquake explain FAULT`.",
          "with: {disk: fresh}", read_with, .form = "{<scalar>}"},
         {"times", "once, each-round or a whole number", "once",
-         "How often the trigger may come true and the fault be done; each-round: anew in every "
-         "round.",
-         "times: each-round", read_times, .min = 1, .max = 1000,
-         .form = "once | each-round | <int>"},
-        {"for", "a duration", NULL, "A lasting fault ends by itself after this.", "for: 5s",
-         reader_duration, .offset = offsetof(struct action, for_ns), .min = 1},
+         "How often the trigger may fire; each-round: once in every round.", "times: each-round",
+         read_times, .min = 1, .max = 1000, .form = "once | each-round | <int>"},
+        {"for", "a duration", NULL, "How long a lasting fault lasts.", "for: 5s", reader_duration,
+         .offset = offsetof(struct action, for_ns), .min = 1},
         {"until", "a map, as for when", NULL,
-         "A lasting fault ends when this has come true, instead of after a time: the words are "
-         "those of when, looked for from the moment at which the fault is in force, and a step or "
-         "an event is anybody's. If it does not come true the fault lasts to the end of the run.",
+         "A lasting fault ends when this condition is met, instead of after a time. The words are "
+         "those of when. The harness looks from the moment at which the fault is in force; a step "
+         "or an event of any worker counts. If the condition is never met, the fault lasts to the "
+         "end of the run.",
          "until: {round: 2}", read_until, .form = "<@when>"},
         {"sticky", "node", NULL,
-         "The trouble is the node's: done again on it, at once, whenever its agent comes back "
-         "(node-start). To a worker: as soon as the node has that one again.",
+         "The fault stays with the node: it strikes again at once whenever the node's agent comes "
+         "back (node-start); a fault on a worker, as soon as the node has that worker again.",
          "sticky: node", read_sticky, .form = "node"},
         {0},
     },

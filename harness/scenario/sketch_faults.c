@@ -19,9 +19,9 @@ enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
 
 const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
     {"worker-killed", "One worker is killed.", "a worker is killed"},
-    {"worker-hangs", "One worker stands still for ten seconds, and goes on.",
+    {"worker-hangs", "One worker is stopped for ten seconds, and then goes on.",
      "a worker hangs for 10 s"},
-    {"node-killed", "Every process of one node dies at once; its peers are told so.",
+    {"node-killed", "Every process of one node dies at once; its peers see a FIN or a RST.",
      "a node is killed"},
     {"node-powered-off", "One node loses its power; its peers hear nothing more.",
      "a node loses power"},
@@ -66,7 +66,8 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
             .few_steps = (int)steps, .time_ns = work_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
         return true;
     }
-    err_say(err, -ERANGE, "undisturbed, its workers %s %.1f s%s: too short to be hit surely. %s",
+    err_say(err, -ERANGE,
+            "in the control run its workers %s %.1f s%s: too short to be hit surely. %s",
             steps > 1 ? "made their steps in" : "lived for", (double)work_ns / 1e9,
             steps && steps < STEPS_MIN ? " and made fewer than 5 steps" : "", what_would_help(r));
     return false;

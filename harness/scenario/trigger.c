@@ -77,7 +77,7 @@ static void read_after(struct reader *r, const struct key *k, const struct yaml 
     else if (t->ends && i >= 0)
         diagnostics_add(
             r->d, n->place,
-            "after: \"%s\" is this very line; a time after its beginning is said by for", n->text);
+            "after: \"%s\" is this line itself; use for to say how long the fault lasts", n->text);
     else if (i >= (int)r->ids_read)
         diagnostics_add(r->d, n->place,
                         "after: \"%s\" %s; a fault can only follow one that stands above it",
@@ -95,7 +95,7 @@ enum { STEPS_MAX = 1000000000, ROUNDS_MAX = 1000000 };
 
 const struct section section_when = {
     "when",
-    "When a fault fires: all that is named must have come true, in any order.",
+    "When a fault fires: all conditions that are named must have been met, in any order.",
     (const struct key[]){
         {"step", "a whole number", NULL,
          "A worker of the target has applied update s and has not begun s+1.", "when: {step: 137}",
@@ -114,36 +114,36 @@ const struct section section_when = {
          .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
                  "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",
-         "Which of the events, of the lines, or of those that come to the phase.",
+         "Which one: of the events, of the lines, or of those that reach the phase.",
          "when: {event: checkpoint-commit, nth: 3}", reader_int, AT(nth), .min = 1,
          .max = STEPS_MAX},
-        {"after", "the id of a line above", NULL, "Starts looking once that fault is in force.",
-         "when: {after: dark, step: 160}", read_after, .form = "<id>"},
-        {"plus", "a duration", NULL, "That much later than the condition.",
+        {"after", "the id of a line above", NULL,
+         "The trigger is armed once that fault is in force.", "when: {after: dark, step: 160}",
+         read_after, .form = "<id>"},
+        {"plus", "a duration", NULL, "Fires this much later than the condition is met.",
          "when: {after: dark, plus: 2s}", reader_duration, AT(plus_ns)},
         {"within", "a duration", "(limits.total)",
-         "If it has not come true by then, the fault counts as not fired.", "within: 30s",
+         "If the condition is not met by then, the fault counts as not fired.", "within: 30s",
          reader_duration, AT(within_ns), .min = 1},
         {"hold", "true or false", "(true for step, event and phase)",
          "Stops the thread that sent the event until the fault is in force, so that the target has "
          "done exactly that much. What is read from the job's output (observe) is never held.",
          "hold: false", reader_bool, AT(hold)},
         {"patient", "true or false", "false",
-         "When all has come true and nothing matches the target, wait (for within, again) until "
-         "something does. Without it the fault did not happen then.",
+         "When the conditions are met and nothing matches the target, wait (again for within) "
+         "until something does. Without it the fault then counts as not fired.",
          "when: {time: 20s, patient: true}", reader_bool, AT(patient)},
         {"phase", "a place in a round", NULL,
-         "The target is there: join, last-call, ack (an agent says so), start (a worker is about "
-         "to "
-         "be executed), first-collective or exit-barrier. With round: r, in that round; the first "
-         "four lie before its first worker.",
+         "The target has reached this phase: join, last-call, ack (an agent says so), start (a "
+         "worker is about to be executed), first-collective or exit-barrier. With round: r, in "
+         "that round; the first four lie before its first worker.",
          "when: {round: 2, phase: ack}", read_phase,
          .form = "join | last-call | ack | start | first-collective | exit-barrier"},
         {"failpoint", "a place in rankrun", NULL,
-         "An agent of a debug build of rankrun (make BUILD=debug) is there: answer-lost (a "
-         "transaction is in the store, its answer not heard), coordinator-unheard (the same of a "
-         "head that it wrote), certified-under-ack (an ack is about to leave it). Other builds "
-         "have none, and never come to it.",
+         "An agent of a debug build of rankrun (make BUILD=debug) has reached this place: "
+         "answer-lost (the store has a transaction, and the agent has not heard the answer), "
+         "coordinator-unheard (the same for a head that it wrote), certified-under-ack (it is "
+         "about to send an ack). Other builds have no such places, so the trigger never fires.",
          "when: {failpoint: coordinator-unheard}", read_failpoint,
          .form = "answer-lost | certified-under-ack | coordinator-unheard"},
         {"log", "a regular expression", NULL,

@@ -299,8 +299,8 @@ const struct verb verb_clean = {
     .example = "clean --dry-run",
     .options =
         (const struct verb_option[]){
-            {"--dry-run", NULL, "say what would be removed, and remove nothing"},
-            {"--kept", NULL, "remove what run --keep has kept, too"},
+            {"--dry-run", NULL, "print what would be removed, and remove nothing"},
+            {"--kept", NULL, "also remove what run --keep has kept"},
             {0}},
     .main = clean,
 };

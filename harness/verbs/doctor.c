@@ -42,7 +42,7 @@ static void print_result(const struct probe *p, const struct probe_result *r, bo
     if (r->status != PROBE_LACKS)
         return;
     put_wrapped("lost:", p->gives);
-    put_wrapped("mend:", r->mend);
+    put_wrapped("fix:", r->mend);
 }
 
 struct examination {
@@ -101,7 +101,7 @@ static size_t count_names(const char *list) {
 static void print_allowed(const struct examination *x, const char *name, enum probe_part part) {
     const char *all = buf_str(&x->faults[PROBE_FOR_ALL]), *own = buf_str(&x->faults[part]);
     if (x->missing[part])
-        printf("  %-11s cannot be had\n", name);
+        printf("  %-11s are not possible\n", name);
     else if (!*all && !*own)
         printf("  %-11s allow every fault\n", name);
     else
@@ -170,10 +170,10 @@ static int doctor(int argc, char **argv) {
 const struct verb verb_doctor = {
     .name = "doctor",
     .usage = "doctor [--etcd HOST:PORT]",
-    .summary = "what this host can do and what it cannot, each with the reason and the mend",
+    .summary = "say what this host can do and what it cannot, each with the reason and a fix",
     .example = "doctor",
     .options =
         (const struct verb_option[]){
-            {"--etcd", "HOST:PORT", "look at this store, too: does it forget its history?"}, {0}},
+            {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"}, {0}},
     .main = doctor,
 };

@@ -170,7 +170,7 @@ static int enter(int argc, char **argv) {
 const struct verb verb_enter = {
     .name = "enter",
     .usage = "enter RUN NODE [-- COMMAND...]",
-    .summary = "a shell, or a command, inside a node of a run that goes on",
+    .summary = "open a shell, or run a command, inside a node of a run that goes on",
     .example = "enter runs/tour-1-20260105-093000 n0 -- hostname",
     .options = (const struct verb_option[]){{0}},
     .main = enter,

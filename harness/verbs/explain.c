@@ -149,10 +149,10 @@ static bool explain_events(const char *name) {
         return false;
     struct buf out = {0};
     checks_without_events(&out);
-    printf("events: what a job tells while it runs\n");
-    print_text("A job needs to tell nothing. What its workers were given, how they ended, what the "
-               "wire carried and what is left behind is seen from outside, so of a job that tells "
-               "nothing these are judged:");
+    printf("events: what a job reports while it runs\n");
+    print_text("A job need not report anything. The harness sees from outside what the workers "
+               "were given, how they ended, what the wire carried and what is left behind. So of a "
+               "job that reports nothing these checks are judged:");
     printf("%s", buf_str(&out));
     print_text("Without steps a trigger waits for a time, a round or a line (when.log), times are "
                "measured to the start of the last worker, and limits.stall is not watched.");
@@ -265,8 +265,8 @@ static int explain(int argc, char **argv) {
 const struct verb verb_explain = {
     .name = "explain",
     .usage = "explain NAME",
-    .summary =
-        "what a fault, a check, a key of a scenario (job, job.run), a verb, a preset or events are",
+    .summary = "explain a fault, a check, a key of a scenario (job, job.run), a verb, a preset or "
+               "the events",
     .example = "explain worker-kill",
     .main = explain,
 };

@@ -15,7 +15,7 @@ static int help(int argc, char **argv) {
 const struct verb verb_help = {
     .name = "help",
     .usage = "help [VERB]",
-    .summary = "what the verbs are, and how one is used",
+    .summary = "list the verbs, or show how to use one",
     .example = "help run",
     .main = help,
 };

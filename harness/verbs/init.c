@@ -12,7 +12,8 @@
  * it, ready to be uncommented. */
 static const char rest[] =
     "\n"
-    "# What must come of it. Rounds, ranks, restarts, resuming and leftovers are judged anyway.\n"
+    "# What is expected of the run. Rounds, ranks, restarts, resuming and leftovers are judged "
+    "anyway.\n"
     "# expect:\n"
     "#   world_sizes: [%d, %d]         # workers in each round\n"
     "#   restarts: 1\n"
@@ -60,13 +61,13 @@ static struct moment find_moment(const struct typed *t, struct arena *a) {
 
 static void put_moment(const struct moment *m, struct buf *out) {
     if (!m->kept) {
-        buf_puts(out, "# No undisturbed run of this command is kept that is long enough, so the "
+        buf_puts(out, "# No control run of this command is kept that is long enough, so the "
                       "time is a guess. It\n# counts from when all workers have started and must "
                       "be below what the job takes: write about\n# half of that. Where "
                       "`rankquake try -- CMD` has run before, init writes that.\n");
         return;
     }
-    buf_printf(out, "# About half way through the undisturbed run that was kept%s: ",
+    buf_printf(out, "# About half way through the control run that was kept%s: ",
                m->other ? ", made with other options" : "");
     sketch_put_moment(&m->run, &m->at, out);
     buf_puts(out, ".\n");

@@ -63,7 +63,7 @@ const struct verb verb_judge = {
     .options =
         (const struct verb_option[]){
             {"--scenario", "FILE",
-             "what to judge a history by that was made elsewhere; only the verdict is printed"},
+             "the scenario to judge a history from elsewhere by; only the verdict is printed"},
             VERB_PROGRAMS,
             {0}},
     .main = judge,

@@ -63,7 +63,7 @@ static int lint(int argc, char **argv) {
 const struct verb verb_lint = {
     .name = "lint",
     .usage = "lint FILE|DIR... [--set KEY=VALUE]",
-    .summary = "validate scenarios: errors with their places, as many at once as can be told",
+    .summary = "validate scenarios: list every mistake, with line and column",
     .example = "lint scenarios/tour.yaml --set job.max_restarts=2",
     .options =
         (const struct verb_option[]){

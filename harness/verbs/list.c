@@ -112,7 +112,7 @@ static int list(int argc, char **argv) {
 const struct verb verb_list = {
     .name = "list",
     .usage = "list checks|faults|features|invariants|launchers|reports|scenarios",
-    .summary = "what there is, printed from the tables",
+    .summary = "list faults, checks, scenarios and the like",
     .example = "list faults",
     .main = list,
 };

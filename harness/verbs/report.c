@@ -63,7 +63,7 @@ const struct verb verb_report = {
     .example = "report runs/tour-1-20260105-093000 --to junit",
     .options =
         (const struct verb_option[]){
-            {"--to", "REPORT", "terminal (default), html, json, junit; see list reports"},
+            {"--to", "REPORT", "terminal (default), html, json, junit, svg; see list reports"},
             VERB_PROGRAMS,
             {0}},
     .main = report,

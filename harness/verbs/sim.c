@@ -38,7 +38,7 @@ static void on_interrupt(int signo) {
 static const struct verb_option options[] = {
     {"--seeds", "A:B", "the seeds from A to B (default: 1:10000)"},
     {"--seed", "N", "one seed, every event of it printed"},
-    {"--agents", "N", "so many agents, 10000 at most (default: 5; 0: 1 to 5, as the seed has it)"},
+    {"--agents", "N", "how many agents, 10000 at most (default: 5; 0: 1 to 5, as the seed has it)"},
     {"--time", "T",
      "how long faults strike, in virtual time (default: 60s; 0s: half a second to 4)"},
     {"--rate", "N", "faults planned in that time, on average (default: 6)"},
@@ -54,7 +54,7 @@ static const struct verb_option options[] = {
     {"--no-shrink", NULL, "do not make a seed that fails small"},
     {"--jobs", "N", "processes (default: one for each processor)"},
     {"--exhaustive", NULL, "no chance: every order of a small job, --agents 2 or 3"},
-    {"--together", "N", "exhaustive: so many faults in one path (default: 2)"},
+    {"--together", "N", "exhaustive: how many faults in one path (default: 2)"},
     {"--rounds", "N", "exhaustive: rounds that are looked at (default: 2)"},
     {"--restarts", "N", "exhaustive: max_restarts of the job (default: 1)"},
     {"--least", "N", "exhaustive: nodes that a round needs (default: 1)"},

@@ -64,7 +64,7 @@ static const struct verb_option options[] = {
     {"--jobs", "N", "N runs side by side, where faults hit a step and not a time"},
     {"--out", "DIR", "where the folder of the runs is made (default: runs)"},
     {"--keep", NULL, "keep scratch directories"},
-    {"--fresh", NULL, "make the undisturbed run again, whatever the cache holds"},
+    {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {0},
 };
@@ -219,7 +219,7 @@ static void describe_control(struct trying *t) {
     char steps[64] = "", link[600];
     if (c->last_step >= 0)
         snprintf(steps, sizeof(steps), ", steps to %lld", (long long)c->last_step);
-    *row = empty_row("undisturbed", 0);
+    *row = empty_row("control run", 0);
     snprintf(row->what, sizeof(row->what), "%d workers, %.1f s%s",
              t->typed.sketch.nodes * t->typed.sketch.workers,
              (double)(c->start_ns + c->train_ns) / 1e9, steps);
@@ -252,8 +252,7 @@ static int run_control(struct trying *t) {
     }
     struct buf when = {0};
     sketch_put_moment(&t->run, &t->moment, &when);
-    announcement_say("each is disturbed at %s; the undisturbed run is not made again",
-                     buf_str(&when));
+    announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
     buf_fini(&when);
     return 0;
 }
@@ -294,7 +293,7 @@ static void say_why_over(struct trying *t, struct overview_row *row) {
     str_copy(row->what, sizeof(row->what), "the job ended well before the fault could come");
     str_copy(row->expected, sizeof(row->expected), "a job that starts from nothing in every run");
     snprintf(row->seen, sizeof(row->seen),
-             "it went on, it seems, from what the undisturbed run had written to %.120s: give it a "
+             "it went on, it seems, from what the control run had written to %.120s: give it a "
              "fresh directory in every run, {out} or {shared}%s",
              where, cure);
 }
@@ -488,7 +487,8 @@ static int main_try(int argc, char **argv) {
 const struct verb verb_try = {
     .name = "try",
     .usage = "try [options] -- CMD...",
-    .summary = "your command as you type it today: undisturbed, then through five disasters",
+    .summary =
+        "run the command that you type today: once without faults, then through five disasters",
     .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=400 --compute-ms=25",
     .options = options,
     .main = main_try,

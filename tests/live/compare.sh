@@ -79,7 +79,7 @@ chmod +x "$dir/dead/rankrun"
 rm -rf "$dir/out"
 compare 3 --launcher rankrun --launcher "$dir/dead/rankrun" "$dir/killed.yaml"
 grep -qE '^killed +passed, [0-9.]+ s +broken$' "$dir/said" || fail 'the row of a launcher that ends at once'
-says 'the job failed undisturbed'
+says 'the job failed in the control run'
 
 rm -rf "$dir/out"
 compare 1 --strict --format json --launcher rankrun --launcher "$dir/bad/rankrun" "$dir/killed.yaml"

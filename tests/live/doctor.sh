@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# doctor says of this host what it can and cannot do: every question once, with the mend for what is
+# doctor says of this host what it can and cannot do: every question once, with the fix for what is
 # missing; exit 0 where the demo can run, 4 where it cannot. What is taken away here is missed there.
 set -u
 dir=$TMPDIR/doctor
@@ -20,8 +20,8 @@ for question in blas cgroup cores cuda curl cut dataset etcd 'exit status' fuse 
     namespaces nccl priority processes programs ptrace 'ranktrain cuda' rootfs seccomp sockets wire; do
     [ "$(answer "$question" | wc -l)" = 1 ] || fail "$question is not answered once"
     if [ "$(answer "$question")" = x ]; then
-        grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'mend:' ||
-            fail "$question: no mend"
+        grep -A9 "^x $question  " "$dir/said" | sed '1d' | sed '/^[-+x]/,$d' | grep -q 'fix:' ||
+            fail "$question: no fix"
     fi
 done
 needed=$(sed -n '1,/^$/p' "$dir/said" | grep -c '^x')

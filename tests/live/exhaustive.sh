@@ -25,7 +25,7 @@ refused() { # refused TEXT ARGUMENT...
 refused '--agents 4: write a whole number from 1 to 3' --agents 4
 refused '"meteor" is no kind of fault' --faults meteor
 refused '--seed says nothing about --exhaustive' --seed 3
-refused 'at most so many, from 0 to 9' --faults agent-kill=x
+refused 'write a number from 0 to 9' --faults agent-kill=x
 echo 'jump 0 0' >"$dir/path"
 refused '"jump 0 0" is no choice' --path "$dir/path"
 "$rq" sim --exhaustive --faults list | grep -q '^worker-fail ' || fail '--faults list does not print them'

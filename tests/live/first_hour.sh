@@ -62,7 +62,7 @@ run 'a report that does not exist' 64 'there is no such report' $good --format p
 
 # ---- the job ----
 run 'a program that is not there' 64 'there is no script trian.py' $good --set 'job.run=[trian.py]'
-run 'an option that the job does not know' 3 'the job failed undisturbed' $good --set 'job.run=[ranktrain, --stepps=5]'
+run 'an option that the job does not know' 3 'the job failed in the control run' $good --set 'job.run=[ranktrain, --stepps=5]'
 
 # ---- the run ----
 run 'a step that is never reached' 2 'step 5000 never came' $good --set timeline.0.when.step=5000

@@ -77,7 +77,7 @@ grep -q '"kind":"worker-start","node":"n1".*"CUDA_VISIBLE_DEVICES":"GPU-bbbb"' "
 # A rank that opens its neighbour's device as well: both nodes' ranks are listed on GPU-aaaa.
 sed -i 's/env: {/env: {WRONG: 1, /' "$dir/gpu.yaml"
 run 3 # undisturbed, too
-grep -q 'so nothing can be learnt.*: rank . on n1 was on GPU-aaaa and on GPU-bbbb' "$dir/said" || fail "two: $(cat "$dir/said")"
+grep -q 'the job failed in the control run.*: rank . on n1 was on GPU-aaaa and on GPU-bbbb' "$dir/said" || fail "two: $(cat "$dir/said")"
 
 # More than there are.
 run 4 --set cluster.gpus_per_node=3

@@ -134,7 +134,7 @@ tell 'last lines of' "$rq" run bad.yaml --out bad
 tell_terminal 'last lines of' "$rq" run bad.yaml --out bad-terminal
 for dir in well/* bad/*; do
     tell '' "$rq" judge "$dir"
-    for format in terminal json junit html; do
+    for format in terminal json junit html svg; do
         tell 'hostile' "$rq" report "$dir" --to $format
     done
     tell_terminal 'hostile' "$rq" report "$dir"

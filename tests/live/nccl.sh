@@ -72,7 +72,7 @@ rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
 [ $rc = 0 ] || { cat "$dir/said"; exit 1; }
 grep -q 'communicator *a new one in each of 9 rounds' "$dir/said" || fail "communicators: $(cat "$dir/said")"
-grep -q 'model .*as undisturbed' "$dir/said" || fail "model: $(cat "$dir/said")"
+grep -q 'model .*as in the control run' "$dir/said" || fail "model: $(cat "$dir/said")"
 grep -q '^  . one_device .* workers on one GPU each' "$dir/said" || fail "devices: $(cat "$dir/said")"
 grep -q '^  . device_memory .*nothing left on 1 GPU' "$dir/said" || fail "memory: $(cat "$dir/said")"
 run=$(echo "$dir"/runs/*/)

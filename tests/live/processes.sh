@@ -47,7 +47,7 @@ expect_skip namespaces,listener scenarios/network/partition-and-heal.yaml 'cut (
     'seccomp with a listener' '--security-opt seccomp=unconfined'
 rq namespaces,getfd bin/rankquake plan scenarios/restart/worker-killed.yaml >said 2>&1 ||
     fail "what needs no cut was refused: $(cat said)"
-grep -q 'processes: every node is a tree' said && grep -q 'because namespaces cannot be had' said ||
+grep -q 'processes: every node is a tree' said && grep -q 'because namespaces are not possible' said ||
     fail "the plan does not say why: $(cat said)"
 rq namespaces bin/rankquake run --isolation namespaces scenarios/restart/worker-killed.yaml --out skipped \
     >said 2>&1

@@ -65,7 +65,7 @@ refused 'is no run: scenario.yaml is missing' out
 grep -q "it holds 1 run: give one" said || fail 'the run in it is not named'
 refused 'it did not fail there; what failed is outcome' "$run" --check ranks
 refused 'of how many runs' "$run" --share 50
-refused 'undisturbed run' "$run/control"
+refused 'control run' "$run/control"
 mkdir cut && cp "$run/scenario.yaml" cut && head -n 40 "$run/history.jsonl" >cut/history.jsonl
 refused 'stops before the job has ended' cut
 { cat "$run/scenario.yaml"; echo 'surprise: 1'; } >cut/scenario.yaml

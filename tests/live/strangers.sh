@@ -114,7 +114,7 @@ checks:
   - {name: own, program: [$dir/pr/bin/judge]}
 END
 cp "$good" "$dir/run/history.jsonl"
-for report in terminal html json junit; do reads 0 report "$dir/run" --to $report; done
+for report in terminal html json junit svg; do reads 0 report "$dir/run" --to $report; done
 reads 2 judge "$dir/run"
 grep -q '? own:own .*was not started (--programs starts it)' "$dir/said" || fail 'judge does not say what it left out'
 reads 2 judge "$dir/run" --no-programs

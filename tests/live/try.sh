@@ -58,7 +58,7 @@ expect 'a script that is not there' 64 'there is no file nosuch.py' "$rq" try --
 expect 'a program that is not there' 64 'there is no program "nosuch"' "$rq" try -- nosuch
 expect 'an option of nobody' 64 'did you mean --nnodes?' "$rq" try -- rankrun --nnode=1 --nodez 2 job.sh
 expect 'a job that is over at once' 2 'too short to be hit' "$rq" try -- true
-expect 'a job that fails' 3 'the job failed undisturbed' "$rq" try -- sh -c 'echo no such disk >&2; exit 3'
+expect 'a job that fails' 3 'the job failed in the control run' "$rq" try -- sh -c 'echo no such disk >&2; exit 3'
 [ "$(grep -c 'no such disk' said)" = 1 ] || fail 'a job that fails: its last words are not there once'
 grep -q 'with status 3; it was not started again' said || fail 'a job that fails: not said which worker'
 expect 'a wrong expression' 64 'rankquake try: --observe step: ' "$rq" try --observe step='step ([0-9+' -- sh -c true
@@ -85,15 +85,15 @@ rc=$?
 cp example said
 [ $rc = 4 ] && { tail -n 1 said; exit 77; }
 [ $rc = 0 ] || fail "the example: exit $rc"
-said | grep -q 'is disturbed at step' || fail 'the example: not hit at a step'
+said | grep -q 'each fault strikes at step' || fail 'the example: not hit at a step'
 page=$(echo example-runs/try-*/index.html)
-for name in undisturbed worker-killed worker-hangs node-killed node-powered-off node-joins; do
+for name in 'control run' worker-killed worker-hangs node-killed node-powered-off node-joins; do
     grep -q "^+ $name  *passed" said || fail "the example: no passed $name"
     link=$(sed -n "s/.*href=\"\([^\"]*\)\">$name<.*/\1/p" "$page")
     [ -n "$link" ] && [ -f "${page%/*}/$link" ] || fail "the page does not lead to $name: $link"
 done
 expect 'a job without an end' 3 'Give it less to do, or more time' "$rq" try --limit total=2s -- sleep 1000
-expect 'init after try' 0 'undisturbed run that was kept: ' "$rq" init -- rankrun --nproc-per-node 2 bash job.sh
+expect 'init after try' 0 'control run that was kept: ' "$rq" init -- rankrun --nproc-per-node 2 bash job.sh
 grep -q 'time: 20s' said && fail 'init after try: not half of it'
 expect 'init before try' 0 'time: 20s' "$rq" init -- rankrun --nproc-per-node 3 bash job.sh
 left=$(grep -lsaF -f - /proc/[0-9]*/cmdline <<<"$dir")

@@ -150,7 +150,7 @@ static void test_a_narrow_terminal_gets_short_lines(void **state) {
 static void test_columns_never_run_together(void **state) {
     (void)state;
     struct overview_row rows[] = {
-        {.name = "undisturbed",
+        {.name = "control run",
          .what = "4 workers, 13.6 s, steps to 120000",
          .detect_ns = -1,
          .recover_ns = -1,
@@ -169,7 +169,7 @@ static void test_columns_never_run_together(void **state) {
         overview_put(&o, &(struct report_style){.width = width}, &out);
         for (const char *p = buf_str(&out); *p; p += strcspn(p, "\n") + 1)
             assert_true(strcspn(p, "\n") <= (size_t)width);
-        const char *first = strstr(buf_str(&out), "undisturbed");
+        const char *first = strstr(buf_str(&out), "control run");
         assert_true(strstr(first, "-        -        -\n") < strstr(first, "node-powered-off"));
         assert_non_null(strstr(buf_str(&out), " 1 ms     341.0 s  12345\n"));
         buf_fini(&out);

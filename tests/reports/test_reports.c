@@ -189,8 +189,8 @@ static void test_colour_and_signs_come_only_where_they_are_wanted(void **state) 
 static void test_a_history_that_stops_early_can_be_told(void **state) {
     (void)state;
     static const struct edit edits[] = {{"\"t\":1", "\"source\":\"probe\"", "", NULL}, {0}};
-    static const char *const names[] = {"html", "json", "junit", "terminal"};
-    for (size_t i = 0; i < 4; i++) {
+    static const char *const names[] = {"html", "json", "junit", "svg", "terminal"};
+    for (size_t i = 0; i < 5; i++) {
         struct told t;
         tell(&t, "worker-killed", edits, names[i], (struct report_style){0});
         assert_true(t.text.len > 0);

@@ -24,5 +24,5 @@ try() { # try WHAT CODE PATTERN OPTION...
     failed=1
 }
 try 'killed and resumed' 1 'failed: model .*model [0-9a-f]{64}'
-try 'left alone' 0 'as undisturbed' --set 'timeline=[]' --set 'expect.world_sizes=[1]' --set expect.restarts=0
+try 'left alone' 0 'as in the control run' --set 'timeline=[]' --set 'expect.world_sizes=[1]' --set expect.restarts=0
 exit $failed

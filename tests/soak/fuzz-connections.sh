@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What clients send to the embedded store, down to the bytes on their connections, bred by AFL++ under sanitizers: none
+# What clients send to the embedded store, down to the bytes on their connections, fuzzed by AFL++ under sanitizers: none
 # may do harm, or keep others from being served. A minute of it; FUZZ_S=3600 does it for an hour (make fuzz).
 #
 # What is searched beside our own code is the system's libevent, of which the fuzzer sees nothing. EVENT=DIR names a folder

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Histories that nobody has recorded, bred by AFL++ under sanitizers out of those of tests/histories: each is refused or
+# Histories that nobody has recorded, fuzzed by AFL++ under sanitizers out of those of tests/histories: each is refused or
 # judged, and none passes that does not show how all of it ended. A minute of it; FUZZ_S=3600 does it for an hour (make fuzz).
 # deadline: 86400 s
 set -u

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Scenarios of strangers, with what they include, bred by AFL++ under sanitizers out of all that we have: each is refused
+# Scenarios of strangers, with what they include, fuzzed by AFL++ under sanitizers out of all that we have: each is refused
 # in sentences that a terminal can show, or loaded, and loaded again as printed. A minute of it; FUZZ_S=3600 does it for an
 # hour (make fuzz).
 # deadline: 86400 s

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Schedules bred by AFL++ for what of the core they reach: none may break an invariant. A minute of it;
+# Schedules fuzzed by AFL++ for what of the core they reach: none may break an invariant. A minute of it;
 # FUZZ_S=3600 does it for an hour (make fuzz). What it finds is written as schedules for `rankquake sim --scenario`.
 # deadline: 86400 s
 set -u

@@ -80,6 +80,6 @@ cluster: {nodes: 1}
 job: {max_restarts: 0, run: [sh, -c, 'echo no data here; exit 5']}
 END
 run 'a job that ends at its start' 3 ends.yaml
-says 'failed undisturbed'
+says 'failed in the control run'
 says 'no data here'
 exit $bad

@@ -263,14 +263,14 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_device_memory = {
     .name = "device_memory",
-    .summary = "no process and no memory of the job is left on a GPU, nor when a round begins",
+    .summary =
+        "no old process or memory is on a GPU when a round begins, and none when the job has ended",
     .text = "The driver's list of processes and the memory in use are read when a round begins, "
             "runs and has ended, and when the job has. Nothing of an earlier round's workers may "
             "be on a device when the next one begins: two sets of workers do not fit. At the end "
-            "no process of a node may be on one or have the driver open. The time is that until a "
-            "look no longer shows an ended worker, so a bound. Where the driver hides who "
-            "computes, it is "
-            "unknown.",
+            "no process of a node may be on one or have the driver open. The time that is shown "
+            "ends when a reading no longer shows an ended worker, so it is an upper bound. Where "
+            "the driver hides who computes, it is unknown.",
     .example = "rankquake run scenarios/gpu/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),

@@ -108,7 +108,8 @@ static void judge_all(const struct trial *t, struct finding *f, const struct age
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
             return;
-    finding_pass(f, "%zu workers ended before their agents, and what ended well was the end",
+    finding_pass(f,
+                 "%zu workers ended before their agents, and no round followed one that succeeded",
                  rs->workers_n);
 }
 
@@ -124,7 +125,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_exits = {
     .name = "exits",
-    .summary = "a group that ends well is not begun again and not called a failure",
+    .summary = "a group that succeeded is not started again and not reported as a failure",
     .text = "Success and failure are told by exit codes, worker by worker and agent by agent: no "
             "round follows one whose workers all ended 0, no agent ends otherwise than 0 after "
             "such a round, and none ends before its own workers. Where a fault hit a node or the "

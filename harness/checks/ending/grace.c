@@ -250,7 +250,7 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_pass(f, "%d worker%s ended by force, none before %.1f s", tally.killed,
                      tally.killed == 1 ? " was" : "s were", (double)tally.shortest_ns / 1e9);
     else
-        finding_pass(f, "no worker was ended by force but by a fault");
+        finding_pass(f, "no worker ended on SIGKILL, except by a fault");
 }
 
 const struct check check_grace = {

@@ -96,7 +96,7 @@ static void judge(const struct trial *t, struct finding *f) {
     const struct record *exec = find(t->history, SOURCE_PROBE, "exec-failed");
     const char *error = control ? record_text(control, "error") : "";
     if (*error) {
-        finding_fail(f, broken, "an undisturbed run that ends well", "the control run: %s", error);
+        finding_fail(f, broken, "a control run that ends well", "the control run: %s", error);
         finding_prove(f, control->seq);
     } else if (end && str_eq(record_text(end, "why"), "error")) {
         error = record_text(end, "error");
@@ -120,9 +120,9 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_job_ran = {
     .name = "job_ran",
     .summary = "the job can be started, and trains when nothing disturbs it",
-    .text = "Before a job is disturbed it runs once undisturbed (the control run, cached). When "
-            "that does not train, or the job's program cannot be executed, nothing is learnt about "
-            "faults: the run is broken, not failed.",
+    .text = "Before any fault, the job runs once without faults (the control run, cached). When "
+            "that does not train, or the job's program cannot be executed, the run says nothing "
+            "about faults: it is broken, not failed.",
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_HARNESS,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE),

@@ -94,10 +94,9 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_leftovers = {
     .name = "leftovers",
     .summary = "no process, port, shared memory or cgroup outlives its agent",
-    .text =
-        "Counted inside the node after its agent has ended, also when it was killed, and before "
-        "the node is taken down. A training process that lives on holds its accelerators and "
-        "writes into the next job's checkpoints.",
+    .text = "The harness counts inside the node, after the agent has ended (also when it was "
+            "killed) and before the node is taken down. A training process that lives on holds its "
+            "accelerators and writes into the next job's checkpoints.",
     .example = "rankquake run scenarios/restart/agent-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL),

@@ -60,8 +60,8 @@ const struct check check_liveness = {
     .name = "liveness",
     .summary = "the job never stands still for longer than its limits",
     .text = "limits.start bounds the first step of all workers, limits.stall the time without a "
-            "step although nothing is broken, limits.total the whole run. What passes one of them "
-            "is stopped, with the stacks of its processes kept in the run directory.",
+            "step although nothing is broken, limits.total the whole run. A run that passes one of "
+            "them is stopped, and the stacks of its processes are kept in the run directory.",
     .example = "rankquake run scenarios/restart/worker-hangs.yaml",
     .class = CLASS_INVARIANT,
     .sources = 0,

@@ -103,7 +103,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_one_round = {
     .name = "one_round",
-    .summary = "no worker starts before every worker of the earlier rounds has ended",
+    .summary = "no worker starts before every worker of earlier rounds has ended",
     .text =
         "Two rounds that run at once train the same model twice, write over each other's "
         "checkpoints and answer each other's connections. Judged by the starts that rankprobe "

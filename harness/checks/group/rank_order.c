@@ -143,13 +143,12 @@ static void judge(const struct trial *t, struct finding *f) {
 const struct check check_rank_order = {
     .name = "rank_order",
     .summary = "nodes that survive a round keep their order; rank 0 is on one of them",
-    .text =
-        "Rank 0 often holds what the others need: the newest state, the checkpoint to "
-        "broadcast. So it must not move to a node that has just come while one is left that "
-        "was there before. A node that was cut off or stood still in between may have been given "
-        "up and have come back as a new one: of its place nothing is asked, nor of anybody's where "
-        "the store was lost with all that it knew. On a host that was so short of time that any "
-        "may have been, another order is unknown.",
+    .text = "Rank 0 often holds what the others need: the newest state, the checkpoint to "
+            "broadcast. So it must not move to a node that has just come while one is left that "
+            "was there before. A node that was cut off or stood still in between may have been "
+            "given up and have come back as a new one: its place is not judged then, nor is "
+            "anybody's when the store was lost with all its data. When the host was so short of "
+            "time that any node may have been given up, a different order is unknown, not failed.",
     .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),

@@ -176,7 +176,7 @@ static void judge(const struct trial *t, struct finding *f) {
                                  : judge_round(f, &o, t->rounds->v[i]);
     overlap_fini(&o);
     if (well)
-        finding_pass(f, "%zu workers in %zu round%s, each with a place of its own",
+        finding_pass(f, "%zu workers in %zu round%s, each with a rank of its own",
                      t->rounds->workers_n, t->rounds->n, t->rounds->n == 1 ? "" : "s");
 }
 

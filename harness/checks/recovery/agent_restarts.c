@@ -62,7 +62,7 @@ static void judge(const struct trial *t, struct finding *f) {
     if (well && !n)
         finding_unknown(f, broken, "no agent was seen to start");
     else if (well)
-        finding_pass(f, "%zu agent%s counted forwards", n, n == 1 ? "" : "s");
+        finding_pass(f, "%zu agent%s never counted back", n, n == 1 ? "" : "s");
     free(agents);
 }
 

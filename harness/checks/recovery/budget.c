@@ -86,7 +86,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_budget = {
     .name = "budget",
-    .summary = "no round is started beyond max_restarts, and none is given away",
+    .summary = "the job never exceeds max_restarts, and does not fail while restarts are left",
     .text = "Every worker is told the same TORCHELASTIC_MAX_RESTARTS, which is the one asked for; "
             "no round starts with a restart count above it; and the job does not fail while "
             "restarts are left and enough agents are there to go on.",

@@ -36,7 +36,7 @@ static const struct deadline detection = {
 };
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.detect_n ? "the scenario bounds no detection" : NULL;
+    return !s->expect.detect_n ? "the scenario sets no detect_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -48,8 +48,8 @@ const struct check check_detect = {
     .name = "detect",
     .summary = "the workers elsewhere end soon after a fault",
     .text = "expect.detect_within: from the moment the fault is in force to the end of the first "
-            "worker on another node (on one node: of another worker). Unknown when the harness was "
-            "late itself by more than a fifth of the budget, and it is not kept even so.",
+            "worker on another node (on one node: of another worker). Unknown when the budget was "
+            "missed while the harness itself was late by more than a fifth of it.",
     .example = "expect: {detect_within: {hit: 500ms}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),

@@ -154,7 +154,7 @@ static void judge_all(const struct trial *t, struct finding *f, struct readings 
                      "and descriptors of %d agent%s",
                      series, series == 1 ? "" : "s", agents, agents == 1 ? "" : "s");
     else
-        finding_skip(f, "nothing happened %d times, so there is no trend to see", TIMES_MIN);
+        finding_skip(f, "nothing was repeated %d times, so no trend can be seen", TIMES_MIN);
 }
 
 static void judge(const struct trial *t, struct finding *f) {

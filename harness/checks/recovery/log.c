@@ -272,7 +272,7 @@ static bool judge_line(const struct trial *t, struct finding *f, const struct lo
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.logs_n ? "the scenario expects nothing of what is printed" : NULL;
+    return !s->expect.logs_n ? "the scenario expects no lines of a log" : NULL;
 }
 
 /* One that is broken goes before one that is open. */
@@ -298,7 +298,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_log = {
     .name = "log",
-    .summary = "programs print the lines that the scenario expects, and no others",
+    .summary = "programs print the lines that the scenario expects, and none that it forbids",
     .text =
         "expect.log: among the lines that workers, agents or the store print, in the whole run or "
         "in the time after a fault, none, one or some match. That a line was printed is what the "

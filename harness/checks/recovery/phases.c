@@ -53,7 +53,7 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.phases_n ? "the scenario bounds no phase of a recovery" : NULL;
+    return !s->expect.phases_n ? "the scenario sets no phases_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -81,8 +81,8 @@ const struct check check_phases = {
     .summary = "each phase of a recovery is done in time",
     .text = "expect.phases_within: detect, stop, rendezvous, start, init, load and first step, as "
             "reports draw them, of every fault that ended a round. init, load and first step are "
-            "the job's own, and it must tell them. Unknown when the harness was late itself by "
-            "more than a fifth of the budget, and it is not kept even so.",
+            "the job's own, and it must tell them. Unknown when the budget was missed while the "
+            "harness itself was late by more than a fifth of it.",
     .example = "expect: {phases_within: {rendezvous: 500ms}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(JOB),

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-static const char broken[] = "Probe: what the scenario asks from outside is as it should be.";
+static const char broken[] =
+    "Probe: the answers to the scenario's probes are within their tolerance.";
 
 /* From the first fault to the last recovery nothing is expected, unless always is. */
 struct span {
@@ -92,7 +93,7 @@ static bool judge_probe(const struct trial *t, struct finding *f, const struct p
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.probes_n ? "the scenario expects nothing of a probe" : NULL;
+    return !s->expect.probes_n ? "the scenario expects nothing of its probes" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -109,7 +110,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_probe = {
     .name = "probe",
-    .summary = "what the scenario asks from outside is as it should be",
+    .summary = "the answers to the scenario's probes are within their tolerance",
     .text =
         "expect.probe, the steady-state hypothesis: every answer to a probe is within its "
         "tolerance before the first fault fires, and again after the last of them is recovered "

@@ -48,7 +48,7 @@ static const struct deadline recovery = {
 };
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.recover_n ? "the scenario bounds no recovery" : NULL;
+    return !s->expect.recover_n ? "the scenario sets no recover_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -61,7 +61,8 @@ const struct check check_recover = {
     .summary = "the job trains again soon after a fault",
     .text = "expect.recover_within: from the moment the fault is in force to the first step of the "
             "last worker of the next complete round (to its start, when the job sends no steps). "
-            "The phases between are told: detect, stop, rendezvous, start, init, load, first step.",
+            "Reports show the phases in between: detect, stop, rendezvous, start, init, load, "
+            "first step.",
     .example = "expect: {recover_within: 5s}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(JOB),

@@ -85,7 +85,8 @@ static void judge(const struct trial *t, struct finding *f) {
                         "say what a complete one is by job.checkpoint.complete",
                         (long long)k.said, t->scenario->job.checkpoint_dir);
     else if (k.newest)
-        finding_pass(f, "step %lld is complete; in none of %d looks was a newer one lost",
+        finding_pass(f,
+                     "step %lld is complete; none of %d readings shows that a newer one was lost",
                      (long long)k.newest, looks);
     else
         finding_pass(f, "none was complete yet in %d look%s, and none was lost", looks,
@@ -94,7 +95,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_checkpoints = {
     .name = "checkpoints",
-    .summary = "the checkpoint directory is never without a state that can be loaded",
+    .summary = "once the checkpoint directory holds a complete checkpoint, it always does",
     .text =
         "The harness reads the directory before the first round and when the last worker of each "
         "is dead. Once it has held a complete checkpoint it always does, the newest complete one "

@@ -108,7 +108,7 @@ static bool take_rounds(struct account *a, struct finding *f) {
     return true;
 }
 
-/* --steps of the job's own command line, else what the undisturbed run made; 0: not known. */
+/* --steps of the job's own command line, else what the control run made; 0: not known. */
 static int64_t steps_in_all(const struct trial *t) {
     static const char option[] = "--steps=";
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
@@ -124,7 +124,7 @@ static void judge_total(const struct account *a, struct finding *f) {
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
     char expected[200], vouched[80] = "";
     if (all > 0 && round_ended_well(last) && a->last != all) {
-        snprintf(expected, sizeof(expected), "%lld steps, as the undisturbed job makes",
+        snprintf(expected, sizeof(expected), "%lld steps, as the control run makes",
                  (long long)all);
         finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",
                      (long long)a->last);
@@ -176,7 +176,7 @@ static int64_t came_to(const struct ledger *l, const struct round *last) {
     return step;
 }
 
-/* A later round begins with the number that the undisturbed run began with: some count what this
+/* A later round begins with the number that the control run began with: some count what this
  * process has made, and that does not say how far the job has come. */
 static bool counts_anew(const struct rounds *rs, const struct record *control) {
     const struct round *last = rs->v[rs->n - 1];
@@ -187,7 +187,7 @@ static bool counts_anew(const struct rounds *rs, const struct record *control) {
     return false;
 }
 
-/* It ends well, and long before the undisturbed run did. Another number of workers may need
+/* It ends well, and long before the control run did. Another number of workers may need
  * another number of steps. */
 static bool ends_early(const struct account *a, struct finding *f) {
     const struct rounds *rs = a->t->rounds;
@@ -199,7 +199,7 @@ static bool ends_early(const struct account *a, struct finding *f) {
     if (all < 0 || !stride || step > all - stride || !round_ended_well(last) ||
         grew_or_shrank(rs) || counts_anew(rs, control) || has_gaps(a->t, last))
         return false;
-    snprintf(expected, sizeof(expected), "step %lld, to which the undisturbed job came",
+    snprintf(expected, sizeof(expected), "step %lld, which the control run reached",
              (long long)all);
     finding_fail(f, broken, expected,
                  "all workers of round %d ended well, and step %lld was the last", last->number,
@@ -229,10 +229,10 @@ const struct check check_exactly_once = {
     .text =
         "A round that resumes from step R makes void what was made after R; what is left of the "
         "ledger over all rounds must be every step once, each with the part of every rank, from "
-        "the first to the last that the undisturbed job makes. An epoch that is repeated on "
+        "the first to the last that the control run makes. An epoch that is repeated on "
         "resume, or skipped, or a job that ends early and calls it success, shows here also "
         "where models are not compared. Of a job that tells its steps without their shards only "
-        "the last is judged: it fails when all end well before the undisturbed job's.",
+        "the last is judged: it fails when all end well before the control run's.",
     .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),

@@ -30,7 +30,7 @@ static struct work work_of(const struct history *h) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.goodput ? "the scenario states no goodput" : NULL;
+    return !s->expect.goodput ? "the scenario sets no goodput" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -45,28 +45,29 @@ static void judge(const struct trial *t, struct finding *f) {
         return;
     }
     if (step_ns <= 0) {
-        finding_unknown(f, broken, "the undisturbed run does not tell how long a step takes");
+        finding_unknown(f, broken, "the control run does not tell how long a step takes");
         return;
     }
     double span_s = (double)(w.last_ns - w.first_ns) / 1e9;
     double worth_s = (double)(w.last - w.first) * (double)step_ns / 1e9;
     double share = 100 * worth_s / span_s;
     if (share >= t->scenario->expect.goodput) {
-        finding_pass(f, "%.0f %%: %lld steps in %.1f s, worth %.1f s undisturbed", share,
+        finding_pass(f, "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
                      (long long)(w.last - w.first), span_s, worth_s);
         return;
     }
     snprintf(expected, sizeof(expected), "goodput: %d%%", t->scenario->expect.goodput);
-    finding_fail(f, broken, expected, "%.0f %%: %lld steps in %.1f s, worth %.1f s undisturbed",
-                 share, (long long)(w.last - w.first), span_s, worth_s);
+    finding_fail(f, broken, expected,
+                 "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
+                 (long long)(w.last - w.first), span_s, worth_s);
     finding_prove(f, w.first_seq);
     finding_prove(f, w.last_seq);
 }
 
 const struct check check_goodput = {
     .name = "goodput",
-    .summary = "so much of the time goes into steps that count",
-    .text = "expect.goodput: the time that the steps of the job take in the undisturbed run (their "
+    .summary = "enough of the time goes into steps that count",
+    .text = "expect.goodput: the time that the steps of the job take in the control run (their "
             "number, each counted once, times its median step), in per cent of the time from the "
             "first step to the last. What is lost is detection, recovery, and steps made again.",
     .example = "expect: {goodput: 60%}",

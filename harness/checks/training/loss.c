@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char broken[] = "Loss: the disturbed run ends about where the undisturbed one does.";
+static const char broken[] = "Loss: the run ends about where the control run does.";
 
 /* The last step that was told, and the mean of the losses that were told with it. */
 struct end {
@@ -32,7 +32,7 @@ static struct end end_of(const struct trial *t) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !s->expect.loss_within ? "the scenario does not compare losses" : NULL;
+    return !s->expect.loss_within ? "the scenario sets no loss_within" : NULL;
 }
 
 static void judge(const struct trial *t, struct finding *f) {
@@ -41,7 +41,7 @@ static void judge(const struct trial *t, struct finding *f) {
     struct end e = end_of(t);
     char expected[200];
     if (!theirs) {
-        finding_unknown(f, broken, "the undisturbed run told no loss");
+        finding_unknown(f, broken, "the control run reported no loss");
         return;
     }
     if (!e.n) {
@@ -57,7 +57,7 @@ static void judge(const struct trial *t, struct finding *f) {
                      "the last round did not, so its loss of %.4g counts for nothing", loss);
     } else if (isfinite(loss) && off <= t->scenario->expect.loss_within) {
         f->evidence[0] = 0;
-        finding_pass(f, "%.4g after step %lld, %.1f %% from the undisturbed %.4g", loss,
+        finding_pass(f, "%.4g after step %lld, %.1f %% from the %.4g of the control run", loss,
                      (long long)e.step, off, undisturbed);
     } else {
         snprintf(expected, sizeof(expected), "loss_within: %d%% of %.4g",
@@ -68,10 +68,10 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_loss = {
     .name = "loss",
-    .summary = "the last loss is about that of the undisturbed run",
+    .summary = "the last loss is close to that of the control run",
     .text = "expect.loss_within, for jobs whose weights are not the same bit by bit in every run: "
             "the mean of the losses told with the last step must be so close to that of the "
-            "undisturbed run, and the workers must have ended well. It is a band, not a proof: "
+            "control run, and the workers must have ended well. It is a band, not a proof: "
             "where weights are the same, compare models.",
     .example = "expect: {loss_within: 5%}",
     .class = CLASS_EXPECT,

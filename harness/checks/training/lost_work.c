@@ -198,7 +198,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_lost_work = {
     .name = "lost_work",
-    .summary = "how much was trained again, never more than between two checkpoints",
+    .summary = "no failure costs more steps than lie between two checkpoints",
     .text =
         "The steps that a round makes again because it resumes from an older checkpoint, and the "
         "time they had taken. Where the job's command line says --checkpoint-every, a resume "

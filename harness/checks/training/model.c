@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-static const char broken[] = "Model: the disturbed run ends with the model of the undisturbed one.";
+static const char broken[] = "Model: the run ends with the model of the control run.";
 
 /* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
@@ -49,7 +49,7 @@ static void judge(const struct trial *t, struct finding *f) {
     const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
     const char *model = control ? record_text(control, "model") : "";
     if (!*model) {
-        finding_unknown(f, broken, "the undisturbed run gave no model to compare with");
+        finding_unknown(f, broken, "the control run gave no model to compare with");
         return;
     }
     if (!last || !last->complete) {
@@ -67,15 +67,15 @@ static void judge(const struct trial *t, struct finding *f) {
     if (!named)
         judge_worker(t, f, last->workers[0], model);
     else if (named == last->n)
-        finding_pass(f, "%.16s... on all %zu workers, as undisturbed", model, last->n);
+        finding_pass(f, "%.16s... on all %zu workers, as in the control run", model, last->n);
     else
-        finding_pass(f, "%.16s... on the %zu of %zu workers that print it, as undisturbed", model,
-                     named, last->n);
+        finding_pass(f, "%.16s... on the %zu of %zu workers that print it, as in the control run",
+                     model, named, last->n);
 }
 
 const struct check check_model = {
     .name = "model",
-    .summary = "the job ends with the same model as the undisturbed run",
+    .summary = "the job ends with the same model as the control run",
     .text = "expect.model: same-as-undisturbed. The hash that every worker of the last round names "
             "when it is done must be the control run's, and the worker must have ended well. One "
             "sample lost or counted twice, one stale byte, and it differs.",

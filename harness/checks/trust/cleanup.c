@@ -26,7 +26,7 @@ static void judge(const struct trial *t, struct finding *f) {
 
 const struct check check_cleanup = {
     .name = "cleanup",
-    .summary = "after the run nothing of it is left on the host",
+    .summary = "nothing of the run is left on the host",
     .text = "Looked for by the harness itself after the last node is down: processes, namespaces, "
             "devices, mounts, cgroups and scratch directories of the run. A cgroup counts when it "
             "lies below the harness's own, was not there before the run, is the same user's and "

@@ -106,7 +106,7 @@ static void tell_counts(struct finding *f, const struct record *observed) {
 }
 
 static const char *idle(const struct scenario *s) {
-    return !scenario_reads_output(s) ? "the scenario reads nothing from the job's output" : NULL;
+    return !scenario_reads_output(s) ? "the scenario sets no observe" : NULL;
 }
 
 /* A program of C that writes into a file keeps its lines until there are some thousand bytes. */
@@ -142,7 +142,7 @@ const struct check check_observed = {
     .name = "observed",
     .summary = "every expression of observe matched something the job has printed",
     .text = "An expression that matches no line would leave everything that depends on it unseen, "
-            "and a run in which nothing was seen proves nothing. It is asked of the undisturbed "
+            "and a run in which nothing was seen proves nothing. It is asked of the control "
             "run first, before anything is broken. resume is wanted only of a round that had a "
             "complete checkpoint to go on from; of a preset only its steps are.",
     .example = "rankquake run scenarios/restart/printed-steps.yaml",

@@ -27,8 +27,8 @@ struct random_spec {
 static void refuse_share(struct reader *r, const struct yaml *n, const char *const *names) {
     const char *near = str_nearest(n->key, names);
     diagnostics_add(r->d, n->key_place,
-                    "weights: \"%s\" is none of the faults that can be drawn%s%s%s; they are %s",
-                    n->key, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
+                    "weights: \"%s\" is not a fault that can be drawn%s%s%s; they are %s", n->key,
+                    near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "",
                     hit_list(r->arena));
 }
 
@@ -82,40 +82,36 @@ static void read_shape(struct reader *r, const struct key *k, const struct yaml 
 
 const struct section section_random = {
     "random",
-    "Faults that are drawn by the seed and put behind the timeline, each at a time since the "
-    "steady "
-    "state. The same seed draws the same; `rankquake plan FILE --seed 7` shows what. They come in "
-    "bursts, as real ones do, and often to the node that the last one hit. A node that is lost "
-    "comes "
-    "back, and there are never fewer than the job needs. A fault whose target is not there when "
-    "its "
-    "time comes waits for it.",
+    "Faults drawn by the seed and added after the timeline, each at a time counted from the steady "
+    "state. The same seed draws the same faults; `rankquake plan FILE --seed 7` shows them. They "
+    "come in bursts, as real ones do, and often hit the node that the last one hit. A lost node "
+    "comes back, and there are never fewer nodes than the job needs. A fault whose target is not "
+    "there when its time comes waits for it.",
     (const struct key[]){
         {"faults", "a whole number", "10", "How many.", "faults: 12", reader_int, AT(faults),
          .min = 1, .max = 300},
         {"weights", "acme, byterobust, hsdp, llama3, uniform, or a map of faults and numbers",
-         "llama3", "How often which fault is drawn: as somebody counted it, or as you say.",
+         "llama3", "How often each fault is drawn: by published counts, or by your own numbers.",
          "weights: {worker-kill: 3, node-poweroff: 1}", read_weights,
          .form = "acme | byterobust | hsdp | llama3 | uniform | <shares>"},
         {"every", "a duration", "5s", "The mean of the gaps between them.", "every: 2s",
          reader_duration, AT(every_ns), .min = 1000000},
         {"shape", "a number from 0.2 to 5", "0.6",
-         "Of the Weibull distribution that the gaps are drawn from: below 1 they come in bursts, 1 "
-         "is "
-         "without memory, above 1 ever more regular.",
+         "Shape of the Weibull distribution of the gaps: below 1 faults come in bursts, 1 is "
+         "memoryless, above 1 they are more regular.",
          "shape: 0.6", read_shape, .form = "<decimal>"},
         {"again", "a percentage such as 25%", "25%",
-         "How often the node is hit that was hit before.", "again: 25%", reader_percent, AT(again),
-         .min = 0, .max = 100, .form = "<percent>"},
+         "How often a fault hits the same node as the one before.", "again: 25%", reader_percent,
+         AT(again), .min = 0, .max = 100, .form = "<percent>"},
         {"together", "a percentage such as 5%", "5%",
-         "How often two to four nodes are hit by the same within two seconds.", "together: 10%",
+         "How often the same fault hits two to four nodes within two seconds.", "together: 10%",
          reader_percent, AT(together), .min = 0, .max = 100, .form = "<percent>"},
         {"inside", "a percentage such as 10%", "10%",
-         "How often the next comes within half a second, while the job recovers.", "inside: 50%",
-         reader_percent, AT(inside), .min = 0, .max = 100, .form = "<percent>"},
-        {"repair", "a duration", "5s", "After how long a node that was lost comes back.",
-         "repair: 10s", reader_duration, AT(repair_ns), .min = 1},
-        {"outage", "a duration", "3s", "How long a node is cut off and a worker hangs.",
+         "How often the next fault comes within half a second, while the job still recovers.",
+         "inside: 50%", reader_percent, AT(inside), .min = 0, .max = 100, .form = "<percent>"},
+        {"repair", "a duration", "5s", "How long until a lost node comes back.", "repair: 10s",
+         reader_duration, AT(repair_ns), .min = 1},
+        {"outage", "a duration", "3s", "How long a partition or the hang of a worker lasts.",
          "outage: 1s", reader_duration, AT(outage_ns), .min = 1},
         {0},
     },

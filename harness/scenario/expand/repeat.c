@@ -16,8 +16,8 @@ static void read_until(struct reader *r, const struct key *k, const struct yaml 
 
 const struct section section_repeat = {
     "repeat",
-    "How often a scenario is run, and how many of the runs may fail. What the command line says of "
-    "it goes before. Nothing is repeated until it passes.",
+    "How often a scenario is run, and how many of the runs may fail. The command line overrides "
+    "it. Nothing is repeated until it passes.",
     (const struct key[]){
         {"runs", "a whole number", "1", "How often.", "runs: 20", reader_int, AT(runs), .min = 1,
          .max = 1000000},
@@ -27,8 +27,8 @@ const struct section section_repeat = {
         {"until", "end or failure", "end", "failure: no more after the first that failed.",
          "until: failure", read_until, .form = "end | failure"},
         {"failures", "a whole number", "0",
-         "So many may fail without the whole failing; every one of them is told all the same. Only "
-         "failures (exit code 1) are forgiven, not what is inconclusive or broken.",
+         "How many runs may fail without the whole failing; every failure is reported all the "
+         "same. Only failures (exit code 1) are forgiven, not what is inconclusive or broken.",
          "failures: 1", reader_int, AT(failures), .min = 0, .max = 1000000},
         {0},
     },

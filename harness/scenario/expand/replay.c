@@ -79,31 +79,29 @@ static void read_else(struct reader *r, const struct key *k, const struct yaml *
 
 const struct section section_replay = {
     "replay",
-    "Faults that somebody recorded, put behind the timeline: each hits a node at its time since "
-    "the "
-    "first, faster than it was. The nodes of the trace become those of the cluster, in the order "
-    "in "
-    "which they come and round about. What cannot be (a node that is away, fewer nodes than the "
-    "job "
-    "needs) is left out, and the plan says what and why.",
+    "Faults from a recorded trace, added after the timeline: each hits a node at its time since "
+    "the first, sped up. The nodes of the trace become those of the cluster in the order in which "
+    "they appear; when there are more, they start again with the first. A fault that cannot be "
+    "(its node is away, fewer nodes would be left than the job needs) is left out, and the plan "
+    "says which and why.",
     (const struct key[]){
         {"trace", "a file", NULL,
          "A table of text (CSV), by its path from this file's folder. The first line names the "
          "columns: start and end (seconds, or dates such as 2024-05-01 13:00), node, cause.",
          "trace: faults.csv", read_trace, AT(trace), .required = true, .form = "<text>"},
-        {"speed", "a number", NULL, "How many times as fast as it was.", "speed: 750", read_speed,
-         .form = "<decimal>"},
-        {"into", "a duration", NULL, "Or how long it takes from the first fault to the last.",
-         "into: 2m", reader_duration, AT(into_ns), .min = 1},
-        {"take", "a whole number", "300", "At most so many faults, from the first.", "take: 40",
-         reader_int, AT(take), .min = 1, .max = 300},
+        {"speed", "a number", NULL, "How many times faster than recorded.", "speed: 750",
+         read_speed, .form = "<decimal>"},
+        {"into", "a duration", NULL,
+         "Instead of speed: how long it takes from the first fault to the last.", "into: 2m",
+         reader_duration, AT(into_ns), .min = 1},
+        {"take", "a whole number", "300", "At most this many faults, counted from the first.",
+         "take: 40", reader_int, AT(take), .min = 1, .max = 300},
         {"causes", "a map of words and faults", NULL,
-         "What is done for a cause in which the word stands, in whatever case; the first that "
-         "fits. "
-         "none: nothing.",
+         "The fault for a cause that contains the word, in upper or lower case; the first match "
+         "counts. none: no fault.",
          "causes: {gpu: worker-kill, switch: net-partition, maintenance: node-leave}", read_causes,
          .form = "{<drawn> | none}"},
-        {"else", "a fault or none", "node-poweroff", "What is done for all other causes.",
+        {"else", "a fault or none", "node-poweroff", "The fault for all other causes.",
          "else: none", read_else, .form = "<drawn> | none"},
         {0},
     },

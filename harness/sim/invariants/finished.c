@@ -26,7 +26,7 @@ static void on_head(struct sim *c, const struct head_change *h) {
 const struct invariant invariant_finished = {
     .name = "finished",
     .number = "I6",
-    .summary = "work that has begun to be done is not begun again for a newcomer",
+    .summary = "once a node is done, the round is not formed again for a newcomer",
     .text = "From the moment a node of a round has said that its workers are done, that round is "
             "formed again only because a node that was not done is lost: neither for who comes "
             "late nor for the loss of one that was done.",

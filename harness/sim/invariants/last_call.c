@@ -26,7 +26,7 @@ static void on_head(struct sim *c, const struct head_change *h) {
 const struct invariant invariant_last_call = {
     .name = "last_call",
     .number = "I3",
-    .summary = "the first round waits for more than min nodes, for as long as was asked",
+    .summary = "the first round waits for more than min nodes, for the whole last_call",
     .text = "A first round with fewer than max nodes is formed only when last_call has passed "
             "since there were min.",
     .on_head = on_head,

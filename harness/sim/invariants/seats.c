@@ -10,7 +10,7 @@ static void on_start(struct sim *c, int node, const struct round_spec *s) {
 const struct invariant invariant_seats = {
     .name = "seats",
     .number = "I3",
-    .summary = "with fixed ranks every node has the one it was given",
+    .summary = "with fixed ranks every node has the rank it was given",
     .text = "In a job with fixed ranks (torchrun's static rendezvous) a node starts its workers "
             "with the group rank that its command line says, or not at all.",
     .check = "ranks",

@@ -66,6 +66,6 @@ const struct verb verb_schema = {
     .example = "schema scenario",
     .options =
         (const struct verb_option[]){
-            {"--fill", "PAGE", "print a page of Markdown with the tables of all words in it"}, {0}},
+            {"--fill", "PAGE", "print this Markdown page with its tables of words filled in"}, {0}},
     .main = schema,
 };

@@ -42,7 +42,7 @@ static int refuse(const struct recording *r, struct err *err) {
         return err_say(err, -EINVAL,
                        "it was made by rankquake sim, which makes what fails small by itself");
     if (first && json_get_bool(first->fields, "control", false))
-        return err_say(err, -EINVAL, "it is an undisturbed run: there is no fault to leave out");
+        return err_say(err, -EINVAL, "it is a control run: there is no fault to leave out");
     if (history_is_cut(h))
         return err_say(err, -EINVAL,
                        "its history stops before the job has ended: nobody knows how it failed");

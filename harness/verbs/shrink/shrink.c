@@ -40,7 +40,8 @@ static const struct verb_option options[] = {
     {"--out", "DIR", "where the runs and the scenario are kept (default: DIR/shrink)"},
     {"--check", "NAME", "only this check must fail; may be repeated (default: all that failed)"},
     {"--repeat", "N", "each is run up to N times: for a failure that does not always come"},
-    {"--share", "PERCENT", "of these so many must fail in the same way (default: one run)"},
+    {"--share", "PERCENT",
+     "how many of these, in per cent, must fail in the same way (default: one run)"},
     {"--budget", "TIME", "no run is begun after so long, 10m; the smallest until then is kept"},
     {0},
 };
@@ -313,7 +314,7 @@ static int main_shrink(int argc, char **argv) {
 const struct verb verb_shrink = {
     .name = "shrink",
     .usage = "shrink DIR [options]",
-    .summary = "run what failed again and again with less, and write the smallest that still fails",
+    .summary = "run a failed scenario with less and less, and write the smallest that still fails",
     .example = "shrink runs/tour-1-20260105-093000 --budget 10m",
     .options = options,
     .main = main_shrink,

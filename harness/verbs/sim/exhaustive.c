@@ -44,7 +44,7 @@ static int take_bound(const struct arguments *a, struct explore_config *c, const
                                 "--exhaustive --faults list prints them",
                                 word);
     if (equals && !str_to_i64(equals + 1, 0, 9, &most))
-        return verb_usage_error(a->verb, "--faults %s: at most so many, from 0 to 9", word);
+        return verb_usage_error(a->verb, "--faults %s: write a number from 0 to 9", word);
     c->bounds[at] = (int)most;
     return 0;
 }

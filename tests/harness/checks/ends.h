@@ -85,7 +85,7 @@ static const struct wrong ends[] = {
       {"\"pid\":121", NULL, "\"node\":\"n0\"", "\"node\":\"n1\""}}},
     {"exits",
      PASS,
-     "what ended well was the end",
+     "no round followed one that succeeded",
      KILLED,
      {{"worker-exit", "\"pid\":11", "\"signal\":9", "\"code\":0"},
       {"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
@@ -110,7 +110,7 @@ static const struct wrong ends[] = {
     /* The node went before it could tell: what its workers did is lost. */
     {"exits",
      PASS,
-     "what ended well was the end",
+     "no round followed one that succeeded",
      DARK,
      {{"worker-exit", "\"pid\":11", "\"signal\":15", "\"code\":0"},
       {"worker-exit", "\"pid\":112", "\"signal\":9", "\"code\":0"}}},
@@ -139,7 +139,7 @@ static const struct wrong ends[] = {
     /* A limit was reached, and the harness took everything down. */
     {"grace",
      PASS,
-     "no worker was ended by force but by a fault",
+     "no worker ended on SIGKILL, except by a fault",
      KILLED,
      {{"worker-exit", "\"pid\":12", "\"code\":0", "\"signal\":9"},
       {"job-end", NULL, "\"t\":1160", "\"t\":1150"}}},

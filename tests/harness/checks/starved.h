@@ -34,7 +34,7 @@ static const struct wrong starved[] = {
      DARK,
      {BY_FORCE, LATE(60000001)}},
     {"grace", FAIL, "no more than 810 ms after", DARK, {BY_FORCE, LATE(60000000)}},
-    {"grace", PASS, "no worker was ended by force but by a fault", DARK, {LATE(60000001)}},
+    {"grace", PASS, "no worker ended on SIGKILL, except by a fault", DARK, {LATE(60000001)}},
     /* It had just begun. */
     {"grace", FAIL, "no more than 3 ms after", KILLED, {BY_FORCE, LATE(60000001)}},
     /* The harness was late when its round had not begun, or when the worker had ended. */

@@ -30,7 +30,7 @@ static void test_of_ranktrain_everything_that_was_asked_for_is_judged(void **sta
     assert_judged(&out, "samples");
     assert_judged(&out, "resume_step");
     assert_judged(&out, "model");
-    assert_not_judged(&out, "observed", "reads nothing from the job's output");
+    assert_not_judged(&out, "observed", "sets no observe");
     s.expect.model_same = false;
     s.job.checkpoint_dir = NULL;
     buf_clear(&out);

@@ -63,7 +63,7 @@ static void assert_mistake(const char *feature, const char *want) {
 
 static void test_what_is_no_feature_is_a_mistake(void **state) {
     (void)state;
-    assert_mistake("[namespace]", "1:10: feature: there is none \"namespace\"; did you mean "
+    assert_mistake("[namespace]", "1:10: feature: there is no feature \"namespace\"; did you mean "
                                   "\"namespaces\"? Or else they are arm64, command, cpus");
     assert_mistake("[cpus]", "1:10: feature: cpus needs a word behind it: cpus N");
     assert_mistake("[cpus many]", "1:10: feature: cpus many: write a whole number");

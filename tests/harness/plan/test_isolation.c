@@ -76,13 +76,13 @@ static void test_auto_is_namespaces_where_they_can_be_had(void **state) {
     struct err err;
     bool possible = namespace_check(&err) == 0;
     struct plan *p = make(&x, "nodes: 2");
-    assert_true(is_said(p, "auto: namespaces where they can be had, else processes"));
+    assert_true(is_said(p, "auto: namespaces where the host allows them, else processes"));
     assert_int_equal(plan_settle(p, &err), 0);
     assert_int_equal(p->isolation, possible ? ISOLATION_NAMESPACES : ISOLATION_PROCESSES);
     if (possible)
         assert_string_equal(plan_node_host(&p->nodes[0]), "n0");
     else
-        assert_true(is_said(p, "because namespaces cannot be had: "));
+        assert_true(is_said(p, "because namespaces are not possible: "));
     drop(&x, p);
 }
 

@@ -170,10 +170,11 @@ static const struct refused {
      "4:60: groups: n0 is named twice\n4:60: groups: there is no node \"n9\"; write n0,n1|n2, "
      "without blanks\n"},
     {LINE("fault: net-partition, on: n0, with: {planes: date}"),
-     "4:68: planes: \"date\" is none; write store, bootstrap, data, ssh or all, or several as in "
+     "4:68: planes: \"date\" is not a plane; write store, bootstrap, data, ssh or all, or several "
+     "as in "
      "store,data\n"},
     {LINE("fault: worker-exit, on: rank 0, with: {code: 256}"),
-     "4:68: code: 256 is none; write one from 0 to 255\n"},
+     "4:68: code: 256 is not an exit code; write one from 0 to 255\n"},
     {LINE("fault: worker-kill, on: workers, until: {round: 2}"),
      "4:63: until: worker-kill does not last: nothing to undo: the launcher starts a new worker\n"},
     {LINE("fault: node-kill, on: rack 0"),
@@ -295,7 +296,7 @@ static void test_fewer_nodes_than_the_job_needs_are_refused(void **state) {
     assert_null(p);
     scratch_messages(&x, &got);
     assert_string_equal(buf_str(&got), "2:28: 2 nodes are started but nnodes needs 3, and no "
-                                       "node-start mends it: the job could never begin\n");
+                                       "node-start makes up for it: the job could never begin\n");
     buf_fini(&got);
     scratch_drop(&x);
 }

@@ -10,12 +10,12 @@ static void test_the_reason_is_the_last_sentence_of_run_without_its_file(void **
     (void)state;
     struct arena a = {0};
     assert_string_equal(cell_reason(&a,
-                                    "control run, once: the job undisturbed\n"
+                                    "control run: once without the timeline\n"
                                     "rankquake run: a note\n"
-                                    "rankquake run: s/a.yaml: the job failed undisturbed\n"
+                                    "rankquake run: s/a.yaml: the job failed in the control run\n"
                                     "--- last lines of n0\nx\n",
                                     "s/a.yaml"),
-                        "the job failed undisturbed");
+                        "the job failed in the control run");
     assert_string_equal(cell_reason(&a, "rankquake run: --seed x: write a number\n", "s/a.yaml"),
                         "--seed x: write a number");
     arena_fini(&a);

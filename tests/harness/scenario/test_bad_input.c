@@ -258,7 +258,7 @@ static const struct bad {
     {"an end after itself",
      "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0, until: {after: "
      "c}}\n",
-     "3:63: after: \"c\" is this very line; a time after its beginning is said by for\n"},
+     "3:63: after: \"c\" is this line itself; use for to say how long the fault lasts\n"},
     {"an end at a heal",
      "job: {run: [a]}\ntimeline:\n  - {id: c, when: {step: 1}, fault: x, on: n0}\n"
      "  - {when: {after: c}, heal: c, until: {round: 2}}\n",

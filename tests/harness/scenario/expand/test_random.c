@@ -197,8 +197,8 @@ static void test_what_is_wrong_is_said(void **state) {
          "or a map of faults and numbers, not \"lama3\"; did you mean "
          "\"llama3\"?\n"},
         {"{weights: {worker-kil: 3}}", NULL,
-         "4:20: weights: \"worker-kil\" is none of the faults "
-         "that can be drawn; did you mean \"worker-kill\"?"},
+         "4:20: weights: \"worker-kil\" is not a fault that can be drawn; did you mean "
+         "\"worker-kill\"?"},
         {"{weights: {worker-kill: 0}}", NULL, "4:19: weights: no fault has a share"},
         {"{faults: 5, shape: 9}", NULL, "4:28: shape must be a number from 0.2 to 5, not \"9\"\n"},
         {"{again: 25}", NULL, "4:17: again must be a percentage such as 25%, not \"25\"\n"},
