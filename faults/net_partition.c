@@ -69,7 +69,7 @@ const struct fault fault_net_partition = {
     .targets = TARGET_NODE,
     .needs = FAULT_NEEDS_SILENCE,
     .where = FAULT_IN_HARNESS,
-    .evidence = EVIDENCE_LINKS_CUT,
+    .evidence = EVIDENCE(links_cut),
     .params =
         (const struct fault_param[]){
             {"groups", "groups", "(the target, and everybody else)",

@@ -21,6 +21,7 @@
  *             node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the node or
  *             its agent away; effects: what it does, in the words of faults/effect.h
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
+ *             fault-unfelt {id, n, on, why}   no evidence of it has come until the end
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}

@@ -46,7 +46,7 @@ static void test_effects_say_what_becomes_of_whom(void **state) {
             assert_true(f->targets & TARGET_WORKER);
         if (fault_has(f, node))
             assert_false(f->targets & TARGET_WORKER);
-        if (f->evidence == EVIDENCE_TARGET_EXIT)
+        if (f->evidence & EVIDENCE(target_exit))
             assert_true(fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT));
         assert_int_equal(fault_effects(f->name), f->effects);
         assert_int_equal(fault_effects(fault_that(f->effects)), f->effects);

@@ -225,7 +225,7 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     static const struct fault stop = {.name = "stop",
                                       .targets = TARGET_WORKER,
                                       .where = FAULT_IN_NODE,
-                                      .evidence = EVIDENCE_TARGET_STOPPED,
+                                      .evidence = EVIDENCE(target_stopped),
                                       .effects = EFFECT_LASTING};
     struct stage *s = stage_new();
     struct action *a = stage_add(s, "h", &stop);
@@ -256,7 +256,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
     const struct fault kill_9 = {.name = "kill",
                                  .targets = TARGET_WORKER,
                                  .where = FAULT_IN_NODE,
-                                 .evidence = EVIDENCE_TARGET_EXIT,
+                                 .evidence = EVIDENCE(target_exit),
                                  .status = by_signal_9};
     struct fault exit_3 = kill_9;
     exit_3.status = by_code_3;
