@@ -31,6 +31,7 @@ enum fault_evidence {
 enum fault_need {
     FAULT_NEEDS_SILENCE = 1, /* that what is sent to and from a node is dropped */
     FAULT_NEEDS_TRACE = 2,   /* that a process is made to do something (ptrace) */
+    FAULT_NEEDS_WIRE = 4,    /* that frames pass us, which only namespaces have */
 };
 
 struct fault_param {
@@ -58,7 +59,7 @@ struct fault {
     const char *example;              /* a timeline line, for explain */
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
-    /* EVIDENCE(target_exit): the wait status that a target has which this fault ended, -1: any. Else
+    /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait status that a target has which this fault ended, -1: any. Else
      * an end of its own, later, would pass for evidence. NULL: any. */
     int (*status)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
@@ -71,8 +72,3 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
-
-/* Whom a fault on the wire parts, as groups for node_ops.part: what `groups` says, else the target
- * from all others. */
-enum { FAULT_GROUPS_MAX = 1024 };
-void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size);

@@ -1,6 +1,7 @@
 #include "harness/run/evidence/links.h"
 
 #include "agent/base/str.h"
+#include "faults/traffic.h"
 
 /* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it
  * was brought in force, and at the newest. */
