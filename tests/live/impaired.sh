@@ -33,12 +33,10 @@ said() { # said WHAT SENTENCE
     tr -s '\n ' '  ' <"$dir/said" | grep -qF -- "$2" || fail "$1: did not say: $2"
 }
 
-# A worker that goes on when a line of the timeline has been undone, or a signal was handled.
-job() { # job TIMELINE RUN...
-    local timeline=$1
-    shift
-    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  max_restarts: 1\n  run: %s\ntimeline:\n  - %s\nlimits: {total: 30s}\n' \
-        "$patient_map" "$*" "$timeline" >"$dir/job.yaml"
+# A worker of a few steps, and what its shell does before.
+job() { # job FAULT SHELL
+    printf 'cluster: {nodes: 1}\njob:\n  rdzv_conf: %s\n  run: [bash, -c, "%s"]\ntimeline:\n  - {id: it, when: {step: 5}, %s}\nlimits: {total: 60s}\n' \
+        "$patient_map" "$2" "$1" >"$dir/job.yaml"
 }
 
 # ---- worker-signal ----
@@ -47,18 +45,17 @@ try 'a signal without a handler' 0 scenarios/restart/worker-signalled.yaml
 recorded 'a signal without a handler' '"kind":"worker-exit".*"signal":10'
 recorded 'a signal without a handler' '"source":"kernel","kind":"fault-evidence","id":"usr1"'
 
-usr1='{id: usr1, when: {log: "armed"}, fault: worker-signal, on: rank 0}'
-job "$usr1" '[bash, -c, "trap \"exit 0\" USR1; echo armed; while :; do sleep 0.05; done"]'
+usr1='fault: worker-signal, on: rank 0'
+job "$usr1" 'trap : USR1; ranktrain --steps=20; exit $?'
 try 'a signal that is handled' 0 "$dir/job.yaml"
-recorded 'a signal that is handled' '"kind":"fault-evidence","id":"usr1"'
+recorded 'a signal that is handled' '"source":"kernel","kind":"fault-evidence","id":"it"'
 
-job "$usr1" '[bash, -c, "trap \"\" USR1; echo armed; sleep 2"]'
+job "$usr1" "trap '' USR1; exec ranktrain --steps=20"
 try 'a signal that is ignored' 2 "$dir/job.yaml"
 said 'a signal that is ignored' 'ignored SIGUSR1'
-recorded 'a signal that is ignored' '"kind":"fault-unfelt","id":"usr1"'
+recorded 'a signal that is ignored' '"kind":"fault-unfelt","id":"it"'
 
-job '{id: urg, when: {log: "armed"}, fault: worker-signal, with: {signal: SIGURG}, on: rank 0}' \
-    '[bash, -c, "echo armed; sleep 2"]'
+job "$usr1, with: {signal: SIGURG}" 'exec ranktrain --steps=20'
 try 'a signal that nobody waits for' 2 "$dir/job.yaml"
 said 'a signal that nobody waits for' 'it has no handler for the signal'
 
@@ -70,8 +67,8 @@ for isolation in namespaces processes; do
     recorded "a frozen node, $isolation" '"kind":"fault-recovered","id":"freeze"'
 done
 
-job '{id: freeze, when: {log: "armed"}, fault: node-freeze, on: n0, for: 500ms}' \
-    "[bash, -c, \"echo armed; exec $vforked 2\"]"
+job 'fault: node-freeze, on: n0, for: 300ms' \
+    "coproc V { $vforked; }; read -u \${V[0]}; ranktrain --steps=20; exit \$?"
 try 'a node that cannot be stopped' 2 "$dir/job.yaml"
 said 'a node that cannot be stopped' 'not every thread of it was seen to stand still'
 
