@@ -55,7 +55,7 @@ LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
 OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/http agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
-OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run play doctor observe checks sim sim/invariants explore shrink verbs verbs/language verbs/shrink verbs/sim) \
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks sim sim/invariants explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \

@@ -16,22 +16,22 @@
 
 enum fault_where { FAULT_IN_NODE, FAULT_IN_HARNESS };
 
-/* What the history must hold after t0 for the fault to count as felt. */
+/* What the history must hold after t0 for the fault to count as felt: EVIDENCE() of a kind, or the
+ * sum of several, which must all be there. */
 enum fault_evidence {
-    EVIDENCE_TARGET_EXIT,    /* every target's process ended (kernel) */
-    EVIDENCE_TARGET_STOPPED, /* every thread of every target stands still (kernel, /proc) */
-    /* the wire dropped frames between every two groups, both ways; but only on the way to a group
-     * of stores, which say nothing unasked (wire) */
-    EVIDENCE_LINKS_CUT,
-    EVIDENCE_FRAMES_DROPPED, /* the wire dropped frames to and from every target (wire) */
-    EVIDENCE_AGENT_START,    /* the node's agent has exec'ed (kernel) */
+#define X(name) EVIDENCE_##name,
+#include "faults/evidence.h"
+#undef X
+    EVIDENCES_N
 };
+#define EVIDENCE(name) (1U << EVIDENCE_##name)
 
 /* What must be possible besides starting and signalling processes. Nodes in namespaces have both by
  * themselves; nodes that are processes of the host have what the host allows (need.h). */
 enum fault_need {
     FAULT_NEEDS_SILENCE = 1, /* that what is sent to and from a node is dropped */
     FAULT_NEEDS_TRACE = 2,   /* that a process is made to do something (ptrace) */
+    FAULT_NEEDS_WIRE = 4,    /* that frames pass us, which only namespaces have */
 };
 
 struct fault_param {
@@ -52,14 +52,14 @@ struct fault {
     unsigned targets; /* TARGET_* it may be aimed at */
     unsigned needs;   /* FAULT_NEEDS_* */
     enum fault_where where;
-    enum fault_evidence evidence;
+    unsigned evidence;                /* EVIDENCE() */
     const struct fault_param *params; /* ended by {0} */
     const char *undo;                 /* a sentence for the plan */
     const char *blast;                /* what else it touches, for the plan */
     const char *example;              /* a timeline line, for explain */
     /* What is wrong with the arguments, found before anything is done. NULL: nothing can be. */
     int (*check)(const struct fault_args *a, struct err *err);
-    /* EVIDENCE_TARGET_EXIT: the wait status that a target has which this fault ended, -1: any. Else
+    /* EVIDENCE(signal_taken): that of the signal that was sent. EVIDENCE(target_exit): the wait status that a target has which this fault ended, -1: any. Else
      * an end of its own, later, would pass for evidence. NULL: any. */
     int (*status)(const struct fault_args *a);
     int (*inject)(const struct target *t, const struct fault_args *a, struct err *err);
@@ -72,8 +72,3 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
-
-/* Whom a fault on the wire parts, as groups for node_ops.part: what `groups` says, else the target
- * from all others. */
-enum { FAULT_GROUPS_MAX = 1024 };
-void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size);

@@ -1,6 +1,8 @@
 /* faults: the table. One line a fault, alphabetical; faults.c makes the array of it. */
 X(agent_kill)
+X(net_delay)
 X(net_partition)
+X(node_freeze)
 X(node_kill)
 X(node_leave)
 X(node_poweroff)
@@ -8,3 +10,4 @@ X(node_start)
 X(worker_exit)
 X(worker_hang)
 X(worker_kill)
+X(worker_signal)

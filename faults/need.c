@@ -42,6 +42,10 @@ static int try_seize(struct err *err) {
 }
 
 int fault_needs_check(unsigned needs, struct err *err) {
+    if (needs & FAULT_NEEDS_WIRE)
+        return err_say(err, -ENOTSUP,
+                       "there is no wire on which frames could be held back; it comes with nodes "
+                       "in namespaces");
     int r = needs & FAULT_NEEDS_SILENCE ? socket_cut_check(err) : 0;
     if (r == 0 && needs & FAULT_NEEDS_SILENCE)
         r = connect_watch_check(err);
@@ -49,6 +53,8 @@ int fault_needs_check(unsigned needs, struct err *err) {
 }
 
 const char *fault_needs_text(unsigned needs) {
+    if (needs & FAULT_NEEDS_WIRE)
+        return "the wire, and so nodes in namespaces";
     static const char *const text[] = {
         "",
         "the wire, or without namespaces a cut at the sockets",

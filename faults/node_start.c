@@ -22,7 +22,7 @@ const struct fault fault_node_start = {
     .effects = EFFECT_STARTS_NODE,
     .targets = TARGET_NODE,
     .where = FAULT_IN_HARNESS,
-    .evidence = EVIDENCE_AGENT_START,
+    .evidence = EVIDENCE(agent_start),
     .params =
         (const struct fault_param[]){
             {"disk", "string", "kept", "kept, or fresh: its disk is emptied"}, {0}},

@@ -5,7 +5,17 @@
 #include "agent/base/err.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+/* What becomes of frames between two groups. */
+struct impairment {
+    unsigned planes; /* PLANE_* */
+    /* Each is late by delay, give or take up to jitter, drawn from seed; those of one direction
+     * arrive in their order. */
+    int64_t delay_ns, jitter_ns;
+    uint64_t seed;
+};
 
 enum target_kind { TARGET_NODE = 1, TARGET_AGENT = 2, TARGET_WORKER = 4, TARGET_STORE = 8 };
 
@@ -17,6 +27,9 @@ struct node_ops {
     /* Closes or opens planes (PLANE_*) of the wire between groups of nodes, "n0,n1|n2", both ways;
      * a group "*" is everybody who is named in no other. Who is in no group keeps all links. */
     int (*part)(void *node, const char *groups, unsigned planes, bool on, struct err *err);
+    /* The same for frames that arrive, but not as they were sent. */
+    int (*impair)(void *node, const char *groups, const struct impairment *how, bool on,
+                  struct err *err);
     int (*destroy_sockets)(void *node, struct err *err); /* orphans of a dead node, after silence */
     int (*start)(void *node, bool fresh_disk, struct err *err);
 };

@@ -21,6 +21,7 @@
  *             node|agent|worker|store, name, node, pid, rank?}]}   ends_node: it takes the node or
  *             its agent away; effects: what it does, in the words of faults/effect.h
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
+ *             fault-unfelt {id, n, on, why}   no evidence of it has come until the end
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit
  *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
@@ -65,8 +66,9 @@
  *
  *   wire      fault-evidence {id, n, what, dropped_in, dropped_out | fewest}
  *             wire {node, frames_in, bytes_in, frames_out, bytes_out, dropped_in, dropped_out,
- *             data_bytes_out, cut_to:{node: frames}}   (in: towards the node; data: all but the
- *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that node)
+ *             data_bytes_out, cut_to:{node: frames}, delayed_to?: likewise}   (in: towards the node; data: all but the
+ *             store's and MASTER_PORT's; cut_to: dropped by a partition on the way to that
+ *             node; delayed_to: passed on late)
  *
  *   disk      checkpoints {round, dir, newest, complete:[{step, round, path}], damaged:[{path,
  *             why}], error?}   read when the last worker of `round` has ended (round 0: before the

@@ -32,6 +32,8 @@ const struct history_kind history_kinds[] = {
             F("targets", LIST))},
     {SOURCE_HARNESS, "fault-not-fired", "its moment did not come", FIELDS(FAULT, F("why", TEXT))},
     {SOURCE_HARNESS, "fault-recovered", "what lasted was ended", FIELDS(FAULT)},
+    {SOURCE_HARNESS, "fault-unfelt", "nothing showed that it was felt, and what may be the reason",
+     FIELDS(FAULT, F("on", TEXT), MUST("why", TEXT))},
     {SOURCE_HARNESS, "health", "what is left on the host after the last node is down",
      FIELDS(MUST("left", LIST), MUST("complete", BOOL), F("cpu_ns", INT))},
     {SOURCE_HARNESS, "interrupted", "somebody ended the run", FIELDS(F("signal", INT))},
@@ -93,7 +95,7 @@ const struct history_kind history_kinds[] = {
     {SOURCE_WIRE, "wire", "what has passed a node's port",
      FIELDS(NODE, F("frames_in", INT), F("bytes_in", INT), F("frames_out", INT),
             F("bytes_out", INT), F("dropped_in", INT), F("dropped_out", INT),
-            F("data_bytes_out", INT), F("cut_to", MAP))},
+            F("data_bytes_out", INT), F("cut_to", MAP), F("delayed_to", MAP))},
 
     {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
      FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),

@@ -71,7 +71,7 @@ static struct incident *incident_of(struct incidents *is, const struct record *r
             memcpy(is->v, old, is->n * sizeof(struct incident *));
     }
     struct incident *i = arena_new(&is->arena, struct incident);
-    *i = (struct incident){.id = id, .fault = "", .n = n, .step = -1, .evidence = ""};
+    *i = (struct incident){.id = id, .fault = "", .n = n, .step = -1, .evidence = "", .unfelt = ""};
     is->v[is->n++] = i;
     if (!tsearch(i, &is->by_name, by_name))
         abort(); /* out of memory */
@@ -150,6 +150,8 @@ static void read_record(struct incidents *is, const struct record *r, const stru
         struct incident *i = incident_of(is, r);
         i->recovered = true;
         i->recovered_ns = r->t_ns;
+    } else if (harness && record_is(r, "fault-unfelt")) {
+        incident_of(is, r)->unfelt = record_text(r, "why");
     } else if (record_is(r, "fault-evidence") && source_is_evidence(r->source)) {
         struct incident *i = incident_of(is, r);
         i->evidence = record_text(r, "what");

@@ -54,6 +54,7 @@ struct incident {
     unsigned effects; /* EFFECT_*, as recorded when it came in force */
     int64_t fired_seq, force_seq, evidence_seq, evidence_ns; /* evidence_seq 0: none */
     const char *evidence;                                    /* in words, "" */
+    const char *unfelt; /* why there may be none, in words, "" */
     const struct incident_target *targets;
     size_t targets_n;
 

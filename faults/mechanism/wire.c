@@ -1,6 +1,8 @@
 #include "faults/mechanism/wire.h"
 
+#include "agent/sys/clock.h"
 #include "agent/sys/netlink.h"
+#include "faults/mechanism/delay_line.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -33,8 +35,11 @@ struct wire {
     int ports_n;    /* one more than the highest port that is known */
     struct port ports[WIRE_PORTS_MAX];
     struct wire_rules rules;
+    struct delay_line *late;
     unsigned char message[PACKET_PORT_MAX];
 };
+
+static delay_line_fn on_due;
 
 struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
     struct wire *w = calloc(1, sizeof(*w));
@@ -44,6 +49,7 @@ struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
     w->gone = gone;
     w->arg = arg;
     w->netlink = -1;
+    w->late = delay_line_new(l, on_due, w);
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         w->ports[i] =
             (struct port){.wire = w, .number = i, .packets = PACKET_PORT_CLOSED, .ifindex = -1};
@@ -63,6 +69,7 @@ struct wire *wire_free(struct wire *w) {
         port_close(&w->ports[i]);
     if (w->netlink >= 0)
         close(w->netlink);
+    delay_line_free(w->late);
     free(w);
     return NULL;
 }
@@ -99,23 +106,50 @@ static bool is_cut(const struct wire *w, const struct port *from, const struct p
     return to->packets.fd >= 0 && !w->rules.silent[from->number] && !w->rules.silent[to->number];
 }
 
-static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
-    if (to->packets.fd < 0 || !wire_rules_pass(&w->rules, from->number, to->number, m->plane)) {
-        from->counters.dropped_out++;
-        to->counters.dropped_in++;
-        from->counters.cut_to[to->number] += is_cut(w, from, to);
-        return;
-    }
+static bool passes(const struct wire *w, struct port *from, struct port *to, unsigned plane) {
+    if (to->packets.fd >= 0 && wire_rules_pass(&w->rules, from->number, to->number, plane))
+        return true;
+    from->counters.dropped_out++;
+    to->counters.dropped_in++;
+    from->counters.cut_to[to->number] += is_cut(w, from, to);
+    return false;
+}
+
+/* False: it was lost on the way. */
+static bool hand_over(struct port *to, const struct passing *m) {
     int r = packet_port_write(&to->packets, m->message, m->len);
     if (r) {
         if (is_gone(r))
             port_gone(to);
         else
             to->counters.lost++;
-        return;
+        return false;
     }
     to->counters.frames_in++;
     to->counters.bytes_in += m->len - PACKET_PORT_HEADER;
+    return true;
+}
+
+/* Whoever is cut off, or without power, by the time it arrives does not get it. */
+static void on_due(void *arg, const struct delayed *d) {
+    struct wire *w = arg;
+    struct port *from = &w->ports[d->from], *to = &w->ports[d->to];
+    const struct passing m = {.message = d->message, .len = d->len, .plane = d->plane};
+    if (passes(w, from, to, d->plane) && hand_over(to, &m))
+        from->counters.delayed_to[d->to]++;
+}
+
+static void forward(struct wire *w, struct port *from, struct port *to, const struct passing *m) {
+    if (!passes(w, from, to, m->plane))
+        return;
+    int64_t late = wire_rules_delay(&w->rules, from->number, to->number, m->plane);
+    if (late <= 0 && !delay_line_has(w->late, from->number, to->number)) {
+        hand_over(to, m);
+        return;
+    }
+    const struct delayed d = {from->number, to->number, m->plane, m->message, m->len};
+    if (!delay_line_put(w->late, &d, clock_monotonic_ns() + late))
+        to->counters.lost++;
 }
 
 static struct port *port_of(struct wire *w, const unsigned char mac[6]) {

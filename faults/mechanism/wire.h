@@ -21,7 +21,8 @@ struct wire_port_counters { /* in: towards the node */
         dropped_out;                 /* by the rules: of a pair both the sender's and the other's */
     uint64_t data_bytes_out;         /* TCP payload of the data plane, whatever became of it */
     uint64_t cut_to[WIRE_PORTS_MAX]; /* from this node to that one, dropped by a cut */
-    uint64_t lost;                   /* by the wire itself, because it was too slow */
+    uint64_t delayed_to[WIRE_PORTS_MAX]; /* likewise, passed on late by a delay */
+    uint64_t lost;                       /* by the wire itself, because it was too slow */
 };
 
 /* The card of a port has gone, with the namespace its other end was in. */

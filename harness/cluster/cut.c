@@ -61,7 +61,7 @@ static bool is_closed(const struct cut *k, int from, int to, unsigned plane) {
         return false;
     list_each(it, &k->cluster->partitions) {
         const struct partition *p = list_entry(it, struct partition, link);
-        if (p->planes & plane && p->group[from] >= 0 && p->group[to] >= 0 &&
+        if (p->how.planes & plane && p->group[from] >= 0 && p->group[to] >= 0 &&
             p->group[from] != p->group[to])
             return true;
     }

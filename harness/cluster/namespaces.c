@@ -131,34 +131,19 @@ static void free_all(struct cluster *c) {
     wire_link_fini(&c->wire);
 }
 
-/* ---- a node as a target ---- */
+/* ---- mechanisms of faults ---- */
 
-static int op_silence(void *node, bool on, struct err *err) {
-    struct node *n = node;
+static int silence(struct node *n, bool on, struct err *err) {
     int r = wire_link_silence(n->cluster, n, on, err);
     if (r == 0)
         n->silent = on;
     return r;
 }
 
-static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
-    return partition_set(((struct node *)node)->cluster, groups, planes, on, wire_link_partitions,
-                         err);
-}
-
-static int op_destroy_sockets(void *node, struct err *err) {
-    struct node *n = node;
+static int destroy_sockets(struct node *n, struct err *err) {
     int r = n->diag < 0 ? 0 : netlink_destroy_sockets(n->diag, err);
     return r < 0 ? r : 0;
 }
-
-static const struct node_ops ops = {
-    .kill = node_op_kill,
-    .silence = op_silence,
-    .part = op_part,
-    .destroy_sockets = op_destroy_sockets,
-    .start = node_op_start,
-};
 
 const struct isolation_ops isolation_namespaces = {
     .enter = enter,
@@ -174,5 +159,8 @@ const struct isolation_ops isolation_namespaces = {
     .free = free_all,
     .count = wire_link_count,
     .bootstrap = wire_link_bootstrap,
-    .ops = &ops,
+    .silence = silence,
+    .link = wire_link_partitions,
+    .impairs = true,
+    .destroy_sockets = destroy_sockets,
 };

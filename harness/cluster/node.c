@@ -367,7 +367,7 @@ int node_start(struct node *n, bool fresh_disk, struct err *err) {
 
 /* ---- as a target ---- */
 
-int node_op_kill(void *node, struct err *err) {
+static int op_kill(void *node, struct err *err) {
     struct node *n = node;
     if (!n->init.pid)
         return err_say(err, -ESRCH, "%s is off", n->plan->name);
@@ -375,16 +375,46 @@ int node_op_kill(void *node, struct err *err) {
     return 0;
 }
 
-int node_op_start(void *node, bool fresh_disk, struct err *err) {
+static int op_silence(void *node, bool on, struct err *err) {
+    struct node *n = node;
+    return n->cluster->isolation->silence(n, on, err);
+}
+
+static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
+    const struct node *n = node;
+    return partition_set(n->cluster, groups, &(struct impairment){.planes = planes}, on, err);
+}
+
+static int op_impair(void *node, const char *groups, const struct impairment *how, bool on,
+                     struct err *err) {
+    const struct node *n = node;
+    if (!n->cluster->isolation->impairs)
+        return err_say(err, -ENOTSUP,
+                       "nodes that are processes have no wire on which frames could be impaired");
+    return partition_set(n->cluster, groups, how, on, err);
+}
+
+static int op_destroy_sockets(void *node, struct err *err) {
+    struct node *n = node;
+    return n->cluster->isolation->destroy_sockets(n, err);
+}
+
+static int op_start(void *node, bool fresh_disk, struct err *err) {
     return node_start(node, fresh_disk, err);
 }
 
+static const struct node_ops ops = {
+    .kill = op_kill,
+    .silence = op_silence,
+    .part = op_part,
+    .impair = op_impair,
+    .destroy_sockets = op_destroy_sockets,
+    .start = op_start,
+};
+
 void node_target(struct node *n, struct target *ret) {
-    *ret = (struct target){.kind = TARGET_NODE,
-                           .pid = n->init.pid,
-                           .pidfd = n->init.pidfd,
-                           .ops = n->cluster->isolation->ops,
-                           .node = n};
+    *ret = (struct target){
+        .kind = TARGET_NODE, .pid = n->init.pid, .pidfd = n->init.pidfd, .ops = &ops, .node = n};
     str_copy(ret->name, sizeof(ret->name), n->plan->name);
 }
 

@@ -51,10 +51,15 @@ int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NO
 
 /* ---- those in force ---- */
 
+static bool is_like(const struct impairment *a, const struct impairment *b) {
+    return a->planes == b->planes && a->delay_ns == b->delay_ns && a->jitter_ns == b->jitter_ns &&
+           a->seed == b->seed;
+}
+
 static struct partition *find_like(struct cluster *c, const struct partition *p) {
     list_each(it, &c->partitions) {
         struct partition *q = list_entry(it, struct partition, link);
-        if (q->planes == p->planes && memcmp(q->group, p->group, sizeof(p->group)) == 0)
+        if (is_like(&q->how, &p->how) && memcmp(q->group, p->group, sizeof(p->group)) == 0)
             return q;
     }
     return NULL;
@@ -65,22 +70,22 @@ static void drop(struct partition *p) {
     free(p);
 }
 
-int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on,
-                  int (*apply)(struct cluster *c, struct err *err), struct err *err) {
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool on,
+                  struct err *err) {
     struct partition *p = calloc(1, sizeof(*p));
     if (!p)
         abort();
-    p->planes = planes;
+    p->how = *how;
     int r = cluster_groups(c, groups, p->group, err);
     struct partition *old = r || on ? NULL : find_like(c, p);
     if (r || !on) {
         free(p);
         if (old)
             drop(old);
-        return old ? apply(c, err) : r;
+        return old ? c->isolation->link(c, err) : r;
     }
     list_append(&c->partitions, &p->link);
-    r = apply(c, err);
+    r = c->isolation->link(c, err);
     if (r)
         drop(p);
     return r;

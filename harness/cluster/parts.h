@@ -42,7 +42,11 @@ struct isolation_ops {
     void (*free)(struct cluster *c);
     void (*count)(struct cluster *c);
     void (*bootstrap)(struct cluster *c, uint16_t port); /* may be NULL */
-    const struct node_ops *ops;
+    /* The mechanisms that node_ops are made of (node.c). Nothing of what fails is in force. */
+    int (*silence)(struct node *n, bool on, struct err *err);
+    int (*link)(struct cluster *c, struct err *err); /* brings all partitions in force, no others */
+    bool impairs;                                    /* it can do more than cut */
+    int (*destroy_sockets)(struct node *n, struct err *err);
 };
 extern const struct isolation_ops isolation_namespaces, isolation_processes;
 
@@ -129,22 +133,19 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
 struct node *node_free(struct node *n);
 void node_kill(struct node *n);
 void node_failed(struct node *n, struct err *err);
-/* Of node_ops, alike for every isolation. */
-int node_op_kill(void *node, struct err *err);
-int node_op_start(void *node, bool fresh_disk, struct err *err);
 int node_say_net(struct node *n, struct err *err);  /* eth0 is there */
 void node_up(struct node *n);                       /* it is on: told to whom it concerns */
 void node_wired(struct node *n, const char *error); /* the wire's answer to wire_link_add_port */
 
 struct partition {
     struct list link;
-    unsigned planes;
+    struct impairment how; /* of its planes; without a delay nothing passes */
     int group[CLUSTER_NODES_MAX];
 };
 
-/* Adds a partition of the nodes, or takes one like it away; apply brings all of them in force. */
-int partition_set(struct cluster *c, const char *groups, unsigned planes, bool on,
-                  int (*apply)(struct cluster *c, struct err *err), struct err *err);
+/* Adds a partition of the nodes, or takes one like it away, and brings all of them in force. */
+int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool on,
+                  struct err *err);
 void partitions_free(struct cluster *c);
 
 int wire_link_start(struct cluster *c, struct err *err);

@@ -157,10 +157,9 @@ static void count(struct cluster *c) {
     cut_count(c->cut);
 }
 
-/* ---- a node as a target ---- */
+/* ---- mechanisms of faults ---- */
 
-static int op_silence(void *node, bool on, struct err *err) {
-    struct node *n = node;
+static int silence(struct node *n, bool on, struct err *err) {
     n->silent = on;
     int r = cut_apply(n->cluster, err);
     if (r && on) { /* it is not in force, and nothing of it may be */
@@ -170,25 +169,12 @@ static int op_silence(void *node, bool on, struct err *err) {
     return r;
 }
 
-static int op_part(void *node, const char *groups, unsigned planes, bool on, struct err *err) {
-    return partition_set(((struct node *)node)->cluster, groups, planes, on, cut_apply, err);
-}
-
 /* Closed by their last holder, the node's connections say goodbye to peers that do not hear it. */
-static int op_destroy_sockets(void *node, struct err *err) {
-    struct node *n = node;
+static int destroy_sockets(struct node *n, struct err *err) {
     (void)err;
     cut_let_die(n->cluster->cut, n);
     return 0;
 }
-
-static const struct node_ops ops = {
-    .kill = node_op_kill,
-    .silence = op_silence,
-    .part = op_part,
-    .destroy_sockets = op_destroy_sockets,
-    .start = node_op_start,
-};
 
 const struct isolation_ops isolation_processes = {
     .enter = enter,
@@ -205,5 +191,7 @@ const struct isolation_ops isolation_processes = {
     .free = free_all,
     .count = count,
     .bootstrap = cut_bootstrap,
-    .ops = &ops,
+    .silence = silence,
+    .link = cut_apply,
+    .destroy_sockets = destroy_sockets,
 };

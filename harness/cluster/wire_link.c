@@ -49,6 +49,14 @@ static int request_send(struct wire_link *l, struct request *r, const int *fds, 
 
 /* ---- what it says ---- */
 
+static void take_frames(const struct json *list, uint64_t ret[CLUSTER_NODES_MAX]) {
+    json_each(it, list) {
+        int64_t to = json_get_i64(it, "to", -1);
+        if (to >= 0 && to < CLUSTER_NODES_MAX)
+            ret[to] = (uint64_t)json_get_i64(it, "frames", 0);
+    }
+}
+
 static void on_counters(struct cluster *c, const struct json *ports) {
     json_each(it, ports) {
         int64_t port = json_get_i64(it, "port", -1);
@@ -64,11 +72,8 @@ static void on_counters(struct cluster *c, const struct json *ports) {
             .data_bytes_out = (uint64_t)json_get_i64(it, "data_bytes_out", 0),
             .lost = (uint64_t)json_get_i64(it, "lost", 0),
         };
-        json_each(cut, json_get(it, "cut")) {
-            int64_t to = json_get_i64(cut, "to", -1);
-            if (to >= 0 && to < CLUSTER_NODES_MAX)
-                w.cut_to[to] = (uint64_t)json_get_i64(cut, "frames", 0);
-        }
+        take_frames(json_get(it, "cut"), w.cut_to);
+        take_frames(json_get(it, "delayed"), w.delayed_to);
         if (c->cb.counters)
             c->cb.counters(c->arg, c->nodes[port], &w);
     }
@@ -254,7 +259,10 @@ int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *er
 static void put_partition(const struct cluster *c, struct json_writer *w,
                           const struct partition *p) {
     json_object(w, NULL);
-    json_put_i64(w, "planes", p->planes);
+    json_put_i64(w, "planes", p->how.planes);
+    json_put_i64(w, "delay_ns", p->how.delay_ns);
+    json_put_i64(w, "jitter_ns", p->how.jitter_ns);
+    json_put_i64(w, "seed", (int64_t)p->how.seed);
     json_array(w, "groups");
     for (size_t i = 0; i < c->nodes_n && i < CLUSTER_NODES_MAX; i++)
         json_put_i64(w, NULL, p->group[i]);

@@ -87,14 +87,19 @@ static int do_silence(struct server *s, struct message *m, struct err *err) {
 /* All partitions at once, so that between two frames either the old ones hold or the new. */
 static int do_partitions(struct server *s, struct message *m, struct err *err) {
     struct wire_rules *rules = wire_rules(s->wire);
-    (void)err;
-    wire_rules_uncut(rules);
+    wire_rules_clear(rules);
     json_each(it, json_get(m->json, "list")) {
         int group[WIRE_PORTS_MAX], n = 0;
         json_each(g, json_get(it, "groups")) if (n < WIRE_PORTS_MAX) group[n++] =
             (int)json_i64(g, -1);
         unsigned planes = (unsigned)json_get_i64(it, "planes", PLANE_ALL) & PLANE_ALL;
-        wire_rules_partition(rules, group, n, planes, true);
+        const struct wire_delay d = {.planes = planes,
+                                     .delay_ns = json_get_i64(it, "delay_ns", 0),
+                                     .jitter_ns = json_get_i64(it, "jitter_ns", 0)};
+        if (!d.delay_ns)
+            wire_rules_partition(rules, group, n, planes, true);
+        else if (!wire_rules_late(rules, group, n, &d, (uint64_t)json_get_i64(it, "seed", 0)))
+            return err_say(err, -ENOSPC, "more than %d delays at once", WIRE_DELAYS_MAX);
     }
     return 0;
 }
@@ -103,6 +108,18 @@ static int do_bootstrap(struct server *s, struct message *m, struct err *err) {
     (void)err;
     wire_rules_bootstrap(wire_rules(s->wire), (uint16_t)json_get_i64(m->json, "tcp_port", 0));
     return 0;
+}
+
+static void put_frames(struct server *s, const char *key, const uint64_t *frames) {
+    json_array(&s->w, key);
+    for (int to = 0; to < s->ports_n; to++)
+        if (frames[to]) {
+            json_object(&s->w, NULL);
+            json_put_i64(&s->w, "to", to);
+            json_put_i64(&s->w, "frames", (int64_t)frames[to]);
+            json_end_object(&s->w);
+        }
+    json_end_array(&s->w);
 }
 
 static void put_counters(struct server *s, int port) {
@@ -117,15 +134,8 @@ static void put_counters(struct server *s, int port) {
     json_put_i64(&s->w, "dropped_out", (int64_t)c.dropped_out);
     json_put_i64(&s->w, "data_bytes_out", (int64_t)c.data_bytes_out);
     json_put_i64(&s->w, "lost", (int64_t)c.lost);
-    json_array(&s->w, "cut");
-    for (int to = 0; to < s->ports_n; to++)
-        if (c.cut_to[to]) {
-            json_object(&s->w, NULL);
-            json_put_i64(&s->w, "to", to);
-            json_put_i64(&s->w, "frames", (int64_t)c.cut_to[to]);
-            json_end_object(&s->w);
-        }
-    json_end_array(&s->w);
+    put_frames(s, "cut", c.cut_to);
+    put_frames(s, "delayed", c.delayed_to);
     json_end_object(&s->w);
 }
 

@@ -5,9 +5,10 @@
  *   setup {store_port, store_peer_port, ring}       ring: packet rings on any kernel
  *   port {port, mac} with the node's network namespace     a card for the node, or a new one
  *   silence {port, on}     holds from the next frame on
- *   partitions {list:[{planes, groups:[a group or -1 for each port]}]}    all there are, likewise
+ *   partitions {list:[{planes, groups:[a group or -1 for each port], delay_ns, jitter_ns, seed}]}
+ *                          all there are, likewise; with a delay frames pass, and late
  *   bootstrap {tcp_port}
- *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}]}..]}
+ *   count {}               {ports:[{port, frames_in, ..., cut:[{to, frames}], delayed: likewise}..]}
  *
  * An answer is {id, op, port, error|null}. By itself it says gone {port}: the node's namespace has
  * ended. */

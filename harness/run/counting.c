@@ -24,14 +24,22 @@ void counting_done(struct engine *e, const struct node *n) {
     counting_go_on(e);
 }
 
-static void put_cuts(struct engine *e, struct json_writer *w, const struct wire_counters *c) {
+static void put_frames(struct engine *e, struct json_writer *w, const char *key,
+                       const uint64_t frames[CLUSTER_NODES_MAX]) {
     struct node **nodes;
     size_t n = cluster_nodes(e->cluster, &nodes);
-    json_object(w, "cut_to");
+    json_object(w, key);
     for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
-        if (c->cut_to[i])
-            json_put_i64(w, node_plan(nodes[i])->name, (int64_t)c->cut_to[i]);
+        if (frames[i])
+            json_put_i64(w, node_plan(nodes[i])->name, (int64_t)frames[i]);
     json_end_object(w);
+}
+
+static bool has_any(const uint64_t frames[CLUSTER_NODES_MAX]) {
+    for (size_t i = 0; i < CLUSTER_NODES_MAX; i++)
+        if (frames[i])
+            return true;
+    return false;
 }
 
 /* Where nodes have no wire the kernel counts at their sockets, and only what it dropped. */
@@ -40,7 +48,7 @@ static void record_drops(struct engine *e, struct node *n, const struct wire_cou
     json_put_string(w, "node", node_plan(n)->name);
     json_put_i64(w, "dropped_in", (int64_t)c->dropped_in);
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
-    put_cuts(e, w, c);
+    put_frames(e, w, "cut_to", c->cut_to);
     engine_recorded(e);
 }
 
@@ -60,7 +68,9 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
     json_put_i64(w, "dropped_out", (int64_t)c->dropped_out);
     json_put_i64(w, "data_bytes_out", (int64_t)c->data_bytes_out);
     json_put_i64(w, "lost", (int64_t)c->lost);
-    put_cuts(e, w, c);
+    put_frames(e, w, "cut_to", c->cut_to);
+    if (has_any(c->delayed_to))
+        put_frames(e, w, "delayed_to", c->delayed_to);
     engine_recorded(e);
     hang_counters(e, n, c);
 }

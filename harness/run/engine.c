@@ -316,6 +316,7 @@ void engine_take_down(struct engine *e) {
 static void on_down(void *arg, const char *const *left) {
     struct engine *e = arg;
     lag_end(e);
+    timeline_close(e->timeline);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "health");
     json_array(w, "left");
     for (const char *const *l = left; *l; l++)

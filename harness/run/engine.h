@@ -153,6 +153,7 @@ bool timeline_may_start_node(const struct timeline *t); /* a node-start may stil
 /* When all agents that still run are cut off from the store, only the end of that lets them end. */
 void timeline_heal_the_last(struct timeline *t);
 void timeline_finish(struct timeline *t); /* finally: notes what did not fire, ends what lasts */
+void timeline_close(struct timeline *t);  /* all is counted: notes why what fired was not felt */
 
 /* limits.c */
 struct limits_watch *limits_new(struct engine *e);

@@ -122,11 +122,6 @@ static uint64_t token_of(const struct act *a) {
     return (uint64_t)a->tag;
 }
 
-/* A node that is switched on is in force when its agent has exec'ed: act_seen answers for it. */
-static bool answers_by_record(const struct act *a) {
-    return a->plan->fault->evidence == EVIDENCE_AGENT_START;
-}
-
 static void inject(struct act *a, struct bound *b) {
     const struct fault *f = a->plan->fault;
     struct err err = {0};
@@ -136,7 +131,7 @@ static void inject(struct act *a, struct bound *b) {
         return;
     }
     int r = f->inject(&b->target, &a->plan->args, &err);
-    if (r < 0 || !answers_by_record(a))
+    if (r < 0 || !evidence_answers(a)) /* a node that is switched on: act_seen answers for it */
         act_answered(a, r < 0 ? err.msg : NULL);
 }
 
@@ -264,9 +259,7 @@ void act_recover(struct act *a) {
         return;
     a->lasts = false;
     loop_timer_off(a->until);
-    evidence_look(a);
-    if (a->plan->fault->evidence == EVIDENCE_LINKS_CUT)
-        engine_count(a->owner->engine);
+    evidence_end(a);
     struct err err = {0}, why;
     for (size_t i = 0; i < a->bound_n; i++) {
         int r = recover(a, &a->bound[i], &why);

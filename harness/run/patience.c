@@ -27,7 +27,7 @@ bool act_may_find_target(const struct record *r) {
 
 /* A fault of this kind ends the round in which its target has a worker. */
 static bool ends_rounds(const struct fault *f) {
-    return f && (fault_has(f, EFFECTS_TAKE_AGENT) || f->evidence == EVIDENCE_TARGET_EXIT);
+    return f && (fault_has(f, EFFECTS_TAKE_AGENT) || f->evidence & EVIDENCE(target_exit));
 }
 
 static bool has_hit(const struct act *by, const struct round *r, size_t rounds) {

@@ -220,7 +220,7 @@ static size_t resolve_nodes(struct engine *e, const struct target_spec *on, cons
                             struct bound ret[TARGETS_MAX]) {
     const void *v[TARGETS_MAX];
     bool agent = !(f->targets & (TARGET_NODE | TARGET_STORE));
-    bool off = f->evidence == EVIDENCE_AGENT_START;
+    bool off = fault_has(f, EFFECT_STARTS_NODE);
     size_t n = candidate_nodes(e, on, off, v), bound = 0;
     size_t want = draw_nodes(e, on, v, n);
     for (size_t i = 0; i < want; i++)

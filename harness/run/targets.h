@@ -5,16 +5,13 @@
 
 enum { TARGETS_MAX = 256 };
 
-struct links;
-
 struct bound {
     struct target target;
     struct node *node;
     const struct worker *worker; /* NULL: a node or an agent */
     int64_t exit_ns; /* seen to end (switched on: to start) since the fault fired; 0: not yet */
-    int64_t dropped_in, dropped_out; /* frames, by the wire */
-    struct links *links;             /* of a fault that cuts: what evidence.c knows of them */
-    int kept_pidfd;                  /* ours, 0: none */
+    void *known[EVIDENCES_N]; /* what each kind of evidence keeps, in the engine's arena */
+    int kept_pidfd;           /* ours, 0: none */
 };
 
 /* Fills ret with what the action's fault will hit now; returns how many, 0 when nothing matches.

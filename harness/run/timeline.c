@@ -287,7 +287,7 @@ void timeline_steady(struct timeline *t) {
 bool timeline_may_start_node(const struct timeline *t) {
     for (size_t i = 0; i < t->n; i++) {
         const struct act *a = &t->acts[i];
-        bool starts = a->plan->fault && a->plan->fault->evidence == EVIDENCE_AGENT_START;
+        bool starts = a->plan->fault && fault_has(a->plan->fault, EFFECT_STARTS_NODE);
         if (starts && (a->state == ACT_DELAYED || a->state == ACT_INJECTING))
             return true;
     }
@@ -355,7 +355,7 @@ void timeline_heal_the_last(struct timeline *t) {
         cut++;
     }
     for (size_t i = 0; cut && i < t->n; i++)
-        if (t->acts[i].plan->fault && t->acts[i].plan->fault->evidence == EVIDENCE_LINKS_CUT)
+        if (t->acts[i].plan->fault && t->acts[i].plan->fault->evidence & EVIDENCE(links_cut))
             act_recover(&t->acts[i]);
 }
 
@@ -375,4 +375,10 @@ void timeline_finish(struct timeline *t) {
             act_fail(a, "its node came back, but what it strikes there did not");
         act_recover(a);
     }
+}
+
+void timeline_close(struct timeline *t) {
+    for (size_t i = 0; i < t->n; i++)
+        if (!t->acts[i].of)
+            evidence_close(&t->acts[i]);
 }

@@ -1,5 +1,5 @@
 /* timeline: the state of each line of a scenario's timeline while it is played. Shared by
- * timeline.c and hearing.c (when), firing.c (what) and evidence.c (whether it was felt). */
+ * timeline.c and hearing.c (when), firing.c (what), evidence.c and evidence/ (whether it was felt). */
 #pragma once
 
 #include "harness/run/targets.h"
@@ -68,6 +68,9 @@ void act_let_go(struct act *a); /* of what it holds for its end */
 /* evidence.c */
 void evidence_begin(struct act *a); /* it is about to be brought in force */
 void evidence_look(struct act *a);  /* records that it was felt, when that can be seen now */
+void evidence_end(struct act *a);   /* it is about to be undone */
+void evidence_close(struct act *a); /* records why nothing was seen, when nothing was */
+bool evidence_answers(const struct act *a);               /* it is in force when it is felt */
 bool act_cuts_off(const struct act *a, const char *node); /* from the store, as long as it lasts */
 void act_seen(struct act *a, const struct record *r);
 

@@ -14,6 +14,7 @@ enum {
     POWERS_OFF = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
     LEAVES = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
     FAILS = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
+    STALLS = EFFECT_STALLS_NODE | EFFECT_SILENT | EFFECT_LASTING,
     PARTS = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
 };
 
@@ -284,6 +285,18 @@ static bool play_node_cut(struct live *l, const struct sim_entry *e) {
     return true;
 }
 
+static bool play_node_freeze(struct live *l, const struct sim_entry *e) {
+    char span[32];
+    if (!is_here(l, e))
+        return false;
+    if (l->hosted && e->node == 0)
+        return refuse(l, e, "the store stands on its node, and would stand still as well");
+    line(l, live_ns(l, e->at_ns), "%s, on: n%d, for: %s", fault_that(STALLS),
+         l->spots[e->node].name, script_time(e->span_ns, span));
+    outlive(l, e->span_ns);
+    return true;
+}
+
 static bool play_flapping(struct live *l, const struct sim_entry *e) {
     if (!is_here(l, e) || !has_wire(l, e))
         return false;
@@ -328,7 +341,7 @@ static bool play_store_restart(struct live *l, const struct sim_entry *e) {
 
 /* --- the table --- */
 
-static const char stopped[] = "no fault stops an agent or its guard, only workers";
+static const char stopped[] = "no fault stops an agent or its guard without its workers";
 static const char held[] = "the wire drops frames, or passes them: it holds none back";
 static const char one_way[] = "the wire cuts both ways at once";
 static const char clocks[] = "all nodes have this machine's clock";
@@ -356,7 +369,7 @@ static const struct {
     [SIM_FAULT_LOST_TOGETHER] = {play_lost_together, NULL},
     [SIM_FAULT_NODE_CRASHES] = {NULL, "no fault strikes whenever workers begin"},
     [SIM_FAULT_NODE_CUT] = {play_node_cut, NULL},
-    [SIM_FAULT_NODE_FREEZE] = {NULL, stopped},
+    [SIM_FAULT_NODE_FREEZE] = {play_node_freeze, NULL},
     [SIM_FAULT_NODE_KILL] = {play_node_kill, NULL},
     [SIM_FAULT_NODE_POWEROFF] = {play_node_poweroff, NULL},
     [SIM_FAULT_NODE_STOP] = {NULL, stopped},

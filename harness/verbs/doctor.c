@@ -64,6 +64,14 @@ static void note_loss(struct examination *x, const struct probe *p) {
             buf_printf(lost, "%s%s", lost->len ? ", " : "", faults[i]->name);
 }
 
+/* What only a wire can do is not done to processes on any host. */
+static void note_no_wire(struct examination *x) {
+    struct buf *lost = &x->faults[PROBE_FOR_PROCESSES];
+    for (size_t i = 0; faults[i]; i++)
+        if (faults[i]->needs & FAULT_NEEDS_WIRE)
+            buf_printf(lost, "%s%s", lost->len ? ", " : "", faults[i]->name);
+}
+
 static bool is_asked(const struct probe *p, bool parts, bool demo) {
     return parts ? p->part != PROBE_FOR_ALL : p->part == PROBE_FOR_ALL && p->demo == demo;
 }
@@ -151,6 +159,7 @@ static int doctor(int argc, char **argv) {
     struct probe_given given = {.etcd = arguments_value(&a, "--etcd")};
     struct report_style style = report_style_of(stdout);
     struct examination x = {.given = &given, .unicode = style.unicode};
+    note_no_wire(&x);
     examine(&x, "needed by every scenario", false, true);
     examine(&x, "\nhow nodes are kept apart: namespaces, else processes", true, false);
     examine(&x, "\nfor some things", false, false);

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -46,7 +47,7 @@ static void test_effects_say_what_becomes_of_whom(void **state) {
             assert_true(f->targets & TARGET_WORKER);
         if (fault_has(f, node))
             assert_false(f->targets & TARGET_WORKER);
-        if (f->evidence == EVIDENCE_TARGET_EXIT)
+        if (f->evidence & EVIDENCE(target_exit))
             assert_true(fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT));
         assert_int_equal(fault_effects(f->name), f->effects);
         assert_int_equal(fault_effects(fault_that(f->effects)), f->effects);
@@ -134,9 +135,19 @@ static int fake_part(void *node, const char *groups, unsigned planes, bool on, s
     return call(on ? "P" : "p");
 }
 
+static struct impairment impaired;
+static int fake_impair(void *node, const char *groups, const struct impairment *how, bool on,
+                       struct err *err) {
+    (void)node, (void)err;
+    strncpy(parted, groups, sizeof(parted) - 1);
+    impaired = *how;
+    return call(on ? "I" : "i");
+}
+
 static const struct node_ops fake = {.kill = fake_kill,
                                      .silence = fake_silence,
                                      .part = fake_part,
+                                     .impair = fake_impair,
                                      .destroy_sockets = fake_destroy,
                                      .start = fake_start};
 
@@ -206,6 +217,38 @@ static void test_a_partition_is_of_the_target_and_all_others_or_of_the_groups(vo
     assert_string_equal(calls, "Pp");
 }
 
+static void test_a_delay_is_taken_away_as_it_was_set(void **state) {
+    (void)state;
+    struct err err;
+    struct fault_arg v[] = {{"delay", "20ms"}, {"jitter", "5ms"}, {"planes", "data"}};
+    const struct fault_args a = {.v = v, .n = 3, .seed = 9};
+    struct target t = {.kind = TARGET_NODE, .name = "n0", .pidfd = -1, .ops = &fake};
+    assert_int_equal(play("net-delay", &a, &err), 0);
+    assert_string_equal(parted, "n0|*");
+    struct impairment set = impaired;
+    assert_int_equal(set.planes, PLANE_DATA);
+    assert_int_equal(set.delay_ns, 20000000);
+    assert_int_equal(set.jitter_ns, 5000000);
+    assert_int_equal(set.seed, 9);
+    assert_int_equal(fault_find("net-delay")->recover(&t, &a, &err), 0);
+    assert_string_equal(calls, "Ii");
+    assert_memory_equal(&set, &impaired, sizeof(set));
+    assert_int_equal(play("net-delay", NULL, &err), 0);
+    assert_int_equal(impaired.delay_ns, 100000000);
+    assert_int_equal(impaired.planes, PLANE_ALL);
+}
+
+static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
+    (void)state;
+    struct err err;
+    struct target t = {.kind = TARGET_WORKER, .name = "n0/0", .pidfd = -1};
+    struct fault_arg v[] = {{"signal", "TERM"}};
+    const struct fault *f = fault_find("worker-signal");
+    assert_int_equal(f->inject(&t, NULL, &err), -ESRCH);
+    assert_int_equal(f->status(NULL), SIGUSR1);
+    assert_int_equal(f->status(&(struct fault_args){.v = v, .n = 1}), SIGTERM);
+}
+
 static void test_an_argument_that_makes_no_sense_is_found_before_anything_is_done(void **state) {
     (void)state;
     static const struct {
@@ -213,6 +256,9 @@ static void test_an_argument_that_makes_no_sense_is_found_before_anything_is_don
     } bad[] = {{"net-partition", "planes", "date"}, {"net-partition", "planes", "data,"},
                {"net-partition", "planes", "dat"},  {"worker-exit", "code", "256"},
                {"worker-exit", "code", "-1"},       {"worker-kill", "signal", "SIGNONE"},
+               {"worker-signal", "signal", "SIGX"}, {"net-delay", "delay", "0s"},
+               {"net-delay", "delay", "61s"},       {"net-delay", "delay", "100"},
+               {"net-delay", "jitter", "101ms"},    {"net-delay", "planes", "date"},
                {"node-start", "disk", "old"}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         struct err err = {0};
@@ -238,6 +284,8 @@ int main(void) {
         cmocka_unit_test(test_a_node_starts_with_its_disk_or_a_fresh_one),
         cmocka_unit_test(test_a_worker_is_not_sent_what_is_no_signal),
         cmocka_unit_test(test_a_partition_is_of_the_target_and_all_others_or_of_the_groups),
+        cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
+        cmocka_unit_test(test_a_worker_that_is_not_there_gets_no_signal),
         cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ static const int64_t THAWED_NS = 50000000;
 static bool was_frozen(const struct trial *t, const struct worker *w, int64_t start_ns) {
     for (size_t i = 0; i < t->incidents->n; i++) {
         const struct incident *in = t->incidents->v[i];
-        if (!in->in_force || !str_eq(in->fault, "node-freeze") || in->t0_ns > start_ns ||
+        if (!in->in_force || !incident_has(in, EFFECT_STALLS_NODE) || in->t0_ns > start_ns ||
             !check_names_node(in, w->node))
             continue;
         if (!in->recovered || (w->exit_ns && w->exit_ns <= in->recovered_ns + THAWED_NS))

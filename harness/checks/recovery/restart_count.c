@@ -60,9 +60,9 @@ static int64_t suspect_ns(const struct job_spec *job) {
     return ns;
 }
 
-/* A cut of one node from all others, the store too. */
+/* A cut of one node from all others, the store too, or one that stands still. */
 static bool isolates(const struct scenario *s, const struct incident *i) {
-    if (!incident_has(i, EFFECT_PARTS_NETWORK) || i->targets_n != 1)
+    if (!incident_has(i, EFFECT_PARTS_NETWORK | EFFECT_STALLS_NODE) || i->targets_n != 1)
         return false;
     for (size_t k = 0; k < s->timeline_n; k++)
         if (str_eq(s->timeline[k].id, i->id) && s->timeline[k].with_n)

@@ -277,8 +277,8 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
     }
     if (!i->evidence_seq) {
         finding_unknown(f, broken,
-                        "%s (%s) was in force, but nothing outside shows that it was felt", i->id,
-                        i->fault);
+                        "%s (%s) was in force, but nothing outside shows that it was felt%s%s",
+                        i->id, i->fault, *i->unfelt ? ": " : "", i->unfelt);
         return false;
     }
     /* Whoever is held waits; a step, an event or a line that is not held goes by. */

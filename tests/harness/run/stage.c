@@ -119,16 +119,16 @@ struct question *question_abandon(struct question *q) {
 const struct fault kill_worker = {.name = "kill-worker",
                                   .targets = TARGET_WORKER,
                                   .where = FAULT_IN_NODE,
-                                  .evidence = EVIDENCE_TARGET_EXIT};
+                                  .evidence = EVIDENCE(target_exit)};
 const struct fault hang_worker = {.name = "hang-worker",
                                   .targets = TARGET_WORKER,
                                   .where = FAULT_IN_NODE,
-                                  .evidence = EVIDENCE_TARGET_EXIT,
+                                  .evidence = EVIDENCE(target_exit),
                                   .effects = EFFECT_LASTING};
 const struct fault kill_agent = {.name = "kill-agent",
                                  .targets = TARGET_AGENT,
                                  .where = FAULT_IN_NODE,
-                                 .evidence = EVIDENCE_TARGET_EXIT};
+                                 .evidence = EVIDENCE(target_exit)};
 int killed_nodes;
 static int inject_node(const struct target *t, const struct fault_args *a, struct err *err) {
     (void)t, (void)a, (void)err;
@@ -138,13 +138,13 @@ static int inject_node(const struct target *t, const struct fault_args *a, struc
 const struct fault kill_node = {.name = "kill-node",
                                 .targets = TARGET_NODE,
                                 .where = FAULT_IN_HARNESS,
-                                .evidence = EVIDENCE_TARGET_EXIT,
+                                .evidence = EVIDENCE(target_exit),
                                 .inject = inject_node};
 
 const struct fault cut = {.name = "cut",
                           .targets = TARGET_NODE,
                           .where = FAULT_IN_HARNESS,
-                          .evidence = EVIDENCE_LINKS_CUT,
+                          .evidence = EVIDENCE(links_cut),
                           .effects = EFFECT_LASTING,
                           .inject = inject_node,
                           .recover = inject_node};

@@ -225,7 +225,7 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     static const struct fault stop = {.name = "stop",
                                       .targets = TARGET_WORKER,
                                       .where = FAULT_IN_NODE,
-                                      .evidence = EVIDENCE_TARGET_STOPPED,
+                                      .evidence = EVIDENCE(target_stopped),
                                       .effects = EFFECT_LASTING};
     struct stage *s = stage_new();
     struct action *a = stage_add(s, "h", &stop);
@@ -238,7 +238,74 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     timeline_finish(s->engine.timeline);
     assert_int_equal(recovered_n, 1);
     assert_int_equal(count_records(s, "fault-evidence", "h"), 0);
+    assert_int_equal(count_records(s, "fault-unfelt", "h"), 0);
+    timeline_close(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-unfelt", "h"), 1);
     stage_free(s);
+}
+
+static int done(const struct target *t, const struct fault_args *a, struct err *err) {
+    (void)t, (void)a, (void)err;
+    return 0;
+}
+
+static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **state) {
+    (void)state;
+    static const struct fault dark = {.name = "dark",
+                                      .targets = TARGET_NODE,
+                                      .where = FAULT_IN_HARNESS,
+                                      .evidence = EVIDENCE(frames_dropped) | EVIDENCE(target_exit),
+                                      .inject = done};
+    struct stage *s = stage_new();
+    struct action *a = stage_add(s, "d", &dark);
+    at_step(a, 5);
+    aim_at_node(a, "n1");
+    stage_begin(s);
+    start_round(s, 1, 3);
+    say_step(s, 101, 5);
+    struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
+    json_put_string(w, "node", "n1");
+    json_put_i64(w, "dropped_in", 3);
+    json_put_i64(w, "dropped_out", 2);
+    engine_recorded(&s->engine);
+    assert_int_equal(count_records(s, "fault-evidence", "d"), 0);
+    w = engine_record(&s->engine, SOURCE_HARNESS, "node-down");
+    json_put_string(w, "node", "n1");
+    engine_recorded(&s->engine);
+    assert_int_equal(count_records(s, "fault-evidence", "d"), 1);
+    timeline_close(s->engine.timeline);
+    assert_int_equal(count_records(s, "fault-unfelt", "d"), 0);
+    stage_free(s);
+}
+
+static void test_frames_that_were_dropped_are_no_evidence_of_a_delay(void **state) {
+    (void)state;
+    static const struct fault slow = {.name = "slow",
+                                      .targets = TARGET_NODE,
+                                      .where = FAULT_IN_HARNESS,
+                                      .evidence = EVIDENCE(frames_delayed),
+                                      .inject = done};
+    static const char *const names[] = {"n0", "n1", "n2"};
+    for (int late = 0; late < 2; late++) {
+        struct stage *s = stage_new();
+        struct action *a = stage_add(s, "w", &slow);
+        at_step(a, 5);
+        aim_at_node(a, "n2");
+        stage_begin(s);
+        start_round(s, 1, 3);
+        say_step(s, 102, 5);
+        for (int count = 0; count < 2; count++)
+            for (int i = 0; i < 3; i++) {
+                struct json_writer *w = engine_record(&s->engine, SOURCE_WIRE, "wire");
+                json_put_string(w, "node", names[i]);
+                json_object(w, late ? "delayed_to" : "cut_to");
+                json_put_i64(w, names[i == 2 ? 0 : 2], 4 + count);
+                json_end_object(w);
+                engine_recorded(&s->engine);
+            }
+        assert_int_equal(count_records(s, "fault-evidence", "w"), late);
+        stage_free(s);
+    }
 }
 
 static int by_signal_9(const struct fault_args *a) {
@@ -256,7 +323,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
     const struct fault kill_9 = {.name = "kill",
                                  .targets = TARGET_WORKER,
                                  .where = FAULT_IN_NODE,
-                                 .evidence = EVIDENCE_TARGET_EXIT,
+                                 .evidence = EVIDENCE(target_exit),
                                  .status = by_signal_9};
     struct fault exit_3 = kill_9;
     exit_3.status = by_code_3;
@@ -384,6 +451,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped),
         cmocka_unit_test(test_what_a_store_says_is_no_evidence_that_it_was_asked),
         cmocka_unit_test(test_a_worker_that_runs_on_is_no_evidence_of_a_hang),
+        cmocka_unit_test(test_every_kind_of_evidence_that_a_fault_names_must_come),
+        cmocka_unit_test(test_frames_that_were_dropped_are_no_evidence_of_a_delay),
         cmocka_unit_test(test_an_end_of_another_kind_is_no_evidence),
         cmocka_unit_test(
             test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one),

@@ -1,4 +1,5 @@
 /* Faults that somebody recorded. */
+#include "harness/scenario/expand/schedule.h"
 #include "tests/harness/scenario/scratch.h"
 
 #include <setjmp.h>
@@ -182,10 +183,13 @@ static void test_what_is_wrong_in_the_words_is_said(void **state) {
                 "s.yaml:3:9: replay needs a speed");
     assert_said(three, "{speed: 1}", "s.yaml:3:9: replay needs \"trace\"");
     assert_said(three, "{trace: trace.csv, speed: fast}", "s.yaml:3:35: speed must be a number");
+    struct arena a = {0};
     assert_said(three, "{trace: trace.csv, speed: 1, causes: {gpu: worker-kil}}",
-                "s.yaml:3:52: gpu must be net-partition, node-kill, node-leave, node-poweroff, "
-                "worker-exit, worker-hang, worker-kill or none, not \"worker-kil\"; did you mean "
-                "\"worker-kill\"?");
+                arena_printf(&a,
+                             "s.yaml:3:52: gpu must be %s or none, not \"worker-kil\"; did you "
+                             "mean \"worker-kill\"?",
+                             hit_list(&a)));
+    arena_fini(&a);
     assert_said(three, "{trace: trace.csv, speed: 1, else: none}",
                 "s.yaml:3:1: replay: none of the 3 faults can be played");
     assert_said("start,end,node,cause\n1,1,a,x\n2,2,a,x\n3,3,a,x\n4,4,a,x\n5,5,a,x\n6,6,a,x\n"

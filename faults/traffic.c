@@ -1,0 +1,46 @@
+#include "faults/traffic.h"
+
+#include "faults/mechanism/wire_rules.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "store,data" as a set of planes; 0: a word that is none. */
+static unsigned planes_of(const char *text) {
+    static const struct {
+        const char *name;
+        unsigned planes;
+    } words[] = {{"all", PLANE_ALL},
+                 {"store", PLANE_STORE},
+                 {"bootstrap", PLANE_BOOTSTRAP},
+                 {"ssh", PLANE_SSH},
+                 {"data", PLANE_DATA}};
+    unsigned planes = 0;
+    while (text) {
+        size_t n = strcspn(text, ","), i = 0;
+        while (i < 5 && (strlen(words[i].name) != n || strncmp(words[i].name, text, n) != 0))
+            i++;
+        if (i == 5)
+            return 0;
+        planes |= words[i].planes;
+        text = text[n] ? text + n + 1 : NULL;
+    }
+    return planes;
+}
+
+int fault_planes(const struct fault_args *a, struct err *err) {
+    const char *text = fault_arg(a, "planes", "all");
+    unsigned planes = planes_of(text);
+    if (!planes)
+        return err_say(err, -EINVAL,
+                       "planes: \"%s\" is none; write store, bootstrap, data, ssh or all, or "
+                       "several as in store,data",
+                       text);
+    return (int)planes;
+}
+
+void fault_groups(const struct target *t, const struct fault_args *a, char *ret, size_t size) {
+    const char *groups = fault_arg(a, "groups", NULL);
+    snprintf(ret, size, groups ? "%s" : "%s|*", groups ? groups : t->name);
+}

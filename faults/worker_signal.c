@@ -1,0 +1,42 @@
+#include "faults/fault.h"
+
+#include "agent/sys/signals.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+/* Returns the signal, or -EINVAL. */
+static int check(const struct fault_args *a, struct err *err) {
+    const char *name = fault_arg(a, "signal", "SIGUSR1");
+    int signo = signal_number(name);
+    if (signo == 0)
+        return err_say(err, -EINVAL, "signal: %s is no signal; write one as SIGUSR1 or 10", name);
+    return signo;
+}
+
+/* Of one that it ends. */
+static int status(const struct fault_args *a) {
+    int signo = check(a, NULL);
+    return signo < 0 ? -1 : W_EXITCODE(0, signo);
+}
+
+static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
+    int signo = check(a, err);
+    return signo < 0 ? signo : target_signal(t, signo, err);
+}
+
+const struct fault fault_worker_signal = {
+    .name = "worker-signal",
+    .summary = "a worker is sent a signal, and ends, stops, handles it or ignores it as it likes",
+    .effects = EFFECT_ENDS_WORKER | EFFECT_LOUD,
+    .targets = TARGET_WORKER,
+    .where = FAULT_IN_NODE,
+    .evidence = EVIDENCE(signal_taken),
+    .params = (const struct fault_param[]){{"signal", "string", "SIGUSR1", "what it is sent"}, {0}},
+    .undo = "nothing to undo: a worker that is stopped stays so until a SIGCONT",
+    .blast = "a signal that nobody handles ends the worker, and with it the round",
+    .example = "{when: {step: 20}, fault: worker-signal, with: {signal: SIGUSR1}, on: rank 1}",
+    .check = check,
+    .status = status,
+    .inject = inject,
+};

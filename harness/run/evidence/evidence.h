@@ -1,0 +1,29 @@
+/* evidence: one way in which the world shows that a fault was felt. One file per kind, one const
+ * struct, one line in faults/evidence.h; a fault names its kinds, and was felt when each of them
+ * has been seen of all of its targets.
+ *
+ * A kind keeps what it knows of a target of a firing in the target's `known`, at the kind's own
+ * place. What may be NULL has nothing to do there. */
+#pragma once
+
+#include "harness/run/timeline.h"
+
+struct evidence {
+    const char *what;   /* the sentence of the record when it was seen */
+    const char *absent; /* what may be the reason when it was not */
+    bool by_wire;       /* counted by the wire; where there is none, by the kernel: at_sockets */
+    const char *at_sockets;
+    bool counts; /* the wire's counters are asked for before the fault is in force and undone */
+    bool unannounced; /* no record tells of it: every record is an occasion to look */
+    bool answers;     /* inject only begins it: with this the fault is in force */
+    /* The fault is about to be brought in force. Returns what is known of the target from now on. */
+    void *(*begin)(struct act *a, struct bound *b);
+    /* Whether this record, which came after the fault had fired, tells something of the target. */
+    bool (*learn)(struct act *a, struct bound *b, const struct record *r);
+    bool (*felt)(struct act *a, struct bound *b);
+    /* A better reason than `absent`, of what was seen of this target; NULL: there is none. */
+    const char *(*why)(const struct act *a, const struct bound *b);
+    void (*put)(const struct act *a, struct json_writer *w); /* figures of the record */
+};
+
+extern const struct evidence *const evidences[EVIDENCES_N];

@@ -1,0 +1,31 @@
+/* Counters of a delay: frames were passed on late between every two groups, both ways. */
+#include "harness/run/evidence/evidence.h"
+#include "harness/run/evidence/links.h"
+
+static void *begin(struct act *a, struct bound *b) {
+    return links_new(a, b);
+}
+
+static bool learn(struct act *a, struct bound *b, const struct record *r) {
+    return links_learn(a, b->known[EVIDENCE_frames_delayed], r, "delayed_to");
+}
+
+static bool felt(struct act *a, struct bound *b) {
+    (void)a;
+    return links_fewest(b->known[EVIDENCE_frames_delayed], false) > 0;
+}
+
+static void put(const struct act *a, struct json_writer *w) {
+    json_put_i64(w, "fewest", links_fewest(a->bound[0].known[EVIDENCE_frames_delayed], false));
+}
+
+const struct evidence evidence_frames_delayed = {
+    .what = "the wire passed frames on late in every direction",
+    .absent = "frames were not late in every direction: somebody had nothing to say meanwhile",
+    .by_wire = true,
+    .counts = true,
+    .begin = begin,
+    .learn = learn,
+    .felt = felt,
+    .put = put,
+};

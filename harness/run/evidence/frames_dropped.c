@@ -1,0 +1,47 @@
+/* Counters of a node's port, or of its sockets: what was dropped on the way to it and from it. */
+#include "harness/run/evidence/evidence.h"
+
+#include "agent/base/str.h"
+#include "harness/run/evidence/links.h"
+
+struct drops {
+    int64_t in, out;
+};
+
+static void *begin(struct act *a, struct bound *b) {
+    (void)b;
+    return arena_new(&a->owner->engine->arena, struct drops);
+}
+
+static bool learn(struct act *a, struct bound *b, const struct record *r) {
+    struct drops *d = b->known[EVIDENCE_frames_dropped];
+    (void)a;
+    if (!links_counted(r) || !str_eq(r->node, node_plan(b->node)->name))
+        return false;
+    d->in = json_get_i64(r->fields, "dropped_in", 0);
+    d->out = json_get_i64(r->fields, "dropped_out", 0);
+    return true;
+}
+
+static bool felt(struct act *a, struct bound *b) {
+    const struct drops *d = b->known[EVIDENCE_frames_dropped];
+    (void)a;
+    return d->in > 0 && d->out > 0;
+}
+
+static void put(const struct act *a, struct json_writer *w) {
+    const struct drops *d = a->bound[0].known[EVIDENCE_frames_dropped];
+    json_put_i64(w, "dropped_in", d->in);
+    json_put_i64(w, "dropped_out", d->out);
+}
+
+const struct evidence evidence_frames_dropped = {
+    .what = "the wire dropped its frames",
+    .absent = "no frame to it and from it was dropped",
+    .by_wire = true,
+    .at_sockets = "the kernel dropped what came to its sockets and its peers'",
+    .begin = begin,
+    .learn = learn,
+    .felt = felt,
+    .put = put,
+};

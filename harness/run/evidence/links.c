@@ -1,0 +1,99 @@
+#include "harness/run/evidence/links.h"
+
+#include "agent/base/str.h"
+#include "faults/traffic.h"
+
+/* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it
+ * was brought in force, and at the newest. */
+struct links {
+    int group[CLUSTER_NODES_MAX];
+    bool answers[CLUSTER_NODES_MAX]; /* of a group: stores alone, which say nothing unasked */
+    bool counted[CLUSTER_NODES_MAX]; /* there is a first count of this sender */
+    int64_t first[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX],
+        newest[CLUSTER_NODES_MAX][CLUSTER_NODES_MAX];
+};
+
+bool links_counted(const struct record *r) {
+    return (r->source == SOURCE_WIRE && record_is(r, "wire")) ||
+           (r->source == SOURCE_KERNEL && record_is(r, "socket-drops"));
+}
+
+/* The groups of stores, and of those the ones in which nobody else is. */
+static void find_stores(const struct engine *e, struct links *l) {
+    struct node **nodes;
+    size_t n = cluster_nodes(e->cluster, &nodes);
+    for (int store = 1; store >= 0; store--)
+        for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+            if (l->group[i] >= 0 && node_plan(nodes[i])->is_store == store)
+                l->answers[l->group[i]] = store;
+}
+
+struct links *links_new(struct act *a, const struct bound *b) {
+    struct engine *e = a->owner->engine;
+    struct links *l = arena_new(&e->arena, struct links);
+    char groups[FAULT_GROUPS_MAX];
+    fault_groups(&b->target, &a->plan->args, groups, sizeof(groups));
+    if (cluster_groups(e->cluster, groups, l->group, NULL) != 0)
+        return NULL;
+    find_stores(e, l);
+    return l;
+}
+
+bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key) {
+    struct node **nodes;
+    size_t n = cluster_nodes(a->owner->engine->cluster, &nodes), from = 0;
+    if (!l || !links_counted(r))
+        return false;
+    while (from < n && !str_eq(node_plan(nodes[from])->name, r->node))
+        from++;
+    if (from >= n || from >= CLUSTER_NODES_MAX)
+        return false;
+    for (size_t to = 0; to < n && to < CLUSTER_NODES_MAX; to++) {
+        int64_t frames = json_get_i64(json_get(r->fields, key), node_plan(nodes[to])->name, 0);
+        l->newest[from][to] = frames;
+        if (!l->counted[from])
+            l->first[from][to] = frames;
+    }
+    l->counted[from] = true;
+    return true;
+}
+
+static int64_t frames_between(const struct links *l, int g, int h) {
+    int64_t frames = 0;
+    for (size_t from = 0; from < CLUSTER_NODES_MAX; from++)
+        for (size_t to = 0; to < CLUSTER_NODES_MAX; to++)
+            if (l->group[from] == g && l->group[to] == h)
+                frames += l->newest[from][to] - l->first[from][to];
+    return frames;
+}
+
+int64_t links_fewest(const struct links *l, bool unasked) {
+    int groups = 0;
+    int64_t fewest = -1;
+    for (size_t i = 0; l && i < CLUSTER_NODES_MAX; i++)
+        groups = l->group[i] >= groups ? l->group[i] + 1 : groups;
+    for (int g = 0; g < groups; g++)
+        for (int h = 0; h < groups; h++) {
+            bool silent = unasked && l->answers[g] && !l->answers[h];
+            int64_t frames = g == h || silent ? fewest : frames_between(l, g, h);
+            fewest = fewest < 0 || frames < fewest ? frames : fewest;
+        }
+    return fewest;
+}
+
+static int group_of(const struct act *a, const struct links *l, const char *node, bool store) {
+    struct node **nodes;
+    size_t n = cluster_nodes(a->owner->engine->cluster, &nodes);
+    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+        if (store ? node_plan(nodes[i])->is_store : str_eq(node_plan(nodes[i])->name, node))
+            return l->group[i];
+    return -1;
+}
+
+int links_group_of(const struct act *a, const struct links *l, const char *node) {
+    return group_of(a, l, node, false);
+}
+
+int links_group_of_store(const struct act *a, const struct links *l) {
+    return group_of(a, l, "", true);
+}

@@ -1,0 +1,22 @@
+/* links: what became of the frames between the groups of nodes that a fault on the wire is about,
+ * since it was about to come in force, by the counters of one kind of each sender. */
+#pragma once
+
+#include "harness/run/timeline.h"
+
+struct links;
+
+/* Whether the record has the counters of a node. */
+bool links_counted(const struct record *r);
+/* For the fault on this target, in the engine's arena; NULL: its groups cannot be had, and then it
+ * does not come in force either. */
+struct links *links_new(struct act *a, const struct bound *b);
+/* Takes the counters of one sender, a map of receivers under this key; those that come first are
+ * where it begins. False: the record has none. */
+bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key);
+/* The fewest frames of any direction between two groups. unasked: not from a store to those who ask
+ * it, which says nothing once nobody's questions reach it. */
+int64_t links_fewest(const struct links *l, bool unasked);
+/* The group of a node, or of the store; -1: in none. */
+int links_group_of(const struct act *a, const struct links *l, const char *node);
+int links_group_of_store(const struct act *a, const struct links *l);

@@ -1,0 +1,42 @@
+/* Counters of a cut: frames were dropped between every two groups, both ways. */
+#include "harness/run/evidence/evidence.h"
+#include "harness/run/evidence/links.h"
+
+static void *begin(struct act *a, struct bound *b) {
+    return links_new(a, b);
+}
+
+static bool learn(struct act *a, struct bound *b, const struct record *r) {
+    return links_learn(a, b->known[EVIDENCE_links_cut], r, "cut_to");
+}
+
+static bool felt(struct act *a, struct bound *b) {
+    (void)a;
+    return links_fewest(b->known[EVIDENCE_links_cut], true) > 0;
+}
+
+static void put(const struct act *a, struct json_writer *w) {
+    json_put_i64(w, "fewest", links_fewest(a->bound[0].known[EVIDENCE_links_cut], true));
+}
+
+bool act_cuts_off(const struct act *a, const char *node) {
+    for (size_t i = 0; a->lasts && i < a->bound_n; i++) {
+        const struct links *l = a->bound[i].known[EVIDENCE_links_cut];
+        int own = l ? links_group_of(a, l, node) : -1, stores = l ? links_group_of_store(a, l) : -1;
+        if (own >= 0 && stores >= 0 && own != stores)
+            return true;
+    }
+    return false;
+}
+
+const struct evidence evidence_links_cut = {
+    .what = "the wire dropped frames in every direction",
+    .absent = "frames were not dropped in every direction: somebody had nothing to say meanwhile",
+    .by_wire = true,
+    .at_sockets = "the kernel dropped what came to its sockets and its peers'",
+    .counts = true,
+    .begin = begin,
+    .learn = learn,
+    .felt = felt,
+    .put = put,
+};

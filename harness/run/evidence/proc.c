@@ -1,0 +1,67 @@
+#include "harness/run/evidence/proc.h"
+
+#include "agent/sys/process.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The third field of stat, behind a name that may hold anything. */
+static char state_of(const char *path) {
+    char line[512];
+    FILE *f = fopen(path, "re");
+    const char *got = f ? fgets(line, sizeof(line), f) : NULL;
+    const char *after = got ? strrchr(line, ')') : NULL;
+    if (f)
+        fclose(f);
+    return after && after[1] == ' ' ? after[2] : 0;
+}
+
+bool proc_stands_still(pid_t pid) {
+    char path[300];
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *tasks = opendir(path);
+    bool any = false, all = true;
+    for (struct dirent *d; tasks && (d = readdir(tasks));) {
+        if (atoi(d->d_name) <= 0)
+            continue;
+        snprintf(path, sizeof(path), "/proc/%d/task/%s/stat", (int)pid, d->d_name);
+        any = true;
+        all &= state_of(path) == 'T';
+    }
+    if (tasks)
+        closedir(tasks);
+    return any && all;
+}
+
+bool proc_all_stand_still(pid_t root) {
+    pid_t *pids;
+    size_t n = process_list_descendants(root, &pids), still = 0;
+    while (still < n && proc_stands_still(pids[still]))
+        still++;
+    free(pids);
+    return n && still == n;
+}
+
+static bool read_mask(const char *line, const char *key, uint64_t *ret) {
+    size_t n = strlen(key);
+    if (strncmp(line, key, n) != 0)
+        return false;
+    *ret = strtoull(line + n, NULL, 16);
+    return true;
+}
+
+bool proc_signals(pid_t pid, struct proc_signals *ret) {
+    char path[64], line[256];
+    int found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *f = fopen(path, "re");
+    while (f && fgets(line, sizeof(line), f))
+        found += read_mask(line, "ShdPnd:", &ret->pending) ||
+                 read_mask(line, "SigIgn:", &ret->ignored) ||
+                 read_mask(line, "SigCgt:", &ret->caught);
+    if (f)
+        fclose(f);
+    return found == 3;
+}

@@ -1,0 +1,17 @@
+/* proc: what the kernel says of processes in /proc. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Every thread of it has been stopped. */
+bool proc_stands_still(pid_t pid);
+/* The same of all that descends from it, one at least; those that have ended do not count. */
+bool proc_all_stand_still(pid_t root);
+
+struct proc_signals { /* a bit each; signal 1 is the lowest */
+    uint64_t pending, ignored, caught;
+};
+/* False: it has ended. */
+bool proc_signals(pid_t pid, struct proc_signals *ret);

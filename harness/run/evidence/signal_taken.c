@@ -1,0 +1,81 @@
+/* What became of a signal that a process was sent, by the kernel's word: it ended by it, or stands
+ * still, or has taken it out of its queue to handle it. A signal that is ignored is forgotten on the
+ * spot, and nothing shows that it was ever sent. */
+#include "harness/run/evidence/evidence.h"
+
+#include "agent/sys/signals.h"
+#include "harness/run/evidence/proc.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+struct sent {
+    int signo;
+    bool caught, ignored; /* when it was about to be sent */
+    bool ended_by;
+};
+
+static uint64_t bit_of(int signo) {
+    return UINT64_C(1) << (signo - 1);
+}
+
+static void *begin(struct act *a, struct bound *b) {
+    struct sent *s = arena_new(&a->owner->engine->arena, struct sent);
+    struct proc_signals now;
+    s->signo = WTERMSIG(a->plan->fault->status(&a->plan->args));
+    if (proc_signals(b->target.pid, &now)) {
+        s->caught = now.caught & bit_of(s->signo);
+        s->ignored = now.ignored & bit_of(s->signo);
+    }
+    return s;
+}
+
+static bool learn(struct act *a, struct bound *b, const struct record *r) {
+    struct sent *s = b->known[EVIDENCE_signal_taken];
+    (void)a;
+    if (!s || r->source != SOURCE_KERNEL || !record_is(r, "worker-exit") ||
+        r->pid != b->target.pid || json_get_i64(r->fields, "signal", 0) != s->signo)
+        return false;
+    s->ended_by = true;
+    return true;
+}
+
+static bool is_a_stop(int signo) {
+    return signo == SIGSTOP || signo == SIGTSTP || signo == SIGTTIN || signo == SIGTTOU;
+}
+
+/* Sent to the process, it waited in the queue that all threads share; whoever caught it before and
+ * still does has it no longer because it was handed to the program. */
+static bool was_handled(const struct sent *s, pid_t pid) {
+    struct proc_signals now;
+    return s->caught && proc_signals(pid, &now) && now.caught & bit_of(s->signo) &&
+           !(now.pending & bit_of(s->signo));
+}
+
+static bool felt(struct act *a, struct bound *b) {
+    const struct sent *s = b->known[EVIDENCE_signal_taken];
+    (void)a;
+    return s->ended_by || was_handled(s, b->target.pid) ||
+           (is_a_stop(s->signo) && proc_stands_still(b->target.pid));
+}
+
+static const char *why(const struct act *a, const struct bound *b) {
+    const struct sent *s = b->known[EVIDENCE_signal_taken];
+    struct arena *m = &a->owner->engine->arena;
+    if (s->ignored)
+        return arena_printf(m, "%s ignored %s", b->target.name, signal_name(s->signo));
+    if (s->caught)
+        return arena_printf(m, "%s has a handler for %s and was not seen to come to it",
+                            b->target.name, signal_name(s->signo));
+    return NULL;
+}
+
+const struct evidence evidence_signal_taken = {
+    .what = "the target has taken the signal",
+    .absent = "it has no handler for the signal, and neither ended nor stopped by it",
+    .unannounced = true,
+    .begin = begin,
+    .learn = learn,
+    .felt = felt,
+    .why = why,
+};

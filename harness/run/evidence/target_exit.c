@@ -1,0 +1,43 @@
+/* The kernel's word that a process has ended. */
+#include "harness/run/evidence/evidence.h"
+
+#include "agent/base/str.h"
+
+#include <sys/wait.h>
+
+/* Whether it ended as one does whom this fault has ended; nobody may know how it ended. */
+static bool ended_so(const struct plan_action *pa, const struct record *r) {
+    int status = pa->fault->status ? pa->fault->status(&pa->args) : -1;
+    if (status < 0 || json_get_bool(r->fields, "unknown", false))
+        return true;
+    if (WIFSIGNALED(status))
+        return json_get_i64(r->fields, "signal", 0) == WTERMSIG(status);
+    return json_get_i64(r->fields, "code", -1) == WEXITSTATUS(status);
+}
+
+static bool shows(const struct bound *b, const struct plan_action *pa, const struct record *r) {
+    if (b->target.kind == TARGET_NODE)
+        return record_is(r, "node-down") && str_eq(r->node, node_plan(b->node)->name);
+    bool exit =
+        record_is(r, "worker-exit") || record_is(r, "agent-exit") || record_is(r, "store-exit");
+    return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid && ended_so(pa, r);
+}
+
+static bool learn(struct act *a, struct bound *b, const struct record *r) {
+    if (b->exit_ns || !shows(b, a->plan, r))
+        return false;
+    b->exit_ns = r->t_ns;
+    return true;
+}
+
+static bool felt(struct act *a, struct bound *b) {
+    (void)a;
+    return b->exit_ns;
+}
+
+const struct evidence evidence_target_exit = {
+    .what = "the target has ended",
+    .absent = "it was not seen to end as one does whom this fault ends",
+    .learn = learn,
+    .felt = felt,
+};

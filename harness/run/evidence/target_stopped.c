@@ -1,0 +1,16 @@
+/* The kernel's word, in /proc, that somebody stands still: a process, or all of a node. */
+#include "harness/run/evidence/evidence.h"
+#include "harness/run/evidence/proc.h"
+
+static bool felt(struct act *a, struct bound *b) {
+    (void)a;
+    return b->target.kind == TARGET_NODE ? proc_all_stand_still(b->target.pid)
+                                         : proc_stands_still(b->target.pid);
+}
+
+const struct evidence evidence_target_stopped = {
+    .what = "every thread of the target stands still",
+    .absent = "not every thread of it was seen to stand still",
+    .unannounced = true,
+    .felt = felt,
+};
