@@ -33,10 +33,11 @@ int fault_planes(const struct fault_args *a, struct err *err) {
     const char *text = fault_arg(a, "planes", "all");
     unsigned planes = planes_of(text);
     if (!planes)
-        return err_say(err, -EINVAL,
-                       "planes: \"%s\" is none; write store, bootstrap, data, ssh or all, or "
-                       "several as in store,data",
-                       text);
+        return err_say(
+            err, -EINVAL,
+            "planes: \"%s\" is not a plane; write store, bootstrap, data, ssh or all, or "
+            "several as in store,data",
+            text);
     return (int)planes;
 }
 
