@@ -94,6 +94,18 @@ int arguments_number(const struct arguments *a, const char *name, int64_t least,
                             (long long)least, (long long)most);
 }
 
+int arguments_duration(const struct arguments *a, const char *name, int64_t *ret_ns) {
+    const char *value = arguments_value(a, name);
+    struct err err;
+    int64_t ns;
+    if (!value)
+        return 0;
+    if (str_to_duration_ns(value, &ns, &err) < 0 || ns <= 0)
+        return verb_usage_error(a->verb, "%s %s: write a duration, as in 90s or 5m", name, value);
+    *ret_ns = ns;
+    return 0;
+}
+
 const char **arguments_all(const struct arguments *a, const char *name) {
     const char **v = take(a->options_n + 1, sizeof(*v));
     size_t n = 0;

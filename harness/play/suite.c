@@ -308,7 +308,7 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     int r = plan_settle(plan, err);
     if (r == 0)
         r = file_make_dirs(run->dir, 0777, err);
-    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
+    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep, .until_ns = o->until_ns};
     if (r == 0)
         r = plan_find_launcher(plan, err);
     if (r == 0)
@@ -346,8 +346,12 @@ struct sketch_run suite_sketch_run(const struct control *c) {
 static int run_and_report(const struct plan *p, const struct suite_options *o,
                           const struct control *control, struct outcome_of_run *run,
                           struct err *err) {
-    struct run_spec spec = {
-        .plan = p, .bin = o->bin, .sets = o->sets, .keep = o->keep, .control = control};
+    struct run_spec spec = {.plan = p,
+                            .bin = o->bin,
+                            .sets = o->sets,
+                            .keep = o->keep,
+                            .until_ns = o->until_ns,
+                            .control = control};
     char title[300];
     if (o->brief)
         str_copy(title, sizeof(title), p->scenario->name);

@@ -13,6 +13,7 @@ struct suite_options {
     bool keep, strict;
     bool brief; /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh; /* make the control run although its result is in the cache */
+    int64_t until_ns;     /* run.h: on the monotonic clock; 0: a run has its own limits only */
     const char *baseline; /* baseline.h: what the run is compared with; NULL: nothing */
 };
 

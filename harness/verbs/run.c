@@ -94,12 +94,8 @@ static int take_numbers(struct request *q, const struct arguments *a) {
 }
 
 static int take_budget(struct request *q, const struct arguments *a) {
-    const char *text = arguments_value(a, "--budget");
-    struct err err;
     q->began_ns = clock_monotonic_ns();
-    if (!text || (str_to_duration_ns(text, &q->budget_ns, &err) == 0 && q->budget_ns > 0))
-        return 0;
-    return verb_usage_error(a->verb, "--budget %s: write a duration, as in 90s or 5m", text);
+    return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
 static int take_options(struct request *q, const struct arguments *a) {
@@ -350,7 +346,8 @@ static void run_side_by_side(struct request *q, struct tally *t) {
     struct job *jobs = arena_array(&q->arena, struct job, n + 1);
     const struct selected **of = arena_array(&q->arena, const struct selected *, n + 1);
     list_jobs(q, jobs, of);
-    if (jobs_run(jobs, n, (int)q->jobs, options_of(q), NULL, NULL, &err) < 0) {
+    struct jobs_spec spec = {.at_once = (int)q->jobs, .options = options_of(q)};
+    if (jobs_run(jobs, n, &spec, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN, &q->selection.v[0]);
     }
