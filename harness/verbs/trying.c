@@ -26,7 +26,7 @@ struct overview_row trying_row(const char *name, int code) {
 struct scenario *trying_load(const char *path, const char *const *sets, uint64_t seed,
                              struct plan **ret_plan) {
     struct diagnostics d = {0};
-    struct scenario *s = scenario_load(path, sets, &d);
+    struct scenario *s = plan_load(path, sets, &d);
     *ret_plan = s ? plan_make(s, seed, &d) : NULL;
     fprintf(stderr, "%s%s", str_starts(buf_str(&d.out), "--") ? "rankquake try: " : "",
             buf_str(&d.out));

@@ -72,7 +72,7 @@ struct scenario *typed_load(const struct typed *t, const char *const *sets, stru
     close(fd);
     typed_put(t, &text);
     bool written = file_write(path, text.data, text.len, NULL) == 0;
-    struct scenario *s = written ? scenario_load(path, sets, d) : NULL;
+    struct scenario *s = written ? plan_load(path, sets, d) : NULL;
     unlink(path);
     buf_fini(&text);
     return s;
