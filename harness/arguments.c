@@ -24,7 +24,8 @@ static int unknown_option(const struct verb *v, const char *arg) {
     const char *names[OPTIONS_MAX];
     size_t n = 0;
     for (const struct verb_option *o = v->options; o && o->name && n < OPTIONS_MAX - 1; o++)
-        names[n++] = o->name;
+        if (o->text)
+            names[n++] = o->name;
     names[n] = NULL;
     const char *near = str_nearest(arg, names);
     if (near)

@@ -54,7 +54,7 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
         options++;
     while (job->sets && job->sets[sets])
         sets++;
-    const char **argv = arena_array(&a, const char *, options + 2 * sets + 8);
+    const char **argv = arena_array(&a, const char *, options + 2 * sets + 9);
     argv[n++] = program_invocation_name;
     argv[n++] = "run";
     argv[n++] = job->file;
@@ -62,6 +62,7 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
     argv[n++] = arena_printf(&a, "%llu", (unsigned long long)job->seed);
     argv[n++] = "--repeat"; /* what the file says of it has been counted */
     argv[n++] = "1";
+    argv[n++] = "--beside";
     for (size_t i = 0; i < options; i++)
         argv[n++] = j->spec->options[i];
     for (size_t i = 0; i < sets; i++) {

@@ -266,7 +266,7 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
     control_take(&run->history, &run->rounds, ret);
     str_copy(ret->dir, sizeof(ret->dir), run->dir);
     str_copy(ret->made, sizeof(ret->made), run->dir);
-    if (control_keep(cache, ret, &err) < 0)
+    if (*cache && control_keep(cache, ret, &err) < 0)
         fprintf(stderr,
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
                 "set XDG_CACHE_HOME to a folder that can be written\n",
@@ -320,12 +320,34 @@ static int run_control(const struct plan *p, const struct suite_options *o, cons
     return code;
 }
 
+static void say_no_cache(const struct suite_options *o, const struct err *why) {
+    static bool said;
+    if (!said && !o->beside)
+        fprintf(stderr,
+                "rankquake run: nothing is cached, and control runs will be made again: %s; set "
+                "XDG_CACHE_HOME to a folder that can be written\n",
+                why->msg);
+    said = true;
+}
+
+/* "" where there is none. */
+static int find_cache(const struct suite_options *o, const char *key, char *ret, size_t size,
+                      struct err *err) {
+    int r = control_dir(key, ret, size, err);
+    if (r != -ENOENT)
+        return r;
+    say_no_cache(o, err);
+    *ret = '\0';
+    *err = (struct err){0};
+    return 0;
+}
+
 int suite_control(const struct plan *p, const struct suite_options *o, const char *dir,
                   struct control *ret, struct err *err) {
     char key[65], cache[4096];
-    if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
+    if (control_key(p, o->bin, key, err) < 0 || find_cache(o, key, cache, sizeof(cache), err) < 0)
         return EXIT_BROKEN;
-    if (o->fresh || control_read(cache, ret, NULL) < 0)
+    if (o->fresh || !*cache || control_read(cache, ret, NULL) < 0)
         return run_control(p, o, dir, cache, ret, err);
     if (!o->brief)
         fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");

@@ -128,11 +128,23 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
 
 /* ---- the cache ---- */
 
+/* A home that is not there is a container's, or of an account that is to have none. */
+static int check_home(const char *home, struct err *err) {
+    if (!home || !*home || file_exists(home))
+        return 0;
+    return err_say(err, -ENOENT, "HOME is %s, which does not exist and is not made for a cache",
+                   home);
+}
+
 int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    int n = xdg && *xdg == '/' ? snprintf(ret, size, "%s/rankquake/%s/%s", xdg, kind, key)
-                               : snprintf(ret, size, "%s/.cache/rankquake/%s/%s",
-                                          home && *home ? home : "/tmp", kind, key);
+    bool own = xdg && *xdg == '/';
+    int r = own ? 0 : check_home(home, err);
+    if (r)
+        return r;
+    int n = own ? snprintf(ret, size, "%s/rankquake/%s/%s", xdg, kind, key)
+                : snprintf(ret, size, "%s/.cache/rankquake/%s/%s", home && *home ? home : "/tmp",
+                           kind, key);
     return n < (int)size ? 0 : err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
 }
 

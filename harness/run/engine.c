@@ -401,6 +401,9 @@ static int count_awaited(const struct plan *p) {
 
 static int engine_open(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    /* Whatever is made from here on is taken down again. */
+    for (size_t i = 0; i < 3; i++)
+        e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     presence_note(e);
     e->cluster = cluster_new(e->plan, e->spec->dir, e->loop, &callbacks, e, err);
     if (!e->cluster)
@@ -410,8 +413,6 @@ static int engine_open(struct engine *e, struct err *err) {
     e->observer = observer_new(e->loop, &e->rec, probe, err);
     if (!e->observer)
         return err->code;
-    for (size_t i = 0; i < 3; i++)
-        e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     e->end_timer = loop_timer(e->loop, on_end_timer, e);
     e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
     if (e->spec->keep)

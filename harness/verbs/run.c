@@ -6,6 +6,7 @@
 #include "harness/play/budget.h"
 #include "harness/play/files.h"
 #include "harness/play/jobs.h"
+#include "harness/play/remains.h"
 #include "harness/play/selection.h"
 #include "harness/play/suite.h"
 #include "harness/verbs/typed.h"
@@ -68,6 +69,7 @@ static const struct verb_option options[] = {
      "keep scratch directories; at a terminal, the cluster too until you press Enter"},
     {"--fresh", NULL, "make the control run again, whatever the cache holds"},
     {"--strict", NULL, "inconclusive and skipped count as failed"},
+    {"--beside", NULL, NULL}, /* jobs.h: somebody else speaks for all runs */
     {0},
 };
 
@@ -104,6 +106,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->suite.format = format ? format : "terminal";
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.strict = arguments_value(a, "--strict");
+    q->suite.beside = arguments_value(a, "--beside");
     q->suite.fresh = arguments_value(a, "--fresh");
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
@@ -400,6 +403,8 @@ static int run_all(struct request *q) {
     struct tally t = {0};
     q->selection.sets = q->suite.sets;
     q->selection.verb = &verb_run;
+    if (!q->suite.beside)
+        remains_tell("run", q->suite.out, stderr);
     int bad = selection_read(&q->selection, &q->files);
     choose(q);
     if (!bad && q->jobs > 1)

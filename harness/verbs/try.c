@@ -5,6 +5,7 @@
 #include "agent/sys/file.h"
 #include "harness/cluster/layer.h"
 #include "harness/play/announcement.h"
+#include "harness/play/remains.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -266,6 +267,7 @@ static int try_it(struct trying *t, const struct arguments *a) {
     if (code)
         return code;
     say_plan(t);
+    remains_tell("try", t->suite.out, stderr);
     typed_print(a->rest, &command);
     t->overview =
         (struct overview){.title = arena_printf(&t->arena, "try %s", t->typed.command.name),
