@@ -23,7 +23,8 @@
  *             fault-failed {id, n, error}   fault-not-fired {id, why}   fault-recovered {id, n}
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit
- *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
+ *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}
+ *             kept {dir}
  *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
  *             the undisturbed run gave
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom
