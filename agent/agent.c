@@ -7,6 +7,7 @@
 #include "agent/core/rendezvous.h"
 #include "agent/event_log.h"
 #include "agent/legacy/legacy.h"
+#include "agent/neighbours.h"
 #include "agent/options.h"
 #include "agent/root_cause.h"
 #include "agent/round_line.h"
@@ -41,7 +42,8 @@ struct agent {
     struct rendezvous *core;
     struct legacy *legacy; /* torchelastic's etcd rendezvous, instead of store and core */
     struct tree_client *tree;
-    struct etcd *own_etcd; /* NULL: there is none */
+    struct neighbours *neighbours; /* NULL: a round has begun, or nobody else can be there */
+    struct etcd *own_etcd;         /* NULL: there is none */
     char tree_place[TCP_HOST_MAX + 32];
     struct rendezvous_config config;
     struct loop_source *timer;
@@ -125,6 +127,7 @@ static void do_start(struct agent *a, const struct round_spec *r) {
         .lifeline = r->lifeline ? agent_lifeline_fd(a->lifeline) : 0,
         .timer_file = agent_timer_path(a->worker_timer),
     };
+    a->neighbours = neighbours_free(a->neighbours);
     agent_timer_begin(a->worker_timer);
     event_log_round(a->events, r);
     a->round = r->round;
@@ -425,6 +428,8 @@ static int set_up_native(struct agent *a, const struct options *o, struct err *e
         a->lifeline = agent_lifeline_new(a->loop, o, on_store_event, a, NULL);
     a->config.lifeline = a->lifeline != NULL;
     a->core = rendezvous_new(&a->config, random_u64(), err);
+    if (a->core)
+        a->neighbours = neighbours_new(a->loop, o, rendezvous_timing(a->core).suspect_ns);
     return a->core ? 0 : err->code;
 }
 
@@ -457,6 +462,7 @@ static void tear_down(struct agent *a) {
     agent_lifeline_free(a->lifeline);
     agent_timer_free(a->worker_timer);
     event_log_free(a->events);
+    neighbours_free(a->neighbours);
     agent_store_free(a->store);
     rendezvous_free(a->core);
     legacy_free(a->legacy);

@@ -24,7 +24,8 @@ static int unknown_option(const struct verb *v, const char *arg) {
     const char *names[OPTIONS_MAX];
     size_t n = 0;
     for (const struct verb_option *o = v->options; o && o->name && n < OPTIONS_MAX - 1; o++)
-        names[n++] = o->name;
+        if (o->text)
+            names[n++] = o->name;
     names[n] = NULL;
     const char *near = str_nearest(arg, names);
     if (near)
@@ -92,6 +93,18 @@ int arguments_number(const struct arguments *a, const char *name, int64_t least,
         return 0;
     return verb_usage_error(a->verb, "%s %s: write a whole number from %lld to %lld", name, value,
                             (long long)least, (long long)most);
+}
+
+int arguments_duration(const struct arguments *a, const char *name, int64_t *ret_ns) {
+    const char *value = arguments_value(a, name);
+    struct err err;
+    int64_t ns;
+    if (!value)
+        return 0;
+    if (str_to_duration_ns(value, &ns, &err) < 0 || ns <= 0)
+        return verb_usage_error(a->verb, "%s %s: write a duration, as in 90s or 5m", name, value);
+    *ret_ns = ns;
+    return 0;
 }
 
 const char **arguments_all(const struct arguments *a, const char *name) {

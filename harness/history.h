@@ -24,7 +24,8 @@
  *             fault-unfelt {id, n, on, why}   no evidence of it has come until the end
  *             quiet {ns, limit: stall|total, left_ns}   nothing has happened for so long; left
  *             until that limit
- *             limit {name: start|stall|total, ns, hang?}   interrupted {signal}   kept {dir}
+ *             limit {name: start|stall|total, ns, hang?}   interrupted {signal | why: budget}
+ *             kept {dir}
  *             control {model, label, step_ns, first_step?, last_step?, loss?, cached, dir}   what
  *             the control run gave
  *             store-said {id, n, who: coordinator|store-leader, node, term | error, took_ns}   whom

@@ -6,7 +6,10 @@
 #include "agent/sys/signals.h"
 #include "harness/verbs.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 /* --help before "--", where somebody else's words begin. */
 static bool asks_for_help(int argc, char **argv) {
@@ -23,6 +26,36 @@ static int unknown_verb(const char *name) {
     else
         fprintf(stderr, "rankquake: there is no verb \"%s\"; rankquake --help lists them\n", name);
     return EXIT_USAGE_ERROR;
+}
+
+/* ---- interrupted while nothing runs ---- */
+
+static pid_t own_pid;
+static char sentence[80];
+
+/* A child that has not yet exec'ed leaves the words to us. */
+static void on_interrupt(int signo) {
+    if (getpid() != own_pid) {
+        signal(signo, SIG_DFL);
+        raise(signo);
+        return;
+    }
+    ssize_t n = write(STDERR_FILENO, sentence, strlen(sentence));
+    (void)n;
+    _exit(EXIT_INTERRUPTED);
+}
+
+/* Until a run takes the signals, and after it: it has something to take down, we have not. What is
+ * ignored stays so. */
+static void take_interrupts(const struct verb *v) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction ours = {.sa_handler = on_interrupt}, before;
+    own_pid = getpid();
+    snprintf(sentence, sizeof(sentence), "rankquake %s: interrupted; no run was under way\n",
+             v->name);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(signals[i], &ours, NULL);
 }
 
 static int dispatch(int argc, char **argv) {
@@ -45,6 +78,8 @@ static int dispatch(int argc, char **argv) {
         verb_print_help(v, stdout);
         return 0;
     }
+    if (v->summary)
+        take_interrupts(v); /* not for nodes and wires, which end with their harness */
     return v->main(argc - 1, argv + 1);
 }
 

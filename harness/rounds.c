@@ -179,6 +179,19 @@ struct lineage {
     int restart_count; /* 0 where it is no part of the identity */
     struct round *newest;
     void *seats; /* of tsearch */
+    void *stays; /* of tsearch */
+};
+
+/* One node of a lineage: where its newest worker is. */
+struct stay {
+    const char *node;
+    const struct round *round;
+    int64_t start_ns;
+};
+
+struct agent {
+    const char *node;
+    int64_t start_ns;
 };
 
 static int by_identity(const void *a, const void *b) {
@@ -199,6 +212,14 @@ static int by_rank(const void *a, const void *b) {
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
+static int by_stay(const void *a, const void *b) {
+    return strcmp(((const struct stay *)a)->node, ((const struct stay *)b)->node);
+}
+
+static int by_agent(const void *a, const void *b) {
+    return strcmp(((const struct agent *)a)->node, ((const struct agent *)b)->node);
+}
+
 /* What is in the tree and equals the key; else a copy of it, put there. */
 static void *found_in(void **tree, const void *key, size_t size, struct arena *a,
                       int (*compare)(const void *, const void *)) {
@@ -209,6 +230,34 @@ static void *found_in(void **tree, const void *key, size_t size, struct arena *a
     if (!tsearch(fresh, tree, compare))
         abort(); /* out of memory */
     return fresh;
+}
+
+static int64_t agent_start_ns(const struct rounds *rs, const char *node) {
+    struct agent **a = tfind(&(struct agent){.node = node}, &rs->agents, by_agent);
+    return a ? (*a)->start_ns : 0;
+}
+
+/* What has the same identity in all rounds may still be told apart: a node goes from round to round
+ * and never back, and an agent has no part in what was before it. */
+static bool may_join(const struct rounds *rs, const struct stay *stay, const struct round *r,
+                     const struct worker *w) {
+    int64_t agent_ns = agent_start_ns(rs, w->node);
+    if (!*w->node)
+        return true;
+    if (stay->round && r->number < stay->round->number)
+        return false;
+    if (r == stay->round && stay->start_ns < agent_ns)
+        return false;
+    return (!r->heir || r->heir->first_start_ns > agent_ns) &&
+           (rs->strict || r->first_start_ns > agent_ns);
+}
+
+static struct round *open_next(struct rounds *rs, struct lineage *l, const struct worker *w) {
+    struct round *r = round_new(rs, w);
+    r->elder = l->newest;
+    if (r->elder)
+        r->elder->heir = r;
+    return l->newest = r;
 }
 
 static struct round *round_of(struct rounds *rs, const struct worker *w) {
@@ -222,16 +271,18 @@ static struct round *round_of(struct rounds *rs, const struct worker *w) {
         *more = (struct gap){.newest = l->newest, .beyond = s->seen, .below = s->gaps};
         s->gaps = more;
     }
-    struct round *r = s->gaps ? s->gaps->newest : round_new(rs, w);
-    if (!s->gaps) {
-        r->elder = l->newest;
-        l->newest = r;
+    struct stay here = {.node = w->node};
+    struct stay *stay = found_in(&l->stays, &here, sizeof(here), &rs->arena, by_stay);
+    struct round *r = s->gaps ? s->gaps->newest : NULL;
+    if (!r || !may_join(rs, stay, r, w)) {
+        r = open_next(rs, l, w);
     } else {
         s->gaps->newest = r->elder;
         if (s->gaps->newest == s->gaps->beyond)
             s->gaps = s->gaps->below;
     }
     s->seen = l->newest;
+    *stay = (struct stay){.node = w->node, .round = r, .start_ns = w->start_ns};
     return r;
 }
 
@@ -241,6 +292,7 @@ static void in_the_arena(void *entry) {
 
 static void lineage_fini(void *entry) {
     tdestroy(((struct lineage *)entry)->seats, in_the_arena);
+    tdestroy(((struct lineage *)entry)->stays, in_the_arena);
 }
 
 static int on_node(const struct round *r, const char *node) {
@@ -357,6 +409,12 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
         start(rs, r);
         return;
     }
+    if (r->source == SOURCE_KERNEL && record_is(r, "agent-start")) {
+        struct agent key = {.node = r->node};
+        struct agent *a = found_in(&rs->agents, &key, sizeof(key), &rs->arena, by_agent);
+        a->start_ns = r->t_ns;
+        return;
+    }
     if (!r->pid ||
         (r->source != SOURCE_PROBE && r->source != SOURCE_KERNEL && r->source != SOURCE_JOB))
         return;
@@ -381,6 +439,7 @@ void rounds_fini(struct rounds *rs) {
     if (!rs)
         return;
     tdestroy(rs->lineages, lineage_fini);
+    tdestroy(rs->agents, in_the_arena);
     arena_fini(&rs->arena);
     *rs = (struct rounds){0};
 }

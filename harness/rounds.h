@@ -2,9 +2,12 @@
  *
  * Built from a history record by record, live and offline by the same code. A worker start
  * (rankprobe's) belongs to the newest round that lacks its RANK and agrees in WORLD_SIZE, run id,
- * MASTER_ADDR, MASTER_PORT and (strict) restart count; else it opens the next. Rounds count from 1;
- * one is complete when all WORLD_SIZE workers have started. Stamps are 0 when the thing was not
- * seen. */
+ * MASTER_ADDR, MASTER_PORT and (strict) restart count; else it opens the next. So it does where
+ * these agree in all rounds and its node or agent shows that the round is an older one: when the
+ * node has had a worker in a newer round of these; when its agent was started after it had one in
+ * this round, or after a newer round of these had begun, or (not strict: torchrun's agents meet
+ * first) after this round had. Rounds count from 1; one is complete when all WORLD_SIZE workers
+ * have started. Stamps are 0 when the thing was not seen. */
 #pragma once
 
 #include "harness/history.h"
@@ -37,7 +40,7 @@ struct round {
     int64_t first_start_ns, last_start_ns; /* last: of the start that completed it */
     struct worker **workers;               /* in order of start */
     size_t n, cap;
-    struct round *elder; /* the newest before it with the same identity, NULL: none */
+    struct round *elder, *heir; /* the next before and after it with the same identity, or NULL */
 };
 
 struct rounds {
@@ -52,6 +55,7 @@ struct rounds {
     struct worker **by_pid; /* the newest of each pid, hashed; NULL: free */
     size_t by_pid_n, by_pid_cap;
     void *lineages; /* of tsearch: the rounds of each identity */
+    void *agents;   /* of tsearch: the newest start on each node */
 };
 
 void rounds_init(struct rounds *rs, bool strict);

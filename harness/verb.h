@@ -5,7 +5,7 @@
 struct verb_option {
     const char *name;  /* "--seed" */
     const char *value; /* "N", or NULL for a flag */
-    const char *text;
+    const char *text;  /* NULL: for our own processes, not told to people */
 };
 
 /* Of verbs that judge a run which somebody else may have made. */

@@ -35,6 +35,8 @@ void verb_print_help(const struct verb *v, FILE *out) {
         fputs("\noptions\n", out);
     for (; o && o->name; o++) {
         char left[40];
+        if (!o->text)
+            continue; /* ours, not for people */
         snprintf(left, sizeof(left), "%s%s%s", o->name, o->value ? " " : "",
                  o->value ? o->value : "");
         fprintf(out, "  %-22s %s\n", left, o->text);

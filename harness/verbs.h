@@ -64,6 +64,8 @@ const char *arguments_value(const struct arguments *a, const char *name);
 /* A whole number, when it was given; returns 0, or the exit code after saying what is wrong. */
 int arguments_number(const struct arguments *a, const char *name, int64_t least, int64_t most,
                      int64_t *ret);
+/* The same for a duration above 0. */
+int arguments_duration(const struct arguments *a, const char *name, int64_t *ret_ns);
 /* All values of it in order, NULL-ended, to be freed with free(). */
 const char **arguments_all(const struct arguments *a, const char *name);
 /* What overrides the file: every --set and --observe, then --launcher and --rootfs as such;

@@ -163,6 +163,16 @@ static void *fresh(size_t size) {
     return p;
 }
 
+/* When agents start is no answer to anything: it says which round a worker belongs to, and rounds
+ * are the same for all checks. */
+static void load_rounds(struct rounds *rs, const struct trial *whole, unsigned sources) {
+    rounds_init(rs, !whole->scenario->torchrun_semantics);
+    history_each(r, whole->history) {
+        if (sources & 1u << r->source || record_is(r, "agent-start"))
+            rounds_feed(rs, r);
+    }
+}
+
 static const struct view *view_of(struct views *v, unsigned sources, const struct trial *whole) {
     struct rounds **rounds = &v->rounds[sources & OF_ROUNDS];
     struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
@@ -172,7 +182,7 @@ static const struct view *view_of(struct views *v, unsigned sources, const struc
     history_filter(&view->history, whole->history, sources);
     if (!*rounds) {
         *rounds = fresh(sizeof(**rounds));
-        rounds_load(*rounds, !whole->scenario->torchrun_semantics, &view->history);
+        load_rounds(*rounds, whole, sources);
     }
     if (!*incidents) {
         *incidents = fresh(sizeof(**incidents));

@@ -7,6 +7,14 @@
 
 #include <stdlib.h>
 
+struct scenario *plan_load(const char *file, const char *const *set, struct diagnostics *d) {
+    struct scenario *s = scenario_load_flawed(file, set, d);
+    if (!d->errors)
+        return s;
+    plan_check_lines(s, d);
+    return scenario_free(s);
+}
+
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d) {
     struct plan *p = calloc(1, sizeof(*p));
     if (!p)

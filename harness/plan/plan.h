@@ -87,6 +87,9 @@ struct plan {
     struct arena arena;
 };
 
+/* A file for a plan: scenario_load, and where that finds errors, plan_check_lines as well, so that
+ * every verb tells all of them at once. NULL with the diagnostics filled. */
+struct scenario *plan_load(const char *file, const char *const *set, struct diagnostics *d);
 /* Adds what is wrong to d and returns NULL then. s must outlive the plan. */
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d);
 struct plan *plan_free(struct plan *p);

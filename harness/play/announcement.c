@@ -1,7 +1,9 @@
 #include "harness/play/announcement.h"
 
 #include "agent/sys/printing.h"
-#include "reports/overview.h"
+
+#include <inttypes.h>
+#include <stdio.h>
 
 void announcement_say(const char *fmt, ...) {
     struct buf out = {0}, text = {0};
@@ -54,10 +56,97 @@ void announcement_plan(const struct announcement *a) {
                      a->base->job.writes_undone
                          ? "; what the job writes into this directory is undone after each"
                          : "");
+    announcement_say("it ends after %s with what there is by then, the control run included "
+                     "(--budget 20m gives it more; --limit total=2m shortens each run)",
+                     a->budget);
+    if (a->base->torchrun_semantics)
+        announcement_say("- under torchrun a lost node can cost minutes: its agents wait for each "
+                         "other, up to 300 s at the end, and workers for a silent node until their "
+                         "own timeout");
     say_isolation(a);
     for (size_t i = 0; d->command->notes[i]; i++)
         announcement_say("- %s", d->command->notes[i]);
     for (size_t i = 0; d->notes[i]; i++)
         announcement_say("- %s", d->notes[i]);
     buf_fini(&words);
+}
+
+/* ---- what it costs ---- */
+
+static const int64_t second = 1000000000;
+
+void announcement_put_time(struct buf *out, int64_t ns) {
+    int64_t s = (ns + second - 1) / second;
+    if (s < 120)
+        buf_printf(out, "%" PRId64 " s", s);
+    else if (s % 60)
+        buf_printf(out, "%" PRId64 "m %" PRId64 "s", s / 60, s % 60);
+    else
+        buf_printf(out, "%" PRId64 "m", s / 60);
+}
+
+static void say_cost(const char *name, const struct sketch_cost *c) {
+    struct buf text = {0};
+    buf_printf(&text, "- %s: about ", name);
+    announcement_put_time(&text, c->usual_ns);
+    if (c->long_ns > c->usual_ns) {
+        buf_puts(&text, ", or ");
+        announcement_put_time(&text, c->long_ns);
+        buf_puts(&text, " if the others wait for the lost node");
+    }
+    buf_puts(&text, "; at most ");
+    announcement_put_time(&text, c->most_ns);
+    announcement_say("%s", buf_str(&text));
+    buf_fini(&text);
+}
+
+void announcement_costs(const struct announcement_costs *c) {
+    struct buf left = {0}, all = {0};
+    announcement_say("what each may cost under %s (at most limits.total: --limit total=2m shortens "
+                     "it):",
+                     c->launcher);
+    for (int i = 0; i < SKETCH_FAULTS; i++)
+        if (c->v[i].least_ns)
+            say_cost(sketch_faults[i].name, &c->v[i]);
+    announcement_put_time(&left, c->left_ns);
+    announcement_put_time(&all, c->all_ns);
+    if (c->left_ns < c->all_ns)
+        announcement_say("of the budget of %s %s are left, and all of them may take %s: what does "
+                         "not fit is not run (--budget gives more)",
+                         c->budget, buf_str(&left), buf_str(&all));
+    buf_fini(&left);
+    buf_fini(&all);
+}
+
+/* ---- what came of it ---- */
+
+static const char *const mend_steps =
+    "With step events faults hit a named step, and lost work, stalls and resuming are judged: "
+    "rankquake.py or rankquake.h in the job, or observe: on its output (docs/first-hour.md).";
+static const char *const mend_checkpoints =
+    "With the directory of the checkpoints the harness reads it itself: "
+    "--set job.checkpoint.dir=DIR --set job.checkpoint.complete=COMMAND (docs/first-hour.md).";
+
+int announcement_result(struct overview *o, const struct scenario *base, const struct folder *dir,
+                        struct err *err) {
+    struct buf out = {0}, page = {0};
+    const char *mend[3] = {NULL};
+    size_t n = 0;
+    struct report_style style = overview_style(stdout);
+    if (!o->steps)
+        mend[n++] = mend_steps;
+    if (!base->job.checkpoint_dir)
+        mend[n++] = mend_checkpoints;
+    o->mend = mend;
+    buf_putc(&out, '\n');
+    overview_put(o, &style, &out);
+    overview_html(o, &page);
+    o->mend = NULL;
+    int r = folder_write(dir, "index.html", page.data, page.len, err);
+    printing_put(stdout, buf_str(&out), out.len);
+    if (r == 0)
+        printf("\nreport     %s/index.html\n", dir->path);
+    buf_fini(&out);
+    buf_fini(&page);
+    return r;
 }

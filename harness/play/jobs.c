@@ -29,13 +29,11 @@ struct running {
 struct jobs {
     struct job *v;
     size_t n;
-    const char *const *options;
-    void (*ended)(void *arg, struct job *j);
-    void *arg;
+    const struct jobs_spec *spec;
     struct loop *loop;
     struct running *places;
-    int places_n, running_n;
-    bool stopped;
+    int running_n;
+    bool stopped, late;
     int signo; /* that was passed on, 0: none */
     struct err failure;
 };
@@ -52,11 +50,11 @@ bool job_must_be_alone(const struct scenario *s) {
 static int start(struct jobs *j, struct running *r, struct job *job, struct err *err) {
     struct arena a = {0};
     size_t options = 0, sets = 0, n = 0;
-    while (j->options[options])
+    while (j->spec->options[options])
         options++;
     while (job->sets && job->sets[sets])
         sets++;
-    const char **argv = arena_array(&a, const char *, options + 2 * sets + 8);
+    const char **argv = arena_array(&a, const char *, options + 2 * sets + 9);
     argv[n++] = program_invocation_name;
     argv[n++] = "run";
     argv[n++] = job->file;
@@ -64,8 +62,9 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
     argv[n++] = arena_printf(&a, "%llu", (unsigned long long)job->seed);
     argv[n++] = "--repeat"; /* what the file says of it has been counted */
     argv[n++] = "1";
+    argv[n++] = "--beside";
     for (size_t i = 0; i < options; i++)
-        argv[n++] = j->options[i];
+        argv[n++] = j->spec->options[i];
     for (size_t i = 0; i < sets; i++) {
         argv[n++] = "--set";
         argv[n++] = job->sets[i];
@@ -100,6 +99,15 @@ static void print_output(int fd) {
 
 static void start_more(struct jobs *j);
 
+/* What ended by itself when it was late is as good as what was in time. */
+static int code_of(const struct jobs *j, int status, bool died) {
+    if (died)
+        return EXIT_BROKEN;
+    if (j->late)
+        return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_INTERRUPTED;
+    return j->signo ? EXIT_INTERRUPTED : WEXITSTATUS(status);
+}
+
 static void on_end(void *arg, int fd, int what) {
     struct running *r = arg;
     int status = 0;
@@ -109,9 +117,10 @@ static void on_end(void *arg, int fd, int what) {
     process_close(&r->process);
     bool passed_on = r->owner->signo && WIFSIGNALED(status) && WTERMSIG(status) == r->owner->signo;
     bool died = !WIFEXITED(status) && !passed_on;
-    r->job->code = died ? EXIT_BROKEN : r->owner->signo ? EXIT_INTERRUPTED : WEXITSTATUS(status);
+    r->job->code = code_of(r->owner, status, died);
+    r->job->late = r->owner->late && r->job->code == EXIT_INTERRUPTED;
     r->owner->stopped |= r->job->code == EXIT_INTERRUPTED;
-    if (!r->owner->ended)
+    if (!r->owner->spec->ended)
         print_output(r->output);
     if (died) {
         char text[64];
@@ -119,8 +128,8 @@ static void on_end(void *arg, int fd, int what) {
                 process_status_text(status, text, sizeof(text)));
     }
     file_close(&r->output);
-    if (r->owner->ended)
-        r->owner->ended(r->owner->arg, r->job);
+    if (r->owner->spec->ended)
+        r->owner->spec->ended(r->owner->spec->arg, r->job);
     r->job = NULL;
     r->owner->running_n--;
     start_more(r->owner);
@@ -140,7 +149,7 @@ static struct job *next(struct jobs *j) {
 }
 
 static struct running *free_place(struct jobs *j) {
-    for (int i = 0; i < j->places_n; i++)
+    for (int i = 0; i < j->spec->at_once; i++)
         if (!j->places[i].job)
             return &j->places[i];
     return NULL;
@@ -171,34 +180,46 @@ static void start_more(struct jobs *j) {
 static void on_signal(void *arg, int signo) {
     struct jobs *j = arg;
     j->stopped = true;
+    j->late = false; /* whoever interrupts does not want what there is by then */
     j->signo = signo;
-    for (int i = 0; i < j->places_n; i++)
+    for (int i = 0; i < j->spec->at_once; i++)
         if (j->places[i].job)
             process_signal(&j->places[i].process, signo);
 }
 
-int jobs_run(struct job *jobs, size_t n, int at_once, const char *const *options,
-             void (*ended)(void *arg, struct job *j), void *arg, struct err *err) {
+static void on_until(void *arg, int64_t now) {
+    struct jobs *j = arg;
+    (void)now;
+    if (j->signo)
+        return;
+    on_signal(j, SIGTERM);
+    j->late = true;
+}
+
+int jobs_run(struct job *jobs, size_t n, const struct jobs_spec *spec, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct loop_source *sources[3];
-    struct jobs j = {
-        .v = jobs, .n = n, .options = options, .ended = ended, .arg = arg, .places_n = at_once};
+    struct jobs j = {.v = jobs, .n = n, .spec = spec};
     j.loop = loop_new(err);
     if (!j.loop)
         return err->code;
-    j.places = calloc((size_t)at_once, sizeof(*j.places));
+    j.places = calloc((size_t)spec->at_once, sizeof(*j.places));
     if (!j.places)
         abort();
-    for (int i = 0; i < at_once; i++)
+    for (int i = 0; i < spec->at_once; i++)
         j.places[i].owner = &j;
     for (size_t i = 0; i < n; i++)
         jobs[i].code = jobs[i].code >= 0 ? jobs[i].code : JOB_WAITS;
     for (size_t i = 0; i < 3; i++)
         sources[i] = loop_signal(j.loop, signals[i], on_signal, &j);
+    struct loop_source *until = loop_timer(j.loop, on_until, &j);
+    if (spec->until_ns)
+        loop_timer_at(until, spec->until_ns);
     start_more(&j);
     int r = j.running_n ? loop_run(j.loop, err) : 0;
     for (size_t i = 0; i < 3; i++)
         loop_source_free(sources[i]);
+    loop_source_free(until);
     loop_free(j.loop);
     free(j.places);
     if (r == 0 && j.failure.code) {

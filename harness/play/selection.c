@@ -93,7 +93,7 @@ static int read_seeds(struct selection *s, const struct selected *like, uint64_t
     for (uint64_t seed = first; seed <= last && r == 0; seed++) {
         struct arena a = {0};
         struct diagnostics d = {.within = s->within};
-        struct scenario *one = scenario_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
+        struct scenario *one = plan_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
         r = EXIT_USAGE_ERROR;
         if (one) {
             struct selected *x = add(s);
@@ -128,7 +128,7 @@ static int read_point(struct selection *s, const char *file, const char *const *
     for (const char **t = sets; *t; t++)
         *t = arena_strdup(&s->arena, *t); /* the sweep goes */
     struct selected one = {.file = file, .sets = (const char *const *)sets};
-    one.scenario = scenario_load(file, one.sets, &d);
+    one.scenario = plan_load(file, one.sets, &d);
     int r = one.scenario ? 0 : EXIT_USAGE_ERROR;
     if (one.scenario && is_wanted(s, one.scenario))
         r = take(s, one, &d);

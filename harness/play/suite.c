@@ -268,7 +268,7 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
     control_take(&run->history, &run->rounds, ret);
     str_copy(ret->dir, sizeof(ret->dir), run->dir.path);
     str_copy(ret->made, sizeof(ret->made), run->dir.path);
-    if (control_keep(cache, ret, &err) < 0)
+    if (*cache && control_keep(cache, ret, &err) < 0)
         fprintf(stderr,
                 "rankquake run: the control run's result is not kept and will be made again: %s; "
                 "set XDG_CACHE_HOME to a folder that can be written\n",
@@ -314,7 +314,7 @@ static int run_control(const struct plan *p, const struct suite_options *o,
         r = folder_make(dir, "control", 0777, err);
     if (r == 0)
         r = folder_enter(&run->dir, dir, "control", err);
-    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep};
+    struct run_spec spec = {.plan = plan, .bin = o->bin, .keep = o->keep, .until_ns = o->until_ns};
     if (r == 0)
         r = plan_find_launcher(plan, err);
     if (r == 0)
@@ -326,12 +326,34 @@ static int run_control(const struct plan *p, const struct suite_options *o,
     return code;
 }
 
+static void say_no_cache(const struct suite_options *o, const struct err *why) {
+    static bool said;
+    if (!said && !o->beside)
+        fprintf(stderr,
+                "rankquake run: nothing is cached, and control runs will be made again: %s; set "
+                "XDG_CACHE_HOME to a folder that can be written\n",
+                why->msg);
+    said = true;
+}
+
+/* "" where there is none. */
+static int find_cache(const struct suite_options *o, const char *key, char *ret, size_t size,
+                      struct err *err) {
+    int r = control_dir(key, ret, size, err);
+    if (r != -ENOENT)
+        return r;
+    say_no_cache(o, err);
+    *ret = '\0';
+    *err = (struct err){0};
+    return 0;
+}
+
 int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err) {
     char key[65], cache[4096];
-    if (control_key(p, o->bin, key, err) < 0 || control_dir(key, cache, sizeof(cache), err) < 0)
+    if (control_key(p, o->bin, key, err) < 0 || find_cache(o, key, cache, sizeof(cache), err) < 0)
         return EXIT_BROKEN;
-    if (o->fresh || control_read(cache, ret, NULL) < 0)
+    if (o->fresh || !*cache || control_read(cache, ret, NULL) < 0)
         return run_control(p, o, dir, cache, ret, err);
     if (!o->brief)
         fprintf(stage_of(o), "control run: kept (--fresh renews it)\n");
@@ -352,8 +374,12 @@ struct sketch_run suite_sketch_run(const struct control *c) {
 static int run_and_report(const struct plan *p, const struct suite_options *o,
                           const struct control *control, struct outcome_of_run *run,
                           struct err *err) {
-    struct run_spec spec = {
-        .plan = p, .bin = o->bin, .sets = o->sets, .keep = o->keep, .control = control};
+    struct run_spec spec = {.plan = p,
+                            .bin = o->bin,
+                            .sets = o->sets,
+                            .keep = o->keep,
+                            .until_ns = o->until_ns,
+                            .control = control};
     char title[300];
     if (o->brief)
         str_copy(title, sizeof(title), p->scenario->name);

@@ -131,17 +131,28 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
 
 /* ---- the cache ---- */
 
-/* Returns whether it is a place that anybody may write into. */
-static bool cache_base(char ret[PATH_MAX]) {
+enum cache_place { CACHE_GIVEN, CACHE_IN_HOME, CACHE_IN_TMP };
+
+static enum cache_place cache_base(char ret[PATH_MAX]) {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    bool has_home = home && *home;
-    if (xdg && *xdg == '/')
+    if (xdg && *xdg == '/') {
         str_copy(ret, PATH_MAX, xdg);
-    else
-        snprintf(ret, PATH_MAX, "%s/.cache", has_home ? home : "/tmp");
-    return !(xdg && *xdg == '/') && !has_home;
+        return CACHE_GIVEN;
+    }
+    bool has_home = home && *home;
+    snprintf(ret, PATH_MAX, "%s/.cache", has_home ? home : "/tmp");
+    return has_home ? CACHE_IN_HOME : CACHE_IN_TMP;
 }
 
+/* A home that is not there is a container's, or of an account that is to have none. */
+static int check_home(const char *home, struct err *err) {
+    if (file_exists(home))
+        return 0;
+    return err_say(err, -ENOENT, "HOME is %s, which does not exist and is not made for a cache",
+                   home);
+}
+
+/* Anybody may write into /tmp. */
 static int check_own(const char *base, struct err *err) {
     struct stat st;
     if ((mkdir(base, 0700) == 0 || errno == EEXIST) && lstat(base, &st) == 0 &&
@@ -154,7 +165,10 @@ static int check_own(const char *base, struct err *err) {
 
 int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err) {
     char base[PATH_MAX];
-    int r = cache_base(base) ? check_own(base, err) : 0;
+    enum cache_place place = cache_base(base);
+    int r = place == CACHE_IN_TMP    ? check_own(base, err)
+            : place == CACHE_IN_HOME ? check_home(getenv("HOME"), err)
+                                     : 0;
     if (r == 0 && snprintf(ret, size, "%s/rankquake/%s/%s", base, kind, key) >= (int)size)
         r = err_say(err, -ENAMETOOLONG, "the cache folder's path is too long");
     return r;

@@ -14,7 +14,8 @@ struct scenario control_scenario(const struct scenario *s);
 int control_key(const struct plan *p, const char *bin, char ret[65], struct err *err);
 
 /* The cache folder of this key: $XDG_CACHE_HOME or ~/.cache, /rankquake/control/KEY. Without a home
- * it lies in /tmp, where it is used only when it is the caller's own (-EPERM). */
+ * it lies in /tmp, where it is used only when it is the caller's own (-EPERM). -ENOENT, with the
+ * sentence: HOME names a folder that does not exist, which is not made for a cache. */
 int control_dir(const char *key, char *ret, size_t size, struct err *err);
 /* What is kept of another kind, beside it: kind/key in $XDG_CACHE_HOME/rankquake. */
 int cache_dir(const char *kind, const char *key, char *ret, size_t size, struct err *err);

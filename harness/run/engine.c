@@ -405,6 +405,9 @@ static int engine_open(struct engine *e, struct err *err) {
     int room = usage_check(e->plan, err);
     if (room < 0)
         return room;
+    /* Whatever is made from here on is taken down again. */
+    for (size_t i = 0; i < 3; i++)
+        e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     mark_begin();
     presence_note(e);
     token_draw(e);
@@ -416,8 +419,6 @@ static int engine_open(struct engine *e, struct err *err) {
     e->observer = observer_new(e->loop, &e->rec, probe, err);
     if (!e->observer)
         return err->code;
-    for (size_t i = 0; i < 3; i++)
-        e->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
     e->end_timer = loop_timer(e->loop, on_end_timer, e);
     if (e->spec->keep)
         cluster_keep(e->cluster);

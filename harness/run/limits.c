@@ -5,10 +5,11 @@
 /* Three limits, each told once. `start`: until every worker of the first round has sent its first
  * step (a job without events: has started). `stall`: no step although nothing new is broken; a job
  * that never sent a step is not held to it. `total`: the run. Passing one ends the run; it is the
- * judge who says what that means. */
+ * judge who says what that means. A fourth is not the scenario's: when the time that whoever runs
+ * it has (until_ns) is up, the run is interrupted. */
 struct limits_watch {
     struct engine *engine;
-    struct loop_source *start, *stall, *total, *quiet;
+    struct loop_source *start, *stall, *total, *quiet, *until;
     int64_t start_at_ns, total_at_ns, stall_at_ns; /* 0: not running */
     int64_t heard_ns;                              /* when something last happened */
     bool steps;                                    /* one was seen */
@@ -55,6 +56,17 @@ static void on_total(void *arg, int64_t now) {
     pass(l, "total", given(l)->total_ns);
 }
 
+static void on_until(void *arg, int64_t now) {
+    (void)now;
+    struct engine *e = ((struct limits_watch *)arg)->engine;
+    if (e->phase >= ENGINE_ENDING)
+        return;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "interrupted");
+    json_put_string(w, "why", "budget");
+    engine_recorded(e);
+    engine_end(e, "interrupted");
+}
+
 static void on_quiet(void *arg, int64_t now) {
     struct limits_watch *l = arg;
     struct engine *e = l->engine;
@@ -76,6 +88,9 @@ struct limits_watch *limits_new(struct engine *e) {
     l->stall = loop_timer(e->loop, on_stall, l);
     l->total = loop_timer(e->loop, on_total, l);
     l->quiet = loop_timer(e->loop, on_quiet, l);
+    l->until = loop_timer(e->loop, on_until, l);
+    if (e->spec->until_ns)
+        loop_timer_at(l->until, e->spec->until_ns);
     return l;
 }
 
@@ -85,6 +100,7 @@ struct limits_watch *limits_free(struct limits_watch *l) {
         loop_source_free(l->stall);
         loop_source_free(l->total);
         loop_source_free(l->quiet);
+        loop_source_free(l->until);
     }
     return NULL;
 }

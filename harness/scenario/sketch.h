@@ -73,6 +73,16 @@ void sketch_put_timeline(int fault, const struct sketch *d, const struct sketch_
 void sketch_put_scenario(int fault, const struct sketch *d, const struct scenario *base,
                          const struct sketch_run *r, const struct sketch_moment *m,
                          struct buf *out);
+/* What one of the five takes. */
+struct sketch_cost {
+    int64_t least_ns; /* until the fault strikes: in less nothing is learnt */
+    int64_t usual_ns; /* when the job recovers at once and makes all lost work again */
+    int64_t long_ns; /* when survivors wait for the lost node as long as their launcher lets them */
+    int64_t most_ns; /* its limits.total */
+};
+
+/* base and r as for sketch_put_scenario. */
+struct sketch_cost sketch_cost(int fault, const struct scenario *base, const struct sketch_run *r);
 /* NULL, or in the arena why nothing could be learnt from this fault. */
 const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
                            const struct scenario *base, const struct sketch_run *r);

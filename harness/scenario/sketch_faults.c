@@ -156,10 +156,13 @@ static int64_t at_least(int64_t ns, int64_t least_ns) {
     return ns > least_ns ? ns : least_ns;
 }
 
+/* At their end torchrun's agents wait so long for one another. */
+static const int64_t torchrun_exit_ns = 300 * 1000000000LL;
+
 /* Generous: a job that recovers at all comes back within them, and one that stands still is ended
- * before anybody loses patience. torchrun's agents wait for each other for 300 s at the end. */
+ * before anybody loses patience. */
 static void limits_of(const struct sketch_run *r, bool torchrun, struct limits *l) {
-    int64_t whole = r->start_ns + r->train_ns, end_ns = torchrun ? 300 * second : 0;
+    int64_t whole = r->start_ns + r->train_ns, end_ns = torchrun ? torchrun_exit_ns : 0;
     if (!l->start_ns)
         l->start_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
     if (!l->stall_ns)
@@ -186,6 +189,26 @@ void sketch_put_scenario(int fault, const struct sketch *d, const struct scenari
     scenario_print(&s, out);
     buf_puts(out, "timeline:\n");
     sketch_put_timeline(fault, d, m, "  ", out);
+}
+
+/* ---- what it takes ---- */
+
+struct sketch_cost sketch_cost(int fault, const struct scenario *base, const struct sketch_run *r) {
+    int64_t whole = r->start_ns + r->train_ns;
+    int64_t soon_ns = r->start_ns + work_of(r) / STEPS_OF * STEPS_SHARE;
+    int64_t again_ns = r->start_ns + work_of(r) / TIME_OF * TIME_SHARE;
+    bool lost = fault == NODE_KILLED || fault == POWERED_OFF;
+    struct limits limits = base->limits;
+    limits_of(r, base->torchrun_semantics, &limits);
+    struct sketch_cost c = {
+        .least_ns = soon_ns,
+        .usual_ns = fault == HANGS ? whole + 10 * second : whole + again_ns,
+        .most_ns = limits.total_ns,
+    };
+    c.long_ns = lost && base->torchrun_semantics ? c.usual_ns + torchrun_exit_ns : c.usual_ns;
+    c.usual_ns = c.usual_ns < c.most_ns ? c.usual_ns : c.most_ns;
+    c.long_ns = c.long_ns < c.most_ns ? c.long_ns : c.most_ns;
+    return c;
 }
 
 /* ---- what cannot be learnt ---- */

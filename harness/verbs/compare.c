@@ -185,7 +185,7 @@ static int prepare(struct request *q, size_t row, size_t column) {
     struct comparison_launcher *l = &q->launchers[column];
     struct comparison_row *r = &q->comparison.rows[row];
     struct diagnostics d = {0};
-    struct scenario *s = scenario_load(q->files.v[row], sets_of(q, l), &d);
+    struct scenario *s = plan_load(q->files.v[row], sets_of(q, l), &d);
     struct plan *p = s ? plan_make(s, s->has_seed ? s->seed : 1, &d) : NULL;
     int code = EXIT_USAGE_ERROR;
     if (p) {

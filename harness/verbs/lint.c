@@ -5,10 +5,8 @@
 /* Prints every error; true when there is none. */
 static bool lint_point(const char *file, const char *const *set, const char *within) {
     struct diagnostics d = {.within = within};
-    struct scenario *s = scenario_load_flawed(file, set, &d);
-    if (d.errors)
-        plan_check_lines(s, &d);
-    else
+    struct scenario *s = plan_load(file, set, &d);
+    if (s)
         plan_free(plan_make(s, s->seed, &d));
     fputs(buf_str(&d.out), stderr);
     bool good = !d.errors;

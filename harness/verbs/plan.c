@@ -35,7 +35,7 @@ static int plan_file(const char *file, const char *within, const char *const *se
                      const uint64_t *seed, bool json) {
     struct arena a = {0};
     struct diagnostics d = {.within = within};
-    struct scenario *s = scenario_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
+    struct scenario *s = plan_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
     struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
     fputs(buf_str(&d.out), stderr);
     if (p)
@@ -48,13 +48,13 @@ static int plan_file(const char *file, const char *within, const char *const *se
     return code;
 }
 
-/* Every point of its sweep. */
+/* Every point of its sweep, up to the first that is wrong: of others it would only be said again. */
 static int plan_points(const char *file, const char *within, const char *const *set,
                        const uint64_t *seed, bool json) {
     struct arena a = {0};
     struct sweep *points = scenario_sweep(file, set, within);
     int code = EXIT_PASS;
-    for (size_t i = 0; i < points->n; i++) {
+    for (size_t i = 0; i < points->n && code != EXIT_USAGE_ERROR; i++) {
         int r = plan_file(file, within, sets_join(&a, points->v[i], set), seed, json);
         code = code ? code : r;
     }

@@ -6,6 +6,7 @@
 #include "harness/play/budget.h"
 #include "harness/play/files.h"
 #include "harness/play/jobs.h"
+#include "harness/play/remains.h"
 #include "harness/play/selection.h"
 #include "harness/play/suite.h"
 #include "harness/play/untrusted.h"
@@ -74,6 +75,7 @@ static const struct verb_option options[] = {
     {"--strict", NULL, "inconclusive and skipped count as failed"},
     {"--untrusted", NULL,
      "for files that somebody else wrote: start nothing of them outside of nodes; needs --rootfs"},
+    {"--beside", NULL, NULL}, /* jobs.h: somebody else speaks for all runs */
     {0},
 };
 
@@ -100,12 +102,8 @@ static int take_numbers(struct request *q, const struct arguments *a) {
 }
 
 static int take_budget(struct request *q, const struct arguments *a) {
-    const char *text = arguments_value(a, "--budget");
-    struct err err;
     q->began_ns = clock_monotonic_ns();
-    if (!text || (str_to_duration_ns(text, &q->budget_ns, &err) == 0 && q->budget_ns > 0))
-        return 0;
-    return verb_usage_error(a->verb, "--budget %s: write a duration, as in 90s or 5m", text);
+    return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
 /* Those side by side are processes of their own, which would have to be told the same. */
@@ -126,6 +124,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     q->suite.format = format ? format : "terminal";
     q->suite.keep = arguments_value(a, "--keep");
     q->suite.strict = arguments_value(a, "--strict");
+    q->suite.beside = arguments_value(a, "--beside");
     q->suite.fresh = arguments_value(a, "--fresh");
     q->sets = arguments_sets(a, &q->arena);
     q->tags = arguments_all(a, "--tag");
@@ -379,7 +378,8 @@ static void run_side_by_side(struct request *q, struct tally *t) {
     struct job *jobs = arena_array(&q->arena, struct job, n + 1);
     const struct selected **of = arena_array(&q->arena, const struct selected *, n + 1);
     list_jobs(q, jobs, of);
-    if (jobs_run(jobs, n, (int)q->jobs, options_of(q), NULL, NULL, &err) < 0) {
+    struct jobs_spec spec = {.at_once = (int)q->jobs, .options = options_of(q)};
+    if (jobs_run(jobs, n, &spec, &err) < 0) {
         fprintf(stderr, "rankquake run: %s\n", err.msg);
         tally_add(t, EXIT_BROKEN, &q->selection.v[0]);
     }
@@ -432,6 +432,8 @@ static int run_all(struct request *q) {
     struct tally t = {0};
     q->selection.sets = q->suite.sets;
     q->selection.verb = &verb_run;
+    if (!q->suite.beside)
+        remains_tell("run", q->suite.out, stderr);
     int bad = selection_read(&q->selection, &q->files);
     choose(q);
     if (!bad && q->jobs > 1)

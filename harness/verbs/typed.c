@@ -72,7 +72,7 @@ struct scenario *typed_load(const struct typed *t, const char *const *sets, stru
     typed_put(t, &text);
     bool written = file_write_all(fd, text.data, text.len, NULL) == 0;
     close(fd);
-    struct scenario *s = written ? scenario_load(path, sets, d) : NULL;
+    struct scenario *s = written ? plan_load(path, sets, d) : NULL;
     unlink(path);
     buf_fini(&text);
     return s;

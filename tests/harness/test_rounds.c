@@ -14,10 +14,10 @@ struct story {
     int64_t t;
 };
 
-static void start(struct story *s, int pid, const char *rank, const char *world, const char *port,
-                  const char *restarts) {
+static void start_on(struct story *s, const char *node, int pid, const char *rank,
+                     const char *world, const char *port, const char *restarts) {
     struct json_writer *w = history_begin(&s->h, ++s->t, SOURCE_PROBE, "worker-start");
-    json_put_string(w, "node", "n0");
+    json_put_string(w, "node", node);
     json_put_i64(w, "pid", pid);
     json_object(w, "env");
     if (rank)
@@ -28,6 +28,18 @@ static void start(struct story *s, int pid, const char *rank, const char *world,
     json_put_string(w, "TORCHELASTIC_RUN_ID", "job");
     json_put_string(w, "TORCHELASTIC_RESTART_COUNT", restarts);
     json_end_object(w);
+    history_end(&s->h);
+}
+
+static void start(struct story *s, int pid, const char *rank, const char *world, const char *port,
+                  const char *restarts) {
+    start_on(s, "n0", pid, rank, world, port, restarts);
+}
+
+static void start_agent(struct story *s, const char *node) {
+    struct json_writer *w = history_begin(&s->h, ++s->t, SOURCE_KERNEL, "agent-start");
+    json_put_string(w, "node", node);
+    json_put_i64(w, "pid", 1000 + s->t);
     history_end(&s->h);
 }
 
@@ -104,12 +116,76 @@ static void test_a_start_joins_the_newest_round_that_lacks_its_rank(void **state
     start(&s, 10, "0", "2", "1", "0");
     start(&s, 20, "0", "2", "1", "0");
     start(&s, 99, "0", "9", "1", "0");
-    start(&s, 21, "1", "2", "1", "0");
-    start(&s, 11, "1", "2", "1", "0");
+    start_on(&s, "n1", 21, "1", "2", "1", "0");
+    start_on(&s, "n2", 11, "1", "2", "1", "0");
     rounds_load(&rs, true, &s.h);
     assert_int_equal(rs.n, 3);
     assert_int_equal(round_rank(rs.v[1], 1)->pid, 21);
     assert_int_equal(round_rank(rs.v[0], 1)->pid, 11);
+    rounds_fini(&rs);
+    history_fini(&s.h);
+}
+
+/* Port, count and all are the same in every round, as torchrun's are since 2.3. */
+static void test_a_node_goes_to_no_round_before_its_newest(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start_on(&s, "n0", 10, "0", "2", "1", "0"); /* n1 is lost before its worker starts */
+    start_on(&s, "n0", 20, "0", "2", "1", "0");
+    start_on(&s, "n1", 21, "1", "2", "1", "0");
+    start_on(&s, "n1", 31, "1", "2", "1", "0"); /* the first of the third round */
+    start_on(&s, "n0", 30, "0", "2", "1", "0");
+    for (int strict = 0; strict < 2; strict++) {
+        rounds_load(&rs, strict, &s.h);
+        assert_int_equal(rs.n, 3);
+        assert_false(rs.v[0]->complete);
+        assert_int_equal(round_rank(rs.v[2], 1)->pid, 31);
+        assert_int_equal(round_rank(rs.v[2], 0)->pid, 30);
+        rounds_fini(&rs);
+    }
+    history_fini(&s.h);
+}
+
+static void test_an_agent_has_no_part_in_what_was_before_it(void **state) {
+    (void)state;
+    static const struct {
+        bool alone; /* nobody of its node was in the first round */
+        int strict, lenient;
+    } rows[] = {{false, 2, 2}, {true, 1, 2}};
+    for (size_t i = 0; i < 2; i++) {
+        struct story s = {0};
+        struct rounds rs;
+        start_agent(&s, "n0");
+        start_agent(&s, "n1");
+        start_on(&s, "n0", 10, "0", "3", "1", "0");
+        if (!rows[i].alone)
+            start_on(&s, "n1", 11, "1", "3", "1", "0");
+        start_agent(&s, "n1");
+        start_on(&s, "n1", 22, "2", "3", "1", "0");
+        rounds_load(&rs, true, &s.h);
+        assert_int_equal(rs.n, rows[i].strict);
+        rounds_fini(&rs);
+        rounds_load(&rs, false, &s.h);
+        assert_int_equal(rs.n, rows[i].lenient);
+        rounds_fini(&rs);
+        history_fini(&s.h);
+    }
+}
+
+/* n2 is new, and no round that was left before it came is waiting for it. */
+static void test_a_new_node_fills_no_round_that_others_have_left(void **state) {
+    (void)state;
+    struct story s = {0};
+    struct rounds rs;
+    start_agent(&s, "n0");
+    start_on(&s, "n0", 10, "0", "2", "1", "0");
+    start_on(&s, "n0", 20, "0", "2", "1", "0");
+    start_on(&s, "n1", 21, "1", "2", "1", "0");
+    start_agent(&s, "n2");
+    start_on(&s, "n2", 31, "1", "2", "1", "0");
+    rounds_load(&rs, true, &s.h);
+    assert_int_equal(rounds_worker(&rs, 31)->round, 3);
     rounds_fini(&rs);
     history_fini(&s.h);
 }
@@ -235,34 +311,69 @@ static void test_a_round_that_outlives_the_next_is_named(void **state) {
     history_fini(&s.h);
 }
 
-/* The rule of rounds.h word by word: the newest round of that port that lacks the rank. */
-static int expected_round(const struct rounds *rs, int rank, const char *port) {
-    for (size_t i = rs->n; i-- > 0;)
-        if (strcmp(rs->v[i]->workers[0]->master_port, port) == 0 && !round_rank(rs->v[i], rank))
-            return rs->v[i]->number;
+/* The rule of rounds.h word by word: the newest round of that port that lacks the rank, if neither
+ * node nor agent shows that it is over. */
+static int expected_round(const struct rounds *rs, int rank, const char *port, const char *node,
+                          int64_t agent_ns) {
+    bool in_newer = false, newer_before_agent = false;
+    for (size_t i = rs->n; i-- > 0;) {
+        const struct round *r = rs->v[i];
+        bool in_it = false, by_former = false;
+        if (strcmp(r->workers[0]->master_port, port) != 0)
+            continue;
+        for (size_t k = 0; k < r->n; k++)
+            if (strcmp(r->workers[k]->node, node) == 0) {
+                in_it = true;
+                by_former = r->workers[k]->start_ns < agent_ns;
+            }
+        if (!round_rank(r, rank)) {
+            bool over = in_newer || by_former || newer_before_agent ||
+                        (!rs->strict && r->first_start_ns < agent_ns);
+            return over ? (int)rs->n + 1 : r->number;
+        }
+        in_newer |= in_it;
+        newer_before_agent |= r->first_start_ns < agent_ns;
+    }
     return (int)rs->n + 1;
 }
 
-static void test_any_order_of_starts_is_grouped_by_the_rule(void **state) {
-    (void)state;
+static unsigned throw(unsigned *dice, unsigned sides) {
+    *dice = *dice * 1103515245 + 12345;
+    return (*dice >> 16) % sides;
+}
+
+static void group_any_order(bool strict, unsigned agents_in) {
+    static const char *const ranks[] = {"0", "1", "2", "3", "4"};
+    static const char *const ports[] = {"1", "2", "3"};
+    static const char *const nodes[] = {"n0", "n1", "n2", "n3", "n4", "n5"};
+    int64_t agent_ns[6] = {0};
     struct story s = {0};
     struct rounds rs;
     unsigned dice = 1;
-    rounds_init(&rs, true);
+    rounds_init(&rs, strict);
     for (int pid = 1; pid <= 3000; pid++) {
-        static const char *const ranks[] = {"0", "1", "2", "3", "4"};
-        static const char *const ports[] = {"1", "2", "3"};
-        dice = dice * 1103515245 + 12345;
-        int rank = (int)(dice >> 16) % 5;
-        const char *port = ports[(dice >> 24) % 3];
-        int expected = expected_round(&rs, rank, port);
-        start(&s, pid, ranks[rank], "5", port, "0");
+        unsigned rank = throw(&dice, 5), port = throw(&dice, 3), node = throw(&dice, 6);
+        if (agents_in && throw(&dice, agents_in) == 0) {
+            start_agent(&s, nodes[node]);
+            agent_ns[node] = s.t;
+            rounds_feed(&rs, s.h.records[s.h.n - 1]);
+        }
+        int expected = expected_round(&rs, (int)rank, ports[port], nodes[node], agent_ns[node]);
+        start_on(&s, nodes[node], pid, ranks[rank], "5", ports[port], "0");
         rounds_feed(&rs, s.h.records[s.h.n - 1]);
         assert_int_equal(rounds_worker(&rs, pid)->round, expected);
     }
     assert_true(rs.n > 200);
     rounds_fini(&rs);
     history_fini(&s.h);
+}
+
+static void test_any_order_of_starts_is_grouped_by_the_rule(void **state) {
+    (void)state;
+    for (int strict = 0; strict < 2; strict++) {
+        group_any_order(strict, 0);
+        group_any_order(strict, 20);
+    }
 }
 
 int main(void) {
@@ -272,6 +383,9 @@ int main(void) {
         cmocka_unit_test(test_a_rank_that_starts_again_opens_the_next_round),
         cmocka_unit_test(test_each_part_of_the_identity_separates_rounds),
         cmocka_unit_test(test_a_start_joins_the_newest_round_that_lacks_its_rank),
+        cmocka_unit_test(test_a_node_goes_to_no_round_before_its_newest),
+        cmocka_unit_test(test_an_agent_has_no_part_in_what_was_before_it),
+        cmocka_unit_test(test_a_new_node_fills_no_round_that_others_have_left),
         cmocka_unit_test(test_events_and_ends_belong_to_the_worker_with_that_pid),
         cmocka_unit_test(test_a_pid_that_comes_again_means_the_newest_worker),
         cmocka_unit_test(test_who_had_a_pid_is_asked_of_a_moment),

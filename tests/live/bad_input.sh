@@ -48,6 +48,16 @@ refused unknown-fault '.yaml:2:37: there is no fault "worker-kil"; did you mean 
 job: {run: [ls]}
 timeline: [{when: {step: 1}, fault: worker-kil, on: workers}]
 END
+# What the loader and the plan find wrong is told at once, and by every verb in the same words.
+refused both '.yaml:1:18: job has no key "max_restart"; did you mean "max_restarts"?' <<'END'
+job: {run: [ls], max_restart: 1}
+timeline: [{when: {step: 1}, fault: worker-kil, on: workers}]
+END
+for verb in "${verbs[@]}"; do
+    expect 64 '.yaml:2:37: there is no fault "worker-kil"; did you mean "worker-kill"?' "$verb" "$dir/both.yaml"
+    cp "$dir/said" "$dir/both-$verb"
+    cmp -s "$dir/both-lint" "$dir/both-$verb" || fail "$verb says otherwise what lint says"
+done
 refused no-target '.yaml:2:52: there is no n7: the cluster has 2 nodes, n0 first' <<'END'
 job: {run: [ls]}
 timeline: [{when: {step: 1}, fault: node-kill, on: n7}]

@@ -66,6 +66,9 @@ cp "$dir/note" "$dir/home/data/presence.json"
 ln -s ../home/data "$dir/sent/other"
 says 0 '^nothing to clean$' 'clean, linked runs' "$BIN/rankquake" clean "$dir/sent"
 [ -d "$dir/home/data/scratch" ] || fail 'clean followed a link to another run'
+echo 'job: {}' >"$dir/wrong.yaml"
+says 64 'job needs "run"' 'run, linked runs' "$BIN/rankquake" run "$dir/wrong.yaml" --out "$dir/sent"
+grep -q 'was killed' "$dir/said" && fail 'run followed a link to another run'
 rm -r "$dir/home/data/scratch" "$dir/home/data/presence.json" "$dir/sent/other" "$dir/sent/elsewhere"
 
 # A living process that is named as harness and node: nobody's shell is ended, or gone into.

@@ -46,6 +46,15 @@ for moment in 'round 1' 'node-poweroff' 'round 2'; do
     nothing_left || { echo "after SIGKILL at '$moment'"; bad=1; }
 done
 
+# What the last one has left is named by the next, until it is cleaned.
+echo 'job: {}' >"$TMPDIR/wrong.yaml"
+next() { "$BIN/rankquake" run "$TMPDIR/wrong.yaml" --out "$out" 2>&1; }
+next | grep -q "rankquake run: a harness that was killed has left $out/.*/scratch behind.*rankquake clean $out removes it" ||
+    { echo 'the next run does not name what a killed harness has left:'; next; bad=1; }
+[ "$(next | grep -c 'was killed')" = 1 ] || { echo 'it takes more than one line'; bad=1; }
+"$BIN/rankquake" clean "$out" >"$TMPDIR/cleaned" 2>&1 || { cat "$TMPDIR/cleaned"; bad=1; }
+next | grep 'was killed' && { echo 'it was cleaned'; bad=1; }
+
 start_until 'round 1' int || bad=1
 note_spaces || bad=1
 kill -INT $harness

@@ -17,7 +17,7 @@ chmod +x "$TMPDIR/job.sh"
 mkfifo "$TMPDIR/number.ready"
 cat >"$TMPDIR/s.yaml" <<END_OF_SCENARIO
 scenario: survivor
-cluster: {nodes: 1, store: none, isolation: processes}
+cluster: {nodes: 1, store: none, isolation: processes, privileged: true} # else it could not signal it
 job: {max_restarts: 0, run: ["$TMPDIR/job.sh", "$TMPDIR/number"]}
 END_OF_SCENARIO
 "$BIN/rankquake" run "$TMPDIR/s.yaml" --fresh --out "$TMPDIR/out" >"$TMPDIR/said" 2>&1

@@ -29,6 +29,14 @@ expect() { # expect WHAT CODE TEXT COMMAND...
 read -ra example <<<"$("$rq" help try | sed -n 's/^example: rankquake //p')"
 timeout 200 "$rq" try --jobs 5 --out example-runs "${example[@]:1}" >example 2>&1 </dev/null &
 example_pid=$!
+
+# ---- and a job that does not come back after its first fault: the budget ends it ----
+cat >stays.sh <<'END'
+[ "$TORCHELASTIC_RESTART_COUNT" = 0 ] || sleep 1000
+for i in 1 2 3 4 5 6; do sleep 0.4; done
+END
+timeout 200 "$rq" try --budget 40s --out stays-runs -- rankrun --nproc-per-node 2 bash stays.sh >stays 2>&1 </dev/null &
+stays_pid=$!
 cat >job.sh <<'END'
 for i in 1 2 3 4 5 6 7 8; do echo "epoch $i of rank $RANK"; sleep 0.4; done
 END
@@ -74,6 +82,24 @@ said | grep -q 'the others are not run' || fail 'a job that goes on from before:
 
 expect 'init after try with other options' 0 'was kept, made with other options: ' "$rq" init -- rankrun bash left.sh
 grep -q 'time: 20s' said && fail 'init after try with other options: not half of it'
+
+# ---- a budget ----
+expect 'an undisturbed run that outlasts the budget' 2 'had not ended when the budget of 1s was spent' "$rq" try --budget 1s -- sleep 1000
+expect 'a budget without a unit' 64 '--budget 5: write a duration, as in 90s or 5m' "$rq" try --budget 5 -- sleep 1
+wait $stays_pid
+rc=$?
+cp stays said
+[ $rc = 2 ] || fail "the budget is spent: exit $rc, not 2"
+for text in 'it ends after 40s with what there is by then' '--limit total=2m shortens each run' \
+    'what each may cost under rankrun' '- worker-killed: about ' '? worker-killed inconclusive unfinished: ' \
+    'the budget of 40s was spent before it had ended, so it is not judged' \
+    '- node-killed skipped not run: the budget of'; do
+    said | grep -qF -- "$text" || fail "the budget is spent: did not say: $text"
+done
+# The undisturbed run is kept by now, and nothing fits in what is left.
+expect 'a budget in which no fault can come' 4 'not run: the budget of 1s is spent' \
+    "$rq" try --budget 1s --out stays-runs -- rankrun --nproc-per-node 2 bash stays.sh
+said | grep -q 'unfinished' && fail 'a budget in which no fault can come: something was begun'
 
 # ---- interrupted ----
 timeout -s INT 3 "$rq" try -- sh -c 'echo up; sleep 60' >said 2>&1 </dev/null

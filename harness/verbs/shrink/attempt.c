@@ -108,10 +108,11 @@ static void run_once(struct attempts *t, struct attempt *x) {
     const char *options[] = {"--out", dir, NULL};
     x->printed = arena_printf(t->arena, "%s/printed.txt", dir);
     struct job job = {.file = x->file, .seed = t->seed, .printed = x->printed, .code = -1};
+    struct jobs_spec spec = {.at_once = 1, .options = options, .ended = on_end};
     t->runs_made++;
     t->broken = NULL;
     t->broken_code = 0;
-    if (make_dir(t, dir, &err) < 0 || jobs_run(&job, 1, 1, options, on_end, NULL, &err) < 0) {
+    if (make_dir(t, dir, &err) < 0 || jobs_run(&job, 1, &spec, &err) < 0) {
         break_off(t, x, EXIT_BROKEN, err.msg);
         return;
     }

@@ -49,9 +49,7 @@ static const struct verb_option options[] = {
 static int take_numbers(struct request *q, const struct arguments *a) {
     struct attempts *t = &q->attempts;
     const char *share = arguments_value(a, "--share");
-    const char *budget = arguments_value(a, "--budget");
     int64_t percent = 0;
-    struct err err;
     t->runs = t->needed = 1;
     int r = arguments_number(a, "--repeat", 1, RUNS_MAX, &t->runs);
     if (r == 0)
@@ -61,9 +59,7 @@ static int take_numbers(struct request *q, const struct arguments *a) {
     if (share && t->runs == 1)
         return verb_usage_error(a->verb, "--share %s: of how many runs? Write --repeat N", share);
     t->needed = percent ? (percent * t->runs + 99) / 100 : 1;
-    if (budget && (str_to_duration_ns(budget, &q->budget_ns, &err) < 0 || q->budget_ns <= 0))
-        return verb_usage_error(a->verb, "--budget %s: write a duration, as in 90s or 5m", budget);
-    return 0;
+    return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
 static int take_arguments(struct request *q, const struct arguments *a) {

@@ -33,6 +33,33 @@ static void test_torchrun_leaves_the_workers_of_a_lost_agent_alone(void **state)
     assert_found(ask("one_round", DARK, TORCHRUN, lingering), FINDING_FAIL, "rank 1 on n1");
 }
 
+/* One port for all rounds, as torchrun's since 2.3: n2 is lost before its first worker starts,
+ * comes back, and is the first to start one of the next round, which is not the one that lacked
+ * it. */
+static const struct edit same_port[] = {
+    {"worker-start", NULL, "40002", "40001"},
+    {"worker-start", "\"pid\":12", "\"WORLD_SIZE\":\"2\"", "\"WORLD_SIZE\":\"3\""},
+    {"worker-start", "\"pid\":112", "", NULL},
+    {"lost n2", NULL, NULL,
+     "{\"t\":1920000000,\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":\"n2\",\"pid\":122,"
+     "\"argv0\":\"ranktrain\",\"env\":{\"RANK\":\"2\",\"WORLD_SIZE\":\"3\",\"MASTER_ADDR\":\"n0\","
+     "\"MASTER_PORT\":\"40001\",\"TORCHELASTIC_RESTART_COUNT\":\"0\","
+     "\"TORCHELASTIC_RUN_ID\":\"tour\"}}"},
+    {"lost n2", NULL, NULL,
+     "{\"t\":1910000000,\"source\":\"kernel\",\"kind\":\"agent-start\",\"node\":\"n2\","
+     "\"pid\":104}"},
+    {0}};
+
+static void test_who_comes_back_fills_no_round_that_is_over(void **state) {
+    (void)state;
+    struct scenario s = planted_scenario(DARK);
+    s.torchrun_semantics = true;
+    s.expect.world_sizes = (const int[]){3};
+    s.expect.world_sizes_n = 1;
+    assert_found(planted_ask("world_sizes", &s, same_port), FINDING_PASS, "3");
+    assert_found(ask("phases", DARK, TORCHRUN, same_port), FINDING_PASS, "rendezvous 20 ms");
+}
+
 static void test_agents_of_torchrun_end_one_by_one(void **state) {
     (void)state;
     static const struct edit apart[] = {{"worker-exit", "\"pid\":121", "\"code\":0", "\"code\":5"},
@@ -213,6 +240,7 @@ static void test_a_launcher_that_starts_no_worker_is_told_as_such(void **state) 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_torchrun_leaves_the_workers_of_a_lost_agent_alone),
+        cmocka_unit_test(test_who_comes_back_fills_no_round_that_is_over),
         cmocka_unit_test(test_agents_of_torchrun_end_one_by_one),
         cmocka_unit_test(test_a_spare_of_torchrun_may_end_as_it_likes),
         cmocka_unit_test(test_what_torchrun_leaves_after_a_fault_is_told_and_not_judged),

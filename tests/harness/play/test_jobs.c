@@ -1,4 +1,4 @@
-/* Which runs must be alone under --jobs. */
+/* Which runs must be alone under --jobs, and what a deadline makes of those that run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,11 @@
 
 #include "harness/play/jobs.h"
 #include "tests/harness/scenario/scratch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *self;
 
 static bool alone(const char *more) {
     struct scratch x;
@@ -39,10 +44,25 @@ static void test_other_runs_go_side_by_side(void **state) {
                        "limits: {total: 10s}\n"));
 }
 
-int main(void) {
+static void test_a_deadline_ends_what_runs_and_keeps_what_has_ended(void **state) {
+    (void)state;
+    char command[512], line[200] = "";
+    snprintf(command, sizeof(command), "%.*sspawn_jobs", (int)(strrchr(self, '/') + 1 - self),
+             self);
+    FILE *out = popen(command, "r");
+    assert_non_null(out);
+    assert_non_null(fgets(line, sizeof(line), out));
+    assert_int_equal(pclose(out), 0);
+    assert_string_equal(line, "7 in time, 130 late, not started\n");
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    self = argv[0];
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_where_times_are_judged_or_given_a_run_is_alone),
         cmocka_unit_test(test_other_runs_go_side_by_side),
+        cmocka_unit_test(test_a_deadline_ends_what_runs_and_keeps_what_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

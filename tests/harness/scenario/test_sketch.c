@@ -228,6 +228,28 @@ static void test_limits_follow_unless_they_are_given(void **state) {
     arena_fini(&t.arena);
 }
 
+static void test_what_each_costs_is_known_before(void **state) {
+    (void)state;
+    static const int64_t s = 1000000000;
+    struct scenario rankrun = {.job.launcher = "rankrun"}, torchrun = {.torchrun_semantics = true};
+    struct sketch_run r = {
+        .first_step = -1, .last_step = -1, .start_ns = 2 * s, .train_ns = 10 * s};
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        struct sketch_cost a = sketch_cost(i, &rankrun, &r), b = sketch_cost(i, &torchrun, &r);
+        bool lost = strstr(sketch_faults[i].about, "One node loses") ||
+                    strstr(sketch_faults[i].about, "of one node");
+        assert_int_equal(a.least_ns, 6 * s);
+        assert_true(a.usual_ns >= 12 * s && a.long_ns == a.usual_ns);
+        assert_int_equal(a.most_ns, 180 * s);
+        assert_int_equal(b.usual_ns, a.usual_ns);
+        assert_int_equal(b.long_ns, b.usual_ns + (lost ? 300 * s : 0));
+        assert_int_equal(b.most_ns, (120 + 300 + 4 * 12) * s);
+    }
+    torchrun.limits.total_ns = 60 * s;
+    for (int i = 0; i < SKETCH_FAULTS; i++)
+        assert_true(sketch_cost(i, &torchrun, &r).long_ns <= 60 * s);
+}
+
 static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
     (void)state;
     struct tried t = make("torchrun --monitor-interval 2 --nnodes 1:3 t.py", NULL);
@@ -319,6 +341,7 @@ int main(void) {
         cmocka_unit_test(test_few_steps_are_struck_between_the_first_and_the_last),
         cmocka_unit_test(test_a_job_that_is_too_short_is_told_so),
         cmocka_unit_test(test_limits_follow_unless_they_are_given),
+        cmocka_unit_test(test_what_each_costs_is_known_before),
         cmocka_unit_test(test_a_node_that_would_come_too_late_is_not_tried),
         cmocka_unit_test(test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tried),
         cmocka_unit_test(test_what_is_set_stands_in_the_text),

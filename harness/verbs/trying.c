@@ -1,0 +1,249 @@
+#include "harness/verbs/trying.h"
+
+#include "agent/base/str.h"
+#include "agent/sys/clock.h"
+#include "harness/recording.h"
+#include "harness/play/announcement.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int64_t trying_left_ns(const struct trying *t) {
+    int64_t left = t->suite.until_ns - clock_monotonic_ns();
+    return left > 0 ? left : 0;
+}
+
+int trying_soft(const struct trying *t, int code) {
+    return t->suite.strict ? EXIT_FAIL : code;
+}
+
+struct overview_row trying_row(const char *name, int code) {
+    return (struct overview_row){
+        .name = name, .exit_code = code, .detect_ns = -1, .recover_ns = -1, .lost_steps = -1};
+}
+
+struct scenario *trying_load(const char *path, const char *const *sets, uint64_t seed,
+                             struct plan **ret_plan) {
+    struct diagnostics d = {0};
+    struct scenario *s = plan_load(path, sets, &d);
+    *ret_plan = s ? plan_make(s, seed, &d) : NULL;
+    fprintf(stderr, "%s%s", str_starts(buf_str(&d.out), "--") ? "rankquake try: " : "",
+            buf_str(&d.out));
+    diagnostics_fini(&d);
+    return *ret_plan ? s : scenario_free(s);
+}
+
+/* The run directory that a scenario has made in ours. */
+static const char *find_dir(struct trying *t, const char *name) {
+    const char *found = NULL,
+               *prefix = arena_printf(&t->arena, "%s-%llu-", name, (unsigned long long)t->seed);
+    struct dirent **names;
+    int n = folder_list(&t->dir, ".", NULL, &names, NULL);
+    for (int i = 0; i < n; i++) {
+        if (str_starts(names[i]->d_name, prefix) && folder_has_directory(&t->dir, names[i]->d_name))
+            found = arena_strdup(&t->arena, names[i]->d_name);
+        free(names[i]);
+    }
+    if (n >= 0)
+        free(names);
+    return found;
+}
+
+static void skip(struct trying *t, int i, const char *why) {
+    struct overview_row *row = &t->rows[1 + i];
+    t->files[i].code = trying_soft(t, EXIT_SKIPPED);
+    str_copy(row->what, sizeof(row->what), "skipped, see below");
+    str_copy(row->seen, sizeof(row->seen), why);
+}
+
+/* The job was over before its time, and so would be the next one. */
+static void say_why_over(struct trying *t, struct overview_row *row) {
+    char cwd[4096];
+    bool here = !t->base->job.writes_undone && getcwd(cwd, sizeof(cwd));
+    const char *where = here ? cwd : "somewhere outside of this directory";
+    const char *cure = !here                ? ""
+                       : t->not_undone.code ? ", or use namespaces"
+                                            : ", or job.writes: undone";
+    str_copy(row->what, sizeof(row->what), "the job ended well before the fault could come");
+    str_copy(row->expected, sizeof(row->expected), "a job that starts from nothing in every run");
+    snprintf(row->seen, sizeof(row->seen),
+             "it went on, it seems, from what the control run had written to %.120s: give it a "
+             "fresh directory in every run, {out} or {shared}%s",
+             where, cure);
+}
+
+/* No time is left, or none in which its fault could strike. */
+static void leave_out(struct trying *t, int i) {
+    struct overview_row *row = &t->rows[1 + i];
+    struct buf why = {0};
+    t->files[i].code = trying_soft(t, EXIT_SKIPPED);
+    snprintf(row->what, sizeof(row->what), "not run: the budget of %s is spent", t->budget);
+    buf_puts(&why, "it would take ");
+    announcement_put_time(&why, t->costs[i].usual_ns);
+    if (trying_left_ns(t)) {
+        buf_puts(&why, ", and there are left ");
+        announcement_put_time(&why, trying_left_ns(t));
+    }
+    buf_puts(&why, "; --budget 20m gives more");
+    str_copy(row->seen, sizeof(row->seen), buf_str(&why));
+    buf_fini(&why);
+}
+
+static bool is_late(const struct trying *t, int i, const struct recorded_run *run) {
+    const struct record *r = history_newest(run->history, SOURCE_HARNESS, "interrupted");
+    return t->files[i].late ||
+           (t->files[i].code == EXIT_INTERRUPTED && r && str_eq(record_text(r, "why"), "budget"));
+}
+
+/* What it has broken by then is broken; all else is open. */
+static void judge_late(struct trying *t, int i) {
+    struct overview_row *row = &t->rows[1 + i];
+    char what[sizeof(row->what)];
+    t->files[i].code = *row->check ? EXIT_FAIL : trying_soft(t, EXIT_INCONCLUSIVE);
+    str_copy(what, sizeof(what), row->what);
+    snprintf(row->what, sizeof(row->what), "unfinished: %.100s", what);
+    if (!*row->seen)
+        snprintf(row->seen, sizeof(row->seen),
+                 "the budget of %s was spent before it had ended, so it is not judged; --budget "
+                 "20m gives more",
+                 t->budget);
+}
+
+/* What came of it, out of what was written: the same whoever ran it. */
+static void read_row(struct trying *t, int i) {
+    struct overview_row *row = &t->rows[1 + i];
+    struct recording r;
+    struct buf complaint = {0};
+    row->link = find_dir(t, row->name);
+    const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir.path, row->link) : NULL;
+    if (dir && recording_load(&r, dir, &complaint) == 0) {
+        overview_read(&t->overview, row, &r.run);
+        if (row->over_before)
+            say_why_over(t, row);
+        if (is_late(t, i, &r.run))
+            judge_late(t, i);
+        recording_fini(&r);
+    } else if (!*row->seen) {
+        str_copy(row->what, sizeof(row->what), "not run");
+        str_copy(row->seen, sizeof(row->seen), buf_str(&complaint));
+    }
+    buf_fini(&complaint);
+    row->exit_code = t->files[i].code;
+    announcement_ended(row->name, row->exit_code, row->what);
+}
+
+static void run_one(struct trying *t, int i) {
+    struct plan *p;
+    struct err err = {0};
+    struct scenario *s = trying_load(t->files[i].file, NULL, t->seed, &p);
+    t->files[i].code = EXIT_BROKEN;
+    if (!s)
+        return; /* what was said is on stderr */
+    if (plan_check_host(p, &err) != 0) {
+        skip(t, i, err.msg);
+    } else {
+        t->files[i].code = suite_run(p, &t->suite, &err);
+        if (err.code)
+            fprintf(stderr, "rankquake try: %s: %s\n", s->name, err.msg);
+    }
+    plan_free(p);
+    scenario_free(s);
+}
+
+static void on_ended(void *arg, struct job *j) {
+    struct trying *t = arg;
+    read_row(t, (int)(j - t->files));
+}
+
+/* Side by side each is a harness of its own; what it prints is in its reports. */
+static void run_side_by_side(struct trying *t) {
+    struct err err = {0};
+    const char *more[] = {"--out", t->dir.path, t->suite.keep ? "--keep" : NULL, NULL};
+    for (int i = 0; i < SKETCH_FAULTS; i++)
+        t->files[i].alone = !t->moment.by_step;
+    struct jobs_spec spec = {.at_once = (int)t->jobs,
+                             .options = more,
+                             .until_ns = t->suite.until_ns,
+                             .ended = on_ended,
+                             .arg = t};
+    if (jobs_run(t->files, SKETCH_FAULTS, &spec, &err) < 0)
+        fprintf(stderr, "rankquake try: %s\n", err.msg);
+    for (int i = 0; i < SKETCH_FAULTS && !trying_left_ns(t); i++)
+        if (t->files[i].code < 0) {
+            leave_out(t, i);
+            read_row(t, i);
+        }
+}
+
+/* Four more of the same would teach nothing. */
+static bool stop_after(struct trying *t, int i) {
+    if (!t->rows[1 + i].over_before)
+        return false;
+    for (int k = 0; k < SKETCH_FAULTS; k++)
+        if (t->files[k].code < 0)
+            t->rows[1 + k].exit_code = EXIT_INCONCLUSIVE;
+    announcement_say("the others are not run: they would be over before their time as well");
+    return true;
+}
+
+/* Those that may take long come last: they cost the others nothing then. */
+static bool may_be_long(const struct trying *t, int i) {
+    return t->costs[i].long_ns > t->costs[i].usual_ns;
+}
+
+static void run_one_by_one(struct trying *t) {
+    for (int k = 0; k < 2 * SKETCH_FAULTS; k++) {
+        int i = k % SKETCH_FAULTS;
+        if (may_be_long(t, i) != (k >= SKETCH_FAULTS))
+            continue;
+        if (t->files[i].code < 0 && trying_left_ns(t) < t->costs[i].least_ns)
+            leave_out(t, i);
+        else if (t->files[i].code < 0)
+            run_one(t, i);
+        read_row(t, i);
+        if (t->files[i].code == EXIT_INTERRUPTED || stop_after(t, i))
+            return;
+    }
+}
+
+static void say_costs(struct trying *t) {
+    struct announcement_costs c = {.launcher = t->base->job.launcher,
+                                   .budget = t->budget,
+                                   .v = t->costs,
+                                   .left_ns = trying_left_ns(t)};
+    int64_t longest_ns = 0;
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        t->costs[i] =
+            t->files[i].code < 0 ? sketch_cost(i, &t->limited, &t->run) : (struct sketch_cost){0};
+        c.all_ns += t->costs[i].long_ns;
+        longest_ns = t->costs[i].long_ns > longest_ns ? t->costs[i].long_ns : longest_ns;
+    }
+    if (t->moment.by_step)
+        c.all_ns /= t->jobs;
+    c.all_ns = c.all_ns > longest_ns ? c.all_ns : longest_ns;
+    announcement_costs(&c);
+}
+
+void trying_disturb(struct trying *t) {
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        t->rows[1 + i] = trying_row(sketch_faults[i].name, EXIT_INTERRUPTED);
+        str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
+    }
+    t->suite.out = t->dir.path;
+    t->suite.fresh = false;
+    for (int i = 0; i < SKETCH_FAULTS; i++) {
+        const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
+        if (!why)
+            continue;
+        skip(t, i, why);
+        if (t->jobs > 1)
+            read_row(t, i);
+    }
+    say_costs(t);
+    if (t->jobs > 1)
+        run_side_by_side(t);
+    else
+        run_one_by_one(t);
+}

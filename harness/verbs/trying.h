@@ -1,0 +1,42 @@
+/* trying: one `try`: a typed command, its undisturbed run, and the runs in which it is disturbed. */
+#pragma once
+
+#include "agent/sys/folder.h"
+#include "harness/play/jobs.h"
+#include "harness/play/suite.h"
+#include "harness/verbs/typed.h"
+#include "reports/overview.h"
+
+struct trying {
+    struct arena arena;
+    struct typed typed;
+    const char **sets; /* what the undisturbed run is loaded with */
+    struct suite_options suite;
+    uint64_t seed;
+    int64_t jobs;
+    const char *budget; /* "5m": as it was typed */
+    struct folder dir;
+    struct err not_undone; /* why what the job writes stays, if it does */
+    struct scenario *base;
+    struct plan *plan;
+    struct control control;
+    struct sketch_run run;
+    struct sketch_moment moment;
+    struct scenario limited; /* base with those limits only that were asked for */
+    struct sketch_cost costs[SKETCH_FAULTS];
+    struct job files[SKETCH_FAULTS];
+    struct overview overview;
+    struct overview_row rows[1 + SKETCH_FAULTS];
+};
+
+/* Of the budget; 0: it is spent. */
+int64_t trying_left_ns(const struct trying *t);
+/* The code of what could not be judged, as --strict has it. */
+int trying_soft(const struct trying *t, int code);
+/* A row without figures. */
+struct overview_row trying_row(const char *name, int code);
+/* NULL: what is wrong has been said. */
+struct scenario *trying_load(const char *path, const char *const *sets, uint64_t seed,
+                             struct plan **ret_plan);
+/* Runs the scenarios in files, as far as the budget goes, and fills their rows and codes. */
+void trying_disturb(struct trying *t);

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Before a run begins: a signal ends the harness with a sentence, and a HOME that does not exist is not made
+# for the cache.
+# deadline: 120 s
+set -u
+rq=$(cd "$BIN" && pwd)/rankquake
+dir=$TMPDIR/before
+mkdir "$dir" && cd "$dir" || exit 1
+bad=0
+fail() {
+    echo "$*"
+    cat said
+    bad=1
+}
+
+# ---- a signal while the host is asked what it has: here for a launcher whose Python takes its time ----
+cat >python3 <<'END'
+#!/bin/sh
+echo up >"$UP"
+exec sleep 1000
+END
+chmod +x python3
+echo pass >train.py
+cat >slow.yaml <<END
+launcher: [$dir/python3, -m, torch.distributed.run]
+job: {run: [train.py]}
+END
+mkfifo up
+exec 3<>up
+for signal in INT TERM HUP; do
+    # What a shell starts in the background has SIGINT ignored.
+    UP=$dir/up env --default-signal=INT "$rq" run slow.yaml --out out >said 2>&1 </dev/null &
+    harness=$!
+    read -r -t 60 -u 3 _ || fail "SIG$signal: the launcher was never asked"
+    kill -"$signal" $harness
+    wait $harness
+    rc=$?
+    [ $rc = 130 ] || fail "SIG$signal: exit $rc, not 130"
+    grep -qx 'rankquake run: interrupted; no run was under way' said || fail "SIG$signal: no sentence"
+done
+[ -e out ] && fail 'a run directory was made'
+
+# ---- a HOME that does not exist ----
+cat >quick.yaml <<'END'
+job: {run: [sh, -c, 'sleep 1']}
+END
+for again in 1 2; do
+    env -u XDG_CACHE_HOME HOME="$dir/nobody" timeout 60 "$rq" run quick.yaml quick.yaml --out home >said 2>&1 </dev/null
+    rc=$?
+    [ $rc = 4 ] && { tail -n 1 said; exit 77; }
+    [ $rc = 0 ] || fail "HOME does not exist, run $again: exit $rc"
+    [ "$(grep -c "HOME is $dir/nobody, which does not exist" said)" = 1 ] || fail 'HOME does not exist: not said once'
+    [ "$(wc -l < <(grep -i 'cache' said))" = 1 ] || fail 'HOME does not exist: it takes more than one line'
+    [ -e nobody ] && fail 'HOME was made'
+done
+env -u XDG_CACHE_HOME HOME="$dir/nobody" "$rq" clean home >said 2>&1 || fail 'clean without a HOME'
+left=$(grep -lszxF "UP=$dir/up" /proc/[0-9]*/environ)
+[ -z "$left" ] || fail "what the host was asked by is left: $left"
+exit $bad
