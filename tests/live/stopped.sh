@@ -38,9 +38,9 @@ rc=$?
 [ $rc = 0 ] || only_harness_was_late "$TMPDIR/first.log" || complain "$TMPDIR/first.log" "undisturbed: exit $rc, wanted 0"
 
 # Stops it when the history shows the moment. It takes real time: how long it was away is what is asked about.
-n=0
-stop_at() { # stop_at alone|all MOMENT
-    n=$((n + 1))
+stop_at() ( # stop_at N alone|all MOMENT
+    n=$1
+    shift
     local log=$TMPDIR/log.$n out=$TMPDIR/out.$n line harness watcher stopped rc
     mkfifo "$TMPDIR/said.$n" "$TMPDIR/seen.$n"
     "$BIN/rankquake" run --isolation namespaces "$TMPDIR/s.yaml" --out "$out" >"$TMPDIR/said.$n" 2>&1 &
@@ -76,12 +76,22 @@ stop_at() { # stop_at alone|all MOMENT
     "$BIN/rankquake" judge "$out"/*/ >"$TMPDIR/again.$n" 2>&1
     rc=$?
     [ $rc = 2 ] || complain "$TMPDIR/again.$n" "$1, at $2: judged again it ends $rc, wanted 2"
-}
+    exit $bad
+)
 
-stop_at alone '"agent-start","node":"n1"'
-stop_at alone '"step":20,'
-stop_at alone '"fault-in-force"'
-stop_at alone '"done"'
-stop_at all '"agent-start","node":"n1"'
-stop_at all '"fault-in-force"'
+# Three at a time: most of it is waiting.
+await() { # await PID...
+    local pid
+    for pid; do wait "$pid" || bad=1; done
+}
+runs=()
+stop_at 1 alone '"agent-start","node":"n1"' & runs+=($!)
+stop_at 2 alone '"step":20,' & runs+=($!)
+stop_at 3 alone '"fault-in-force"' & runs+=($!)
+await "${runs[@]}"
+runs=()
+stop_at 4 alone '"done"' & runs+=($!)
+stop_at 5 all '"agent-start","node":"n1"' & runs+=($!)
+stop_at 6 all '"fault-in-force"' & runs+=($!)
+await "${runs[@]}"
 exit $bad
