@@ -206,7 +206,7 @@ static void describe_control(struct trying *t) {
 static int say_unfinished(const struct trying *t) {
     fprintf(stderr,
             "rankquake try: the control run had not ended when the budget of %s was spent, so "
-            "nothing was disturbed. Give it less to do, or more time: --budget 30m\n",
+            "no fault was injected. Give it less to do, or more time: --budget 30m\n",
             t->budget);
     return trying_soft(t, EXIT_INCONCLUSIVE);
 }

@@ -84,7 +84,7 @@ expect 'init after try with other options' 0 'was kept, made with other options:
 grep -q 'time: 20s' said && fail 'init after try with other options: not half of it'
 
 # ---- a budget ----
-expect 'an undisturbed run that outlasts the budget' 2 'had not ended when the budget of 1s was spent' "$rq" try --budget 1s -- sleep 1000
+expect 'a control run that outlasts the budget' 2 'had not ended when the budget of 1s was spent' "$rq" try --budget 1s -- sleep 1000
 expect 'a budget without a unit' 64 '--budget 5: write a duration, as in 90s or 5m' "$rq" try --budget 5 -- sleep 1
 wait $stays_pid
 rc=$?
@@ -96,7 +96,7 @@ for text in 'it ends after 40s with what there is by then' '--limit total=2m sho
     '- node-killed skipped not run: the budget of'; do
     said | grep -qF -- "$text" || fail "the budget is spent: did not say: $text"
 done
-# The undisturbed run is kept by now, and nothing fits in what is left.
+# The control run is kept by now, and nothing fits in what is left.
 expect 'a budget in which no fault can come' 4 'not run: the budget of 1s is spent' \
     "$rq" try --budget 1s --out stays-runs -- rankrun --nproc-per-node 2 bash stays.sh
 said | grep -q 'unfinished' && fail 'a budget in which no fault can come: something was begun'
