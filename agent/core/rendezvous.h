@@ -12,17 +12,17 @@
  *    later, that is allowed for). A reply that comes after that is thrown away.
  *  - Reads are linearizable (etcd's default). The keys of one SNAPSHOT are read at one revision.
  *  - A WATCH delivers the events of its key or range from from_revision on, in order of revision
- * and without gap, in CHANGES that never split a revision. When that cannot go on (connection lost,
- *    compacted, canceled) it says WATCH_LOST once and nothing more. The core then reads and watches
- *    again under a new generation; what comes with an old generation is ignored here.
+ *    and without gap, in CHANGES that never split a revision. When that cannot go on (connection
+ *    lost, compacted, canceled) it says WATCH_LOST once and nothing more. The core then reads and
+ *    watches again under a new generation; what comes with an old generation is ignored here.
  *  - TXN: all compares and all puts in one etcd transaction, every put with the given lease.
  *  - now: both clocks read at the beginning of the step, of this host.
  *  - The local worker group: START is answered by WORKERS_STARTED once all have exec'ed, then by
- * one WORKER_EXITED for each worker (a failed exec: status of exit code 126 or 127 and the reason),
- *    at last by GROUP_REAPED, when no process of the group lives any more - whether asked for by
- * STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The shell makes
- *    a new guard for the next START; one that cannot be made is a worker that could not be
- * executed.
+ *    one WORKER_EXITED for each worker (a failed exec: status of exit code 126 or 127 and the
+ *    reason), at last by GROUP_REAPED, when no process of the group lives any more - whether asked
+ *    for by STOP or KILL or not. GUARD_DEAD replaces all of what is still to come of these. The
+ *    shell makes a new guard for the next START; one that cannot be made is a worker that could not
+ *    be executed.
  *  - DEADLINE goes to the guard at once, before any later action of the same step.
  *  - LIFELINE_OPEN: a connection to the store is made, with no local worker alive; as soon as it
  *    stands the claim is sent on it and EVENT_LIFELINE says open. That it could not be made, or has

@@ -16,7 +16,7 @@
  *
  * Over torchrun's agents this one
  *  - waits for what others do instead of asking every few seconds, and sees ends of workers at
- * once;
+ *    once;
  *  - writes into the state, under "rankrun", which members are of its kind: torchrun passes on what
  *    it does not know. In a round of only such members a restart takes no time beyond the stopping
  *    of workers: each takes its own key away when its workers are dead, and only when all keys are
