@@ -35,8 +35,11 @@ static int fill(const char *file) {
     int r = file_read_plain(file, 1 << 20, &page, &err);
     if (r == 0)
         r = manual_fill(buf_str(&page), &out, &err);
+    bool same = r == 0 && str_eq(buf_str(&page), buf_str(&out));
+    if (r == 0 && !same)
+        r = file_write_atomic(file, out.data, out.len, &err);
     if (r == 0)
-        fputs(buf_str(&out), stdout);
+        printf("%s: %s\n", file, same ? "is what the tables say" : "filled from the tables");
     buf_fini(&page);
     buf_fini(&out);
     return r < 0 ? verb_usage_error(&verb_schema, "--fill %s: %s", file, err.msg) : EXIT_PASS;
@@ -66,6 +69,8 @@ const struct verb verb_schema = {
     .example = "schema scenario",
     .options =
         (const struct verb_option[]){
-            {"--fill", "PAGE", "print this Markdown page with its tables of words filled in"}, {0}},
+            {"--fill", "PAGE",
+             "write the tables of all words into this Markdown page, between its marks"},
+            {0}},
     .main = schema,
 };
