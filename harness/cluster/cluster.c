@@ -318,9 +318,8 @@ const char *cluster_programs(const struct cluster *c, const char *bin) {
     return c->baggage.programs ? c->baggage.programs : bin;
 }
 
-size_t cluster_nodes(const struct cluster *c, struct node ***ret) {
-    *ret = c->nodes;
-    return c->nodes_n;
+struct node **cluster_nodes(const struct cluster *c) {
+    return c->nodes;
 }
 
 struct node *cluster_node(const struct cluster *c, const char *name) {

@@ -91,7 +91,9 @@ cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in e
 /* Which files nodes execute when they start our programs: bin, or copies of them in dir/scratch
  * where nodes have a root file system of their own (baggage.h). */
 const char *cluster_programs(const struct cluster *c, const char *bin);
-size_t cluster_nodes(const struct cluster *c, struct node ***ret);
+struct node **cluster_nodes(const struct cluster *c); /* as in the plan, NULL-ended */
+#define cluster_each(it, c)                                                                        \
+    for (struct node **it##_at = cluster_nodes(c), *it; (it = *it##_at); it##_at++)
 struct node *cluster_node(const struct cluster *c, const char *name);
 void cluster_count(struct cluster *c); /* asks for all counters */
 /* "n0,n1|n2" as a group for each of cluster_nodes, -1: in none; "*" is everybody else. -EINVAL: a

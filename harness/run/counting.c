@@ -1,35 +1,43 @@
-#include "harness/run/engine.h"
+#include "harness/run/counting.h"
 
-/* What is counted, on the wire and in the nodes whose agent has ended, before the cluster is taken
- * down. */
+#include "agent/sys/clock.h"
+#include "harness/run/directory.h"
+#include "harness/run/looks.h"
+#include "harness/run/pause.h"
 
-void engine_count(struct engine *e) {
-    e->counts++;
+/* The helpers count within a second of an agent's end. */
+static const int64_t LEFTOVERS_WAIT_NS = 3000000000;
+
+struct counting {
+    const struct node **awaited; /* their program has ended, their leftovers are to come */
+    size_t n;
+    int asked; /* of the wire, and not answered */
+    bool last; /* the one before the end has been asked for */
+    struct loop_source *timer;
+};
+
+static struct counting *own(const struct engine *e) {
+    return e->own[PART_counting];
+}
+
+void counting_ask(struct engine *e) {
+    own(e)->asked++;
     cluster_count(e->cluster);
 }
 
 void counting_go_on(struct engine *e) {
-    if (e->phase != ENGINE_ENDING || e->counting_n || e->last_count ||
-        directory_is_listed(e->directory))
+    struct counting *c = own(e);
+    if (e->phase != ENGINE_ENDING || c->n || c->last || directory_is_listed(e))
         return;
-    e->last_count = true;
-    engine_count(e);
-}
-
-/* A node is counted, or there is nothing left of it to count. */
-void counting_done(struct engine *e, const struct node *n) {
-    for (size_t i = 0; i < e->counting_n; i++)
-        if (e->counting[i] == n)
-            e->counting[i] = e->counting[--e->counting_n];
-    counting_go_on(e);
+    c->last = true;
+    counting_ask(e);
 }
 
 static void put_frames(struct engine *e, struct json_writer *w, const char *key,
                        const uint64_t frames[CLUSTER_NODES_MAX]) {
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
+    struct node **nodes = cluster_nodes(e->cluster);
     json_object(w, key);
-    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+    for (size_t i = 0; nodes[i] && i < CLUSTER_NODES_MAX; i++)
         if (frames[i])
             json_put_i64(w, node_plan(nodes[i])->name, (int64_t)frames[i]);
     json_end_object(w);
@@ -72,13 +80,14 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
     if (has_any(c->delayed_to))
         put_frames(e, w, "delayed_to", c->delayed_to);
     engine_recorded(e);
-    hang_counters(e, n, c);
 }
 
-void counting_end(struct engine *e) {
+/* ---- the end of it ---- */
+
+static void finish(struct engine *e) {
     if (e->phase != ENGINE_ENDING)
         return;
-    loop_timer_off(e->end_timer);
+    loop_timer_off(own(e)->timer);
     looks_take(e, "job-end", 0);
     if (!pause_begin(e))
         engine_take_down(e);
@@ -86,7 +95,57 @@ void counting_end(struct engine *e) {
 
 /* Those that a fault has asked for come first. */
 void counting_counted(void *arg) {
-    struct engine *e = arg;
-    if (--e->counts == 0 && e->last_count)
-        counting_end(e);
+    struct counting *c = own(arg);
+    if (--c->asked == 0 && c->last)
+        finish(arg);
 }
+
+static void on_timer(void *arg, int64_t now) {
+    (void)now;
+    finish(arg); /* whoever has not answered by now will not */
+}
+
+void counting_wait_anew(struct engine *e) {
+    if (e->phase == ENGINE_ENDING)
+        loop_timer_at(own(e)->timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
+}
+
+static void begin(struct engine *e) {
+    struct counting *c = own(e);
+    /* A node may be switched on again: at most once per line of the timeline. */
+    c->awaited =
+        arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->actions_n + 1));
+    c->timer = loop_timer(e->loop, on_timer, e);
+}
+
+/* A node is counted, or there is nothing left of it to count. */
+static void done(struct engine *e, const char *node) {
+    struct counting *c = own(e);
+    for (size_t i = 0; i < c->n; i++)
+        if (c->awaited[i] == cluster_node(e->cluster, node))
+            c->awaited[i] = c->awaited[--c->n];
+    counting_go_on(e);
+}
+
+static void record(struct engine *e, const struct record *r) {
+    struct counting *c = own(e);
+    if (record_is(r, "agent-exit") && e->phase == ENGINE_RUNNING)
+        c->awaited[c->n++] = cluster_node(e->cluster, r->node);
+    else if (record_is(r, "leftovers") || record_is(r, "node-down"))
+        done(e, r->node);
+    else if (record_is(r, "job-end")) {
+        counting_wait_anew(e);
+        counting_go_on(e);
+    }
+}
+
+static void close_counting(struct engine *e) {
+    loop_source_free(own(e)->timer);
+}
+
+const struct run_part run_part_counting = {
+    .size = sizeof(struct counting),
+    .begin = begin,
+    .record = record,
+    .close = close_counting,
+};

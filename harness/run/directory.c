@@ -1,9 +1,12 @@
-#include "harness/run/engine.h"
+#include "harness/run/directory.h"
 
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
+#include "harness/observe/checkpoints.h"
 #include "harness/observe/listing.h"
+#include "harness/run/counting.h"
 #include "harness/run/programs.h"
+#include "harness/run/timeline.h"
 
 #include <limits.h>
 #include <string.h>
@@ -21,44 +24,20 @@ struct running {
 };
 
 struct directory {
-    const char *path, *command; /* command NULL: ranktrain's format */
+    const char *path;    /* NULL: not known, or not one */
+    const char *command; /* NULL: ranktrain's format */
     struct checkpoints *checkpoints;
     struct running running[RUNNING_MAX];
     size_t n;
     int64_t held_ns; /* since when a worker waits for one of them; 0: none does */
 };
 
-struct directory *directory_new(struct engine *e) {
-    const struct job_spec *job = &e->plan->scenario->job;
-    const char *dir = job->checkpoint_dir;
-    struct places p = {.shared = cluster_shared_dir(e->cluster),
-                       .out = e->spec->folder->path,
-                       .disk = "",
-                       .node = "",
-                       .seed = arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
-    /* A directory on a node's own disk or /tmp is not one directory: nothing to read from outside.
-     */
-    if (!dir || strstr(dir, "{disk}") || strstr(dir, "{node}") || strstr(dir, "{tmp}"))
-        return NULL;
-    struct directory *d = arena_new(&e->arena, struct directory);
-    *d = (struct directory){.path = placeholders_fill(&e->arena, dir, &p)};
-    if (job->checkpoint_complete)
-        d->command = placeholders_fill(&e->arena, job->checkpoint_complete, &p);
-    else
-        d->checkpoints = checkpoints_new(d->path, e->spec->folder);
-    return d;
+static struct directory *own(const struct engine *e) {
+    return e->own[PART_directory];
 }
 
-struct directory *directory_free(struct directory *d) {
-    for (size_t i = 0; d && i < d->n; i++)
-        listing_abandon(d->running[i].listing);
-    if (d)
-        checkpoints_free(d->checkpoints);
-    return NULL;
-}
-
-bool directory_is_listed(const struct directory *d) {
-    return d && d->n;
+bool directory_is_listed(const struct engine *e) {
+    return own(e)->n;
 }
 
 /* ---- by the scenario's command ---- */
@@ -81,7 +60,7 @@ static void record_listing(struct engine *e, int round, const int64_t *steps, si
                            const char *error) {
     struct json_writer *w = engine_record(e, SOURCE_DISK, "checkpoints");
     json_put_i64(w, "round", round);
-    json_put_string(w, "dir", e->directory->path);
+    json_put_string(w, "dir", own(e)->path);
     if (error)
         json_put_string(w, "error", error);
     else
@@ -100,13 +79,13 @@ static void record_held(struct engine *e, int64_t ns) {
 
 static void on_listed(void *arg, int round, const int64_t *steps, size_t n, const char *error) {
     struct engine *e = arg;
-    struct directory *d = e->directory;
+    struct directory *d = own(e);
     for (size_t i = 0; i < d->n; i++)
         if (d->running[i].round == round)
             d->running[i] = d->running[--d->n];
     record_listing(e, round, steps, n, error);
-    timeline_arm(e->timeline);
-    if (directory_is_listed(d))
+    timeline_arm(e);
+    if (directory_is_listed(e))
         return;
     if (d->held_ns)
         record_held(e, clock_monotonic_ns() - d->held_ns);
@@ -116,7 +95,7 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
 }
 
 static void list(struct engine *e, int round) {
-    struct directory *d = e->directory;
+    struct directory *d = own(e);
     struct err err = {0};
     if (d->n == RUNNING_MAX) {
         record_listing(e, round, NULL, 0, "too many of these commands have not ended yet");
@@ -132,14 +111,15 @@ static void list(struct engine *e, int round) {
     if (!g)
         return; /* it has answered */
     d->running[d->n++] = (struct running){round, g};
-    timeline_arm(e->timeline);
+    timeline_arm(e);
 }
 
 /* ---- the whole ---- */
 
-void directory_read(struct engine *e, int round) {
-    struct directory *d = e->directory;
-    if (!d)
+/* The round has ended; 0: none has begun. */
+static void read_all(struct engine *e, int round) {
+    struct directory *d = own(e);
+    if (!d->path)
         return;
     if (d->command) {
         list(e, round);
@@ -151,13 +131,53 @@ void directory_read(struct engine *e, int round) {
     engine_recorded(e);
 }
 
-void directory_seen(struct engine *e, const struct record *r, struct client *from) {
-    if (record_is(r, "checkpoint-commit") && e->directory && e->directory->checkpoints)
-        checkpoints_refresh(e->directory->checkpoints);
-    bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
-    if (!start || !from || !client_is_held(from) || !directory_is_listed(e->directory))
+static void start(struct engine *e) {
+    const struct job_spec *job = &e->plan->scenario->job;
+    const char *dir = job->checkpoint_dir;
+    struct places p = {.shared = cluster_shared_dir(e->cluster),
+                       .out = e->spec->folder->path,
+                       .disk = "",
+                       .node = "",
+                       .seed = arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
+    /* A directory on a node's own disk or /tmp is not one directory: nothing to read from outside.
+     */
+    if (!dir || strstr(dir, "{disk}") || strstr(dir, "{node}") || strstr(dir, "{tmp}"))
         return;
-    client_keep(from, TAG_LISTING);
-    if (!e->directory->held_ns)
-        e->directory->held_ns = clock_monotonic_ns();
+    own(e)->path = placeholders_fill(&e->arena, dir, &p);
+    if (job->checkpoint_complete)
+        own(e)->command = placeholders_fill(&e->arena, job->checkpoint_complete, &p);
+    else
+        own(e)->checkpoints = checkpoints_new(own(e)->path, e->spec->folder);
+    read_all(e, 0);
 }
+
+static void record(struct engine *e, const struct record *r) {
+    struct directory *d = own(e);
+    if (record_is(r, "checkpoint-commit") && d->checkpoints)
+        checkpoints_refresh(d->checkpoints);
+    bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
+    if (!start || !e->sender || !client_is_held(e->sender) || !directory_is_listed(e))
+        return;
+    client_keep(e->sender, TAG_LISTING);
+    if (!d->held_ns)
+        d->held_ns = clock_monotonic_ns();
+}
+
+static void round_end(struct engine *e, const struct round *r) {
+    read_all(e, r->number);
+}
+
+static void close_directory(struct engine *e) {
+    struct directory *d = own(e);
+    for (size_t i = 0; i < d->n; i++)
+        listing_abandon(d->running[i].listing);
+    checkpoints_free(d->checkpoints);
+}
+
+const struct run_part run_part_directory = {
+    .size = sizeof(struct directory),
+    .start = start,
+    .record = record,
+    .round_end = round_end,
+    .close = close_directory,
+};

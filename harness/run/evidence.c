@@ -1,5 +1,7 @@
 #include "harness/run/evidence/evidence.h"
 
+#include "harness/run/counting.h"
+
 /* Whether a fault was felt: all of its kinds of evidence have been seen of all of its targets. */
 
 static bool has(const struct fault *f, int kind) {
@@ -53,13 +55,13 @@ void evidence_begin(struct act *a) {
         for (size_t i = 0; has(a->plan->fault, k) && evidences[k]->begin && i < a->bound_n; i++)
             a->bound[i].known[k] = evidences[k]->begin(a, &a->bound[i]);
     if (has_any(a, counts))
-        engine_count(a->owner->engine);
+        counting_ask(a->owner->engine);
 }
 
 void evidence_end(struct act *a) {
     evidence_look(a);
     if (has_any(a, counts))
-        engine_count(a->owner->engine);
+        counting_ask(a->owner->engine);
 }
 
 /* The kind that has not been seen, and of whom; -1: all have. */

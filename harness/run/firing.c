@@ -1,4 +1,4 @@
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
@@ -163,7 +163,7 @@ void act_let_go(struct act *a) {
 
 /* Whom it strikes now; 0: nobody, and what follows from that has been done. */
 static size_t choose(struct act *a, const struct plan_action *pa, struct bound found[TARGETS_MAX]) {
-    size_t n = targets_resolve(a->owner->engine, pa, found);
+    size_t n = targets_resolve(a->owner->engine, &a->owner->rand, pa, found);
     if (act_must_wait(a, found, n)) {
         act_wait_for_target(a);
         return 0;
@@ -240,7 +240,8 @@ void act_fire_again(struct act *a) {
     strike(a, found, n);
 }
 
-void timeline_answer(struct timeline *t, uint64_t token, const char *error) {
+void timeline_answer(struct engine *e, uint64_t token, const char *error) {
+    struct timeline *t = e->own[PART_timeline];
     if (token >= 1 && token <= t->n)
         act_answered(&t->acts[token - 1], error);
 }

@@ -1,8 +1,13 @@
-#include "harness/run/engine.h"
+#include "harness/run/hang.h"
 
 #include "harness/observe/autopsy.h"
+#include "harness/run/token.h"
 
 #include <errno.h>
+
+struct hang {
+    bool looked_at; /* what hangs has been written down */
+};
 
 /* Long enough for a slow host, short enough to be waited for: while it is done nothing else is. */
 static const int64_t BUDGET_NS = 5000000000;
@@ -17,37 +22,47 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
         .log = arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent"),
         .store = e->plan->endpoint && store ? store->addr : NULL,
         .store_port = PLAN_STORE_PORT,
-        .token = e->token,
+        .token = token_entry(e),
     };
 }
 
 bool hang_look(struct engine *e) {
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes), on = 0;
-    struct autopsy_node *v = arena_array(&e->arena, struct autopsy_node, n + 1);
+    struct hang *h = e->own[PART_hang];
+    struct autopsy_node *v = arena_array(&e->arena, struct autopsy_node, e->plan->nodes_n + 1);
     struct err err = {0};
-    for (size_t i = 0; i < n; i++)
-        if (node_is_on(nodes[i]))
-            v[on++] = node_of(e, nodes[i]);
+    size_t on = 0;
+    cluster_each(n, e->cluster) {
+        if (node_is_on(n))
+            v[on++] = node_of(e, n);
+    }
     int r = autopsy_make(e->spec->folder, v, on, e->rec.rounds, BUDGET_NS, &err);
-    return e->looked_at = r == 0 || r == -ETIME;
+    return h->looked_at = r == 0 || r == -ETIME;
 }
 
-void hang_counters(struct engine *e, struct node *n, const struct wire_counters *c) {
-    if (!e->looked_at)
+static long long count(const struct record *r, const char *key) {
+    return (long long)record_i64(r, key, 0);
+}
+
+/* What the wire counts in the end belongs to it. */
+static void record(struct engine *e, const struct record *r) {
+    const struct hang *h = e->own[PART_hang];
+    if (!h->looked_at || !record_is(r, "wire"))
         return;
     struct buf out = {0};
     buf_printf(&out,
-               "towards %s   %llu frames, %llu bytes, %llu dropped\n"
-               "from %s      %llu frames, %llu bytes, %llu dropped\n"
-               "lost by a wire that was too slow: %llu\n",
-               node_plan(n)->name, (unsigned long long)c->frames_in,
-               (unsigned long long)c->bytes_in, (unsigned long long)c->dropped_in,
-               node_plan(n)->name, (unsigned long long)c->frames_out,
-               (unsigned long long)c->bytes_out, (unsigned long long)c->dropped_out,
-               (unsigned long long)c->lost);
+               "towards %s   %lld frames, %lld bytes, %lld dropped\n"
+               "from %s      %lld frames, %lld bytes, %lld dropped\n"
+               "lost by a wire that was too slow: %lld\n",
+               r->node, count(r, "frames_in"), count(r, "bytes_in"), count(r, "dropped_in"),
+               r->node, count(r, "frames_out"), count(r, "bytes_out"), count(r, "dropped_out"),
+               count(r, "lost"));
     /* A node that was off has no folder. */
-    folder_write(e->spec->folder, arena_printf(&e->arena, "hang/%s/wire.txt", node_plan(n)->name),
-                 out.data, out.len, NULL);
+    folder_write(e->spec->folder, arena_printf(&e->arena, "hang/%s/wire.txt", r->node), out.data,
+                 out.len, NULL);
     buf_fini(&out);
 }
+
+const struct run_part run_part_hang = {
+    .size = sizeof(struct hang),
+    .record = record,
+};

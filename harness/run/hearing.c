@@ -1,4 +1,4 @@
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 #include "agent/base/str.h"
 

@@ -1,10 +1,11 @@
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "harness/observe/leader.h"
 #include "harness/observe/question.h"
+#include "harness/run/token.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -157,14 +158,12 @@ static struct question *ask(struct asked *a, struct err *err) {
 
 static void ask_all(struct inquiry *q) {
     struct engine *e = q->act->owner->engine;
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
-    for (size_t i = 0; i < n && q->n < STORES_MAX; i++) {
+    cluster_each(n, e->cluster) {
         struct asked *a = &q->v[q->n];
         struct err err;
-        if (!plan_serves_store(e->plan, node_plan(nodes[i])) || !node_is_on(nodes[i]))
+        if (q->n == STORES_MAX || !plan_serves_store(e->plan, node_plan(n)) || !node_is_on(n))
             continue;
-        *a = (struct asked){.owner = q, .node = nodes[i]};
+        *a = (struct asked){.owner = q, .node = n};
         q->n++;
         a->question = ask(a, &err);
         q->open += a->question != NULL;
@@ -182,7 +181,7 @@ void act_ask(struct act *a) {
                           .why = "no node of the store is on, so nobody can say who is meant"};
     a->inquiry = q;
     a->state = ACT_ASKING;
-    timeline_arm(a->owner);
+    timeline_arm(a->owner->engine);
     ask_all(q);
     if (!q->open)
         conclude(q, NULL);

@@ -1,4 +1,6 @@
-#include "harness/run/engine.h"
+/* How long a run may take, and how late the harness itself is: while it was away no limit runs. */
+#include "harness/run/counting.h"
+#include "harness/run/hang.h"
 
 #include "agent/sys/clock.h"
 
@@ -9,11 +11,27 @@
  * it has (until_ns) is up, the run is interrupted. */
 struct limits_watch {
     struct engine *engine;
+    bool steady;
     struct loop_source *start, *stall, *total, *quiet, *until;
     int64_t start_at_ns, total_at_ns, stall_at_ns; /* 0: not running */
     int64_t heard_ns;                              /* when something last happened */
     bool steps;                                    /* one was seen */
 };
+
+/* It is measured every 100 ms from when the nodes have been switched on, and told every second. */
+enum { LAG_EVERY_NS = 100 * 1000000, LAG_WINDOW_NS = 1000000000 };
+
+struct lag {
+    struct loop_source *timer; /* NULL: it is not measured */
+    int64_t due_ns, max_ns, window_ns;
+};
+
+static void measure_anew(struct engine *e) {
+    struct lag *l = e->own[PART_lag];
+    l->due_ns = clock_monotonic_ns() + LAG_EVERY_NS;
+    if (l->timer)
+        loop_timer_at(l->timer, l->due_ns);
+}
 
 /* Who waits wants to know that it is the job that stands still, and how long that may last. */
 static const int64_t quiet_ns = INT64_C(60000000000);
@@ -23,7 +41,7 @@ static void pass(struct limits_watch *l, const char *name, int64_t ns) {
     if (e->phase != ENGINE_RUNNING)
         return;
     bool looked = hang_look(e);
-    lag_excuse(e);
+    measure_anew(e); /* it has kept itself from the loop on purpose, when the job was over anyway */
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "limit");
     json_put_string(w, "name", name);
     json_put_i64(w, "ns", ns);
@@ -40,7 +58,7 @@ static const struct limits *given(const struct limits_watch *l) {
 static void on_start(void *arg, int64_t now) {
     (void)now;
     struct limits_watch *l = arg;
-    if (!l->engine->steady_ns)
+    if (!l->steady)
         pass(l, "start", given(l)->start_ns);
 }
 
@@ -81,8 +99,8 @@ static void on_quiet(void *arg, int64_t now) {
     loop_timer_at(l->quiet, now + (now - l->heard_ns)); /* less and less often */
 }
 
-struct limits_watch *limits_new(struct engine *e) {
-    struct limits_watch *l = arena_new(&e->arena, struct limits_watch);
+static void set_timers(struct engine *e) {
+    struct limits_watch *l = e->own[PART_limits];
     l->engine = e;
     l->start = loop_timer(e->loop, on_start, l);
     l->stall = loop_timer(e->loop, on_stall, l);
@@ -91,21 +109,19 @@ struct limits_watch *limits_new(struct engine *e) {
     l->until = loop_timer(e->loop, on_until, l);
     if (e->spec->until_ns)
         loop_timer_at(l->until, e->spec->until_ns);
-    return l;
 }
 
-struct limits_watch *limits_free(struct limits_watch *l) {
-    if (l) {
-        loop_source_free(l->start);
-        loop_source_free(l->stall);
-        loop_source_free(l->total);
-        loop_source_free(l->quiet);
-        loop_source_free(l->until);
-    }
-    return NULL;
+static void close_limits(struct engine *e) {
+    struct limits_watch *l = e->own[PART_limits];
+    loop_source_free(l->start);
+    loop_source_free(l->stall);
+    loop_source_free(l->total);
+    loop_source_free(l->quiet);
+    loop_source_free(l->until);
 }
 
-void limits_start(struct limits_watch *l) {
+static void start(struct engine *e) {
+    struct limits_watch *l = e->own[PART_limits];
     int64_t now = clock_monotonic_ns();
     loop_timer_at(l->start, l->start_at_ns = now + given(l)->start_ns);
     l->total_at_ns = now + given(l)->total_ns;
@@ -129,14 +145,16 @@ static void hear(struct limits_watch *l, const struct record *r) {
     loop_timer_at(l->quiet, r->t_ns + quiet_ns);
 }
 
-void limits_seen(struct limits_watch *l, const struct record *r) {
+static void record(struct engine *e, const struct record *r) {
+    struct limits_watch *l = e->own[PART_limits];
     bool step = record_is(r, "step");
     l->steps |= step;
+    l->steady |= record_is(r, "steady");
     hear(l, r);
     /* What was broken, and what the launcher then does about it, gets the whole limit anew. */
     if (l->steps && (step || record_is(r, "fault-in-force") || record_is(r, "worker-start")))
         loop_timer_at(l->stall, l->stall_at_ns = r->t_ns + given(l)->stall_ns);
-    else if (record_is(r, "worker-exit") && trained_to_the_end(l->engine))
+    else if (record_is(r, "worker-exit") && trained_to_the_end(e))
         loop_timer_off(l->stall), l->stall_at_ns = 0;
 }
 
@@ -149,61 +167,79 @@ static void put_off(struct loop_source *timer, int64_t *at_ns, int64_t by_ns) {
 static void stand_still(struct limits_watch *l, int64_t ns) {
     if (l->engine->phase != ENGINE_RUNNING)
         return;
-    if (!l->engine->steady_ns)
+    if (!l->steady)
         put_off(l->start, &l->start_at_ns, ns);
     put_off(l->stall, &l->stall_at_ns, ns);
     put_off(l->total, &l->total_at_ns, ns);
 }
 
+const struct run_part run_part_limits = {
+    .size = sizeof(struct limits_watch),
+    .begin = set_timers,
+    .start = start,
+    .record = record,
+    .close = close_limits,
+};
+
 /* ---- how late the harness is ---- */
 
-enum { LAG_EVERY_NS = 100 * 1000000, LAG_WINDOW_NS = 1000000000 };
-
-static void note_late(struct engine *e, int64_t now) {
-    int64_t late = now - e->lag_due_ns;
-    e->lag_max_ns = late > e->lag_max_ns ? late : e->lag_max_ns;
+static void note_late(struct lag *l, int64_t now) {
+    int64_t late = now - l->due_ns;
+    l->max_ns = late > l->max_ns ? late : l->max_ns;
 }
 
 static void record_lag(struct engine *e, int64_t now) {
+    struct lag *l = e->own[PART_lag];
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "lag");
-    json_put_i64(w, "max_ns", e->lag_max_ns);
-    json_put_i64(w, "window_ns", now - e->lag_window_ns);
+    json_put_i64(w, "max_ns", l->max_ns);
+    json_put_i64(w, "window_ns", now - l->window_ns);
     engine_recorded(e);
-    e->lag_max_ns = 0;
-    e->lag_window_ns = now;
+    l->max_ns = 0;
+    l->window_ns = now;
 }
 
 /* A budget is not judged in a window in which the harness was slow. Of all timers this one was due
  * first after it was away, so no limit has been passed for that. */
 static void on_lag_timer(void *arg, int64_t now) {
     struct engine *e = arg;
-    int64_t late = now - e->lag_due_ns;
-    note_late(e, now);
+    struct lag *l = e->own[PART_lag];
+    int64_t late = now - l->due_ns;
+    note_late(l, now);
     if (late > HISTORY_AWAY_NS) {
-        stand_still(e->limits, late);
-        engine_wait_anew(e);
+        stand_still(e->own[PART_limits], late);
+        counting_wait_anew(e);
     }
-    if (now - e->lag_window_ns >= LAG_WINDOW_NS)
+    if (now - l->window_ns >= LAG_WINDOW_NS)
         record_lag(e, now);
-    lag_excuse(e);
+    measure_anew(e);
 }
 
-void lag_start(struct engine *e) {
-    e->lag_window_ns = clock_monotonic_ns();
-    e->lag_timer = loop_timer(e->loop, on_lag_timer, e);
-    lag_excuse(e);
-}
-
-void lag_excuse(struct engine *e) {
-    e->lag_due_ns = clock_monotonic_ns() + LAG_EVERY_NS;
-    if (e->lag_timer)
-        loop_timer_at(e->lag_timer, e->lag_due_ns);
-}
-
-void lag_end(struct engine *e) {
-    int64_t now = clock_monotonic_ns();
-    if (!e->lag_timer)
+static void begin(struct engine *e) {
+    struct lag *l = e->own[PART_lag];
+    if (e->phase != ENGINE_STARTING) /* the nodes could not be switched on */
         return;
-    note_late(e, now);
+    l->window_ns = clock_monotonic_ns();
+    l->timer = loop_timer(e->loop, on_lag_timer, e);
+    measure_anew(e);
+}
+
+static void down(struct engine *e) {
+    struct lag *l = e->own[PART_lag];
+    int64_t now = clock_monotonic_ns();
+    if (!l->timer)
+        return;
+    note_late(l, now);
     record_lag(e, now);
 }
+
+static void close_lag(struct engine *e) {
+    struct lag *l = e->own[PART_lag];
+    loop_source_free(l->timer);
+}
+
+const struct run_part run_part_lag = {
+    .size = sizeof(struct lag),
+    .begin = begin,
+    .down = down,
+    .close = close_lag,
+};

@@ -1,12 +1,20 @@
-#include "harness/run/engine.h"
+#include "harness/run/looks.h"
 
 #include "agent/sys/clock.h"
+#include "harness/observe/devices.h"
 
 /* When the devices are looked at. The driver tells of no change by itself, so each look hangs on an
  * event: before the job, at a round's first worker, when all of its workers have stepped, when its
  * first one has ended and when its last one has, and when the job has ended. */
 
-void looks_open(struct engine *e) {
+struct looks {
+    struct devices *devices;    /* NULL: no node has any */
+    int begun, running, ending; /* the newest rounds whose devices were looked at */
+    size_t ended;               /* so many rounds were looked at when they had ended */
+};
+
+static void begin(struct engine *e) {
+    struct looks *l = e->own[PART_looks];
     const struct plan *p = e->plan;
     struct err err = {0};
     const char **uuids = arena_array(&e->arena, const char *, p->devices_n + 1);
@@ -15,8 +23,8 @@ void looks_open(struct engine *e) {
         if (p->devices[i].nodes)
             uuids[n++] = p->devices[i].uuid;
     if (n)
-        e->devices = devices_new(uuids, n, &err);
-    if (!n || e->devices)
+        l->devices = devices_new(uuids, n, &err);
+    if (!n || l->devices)
         return;
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "devices"); /* nothing can be known */
     json_put_string(w, "at", "start");
@@ -38,16 +46,16 @@ static void put_given(struct engine *e, struct json_writer *w) {
 }
 
 void looks_take(struct engine *e, const char *at, int round) {
-    struct node **nodes;
-    if (!e->devices)
+    const struct looks *l = e->own[PART_looks];
+    if (!l->devices)
         return;
-    size_t n = cluster_nodes(e->cluster, &nodes), on = 0;
-    struct devices_node *v = arena_array(&e->arena, struct devices_node, n + 1);
-    for (size_t i = 0; i < n; i++) {
+    size_t on = 0;
+    struct devices_node *v = arena_array(&e->arena, struct devices_node, e->plan->nodes_n + 1);
+    cluster_each(n, e->cluster) {
         struct target first;
-        node_target(nodes[i], &first);
-        if (node_is_on(nodes[i]) && first.pid)
-            v[on++] = (struct devices_node){node_plan(nodes[i])->name, first.pid};
+        node_target(n, &first);
+        if (node_is_on(n) && first.pid)
+            v[on++] = (struct devices_node){node_plan(n)->name, first.pid};
     }
     struct json_writer *w = engine_record(e, SOURCE_KERNEL, "devices");
     int64_t begin_ns = clock_monotonic_ns();
@@ -55,7 +63,7 @@ void looks_take(struct engine *e, const char *at, int round) {
     json_put_i64(w, "round", round);
     if (!round)
         put_given(e, w);
-    devices_put(e->devices, v, on, w);
+    devices_put(l->devices, v, on, w);
     json_put_i64(w, "took_ns", clock_monotonic_ns() - begin_ns);
     engine_recorded(e);
 }
@@ -67,20 +75,43 @@ static bool all_stepped(const struct round *r) {
     return r->complete;
 }
 
-void looks_seen(struct engine *e, const struct record *r) {
+static void look_at_round(struct engine *e, struct looks *l, const struct record *r) {
     const struct rounds *rs = e->rec.rounds;
-    if (!e->devices || !rs->n || e->phase > ENGINE_ENDING)
+    if (!rs->n || e->phase > ENGINE_ENDING)
         return;
     const struct round *newest = rs->v[rs->n - 1];
     const struct worker *w = rounds_worker(rs, r->pid);
-    if (record_is(r, "worker-start") && e->look_begun < newest->number) {
-        e->look_begun = newest->number;
+    if (record_is(r, "worker-start") && l->begun < newest->number) {
+        l->begun = newest->number;
         looks_take(e, "round-start", newest->number);
-    } else if (record_is(r, "step") && e->look_running < newest->number && all_stepped(newest)) {
-        e->look_running = newest->number;
+    } else if (record_is(r, "step") && l->running < newest->number && all_stepped(newest)) {
+        l->running = newest->number;
         looks_take(e, "round", newest->number);
-    } else if (record_is(r, "worker-exit") && w && e->look_ending < w->round) {
-        e->look_ending = w->round;
+    } else if (record_is(r, "worker-exit") && w && l->ending < w->round) {
+        l->ending = w->round;
         looks_take(e, "first-end", w->round);
     }
 }
+
+static void record(struct engine *e, const struct record *r) {
+    struct looks *l = e->own[PART_looks];
+    const struct rounds *rs = e->rec.rounds;
+    if (!l->devices)
+        return;
+    look_at_round(e, l, r);
+    /* Not at round_end: the next round may begin while the directory is read. */
+    while (record_is(r, "worker-exit") && l->ended < rs->n && round_ended_ns(rs->v[l->ended]))
+        looks_take(e, "round-end", rs->v[l->ended++]->number);
+}
+
+static void close_looks(struct engine *e) {
+    struct looks *l = e->own[PART_looks];
+    l->devices = devices_free(l->devices);
+}
+
+const struct run_part run_part_looks = {
+    .size = sizeof(struct looks),
+    .begin = begin,
+    .record = record,
+    .close = close_looks,
+};

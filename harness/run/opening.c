@@ -1,9 +1,10 @@
+/* The first lines of a history: what is run, by what, on what. */
 #include "harness/run/engine.h"
 
 #include <errno.h>
 #include <sys/utsname.h>
 
-void opening_record(struct engine *e) {
+static void begin(struct engine *e) {
     const struct run_spec *s = e->spec;
     struct utsname host = {0};
     uname(&host);
@@ -45,3 +46,5 @@ void opening_record(struct engine *e) {
     json_put_string(w, "dir", s->control->dir);
     engine_recorded(e);
 }
+
+const struct run_part run_part_opening = {.begin = begin};

@@ -1,14 +1,24 @@
-#include "harness/run/engine.h"
+#include "harness/run/outputs.h"
+
+#include "harness/observe/mentions.h"
+#include "harness/observe/output.h"
+#include "harness/run/timeline.h"
 
 #include <string.h>
 
-/* What the programs of a run print, where somebody wants to know: workers write into files that
- * rankprobe opens for them, agents and the store into those they always have. */
+struct outputs {
+    struct output *output;     /* NULL: nobody reads what is printed */
+    struct mentions *mentions; /* NULL: the scenario expects nothing of it */
+};
+
+static struct outputs *own(const struct engine *e) {
+    return e->own[PART_outputs];
+}
 
 static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     struct engine *e = arg;
-    timeline_heard(e->timeline, node, pid, line);
-    mentions_heard(e->mentions, node, pid, line);
+    timeline_heard(e, node, pid, line);
+    mentions_heard(own(e)->mentions, node, pid, line);
 }
 
 /* What cannot be read makes no run worthless, but what depends on it is unknown. */
@@ -22,22 +32,23 @@ static void record_unwatched(struct engine *e, const char *node, pid_t pid, cons
 }
 
 static void on_worker_ended(void *arg, pid_t pid) {
-    output_last_words(((struct engine *)arg)->output, pid);
+    output_last_words(own(arg)->output, pid);
 }
 
-int outputs_open(struct engine *e, struct err *err) {
+static int open_outputs(struct engine *e, struct err *err) {
+    struct outputs *o = own(e);
     if (!scenario_reads_output(e->plan->scenario))
         return 0;
-    e->output = output_new(e->loop, &e->rec, e->plan->scenario, on_line, e, err);
-    if (!e->output)
+    o->output = output_new(e->loop, &e->rec, e->plan->scenario, on_line, e, err);
+    if (!o->output)
         return err->code;
     observer_on_end(e->observer, on_worker_ended, e);
-    e->mentions = mentions_new(&e->rec, &e->plan->scenario->expect);
+    o->mentions = mentions_new(&e->rec, &e->plan->scenario->expect);
     return 0;
 }
 
 const char *outputs_dir(struct engine *e, const struct node *n) {
-    return e->output
+    return own(e)->output
                ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
                : NULL;
 }
@@ -46,13 +57,13 @@ const char *outputs_dir(struct engine *e, const struct node *n) {
 static int follow(struct engine *e, const char *name, const char *node, pid_t pid,
                   struct err *err) {
     int fd = folder_open_growing(e->spec->folder, name, err);
-    return fd < 0 ? fd : output_follow(e->output, fd, node, pid, err);
+    return fd < 0 ? fd : output_follow(own(e)->output, fd, node, pid, err);
 }
 
 void outputs_program(struct engine *e, const struct node *n) {
     const struct plan_node *p = node_plan(n);
     struct err err = {0};
-    if (!e->output || !scenario_waits_for_lines(e->plan->scenario))
+    if (!own(e)->output || !scenario_waits_for_lines(e->plan->scenario))
         return;
     const char *log =
         arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent");
@@ -75,18 +86,32 @@ static void follow_worker(struct engine *e, const struct record *r) {
         record_unwatched(e, r->node, (pid_t)r->pid, why);
 }
 
-void outputs_seen(struct engine *e, const struct record *r) {
-    if (!e->output)
+static void record(struct engine *e, const struct record *r) {
+    if (!own(e)->output)
         return;
     if (r->source == SOURCE_PROBE && record_is(r, "worker-start"))
         follow_worker(e, r);
     else if (r->source == SOURCE_JOB)
-        output_overruled(e->output, r);
+        output_overruled(own(e)->output, r);
 }
 
-void outputs_end(struct engine *e) {
-    if (!e->output)
+/* Reads what there is, and notes what came of it. */
+static void take_down(struct engine *e) {
+    if (!own(e)->output)
         return;
-    output_end(e->output);
-    mentions_end(e->mentions);
+    output_end(own(e)->output);
+    mentions_end(own(e)->mentions);
 }
+
+static void close_outputs(struct engine *e) {
+    output_free(own(e)->output);
+    mentions_free(own(e)->mentions);
+}
+
+const struct run_part run_part_outputs = {
+    .size = sizeof(struct outputs),
+    .open = open_outputs,
+    .record = record,
+    .take_down = take_down,
+    .close = close_outputs,
+};

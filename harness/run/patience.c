@@ -1,6 +1,6 @@
 /* Lines whose moment has come but whose target is not there, or is about to go (when.patient), and
  * those that come again when it has come back (sticky). */
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
@@ -12,7 +12,7 @@ void act_wait_for_target(struct act *a) {
     a->state = ACT_PATIENT;
     loop_timer_at(a->within, clock_monotonic_ns() +
                                  (own ? own : a->owner->engine->plan->scenario->limits.total_ns));
-    timeline_arm(a->owner);
+    timeline_arm(a->owner->engine);
 }
 
 bool act_may_find_target(const struct record *r) {
@@ -109,7 +109,7 @@ size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]) {
                                        .pick = PICK_NAMED,
                                        .node = node_plan(s->node)->name,
                                        .local_rank = s->local_rank};
-        size_t got = targets_resolve(a->owner->engine, &one, some);
+        size_t got = targets_resolve(a->owner->engine, &a->owner->rand, &one, some);
         for (size_t j = 0; j < got && total < TARGETS_MAX; j++)
             ret[total++] = some[j];
         any |= got && s->back;

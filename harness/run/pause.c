@@ -1,15 +1,33 @@
-#include "harness/run/engine.h"
+#include "harness/run/pause.h"
 
+#include <signal.h>
 #include <unistd.h>
 
-/* `run --keep` at a terminal: the job has ended, or was stopped, and the cluster stays up to be
- * looked at until somebody types Enter or Ctrl-C. */
+static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+
+enum { SIGNALS_N = sizeof(signals) / sizeof(*signals) };
+
+struct pause {
+    struct loop_source *signals[SIGNALS_N];
+    struct loop_source *enter; /* NULL: there is no pause */
+};
+
+static struct pause *own(const struct engine *e) {
+    return e->own[PART_pause];
+}
+
+static void go_on(struct engine *e) {
+    if (!own(e)->enter)
+        return;
+    own(e)->enter = loop_source_free(own(e)->enter);
+    engine_take_down(e);
+}
 
 static void on_enter(void *arg, int fd, int what) {
     char line[256];
     (void)what;
     if (read(fd, line, sizeof(line)) >= 0) /* 0: the terminal is gone */
-        pause_end(arg);
+        go_on(arg);
 }
 
 static bool wanted(struct engine *e) {
@@ -19,20 +37,44 @@ static bool wanted(struct engine *e) {
 }
 
 bool pause_begin(struct engine *e) {
-    if (e->pause)
+    struct pause *p = own(e);
+    if (p->enter)
         return true;
     if (!wanted(e))
         return false;
-    e->pause = loop_fd(e->loop, STDIN_FILENO, LOOP_READ, on_enter, e);
+    p->enter = loop_fd(e->loop, STDIN_FILENO, LOOP_READ, on_enter, e);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "kept");
     json_put_string(w, "dir", e->spec->folder->path);
     engine_recorded(e);
     return true;
 }
 
-void pause_end(struct engine *e) {
-    if (!e->pause)
-        return;
-    e->pause = loop_source_free(e->pause);
-    engine_take_down(e);
+static void on_signal(void *arg, int signo) {
+    struct engine *e = arg;
+    if (e->phase < ENGINE_ENDING) {
+        struct json_writer *w = engine_record(e, SOURCE_HARNESS, "interrupted");
+        json_put_i64(w, "signal", signo);
+        engine_recorded(e);
+        engine_end(e, "interrupted");
+    }
+    go_on(e);
 }
+
+static int open_pause(struct engine *e, struct err *err) {
+    (void)err;
+    for (size_t i = 0; i < SIGNALS_N; i++)
+        own(e)->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
+    return 0;
+}
+
+static void close_pause(struct engine *e) {
+    for (size_t i = 0; i < SIGNALS_N; i++)
+        loop_source_free(own(e)->signals[i]);
+    loop_source_free(own(e)->enter);
+}
+
+const struct run_part run_part_pause = {
+    .size = sizeof(struct pause),
+    .open = open_pause,
+    .close = close_pause,
+};

@@ -166,25 +166,41 @@ enum presence_state presence_state(const struct presence *p) {
 }
 
 /* Best effort: a run does not fail because its directory cannot say that it goes on. */
-void presence_note(struct engine *e) {
-    struct node **nodes;
+static void note(struct engine *e) {
     struct presence p;
     presence_own(&p, e->spec->keep);
-    size_t n = e->cluster ? cluster_nodes(e->cluster, &nodes) : 0;
-    struct presence_process *v = arena_array(&e->arena, struct presence_process, n + 1);
-    for (size_t i = 0; i < n; i++) {
+    p.nodes = arena_array(&e->arena, struct presence_process, e->plan->nodes_n);
+    for (struct node **n = e->cluster ? cluster_nodes(e->cluster) : NULL; n && *n; n++) {
         struct target first;
-        node_target(nodes[i], &first);
-        struct presence_process node = {.name = node_plan(nodes[i])->name, .pid = first.pid};
+        node_target(*n, &first);
+        struct presence_process node = {.name = node_plan(*n)->name, .pid = first.pid};
         if (first.pid && process_start_ticks(first.pid, &node.start_ticks) == 0)
-            v[p.nodes_n++] = node;
+            p.nodes[p.nodes_n++] = node;
     }
-    p.nodes = v;
     presence_write(e->spec->folder, &p, NULL);
 }
 
+static int open_presence(struct engine *e, struct err *err) {
+    (void)err;
+    mark_begin();
+    note(e);
+    return 0;
+}
+
+static void record(struct engine *e, const struct record *r) {
+    if (record_is(r, "node-up"))
+        note(e);
+}
+
 /* What could not be removed, or was meant to stay, is known by the file. */
-void presence_end(struct engine *e) {
+static void close_presence(struct engine *e) {
     if (!folder_has(e->spec->folder, "scratch"))
         presence_remove(e->spec->folder);
+    mark_end();
 }
+
+const struct run_part run_part_presence = {
+    .open = open_presence,
+    .record = record,
+    .close = close_presence,
+};

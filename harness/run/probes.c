@@ -1,3 +1,4 @@
+/* What the scenario asks from outside, from steady state until the job ends. */
 #include "harness/run/engine.h"
 
 #include "agent/base/str.h"
@@ -5,6 +6,7 @@
 #include "agent/sys/file.h"
 #include "harness/observe/question.h"
 #include "harness/run/programs.h"
+#include "harness/run/token.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -166,14 +168,9 @@ static struct node *place_of(struct engine *e, const struct own_probe *p) {
     return plan_find_node(e->plan, host) ? cluster_node(e->cluster, host) : NULL;
 }
 
-struct probes *probes_new(struct engine *e) {
+static void begin_asking(struct engine *e, struct probes *p) {
     const struct scenario *s = e->plan->scenario;
-    if (!s->probes_n)
-        return NULL;
-    struct probes *p = calloc(1, sizeof(*p));
-    struct asked *v = calloc(s->probes_n, sizeof(*v));
-    if (!p || !v)
-        abort(); /* out of memory */
+    struct asked *v = arena_array(&e->arena, struct asked, s->probes_n);
     *p = (struct probes){.engine = e, .v = v, .n = s->probes_n, .steady_ns = clock_monotonic_ns()};
     if (!getcwd(p->cwd, sizeof(p->cwd)))
         str_copy(p->cwd, sizeof(p->cwd), "/");
@@ -183,16 +180,30 @@ struct probes *probes_new(struct engine *e) {
         v[i].on_time = loop_timer(e->loop, on_time, &v[i]);
         loop_timer_at(v[i].on_time, p->steady_ns);
     }
-    return p;
 }
 
-struct probes *probes_free(struct probes *p) {
-    for (size_t i = 0; p && i < p->n; i++) {
-        question_abandon(p->v[i].question);
-        loop_source_free(p->v[i].on_time);
-    }
-    if (p)
-        free(p->v);
-    free(p);
-    return NULL;
+static void record_steady(struct engine *e, const struct record *r) {
+    if (record_is(r, "steady"))
+        begin_asking(e, e->own[PART_probes]);
 }
+
+/* What is being asked is ended unheard. */
+static void close_probes(struct engine *e) {
+    struct probes *p = e->own[PART_probes];
+    for (; p->n; p->n--) {
+        question_abandon(p->v[p->n - 1].question);
+        loop_source_free(p->v[p->n - 1].on_time);
+    }
+}
+
+static void end(struct engine *e, const char *why) {
+    (void)why;
+    close_probes(e);
+}
+
+const struct run_part run_part_probes = {
+    .size = sizeof(struct probes),
+    .record = record_steady,
+    .end = end,
+    .close = close_probes,
+};

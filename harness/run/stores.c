@@ -1,9 +1,10 @@
-#include "harness/run/engine.h"
+#include "harness/run/stores.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "harness/launch/launcher.h"
+#include "harness/run/nodes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ static const int64_t READY_WAIT_NS = 60000000000;
 
 enum { LOG_MAX = 16 << 20, LINE_MAX_BYTES = 4096 };
 
-struct stores_watch {
+struct stores {
     struct engine *engine;
     const char *line; /* NULL: a store that runs is ready */
     int inotify;
@@ -27,7 +28,7 @@ struct stores_watch {
     size_t ready_n;
 };
 
-static void set_ready(struct stores_watch *s, const struct node *n) {
+static void set_ready(struct stores *s, const struct node *n) {
     for (size_t i = 0; i < s->ready_n; i++)
         if (s->ready[i] == n)
             return;
@@ -36,15 +37,16 @@ static void set_ready(struct stores_watch *s, const struct node *n) {
         loop_timer_off(s->deadline);
 }
 
-bool stores_ready(const struct stores_watch *s) {
+bool stores_ready(const struct engine *e) {
+    const struct stores *s = e->own[PART_stores];
     return s->ready_n == s->awaited;
 }
 
-static const char *log_of(struct stores_watch *s, const struct node *n) {
+static const char *log_of(struct stores *s, const struct node *n) {
     return arena_printf(&s->engine->arena, "logs/%s/store.log", node_plan(n)->name);
 }
 
-static void look(struct stores_watch *s, const struct node *n) {
+static void look(struct stores *s, const struct node *n) {
     struct buf text = {0};
     if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 &&
         strstr(buf_str(&text), s->line))
@@ -52,30 +54,28 @@ static void look(struct stores_watch *s, const struct node *n) {
     buf_fini(&text);
 }
 
-static void look_at_all(struct stores_watch *s) {
-    struct node **nodes;
-    size_t n = cluster_nodes(s->engine->cluster, &nodes);
-    for (size_t i = 0; i < n; i++)
-        if (node_plan(nodes[i])->is_store && node_program_pid(nodes[i]))
-            look(s, nodes[i]);
+static void look_at_all(struct stores *s) {
+    cluster_each(n, s->engine->cluster) {
+        if (node_plan(n)->is_store && node_program_pid(n))
+            look(s, n);
+    }
 }
 
 static void on_log(void *arg, int fd, int what) {
-    struct stores_watch *s = arg;
+    struct stores *s = arg;
     char events[4096];
     (void)what;
     while (read(fd, events, sizeof(events)) > 0)
         ;
     look_at_all(s);
-    if (stores_ready(s)) {
-        loop_source_free(s->on_log);
-        s->on_log = NULL;
-        engine_start_job(s->engine);
+    if (stores_ready(s->engine)) {
+        s->on_log = loop_source_free(s->on_log);
+        nodes_look_ready(s->engine);
     }
 }
 
 static void on_deadline(void *arg, int64_t now) {
-    struct stores_watch *s = arg;
+    struct stores *s = arg;
     struct err err;
     (void)now;
     err_say(&err, -ETIMEDOUT, "etcd does not answer %lld s after its start; see %s/logs",
@@ -84,7 +84,7 @@ static void on_deadline(void *arg, int64_t now) {
 }
 
 /* The last line that was written, for a sentence. */
-static void last_line(struct stores_watch *s, const struct node *n, char ret[200]) {
+static void last_line(struct stores *s, const struct node *n, char ret[200]) {
     struct buf text = {0};
     if (folder_read_last(s->engine->spec->folder, log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) !=
         0)
@@ -93,12 +93,12 @@ static void last_line(struct stores_watch *s, const struct node *n, char ret[200
     buf_fini(&text);
 }
 
-void stores_started(struct stores_watch *s, const struct node *n) {
+static void started(struct stores *s, const struct node *n) {
     if (!s->line) {
         set_ready(s, n);
         return;
     }
-    if (!s->on_log || stores_ready(s))
+    if (!s->on_log || stores_ready(s->engine))
         return;
     char path[64];
     FILE_CLOSE int log = folder_open_file(s->engine->spec->folder, log_of(s, n), NULL);
@@ -107,7 +107,7 @@ void stores_started(struct stores_watch *s, const struct node *n) {
     look_at_all(s);
 }
 
-void stores_ended(struct stores_watch *s, const struct node *n) {
+static void ended(struct stores *s, const struct node *n) {
     struct err err;
     char line[200];
     if (s->engine->phase != ENGINE_STARTING)
@@ -118,30 +118,44 @@ void stores_ended(struct stores_watch *s, const struct node *n) {
     engine_fail(s->engine, &err);
 }
 
-struct stores_watch *stores_new(struct engine *e, struct err *err) {
-    struct stores_watch *s = arena_new(&e->arena, struct stores_watch);
+static void record(struct engine *e, const struct record *r) {
+    struct stores *s = e->own[PART_stores];
+    if (record_is(r, "store-exit"))
+        ended(s, cluster_node(e->cluster, r->node));
+    if (!record_is(r, "store-start"))
+        return;
+    started(s, cluster_node(e->cluster, r->node));
+    nodes_look_ready(e);
+}
+
+static int open_stores(struct engine *e, struct err *err) {
+    struct stores *s = e->own[PART_stores];
     s->engine = e;
     s->line = store_ready_line(e->plan);
     for (size_t i = 0; i < e->plan->nodes_n; i++)
         s->awaited += e->plan->nodes[i].is_store;
     s->ready = arena_array(&e->arena, const struct node *, s->awaited + 1);
     s->inotify = s->line ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
-    if (s->line && s->inotify < 0) {
-        err_set(err, -errno, "watch the log of the store (inotify)");
-        return NULL;
-    }
+    if (s->line && s->inotify < 0)
+        return err_set(err, -errno, "watch the log of the store (inotify)");
     s->on_log = s->line ? loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s) : NULL;
     s->deadline = loop_timer(e->loop, on_deadline, s);
     if (s->line && s->awaited)
         loop_timer_at(s->deadline, clock_monotonic_ns() + READY_WAIT_NS);
-    return s;
+    return 0;
 }
 
-struct stores_watch *stores_free(struct stores_watch *s) {
-    if (s) {
-        loop_source_free(s->on_log);
-        loop_source_free(s->deadline);
+static void close_stores(struct engine *e) {
+    struct stores *s = e->own[PART_stores];
+    loop_source_free(s->on_log);
+    loop_source_free(s->deadline);
+    if (s->line)
         file_close(&s->inotify);
-    }
-    return NULL;
 }
+
+const struct run_part run_part_stores = {
+    .size = sizeof(struct stores),
+    .open = open_stores,
+    .record = record,
+    .close = close_stores,
+};

@@ -97,11 +97,10 @@ bool targets_listens_to(struct engine *e, const struct target_spec *on, const st
 }
 
 static bool rack_is_off(struct engine *e, const struct target_spec *on) {
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
-    for (size_t i = 0; i < n; i++)
-        if (in_rack(e, on, node_plan(nodes[i])->name) && node_is_on(nodes[i]))
+    cluster_each(n, e->cluster) {
+        if (in_rack(e, on, node_plan(n)->name) && node_is_on(n))
             return false;
+    }
     return true;
 }
 
@@ -141,7 +140,7 @@ static void bind_worker(struct engine *e, const struct worker *w, struct bound *
              w->rank);
 }
 
-static size_t resolve_workers(struct engine *e, const struct target_spec *on,
+static size_t resolve_workers(struct engine *e, struct rand *rand, const struct target_spec *on,
                               struct bound ret[TARGETS_MAX]) {
     const struct rounds *rs = e->rec.rounds;
     const void *v[TARGETS_MAX];
@@ -151,7 +150,7 @@ static size_t resolve_workers(struct engine *e, const struct target_spec *on,
             v[n++] = rs->workers[i];
     qsort(v, n, sizeof(*v), by_name);
     size_t want = how_many(on, n);
-    draw(&e->rand, v, n, want);
+    draw(rand, v, n, want);
     for (size_t i = 0; i < want; i++)
         bind_worker(e, v[i], &ret[i]);
     return want;
@@ -160,16 +159,15 @@ static size_t resolve_workers(struct engine *e, const struct target_spec *on,
 /* Nodes the target may mean: running ones, or for a fault that switches on, those that are off. */
 static size_t candidate_nodes(struct engine *e, const struct target_spec *on, bool off,
                               const void *v[TARGETS_MAX]) {
-    struct node **nodes;
-    size_t n = 0, all = cluster_nodes(e->cluster, &nodes);
+    size_t n = 0;
     const char *name = named_node(e, on);
     bool by_node = on->pick == PICK_NAMED || on->pick == PICK_RANK;
-    for (size_t i = 0; i < all && n < TARGETS_MAX; i++) {
-        const struct plan_node *p = node_plan(nodes[i]);
+    cluster_each(node, e->cluster) {
+        const struct plan_node *p = node_plan(node);
         bool named = by_rack(on) ? in_rack(e, on, p->name) : !by_node || str_eq(p->name, name);
         bool meant = on->what == TARGET_STORES ? plan_serves_store(e->plan, p) : !p->is_store;
-        if (meant && node_is_on(nodes[i]) != off && named)
-            v[n++] = nodes[i];
+        if (n < TARGETS_MAX && meant && node_is_on(node) != off && named)
+            v[n++] = node;
     }
     return n;
 }
@@ -179,7 +177,8 @@ static int rack_of(struct engine *e, const void *node) {
 }
 
 /* Draws among the racks of these nodes; leaves the nodes of those that were drawn. */
-static size_t keep_racks(struct engine *e, const struct target_spec *on, const void **v, size_t n) {
+static size_t keep_racks(struct engine *e, struct rand *rand, const struct target_spec *on,
+                         const void **v, size_t n) {
     const void *racks[CLUSTER_NODES_MAX];
     size_t there = 0, kept = 0;
     for (int rack = 1; rack <= e->plan->scenario->cluster.racks; rack++)
@@ -189,7 +188,7 @@ static size_t keep_racks(struct engine *e, const struct target_spec *on, const v
                 break;
             }
     size_t want = how_many(on, there);
-    draw(&e->rand, racks, there, want);
+    draw(rand, racks, there, want);
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < want; k++)
             if (rack_of(e, v[i]) && rack_of(e, v[i]) == rack_of(e, racks[k])) {
@@ -200,11 +199,12 @@ static size_t keep_racks(struct engine *e, const struct target_spec *on, const v
 }
 
 /* Moves those that the target means to the front; returns how many. */
-static size_t draw_nodes(struct engine *e, const struct target_spec *on, const void **v, size_t n) {
+static size_t draw_nodes(struct engine *e, struct rand *rand, const struct target_spec *on,
+                         const void **v, size_t n) {
     if (on->what == TARGET_RACKS)
-        return keep_racks(e, on, v, n);
+        return keep_racks(e, rand, on, v, n);
     size_t want = how_many(on, n);
-    draw(&e->rand, v, n, want);
+    draw(rand, v, n, want);
     return want;
 }
 
@@ -216,13 +216,13 @@ static bool bind_node(struct node *n, bool agent, struct bound *b) {
     return true;
 }
 
-static size_t resolve_nodes(struct engine *e, const struct target_spec *on, const struct fault *f,
-                            struct bound ret[TARGETS_MAX]) {
+static size_t resolve_nodes(struct engine *e, struct rand *rand, const struct target_spec *on,
+                            const struct fault *f, struct bound ret[TARGETS_MAX]) {
     const void *v[TARGETS_MAX];
     bool agent = !(f->targets & (TARGET_NODE | TARGET_STORE));
     bool off = fault_has(f, EFFECT_STARTS_NODE);
     size_t n = candidate_nodes(e, on, off, v), bound = 0;
-    size_t want = draw_nodes(e, on, v, n);
+    size_t want = draw_nodes(e, rand, on, v, n);
     for (size_t i = 0; i < want; i++)
         bound += bind_node((struct node *)(uintptr_t)v[i], agent, &ret[bound]);
     return bound;
@@ -242,7 +242,7 @@ static size_t bind_groups(struct engine *e, const char *groups, struct bound *b)
     return 1;
 }
 
-size_t targets_resolve(struct engine *e, const struct plan_action *pa,
+size_t targets_resolve(struct engine *e, struct rand *rand, const struct plan_action *pa,
                        struct bound ret[TARGETS_MAX]) {
     const struct target_spec *on = &pa->action->on;
     const struct fault *f = pa->fault;
@@ -250,20 +250,20 @@ size_t targets_resolve(struct engine *e, const struct plan_action *pa,
     if (groups)
         return bind_groups(e, groups, &ret[0]);
     if (!(f->targets & TARGET_WORKER) || on->what == TARGET_STORES)
-        return resolve_nodes(e, on, f, ret);
+        return resolve_nodes(e, rand, on, f, ret);
     bool drawn = on->pick != PICK_NAMED && on->pick != PICK_RANK && on->pick != PICK_ALL;
     if (on->what == TARGET_WORKERS || !drawn)
-        return resolve_workers(e, on, ret);
+        return resolve_workers(e, rand, on, ret);
     /* A worker fault on drawn nodes means all their workers. */
     const void *v[TARGETS_MAX];
-    size_t n = candidate_nodes(e, on, false, v), want = draw_nodes(e, on, v, n), total = 0;
+    size_t n = candidate_nodes(e, on, false, v), want = draw_nodes(e, rand, on, v, n), total = 0;
     for (size_t i = 0; i < want; i++) {
         struct target_spec one = {.what = TARGET_NODES,
                                   .pick = PICK_NAMED,
                                   .local_rank = -1,
                                   .node = node_plan((const struct node *)v[i])->name};
         struct bound some[TARGETS_MAX];
-        size_t got = resolve_workers(e, &one, some);
+        size_t got = resolve_workers(e, rand, &one, some);
         for (size_t j = 0; j < got && total < TARGETS_MAX; j++)
             ret[total++] = some[j];
     }

@@ -1,6 +1,7 @@
 /* targets: `on:` of a timeline line, resolved against what is alive. */
 #pragma once
 
+#include "agent/base/rand.h"
 #include "harness/run/engine.h"
 
 enum { TARGETS_MAX = 256 };
@@ -15,8 +16,8 @@ struct bound {
 };
 
 /* Fills ret with what the action's fault will hit now; returns how many, 0 when nothing matches.
- * Draws from the engine's generator, in the order of names. */
-size_t targets_resolve(struct engine *e, const struct plan_action *pa,
+ * Draws in the order of names. */
+size_t targets_resolve(struct engine *e, struct rand *rand, const struct plan_action *pa,
                        struct bound ret[TARGETS_MAX]);
 
 /* Whether an event of this worker counts for a trigger aimed at `on`. */

@@ -2,14 +2,22 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "harness/observe/mentions.h"
+#include "harness/run/act.h"
+#include "harness/run/directory.h"
 #include "harness/scenario/pattern.h"
 
 #include <string.h>
 
+static struct timeline *own(const struct engine *e) {
+    return e->own[PART_timeline];
+}
+
 /* ---- arming: which senders have to wait ---- */
 
-void timeline_arm(struct timeline *t) {
-    bool listed = directory_is_listed(t->engine->directory);
+void timeline_arm(struct engine *e) {
+    const struct timeline *t = own(e);
+    bool listed = directory_is_listed(e);
     uint32_t kinds = listed ? observer_kind("worker-start") : 0;
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < t->n; i++) {
@@ -26,14 +34,14 @@ void timeline_arm(struct timeline *t) {
         if (w->phase && !a->phase_met)
             kinds |= observer_kind(phase_kind(w->phase));
     }
-    observer_arm(t->engine->observer, kinds, next == UINT64_MAX ? 0 : next);
+    observer_arm(e->observer, kinds, next == UINT64_MAX ? 0 : next);
 }
 
 /* ---- one trigger ---- */
 
 static void set_state(struct act *a, enum act_state s) {
     a->state = s;
-    timeline_arm(a->owner);
+    timeline_arm(a->owner->engine);
 }
 
 void act_fail(struct act *a, const char *why) {
@@ -83,7 +91,7 @@ static bool gate_open(const struct act *a) {
 
 static void set_time(struct act *a) {
     const struct trigger *w = &a->action->when;
-    int64_t steady = a->owner->engine->steady_ns;
+    int64_t steady = a->owner->steady_ns;
     if (w->has_time && steady && !a->time_met)
         loop_timer_at(a->time, steady + w->time_ns);
 }
@@ -122,7 +130,8 @@ void act_rest(struct act *a) {
 }
 
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
-static void hear(struct act *a, const struct record *r, struct client *from) {
+static void hear(struct act *a, const struct record *r) {
+    struct client *from = a->owner->engine->sender;
     const struct trigger *w = &a->action->when;
     bool step = w->has_step && !a->step_met && record_is(r, "step") && act_hears_step(a, r);
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
@@ -139,14 +148,24 @@ static void hear(struct act *a, const struct record *r, struct client *from) {
     conclude(a, r->t_ns);
 }
 
-void timeline_seen(struct timeline *t, const struct record *r, struct client *from) {
+/* Time counts from here on. */
+static void note_steady(struct timeline *t, int64_t now) {
+    t->steady_ns = now;
+    for (size_t i = 0; i < t->n; i++)
+        if (t->acts[i].state == ACT_LOOKING)
+            set_time(&t->acts[i]);
+}
+
+static void record(struct engine *e, const struct record *r) {
+    struct timeline *t = own(e);
+    t->steps_seen |= record_is(r, "step");
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
         act_seen(a, r);
         bool speaks =
             r->source == SOURCE_JOB || r->source == SOURCE_PROBE || r->source == SOURCE_LAUNCHER;
         if (a->state == ACT_LOOKING && speaks)
-            hear(a, r, from);
+            hear(a, r);
         if (a->state == ACT_PATIENT && act_may_find_target(r))
             act_fire(a);
         if (!t->finished && act_comes_again(a, r))
@@ -155,6 +174,8 @@ void timeline_seen(struct timeline *t, const struct record *r, struct client *fr
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
         open_gates(t);
+    if (record_is(r, "steady"))
+        note_steady(t, r->t_ns);
 }
 
 static void note_closest(struct act *a, const char *line) {
@@ -181,7 +202,8 @@ static void hear_line(struct act *a, const char *node, pid_t pid, const char *li
     conclude(a, clock_monotonic_ns());
 }
 
-void timeline_heard(struct timeline *t, const char *node, pid_t pid, const char *line) {
+void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *line) {
+    struct timeline *t = own(e);
     for (size_t i = 0; i < t->n; i++)
         if (t->acts[i].state == ACT_LOOKING && t->acts[i].log && !t->acts[i].log_met)
             hear_line(&t->acts[i], node, pid, line);
@@ -246,21 +268,22 @@ static void add_end(struct timeline *t, struct act *of, int line) {
     of->end->of = of;
 }
 
-struct timeline *timeline_new(struct engine *e) {
-    struct timeline *t = arena_new(&e->arena, struct timeline);
+static void begin(struct engine *e) {
+    struct timeline *t = own(e);
     size_t lines = e->plan->actions_n;
     t->engine = e;
+    rand_init(&t->rand, e->plan->seed);
     t->acts = arena_array(&e->arena, struct act, 2 * lines + 1);
     for (size_t i = 0; i < lines; i++)
         add_act(t, &e->plan->actions[i]);
     for (size_t i = 0; i < lines; i++)
         if (t->acts[i].action->until)
             add_end(t, &t->acts[i], (int)i);
-    return t;
 }
 
-struct timeline *timeline_free(struct timeline *t) {
-    for (size_t i = 0; t && i < t->n; i++) {
+static void close_timeline(struct engine *e) {
+    struct timeline *t = own(e);
+    for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
         loop_source_free(a->time);
         loop_source_free(a->plus);
@@ -270,21 +293,15 @@ struct timeline *timeline_free(struct timeline *t) {
         act_ask_no_more(a);
         act_let_go(a);
     }
-    return NULL;
 }
 
-void timeline_start(struct timeline *t) {
-    t->started = true;
-    open_gates(t);
+static void start(struct engine *e) {
+    own(e)->started = true;
+    open_gates(own(e));
 }
 
-void timeline_steady(struct timeline *t) {
-    for (size_t i = 0; i < t->n; i++)
-        if (t->acts[i].state == ACT_LOOKING)
-            set_time(&t->acts[i]);
-}
-
-bool timeline_may_start_node(const struct timeline *t) {
+bool timeline_may_start_node(const struct engine *e) {
+    const struct timeline *t = own(e);
     for (size_t i = 0; i < t->n; i++) {
         const struct act *a = &t->acts[i];
         bool starts = a->plan->fault && fault_has(a->plan->fault, EFFECT_STARTS_NODE);
@@ -312,12 +329,13 @@ static const char *why_no_line(const struct act *a) {
                         *a->closest ? "; the closest: " : ", and none is like it", a->closest);
 }
 
-static const char *why_not(const struct act *a) {
+/* ended: why the job did. */
+static const char *why_not(const struct act *a, const char *ended) {
     const struct trigger *w = &a->action->when;
     struct engine *e = a->owner->engine;
-    if (e->end_why && !str_eq(e->end_why, "ended"))
-        return str_eq(e->end_why, "interrupted") ? "the run was interrupted before its time came"
-                                                 : "the run was stopped before its time came";
+    if (!str_eq(ended, "ended"))
+        return str_eq(ended, "interrupted") ? "the run was interrupted before its time came"
+                                            : "the run was stopped before its time came";
     if (a->state == ACT_WAITING)
         return "what it waited for did not come";
     if (a->state == ACT_PATIENT)
@@ -326,9 +344,9 @@ static const char *why_not(const struct act *a) {
         return "the job ended before the store had said whom it means";
     if (w->log)
         return why_no_line(a);
-    if (w->has_step && !e->steps_seen && scenario_observes(e->plan->scenario, "step"))
+    if (w->has_step && !a->owner->steps_seen && scenario_observes(e->plan->scenario, "step"))
         return "no line of the job's output told a step (observe.step)";
-    if (w->has_step && !e->steps_seen)
+    if (w->has_step && !a->owner->steps_seen)
         return "the job reported no steps: a trigger on a step needs a job that tells them "
                "(scenarios/jobs/rankquake.h or rankquake.py); else use time:";
     if (w->has_step && last_step(e->rec.rounds) < w->step)
@@ -344,13 +362,13 @@ static bool is_cut_off(const struct timeline *t, const struct node *n) {
     return false;
 }
 
-void timeline_heal_the_last(struct timeline *t) {
-    struct node **nodes;
-    size_t n = cluster_nodes(t->engine->cluster, &nodes), cut = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (node_plan(nodes[i])->is_store || !node_is_on(nodes[i]) || !node_program_pid(nodes[i]))
+void timeline_heal_the_last(struct engine *e) {
+    struct timeline *t = own(e);
+    size_t cut = 0;
+    cluster_each(n, e->cluster) {
+        if (node_plan(n)->is_store || !node_is_on(n) || !node_program_pid(n))
             continue;
-        if (!is_cut_off(t, nodes[i]))
+        if (!is_cut_off(t, n))
             return;
         cut++;
     }
@@ -359,9 +377,9 @@ void timeline_heal_the_last(struct timeline *t) {
             act_recover(&t->acts[i]);
 }
 
-void timeline_finish(struct timeline *t) {
-    if (t->finished)
-        return;
+/* Notes what did not fire, ends what lasts. */
+static void end(struct engine *e, const char *why) {
+    struct timeline *t = own(e);
     t->finished = true;
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
@@ -370,15 +388,27 @@ void timeline_finish(struct timeline *t) {
         loop_timer_off(a->within);
         bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
         if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough && !a->of)
-            act_fail(a, why_not(a));
+            act_fail(a, why_not(a, why));
         else if (act_is_due(a))
             act_fail(a, "its node came back, but what it strikes there did not");
         act_recover(a);
     }
 }
 
-void timeline_close(struct timeline *t) {
+/* All is counted: notes why what fired was not felt. */
+static void down(struct engine *e) {
+    struct timeline *t = own(e);
     for (size_t i = 0; i < t->n; i++)
         if (!t->acts[i].of)
             evidence_close(&t->acts[i]);
 }
+
+const struct run_part run_part_timeline = {
+    .size = sizeof(struct timeline),
+    .begin = begin,
+    .start = start,
+    .record = record,
+    .end = end,
+    .down = down,
+    .close = close_timeline,
+};

@@ -1,6 +1,6 @@
 /* The store of a run is the run's own: its agents show it a token that nobody else is told. It goes
  * by the environment and into no file. */
-#include "harness/run/engine.h"
+#include "harness/run/token.h"
 
 #include "agent/base/str.h"
 #include "agent/sys/random.h"
@@ -14,6 +14,10 @@ extern char **environ;
 
 #define VARIABLE "RANKRUN_STORE_TOKEN"
 
+struct token {
+    const char *entry;
+};
+
 /* The scenario, or whoever started us, has said one. */
 static bool is_said(const struct job_spec *job) {
     bool said = getenv(VARIABLE);
@@ -24,12 +28,17 @@ static bool is_said(const struct job_spec *job) {
     return said;
 }
 
-void token_draw(struct engine *e) {
+static void draw(struct engine *e) {
+    struct token *t = e->own[PART_token];
     const struct plan *p = e->plan;
     if (p->endpoint && str_eq(p->backend, "embedded") && launcher_of(p)->shows_token &&
         !is_said(&p->scenario->job))
-        e->token = arena_printf(&e->arena, VARIABLE "=%016" PRIx64 "%016" PRIx64, random_u64(),
+        t->entry = arena_printf(&e->arena, VARIABLE "=%016" PRIx64 "%016" PRIx64, random_u64(),
                                 random_u64());
+}
+
+const char *token_entry(const struct engine *e) {
+    return ((const struct token *)e->own[PART_token])->entry;
 }
 
 static const char *const *with(struct arena *a, const char *entry) {
@@ -46,7 +55,7 @@ static const char *const *with(struct arena *a, const char *entry) {
 }
 
 const char *const *token_env(const struct engine *e, struct arena *a) {
-    return with(a, e->token);
+    return with(a, token_entry(e));
 }
 
 /* Whether what stands behind http:// is a node that serves the store, at its port. */
@@ -64,7 +73,12 @@ static bool is_store(const struct plan *p, struct arena *a, const char *rest) {
 /* A token is for the store alone: another server is not shown it. */
 const char *const *token_env_for(const struct engine *e, struct arena *a, const char *url) {
     static const char http[] = "http://";
-    bool ours = e->token && str_starts(url, http) && is_store(e->plan, a, url + strlen(http));
-    return with(a,
-                ours ? arena_printf(a, "RANKQUAKE_TOKEN=%s", e->token + sizeof(VARIABLE)) : NULL);
+    const char *entry = token_entry(e);
+    bool ours = entry && str_starts(url, http) && is_store(e->plan, a, url + strlen(http));
+    return with(a, ours ? arena_printf(a, "RANKQUAKE_TOKEN=%s", entry + sizeof(VARIABLE)) : NULL);
 }
+
+const struct run_part run_part_token = {
+    .size = sizeof(struct token),
+    .begin = draw,
+};

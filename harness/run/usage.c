@@ -1,3 +1,4 @@
+/* What every agent holds when a round is complete, and what the host lets all of them have. */
 #include "harness/run/engine.h"
 
 #include "agent/sys/file.h"
@@ -11,6 +12,18 @@
 
 /* What every agent holds when a round is complete: memory that is resident, and descriptors. What
  * piles up over many rounds is told by the check drift. */
+
+enum scarcity { SCARCE_MEMORY_LIMIT, SCARCE_PROCESSES, SCARCE_MEMORY };
+
+struct usage {
+    int round;             /* at which the agents were looked at last */
+    unsigned scarce;       /* a bit per kind that has been told */
+    int64_t killed_before; /* processes, for want of memory; -1: nobody knows */
+};
+
+static struct usage *own(const struct engine *e) {
+    return e->own[PART_usage];
+}
 
 /* Beyond that the reading itself would make the harness late. */
 enum { NODES_MAX = 64, STATM_MAX = 256 };
@@ -63,14 +76,13 @@ static void seen_agents(struct engine *e, const struct record *r) {
     if (!record_is(r, "worker-start") || !rs->n || e->phase > ENGINE_RUNNING)
         return;
     const struct round *newest = rs->v[rs->n - 1];
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
-    if (!newest->complete || e->usage_read == newest->number || n > NODES_MAX)
+    if (!newest->complete || own(e)->round == newest->number || e->plan->nodes_n > NODES_MAX)
         return;
-    e->usage_read = newest->number;
-    for (size_t i = 0; i < n; i++)
-        if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]) && node_program_pid(nodes[i]))
-            put_agent(e, nodes[i], newest->number);
+    own(e)->round = newest->number;
+    cluster_each(n, e->cluster) {
+        if (!node_plan(n)->is_store && node_is_on(n) && node_program_pid(n))
+            put_agent(e, n, newest->number);
+    }
 }
 
 /* ---- what the host lets this user have ---- */
@@ -97,7 +109,9 @@ static int64_t files_wanted(const struct plan *p) {
     return n;
 }
 
-int usage_check(const struct plan *p, struct err *err) {
+/* Names the limit under which not even the cluster can be. */
+static int check(struct engine *e, struct err *err) {
+    const struct plan *p = e->plan;
     int64_t memory = limits_memory(), files = limits_files(), processes = limits_processes();
     int64_t used = processes >= 0 ? limits_processes_used() : 0;
     if (memory >= 0 && memory < MEMORY_LEAST)
@@ -122,9 +136,9 @@ int usage_check(const struct plan *p, struct err *err) {
 static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, int64_t used,
                           const char *why) {
     static const char *const names[] = {"memory-limit", "processes", "memory"};
-    if (e->scarce & 1u << what)
+    if (own(e)->scarce & 1u << what)
         return;
-    e->scarce |= 1u << what;
+    own(e)->scarce |= 1u << what;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "scarce");
     json_put_string(w, "what", names[what]);
     json_put_i64(w, "limit", limit);
@@ -138,7 +152,7 @@ static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, i
 static void look_for_processes(struct engine *e, int64_t more) {
     char why[160];
     int64_t limit = limits_processes();
-    if (limit < 0 || e->scarce & 1u << SCARCE_PROCESSES)
+    if (limit < 0 || own(e)->scarce & 1u << SCARCE_PROCESSES)
         return;
     int64_t used = limits_processes_used() + more;
     snprintf(why, sizeof(why),
@@ -151,19 +165,19 @@ static void look_for_processes(struct engine *e, int64_t more) {
 
 static void look_for_killed(struct engine *e) {
     char why[160];
-    int64_t killed = limits_killed_for_memory() - e->killed_before;
+    int64_t killed = limits_killed_for_memory() - own(e)->killed_before;
     snprintf(why, sizeof(why),
              "the kernel has killed %lld process%s of this host for want of memory since the run "
              "began",
              (long long)killed, killed == 1 ? "" : "es");
-    if (e->killed_before >= 0 && killed > 0)
+    if (own(e)->killed_before >= 0 && killed > 0)
         record_scarce(e, SCARCE_MEMORY, 0, killed, why);
 }
 
-void usage_open(struct engine *e) {
+static void begin(struct engine *e) {
     char why[160];
     int64_t memory = limits_memory();
-    e->killed_before = limits_killed_for_memory();
+    own(e)->killed_before = limits_killed_for_memory();
     snprintf(why, sizeof(why),
              "a process may have %lld kB of memory here: more may have been refused (ulimit -v, "
              "ulimit -d)",
@@ -179,10 +193,17 @@ static bool ended_badly(const struct record *r) {
     return exit && r->source == SOURCE_KERNEL && record_i64(r, "code", 1);
 }
 
-void usage_seen(struct engine *e, const struct record *r) {
+static void record(struct engine *e, const struct record *r) {
     seen_agents(e, r);
     if (ended_badly(r))
         look_for_killed(e);
     if (ended_badly(r) || (record_is(r, "lag") && r->source == SOURCE_HARNESS))
         look_for_processes(e, 0);
 }
+
+const struct run_part run_part_usage = {
+    .size = sizeof(struct usage),
+    .open = check,
+    .begin = begin,
+    .record = record,
+};

@@ -6,7 +6,7 @@
  * place. What may be NULL has nothing to do there. */
 #pragma once
 
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 struct evidence {
     const char *what;   /* the sentence of the record when it was seen */

@@ -20,10 +20,9 @@ bool links_counted(const struct record *r) {
 
 /* The groups of stores, and of those the ones in which nobody else is. */
 static void find_stores(const struct engine *e, struct links *l) {
-    struct node **nodes;
-    size_t n = cluster_nodes(e->cluster, &nodes);
+    struct node **nodes = cluster_nodes(e->cluster);
     for (int store = 1; store >= 0; store--)
-        for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+        for (size_t i = 0; nodes[i] && i < CLUSTER_NODES_MAX; i++)
             if (l->group[i] >= 0 && node_plan(nodes[i])->is_store == store)
                 l->answers[l->group[i]] = store;
 }
@@ -40,15 +39,15 @@ struct links *links_new(struct act *a, const struct bound *b) {
 }
 
 bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key) {
-    struct node **nodes;
-    size_t n = cluster_nodes(a->owner->engine->cluster, &nodes), from = 0;
+    struct node **nodes = cluster_nodes(a->owner->engine->cluster);
+    size_t from = 0;
     if (!l || !links_counted(r))
         return false;
-    while (from < n && !str_eq(node_plan(nodes[from])->name, r->node))
+    while (nodes[from] && !str_eq(node_plan(nodes[from])->name, r->node))
         from++;
-    if (from >= n || from >= CLUSTER_NODES_MAX)
+    if (!nodes[from] || from >= CLUSTER_NODES_MAX)
         return false;
-    for (size_t to = 0; to < n && to < CLUSTER_NODES_MAX; to++) {
+    for (size_t to = 0; nodes[to] && to < CLUSTER_NODES_MAX; to++) {
         int64_t frames = json_get_i64(json_get(r->fields, key), node_plan(nodes[to])->name, 0);
         l->newest[from][to] = frames;
         if (!l->counted[from])
@@ -82,9 +81,8 @@ int64_t links_fewest(const struct links *l, bool unasked) {
 }
 
 static int group_of(const struct act *a, const struct links *l, const char *node, bool store) {
-    struct node **nodes;
-    size_t n = cluster_nodes(a->owner->engine->cluster, &nodes);
-    for (size_t i = 0; i < n && i < CLUSTER_NODES_MAX; i++)
+    struct node **nodes = cluster_nodes(a->owner->engine->cluster);
+    for (size_t i = 0; nodes[i] && i < CLUSTER_NODES_MAX; i++)
         if (store ? node_plan(nodes[i])->is_store : str_eq(node_plan(nodes[i])->name, node))
             return l->group[i];
     return -1;

@@ -2,7 +2,7 @@
  * since it was about to come in force, by the counters of one kind of each sender. */
 #pragma once
 
-#include "harness/run/timeline.h"
+#include "harness/run/act.h"
 
 struct links;
 

@@ -258,7 +258,8 @@ void play(void (*scene)(void), const char *dir, const char *begun) {
     cluster = cluster_new(make_plan(), &folder, loop, &callbacks, NULL, &err);
     if (!cluster || cluster_up(cluster, &err) != 0)
         die("%s", err.msg);
-    CHECK(cluster_nodes(cluster, &nodes) == NODES);
+    nodes = cluster_nodes(cluster);
+    CHECK(nodes[NODES - 1] && !nodes[NODES]);
     if (begun)
         say(begun);
     AWAIT(seen[0].up && seen[1].up && seen[2].up);

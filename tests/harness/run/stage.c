@@ -1,12 +1,15 @@
 #include "tests/harness/run/stage.h"
 
+#include "harness/run/counting.h"
+#include "harness/run/directory.h"
+#include "harness/run/token.h"
+
 #include <sys/eventfd.h>
 
 /* ---- cardboard ---- */
 
-size_t cluster_nodes(const struct cluster *c, struct node ***ret) {
-    *ret = (struct node **)(uintptr_t)c->list;
-    return NODES;
+struct node **cluster_nodes(const struct cluster *c) {
+    return (struct node **)(uintptr_t)c->list;
 }
 struct node *cluster_node(const struct cluster *c, const char *name) {
     for (int i = 0; i < NODES; i++)
@@ -33,7 +36,7 @@ int node_agent_target(struct node *n, struct target *ret) {
     return n->agent ? 0 : -ESRCH;
 }
 int counts_asked;
-void engine_count(struct engine *e) {
+void counting_ask(struct engine *e) {
     (void)e;
     counts_asked++;
 }
@@ -75,8 +78,9 @@ int observer_worker_pidfd(const struct observer *o, pid_t pid) {
 void observer_release(struct observer *o, int tag) {
     o->released[tag]++;
 }
-bool directory_is_listed(const struct directory *d) {
-    return d;
+bool directory_is_listed(const struct engine *e) {
+    (void)e;
+    return false;
 }
 bool client_is_held(const struct client *c) {
     return c;
@@ -151,7 +155,9 @@ const struct fault cut = {.name = "cut",
 
 static void on_record(void *arg, const struct record *r, struct client *from) {
     struct stage *s = arg;
-    timeline_seen(s->engine.timeline, r, from);
+    s->engine.sender = from;
+    run_part_timeline.record(&s->engine, r);
+    s->engine.sender = NULL;
 }
 
 struct stage *stage_new(void) {
@@ -166,13 +172,14 @@ struct stage *stage_new(void) {
     assert_int_equal(history_create(&s->history, NULL, &err), 0);
     rounds_init(&s->rounds, true);
     s->scenario.limits.total_ns = 60000000000;
-    s->plan = (struct plan){.scenario = &s->scenario, .actions = s->planned};
+    s->plan = (struct plan){.scenario = &s->scenario, .actions = s->planned, .seed = 1};
     s->engine = (struct engine){.plan = &s->plan,
                                 .cluster = &s->cluster,
                                 .observer = &s->observer,
                                 .rec = {&s->history, &s->rounds, on_record, s}};
     s->engine.loop = loop_new(&err);
-    rand_init(&s->engine.rand, 1);
+    s->engine.own[PART_timeline] = arena_alloc(&s->engine.arena, run_part_timeline.size);
+    s->engine.own[PART_token] = arena_alloc(&s->engine.arena, run_part_token.size);
     injected_n = stores_asked_n = 0;
     questions_abandoned = 0;
     killed_nodes = recovered_n = 0;
@@ -199,12 +206,24 @@ void aim_at(struct action *a, const char *node, int local_rank) {
 }
 
 void stage_begin(struct stage *s) {
-    s->engine.timeline = timeline_new(&s->engine);
-    timeline_start(s->engine.timeline);
+    run_part_timeline.begin(&s->engine);
+    run_part_timeline.start(&s->engine);
+}
+
+void stage_end(struct stage *s) {
+    run_part_timeline.end(&s->engine, "ended");
+}
+
+void stage_down(struct stage *s) {
+    run_part_timeline.down(&s->engine);
+}
+
+struct act *stage_acts(const struct stage *s) {
+    return ((struct timeline *)s->engine.own[PART_timeline])->acts;
 }
 
 void stage_free(struct stage *s) {
-    timeline_free(s->engine.timeline);
+    run_part_timeline.close(&s->engine);
     loop_free(s->engine.loop);
     close(s->observer.alive_fd);
     history_fini(&s->history);

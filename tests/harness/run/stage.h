@@ -10,7 +10,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "harness/observe/question.h"
-#include "harness/run/engine.h"
+#include "harness/run/act.h"
 #include "scenarios/jobs/rankquake.h"
 
 enum { NODES = 3, WORKERS_MAX = 64 };
@@ -22,7 +22,7 @@ struct node {
 };
 struct cluster {
     struct node nodes[NODES];
-    struct node *list[NODES];
+    struct node *list[NODES + 1];
 };
 struct observer {
     uint32_t kinds;
@@ -70,6 +70,9 @@ struct action *stage_add(struct stage *s, const char *id, const struct fault *f)
 void at_step(struct action *a, int64_t step);
 void aim_at(struct action *a, const char *node, int local_rank);
 void stage_begin(struct stage *s);
+void stage_end(struct stage *s);  /* the job has ended; safe to call again */
+void stage_down(struct stage *s); /* and all is counted */
+struct act *stage_acts(const struct stage *s);
 void stage_free(struct stage *s);
 /* pid = 100 * round + rank: worker `rank` of a round, one on each node. */
 void start_round(struct stage *s, int round, int world);

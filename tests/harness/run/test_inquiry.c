@@ -59,7 +59,7 @@ static void test_the_coordinator_is_struck_once_the_store_has_said_who_it_is(voi
     assert_int_equal(s->observer.released[tag], 0);
     store_says(0, "n1 17", NULL);
     assert_int_equal(killed_nodes, 1);
-    assert_string_equal(s->engine.timeline->acts[0].bound[0].target.name, "n1");
+    assert_string_equal(stage_acts(s)[0].bound[0].target.name, "n1");
     assert_true(s->observer.released[tag] > 0);
     const struct record *said = newest(s, "store-said");
     assert_string_equal(said->node, "n1");
@@ -149,7 +149,7 @@ static void test_most_members_must_agree_on_who_leads_them(void **state) {
     assert_int_equal(killed_nodes, 0);
     store_says(1, "n1 5", NULL);
     assert_int_equal(killed_nodes, 1);
-    assert_string_equal(s->engine.timeline->acts[0].bound[0].target.name, "n1");
+    assert_string_equal(stage_acts(s)[0].bound[0].target.name, "n1");
     stage_free(s);
 }
 
@@ -186,7 +186,7 @@ static void test_the_only_member_leads_and_is_not_asked(void **state) {
     say_step(s, 100, 5);
     assert_int_equal(stores_asked_n, 0);
     assert_int_equal(killed_nodes, 1);
-    assert_string_equal(s->engine.timeline->acts[0].bound[0].target.name, "n2");
+    assert_string_equal(stage_acts(s)[0].bound[0].target.name, "n2");
     stage_free(s);
 }
 
@@ -195,7 +195,7 @@ static void test_a_run_that_ends_waits_for_no_answer(void **state) {
     struct stage *s = stage_new();
     on_role(s, &kill_node, coordinator, 1);
     int tag = say_step(s, 100, 5);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(questions_abandoned, 1);
     assert_int_equal(killed_nodes, 0);
     assert_true(s->observer.released[tag] > 0);

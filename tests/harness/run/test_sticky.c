@@ -32,7 +32,7 @@ static void test_a_node_is_struck_again_whenever_its_agent_comes_back(void **sta
     start_agent(s, "n1");
     assert_int_equal(killed_nodes, 3);
     say_step(s, 101, 5);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 3);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
     stage_free(s);
@@ -46,7 +46,7 @@ static void test_a_draw_is_made_once(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 101, 5);
-    const struct act *act = &s->engine.timeline->acts[0];
+    const struct act *act = &stage_acts(s)[0];
     const char *drawn = node_plan(act->bound[0].node)->name;
     for (int i = 0; i < 10; i++) {
         start_agent(s, drawn);
@@ -64,7 +64,7 @@ static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **stat
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 102, 5);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     for (int rank = 0; rank < 3; rank++)
         end_worker(s, 100 + rank);
     start_agent(s, "n2");
@@ -72,7 +72,7 @@ static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **stat
     start_round(s, 2, 3);
     assert_int_equal(injected_n, 2);
     assert_string_equal(injected[1], "n2/0 (rank 2)");
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     for (int rank = 0; rank < 3; rank++)
         end_worker(s, 200 + rank);
     start_round(s, 3, 3); /* the agent has not been away */
@@ -88,10 +88,10 @@ static void test_a_node_that_came_back_without_its_target_is_told(void **state) 
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 102, 5);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     end_worker(s, 102);
     start_agent(s, "n2");
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
     start_agent(s, "n2"); /* it is over */
     assert_int_equal(injected_n, 1);
@@ -109,7 +109,7 @@ static void test_what_lasts_is_ended_and_comes_to_all_of_them_again(void **state
     start_agent(s, "n1");
     assert_int_equal(count_records(s, "fault-in-force", "k"), 2);
     assert_int_equal(count_records(s, "fault-recovered", "k"), 1);
-    assert_int_equal(s->engine.timeline->acts[0].bound_n, 3);
+    assert_int_equal(stage_acts(s)[0].bound_n, 3);
     stage_free(s);
 }
 

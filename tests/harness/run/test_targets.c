@@ -36,7 +36,7 @@ static void test_the_store_is_no_part_of_a_majority(void **state) {
     start_round(s, 1, 2);
     say_step(s, 100, 5);
     assert_int_equal(killed_nodes, 2);
-    const struct bound *b = s->engine.timeline->acts[0].bound;
+    const struct bound *b = stage_acts(s)[0].bound;
     assert_string_equal(b[0].target.name, "n0");
     assert_string_equal(b[1].target.name, "n1");
     stage_free(s);
@@ -79,7 +79,7 @@ static void test_a_rack_is_all_of_its_nodes_and_listens_to_their_workers_alone(v
     assert_int_equal(killed_nodes, 0);
     assert_int_equal(say_step(s, 101, 5), 1);
     assert_int_equal(killed_nodes, 2);
-    assert_string_equal(s->engine.timeline->acts[0].bound[1].target.name, "n1");
+    assert_string_equal(stage_acts(s)[0].bound[1].target.name, "n1");
     stage_free(s);
 }
 
@@ -98,7 +98,7 @@ static void test_one_of_a_rack_is_drawn_from_it(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct stage *s = stage_new();
-        rand_init(&s->engine.rand, seed);
+        s->plan.seed = seed;
         on_rack(s, &kill_worker, (struct target_spec){.rack = 1, .pick = PICK_RANDOM, .count = 1});
         say_step(s, 100, 5);
         assert_int_equal(injected_n, 1);
@@ -112,7 +112,7 @@ static void test_a_drawn_rack_goes_as_a_whole(void **state) {
     int hits[NODES + 1] = {0};
     for (uint64_t seed = 1; seed <= 40; seed++) {
         struct stage *s = stage_new();
-        rand_init(&s->engine.rand, seed);
+        s->plan.seed = seed;
         on_rack(s, &kill_node,
                 (struct target_spec){.what = TARGET_RACKS, .pick = PICK_RANDOM, .count = 1});
         say_step(s, 100, 5);
@@ -127,7 +127,7 @@ static void test_a_rack_that_is_off_is_not_drawn(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct stage *s = stage_new();
-        rand_init(&s->engine.rand, seed);
+        s->plan.seed = seed;
         s->cluster.nodes[2].on = false;
         on_rack(s, &kill_node,
                 (struct target_spec){.what = TARGET_RACKS, .pick = PICK_RANDOM, .count = 1});

@@ -18,7 +18,7 @@ static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
     assert_int_equal(injected_n, 1);
     assert_string_equal(injected[0], "n1/0 (rank 1)");
     assert_int_equal(s->observer.released[1], 0);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     assert_int_equal(s->observer.released[1], 1);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 1);
     assert_int_equal(s->observer.kinds, 0);
@@ -34,7 +34,7 @@ static void test_evidence_is_the_exit_of_the_target_and_nothing_else(void **stat
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 101, 5);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     end_worker(s, 102);
     assert_int_equal(count_records(s, "fault-evidence", "k"), 0);
     end_worker(s, 101);
@@ -53,7 +53,7 @@ static void test_time_in_force_is_the_death_when_it_was_seen_before_the_answer(v
     say_step(s, 101, 5);
     end_worker(s, 101);
     int64_t died = s->history.records[s->history.n - 1]->t_ns;
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     int64_t t0 = -1;
     history_each(r, &s->history) if (record_is(r, "fault-in-force")) t0 =
         json_get_i64(r->fields, "t0", -1);
@@ -76,7 +76,7 @@ static void test_after_waits_until_the_other_is_in_force(void **state) {
     assert_int_equal(killed_nodes, 0);
     say_step(s, 100, 5);
     assert_int_equal(killed_nodes, 0);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     assert_int_equal(killed_nodes, 1);
     stage_free(s);
 }
@@ -109,10 +109,10 @@ static void test_times_two_fires_twice_and_then_is_done(void **state) {
     start_round(s, 1, 3);
     for (int i = 0; i < 3; i++) {
         say_step(s, 100, 5);
-        timeline_answer(s->engine.timeline, injected_token, NULL);
+        timeline_answer(&s->engine, injected_token, NULL);
     }
     assert_int_equal(count_records(s, "fault-in-force", "k"), 2);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
     stage_free(s);
 }
@@ -124,7 +124,7 @@ static void test_what_never_came_true_is_noted_as_not_fired(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
     assert_int_equal(count_records(s, "fault-fired", "k"), 0);
     stage_free(s);
@@ -152,7 +152,7 @@ static void test_a_failed_injection_is_recorded_and_its_sender_released(void **s
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(s->engine.timeline, injected_token, "n0: Operation not permitted");
+    timeline_answer(&s->engine, injected_token, "n0: Operation not permitted");
     assert_int_equal(count_records(s, "fault-failed", "k"), 1);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 0);
     assert_int_equal(s->observer.released[1], 1);
@@ -167,10 +167,10 @@ static void test_what_lasts_is_recovered_in_finally_once(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     assert_int_equal(recovered_n, 0);
-    timeline_finish(s->engine.timeline);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
+    stage_end(s);
     assert_int_equal(recovered_n, 1);
     assert_int_equal(count_records(s, "fault-recovered", "h"), 1);
     stage_free(s);
@@ -193,17 +193,18 @@ static void test_time_counts_from_steady_state(void **state) {
     loop_timer_at(end, clock_monotonic_ns() + 40000000);
     loop_run(s->engine.loop, NULL);
     assert_int_equal(injected_n, 0); /* not steady yet */
-    s->engine.steady_ns = clock_monotonic_ns();
-    timeline_steady(s->engine.timeline);
+    int64_t steady_ns = clock_monotonic_ns();
+    engine_record(&s->engine, SOURCE_HARNESS, "steady");
+    engine_recorded(&s->engine);
     loop_timer_at(end, clock_monotonic_ns() + 2000000000);
-    while (!injected_n && clock_monotonic_ns() < s->engine.steady_ns + 1000000000) {
+    while (!injected_n && clock_monotonic_ns() < steady_ns + 1000000000) {
         struct loop_source *turn = loop_timer(s->engine.loop, stop_loop, s->engine.loop);
         loop_timer_at(turn, clock_monotonic_ns() + 5000000);
         loop_run(s->engine.loop, NULL);
         loop_source_free(turn);
     }
     assert_int_equal(injected_n, 1);
-    assert_true(clock_monotonic_ns() >= s->engine.steady_ns + 20000000);
+    assert_true(clock_monotonic_ns() >= steady_ns + 20000000);
     loop_source_free(end);
     stage_free(s);
 }

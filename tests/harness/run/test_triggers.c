@@ -12,10 +12,10 @@ static void test_each_round_fires_anew_in_every_round(void **state) {
     for (int round = 1; round <= 3; round++) {
         start_round(s, round, 3);
         assert_int_equal(say_step(s, 100 * round, 5), 1);
-        timeline_answer(s->engine.timeline, injected_token, NULL);
+        timeline_answer(&s->engine, injected_token, NULL);
         assert_int_equal(say_step(s, 100 * round + 1, 5), 0); /* once is enough */
     }
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-in-force", "k"), 3);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 0);
     stage_free(s);
@@ -31,7 +31,7 @@ static void test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_co
     start_round(s, 1, 3);
     say_step(s, 100, 5);
     start_round(s, 2, 3);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     assert_int_equal(say_step(s, 200, 5), 1);
     assert_int_equal(injected_n, 2);
     stage_free(s);
@@ -45,7 +45,7 @@ static void test_each_round_that_never_came_is_noted(void **state) {
     a->times = TIMES_EACH_ROUND;
     stage_begin(s);
     start_round(s, 1, 3);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
     stage_free(s);
 }
@@ -98,14 +98,14 @@ static void test_who_is_patient_does_not_hit_a_round_that_breaks_up(void **state
     stage_begin(s);
     start_round(s, 1, 3);
     assert_int_equal(injected_n, 1);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     for (int pid = 100; pid < 103; pid++)
         end_worker(s, pid);
     assert_int_equal(injected_n, 1);
     start_round(s, 2, 3);
     assert_int_equal(injected_n, 2);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
-    timeline_finish(s->engine.timeline);
+    timeline_answer(&s->engine, injected_token, NULL);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "second"), 0);
     stage_free(s);
 }
@@ -116,7 +116,7 @@ static void test_a_target_that_never_came_is_told(void **state) {
     add_patient(s, "k", "n2");
     stage_begin(s);
     start_round(s, 1, 2);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "k"), 1);
     stage_free(s);
 }
@@ -149,7 +149,7 @@ static void test_start_is_before_the_worker_of_that_round_runs(void **state) {
         end_worker(s, 100 + rank);
     start_round(s, 2, 3);
     assert_int_equal(injected_n, 1);
-    assert_int_equal(s->engine.timeline->acts[0].bound[0].target.pid, 201);
+    assert_int_equal(stage_acts(s)[0].bound[0].target.pid, 201);
     stage_free(s);
 }
 
@@ -168,7 +168,7 @@ static void test_a_cut_is_felt_when_frames_were_dropped_both_ways_since(void **s
     say_dropped(s, "n0", "n2", 7);
     say_dropped(s, "n1", "n2", 0);
     say_dropped(s, "n2", "n0", 3);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(counts_asked, 2);
     say_dropped(s, "n0", "n2", 7); /* of an earlier cut */
     say_dropped(s, "n2", "n0", 9);
@@ -192,7 +192,7 @@ static void test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped(vo
         say_step(s, 100, 5);
         say_dropped(s, "n0", "n2", 0);
         say_dropped(s, "n2", "n0", 0);
-        timeline_finish(s->engine.timeline);
+        stage_end(s);
         say_dropped(s, "n2", "n0", 0);
         assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
         say_dropped(s, "n0", "n2", 4);
@@ -214,7 +214,7 @@ static void test_what_a_store_says_is_no_evidence_that_it_was_asked(void **state
     say_step(s, 100, 5);
     say_dropped(s, "n0", "n2", 0);
     say_dropped(s, "n2", "n0", 0);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     say_dropped(s, "n2", "n0", 9);
     assert_int_equal(count_records(s, "fault-evidence", "c"), 0);
     stage_free(s);
@@ -233,13 +233,13 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 100, 5);
-    timeline_answer(s->engine.timeline, injected_token, NULL);
+    timeline_answer(&s->engine, injected_token, NULL);
     say_step(s, 101, 5);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(recovered_n, 1);
     assert_int_equal(count_records(s, "fault-evidence", "h"), 0);
     assert_int_equal(count_records(s, "fault-unfelt", "h"), 0);
-    timeline_close(s->engine.timeline);
+    stage_down(s);
     assert_int_equal(count_records(s, "fault-unfelt", "h"), 1);
     stage_free(s);
 }
@@ -273,7 +273,7 @@ static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **stat
     json_put_string(w, "node", "n1");
     engine_recorded(&s->engine);
     assert_int_equal(count_records(s, "fault-evidence", "d"), 1);
-    timeline_close(s->engine.timeline);
+    stage_down(s);
     assert_int_equal(count_records(s, "fault-unfelt", "d"), 0);
     stage_free(s);
 }
@@ -335,7 +335,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
         stage_begin(s);
         start_round(s, 1, 3);
         say_step(s, 101, 5);
-        timeline_answer(s->engine.timeline, injected_token, NULL);
+        timeline_answer(&s->engine, injected_token, NULL);
         end_worker(s, 101); /* by signal 9 */
         assert_int_equal(count_records(s, "fault-evidence", "k"), i ? 0 : 1);
         stage_free(s);
@@ -403,17 +403,17 @@ static void test_a_line_counts_when_the_target_has_printed_it(void **state) {
     aim_at_node(b, "n2");
     stage_begin(s);
     start_round(s, 1, 3);
-    struct timeline *t = s->engine.timeline;
-    timeline_heard(t, "n1", 101, "saved 1");
-    timeline_heard(t, "n0", 100, "saved 2");
-    timeline_heard(t, "n1", 0, "saved 3"); /* its agent is not it */
-    timeline_heard(t, "n1", 101, "saving");
+    struct engine *e = &s->engine;
+    timeline_heard(e, "n1", 101, "saved 1");
+    timeline_heard(e, "n0", 100, "saved 2");
+    timeline_heard(e, "n1", 0, "saved 3"); /* its agent is not it */
+    timeline_heard(e, "n1", 101, "saving");
     assert_int_equal(injected_n, 0);
-    timeline_heard(t, "n1", 101, "saved 4");
+    timeline_heard(e, "n1", 101, "saved 4");
     assert_int_equal(injected_n, 1);
-    timeline_heard(t, "n1", 0, "rankrun: round 1, local rank 0: SIGKILL");
+    timeline_heard(e, "n1", 0, "rankrun: round 1, local rank 0: SIGKILL");
     assert_int_equal(killed_nodes, 0);
-    timeline_heard(t, "n2", 0, "rankrun: round 1, local rank 0: SIGKILL");
+    timeline_heard(e, "n2", 0, "rankrun: round 1, local rank 0: SIGKILL");
     assert_int_equal(killed_nodes, 1);
     assert_int_equal(count_records(s, "log", "k"), 1);
     assert_int_equal(count_records(s, "log", "n"), 1);
@@ -427,9 +427,9 @@ static void test_a_line_that_never_came_is_told_with_the_closest(void **state) {
     wait_for_line(a, "saved step", 1);
     stage_begin(s);
     start_round(s, 1, 3);
-    timeline_heard(s->engine.timeline, "n0", 100, "loading");
-    timeline_heard(s->engine.timeline, "n0", 100, "saved snapshot");
-    timeline_finish(s->engine.timeline);
+    timeline_heard(&s->engine, "n0", 100, "loading");
+    timeline_heard(&s->engine, "n0", 100, "saved snapshot");
+    stage_end(s);
     const struct record *r = history_newest(&s->history, SOURCE_HARNESS, "fault-not-fired");
     assert_string_equal(record_text(r, "why"),
                         "none of 2 lines matched /saved step/; the closest: saved snapshot");

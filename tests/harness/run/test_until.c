@@ -31,7 +31,7 @@ static void test_a_fault_ends_with_the_round_that_was_named(void **state) {
     assert_int_equal(count_records(s, "fault-recovered", "c"), 0);
     start_round(s, 2, 2);
     assert_int_equal(count_records(s, "fault-recovered", "c"), 1);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-recovered", "c"), 1);
     assert_int_equal(count_records(s, "fault-not-fired", "c"), 0);
     stage_free(s);
@@ -47,7 +47,7 @@ static void test_an_end_that_does_not_come_is_no_failure_and_the_fault_lasts(voi
     start_round(s, 1, 3);
     say_step(s, 102, 5);
     assert_int_equal(count_records(s, "fault-recovered", "c"), 0);
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-recovered", "c"), 1);
     assert_int_equal(count_records(s, "fault-not-fired", "c"), 0);
     stage_free(s);
@@ -129,7 +129,7 @@ static void test_a_fault_that_comes_again_ends_again(void **state) {
         say_step(s, 100, 9);
         assert_int_equal(count_records(s, "fault-recovered", "c"), i);
     }
-    timeline_finish(s->engine.timeline);
+    stage_end(s);
     assert_int_equal(count_records(s, "fault-not-fired", "c"), 0);
     stage_free(s);
 }

@@ -1,0 +1,53 @@
+/* When the job is over: no agent runs any more and none will. And when a control run has failed. */
+#include "harness/run/engine.h"
+
+#include "agent/base/str.h"
+#include "harness/run/timeline.h"
+
+struct ending {
+    bool outcome_seen;   /* an agent has ended with the job's outcome, 0 or 1 */
+    bool control_failed; /* a round of the control run has ended in failure */
+};
+
+static bool an_agent_runs(const struct engine *e) {
+    cluster_each(n, e->cluster) {
+        if (!node_plan(n)->is_store && node_is_on(n) && node_program_pid(n))
+            return true;
+    }
+    return false;
+}
+
+static void record(struct engine *e, const struct record *r) {
+    struct ending *x = e->own[PART_ending];
+    bool agent = record_is(r, "agent-exit");
+    x->outcome_seen |= agent && record_i64(r, "code", 2) <= 1;
+    if (e->phase != ENGINE_RUNNING)
+        return;
+    if (x->control_failed && record_is(r, "worker-start"))
+        engine_end(e, "worker failed");
+    if (!agent && !record_is(r, "store-exit") && !record_is(r, "node-down"))
+        return;
+    if (x->outcome_seen)
+        timeline_heal_the_last(e);
+    if (!an_agent_runs(e) && !timeline_may_start_node(e))
+        engine_end(e, "ended");
+}
+
+/* Undisturbed, a round that failed says it all: what launchers would do about it is of no interest,
+ * and a script with a mistake in it would only fail again and again. Other launchers than ours may
+ * still hold what the workers printed: by the next start, or by their own end, they have let go of
+ * it. */
+static void round_end(struct engine *e, const struct round *r) {
+    struct ending *x = e->own[PART_ending];
+    if (e->spec->control || e->phase != ENGINE_RUNNING || !round_failed(r))
+        return;
+    x->control_failed = true;
+    if (str_eq(e->plan->scenario->job.launcher, "rankrun"))
+        engine_end(e, "worker failed");
+}
+
+const struct run_part run_part_ending = {
+    .size = sizeof(struct ending),
+    .record = record,
+    .round_end = round_end,
+};

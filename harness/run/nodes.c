@@ -1,0 +1,261 @@
+#include "harness/run/nodes.h"
+
+#include "agent/sys/file.h"
+#include "harness/launch/launcher.h"
+#include "harness/run/counting.h"
+#include "harness/run/looks.h"
+#include "harness/run/outputs.h"
+#include "harness/run/programs.h"
+#include "harness/run/stores.h"
+#include "harness/run/timeline.h"
+#include "harness/run/token.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct nodes {
+    int awaited; /* on at start and not up yet */
+};
+
+static struct nodes *own(const struct engine *e) {
+    return e->own[PART_nodes];
+}
+
+/* ---- programs ---- */
+
+/* Opened by us, whatever the node's own view makes of the path. */
+static int open_log(struct engine *e, const struct plan_node *p, const char *logs,
+                    struct err *err) {
+    int r = folder_make(e->spec->folder, logs, 0777, err);
+    const char *program = p->is_store ? "store" : "agent";
+    return r ? r
+             : folder_append(e->spec->folder, arena_printf(&e->arena, "%s/%s.log", logs, program),
+                             err);
+}
+
+static int run_program(struct engine *e, struct node *n, struct err *err) {
+    const struct plan_node *p = node_plan(n);
+    const struct job_spec *job = &e->plan->scenario->job;
+    struct places places = {.shared = cluster_shared_dir(e->cluster),
+                            .disk = node_disk_dir(n),
+                            .out = e->spec->folder->path,
+                            .node = p->name,
+                            .tmp = node_tmp_dir(n),
+                            .events = node_events_path(n),
+                            .token = token_entry(e),
+                            .wait_ns = e->plan->scenario->limits.total_ns,
+                            .seed =
+                                arena_printf(&e->arena, "%llu", (unsigned long long)e->plan->seed)};
+    char cwd[4096];
+    struct program prog = {.cwd = getcwd(cwd, sizeof(cwd)) ? cwd : "/"};
+    const char *bin = node_programs(n, e->spec->bin);
+    places.output = outputs_dir(e, n);
+    const char *logs = arena_printf(&e->arena, "logs/%s", p->name);
+    FILE_CLOSE int log = open_log(e, p, logs, err);
+    if (log < 0)
+        return log;
+    prog.log = log;
+    struct launch launch = {
+        .plan = e->plan,
+        .node = p,
+        .bin = bin,
+        .disk = places.disk,
+        .run = placeholders_fill_all(&e->arena, job->run, job->run_n, &places),
+        .args = placeholders_fill_all(&e->arena, job->launcher_args, job->launcher_args_n, &places),
+    };
+    const struct launcher *launcher = launcher_of(e->plan);
+    outputs_program(e, n);
+    if (p->is_store)
+        prog.argv = store_argv(&e->arena, &launch);
+    else
+        prog.argv = launcher->agent_argv(&e->arena, &launch);
+    const char *const *more = p->is_store ? NULL : launcher->agent_env(&e->arena, &launch);
+    /* What is the job's own might make a store of a stranger's start something else. */
+    const struct job_spec none = {0};
+    bool own = !p->is_store || !e->plan->untrusted;
+    prog.env = device_env(&e->arena, e->plan, p,
+                          arena_printf(&e->arena, "%s/%s", e->spec->folder->path, logs),
+                          programs_env(&e->arena, own ? job : &none, bin, &places, more));
+    return node_run(n, &prog, err);
+}
+
+static void run_or_fail(struct engine *e, struct node *n) {
+    struct err err = {0};
+    if (run_program(e, n, &err) < 0)
+        engine_fail(e, &err);
+}
+
+static void record_program(struct engine *e, struct node *n, const char *what, pid_t pid,
+                           const int *status) {
+    char kind[32];
+    snprintf(kind, sizeof(kind), "%s-%s", node_plan(n)->is_store ? "store" : "agent", what);
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, kind);
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "pid", pid);
+    if (status && WIFSIGNALED(*status))
+        json_put_i64(w, "signal", WTERMSIG(*status));
+    else if (status)
+        json_put_i64(w, "code", WEXITSTATUS(*status));
+    engine_recorded(e);
+}
+
+/* ---- the cluster's callbacks ---- */
+
+static void on_node_up(void *arg, struct node *n) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-up");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "addr", node_plan(n)->addr);
+    engine_recorded(e);
+    if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
+        run_or_fail(e, n);
+    if (!node_plan(n)->is_store && own(e)->awaited)
+        own(e)->awaited--;
+    nodes_look_ready(e);
+}
+
+static void on_node_down(void *arg, struct node *n) {
+    struct engine *e = arg;
+    observer_drain(e->observer);
+    struct json_writer *w = engine_record(e, SOURCE_HARNESS, "node-down");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_string(w, "why", e->phase == ENGINE_DOWN ? "end" : "killed");
+    engine_recorded(e);
+}
+
+static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) {
+    (void)pidfd;
+    record_program(arg, n, "start", pid, NULL);
+}
+
+static void on_program_exited(void *arg, struct node *n, pid_t pid, int status) {
+    struct engine *e = arg;
+    observer_drain(e->observer);
+    record_program(e, n, "exit", pid, &status);
+}
+
+static void on_program_failed(void *arg, struct node *n, const char *why) {
+    struct err err;
+    err_say(&err, -ENOEXEC, "%s: %s", node_plan(n)->name, why);
+    engine_fail(arg, &err);
+}
+
+static void on_client(void *arg, struct node *n, int fd, pid_t pid) {
+    struct engine *e = arg;
+    observer_connect(e->observer, node_plan(n)->name, fd, pid);
+}
+
+static void on_leftovers(void *arg, struct node *n, const struct json *found) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "leftovers");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_each(it, found) json_put_tree(w, it->key, it);
+    engine_recorded(e);
+}
+
+static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
+                       const struct json *found) {
+    struct engine *e = arg;
+    struct json_writer *w = engine_record(e, SOURCE_KERNEL, "listening");
+    json_put_string(w, "node", node_plan(n)->name);
+    json_put_i64(w, "port", port);
+    json_put_i64(w, "round", round);
+    if (found)
+        json_put_tree(w, "found", found);
+    engine_recorded(e);
+}
+
+static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
+    (void)n;
+    timeline_answer(arg, token, error);
+}
+
+static void on_failed(void *arg, const struct err *err) {
+    engine_fail(arg, err);
+}
+
+static void on_down(void *arg, const char *const *left) {
+    engine_down(arg, left);
+}
+
+static const struct cluster_callbacks callbacks = {
+    .node_up = on_node_up,
+    .node_down = on_node_down,
+    .program_started = on_program_started,
+    .program_exited = on_program_exited,
+    .program_failed = on_program_failed,
+    .client = on_client,
+    .leftovers = on_leftovers,
+    .sockets = on_sockets,
+    .injected = on_injected,
+    .counters = counting_counters,
+    .counted = counting_counted,
+    .failed = on_failed,
+    .down = on_down,
+};
+
+/* ---- the part ---- */
+
+static int open_nodes(struct engine *e, struct err *err) {
+    e->cluster = cluster_new(e->plan, e->spec->folder, e->loop, &callbacks, e, err);
+    if (!e->cluster)
+        return err->code;
+    const char *probe =
+        arena_printf(&e->arena, "%s/rankprobe", cluster_programs(e->cluster, e->spec->bin));
+    e->observer = observer_new(e->loop, &e->rec, probe, err);
+    if (!e->observer)
+        return err->code;
+    if (e->spec->keep)
+        cluster_keep(e->cluster);
+    return 0;
+}
+
+static void begin(struct engine *e) {
+    struct err err = {0};
+    for (size_t i = 0; i < e->plan->nodes_n; i++)
+        own(e)->awaited += e->plan->nodes[i].on_at_start && !e->plan->nodes[i].is_store;
+    if (cluster_up(e->cluster, &err) < 0)
+        engine_fail(e, &err);
+}
+
+void nodes_look_ready(struct engine *e) {
+    if (e->phase != ENGINE_STARTING || own(e)->awaited || !stores_ready(e))
+        return;
+    looks_take(e, "start", 0); /* nothing of the job is there yet */
+    engine_start(e);
+}
+
+static void start(struct engine *e) {
+    cluster_each(n, e->cluster) {
+        if (!node_plan(n)->is_store && node_is_on(n))
+            run_or_fail(e, n);
+    }
+}
+
+static void record(struct engine *e, const struct record *r) {
+    const struct worker *w =
+        record_is(r, "worker-start") ? rounds_worker(e->rec.rounds, r->pid) : NULL;
+    if (w && atoi(w->master_port) > 0)
+        cluster_bootstrap_port(e->cluster, (uint16_t)atoi(w->master_port));
+}
+
+static void take_down(struct engine *e) {
+    cluster_down(e->cluster);
+}
+
+static void close_nodes(struct engine *e) {
+    e->cluster = cluster_free(e->cluster);
+    e->observer = observer_free(e->observer);
+}
+
+const struct run_part run_part_nodes = {
+    .size = sizeof(struct nodes),
+    .open = open_nodes,
+    .begin = begin,
+    .start = start,
+    .record = record,
+    .take_down = take_down,
+    .close = close_nodes,
+};

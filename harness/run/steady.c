@@ -1,0 +1,40 @@
+/* When the job has come to its steady state: its first round is complete and trains. */
+#include "harness/run/engine.h"
+
+struct steady {
+    bool told;
+    bool job_speaks; /* a worker has sent an event: steps are to be expected */
+};
+
+/* So many of a round's workers have made a step. */
+static size_t stepped(const struct round *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->workers[i]->first_step_ns != 0;
+    return n;
+}
+
+/* Of a job whose steps are read from its output nobody knows which workers print them: one will do.
+ * Undisturbed, the expression itself is on trial: then its workers need only run. */
+static bool is_stepping(const struct engine *e, const struct steady *s, const struct round *r) {
+    if (scenario_observes(e->plan->scenario, "step"))
+        return !e->spec->control || stepped(r) > 0;
+    return !s->job_speaks || stepped(r) == r->n;
+}
+
+static void record(struct engine *e, const struct record *r) {
+    struct steady *s = e->own[PART_steady];
+    const struct rounds *rs = e->rec.rounds;
+    s->job_speaks |= r->source == SOURCE_JOB && !*record_text(r, "from");
+    if (s->told || (!record_is(r, "step") && !record_is(r, "worker-start")) || !rs->n ||
+        !rs->v[0]->complete || !is_stepping(e, s, rs->v[0]))
+        return;
+    s->told = true;
+    engine_record(e, SOURCE_HARNESS, "steady");
+    engine_recorded(e);
+}
+
+const struct run_part run_part_steady = {
+    .size = sizeof(struct steady),
+    .record = record,
+};
