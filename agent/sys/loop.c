@@ -1,5 +1,6 @@
 #include "agent/sys/loop.h"
 
+#include "agent/base/list.h"
 #include "agent/sys/clock.h"
 
 #include <errno.h>
@@ -12,9 +13,11 @@ enum { LAST_AT_ONCE = 1024, LAST_US = 5000 };
 
 struct loop {
     struct event_base *base;
+    struct list sources;
 };
 
 struct loop_source {
+    struct list link;
     struct loop *loop;
     struct event *event;
     int fd;
@@ -29,6 +32,7 @@ struct loop *loop_new(struct err *err) {
     struct event_config *config = event_config_new();
     if (!l || !config)
         abort();
+    list_init(&l->sources);
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK);
     event_config_set_max_dispatch_interval(config, &(struct timeval){.tv_usec = LAST_US},
                                            LAST_AT_ONCE, LOOP_LAST);
@@ -42,8 +46,11 @@ struct loop *loop_new(struct err *err) {
 }
 
 struct loop *loop_free(struct loop *l) {
-    if (l)
-        event_base_free(l->base);
+    if (!l)
+        return NULL;
+    list_each_safe(it, next, &l->sources)
+        loop_source_free(list_entry(it, struct loop_source, link));
+    event_base_free(l->base);
     free(l);
     return NULL;
 }
@@ -78,6 +85,7 @@ static struct loop_source *source_new(struct loop *l, int fd, short what, void *
     if (!s)
         abort();
     s->loop = l;
+    list_append(&l->sources, &s->link);
     s->fd = fd;
     s->arg = arg;
     s->event = event_new(l->base, fd, what, dispatch, s);
@@ -133,8 +141,10 @@ struct loop_source *loop_signal(struct loop *l, int signo, loop_signal_fn *fn, v
 }
 
 struct loop_source *loop_source_free(struct loop_source *s) {
-    if (s)
-        event_free(s->event);
+    if (!s)
+        return NULL;
+    list_remove(&s->link);
+    event_free(s->event);
     free(s);
     return NULL;
 }

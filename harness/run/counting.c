@@ -16,17 +16,13 @@ struct counting {
     struct loop_source *timer;
 };
 
-static struct counting *own(const struct engine *e) {
-    return e->own[PART_counting];
-}
-
 void counting_ask(struct engine *e) {
-    own(e)->asked++;
+    own(e, counting)->asked++;
     cluster_count(e->cluster);
 }
 
 void counting_go_on(struct engine *e) {
-    struct counting *c = own(e);
+    struct counting *c = own(e, counting);
     if (e->phase != ENGINE_ENDING || c->n || c->last || directory_is_listed(e))
         return;
     c->last = true;
@@ -87,7 +83,7 @@ void counting_counters(void *arg, struct node *n, const struct wire_counters *c)
 static void finish(struct engine *e) {
     if (e->phase != ENGINE_ENDING)
         return;
-    loop_timer_off(own(e)->timer);
+    loop_timer_off(own(e, counting)->timer);
     looks_take(e, "job-end", 0);
     if (!pause_begin(e))
         engine_take_down(e);
@@ -95,7 +91,7 @@ static void finish(struct engine *e) {
 
 /* Those that a fault has asked for come first. */
 void counting_counted(void *arg) {
-    struct counting *c = own(arg);
+    struct counting *c = own(arg, counting);
     if (--c->asked == 0 && c->last)
         finish(arg);
 }
@@ -107,11 +103,11 @@ static void on_timer(void *arg, int64_t now) {
 
 void counting_wait_anew(struct engine *e) {
     if (e->phase == ENGINE_ENDING)
-        loop_timer_at(own(e)->timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
+        loop_timer_at(own(e, counting)->timer, clock_monotonic_ns() + LEFTOVERS_WAIT_NS);
 }
 
 static void begin(struct engine *e) {
-    struct counting *c = own(e);
+    struct counting *c = own(e, counting);
     /* A node may be switched on again: at most once per line of the timeline. */
     c->awaited =
         arena_array(&e->arena, const struct node *, e->plan->nodes_n *(e->plan->actions_n + 1));
@@ -120,7 +116,7 @@ static void begin(struct engine *e) {
 
 /* A node is counted, or there is nothing left of it to count. */
 static void done(struct engine *e, const char *node) {
-    struct counting *c = own(e);
+    struct counting *c = own(e, counting);
     for (size_t i = 0; i < c->n; i++)
         if (c->awaited[i] == cluster_node(e->cluster, node))
             c->awaited[i] = c->awaited[--c->n];
@@ -128,7 +124,7 @@ static void done(struct engine *e, const char *node) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct counting *c = own(e);
+    struct counting *c = own(e, counting);
     if (record_is(r, "agent-exit") && e->phase == ENGINE_RUNNING)
         c->awaited[c->n++] = cluster_node(e->cluster, r->node);
     else if (record_is(r, "leftovers") || record_is(r, "node-down"))
@@ -139,13 +135,8 @@ static void record(struct engine *e, const struct record *r) {
     }
 }
 
-static void close_counting(struct engine *e) {
-    loop_source_free(own(e)->timer);
-}
-
 const struct run_part run_part_counting = {
     .size = sizeof(struct counting),
     .begin = begin,
     .record = record,
-    .close = close_counting,
 };

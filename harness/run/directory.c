@@ -32,12 +32,8 @@ struct directory {
     int64_t held_ns; /* since when a worker waits for one of them; 0: none does */
 };
 
-static struct directory *own(const struct engine *e) {
-    return e->own[PART_directory];
-}
-
 bool directory_is_listed(const struct engine *e) {
-    return own(e)->n;
+    return own(e, directory)->n;
 }
 
 /* ---- by the scenario's command ---- */
@@ -60,7 +56,7 @@ static void record_listing(struct engine *e, int round, const int64_t *steps, si
                            const char *error) {
     struct json_writer *w = engine_record(e, SOURCE_DISK, "checkpoints");
     json_put_i64(w, "round", round);
-    json_put_string(w, "dir", own(e)->path);
+    json_put_string(w, "dir", own(e, directory)->path);
     if (error)
         json_put_string(w, "error", error);
     else
@@ -79,7 +75,7 @@ static void record_held(struct engine *e, int64_t ns) {
 
 static void on_listed(void *arg, int round, const int64_t *steps, size_t n, const char *error) {
     struct engine *e = arg;
-    struct directory *d = own(e);
+    struct directory *d = own(e, directory);
     for (size_t i = 0; i < d->n; i++)
         if (d->running[i].round == round)
             d->running[i] = d->running[--d->n];
@@ -95,7 +91,7 @@ static void on_listed(void *arg, int round, const int64_t *steps, size_t n, cons
 }
 
 static void list(struct engine *e, int round) {
-    struct directory *d = own(e);
+    struct directory *d = own(e, directory);
     struct err err = {0};
     if (d->n == RUNNING_MAX) {
         record_listing(e, round, NULL, 0, "too many of these commands have not ended yet");
@@ -118,7 +114,7 @@ static void list(struct engine *e, int round) {
 
 /* The round has ended; 0: none has begun. */
 static void read_all(struct engine *e, int round) {
-    struct directory *d = own(e);
+    struct directory *d = own(e, directory);
     if (!d->path)
         return;
     if (d->command) {
@@ -132,6 +128,7 @@ static void read_all(struct engine *e, int round) {
 }
 
 static void start(struct engine *e) {
+    struct directory *d = own(e, directory);
     const struct job_spec *job = &e->plan->scenario->job;
     const char *dir = job->checkpoint_dir;
     struct places p = {.shared = cluster_shared_dir(e->cluster),
@@ -143,16 +140,16 @@ static void start(struct engine *e) {
      */
     if (!dir || strstr(dir, "{disk}") || strstr(dir, "{node}") || strstr(dir, "{tmp}"))
         return;
-    own(e)->path = placeholders_fill(&e->arena, dir, &p);
+    d->path = placeholders_fill(&e->arena, dir, &p);
     if (job->checkpoint_complete)
-        own(e)->command = placeholders_fill(&e->arena, job->checkpoint_complete, &p);
+        d->command = placeholders_fill(&e->arena, job->checkpoint_complete, &p);
     else
-        own(e)->checkpoints = checkpoints_new(own(e)->path, e->spec->folder);
+        d->checkpoints = checkpoints_new(d->path, e->spec->folder);
     read_all(e, 0);
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct directory *d = own(e);
+    struct directory *d = own(e, directory);
     if (record_is(r, "checkpoint-commit") && d->checkpoints)
         checkpoints_refresh(d->checkpoints);
     bool start = r->source == SOURCE_PROBE && record_is(r, "worker-start");
@@ -168,7 +165,7 @@ static void round_end(struct engine *e, const struct round *r) {
 }
 
 static void close_directory(struct engine *e) {
-    struct directory *d = own(e);
+    struct directory *d = own(e, directory);
     for (size_t i = 0; i < d->n; i++)
         listing_abandon(d->running[i].listing);
     checkpoints_free(d->checkpoints);

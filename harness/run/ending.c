@@ -18,7 +18,7 @@ static bool an_agent_runs(const struct engine *e) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct ending *x = e->own[PART_ending];
+    struct ending *x = own(e, ending);
     bool agent = record_is(r, "agent-exit");
     x->outcome_seen |= agent && record_i64(r, "code", 2) <= 1;
     if (e->phase != ENGINE_RUNNING)
@@ -38,7 +38,7 @@ static void record(struct engine *e, const struct record *r) {
  * still hold what the workers printed: by the next start, or by their own end, they have let go of
  * it. */
 static void round_end(struct engine *e, const struct round *r) {
-    struct ending *x = e->own[PART_ending];
+    struct ending *x = own(e, ending);
     if (e->spec->control || e->phase != ENGINE_RUNNING || !round_failed(r))
         return;
     x->control_failed = true;

@@ -24,6 +24,9 @@ struct engine {
     void *own[PARTS_N];    /* of each part, known to its own file */
 };
 
+/* For the file of a part: its own struct, which is called as the part is. */
+#define own(e, part) ((struct part *)((struct engine *)(e))->own[PART_##part])
+
 /* Opens a record; its fields are put, and engine_recorded writes it and tells every part. */
 struct json_writer *engine_record(struct engine *e, enum source s, const char *kind);
 void engine_recorded(struct engine *e);

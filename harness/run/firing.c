@@ -241,7 +241,7 @@ void act_fire_again(struct act *a) {
 }
 
 void timeline_answer(struct engine *e, uint64_t token, const char *error) {
-    struct timeline *t = e->own[PART_timeline];
+    struct timeline *t = own(e, timeline);
     if (token >= 1 && token <= t->n)
         act_answered(&t->acts[token - 1], error);
 }

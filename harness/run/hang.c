@@ -27,7 +27,7 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
 }
 
 bool hang_look(struct engine *e) {
-    struct hang *h = e->own[PART_hang];
+    struct hang *h = own(e, hang);
     struct autopsy_node *v = arena_array(&e->arena, struct autopsy_node, e->plan->nodes_n + 1);
     struct err err = {0};
     size_t on = 0;
@@ -45,7 +45,7 @@ static long long count(const struct record *r, const char *key) {
 
 /* What the wire counts in the end belongs to it. */
 static void record(struct engine *e, const struct record *r) {
-    const struct hang *h = e->own[PART_hang];
+    const struct hang *h = own(e, hang);
     if (!h->looked_at || !record_is(r, "wire"))
         return;
     struct buf out = {0};

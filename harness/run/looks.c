@@ -14,7 +14,7 @@ struct looks {
 };
 
 static void begin(struct engine *e) {
-    struct looks *l = e->own[PART_looks];
+    struct looks *l = own(e, looks);
     const struct plan *p = e->plan;
     struct err err = {0};
     const char **uuids = arena_array(&e->arena, const char *, p->devices_n + 1);
@@ -46,7 +46,7 @@ static void put_given(struct engine *e, struct json_writer *w) {
 }
 
 void looks_take(struct engine *e, const char *at, int round) {
-    const struct looks *l = e->own[PART_looks];
+    const struct looks *l = own(e, looks);
     if (!l->devices)
         return;
     size_t on = 0;
@@ -94,7 +94,7 @@ static void look_at_round(struct engine *e, struct looks *l, const struct record
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct looks *l = e->own[PART_looks];
+    struct looks *l = own(e, looks);
     const struct rounds *rs = e->rec.rounds;
     if (!l->devices)
         return;
@@ -105,7 +105,7 @@ static void record(struct engine *e, const struct record *r) {
 }
 
 static void close_looks(struct engine *e) {
-    struct looks *l = e->own[PART_looks];
+    struct looks *l = own(e, looks);
     l->devices = devices_free(l->devices);
 }
 

@@ -15,7 +15,7 @@ static bool group_has_formed(const struct record *r) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct master *m = e->own[PART_master];
+    struct master *m = own(e, master);
     int64_t port;
     if (!group_has_formed(r) || e->phase != ENGINE_RUNNING)
         return;

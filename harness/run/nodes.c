@@ -19,10 +19,6 @@ struct nodes {
     int awaited; /* on at start and not up yet */
 };
 
-static struct nodes *own(const struct engine *e) {
-    return e->own[PART_nodes];
-}
-
 /* ---- programs ---- */
 
 /* Opened by us, whatever the node's own view makes of the path. */
@@ -111,8 +107,8 @@ static void on_node_up(void *arg, struct node *n) {
     engine_recorded(e);
     if (node_plan(n)->is_store || e->phase == ENGINE_RUNNING)
         run_or_fail(e, n);
-    if (!node_plan(n)->is_store && own(e)->awaited)
-        own(e)->awaited--;
+    if (!node_plan(n)->is_store && own(e, nodes)->awaited)
+        own(e, nodes)->awaited--;
     nodes_look_ready(e);
 }
 
@@ -215,13 +211,13 @@ static int open_nodes(struct engine *e, struct err *err) {
 static void begin(struct engine *e) {
     struct err err = {0};
     for (size_t i = 0; i < e->plan->nodes_n; i++)
-        own(e)->awaited += e->plan->nodes[i].on_at_start && !e->plan->nodes[i].is_store;
+        own(e, nodes)->awaited += e->plan->nodes[i].on_at_start && !e->plan->nodes[i].is_store;
     if (cluster_up(e->cluster, &err) < 0)
         engine_fail(e, &err);
 }
 
 void nodes_look_ready(struct engine *e) {
-    if (e->phase != ENGINE_STARTING || own(e)->awaited || !stores_ready(e))
+    if (e->phase != ENGINE_STARTING || own(e, nodes)->awaited || !stores_ready(e))
         return;
     looks_take(e, "start", 0); /* nothing of the job is there yet */
     engine_start(e);

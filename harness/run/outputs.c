@@ -11,14 +11,10 @@ struct outputs {
     struct mentions *mentions; /* NULL: the scenario expects nothing of it */
 };
 
-static struct outputs *own(const struct engine *e) {
-    return e->own[PART_outputs];
-}
-
 static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     struct engine *e = arg;
     timeline_heard(e, node, pid, line);
-    mentions_heard(own(e)->mentions, node, pid, line);
+    mentions_heard(own(e, outputs)->mentions, node, pid, line);
 }
 
 /* What cannot be read makes no run worthless, but what depends on it is unknown. */
@@ -32,11 +28,11 @@ static void record_unwatched(struct engine *e, const char *node, pid_t pid, cons
 }
 
 static void on_worker_ended(void *arg, pid_t pid) {
-    output_last_words(own(arg)->output, pid);
+    output_last_words(own(arg, outputs)->output, pid);
 }
 
 static int open_outputs(struct engine *e, struct err *err) {
-    struct outputs *o = own(e);
+    struct outputs *o = own(e, outputs);
     if (!scenario_reads_output(e->plan->scenario))
         return 0;
     o->output = output_new(e->loop, &e->rec, e->plan->scenario, on_line, e, err);
@@ -48,7 +44,7 @@ static int open_outputs(struct engine *e, struct err *err) {
 }
 
 const char *outputs_dir(struct engine *e, const struct node *n) {
-    return own(e)->output
+    return own(e, outputs)->output
                ? arena_printf(&e->arena, "%s/logs/%s", e->spec->folder->path, node_plan(n)->name)
                : NULL;
 }
@@ -57,13 +53,13 @@ const char *outputs_dir(struct engine *e, const struct node *n) {
 static int follow(struct engine *e, const char *name, const char *node, pid_t pid,
                   struct err *err) {
     int fd = folder_open_growing(e->spec->folder, name, err);
-    return fd < 0 ? fd : output_follow(own(e)->output, fd, node, pid, err);
+    return fd < 0 ? fd : output_follow(own(e, outputs)->output, fd, node, pid, err);
 }
 
 void outputs_program(struct engine *e, const struct node *n) {
     const struct plan_node *p = node_plan(n);
     struct err err = {0};
-    if (!own(e)->output || !scenario_waits_for_lines(e->plan->scenario))
+    if (!own(e, outputs)->output || !scenario_waits_for_lines(e->plan->scenario))
         return;
     const char *log =
         arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent");
@@ -87,25 +83,26 @@ static void follow_worker(struct engine *e, const struct record *r) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    if (!own(e)->output)
+    if (!own(e, outputs)->output)
         return;
     if (r->source == SOURCE_PROBE && record_is(r, "worker-start"))
         follow_worker(e, r);
     else if (r->source == SOURCE_JOB)
-        output_overruled(own(e)->output, r);
+        output_overruled(own(e, outputs)->output, r);
 }
 
 /* Reads what there is, and notes what came of it. */
 static void take_down(struct engine *e) {
-    if (!own(e)->output)
+    const struct outputs *o = own(e, outputs);
+    if (!o->output)
         return;
-    output_end(own(e)->output);
-    mentions_end(own(e)->mentions);
+    output_end(o->output);
+    mentions_end(o->mentions);
 }
 
 static void close_outputs(struct engine *e) {
-    output_free(own(e)->output);
-    mentions_free(own(e)->mentions);
+    output_free(own(e, outputs)->output);
+    mentions_free(own(e, outputs)->mentions);
 }
 
 const struct run_part run_part_outputs = {

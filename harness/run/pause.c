@@ -3,23 +3,15 @@
 #include <signal.h>
 #include <unistd.h>
 
-static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-
-enum { SIGNALS_N = sizeof(signals) / sizeof(*signals) };
-
 struct pause {
-    struct loop_source *signals[SIGNALS_N];
     struct loop_source *enter; /* NULL: there is no pause */
 };
 
-static struct pause *own(const struct engine *e) {
-    return e->own[PART_pause];
-}
-
 static void go_on(struct engine *e) {
-    if (!own(e)->enter)
+    struct pause *p = own(e, pause);
+    if (!p->enter)
         return;
-    own(e)->enter = loop_source_free(own(e)->enter);
+    p->enter = loop_source_free(p->enter);
     engine_take_down(e);
 }
 
@@ -37,7 +29,7 @@ static bool wanted(struct engine *e) {
 }
 
 bool pause_begin(struct engine *e) {
-    struct pause *p = own(e);
+    struct pause *p = own(e, pause);
     if (p->enter)
         return true;
     if (!wanted(e))
@@ -61,20 +53,14 @@ static void on_signal(void *arg, int signo) {
 }
 
 static int open_pause(struct engine *e, struct err *err) {
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     (void)err;
-    for (size_t i = 0; i < SIGNALS_N; i++)
-        own(e)->signals[i] = loop_signal(e->loop, signals[i], on_signal, e);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
+        loop_signal(e->loop, signals[i], on_signal, e);
     return 0;
-}
-
-static void close_pause(struct engine *e) {
-    for (size_t i = 0; i < SIGNALS_N; i++)
-        loop_source_free(own(e)->signals[i]);
-    loop_source_free(own(e)->enter);
 }
 
 const struct run_part run_part_pause = {
     .size = sizeof(struct pause),
     .open = open_pause,
-    .close = close_pause,
 };

@@ -184,12 +184,12 @@ static void begin_asking(struct engine *e, struct probes *p) {
 
 static void record_steady(struct engine *e, const struct record *r) {
     if (record_is(r, "steady"))
-        begin_asking(e, e->own[PART_probes]);
+        begin_asking(e, own(e, probes));
 }
 
 /* What is being asked is ended unheard. */
 static void close_probes(struct engine *e) {
-    struct probes *p = e->own[PART_probes];
+    struct probes *p = own(e, probes);
     for (; p->n; p->n--) {
         question_abandon(p->v[p->n - 1].question);
         loop_source_free(p->v[p->n - 1].on_time);

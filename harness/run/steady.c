@@ -23,7 +23,7 @@ static bool is_stepping(const struct engine *e, const struct steady *s, const st
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct steady *s = e->own[PART_steady];
+    struct steady *s = own(e, steady);
     const struct rounds *rs = e->rec.rounds;
     s->job_speaks |= r->source == SOURCE_JOB && !*record_text(r, "from");
     if (s->told || (!record_is(r, "step") && !record_is(r, "worker-start")) || !rs->n ||

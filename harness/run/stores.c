@@ -38,7 +38,7 @@ static void set_ready(struct stores *s, const struct node *n) {
 }
 
 bool stores_ready(const struct engine *e) {
-    const struct stores *s = e->own[PART_stores];
+    const struct stores *s = own(e, stores);
     return s->ready_n == s->awaited;
 }
 
@@ -119,7 +119,7 @@ static void ended(struct stores *s, const struct node *n) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct stores *s = e->own[PART_stores];
+    struct stores *s = own(e, stores);
     if (record_is(r, "store-exit"))
         ended(s, cluster_node(e->cluster, r->node));
     if (!record_is(r, "store-start"))
@@ -129,7 +129,7 @@ static void record(struct engine *e, const struct record *r) {
 }
 
 static int open_stores(struct engine *e, struct err *err) {
-    struct stores *s = e->own[PART_stores];
+    struct stores *s = own(e, stores);
     s->engine = e;
     s->line = store_ready_line(e->plan);
     for (size_t i = 0; i < e->plan->nodes_n; i++)
@@ -146,9 +146,8 @@ static int open_stores(struct engine *e, struct err *err) {
 }
 
 static void close_stores(struct engine *e) {
-    struct stores *s = e->own[PART_stores];
+    struct stores *s = own(e, stores);
     loop_source_free(s->on_log);
-    loop_source_free(s->deadline);
     if (s->line)
         file_close(&s->inotify);
 }

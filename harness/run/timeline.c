@@ -9,14 +9,10 @@
 
 #include <string.h>
 
-static struct timeline *own(const struct engine *e) {
-    return e->own[PART_timeline];
-}
-
 /* ---- arming: which senders have to wait ---- */
 
 void timeline_arm(struct engine *e) {
-    const struct timeline *t = own(e);
+    const struct timeline *t = own(e, timeline);
     bool listed = directory_is_listed(e);
     uint32_t kinds = listed ? observer_kind("worker-start") : 0;
     uint64_t next = UINT64_MAX;
@@ -157,7 +153,7 @@ static void note_steady(struct timeline *t, int64_t now) {
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     t->steps_seen |= record_is(r, "step");
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
@@ -203,7 +199,7 @@ static void hear_line(struct act *a, const char *node, pid_t pid, const char *li
 }
 
 void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *line) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++)
         if (t->acts[i].state == ACT_LOOKING && t->acts[i].log && !t->acts[i].log_met)
             hear_line(&t->acts[i], node, pid, line);
@@ -269,7 +265,7 @@ static void add_end(struct timeline *t, struct act *of, int line) {
 }
 
 static void begin(struct engine *e) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     size_t lines = e->plan->actions_n;
     t->engine = e;
     rand_init(&t->rand, e->plan->seed);
@@ -282,13 +278,9 @@ static void begin(struct engine *e) {
 }
 
 static void close_timeline(struct engine *e) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
-        loop_source_free(a->time);
-        loop_source_free(a->plus);
-        loop_source_free(a->within);
-        loop_source_free(a->until);
         pattern_free(a->log);
         act_ask_no_more(a);
         act_let_go(a);
@@ -296,12 +288,12 @@ static void close_timeline(struct engine *e) {
 }
 
 static void start(struct engine *e) {
-    own(e)->started = true;
-    open_gates(own(e));
+    own(e, timeline)->started = true;
+    open_gates(own(e, timeline));
 }
 
 bool timeline_may_start_node(const struct engine *e) {
-    const struct timeline *t = own(e);
+    const struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++) {
         const struct act *a = &t->acts[i];
         bool starts = a->plan->fault && fault_has(a->plan->fault, EFFECT_STARTS_NODE);
@@ -363,7 +355,7 @@ static bool is_cut_off(const struct timeline *t, const struct node *n) {
 }
 
 void timeline_heal_the_last(struct engine *e) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     size_t cut = 0;
     cluster_each(n, e->cluster) {
         if (node_plan(n)->is_store || !node_is_on(n) || !node_program_pid(n))
@@ -379,7 +371,7 @@ void timeline_heal_the_last(struct engine *e) {
 
 /* Notes what did not fire, ends what lasts. */
 static void end(struct engine *e, const char *why) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     t->finished = true;
     for (size_t i = 0; i < t->n; i++) {
         struct act *a = &t->acts[i];
@@ -397,7 +389,7 @@ static void end(struct engine *e, const char *why) {
 
 /* All is counted: notes why what fired was not felt. */
 static void down(struct engine *e) {
-    struct timeline *t = own(e);
+    struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++)
         if (!t->acts[i].of)
             evidence_close(&t->acts[i]);

@@ -29,7 +29,7 @@ static bool is_said(const struct job_spec *job) {
 }
 
 static void draw(struct engine *e) {
-    struct token *t = e->own[PART_token];
+    struct token *t = own(e, token);
     const struct plan *p = e->plan;
     if (p->endpoint && str_eq(p->backend, "embedded") && launcher_of(p)->shows_token &&
         !is_said(&p->scenario->job))
@@ -38,7 +38,7 @@ static void draw(struct engine *e) {
 }
 
 const char *token_entry(const struct engine *e) {
-    return ((const struct token *)e->own[PART_token])->entry;
+    return own(e, token)->entry;
 }
 
 static const char *const *with(struct arena *a, const char *entry) {

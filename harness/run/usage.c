@@ -21,10 +21,6 @@ struct usage {
     int64_t killed_before; /* processes, for want of memory; -1: nobody knows */
 };
 
-static struct usage *own(const struct engine *e) {
-    return e->own[PART_usage];
-}
-
 /* Beyond that the reading itself would make the harness late. */
 enum { NODES_MAX = 64, STATM_MAX = 256 };
 
@@ -72,13 +68,14 @@ static void put_agent(struct engine *e, const struct node *n, int round) {
 }
 
 static void seen_agents(struct engine *e, const struct record *r) {
+    struct usage *u = own(e, usage);
     const struct rounds *rs = e->rec.rounds;
     if (!record_is(r, "worker-start") || !rs->n || e->phase > ENGINE_RUNNING)
         return;
     const struct round *newest = rs->v[rs->n - 1];
-    if (!newest->complete || own(e)->round == newest->number || e->plan->nodes_n > NODES_MAX)
+    if (!newest->complete || u->round == newest->number || e->plan->nodes_n > NODES_MAX)
         return;
-    own(e)->round = newest->number;
+    u->round = newest->number;
     cluster_each(n, e->cluster) {
         if (!node_plan(n)->is_store && node_is_on(n) && node_program_pid(n))
             put_agent(e, n, newest->number);
@@ -136,9 +133,9 @@ static int check(struct engine *e, struct err *err) {
 static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, int64_t used,
                           const char *why) {
     static const char *const names[] = {"memory-limit", "processes", "memory"};
-    if (own(e)->scarce & 1u << what)
+    if (own(e, usage)->scarce & 1u << what)
         return;
-    own(e)->scarce |= 1u << what;
+    own(e, usage)->scarce |= 1u << what;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "scarce");
     json_put_string(w, "what", names[what]);
     json_put_i64(w, "limit", limit);
@@ -152,7 +149,7 @@ static void record_scarce(struct engine *e, enum scarcity what, int64_t limit, i
 static void look_for_processes(struct engine *e, int64_t more) {
     char why[160];
     int64_t limit = limits_processes();
-    if (limit < 0 || own(e)->scarce & 1u << SCARCE_PROCESSES)
+    if (limit < 0 || own(e, usage)->scarce & 1u << SCARCE_PROCESSES)
         return;
     int64_t used = limits_processes_used() + more;
     snprintf(why, sizeof(why),
@@ -165,19 +162,19 @@ static void look_for_processes(struct engine *e, int64_t more) {
 
 static void look_for_killed(struct engine *e) {
     char why[160];
-    int64_t killed = limits_killed_for_memory() - own(e)->killed_before;
+    int64_t killed = limits_killed_for_memory() - own(e, usage)->killed_before;
     snprintf(why, sizeof(why),
              "the kernel has killed %lld process%s of this host for want of memory since the run "
              "began",
              (long long)killed, killed == 1 ? "" : "es");
-    if (own(e)->killed_before >= 0 && killed > 0)
+    if (own(e, usage)->killed_before >= 0 && killed > 0)
         record_scarce(e, SCARCE_MEMORY, 0, killed, why);
 }
 
 static void begin(struct engine *e) {
     char why[160];
     int64_t memory = limits_memory();
-    own(e)->killed_before = limits_killed_for_memory();
+    own(e, usage)->killed_before = limits_killed_for_memory();
     snprintf(why, sizeof(why),
              "a process may have %lld kB of memory here: more may have been refused (ulimit -v, "
              "ulimit -d)",
