@@ -260,7 +260,7 @@ struct lines *lines_new(struct loop *loop, lines_fn *fn, void *arg, struct err *
     list_init(&l->waiting);
     l->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (l->inotify < 0) {
-        err_set(err, -errno, "watch the output of workers (inotify)");
+        err_set(err, -errno, "watch what programs print (inotify)");
         free(l);
         return NULL;
     }

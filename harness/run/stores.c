@@ -2,154 +2,118 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
-#include "agent/sys/file.h"
 #include "harness/launch/launcher.h"
+#include "harness/observe/lines.h"
 #include "harness/run/nodes.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/inotify.h>
-#include <unistd.h>
 
 /* Agents are started when every store answers. rankrun's own does so as soon as it runs; etcd says
- * it in its log, which is looked at whenever it grows. */
+ * it in its log. */
 static const int64_t READY_WAIT_NS = 60000000000;
 
-enum { LOG_MAX = 16 << 20, LINE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 4096, LINE_SHOWN = 199 };
 
-struct stores {
-    struct engine *engine;
-    const char *line; /* NULL: a store that runs is ready */
-    int inotify;
-    struct loop_source *on_log, *deadline;
-    size_t awaited;
-    const struct node **ready;
-    size_t ready_n;
+struct store {
+    const struct node *node;
+    struct lines_file *log;
+    bool ready;
 };
 
-static void set_ready(struct stores *s, const struct node *n) {
-    for (size_t i = 0; i < s->ready_n; i++)
-        if (s->ready[i] == n)
-            return;
-    s->ready[s->ready_n++] = n;
-    if (s->ready_n == s->awaited)
-        loop_timer_off(s->deadline);
-}
+struct stores {
+    const char *line; /* NULL: a store that runs is ready */
+    struct lines *lines;
+    struct store *v;
+    size_t n;
+};
 
 bool stores_ready(const struct engine *e) {
     const struct stores *s = own(e, stores);
-    return s->ready_n == s->awaited;
+    for (size_t i = 0; i < s->n; i++)
+        if (!s->v[i].ready)
+            return false;
+    return true;
 }
 
-static const char *log_of(struct stores *s, const struct node *n) {
-    return arena_printf(&s->engine->arena, "logs/%s/store.log", node_plan(n)->name);
-}
-
-static void look(struct stores *s, const struct node *n) {
-    struct buf text = {0};
-    if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 &&
-        strstr(buf_str(&text), s->line))
-        set_ready(s, n);
-    buf_fini(&text);
-}
-
-static void look_at_all(struct stores *s) {
-    cluster_each(n, s->engine->cluster) {
-        if (node_plan(n)->is_store && node_program_pid(n))
-            look(s, n);
-    }
-}
-
-static void on_log(void *arg, int fd, int what) {
-    struct stores *s = arg;
-    char events[4096];
-    (void)what;
-    while (read(fd, events, sizeof(events)) > 0)
-        ;
-    look_at_all(s);
-    if (stores_ready(s->engine)) {
-        s->on_log = loop_source_free(s->on_log);
-        nodes_look_ready(s->engine);
-    }
+static void on_line(void *arg, void *who, const char *line) {
+    struct store *s = who;
+    if (s->ready || !strstr(line, own(arg, stores)->line))
+        return;
+    s->ready = true;
+    lines_close(s->log);
+    nodes_look_ready(arg);
 }
 
 static void on_deadline(void *arg, int64_t now) {
-    struct stores *s = arg;
+    struct engine *e = arg;
     struct err err;
     (void)now;
+    if (stores_ready(e))
+        return;
     err_say(&err, -ETIMEDOUT, "etcd does not answer %lld s after its start; see %s/logs",
-            (long long)(READY_WAIT_NS / 1000000000), s->engine->spec->folder->path);
-    engine_fail(s->engine, &err);
+            (long long)(READY_WAIT_NS / 1000000000), e->spec->folder->path);
+    engine_fail(e, &err);
 }
 
-/* The last line that was written, for a sentence. */
-static void last_line(struct stores *s, const struct node *n, char ret[200]) {
+static const char *log_of(struct engine *e, const struct store *s) {
+    return arena_printf(&e->arena, "logs/%s/store.log", node_plan(s->node)->name);
+}
+
+static void started(struct engine *e, struct store *s) {
+    struct stores *all = own(e, stores);
+    if (!all->line)
+        s->ready = true;
+    else if (!s->log)
+        s->log = lines_follow(all->lines, folder_open_file(e->spec->folder, log_of(e, s), NULL), s,
+                              NULL);
+    nodes_look_ready(e);
+}
+
+/* With the last line that was written. */
+static void ended(struct engine *e, const struct store *s) {
     struct buf text = {0};
-    if (folder_read_last(s->engine->spec->folder, log_of(s, n), 1, LINE_MAX_BYTES, &text, NULL) !=
-        0)
-        buf_puts(&text, "it said nothing");
-    snprintf(ret, 200, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    buf_fini(&text);
-}
-
-static void started(struct stores *s, const struct node *n) {
-    if (!s->line) {
-        set_ready(s, n);
-        return;
-    }
-    if (!s->on_log || stores_ready(s->engine))
-        return;
-    char path[64];
-    FILE_CLOSE int log = folder_open_file(s->engine->spec->folder, log_of(s, n), NULL);
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", log);
-    inotify_add_watch(s->inotify, path, IN_MODIFY);
-    look_at_all(s);
-}
-
-static void ended(struct stores *s, const struct node *n) {
     struct err err;
-    char line[200];
-    if (s->engine->phase != ENGINE_STARTING)
+    if (e->phase != ENGINE_STARTING)
         return;
-    last_line(s, n, line);
-    err_say(&err, -ENOEXEC, "the store on %s ended before the job was started: %s",
-            node_plan(n)->name, line);
-    engine_fail(s->engine, &err);
+    if (folder_read_last(e->spec->folder, log_of(e, s), 1, LINE_MAX_BYTES, &text, NULL) != 0)
+        buf_puts(&text, "it said nothing");
+    size_t len = strcspn(buf_str(&text), "\n");
+    err_say(&err, -ENOEXEC, "the store on %s ended before the job was started: %.*s",
+            node_plan(s->node)->name, len < LINE_SHOWN ? (int)len : LINE_SHOWN, buf_str(&text));
+    buf_fini(&text);
+    engine_fail(e, &err);
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct stores *s = own(e, stores);
-    if (record_is(r, "store-exit"))
-        ended(s, cluster_node(e->cluster, r->node));
-    if (!record_is(r, "store-start"))
-        return;
-    started(s, cluster_node(e->cluster, r->node));
-    nodes_look_ready(e);
+    const struct stores *s = own(e, stores);
+    for (size_t i = 0; i < s->n; i++) {
+        if (!str_eq(node_plan(s->v[i].node)->name, r->node))
+            continue;
+        if (record_is(r, "store-start"))
+            started(e, &s->v[i]);
+        else if (record_is(r, "store-exit"))
+            ended(e, &s->v[i]);
+    }
 }
 
 static int open_stores(struct engine *e, struct err *err) {
     struct stores *s = own(e, stores);
-    s->engine = e;
     s->line = store_ready_line(e->plan);
-    for (size_t i = 0; i < e->plan->nodes_n; i++)
-        s->awaited += e->plan->nodes[i].is_store;
-    s->ready = arena_array(&e->arena, const struct node *, s->awaited + 1);
-    s->inotify = s->line ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
-    if (s->line && s->inotify < 0)
-        return err_set(err, -errno, "watch the log of the store (inotify)");
-    s->on_log = s->line ? loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s) : NULL;
-    s->deadline = loop_timer(e->loop, on_deadline, s);
-    if (s->line && s->awaited)
-        loop_timer_at(s->deadline, clock_monotonic_ns() + READY_WAIT_NS);
-    return 0;
+    s->v = arena_array(&e->arena, struct store, e->plan->nodes_n);
+    cluster_each(n, e->cluster) {
+        if (node_plan(n)->is_store)
+            s->v[s->n++].node = n;
+    }
+    if (!s->line || !s->n)
+        return 0;
+    loop_timer_at(loop_timer(e->loop, on_deadline, e), clock_monotonic_ns() + READY_WAIT_NS);
+    s->lines = lines_new(e->loop, on_line, e, err);
+    return s->lines ? 0 : err->code;
 }
 
 static void close_stores(struct engine *e) {
-    struct stores *s = own(e, stores);
-    loop_source_free(s->on_log);
-    if (s->line)
-        file_close(&s->inotify);
+    lines_free(own(e, stores)->lines);
 }
 
 const struct run_part run_part_stores = {
