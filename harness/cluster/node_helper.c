@@ -307,16 +307,12 @@ int node_helper_run(int control, struct err *err) {
     h.loop = loop_new(err);
     if (!h.loop)
         return err->code;
-    struct loop_source *on_control = loop_fd(h.loop, control, LOOP_READ, on_message, &h);
-    struct loop_source *on_sigchld = loop_signal(h.loop, SIGCHLD, on_child, &h);
+    loop_fd(h.loop, control, LOOP_READ, on_message, &h);
+    loop_signal(h.loop, SIGCHLD, on_child, &h);
     h.on_settle = loop_timer(h.loop, on_settled, &h);
     int r = loop_run(h.loop, err);
     if (h.habitat && h.habitat->end)
         h.habitat->end();
-    loop_source_free(h.on_settle);
-    loop_source_free(h.on_notice);
-    loop_source_free(on_sigchld);
-    loop_source_free(on_control);
     process_close(&h.program);
     buf_fini(&h.out);
     loop_free(h.loop);

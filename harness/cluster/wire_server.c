@@ -195,9 +195,8 @@ int wire_server_run(int control, struct err *err) {
     if (!s.loop)
         return err->code;
     s.wire = wire_new(s.loop, on_gone, &s);
-    struct loop_source *source = loop_fd(s.loop, control, LOOP_READ, on_message, &s);
+    loop_fd(s.loop, control, LOOP_READ, on_message, &s);
     int r = loop_run(s.loop, err);
-    loop_source_free(source);
     wire_free(s.wire);
     buf_fini(&s.out);
     loop_free(s.loop);

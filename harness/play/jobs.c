@@ -198,7 +198,6 @@ static void on_until(void *arg, int64_t now) {
 
 int jobs_run(struct job *jobs, size_t n, const struct jobs_spec *spec, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct loop_source *sources[3];
     struct jobs j = {.v = jobs, .n = n, .spec = spec};
     j.loop = loop_new(err);
     if (!j.loop)
@@ -211,15 +210,11 @@ int jobs_run(struct job *jobs, size_t n, const struct jobs_spec *spec, struct er
     for (size_t i = 0; i < n; i++)
         jobs[i].code = jobs[i].code >= 0 ? jobs[i].code : JOB_WAITS;
     for (size_t i = 0; i < 3; i++)
-        sources[i] = loop_signal(j.loop, signals[i], on_signal, &j);
-    struct loop_source *until = loop_timer(j.loop, on_until, &j);
+        loop_signal(j.loop, signals[i], on_signal, &j);
     if (spec->until_ns)
-        loop_timer_at(until, spec->until_ns);
+        loop_timer_at(loop_timer(j.loop, on_until, &j), spec->until_ns);
     start_more(&j);
     int r = j.running_n ? loop_run(j.loop, err) : 0;
-    for (size_t i = 0; i < 3; i++)
-        loop_source_free(sources[i]);
-    loop_source_free(until);
     loop_free(j.loop);
     free(j.places);
     if (r == 0 && j.failure.code) {
