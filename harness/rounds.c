@@ -117,6 +117,13 @@ int64_t round_ended_ns(const struct round *r) {
     return last_ns;
 }
 
+size_t round_stepped(const struct round *r) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->workers[i]->first_step_ns != 0;
+    return n;
+}
+
 const struct worker *round_failed(const struct round *r) {
     const struct worker *first = NULL;
     for (size_t i = 0; i < r->n; i++) {

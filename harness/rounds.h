@@ -82,7 +82,8 @@ bool round_ended_well(const struct round *r);
 int64_t round_ended_ns(const struct round *r);
 /* The first worker that ended otherwise than with status 0, or NULL. */
 const struct worker *round_failed(const struct round *r);
-int round_nodes(const struct round *r); /* how many nodes its workers run on */
+size_t round_stepped(const struct round *r); /* how many of its workers have made a step */
+int round_nodes(const struct round *r);      /* how many nodes its workers run on */
 bool round_on_node(const struct round *r, const char *node);
 /* A worker of `earlier` that had not ended when `later` began, or NULL. */
 const struct worker *round_outlives(const struct round *earlier, const struct round *later);

@@ -63,6 +63,7 @@ struct timeline {
 };
 
 /* firing.c */
+struct json_writer *act_record(const struct act *a, enum source s, const char *kind); /* id, n */
 void act_fire(struct act *a);
 void act_fire_again(struct act *a); /* a sticky one, if there is what it strikes */
 void act_answered(struct act *a, const char *error);

@@ -41,9 +41,7 @@ static void record_felt(struct act *a) {
     const struct evidence *e = evidences[kind];
     bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
     enum source source = e->by_wire && !sockets ? SOURCE_WIRE : SOURCE_KERNEL;
-    struct json_writer *w = engine_record(a->owner->engine, source, "fault-evidence");
-    json_put_string(w, "id", a->action->id);
-    json_put_i64(w, "n", a->fired);
+    struct json_writer *w = act_record(a, source, "fault-evidence");
     json_put_string(w, "what", sockets ? e->at_sockets : e->what);
     if (e->put)
         e->put(a, w);
@@ -68,7 +66,7 @@ void evidence_end(struct act *a) {
 static int missing(struct act *a, const struct bound **ret) {
     for (int k = 0; k < EVIDENCES_N; k++)
         for (size_t i = 0; has(a->plan->fault, k) && i < a->bound_n; i++)
-            if (!evidences[k]->felt(a, &a->bound[i])) {
+            if (!evidences[k]->felt(&a->bound[i])) {
                 *ret = &a->bound[i];
                 return k;
             }
@@ -94,9 +92,7 @@ void evidence_close(struct act *a) {
         return;
     const struct evidence *e = evidences[kind];
     const char *why = e->why ? e->why(a, whom) : NULL;
-    struct json_writer *w = engine_record(a->owner->engine, SOURCE_HARNESS, "fault-unfelt");
-    json_put_string(w, "id", a->action->id);
-    json_put_i64(w, "n", a->fired);
+    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-unfelt");
     json_put_string(w, "on", whom->target.name);
     json_put_string(w, "why", why ? why : e->absent);
     engine_recorded(a->owner->engine);

@@ -10,7 +10,7 @@
 
 /* ---- the records of a firing ---- */
 
-static struct json_writer *record_act(struct act *a, enum source s, const char *kind) {
+struct json_writer *act_record(const struct act *a, enum source s, const char *kind) {
     struct json_writer *w = engine_record(a->owner->engine, s, kind);
     json_put_string(w, "id", a->action->id);
     json_put_i64(w, "n", a->fired);
@@ -30,7 +30,7 @@ static int64_t steps_done(const struct act *a) {
 static void record_fired(struct act *a) {
     const struct trigger *when = &a->action->when;
     bool again = a->stuck; /* of its own accord: nobody was waited for */
-    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-fired");
+    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-fired");
     json_put_string(w, "fault", a->plan->fault->name);
     json_array(w, "on");
     for (size_t i = 0; i < a->bound_n; i++)
@@ -74,7 +74,7 @@ static int64_t in_force_ns(const struct act *a, int64_t answered_ns) {
 }
 
 static void record_in_force(struct act *a) {
-    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-in-force");
+    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-in-force");
     json_put_string(w, "fault", a->plan->fault->name);
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
     json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
@@ -87,7 +87,7 @@ static void record_in_force(struct act *a) {
 }
 
 static void record_error(struct act *a) {
-    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-failed");
+    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-failed");
     json_put_string(w, "error", a->error);
     engine_recorded(a->owner->engine);
 }
@@ -270,7 +270,7 @@ void act_recover(struct act *a) {
     act_let_go(a);
     if (a->end)
         act_rest(a->end);
-    struct json_writer *w = record_act(a, SOURCE_HARNESS, "fault-recovered");
+    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-recovered");
     if (err.code)
         json_put_string(w, "error", err.msg);
     engine_recorded(a->owner->engine);

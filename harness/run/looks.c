@@ -68,13 +68,6 @@ void looks_take(struct engine *e, const char *at, int round) {
     engine_recorded(e);
 }
 
-static bool all_stepped(const struct round *r) {
-    for (size_t i = 0; i < r->n; i++)
-        if (!r->workers[i]->first_step_ns)
-            return false;
-    return r->complete;
-}
-
 static void look_at_round(struct engine *e, struct looks *l, const struct record *r) {
     const struct rounds *rs = e->rec.rounds;
     if (!rs->n || e->phase > ENGINE_ENDING)
@@ -84,7 +77,8 @@ static void look_at_round(struct engine *e, struct looks *l, const struct record
     if (record_is(r, "worker-start") && l->begun < newest->number) {
         l->begun = newest->number;
         looks_take(e, "round-start", newest->number);
-    } else if (record_is(r, "step") && l->running < newest->number && all_stepped(newest)) {
+    } else if (record_is(r, "step") && l->running < newest->number && newest->complete &&
+               round_stepped(newest) == newest->n) {
         l->running = newest->number;
         looks_take(e, "round", newest->number);
     } else if (record_is(r, "worker-exit") && w && l->ending < w->round) {

@@ -6,20 +6,12 @@ struct steady {
     bool job_speaks; /* a worker has sent an event: steps are to be expected */
 };
 
-/* So many of a round's workers have made a step. */
-static size_t stepped(const struct round *r) {
-    size_t n = 0;
-    for (size_t i = 0; i < r->n; i++)
-        n += r->workers[i]->first_step_ns != 0;
-    return n;
-}
-
 /* Of a job whose steps are read from its output nobody knows which workers print them: one will do.
  * Undisturbed, the expression itself is on trial: then its workers need only run. */
 static bool is_stepping(const struct engine *e, const struct steady *s, const struct round *r) {
     if (scenario_observes(e->plan->scenario, "step"))
-        return !e->spec->control || stepped(r) > 0;
-    return !s->job_speaks || stepped(r) == r->n;
+        return !e->spec->control || round_stepped(r) > 0;
+    return !s->job_speaks || round_stepped(r) == r->n;
 }
 
 static void record(struct engine *e, const struct record *r) {

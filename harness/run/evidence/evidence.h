@@ -20,7 +20,7 @@ struct evidence {
     void *(*begin)(struct act *a, struct bound *b);
     /* Whether this record, which came after the fault had fired, tells something of the target. */
     bool (*learn)(struct act *a, struct bound *b, const struct record *r);
-    bool (*felt)(struct act *a, struct bound *b);
+    bool (*felt)(struct bound *b);
     /* A better reason than `absent`, of what was seen of this target; NULL: there is none. */
     const char *(*why)(const struct act *a, const struct bound *b);
     void (*put)(const struct act *a, struct json_writer *w); /* figures of the record */

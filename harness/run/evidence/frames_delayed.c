@@ -10,8 +10,7 @@ static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return links_learn(a, b->known[EVIDENCE_frames_delayed], r, "delayed_to");
 }
 
-static bool felt(struct act *a, struct bound *b) {
-    (void)a;
+static bool felt(struct bound *b) {
     return links_fewest(b->known[EVIDENCE_frames_delayed], false) > 0;
 }
 

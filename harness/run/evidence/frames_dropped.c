@@ -23,9 +23,8 @@ static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return true;
 }
 
-static bool felt(struct act *a, struct bound *b) {
+static bool felt(struct bound *b) {
     const struct drops *d = b->known[EVIDENCE_frames_dropped];
-    (void)a;
     return d->in > 0 && d->out > 0;
 }
 

@@ -52,9 +52,8 @@ static bool was_handled(const struct sent *s, pid_t pid) {
            !(now.pending & bit_of(s->signo));
 }
 
-static bool felt(struct act *a, struct bound *b) {
+static bool felt(struct bound *b) {
     const struct sent *s = b->known[EVIDENCE_signal_taken];
-    (void)a;
     return s->ended_by || was_handled(s, b->target.pid) ||
            (is_a_stop(s->signo) && proc_stands_still(b->target.pid));
 }

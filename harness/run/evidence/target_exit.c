@@ -30,8 +30,7 @@ static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return true;
 }
 
-static bool felt(struct act *a, struct bound *b) {
-    (void)a;
+static bool felt(struct bound *b) {
     return b->exit_ns;
 }
 

@@ -2,8 +2,7 @@
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/proc.h"
 
-static bool felt(struct act *a, struct bound *b) {
-    (void)a;
+static bool felt(struct bound *b) {
     return b->target.kind == TARGET_NODE ? proc_all_stand_still(b->target.pid)
                                          : proc_stands_still(b->target.pid);
 }
