@@ -15,12 +15,13 @@ struct run_part {
     /* In order. Makes what it needs; records nothing. 0, or a -errno with err, and then there is no
      * run. The cluster and the observer exist for those behind `nodes`. */
     int (*open)(struct engine *e, struct err *err);
-    /* In order, when all are open: what is recorded before the nodes are switched on. */
+    /* In order, when all are open. Makes what cannot fail, and records what belongs before the nodes
+     * are switched on, which `nodes` does at its turn. */
     void (*begin)(struct engine *e);
     /* In order: every node is up, every store answers, and the job's agents are about to start. */
     void (*start)(struct engine *e);
-    /* In order: this record has been written. Who records more has told all of that when it goes
-     * on. */
+    /* In order, for each record that has been written. A part may record more meanwhile; everybody
+     * is told of that before the next part is told of this. */
     void (*record)(struct engine *e, const struct record *r);
     /* In order: the last worker of the round has ended, and all were told of its end. */
     void (*round_end)(struct engine *e, const struct round *r);
