@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -168,8 +167,11 @@ static struct node *place_of(struct engine *e, const struct own_probe *p) {
     return plan_find_node(e->plan, host) ? cluster_node(e->cluster, host) : NULL;
 }
 
-static void begin_asking(struct engine *e, struct probes *p) {
+static void begin_at_steady(struct engine *e, const struct record *r) {
     const struct scenario *s = e->plan->scenario;
+    struct probes *p = own(e, probes);
+    if (!record_is(r, "steady"))
+        return;
     struct asked *v = arena_array(&e->arena, struct asked, s->probes_n);
     *p = (struct probes){.engine = e, .v = v, .n = s->probes_n, .steady_ns = clock_monotonic_ns()};
     if (!getcwd(p->cwd, sizeof(p->cwd)))
@@ -180,11 +182,6 @@ static void begin_asking(struct engine *e, struct probes *p) {
         v[i].on_time = loop_timer(e->loop, on_time, &v[i]);
         loop_timer_at(v[i].on_time, p->steady_ns);
     }
-}
-
-static void record_steady(struct engine *e, const struct record *r) {
-    if (record_is(r, "steady"))
-        begin_asking(e, own(e, probes));
 }
 
 /* What is being asked is ended unheard. */
@@ -203,7 +200,7 @@ static void end(struct engine *e, const char *why) {
 
 const struct run_part run_part_probes = {
     .size = sizeof(struct probes),
-    .record = record_steady,
+    .record = begin_at_steady,
     .end = end,
     .close = close_probes,
 };
