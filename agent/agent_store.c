@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/core/kv_request.h"
 #include "agent/failpoint.h"
 #include "agent/options.h"
 #include "agent/store/codec.h"
@@ -57,59 +58,6 @@ struct request {
     uint64_t id;        /* of a beat: its seq */
     int64_t head_round; /* of the head that a transaction writes, for failpoints */
 };
-
-/* ---- the core's structs -> kv ---- */
-
-static struct kv_bytes text_bytes(struct arena *a, const char *text) {
-    return kv_string(arena_strdup(a, text));
-}
-
-static void key_bytes(struct agent_store *s, struct arena *a, const struct key *key,
-                      struct kv_bytes *ret_key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, s->run_id, text, end);
-    *ret_key = text_bytes(a, text);
-    *ret_end = text_bytes(a, end);
-}
-
-static struct kv_compare make_compare(struct agent_store *s, struct arena *a,
-                                      const struct compare *c) {
-    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
-                                             [COMPARE_CREATE] = KV_CREATE,
-                                             [COMPARE_MOD] = KV_MOD,
-                                             [COMPARE_LEASE] = KV_LEASE};
-    struct kv_compare k = {.target = targets[c->target],
-                           .relation = c->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL,
-                           .number = c->number};
-    key_bytes(s, a, &c->key, &k.key, &k.range_end);
-    return k;
-}
-
-static struct kv_op make_op(struct agent_store *s, struct arena *a, const struct op *o,
-                            int64_t lease) {
-    struct kv_op k = {.kind = o->put ? KV_PUT : KV_DELETE};
-    key_bytes(s, a, &o->key, &k.key, &k.range_end);
-    if (!o->put)
-        return k;
-    struct buf text = {0};
-    codec_put(&text, o->key.kind, o->value);
-    k.value = (struct kv_bytes){arena_strndup(a, text.data, text.len), text.len};
-    k.range_end = (struct kv_bytes){"", 0};
-    k.lease = lease;
-    buf_fini(&text);
-    return k;
-}
-
-static struct kv_txn make_txn(struct agent_store *s, struct arena *a, const struct txn *t) {
-    struct kv_compare *compares = arena_array(a, struct kv_compare, t->n_compares + 1);
-    struct kv_op *ops = arena_array(a, struct kv_op, t->n_ops + 1);
-    for (size_t i = 0; i < t->n_compares; i++)
-        compares[i] = make_compare(s, a, &t->compares[i]);
-    for (size_t i = 0; i < t->n_ops; i++)
-        ops[i] = make_op(s, a, &t->ops[i], t->lease);
-    return (struct kv_txn){
-        .compares = compares, .n_compares = t->n_compares, .success = ops, .n_success = t->n_ops};
-}
 
 /* ---- kv -> the core's structs ---- */
 
@@ -199,9 +147,9 @@ static void slot_close(struct slot *slot) {
 
 static void slot_open(struct slot *slot, int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_bytes key, end;
+    struct kv_bytes end;
     slot_close(slot);
-    key_bytes(slot->all, &a, &slot->key, &key, &end);
+    struct kv_bytes key = kv_request_key(&a, slot->all->run_id, &slot->key, &end);
     slot->call =
         store_watch(slot->all->store, key, end, slot->next_revision, timeout_ms, on_news, slot);
     arena_fini(&a);
@@ -266,12 +214,7 @@ static struct request *request_new(struct agent_store *s, enum action_kind kind,
 
 static void do_snapshot(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_op ops[SNAPSHOT_KEYS_MAX];
-    struct kv_txn txn = {.success = ops, .n_success = action->snapshot.n};
-    for (size_t i = 0; i < action->snapshot.n; i++) {
-        ops[i] = (struct kv_op){.kind = KV_RANGE};
-        key_bytes(s, &a, &action->snapshot.keys[i], &ops[i].key, &ops[i].range_end);
-    }
+    struct kv_txn txn = kv_request_read(&a, s->run_id, action->snapshot.keys, action->snapshot.n);
     store_txn(s->store, &txn, timeout_ms, on_reply,
               request_new(s, action->kind, action->snapshot.id));
     arena_fini(&a);
@@ -280,7 +223,7 @@ static void do_snapshot(struct agent_store *s, const struct action *action, int6
 static void do_txn(struct agent_store *s, enum action_kind kind, uint64_t id, const struct txn *t,
                    int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_txn txn = make_txn(s, &a, t);
+    struct kv_txn txn = kv_request_txn(&a, s->run_id, t, codec_bytes);
     failpoint_sending(t);
     struct request *q = request_new(s, kind, id);
     q->head_round = failpoint_head(t);

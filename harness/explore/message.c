@@ -1,5 +1,7 @@
 #include "harness/explore/boxes.h"
 
+#include "agent/core/kv_request.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,69 +17,38 @@ void message_free(struct message *m) {
     free(m);
 }
 
-static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, "job", text, end);
-    *ret_end = kv_string(end[0] ? arena_strdup(a, end) : "");
-    return kv_string(arena_strdup(a, text));
+/* What of a compare makes states differ. */
+static void see_compare(struct message *m, const struct compare *from) {
+    bool beat = from->key.kind == KEY_SESSION && from->target == COMPARE_MOD;
+    canonical_key(&m->seen, &from->key);
+    m->seen.hash = canonical_mix(m->seen.hash, from->target);
+    /* "Less than n + 1" is "not more than n", and n is a revision that others know as well. */
+    int64_t number = from->number - (from->relation == COMPARE_LESS);
+    canonical_order(&m->seen, beat ? canonical_beats_of(from->key.uid) : CANONICAL_REVISION,
+                    from->target == COMPARE_VERSION ? 0 : number);
 }
 
-static void take_compares(struct message *m, const struct txn *txn) {
-    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
-                                             [COMPARE_CREATE] = KV_CREATE,
-                                             [COMPARE_MOD] = KV_MOD,
-                                             [COMPARE_LEASE] = KV_LEASE};
-    struct kv_compare *c = arena_array(&m->arena, struct kv_compare, txn->n_compares);
-    for (size_t i = 0; i < txn->n_compares; i++) {
-        const struct compare *from = &txn->compares[i];
-        bool beat = from->key.kind == KEY_SESSION && from->target == COMPARE_MOD;
-        c[i].target = targets[from->target];
-        c[i].relation = from->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL;
-        c[i].number = from->number;
-        c[i].key = key_bytes(&m->arena, &from->key, &c[i].range_end);
-        canonical_key(&m->seen, &from->key);
-        m->seen.hash = canonical_mix(m->seen.hash, from->target);
-        /* "Less than n + 1" is "not more than n", and n is a revision that others know as well. */
-        int64_t number = from->number - (from->relation == COMPARE_LESS);
-        canonical_order(&m->seen, beat ? canonical_beats_of(from->key.uid) : CANONICAL_REVISION,
-                        from->target == COMPARE_VERSION ? 0 : number);
-    }
-    m->txn.compares = c;
-    m->txn.n_compares = txn->n_compares;
-}
-
-static void take_ops(struct message *m, const struct txn *txn) {
-    struct kv_op *ops = arena_array(&m->arena, struct kv_op, txn->n_ops);
+static void take_txn(struct message *m, const struct txn *txn) {
+    m->txn = kv_request_txn(&m->arena, "job", txn, kv_request_plain);
     m->ops = arena_array(&m->arena, struct op, txn->n_ops);
     m->n_ops = txn->n_ops;
+    for (size_t i = 0; i < txn->n_compares; i++)
+        see_compare(m, &txn->compares[i]);
     for (size_t i = 0; i < txn->n_ops; i++) {
-        const struct op *op = &txn->ops[i];
-        m->ops[i] = *op;
-        ops[i].kind = op->put ? KV_PUT : KV_DELETE;
-        ops[i].key = key_bytes(&m->arena, &op->key, &ops[i].range_end);
+        struct op *op = &m->ops[i];
+        *op = txn->ops[i];
         canonical_key(&m->seen, &op->key);
         if (!op->put)
             continue;
-        union value *value = arena_new(&m->arena, union value);
-        memcpy(value, op->value, value_size(op->key.kind)); /* the core keeps no more of it */
-        m->ops[i].value = value;
-        ops[i].lease = txn->lease;
-        ops[i].value = (struct kv_bytes){(const char *)value, value_size(op->key.kind)};
-        canonical_value(&m->seen, op->key.kind, value);
+        op->value = (const void *)m->txn.success[i].value.data; /* the core keeps it no longer */
+        canonical_value(&m->seen, op->key.kind, op->value);
     }
-    m->txn.success = ops;
-    m->txn.n_success = txn->n_ops;
 }
 
 static void take_keys(struct message *m, const struct key *keys, size_t n) {
-    struct kv_op *ops = arena_array(&m->arena, struct kv_op, n);
-    for (size_t i = 0; i < n; i++) {
-        ops[i].kind = KV_RANGE;
-        ops[i].key = key_bytes(&m->arena, &keys[i], &ops[i].range_end);
+    m->txn = kv_request_read(&m->arena, "job", keys, n);
+    for (size_t i = 0; i < n; i++)
         canonical_key(&m->seen, &keys[i]);
-    }
-    m->txn.success = ops;
-    m->txn.n_success = n;
 }
 
 static void fill(struct message *m, const struct action *a) {
@@ -90,8 +61,7 @@ static void fill(struct message *m, const struct action *a) {
         const struct txn *txn = beat ? &a->beat.txn : &a->txn.txn;
         m->kind = beat ? MESSAGE_BEAT : MESSAGE_TXN;
         m->id = beat ? (uint64_t)a->beat.seq : a->txn.id;
-        take_compares(m, txn);
-        take_ops(m, txn);
+        take_txn(m, txn);
     } else {
         m->kind = a->kind == ACTION_LEASE_GRANT ? MESSAGE_GRANT : MESSAGE_KEEPALIVE;
         m->id = a->lease.id;

@@ -1,5 +1,6 @@
 #include "harness/sim/simulation.h"
 
+#include "agent/core/kv_request.h"
 #include "agent/core/lifeline.h"
 
 #include <stdlib.h>
@@ -37,31 +38,12 @@ static struct sim_lifeline *find(struct sim *c, int node, uint64_t id) {
 
 /* --- the store's side --- */
 
-static struct kv_bytes text_of(const struct key *key, char text[KEY_SIZE]) {
-    char end[KEY_SIZE];
-    key_format(key, "job", text, end);
-    return kv_string(text);
-}
-
 /* At the store, by itself: whether the compare held. */
 static bool apply(struct sim *c, const struct lifeline_certificate *t) {
-    char session[KEY_SIZE], gone[KEY_SIZE];
     struct kv_txn_result result = {0};
-    struct kv_compare compare = {.key = text_of(&t->compare.key, session),
-                                 .target = KV_CREATE,
-                                 .relation = KV_EQUAL,
-                                 .number = t->compare.number};
-    struct kv_op ops[2] = {{.kind = KV_DELETE, .key = compare.key},
-                           {.kind = KV_PUT,
-                            .key = text_of(&t->ops[1].key, gone),
-                            .value = {(const char *)&t->gone, value_size(KEY_GONE)},
-                            .lease = t->txn.lease}};
-    struct kv_txn txn = {.compares = &compare,
-                         .n_compares = t->txn.n_compares,
-                         .success = ops,
-                         .n_success = t->txn.n_ops};
-    arena_clear(&c->arena);
     sim_leases_expire(c);
+    arena_clear(&c->arena);
+    struct kv_txn txn = kv_request_txn(&c->arena, "job", &t->txn, kv_request_plain);
     return kv_txn(c->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
 }
 

@@ -1,5 +1,7 @@
 #include "harness/sim/chronicle.h"
 
+#include "agent/core/kv_request.h"
+
 #include <string.h>
 
 /* --- the wire --- */
@@ -106,58 +108,18 @@ static int64_t answer_delay(struct sim *c, int node) {
     return delay_ns + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
 
-static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    size_t len = key_format(key, "job", text, end), end_len = end[0] ? len : 0;
-    *ret_end = (struct kv_bytes){end_len ? arena_strndup(a, end, end_len) : "", end_len};
-    return (struct kv_bytes){arena_strndup(a, text, len), len};
-}
-
 static void *copy(struct arena *a, const void *p, size_t size) {
     return size ? memcpy(arena_alloc(a, size), p, size) : NULL;
 }
 
-static void wire_compares(struct wire *w, const struct txn *txn) {
-    static const enum kv_target targets[] = {KV_VERSION, KV_CREATE, KV_MOD, KV_LEASE};
-    struct kv_compare *c = arena_array(&w->arena, struct kv_compare, txn->n_compares);
-    for (size_t i = 0; i < txn->n_compares; i++) {
-        const struct compare *from = &txn->compares[i];
-        c[i].target = targets[from->target];
-        c[i].relation = from->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL;
-        c[i].number = from->number;
-        c[i].key = key_bytes(&w->arena, &from->key, &c[i].range_end);
-    }
-    w->txn.compares = c;
-    w->txn.n_compares = txn->n_compares;
-}
-
-static void wire_ops(struct wire *w, const struct txn *txn) {
-    struct kv_op *ops = arena_array(&w->arena, struct kv_op, txn->n_ops);
+/* The judge is shown what the core wrote. */
+static void wire_txn(struct wire *w, const struct txn *txn) {
+    w->txn = kv_request_txn(&w->arena, "job", txn, kv_request_plain);
     w->ops = copy(&w->arena, txn->ops, txn->n_ops * sizeof(*txn->ops));
     w->n_ops = txn->n_ops;
-    for (size_t i = 0; i < txn->n_ops; i++) {
-        const struct op *op = &txn->ops[i];
-        size_t size = op->put ? value_size(op->key.kind) : 0;
-        ops[i].kind = op->put ? KV_PUT : KV_DELETE;
-        ops[i].key = key_bytes(&w->arena, &op->key, &ops[i].range_end);
-        ops[i].lease = op->put ? txn->lease : 0;
-        if (!op->put)
-            continue;
-        w->ops[i].value = copy(&w->arena, op->value, size);
-        ops[i].value = (struct kv_bytes){(const char *)w->ops[i].value, size};
-    }
-    w->txn.success = ops;
-    w->txn.n_success = txn->n_ops;
-}
-
-static void wire_keys(struct wire *w, const struct key *keys, size_t n) {
-    struct kv_op *ops = arena_array(&w->arena, struct kv_op, n);
-    for (size_t i = 0; i < n; i++) {
-        ops[i].kind = KV_RANGE;
-        ops[i].key = key_bytes(&w->arena, &keys[i], &ops[i].range_end);
-    }
-    w->txn.success = ops;
-    w->txn.n_success = n;
+    for (size_t i = 0; i < txn->n_ops; i++)
+        if (w->ops[i].put)
+            w->ops[i].value = (const void *)w->txn.success[i].value.data;
 }
 
 static bool entry_read(struct sim *c, struct arena *a, const struct kv_pair *p, bool deleted,
@@ -447,8 +409,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
                      const struct txn *txn) {
     struct wire *w = wire_new(c, kind, id);
-    wire_compares(w, txn);
-    wire_ops(w, txn);
+    wire_txn(w, txn);
     wire_send(c, node, w);
 }
 
@@ -458,7 +419,7 @@ static void send_watch(struct sim *c, int node, const struct action *a) {
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
     w->slot = a->watch.slot;
-    w->from = key_bytes(&w->arena, &a->watch.key, &w->end);
+    w->from = kv_request_key(&w->arena, "job", &a->watch.key, &w->end);
     w->from_revision = a->watch.from_revision;
     wire_send(c, node, w);
 }
@@ -473,7 +434,7 @@ static void send_lease(struct sim *c, int node, const struct action *a) {
 
 static void send_snapshot(struct sim *c, int node, const struct action *a) {
     struct wire *w = wire_new(c, WIRE_SNAPSHOT, a->snapshot.id);
-    wire_keys(w, a->snapshot.keys, a->snapshot.n);
+    w->txn = kv_request_read(&w->arena, "job", a->snapshot.keys, a->snapshot.n);
     wire_send(c, node, w);
 }
 
