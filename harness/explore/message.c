@@ -206,7 +206,7 @@ static void apply_txn(struct world *w, int node, struct pending *p) {
         kv_compact(kv, p->revision, NULL);
     }
     if (p->applied)
-        judge_txn(w, m->uid, m->ops, m->n_ops);
+        judge_txn(world_judge(w), m->uid, m->ops, m->n_ops);
     w->beat_seen |= m->kind == MESSAGE_BEAT && p->applied;
 }
 

@@ -25,13 +25,13 @@ struct sim_lifeline {
 
 static bool is_held(const struct sim *c, const struct sim_lifeline *l) {
     const struct group_model *g = &c->nodes[l->node].group;
-    bool group = l->group && g->alive && g->number == l->group;
+    bool group = l->group && c->nodes[l->node].shown.group.alive && g->number == l->group;
     return l->agent || (group && !(g->guard_dead && g->closes));
 }
 
 static struct sim_lifeline *find(struct sim *c, int node, uint64_t id) {
     for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
-        if (l->life == c->nodes[node].life && l->id == id)
+        if (l->life == c->nodes[node].shown.life && l->id == id)
             return l;
     return NULL;
 }
@@ -123,7 +123,7 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     if (!l)
         abort(); /* out of memory */
     l->node = node;
-    l->life = c->nodes[node].life;
+    l->life = c->nodes[node].shown.life;
     l->id = a->lifeline.id;
     l->agent = true;
     memcpy(l->claim.inc, a->lifeline.inc, sizeof(l->claim.inc));
@@ -134,7 +134,8 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     l->older = c->nodes[node].lifelines;
     c->nodes[node].lifelines = l;
     bool fails = sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(&c->nodes[node].wire, 20));
-    int64_t takes_ns = fails ? 2 * c->timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
+    int64_t takes_ns =
+        fails ? 2 * c->judge.job.timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
     if (!c->calm_now && sim_chance(&c->nodes[node].wire, 50))
         takes_ns += 1000 * SIM_MS; /* its first packet is lost, and sent again */
     struct occurrence *o = sim_plan_agent(c, c->now_ns + takes_ns, node, on_standing);
@@ -161,7 +162,7 @@ void sim_lifeline_act(struct sim *c, int node, const struct action *a) {
 void sim_lifeline_born(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
-        if (l->life == n->life && l->agent && l->stands)
+        if (l->life == n->shown.life && l->agent && l->stands)
             l->group = n->group.number;
 }
 

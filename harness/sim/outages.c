@@ -30,8 +30,8 @@ bool strike_node_cut(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 static void away(struct sim *c, int64_t span_ns) {
-    sim_mark(c,
-             span_ns > c->timing.fence_ns ? SIM_MARK_STORE_AWAY_LONG : SIM_MARK_STORE_AWAY_SHORT);
+    sim_mark(c, span_ns > c->judge.job.timing.fence_ns ? SIM_MARK_STORE_AWAY_LONG
+                                                       : SIM_MARK_STORE_AWAY_SHORT);
     for (int i = 0; i < c->n_nodes; i++)
         c->nodes[i].cut_until_ns = c->now_ns + span_ns;
 }
@@ -65,7 +65,7 @@ bool strike_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
 /* The stream says nothing more; the agent notices later. */
 void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
     sim_stream_stall(c, node, slot,
-                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns));
+                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->judge.job.timing.hb_ns));
 }
 
 /* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
@@ -144,10 +144,10 @@ bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store comes back empty after %lld ms",
             (long long)(e->span_ns / SIM_MS));
     strike_store_restart(c, node, e);
-    sim_judge_wiped(c);
-    c->wiped.emptied_ns = c->now_ns;
+    judge_wiped(&c->judge);
+    c->judge.wiped.emptied_ns = c->now_ns;
     kv_free(c->kv);
-    c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
+    c->judge.kv = c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
     quarantine_put(c);
     return true;
 }

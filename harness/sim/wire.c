@@ -161,7 +161,7 @@ static void reply_event(struct sim *c, int node, const struct wire *w, bool reac
     struct sim_node *n = &c->nodes[node];
     struct event ev = {.kind = EVENT_DONE};
     if (reached && w->kind <= WIRE_BEAT)
-        sim_judge_answered(c, node, w->refused);
+        judge_answered(&c->judge, node, w->refused);
     reached = reached && !w->refused;
     if (w->kind == WIRE_BEAT) {
         if (n->beat_pending != (int64_t)w->id)
@@ -327,7 +327,7 @@ static void store_watch(struct sim *c, int node, const struct wire *w) {
 static void applied(struct sim *c, const struct occurrence *o, const struct wire *w) {
     const struct sim_node *n = &c->nodes[o->node];
     c->result->transactions++;
-    if (w->kind == WIRE_TXN && (!n->core || o->a != (int64_t)n->life))
+    if (w->kind == WIRE_TXN && (!n->core || o->a != (int64_t)n->shown.life))
         sim_mark(c, SIM_MARK_APPLIED_LATE);
     sim_judge_txn(c, w->uid, w->ops, w->n_ops);
     if (w->kind == WIRE_TXN && c->n_armed)
@@ -345,11 +345,11 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
         if (w->applied)
             applied(c, o, w);
         else if (w->n_ops)
-            sim_mark_refused(c, w->uid, &w->ops[0], w->patience_ns - 2 * c->timing.hb_ns);
+            sim_mark_refused(c, w->uid, &w->ops[0], w->patience_ns - 2 * c->judge.job.timing.hb_ns);
     } else if (w->kind == WIRE_SNAPSHOT) {
         store_read(c, w);
     } else if (w->kind == WIRE_WATCH) {
-        if (n->core && o->a == (int64_t)n->life)
+        if (n->core && o->a == (int64_t)n->shown.life)
             store_watch(c, o->node, w);
     } else if (w->kind > WIRE_BEAT) {
         store_lease(c, w);
@@ -359,7 +359,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     sim_wire_fan_out(c);
     if (c->compact_until_ns > c->now_ns)
         kv_compact(c->kv, w->revision, NULL);
-    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
+    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->shown.life)
         return;
     if (is_lost(c, o->node) || is_deaf(c, o->node)) {
         lose_patience(c, o->node, w);
@@ -383,7 +383,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
     if (w->kind != WIRE_WATCH) {
         w->patience = sim_number(c);
-        w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->timing.hb_ns;
+        w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->judge.job.timing.hb_ns;
         if (beat)
             n->beat_pending = (int64_t)w->id;
         else
@@ -398,7 +398,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     }
     int64_t at_ns = later(c->now_ns + sim_delay_ns(c, node), n->requests_from_ns);
     struct occurrence *o = sim_plan(c, at_ns, node, on_arrival);
-    o->a = (int64_t)n->life;
+    o->a = (int64_t)n->shown.life;
     o->payload = w;
     o->drop = wire_drop;
     if (o->at_ns >= w->patience_ns)

@@ -96,7 +96,7 @@ static void test_in_which_order_two_agents_ack_makes_no_states(void **state) {
     struct explore_config c = quiet(3);
     struct world *w = world_new(&c, false);
     hear_all(w);
-    assert_int_equal(w->judge.phase, HEAD_FORM);
+    assert_int_equal(w->judge.head.phase, HEAD_FORM);
     assert_true(request_of(w, 1) >= 0 && request_of(w, 2) >= 0);
     assert_int_equal(after_acks(w, 1, 2), after_acks(w, 2, 1));
     assert_int_not_equal(after_acks(w, 1, 2), after_acks(w, 1, 0));

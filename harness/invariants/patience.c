@@ -1,21 +1,21 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
 /* Its time begins with the first refusal; a new try, and one in a new session, has suspect beyond
  * it. Clocks may run 1 % slow. Who has slept begins to count again, and who ends its workers first
  * is on its way. */
-static void on_denied(struct sim *c, int node) {
-    const struct sim_node *n = &c->nodes[node];
-    int64_t limit_ns = n->wrote ? c->give_up_ns : c->join_timeout_ns;
+static void on_denied(struct judge *j, int node) {
+    const struct judged_node *n = judge_node(j, node);
+    int64_t limit_ns = n->wrote ? j->job.give_up_ns : j->job.join_timeout_ns;
     int64_t since_ns = n->denied_ns, slept_ns = n->stopped_until_ns;
     since_ns = slept_ns > since_ns ? slept_ns : since_ns;
     since_ns = n->stall_until_ns > since_ns ? n->stall_until_ns : since_ns;
-    int64_t most_ns = limit_ns + 3 * c->timing.suspect_ns + 1000 * SIM_MS;
-    if (!n->group.alive && c->now_ns - since_ns > most_ns)
-        invariant_broken(c, &invariant_patience,
+    int64_t most_ns = limit_ns + 3 * j->job.timing.suspect_ns + 1000 * JUDGE_MS;
+    if (!n->group.alive && j->now_ns - since_ns > most_ns)
+        invariant_broken(j, &invariant_patience,
                          "n%d still asks, %lld ms after the store has refused all that it would "
                          "write; it was to give up after %lld ms",
-                         node, (long long)((c->now_ns - n->denied_ns) / SIM_MS),
-                         (long long)(limit_ns / SIM_MS));
+                         node, (long long)((j->now_ns - n->denied_ns) / JUDGE_MS),
+                         (long long)(limit_ns / JUDGE_MS));
 }
 
 const struct invariant invariant_patience = {

@@ -1,46 +1,44 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
 #include <string.h>
 
-static void judge_settled(struct sim *c) {
-    const struct judge *j = &c->judge;
+static void judge_settled(struct judge *j) {
     for (int i = 0; i < j->n_last; i++)
         if (!j->last[i].said && !j->last[i].gone_first)
-            invariant_broken(c, &invariant_one_round,
+            invariant_broken(j, &invariant_one_round,
                              "round %lld is settled without a certificate of %s",
                              (long long)j->head.last_round, j->last[i].uid);
 }
 
-static void judge_acks(struct sim *c, const struct head_change *h) {
-    const struct judge *j = &c->judge;
+static void judge_acks(struct judge *j, const struct head_change *h) {
     for (int i = 0; i < j->n_form; i++) {
-        struct key key = {.kind = KEY_ACK, .round = j->head.last_round};
-        memcpy(key.inc, h->key->inc, sizeof(key.inc));
-        memcpy(key.uid, j->form[i].uid, UID_SIZE);
-        if (!judge_key(c, key, NULL))
-            invariant_broken(c, &invariant_one_round, "round %lld runs without the ack of %s",
+        struct key key = judge_like(h->key, KEY_ACK, j->form[i].uid);
+        key.round = j->head.last_round;
+        if (!judge_key(j, &key, NULL))
+            invariant_broken(j, &invariant_one_round, "round %lld runs without the ack of %s",
                              (long long)h->to->round, key.uid);
     }
 }
 
-static void on_head(struct sim *c, const struct head_change *h) {
+static void on_head(struct judge *j, const struct head_change *h) {
     if (h->settles)
-        judge_settled(c);
+        judge_settled(j);
     if (h->to->phase == HEAD_RUN)
-        judge_acks(c, h);
+        judge_acks(j, h);
 }
 
-static void on_start(struct sim *c, int node, const struct round_spec *s) {
-    for (int i = 0; i < c->n_nodes; i++) {
-        const struct group_model *g = &c->nodes[i].group;
+static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+    (void)uid;
+    for (int i = 0; i < j->n_nodes; i++) {
+        const struct judged_group *g = judge_group(j, i);
         if (g->alive && (g->round != s->round || i == node || g->former))
-            invariant_broken(c, &invariant_one_round,
+            invariant_broken(j, &invariant_one_round,
                              "n%d starts round %lld while n%d has workers of round %lld", node,
                              (long long)s->round, i, (long long)g->round);
     }
-    if (s->round < c->judge.facts.round)
-        invariant_broken(c, &invariant_one_round, "n%d starts round %lld after round %lld", node,
-                         (long long)s->round, (long long)c->judge.facts.round);
+    if (s->round < j->start.round)
+        invariant_broken(j, &invariant_one_round, "n%d starts round %lld after round %lld", node,
+                         (long long)s->round, (long long)j->start.round);
 }
 
 const struct invariant invariant_one_round = {

@@ -1,25 +1,25 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
-static void on_head(struct sim *c, const struct head_change *h) {
-    const struct judge *j = &c->judge;
+static void on_head(struct judge *j, const struct head_change *h) {
     for (int i = 0; h->to->phase == HEAD_FORM && i < j->n_form; i++) {
         int rank = j->form[i].rank;
         if (rank < 0 || rank >= j->n_form)
-            invariant_broken(c, &invariant_ranks,
+            invariant_broken(j, &invariant_ranks,
                              "group rank %d is in the plan of round %lld, which has %d nodes", rank,
                              (long long)h->to->round, j->n_form);
         for (int k = 0; k < i; k++)
             if (j->form[k].rank == rank)
-                invariant_broken(c, &invariant_ranks, "group rank %d of round %lld is given twice",
+                invariant_broken(j, &invariant_ranks, "group rank %d of round %lld is given twice",
                                  rank, (long long)h->to->round);
     }
 }
 
-static void on_start(struct sim *c, int node, const struct round_spec *s) {
+static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+    (void)uid;
     (void)node;
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
-        if (i < 0 || i >= s->world || c->judge.ranks[i])
-            invariant_broken(c, &invariant_ranks,
+        if (i < 0 || i >= s->world || j->ranks[i])
+            invariant_broken(j, &invariant_ranks,
                              "rank %d of round %lld is given twice or is outside of %d", i,
                              (long long)s->round, s->world);
 }

@@ -1,24 +1,23 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static void on_head(struct sim *c, const struct head_change *h) {
-    const struct judge *j = &c->judge;
+static void on_head(struct judge *j, const struct head_change *h) {
     if (h->to->phase == HEAD_FORM && j->n_form != h->to->n)
-        invariant_broken(c, &invariant_agreement, "head names a plan of %d, which has %d entries",
+        invariant_broken(j, &invariant_agreement, "head names a plan of %d, which has %d entries",
                          h->to->n, j->n_form);
 }
 
-static void on_start(struct sim *c, int node, const struct round_spec *s) {
-    const struct judge *j = &c->judge;
-    const struct round_spec *f = &j->facts;
-    bool own = c->restart_mode == RESTART_COUNT_NODE;
-    struct sim_node *n = &c->nodes[node];
+static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+    (void)uid;
+    const struct judged_start *f = &j->start;
+    bool own = j->job.restart_mode == RESTART_COUNT_NODE;
+    struct judged_node *n = judge_node(j, node);
     /* The store, or another attempt, has removed what a node had still to hear. */
-    bool forgotten = (c->wiped.happened || c->others) && s->restart_count < n->restarts;
+    bool forgotten = (j->wiped.happened || j->others) && s->restart_count < n->restarts;
     if (own && !forgotten && abs(s->restart_count - n->restarts) > n->unsure)
-        invariant_broken(c, &invariant_agreement,
+        invariant_broken(j, &invariant_agreement,
                          "n%d is told of %d restarts, its own workers have caused %d", node,
                          s->restart_count, n->restarts);
     if (own && n->unsure) {
@@ -27,8 +26,8 @@ static void on_start(struct sim *c, int node, const struct round_spec *s) {
     }
     if (f->world != s->world || f->group_world != s->group_world ||
         f->master_port != s->master_port || (!own && f->restart_count != s->restart_count) ||
-        strcmp(j->master_addr, s->master_addr) != 0 || strcmp(j->token, s->token) != 0)
-        invariant_broken(c, &invariant_agreement,
+        strcmp(f->master_addr, s->master_addr) != 0 || strcmp(f->token, s->token) != 0)
+        invariant_broken(j, &invariant_agreement,
                          "n%d is told something else about round %lld than the first one", node,
                          (long long)s->round);
 }

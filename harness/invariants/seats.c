@@ -1,9 +1,10 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
-static void on_start(struct sim *c, int node, const struct round_spec *s) {
-    int seat = sim_seat(c->schedule, node);
+static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+    (void)uid;
+    int seat = judge_node(j, node)->seat;
     if (seat && s->group_rank != seat - 1)
-        invariant_broken(c, &invariant_seats, "n%d was given group rank %d and starts as %d", node,
+        invariant_broken(j, &invariant_seats, "n%d was given group rank %d and starts as %d", node,
                          seat - 1, s->group_rank);
 }
 

@@ -1,23 +1,22 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
 #include <string.h>
 
-static bool is_lost(struct sim *c, const struct last_member *m, const struct key *like) {
-    return m->gone_first || (!m->said && !sim_judge_has_session(c, like, m->uid));
+static bool is_lost(struct judge *j, const struct judged_member *m, const struct key *like) {
+    return m->gone_first || (!m->said && !judge_has_session(j, like, m->uid));
 }
 
-static void on_head(struct sim *c, const struct head_change *h) {
-    const struct judge *j = &c->judge;
+static void on_head(struct judge *j, const struct head_change *h) {
     int done = 0;
     if (h->to->phase != HEAD_FORM || j->head.phase != HEAD_RUN)
         return;
     for (int i = 0; i < j->n_last; i++) {
-        if (is_lost(c, &j->last[i], h->key))
+        if (is_lost(j, &j->last[i], h->key))
             return;
         done += j->last[i].said;
     }
     if (done)
-        invariant_broken(c, &invariant_finished,
+        invariant_broken(j, &invariant_finished,
                          "round %lld is formed again though %d of its %d nodes are done and none "
                          "of the others is lost",
                          (long long)j->head.round, done, j->n_last);

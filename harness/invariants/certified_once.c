@@ -1,9 +1,9 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
-static void on_put(struct sim *c, const char *uid, const struct op *op) {
+static void on_put(struct judge *j, const char *uid, const struct op *op) {
     (void)uid;
-    if (judge_version(c, op->key) > 1)
-        invariant_broken(c, &invariant_certified_once, "gone/%s is written again", op->key.uid);
+    if (judge_key(j, &op->key, NULL) > 1)
+        invariant_broken(j, &invariant_certified_once, "gone/%s is written again", op->key.uid);
 }
 
 const struct invariant invariant_certified_once = {

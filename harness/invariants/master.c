@@ -1,14 +1,18 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Every agent reaches others under its node's name here. */
-static void on_start(struct sim *c, int node, const struct round_spec *s) {
+static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+    (void)uid;
+    char name[16];
+    snprintf(name, sizeof(name), "n%d", node);
     if (!*s->master_addr || s->master_port <= 0)
-        invariant_broken(c, &invariant_master, "n%d starts round %lld without a master", node,
+        invariant_broken(j, &invariant_master, "n%d starts round %lld without a master", node,
                          (long long)s->round);
-    else if (s->rank_base == 0 && strcmp(s->master_addr, c->nodes[node].name) != 0)
-        invariant_broken(c, &invariant_master, "rank 0 of round %lld is on n%d, the master is %s",
+    else if (s->rank_base == 0 && strcmp(s->master_addr, name) != 0)
+        invariant_broken(j, &invariant_master, "rank 0 of round %lld is on n%d, the master is %s",
                          (long long)s->round, node, s->master_addr);
 }
 

@@ -2,7 +2,7 @@
  * invariant invariant_NAME` and a line here. */
 #pragma once
 
-#include "harness/sim/invariants/invariant.h"
+#include "harness/invariants/invariant.h"
 
 #define INVARIANTS(X)                                                                              \
     X(admission)                                                                                   \

@@ -1,20 +1,18 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/invariants/judge.h"
 
 #include <string.h>
 
 /* What an agent knows is older than what the store says: as long as the store says that all is
  * well, it cannot have learnt otherwise. */
-static void on_stop(struct sim *c, int node) {
-    const struct judge *j = &c->judge;
-    const struct sim_node *n = &c->nodes[node];
-    const struct group_model *g = &n->group;
+static void on_stop(struct judge *j, int node, bool fenced) {
+    const struct judged_node *n = judge_node(j, node);
+    const struct judged_group *g = &n->group;
     struct key like = {.kind = KEY_SESSION};
     memcpy(like.inc, j->inc, sizeof(like.inc));
     bool runs = j->has_head && j->head.phase == HEAD_RUN && j->head.round == g->round;
-    bool fenced = g->by_guard || n->fence_ns <= sim_node_now(c, n).boottime_ns;
-    if (g->alive && runs && !fenced && !g->failed && !n->signaled &&
-        sim_judge_has_session(c, &like, g->uid))
-        invariant_broken(c, &invariant_undisturbed,
+    if (g->alive && runs && !fenced && !g->by_guard && !g->failed && !n->signaled &&
+        judge_has_session(j, &like, g->uid))
+        invariant_broken(j, &invariant_undisturbed,
                          "n%d ends its workers of round %lld, and nothing has happened to it", node,
                          (long long)g->round);
 }

@@ -1,0 +1,45 @@
+#include "harness/invariants/judge.h"
+
+#include <string.h>
+
+/* Long enough for what was cut off or silent to be known as such, and for who came to be seen. */
+static const int64_t SETTLED_NS = 10000 * JUDGE_MS;
+
+static bool is_served(struct judge *j, int node) {
+    const struct judged_node *n = judge_node(j, node);
+    const char *uid = j->ops->session(j->world, node);
+    struct key job = {0};
+    memcpy(job.inc, j->inc, sizeof(job.inc));
+    return uid && n->stopped_until_ns <= j->now_ns && n->booted_ns <= j->now_ns - SETTLED_NS &&
+           judge_has_session(j, &job, uid);
+}
+
+/* A store in its host's process forgets only when that ends. One that is emptied while its host's
+ * agent lives is of the simulation alone: the agent looks for others in a job that is no more. */
+static bool is_emptied(const struct judge *j) {
+    return j->wiped.emptied_ns && j->wiped.emptied_ns >= judge_node(j, 0)->booted_ns;
+}
+
+static void on_exit(struct judge *j, int node, int code) {
+    if (code == 64 || j->others || is_emptied(j)) /* others: may be guests of another attempt */
+        return;
+    int64_t slept_ns = judge_node(j, 0)->stopped_until_ns;
+    int64_t since_ns = slept_ns > j->healed_ns ? slept_ns : j->healed_ns;
+    bool settled = j->now_ns - SETTLED_NS > since_ns;
+    if (node != 0 || !j->job.hosted || !settled)
+        return;
+    for (int i = 1; i < j->n_nodes; i++)
+        if (is_served(j, i))
+            invariant_broken(j, &invariant_host_last,
+                             "n0 serves the store, and ends while n%d has a session", i);
+}
+
+const struct invariant invariant_host_last = {
+    .name = "host_last",
+    .number = "I6",
+    .summary = "the host of the store ends last",
+    .text = "An agent through which the others reach the store does not end while one of them "
+            "has a session: it would lose them the job's outcome.",
+    .check = "one_outcome",
+    .on_exit = on_exit,
+};
