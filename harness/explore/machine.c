@@ -23,7 +23,7 @@ void machine_start(struct world *w, int node, const struct round_spec *s) {
         pipe_put(w, node, (struct pipe_item){.kind = PIPE_NEVER_BORN, .fenced = true});
         return;
     }
-    judge_start(world_judge(w), node, rendezvous_uid(n->core->r), s);
+    judge_start(world_judge(w), node, s);
     world_say(w, node, "workers of round %lld start", (long long)s->round);
     n->shown.group = (struct judged_group){.alive = true, .round = s->round};
     n->stopping = false;

@@ -5,17 +5,16 @@
 /* A coordinator that is gone is noticed and replaced, and its successor notices who else is. */
 #define ADMITTED_NS (3000 * JUDGE_MS)
 
-static bool waits_in_vain(struct judge *j, const struct judged_join *join, const struct key *like) {
-    struct key member = judge_like(like, KEY_MEMBER, join->uid);
+static bool waits_in_vain(struct judge *j, const struct judged_join *join, const char *inc) {
+    struct key member = judge_key_of(KEY_MEMBER, inc, join->uid);
     union value v;
-    return strcmp(join->inc, like->inc) == 0 && j->now_ns >= join->at_ns + ADMITTED_NS &&
-           !member_find(j->last, j->n_last, join->uid) && judge_has_session(j, like, join->uid) &&
+    return strcmp(join->inc, inc) == 0 && j->now_ns >= join->at_ns + ADMITTED_NS &&
+           !member_find(j->last, j->n_last, join->uid) && judge_has_session(j, inc, join->uid) &&
            judge_key(j, &member, &v) && v.member.want == WANT_MEMBER;
 }
 
 /* Asked when the first of a round is done: until then it could have been formed again. */
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
-    (void)uid;
+static void on_put(struct judge *j, const struct op *op) {
     if (!j->job.timed || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
         j->n_last >= j->job.max || judge_is_spent(j))
         return;
@@ -26,7 +25,7 @@ static void on_put(struct judge *j, const char *uid, const struct op *op) {
         if (j->last[i].said)
             return;
     for (size_t i = 0; i < j->n_joins; i++)
-        if (waits_in_vain(j, &j->joins[i], &op->key))
+        if (waits_in_vain(j, &j->joins[i], op->key.inc))
             invariant_broken(j, &invariant_admission,
                              "%s came at %.3f s and is not taken into round %lld of %d nodes",
                              j->joins[i].uid, (double)j->joins[i].at_ns / 1e9,

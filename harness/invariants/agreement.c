@@ -9,8 +9,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
                          h->to->n, j->n_form);
 }
 
-static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
-    (void)uid;
+static void on_start(struct judge *j, int node, const struct round_spec *s) {
     const struct judged_start *f = &j->start;
     bool own = j->job.restart_mode == RESTART_COUNT_NODE;
     struct judged_node *n = judge_node(j, node);

@@ -1,7 +1,6 @@
 #include "harness/invariants/judge.h"
 
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
-    (void)uid;
+static void on_put(struct judge *j, const struct op *op) {
     if (judge_key(j, &op->key, NULL) > 1)
         invariant_broken(j, &invariant_certified_once, "gone/%s is written again", op->key.uid);
 }

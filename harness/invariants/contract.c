@@ -24,8 +24,7 @@ static void judge_ack(struct judge *j, const struct key *key) {
     }
 }
 
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
-    (void)uid;
+static void on_put(struct judge *j, const struct op *op) {
     if (op->key.kind == KEY_GONE)
         judge_gone(j, op->key.uid);
     else
@@ -33,10 +32,9 @@ static void on_put(struct judge *j, const char *uid, const struct op *op) {
 }
 
 /* Who has a certificate can start none. */
-static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
-    struct key job = {0};
-    memcpy(job.inc, j->inc, sizeof(job.inc));
-    struct key gone = judge_like(&job, KEY_GONE, uid);
+static void on_start(struct judge *j, int node, const struct round_spec *s) {
+    const char *uid = j->ops->session(j->world, node);
+    struct key gone = judge_key_of(KEY_GONE, j->inc, uid);
     if (judge_key(j, &gone, NULL))
         invariant_broken(j, &invariant_contract,
                          "n%d starts round %lld as %s, which has a certificate", node,

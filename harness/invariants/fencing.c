@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
-    if (!judge_has_session(j, &op->key, uid))
-        invariant_broken(j, &invariant_fencing, "%s writes key kind %d without a session", uid,
-                         op->key.kind);
+static void on_put(struct judge *j, const struct op *op) {
+    if (!judge_has_session(j, op->key.inc, j->writer))
+        invariant_broken(j, &invariant_fencing, "%s writes key kind %d without a session",
+                         j->writer, op->key.kind);
 }
 
 /* Numbers of rounds are left out only where there were later ones under an incarnation of before.
@@ -29,15 +29,15 @@ static bool is_legal(const struct judge *j, const struct head_value *h) {
     return false;
 }
 
-static bool holds_lead(struct judge *j, const struct key *like, const char *uid) {
+static bool holds_lead(struct judge *j, const struct head_change *h) {
     union value v;
-    struct key key = judge_like(like, KEY_LEAD, "");
-    return judge_key(j, &key, &v) && strcmp(v.lead.uid, uid) == 0;
+    struct key key = judge_key_of(KEY_LEAD, h->key->inc, "");
+    return judge_key(j, &key, &v) && strcmp(v.lead.uid, j->writer) == 0;
 }
 
 /* An END is written by anybody who has a session, all else by the coordinator. */
 static void on_head(struct judge *j, const struct head_change *h) {
-    bool own_end = h->to->phase == HEAD_END && judge_has_session(j, h->key, h->uid);
+    bool own_end = h->to->phase == HEAD_END && judge_has_session(j, h->key->inc, j->writer);
     if (h->anew && !j->wiped.happened && !j->others)
         invariant_broken(j, &invariant_fencing,
                          "a new job begins, though the store has not forgotten the old one");
@@ -50,9 +50,9 @@ static void on_head(struct judge *j, const struct head_change *h) {
                          "head goes from phase %d of round %lld to phase %d of round %lld",
                          j->head.phase, (long long)j->head.round, h->to->phase,
                          (long long)h->to->round);
-    if (!own_end && !holds_lead(j, h->key, h->uid))
+    if (!own_end && !holds_lead(j, h))
         invariant_broken(j, &invariant_fencing,
-                         "%s writes head (phase %d) and is not the coordinator", h->uid,
+                         "%s writes head (phase %d) and is not the coordinator", j->writer,
                          h->to->phase);
 }
 

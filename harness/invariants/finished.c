@@ -1,9 +1,7 @@
 #include "harness/invariants/judge.h"
 
-#include <string.h>
-
-static bool is_lost(struct judge *j, const struct judged_member *m, const struct key *like) {
-    return m->gone_first || (!m->said && !judge_has_session(j, like, m->uid));
+static bool is_lost(struct judge *j, const struct judged_member *m) {
+    return m->gone_first || (!m->said && !judge_has_session(j, j->inc, m->uid));
 }
 
 static void on_head(struct judge *j, const struct head_change *h) {
@@ -11,7 +9,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
     if (h->to->phase != HEAD_FORM || j->head.phase != HEAD_RUN)
         return;
     for (int i = 0; i < j->n_last; i++) {
-        if (is_lost(j, &j->last[i], h->key))
+        if (is_lost(j, &j->last[i]))
             return;
         done += j->last[i].said;
     }

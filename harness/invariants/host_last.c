@@ -1,17 +1,13 @@
 #include "harness/invariants/judge.h"
 
-#include <string.h>
-
 /* Long enough for what was cut off or silent to be known as such, and for who came to be seen. */
 static const int64_t SETTLED_NS = 10000 * JUDGE_MS;
 
 static bool is_served(struct judge *j, int node) {
     const struct judged_node *n = judge_node(j, node);
     const char *uid = j->ops->session(j->world, node);
-    struct key job = {0};
-    memcpy(job.inc, j->inc, sizeof(job.inc));
     return uid && n->stopped_until_ns <= j->now_ns && n->booted_ns <= j->now_ns - SETTLED_NS &&
-           judge_has_session(j, &job, uid);
+           judge_has_session(j, j->inc, uid);
 }
 
 /* A store in its host's process forgets only when that ends. One that is emptied while its host's

@@ -22,10 +22,9 @@ struct invariant {
 
     /* All may be NULL. */
     unsigned kinds; /* of keys, 1u << KEY_...: of these on_put is told */
-    void (*on_put)(struct judge *j, const char *uid, const struct op *op);
+    void (*on_put)(struct judge *j, const struct op *op);
     void (*on_head)(struct judge *j, const struct head_change *h);
-    /* Of a worker group, by an agent of that session. */
-    void (*on_start)(struct judge *j, int node, const char *uid, const struct round_spec *s);
+    void (*on_start)(struct judge *j, int node, const struct round_spec *s); /* of a group */
     void (*on_stop)(struct judge *j, int node, bool fenced); /* an agent ends its workers */
     void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct judge *j, int node, int code); /* of an agent */

@@ -6,6 +6,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define TELL(hook, ...)                                                                            \
+    do {                                                                                           \
+        for (size_t k = 0; invariants[k]; k++)                                                     \
+            if (invariants[k]->hook)                                                               \
+                invariants[k]->hook(__VA_ARGS__);                                                  \
+    } while (0)
+
 void invariant_broken(struct judge *j, const struct invariant *i, const char *fmt, ...) {
     char text[400], whole[480];
     va_list ap;
@@ -39,9 +46,9 @@ static void each_key(const struct judge *j, const struct key *key,
     kv_each_in(j->kv, kv_string(text), kv_string(end), see, arg);
 }
 
-struct key judge_like(const struct key *like, enum key_kind kind, const char *uid) {
+struct key judge_key_of(enum key_kind kind, const char *inc, const char *uid) {
     struct key key = {.kind = kind};
-    memcpy(key.inc, like->inc, sizeof(key.inc));
+    str_copy(key.inc, sizeof(key.inc), inc);
     str_copy(key.uid, sizeof(key.uid), uid);
     return key;
 }
@@ -64,14 +71,14 @@ int64_t judge_key(const struct judge *j, const struct key *key, union value *ret
     return f.version;
 }
 
-bool judge_has_session(const struct judge *j, const struct key *like, const char *uid) {
-    struct key key = judge_like(like, KEY_SESSION, uid);
+bool judge_has_session(const struct judge *j, const char *inc, const char *uid) {
+    struct key key = judge_key_of(KEY_SESSION, inc, uid);
     return judge_key(j, &key, NULL);
 }
 
-bool judge_is_spare(const struct judge *j, const struct key *like, const char *uid) {
+bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid) {
     union value v;
-    struct key key = judge_like(like, KEY_MEMBER, uid);
+    struct key key = judge_key_of(KEY_MEMBER, h->key->inc, uid);
     return judge_key(j, &key, &v) && v.member.want == WANT_STANDBY &&
            !member_find(j->last, j->n_last, uid);
 }
@@ -146,7 +153,7 @@ static void one_more(void *arg, const struct kv_pair *p) {
 
 /* A coordinator may not have noticed that there were enough for a moment. */
 static void count_sessions(struct judge *j, const struct key *like, bool joins) {
-    struct key key = judge_like(like, KEY_SESSION, "");
+    struct key key = judge_key_of(KEY_SESSION, like->inc, "");
     int n = 0;
     bool other = strcmp(j->enough.inc, like->inc) != 0;
     if (other && !joins)
@@ -182,7 +189,7 @@ static void form_see(void *arg, const struct kv_pair *p) {
 }
 
 static void form_read(struct judge *j, const struct head_change *h) {
-    struct key key = judge_like(h->key, KEY_PLAN, "");
+    struct key key = judge_key_of(KEY_PLAN, h->key->inc, "");
     key.scope = KEYS_ALL;
     memcpy(key.pid, h->to->pid, sizeof(key.pid));
     j->n_form = 0;
@@ -278,26 +285,25 @@ static bool is_anew(struct judge *j, const char *inc) {
     return replaces;
 }
 
-static void judge_head(struct judge *j, const char *uid, const struct op *op) {
-    struct head_change h = {.uid = uid, .key = &op->key, .to = &op->value->head};
+static void judge_head(struct judge *j, const struct op *op) {
+    struct head_change h = {.key = &op->key, .to = &op->value->head};
     h.anew = is_anew(j, op->key.inc);
     if (h.to->phase == HEAD_FORM)
         form_read(j, &h);
     settle(j, &h);
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_head)
-            invariants[i]->on_head(j, &h);
+    TELL(on_head, j, &h);
     j->ops->head(j->world, &h);
     count_head(j, &h);
 }
 
-static void judge_put(struct judge *j, const char *uid, const struct op *op) {
+static void judge_put(struct judge *j, const struct op *op) {
     for (size_t i = 0; invariants[i]; i++)
         if (invariants[i]->kinds & 1u << op->key.kind)
-            invariants[i]->on_put(j, uid, op);
+            invariants[i]->on_put(j, op);
 }
 
 void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n) {
+    j->writer = uid;
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
         enum key_kind kind = op->key.kind;
@@ -306,7 +312,7 @@ void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n)
         if (!op->put)
             continue;
         if (kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE || kind == KEY_LEAD)
-            judge_put(j, uid, op);
+            judge_put(j, op);
         if (kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE)
             count_certificate(j, op);
         else if (kind == KEY_LEAD)
@@ -314,8 +320,9 @@ void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n)
         else if (kind == KEY_MEMBER && j->job.timed)
             count_join(j, &op->key);
         else if (kind == KEY_HEAD)
-            judge_head(j, uid, op);
+            judge_head(j, op);
     }
+    j->writer = NULL;
 }
 
 /* --- a store that forgets --- */
@@ -344,9 +351,7 @@ void judge_wiped(struct judge *j) {
 void judge_expired(struct judge *j) {
     if (!j->has_head || judge_key(j, &(struct key){.kind = KEY_CUR}, NULL))
         return;
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_forgotten)
-            invariants[i]->on_forgotten(j);
+    TELL(on_forgotten, j);
     judge_wiped(j);
 }
 
@@ -363,23 +368,19 @@ static void count_first_start(struct judge *j, const struct round_spec *s) {
     memset(j->ranks, 0, (size_t)j->n_ranks * sizeof(*j->ranks));
 }
 
-void judge_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
+void judge_start(struct judge *j, int node, const struct round_spec *s) {
     if (judge_is_former(j, s))
         return;
     if (s->round > j->start.round)
         count_first_start(j, s);
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_start)
-            invariants[i]->on_start(j, node, uid, s);
+    TELL(on_start, j, node, s);
     for (int i = s->rank_base; i < s->rank_base + s->local_world; i++)
         if (i >= 0 && i < j->n_ranks)
             j->ranks[i] = true;
 }
 
 void judge_stop(struct judge *j, int node, bool fenced) {
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_stop)
-            invariants[i]->on_stop(j, node, fenced);
+    TELL(on_stop, j, node, fenced);
 }
 
 void judge_success(struct judge *j, const char *uid, int64_t round) {
@@ -393,21 +394,16 @@ void judge_answered(struct judge *j, int node, bool denied) {
     n->wrote |= !denied;
     if (!denied || !n->denied_ns)
         n->denied_ns = denied ? j->now_ns : 0;
-    for (size_t i = 0; denied && invariants[i]; i++)
-        if (invariants[i]->on_denied)
-            invariants[i]->on_denied(j, node);
+    if (denied)
+        TELL(on_denied, j, node);
 }
 
 void judge_exit(struct judge *j, int node, int code) {
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_exit)
-            invariants[i]->on_exit(j, node, code);
+    TELL(on_exit, j, node, code);
 }
 
 void judge_end(struct judge *j, bool over, bool late) {
-    for (size_t i = 0; invariants[i]; i++)
-        if (invariants[i]->on_end)
-            invariants[i]->on_end(j, over, late);
+    TELL(on_end, j, over, late);
 }
 
 void judge_fini(struct judge *j) {

@@ -118,6 +118,7 @@ struct judge {
     bool *ranks; /* that were started of the round that started last */
     int n_ranks;
 
+    const char *writer; /* of the transaction that is judged: its session */
     char inc[INC_SIZE]; /* of the job: a store that has forgotten one takes another of that name */
     bool has_head;
     struct judged_head head;
@@ -155,8 +156,8 @@ struct judge {
 
 /* After a transaction was applied: who sent it, and what it put. */
 void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n);
-/* Workers begin, as that session. */
-void judge_start(struct judge *j, int node, const char *uid, const struct round_spec *spec);
+/* Workers begin. */
+void judge_start(struct judge *j, int node, const struct round_spec *spec);
 /* Whether it is the newest round of a store that was wiped: who had heard of it may begin it. */
 bool judge_is_former(const struct judge *j, const struct round_spec *spec);
 /* The agent ends its workers; fenced: its deadline has passed. */
@@ -184,7 +185,6 @@ void judge_canonical(const struct judge *j, struct canonical *seen);
 /* A head is written. judge.head is still the one before it, judge.last the members of the last
  * round that ran, judge.form those of the round that is being formed. */
 struct head_change {
-    const char *uid; /* who wrote it */
     const struct key *key;
     const struct head_value *to;
     bool settles; /* it says what the last round has cost */
@@ -206,14 +206,12 @@ static inline struct judged_group *judge_group(const struct judge *j, int node) 
 }
 /* The member of that uid, NULL: none. */
 struct judged_member *member_find(struct judged_member *m, int n, const char *uid);
-/* A key of the job that `like` is one of. */
-struct key judge_like(const struct key *like, enum key_kind kind, const char *uid);
+struct key judge_key_of(enum key_kind kind, const char *inc, const char *uid);
 /* The version of a key in the store, 0: it is not there; and its value, ret may be NULL. */
 int64_t judge_key(const struct judge *j, const struct key *key, union value *ret);
-/* Whether the store knows this session now, in the job that `like` is of. */
-bool judge_has_session(const struct judge *j, const struct key *like, const char *uid);
+bool judge_has_session(const struct judge *j, const char *inc, const char *uid);
 /* A spare that was not in the last round. */
-bool judge_is_spare(const struct judge *j, const struct key *like, const char *uid);
+bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid);
 /* Its workers cannot be reaped; or could not until a moment ago, while the agent was stopped. */
 bool judge_waits_for_workers(const struct judge *j, int node);
 /* A round more that costs nothing is not to be had. */

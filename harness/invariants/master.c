@@ -4,8 +4,7 @@
 #include <string.h>
 
 /* Every agent reaches others under its node's name here. */
-static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
-    (void)uid;
+static void on_start(struct judge *j, int node, const struct round_spec *s) {
     char name[16];
     snprintf(name, sizeof(name), "n%d", node);
     if (!*s->master_addr || s->master_port <= 0)

@@ -12,7 +12,7 @@ static void judge_settled(struct judge *j) {
 
 static void judge_acks(struct judge *j, const struct head_change *h) {
     for (int i = 0; i < j->n_form; i++) {
-        struct key key = judge_like(h->key, KEY_ACK, j->form[i].uid);
+        struct key key = judge_key_of(KEY_ACK, h->key->inc, j->form[i].uid);
         key.round = j->head.last_round;
         if (!judge_key(j, &key, NULL))
             invariant_broken(j, &invariant_one_round, "round %lld runs without the ack of %s",
@@ -27,8 +27,7 @@ static void on_head(struct judge *j, const struct head_change *h) {
         judge_acks(j, h);
 }
 
-static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
-    (void)uid;
+static void on_start(struct judge *j, int node, const struct round_spec *s) {
     for (int i = 0; i < j->n_nodes; i++) {
         const struct judged_group *g = judge_group(j, i);
         if (g->alive && (g->round != s->round || i == node || g->former))

@@ -2,9 +2,8 @@
 
 #include <signal.h>
 
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
+static void on_put(struct judge *j, const struct op *op) {
     struct judged_member *m = member_find(j->last, j->n_last, op->key.uid);
-    (void)uid;
     if (m && op->key.round == j->head.last_round && !m->succeeded)
         invariant_broken(j, &invariant_outcome, "%s says done, but its workers did not all succeed",
                          op->key.uid);
@@ -24,7 +23,7 @@ static void judge_succeeded(struct judge *j) {
 static void judge_gang(struct judge *j, const struct head_change *h) {
     bool missed = false;
     for (int i = 0; i < j->n_last; i++)
-        missed |= !judge_has_session(j, h->key, j->last[i].uid);
+        missed |= !judge_has_session(j, h->key->inc, j->last[i].uid);
     if (!j->job.gang || !missed)
         invariant_broken(j, &invariant_outcome, "failed by the loss of a node, %s",
                          j->job.gang ? "and none is lost" : "which was to be replaced");

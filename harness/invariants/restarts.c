@@ -12,9 +12,8 @@ static const struct judged_group *group_of(const struct judge *j, const char *ui
 }
 
 /* What was fenced counts as lost: who hides it makes the others pay. */
-static void on_put(struct judge *j, const char *uid, const struct op *op) {
+static void on_put(struct judge *j, const struct op *op) {
     const struct judged_group *g = group_of(j, op->key.uid, op->key.round);
-    (void)uid;
     if (g && g->by_guard && op->value->ack.why != ACK_FENCED)
         invariant_broken(j, &invariant_restarts,
                          "%s was fenced in round %lld, and its ack does not say so", op->key.uid,
@@ -36,7 +35,7 @@ static void judge_memory(struct judge *j, const struct head_change *h) {
     if (!judge_key(j, &(struct key){.kind = KEY_CUR}, &cur) || cur.cur.former[0])
         return; /* a new attempt begins anew */
     for (int i = 0; i < j->n_form; i++) {
-        struct key key = judge_like(h->key, KEY_MEMBER, j->form[i].uid);
+        struct key key = judge_key_of(KEY_MEMBER, h->key->inc, j->form[i].uid);
         union value v;
         int node = judge_key(j, &key, &v) ? atoi(v.member.node + 1) : -1;
         if (node < 0 || judge_node(j, node)->wiped_life != judge_node(j, node)->life)

@@ -1,7 +1,6 @@
 #include "harness/invariants/judge.h"
 
-static void on_start(struct judge *j, int node, const char *uid, const struct round_spec *s) {
-    (void)uid;
+static void on_start(struct judge *j, int node, const struct round_spec *s) {
     int seat = judge_node(j, node)->seat;
     if (seat && s->group_rank != seat - 1)
         invariant_broken(j, &invariant_seats, "n%d was given group rank %d and starts as %d", node,

@@ -364,7 +364,7 @@ static int64_t world_key_of(const struct round_spec *s) {
 static void born(struct sim *c, int node, const struct round_spec *s) {
     struct sim_node *n = &c->nodes[node];
     uint64_t number = n->group.number + 1;
-    judge_start(&c->judge, node, rendezvous_uid(n->core), s);
+    judge_start(&c->judge, node, s);
     chronicle_workers_start(c, node, s);
     n->group = (struct group_model){.world_key = world_key_of(s), .number = number};
     n->shown.group = (struct judged_group){.alive = true,

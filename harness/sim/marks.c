@@ -30,7 +30,7 @@ void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t
 }
 
 void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns) {
-    if (!op->put || op->key.kind != KEY_ACK || judge_has_session(&c->judge, &op->key, uid))
+    if (!op->put || op->key.kind != KEY_ACK || judge_has_session(&c->judge, op->key.inc, uid))
         return;
     const struct judged_member *m = member_find(c->judge.last, c->judge.n_last, uid);
     sim_mark(c, SIM_MARK_ACK_REFUSED);
@@ -108,7 +108,7 @@ static void mark_round(struct sim *c, const struct head_change *h) {
     for (int i = 0; i < j->n_last; i++)
         sim_mark_if(c, SIM_MARK_DONE_TWICE_FORMED, j->last[i].succeeded);
     for (int i = 0; i < j->n_form && c->schedule->spares; i++)
-        sim_mark_if(c, SIM_MARK_STANDBY_TAKEN, judge_is_spare(j, h->key, j->form[i].uid));
+        sim_mark_if(c, SIM_MARK_STANDBY_TAKEN, judge_is_spare(j, h, j->form[i].uid));
     if (!j->n_last)
         return;
     sim_mark_if(c, SIM_MARK_LATE_JOINER, j->n_form > j->n_last);

@@ -1,5 +1,7 @@
 #include "harness/sim/strikes.h"
 
+#include "agent/core/kv_request.h"
+
 /* What strikes the network, the store and its watches. */
 
 /* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
@@ -126,17 +128,13 @@ bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
 
 /* It knows that it has been there before. */
 static void quarantine_put(struct sim *c) {
-    struct key key = {.kind = KEY_QUARANTINE};
-    char text[KEY_SIZE], end[KEY_SIZE];
-    struct quarantine_value v = {1};
+    union value v = {.quarantine = {1}};
+    struct op op = {.key = {.kind = KEY_QUARANTINE}, .put = true, .value = &v};
     struct arena a = {0};
     struct kv_txn_result r;
-    key_format(&key, "", text, end);
-    struct kv_op op = {.kind = KV_PUT,
-                       .key = kv_string(text),
-                       .range_end = kv_string(""),
-                       .value = {(const char *)&v, sizeof(v)}};
-    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    struct txn put = {.ops = &op, .n_ops = 1};
+    struct kv_txn txn = kv_request_txn(&a, "", &put, kv_request_plain);
+    kv_txn(c->kv, &txn, &a, &r, NULL);
     arena_fini(&a);
 }
 

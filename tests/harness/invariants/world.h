@@ -200,5 +200,6 @@ static inline struct round_spec spec(int64_t round, int rank_base) {
 /* Node 0 as session a, node 1 as b. */
 static inline void start(struct world *w, int node, const struct round_spec *s) {
     static const char *const uids[NODES] = {"a", "b", "c"};
-    judge_start(&w->judge, node, uids[node], s);
+    w->sessions[node] = uids[node];
+    judge_start(&w->judge, node, s);
 }
