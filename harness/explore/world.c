@@ -116,6 +116,7 @@ struct world *world_copy(const struct world *from) {
     struct world *w = allocate(sizeof(*w));
     live_bytes += sizeof(*w);
     *w = *from;
+    w->text = from->text ? strdup(from->text) : NULL;
     world_judge(w);
     w->store->refs++;
     for (int i = 0; i < w->config->agents; i++) {
@@ -143,6 +144,7 @@ void world_free(struct world *w) {
     for (int i = 0; i < w->n_log; i++)
         change_free(w->log[i]);
     live_bytes -= sizeof(*w);
+    free(w->text);
     free(w);
 }
 
@@ -187,7 +189,8 @@ void world_violation(struct world *w, const char *fmt, ...) {
         return;
     w->violated = true;
     va_start(ap, fmt);
-    vsnprintf(w->text, sizeof(w->text), fmt, ap);
+    if (vasprintf(&w->text, fmt, ap) < 0)
+        abort(); /* out of memory */
     va_end(ap);
 }
 

@@ -124,7 +124,7 @@ struct world {
     bool trace, quiet_beats, beat_seen;
     enum beat_way { BEAT_PROMPT, BEAT_LOST, BEAT_LATE, BEAT_SLOW } beat_way;
     bool violated;
-    char text[512];
+    char *text; /* what is; NULL: nothing */
 };
 
 /* --- world.c --- */

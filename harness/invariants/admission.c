@@ -15,7 +15,7 @@ static bool waits_in_vain(struct judge *j, const struct judged_join *join, const
 
 /* Asked when the first of a round is done: until then it could have been formed again. */
 static void on_put(struct judge *j, const struct op *op) {
-    if (!j->job.timed || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
+    if (!j->times || j->head.phase != HEAD_RUN || op->key.round != j->head.round ||
         j->n_last >= j->job.max || judge_is_spent(j))
         return;
     int64_t quiet_ns = j->ops->quiet_ns(j->world);
@@ -24,11 +24,11 @@ static void on_put(struct judge *j, const struct op *op) {
     for (int i = 0; i < j->n_last; i++)
         if (j->last[i].said)
             return;
-    for (size_t i = 0; i < j->n_joins; i++)
-        if (waits_in_vain(j, &j->joins[i], op->key.inc))
+    for (size_t i = 0; i < j->times->n_joins; i++)
+        if (waits_in_vain(j, &j->times->joins[i], op->key.inc))
             invariant_broken(j, &invariant_admission,
                              "%s came at %.3f s and is not taken into round %lld of %d nodes",
-                             j->joins[i].uid, (double)j->joins[i].at_ns / 1e9,
+                             j->times->joins[i].uid, (double)j->times->joins[i].at_ns / 1e9,
                              (long long)op->key.round, j->n_last);
 }
 

@@ -17,14 +17,14 @@ static bool is_emptied(const struct judge *j) {
 }
 
 static void on_exit(struct judge *j, int node, int code) {
-    if (code == 64 || j->others || is_emptied(j)) /* others: may be guests of another attempt */
+    if (!j->times || !j->job.hosted || node != 0 || code == 64 || is_emptied(j))
         return;
+    if (j->others)
+        return; /* they may be guests of another attempt */
     int64_t slept_ns = judge_node(j, 0)->stopped_until_ns;
-    int64_t since_ns = slept_ns > j->healed_ns ? slept_ns : j->healed_ns;
+    int64_t since_ns = slept_ns > j->times->healed_ns ? slept_ns : j->times->healed_ns;
     bool settled = j->now_ns - SETTLED_NS > since_ns;
-    if (node != 0 || !j->job.hosted || !settled)
-        return;
-    for (int i = 1; i < j->n_nodes; i++)
+    for (int i = 1; settled && i < j->n_nodes; i++)
         if (is_served(j, i))
             invariant_broken(j, &invariant_host_last,
                              "n0 serves the store, and ends while n%d has a session", i);

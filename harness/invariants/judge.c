@@ -119,22 +119,24 @@ static void count_certificate(struct judge *j, const struct op *op) {
     }
 }
 
+/* --- times --- */
+
 static void count_lead(struct judge *j, const char *to) {
-    memcpy(j->lead.before, j->lead.uid, UID_SIZE);
-    str_copy(j->lead.uid, UID_SIZE, to);
-    j->lead.since_ns = j->now_ns;
+    struct judged_times *t = j->times;
+    memcpy(t->lead.before, t->lead.uid, UID_SIZE);
+    str_copy(t->lead.uid, UID_SIZE, to);
+    t->lead.since_ns = j->now_ns;
 }
 
-/* --- sessions --- */
-
 static void count_join(struct judge *j, const struct key *key) {
-    if (j->n_joins == j->cap_joins) {
-        j->cap_joins = j->cap_joins ? j->cap_joins * 2 : 16;
-        j->joins = realloc(j->joins, j->cap_joins * sizeof(*j->joins));
-        if (!j->joins)
+    struct judged_times *t = j->times;
+    if (t->n_joins == t->cap_joins) {
+        t->cap_joins = t->cap_joins ? t->cap_joins * 2 : 16;
+        t->joins = realloc(t->joins, t->cap_joins * sizeof(*t->joins));
+        if (!t->joins)
             abort(); /* out of memory */
     }
-    struct judged_join *join = &j->joins[j->n_joins++];
+    struct judged_join *join = &t->joins[t->n_joins++];
     join->at_ns = j->now_ns;
     memcpy(join->uid, key->uid, sizeof(join->uid));
     memcpy(join->inc, key->inc, sizeof(join->inc));
@@ -142,7 +144,7 @@ static void count_join(struct judge *j, const struct key *key) {
 
 /* Nobody who coordinates was kept from it: by a fault, or by a watch that tells late. */
 static bool was_seen(const struct judge *j) {
-    int64_t since_ns = j->enough.since_ns, struck_ns = j->struck_until_ns;
+    int64_t since_ns = j->times->enough.since_ns, struck_ns = j->times->struck_until_ns;
     return j->now_ns >= (since_ns > struck_ns ? since_ns : struck_ns) + j->job.unseen_ns;
 }
 
@@ -153,23 +155,33 @@ static void one_more(void *arg, const struct kv_pair *p) {
 
 /* A coordinator may not have noticed that there were enough for a moment. */
 static void count_sessions(struct judge *j, const struct key *like, bool joins) {
+    struct judged_times *t = j->times;
     struct key key = judge_key_of(KEY_SESSION, like->inc, "");
     int n = 0;
-    bool other = strcmp(j->enough.inc, like->inc) != 0;
+    bool other = strcmp(t->enough.inc, like->inc) != 0;
     if (other && !joins)
         return;
     if (other)
-        j->enough.few_ns = j->now_ns;
-    j->enough.now &= !other;
-    memcpy(j->enough.inc, like->inc, sizeof(j->enough.inc));
+        t->enough.few_ns = j->now_ns;
+    t->enough.now &= !other;
+    memcpy(t->enough.inc, like->inc, sizeof(t->enough.inc));
     key.scope = KEYS_ALL;
     each_key(j, &key, one_more, &n);
     bool enough = n >= j->job.min;
-    if (enough && !j->enough.now)
-        j->enough.since_ns = j->now_ns;
-    else if (!enough && j->enough.now && was_seen(j))
-        j->enough.few_ns = j->now_ns;
-    j->enough.now = enough;
+    if (enough && !t->enough.now)
+        t->enough.since_ns = j->now_ns;
+    else if (!enough && t->enough.now && was_seen(j))
+        t->enough.few_ns = j->now_ns;
+    t->enough.now = enough;
+}
+
+static void count_times(struct judge *j, const struct op *op) {
+    if (op->key.kind == KEY_MEMBER || (op->key.kind == KEY_SESSION && !op->put))
+        count_sessions(j, &op->key, op->put);
+    if (op->key.kind == KEY_MEMBER && op->put)
+        count_join(j, &op->key);
+    else if (op->key.kind == KEY_LEAD && op->put)
+        count_lead(j, op->value->lead.uid);
 }
 
 /* --- head --- */
@@ -306,19 +318,16 @@ void judge_txn(struct judge *j, const char *uid, const struct op *ops, size_t n)
     j->writer = uid;
     for (size_t i = 0; i < n; i++) {
         const struct op *op = &ops[i];
-        enum key_kind kind = op->key.kind;
-        if (j->job.timed && (kind == KEY_MEMBER || (kind == KEY_SESSION && !op->put)))
-            count_sessions(j, &op->key, op->put);
+        if (j->times)
+            count_times(j, op);
         if (!op->put)
             continue;
-        if (kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE || kind == KEY_LEAD)
+        enum key_kind kind = op->key.kind;
+        bool certifies = kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE;
+        if (certifies || kind == KEY_LEAD)
             judge_put(j, op);
-        if (kind == KEY_GONE || kind == KEY_ACK || kind == KEY_DONE)
+        if (certifies)
             count_certificate(j, op);
-        else if (kind == KEY_LEAD)
-            count_lead(j, op->value->lead.uid);
-        else if (kind == KEY_MEMBER && j->job.timed)
-            count_join(j, &op->key);
         else if (kind == KEY_HEAD)
             judge_head(j, op);
     }
@@ -407,7 +416,8 @@ void judge_end(struct judge *j, bool over, bool late) {
 }
 
 void judge_fini(struct judge *j) {
-    free(j->joins);
+    if (j->times)
+        free(j->times->joins);
 }
 
 /* --- as a part of a state --- */

@@ -13,7 +13,10 @@
 
 #define JUDGE_MS 1000000LL
 
-enum { JUDGE_CALM_S = 60 /* from the end of the trouble and of its work to that of the job */ };
+enum {
+    JUDGED_NAME_SIZE = 16, /* of a node */
+    JUDGE_CALM_S = 60,     /* from the end of the trouble and of its work to that of the job */
+};
 
 /* --- what can be seen of a world --- */
 
@@ -22,11 +25,10 @@ struct judged_job {
     int min, max, max_restarts;
     int max_free_rounds; /* in an hour; 0: any */
     enum restart_mode restart_mode;
-    bool gang;   /* the loss of a node ends the job */
-    bool seated; /* group ranks are fixed */
-    bool hosted; /* the others reach the store through node 0's agent */
-    bool timed;  /* its times are those of a real job: also judged is how long something takes */
-    bool kept;   /* groups of workers that have ended are shown, too */
+    bool gang;         /* the loss of a node ends the job */
+    bool seated;       /* group ranks are fixed */
+    bool hosted;       /* the others reach the store through node 0's agent */
+    bool kept;         /* groups of workers that have ended are shown, too */
     int64_t unseen_ns; /* a coordinator that nothing struck may hear of a change so late */
     int64_t last_call_ns, join_timeout_ns, give_up_ns;
     int proposals_max; /* without one that runs, in a row; 0: any */
@@ -97,7 +99,25 @@ struct judged_head {
 struct judged_start {
     int64_t round;
     int world, group_world, master_port, restart_count;
-    char master_addr[NAME_SIZE], token[TOKEN_SIZE];
+    char master_addr[JUDGED_NAME_SIZE], token[TOKEN_SIZE];
+};
+
+/* Of a world whose times are those of a real job. */
+struct judged_times {
+    int64_t healed_ns;       /* when the troubled time was over; INT64_MAX: it is not */
+    int64_t struck_until_ns; /* by faults that have struck so far */
+    /* The judge's own. */
+    struct judged_join *joins;
+    size_t n_joins, cap_joins;
+    struct {
+        char uid[UID_SIZE], before[UID_SIZE];
+        int64_t since_ns;
+    } lead;
+    struct {                /* whether there are min sessions; a second of that resets few_ns */
+        char inc[INC_SIZE]; /* of the job that came last */
+        bool now;
+        int64_t since_ns, few_ns;
+    } enough;
 };
 
 struct judge {
@@ -110,9 +130,8 @@ struct judge {
     size_t node_size;
     int n_nodes;
     int64_t now_ns;
-    int64_t healed_ns;       /* when the troubled time was over; INT64_MAX: it is not */
-    int64_t struck_until_ns; /* by faults that have struck so far */
-    bool others;             /* agents of two attempts have come */
+    struct judged_times *times; /* NULL: how long something takes is not judged */
+    bool others;                /* agents of two attempts have come */
     /* Room for all nodes, and for all of their workers; by uid. */
     struct judged_member *last, *form;
     bool *ranks; /* that were started of the round that started last */
@@ -132,18 +151,7 @@ struct judge {
     struct judged_start start;
     bool ended[OUTCOME_FAILED + 1]; /* so did jobs that another one has replaced */
     int64_t latest_round;           /* of any incarnation */
-    struct judged_join *joins;
-    size_t n_joins, cap_joins;
-    struct {
-        char uid[UID_SIZE], before[UID_SIZE];
-        int64_t since_ns;
-    } lead;
-    struct {                /* whether there are min sessions; a second of that resets few_ns */
-        char inc[INC_SIZE]; /* of the job that came last */
-        bool now;
-        int64_t since_ns, few_ns;
-    } enough;
-    struct { /* a store that came back empty: what it had known */
+    struct {                        /* a store that came back empty: what it had known */
         bool happened;
         int restarts, least; /* that anybody has seen; that all of the last round have */
         int64_t round;
@@ -174,7 +182,7 @@ void judge_expired(struct judge *j);
 /* Nothing happens any more. over: the job has ended, and all agents and workers with it; late: or it
  * should have by now. */
 void judge_end(struct judge *j, bool over, bool late);
-void judge_fini(struct judge *j); /* what it has counted; the world frees its own */
+void judge_fini(struct judge *j); /* what it has counted; all else is the world's to free */
 
 /* What of the counts makes two states differ. Not looked at: what is of jobs that are timed, of
  * more than one attempt or incarnation, or count their restarts or rounds in a way of their own. */

@@ -5,14 +5,14 @@
 /* When there were min sessions for the first time, counting those that have ended. */
 static int64_t enough_ns(const struct judge *j, const char *inc) {
     int n = 0;
-    for (size_t i = 0; i < j->n_joins; i++)
-        if (strcmp(j->joins[i].inc, inc) == 0 && ++n == j->job.min)
-            return j->joins[i].at_ns;
+    for (size_t i = 0; i < j->times->n_joins; i++)
+        if (strcmp(j->times->joins[i].inc, inc) == 0 && ++n == j->job.min)
+            return j->times->joins[i].at_ns;
     return j->now_ns - j->job.last_call_ns; /* there never were: that is for bounds to say */
 }
 
 static void on_head(struct judge *j, const struct head_change *h) {
-    if (!j->job.timed || h->to->phase != HEAD_FORM || j->has_head || j->n_form >= j->job.max)
+    if (!j->times || h->to->phase != HEAD_FORM || j->has_head || j->n_form >= j->job.max)
         return;
     int64_t waited_ns = j->now_ns - enough_ns(j, h->key->inc);
     /* A coordinator counts on a clock of its own, which may run 1 % fast. */

@@ -31,12 +31,13 @@ static void judge_gang(struct judge *j, const struct head_change *h) {
 
 /* The coordinator's clock may run 1 % fast; what it has seen is a little older than the store. */
 static void judge_too_few(struct judge *j) {
-    int64_t few_ns = j->now_ns - j->enough.few_ns, enough_ns = j->now_ns - j->enough.since_ns;
-    if (!j->job.timed || judge_is_spent(j))
+    if (!j->times || judge_is_spent(j))
         return; /* it was the rounds without cost of which there were too many */
     if (j->job.seated)
         return; /* two sessions may be of one node */
-    if (j->enough.now && enough_ns > j->job.timing.suspect_ns + 200 * JUDGE_MS)
+    int64_t few_ns = j->now_ns - j->times->enough.few_ns,
+            enough_ns = j->now_ns - j->times->enough.since_ns;
+    if (j->times->enough.now && enough_ns > j->job.timing.suspect_ns + 200 * JUDGE_MS)
         invariant_broken(j, &invariant_outcome,
                          "failed for too few nodes, though there have been %d for %lld ms",
                          j->job.min, (long long)(enough_ns / JUDGE_MS));

@@ -8,11 +8,11 @@ static const int64_t RENEWED_NS = 30000 * JUDGE_MS;
 static bool leads(const struct judge *j, int node) {
     const char *uid = j->ops->session(j->world, node);
     return uid && judge_node(j, node)->stopped_until_ns <= j->now_ns &&
-           strcmp(uid, j->lead.uid) == 0;
+           strcmp(uid, j->times->lead.uid) == 0;
 }
 
 static void on_forgotten(struct judge *j) {
-    int64_t since_ns = j->lead.since_ns, struck_ns = j->struck_until_ns;
+    int64_t since_ns = j->times->lead.since_ns, struck_ns = j->times->struck_until_ns;
     if (j->now_ns < (since_ns > struck_ns ? since_ns : struck_ns) + RENEWED_NS)
         return;
     for (int i = 0; i < j->n_nodes; i++)

@@ -87,7 +87,6 @@ static void job_init(const struct sim_schedule *s, const struct sim_terms *t,
                                .gang = s->gang,
                                .seated = s->seated,
                                .hosted = s->hosted,
-                               .timed = true,
                                .kept = true,
                                .unseen_ns = (s->late ? 5000 : 1000) * SIM_MS,
                                .last_call_ns = t->last_call_ns,
@@ -113,11 +112,12 @@ void sim_judge_init(struct sim *c, const struct sim_terms *terms) {
                         .nodes = c->nodes,
                         .node_size = sizeof(*c->nodes),
                         .n_nodes = c->n_nodes,
-                        .healed_ns = s->calm ? s->trouble_ns : INT64_MAX,
+                        .times = &c->times,
                         .last = sim_room(c->n_nodes, sizeof(*j->last)),
                         .form = sim_room(c->n_nodes, sizeof(*j->form)),
                         .ranks = sim_room(c->n_nodes * SIM_WORKERS, sizeof(*j->ranks)),
                         .n_ranks = c->n_nodes * SIM_WORKERS};
+    c->times.healed_ns = s->calm ? s->trouble_ns : INT64_MAX;
     job_init(s, terms, &j->job);
 }
 

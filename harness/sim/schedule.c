@@ -289,7 +289,7 @@ void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
 static void on_calm(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "CALM");
     c->calm_now = true;
-    c->judge.healed_ns = c->schedule->trouble_ns;
+    c->times.healed_ns = c->schedule->trouble_ns;
     c->compact_until_ns = c->full_until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];

@@ -124,6 +124,7 @@ struct sim {
     int64_t leases[LEASES_MAX];
     int n_leases; /* that were granted; the newest of them */
     struct judge judge;
+    struct judged_times times;
     struct traffic traffic;
     bool roles;         /* nodes have different ones */
     bool unnamed;       /* its agents name no attempt */

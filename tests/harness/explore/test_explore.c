@@ -136,7 +136,7 @@ static void test_the_states_are_the_same_in_any_order(void **state) {
     struct explore_result wide, deep;
     c.bounds[explore_bound_find("agent-kill")] = 1;
     explore_run(&c, &wide);
-    c.memory_max = 3 << 20;
+    c.memory_max = 3300 << 10;
     explore_run(&c, &deep);
     assert_int_equal(deep.end, EXPLORE_COMPLETE);
     assert_int_equal(deep.states, wide.states);

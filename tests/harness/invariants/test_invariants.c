@@ -293,7 +293,7 @@ static void lease_is_not_kept(struct world *w) {
     char text[KEY_SIZE], end[KEY_SIZE];
     int64_t lease;
     w->sessions[1] = "b";
-    strcpy(w->judge.lead.uid, "b");
+    strcpy(w->times.lead.uid, "b");
     key_format(&cur, "job", text, end);
     kv_lease_grant(w->judge.kv, 0, 60, 0, &lease, NULL);
     struct kv_op op = {.kind = KV_PUT, .key = kv_string(text), .lease = lease};
@@ -306,7 +306,7 @@ static void lease_is_not_kept(struct world *w) {
 
 static void host_ends_first(struct world *w) {
     w->judge.job.hosted = true;
-    w->judge.healed_ns = 0;
+    w->times.healed_ns = 0;
     w->judge.now_ns = 60000 * MS;
     w->judge.outcome = OUTCOME_SUCCEEDED;
     w->sessions[1] = "x";
@@ -437,7 +437,8 @@ static void test_a_world_without_times_is_not_judged_by_them(void **state) {
                                                        ends_as_failed_though_none_has};
     for (size_t i = 0; i < sizeof(plants) / sizeof(*plants); i++) {
         struct world *w = world_new();
-        w->judge.job.timed = w->judge.job.kept = false;
+        w->judge.times = NULL;
+        w->judge.job.kept = false;
         if (plants[i] == ends_as_failed_though_none_has)
             memset(&w->nodes[1].group, 0, sizeof(w->nodes[1].group));
         plants[i](w);

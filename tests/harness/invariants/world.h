@@ -17,6 +17,7 @@ enum { NODES = 3 };
 
 struct world {
     struct judge judge;
+    struct judged_times times;
     struct judged_node nodes[NODES];
     struct judged_member last[NODES], form[NODES];
     bool ranks[2 * NODES];
@@ -61,7 +62,6 @@ static inline struct world *world_new(void) {
                         .job = {.min = 2,
                                 .max = 3,
                                 .max_restarts = 1,
-                                .timed = true,
                                 .kept = true,
                                 .unseen_ns = 1000 * MS,
                                 .last_call_ns = 300 * MS,
@@ -70,7 +70,7 @@ static inline struct world *world_new(void) {
                         .nodes = w->nodes,
                         .node_size = sizeof(*w->nodes),
                         .n_nodes = NODES,
-                        .healed_ns = INT64_MAX,
+                        .times = &w->times,
                         .last = w->last,
                         .form = w->form,
                         .ranks = w->ranks,
@@ -81,6 +81,7 @@ static inline struct world *world_new(void) {
                         .latest_round = 1,
                         .start = {.round = 1},
                         .n_last = 2};
+    w->times.healed_ns = INT64_MAX;
     for (int i = 0; i < 2; i++) {
         strcpy(w->last[i].uid, i ? "b" : "a");
         w->last[i].rank = i;
