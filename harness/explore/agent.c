@@ -59,7 +59,7 @@ void agent_gone(struct world *w, int node) {
     core_box_drop(n->core);
     n->core = NULL;
     for (int i = 0; i < n->n_pending; i++) {
-        if (n->pending[i].held && n->pending[i].message->kind < MESSAGE_SNAPSHOT) {
+        if (n->pending[i].held && message_writes(n->pending[i].message)) {
             n->pending[i].ghost = true;
             n->pending[kept++] = n->pending[i];
         } else {

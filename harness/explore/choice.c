@@ -75,14 +75,14 @@ static void add(struct choices *c, bool urgent, enum choice_kind kind, int node,
 /* --- messages --- */
 
 static int64_t patience_ns(const struct message *m) {
-    return m->kind == MESSAGE_BEAT ? EXPLORE_STEP_NS : 2 * EXPLORE_STEP_NS;
+    return m->kind == ACTION_BEAT ? EXPLORE_STEP_NS : 2 * EXPLORE_STEP_NS;
 }
 
 static void under_way(struct choices *c, int node, int i) {
     const struct node *n = &c->w->nodes[node];
     const struct pending *p = &n->pending[i];
     bool awake = n->core && !n->stopped, reachable = !n->cut;
-    bool is_txn = p->message->kind == MESSAGE_TXN, is_read = p->message->kind >= MESSAGE_SNAPSHOT;
+    bool is_txn = p->message->kind == ACTION_TXN, is_read = !message_writes(p->message);
     if (is_read && !awake)
         return;
     if (p->held && reachable)
@@ -191,7 +191,7 @@ static bool is_prompt(struct choices *c, int node) {
         return false;
     for (int i = 0; i < n->n_pending; i++) {
         const struct pending *p = &n->pending[i];
-        if (p->held || p->answered || p->deaf || p->ghost || p->message->kind < MESSAGE_SNAPSHOT)
+        if (p->held || p->answered || p->deaf || p->ghost || message_writes(p->message))
             continue;
         add(c, true, CHOICE_SERVE, node, i);
         add(c, false, CHOICE_HOLD, node, i);

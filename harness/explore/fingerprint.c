@@ -58,7 +58,7 @@ static void see_bytes(struct gathered *g, const void *p, size_t size) {
 }
 
 static void see_pending(struct gathered *g, uint64_t ids, const struct pending *p) {
-    bool beat = p->message->kind == MESSAGE_BEAT;
+    bool beat = p->message->kind == ACTION_BEAT;
     see(g, &p->message->seen);
     see_word(g, (uint64_t)p->held | (uint64_t)p->ghost << 1 | (uint64_t)p->answered << 2 |
                     (uint64_t)p->slow << 3 | (uint64_t)p->deaf << 4 | (uint64_t)p->applied << 5);

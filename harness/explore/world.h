@@ -39,11 +39,9 @@ struct store_box {
     bool touched;
 };
 
-enum message_kind { MESSAGE_TXN, MESSAGE_BEAT, MESSAGE_SNAPSHOT, MESSAGE_GRANT, MESSAGE_KEEPALIVE };
-
 struct message {
     size_t refs;
-    enum message_kind kind;
+    enum action_kind kind;
     uint64_t id; /* of a beat: its seq */
     char uid[UID_SIZE];
     struct arena arena;
@@ -160,6 +158,7 @@ void agent_gone(struct world *w, int node);
 
 void message_act(struct world *w, int node, const struct action *a);
 void message_free(struct message *m);
+bool message_writes(const struct message *m);
 /* Arrives at the store; `answer`: the reply is there at once. */
 void message_serve(struct world *w, int node, int index, bool answer);
 void message_reply(struct world *w, int node, int index);

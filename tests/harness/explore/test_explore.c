@@ -61,7 +61,7 @@ static int request_of(const struct world *w, int node) {
     int n = choice_list(w, all);
     for (int i = 0; i < n; i++)
         if (all[i].kind == CHOICE_SERVE && all[i].node == node &&
-            w->nodes[node].pending[all[i].arg].message->kind == MESSAGE_TXN)
+            w->nodes[node].pending[all[i].arg].message->kind == ACTION_TXN)
             return all[i].arg;
     return -1;
 }
@@ -72,7 +72,7 @@ static void hear_all(struct world *w) {
     for (;;) {
         choice_list(w, all);
         bool reads = all[0].kind == CHOICE_SERVE &&
-                     w->nodes[all[0].node].pending[all[0].arg].message->kind != MESSAGE_TXN;
+                     w->nodes[all[0].node].pending[all[0].arg].message->kind != ACTION_TXN;
         if (all[0].kind != CHOICE_HEAR && !reads)
             return;
         choice_take(w, all[0]);
