@@ -43,7 +43,7 @@ ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_S
 
 # What a simulation proves something about: its commit, and a hash over the core and its simulator.
 CORE_COMMIT := $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),no commit)
-CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] agent/base/*.[ch] harness/sim/*.[ch] harness/sim/*/*.[ch]) | sha256sum | cut -c1-16))
+CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] agent/base/*.[ch] harness/sim/*.[ch] harness/invariants/*.[ch]) | sha256sum | cut -c1-16))
 CORE := commit $(CORE_COMMIT), core $(CORE_HASH)
 $(OUT)/harness/verbs/sim.o: CPPFLAGS += -DRANKQUAKE_CORE='"$(CORE)"'
 $(OUT)/harness/verbs/sim.o: $(OUT)/.core
@@ -55,7 +55,7 @@ LIBS := reports harness faults agent base
 OBJ.base := $(call objects,agent/base agent/sys)
 OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/http agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
-OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks sim sim/invariants explore shrink verbs verbs/language verbs/shrink verbs/sim) \
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \

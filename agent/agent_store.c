@@ -2,6 +2,7 @@
 
 #include "agent/base/list.h"
 #include "agent/base/str.h"
+#include "agent/core/kv_request.h"
 #include "agent/failpoint.h"
 #include "agent/options.h"
 #include "agent/store/codec.h"
@@ -58,103 +59,30 @@ struct request {
     int64_t head_round; /* of the head that a transaction writes, for failpoints */
 };
 
-/* ---- the core's structs -> kv ---- */
-
-static struct kv_bytes text_bytes(struct arena *a, const char *text) {
-    return kv_string(arena_strdup(a, text));
-}
-
-static void key_bytes(struct agent_store *s, struct arena *a, const struct key *key,
-                      struct kv_bytes *ret_key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, s->run_id, text, end);
-    *ret_key = text_bytes(a, text);
-    *ret_end = text_bytes(a, end);
-}
-
-static struct kv_compare make_compare(struct agent_store *s, struct arena *a,
-                                      const struct compare *c) {
-    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
-                                             [COMPARE_CREATE] = KV_CREATE,
-                                             [COMPARE_MOD] = KV_MOD,
-                                             [COMPARE_LEASE] = KV_LEASE};
-    struct kv_compare k = {.target = targets[c->target],
-                           .relation = c->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL,
-                           .number = c->number};
-    key_bytes(s, a, &c->key, &k.key, &k.range_end);
-    return k;
-}
-
-static struct kv_op make_op(struct agent_store *s, struct arena *a, const struct op *o,
-                            int64_t lease) {
-    struct kv_op k = {.kind = o->put ? KV_PUT : KV_DELETE};
-    key_bytes(s, a, &o->key, &k.key, &k.range_end);
-    if (!o->put)
-        return k;
-    struct buf text = {0};
-    codec_put(&text, o->key.kind, o->value);
-    k.value = (struct kv_bytes){arena_strndup(a, text.data, text.len), text.len};
-    k.range_end = (struct kv_bytes){"", 0};
-    k.lease = lease;
-    buf_fini(&text);
-    return k;
-}
-
-static struct kv_txn make_txn(struct agent_store *s, struct arena *a, const struct txn *t) {
-    struct kv_compare *compares = arena_array(a, struct kv_compare, t->n_compares + 1);
-    struct kv_op *ops = arena_array(a, struct kv_op, t->n_ops + 1);
-    for (size_t i = 0; i < t->n_compares; i++)
-        compares[i] = make_compare(s, a, &t->compares[i]);
-    for (size_t i = 0; i < t->n_ops; i++)
-        ops[i] = make_op(s, a, &t->ops[i], t->lease);
-    return (struct kv_txn){
-        .compares = compares, .n_compares = t->n_compares, .success = ops, .n_success = t->n_ops};
-}
-
 /* ---- kv -> the core's structs ---- */
 
 /* Keys that are not ours, and values that cannot be read, are left out: somebody else wrote below
  * our prefix. Said once. */
-static void take_entry(struct agent_store *s, struct arena *a, const struct kv_pair *p,
-                       bool deleted, struct entry *entries, size_t *n) {
-    struct entry *e = &entries[*n];
+static bool take_entry(void *arg, struct arena *a, const struct kv_pair *p, bool deleted,
+                       struct entry *ret) {
+    struct agent_store *s = arg;
     union value *value = NULL;
     struct err err = {0};
-    if (!key_parse(p->key.data, p->key.len, s->run_id, &e->key))
-        return;
+    *ret = kv_request_revisions(p, deleted);
+    if (!key_parse(p->key.data, p->key.len, s->run_id, &ret->key))
+        return false;
     if (!deleted) {
         value = arena_new(a, union value);
-        if (codec_take(e->key.kind, p->value.data, p->value.len, value, &err) < 0) {
+        if (codec_take(ret->key.kind, p->value.data, p->value.len, value, &err) < 0) {
             if (!s->value_told)
                 line_say(LINE_WARNING, "store", "%s: the value of key %.*s is not read: %s",
                          s->place, (int)p->key.len, p->key.data, err.msg);
             s->value_told = true;
-            return;
+            return false;
         }
     }
-    e->deleted = deleted;
-    e->create_revision = p->create_revision;
-    e->mod_revision = p->mod_revision;
-    e->version = p->version;
-    e->value = value;
-    ++*n;
-}
-
-static void tell_snapshot(struct agent_store *s, uint64_t id, const struct kv_txn_result *r) {
-    struct arena a = {0};
-    struct event e = {.kind = EVENT_SNAPSHOT, .snapshot = {.id = id, .reached = r}};
-    size_t n = 0, all = 0;
-    for (size_t i = 0; r && i < r->n_results; i++)
-        all += r->results[i].n_pairs;
-    struct entry *entries = arena_array(&a, struct entry, all + 1);
-    for (size_t i = 0; r && i < r->n_results; i++)
-        for (size_t k = 0; k < r->results[i].n_pairs; k++)
-            take_entry(s, &a, &r->results[i].pairs[k], false, entries, &n);
-    e.snapshot.revision = r ? r->revision : 0;
-    e.snapshot.entries = entries;
-    e.snapshot.n = n;
-    s->fn(s->arg, &e);
-    arena_fini(&a);
+    ret->value = value;
+    return true;
 }
 
 static void tell_changes(struct slot *slot, const struct store_news *news) {
@@ -163,7 +91,7 @@ static void tell_changes(struct slot *slot, const struct store_news *news) {
     struct entry *entries = arena_array(&a, struct entry, news->n_events);
     size_t n = 0;
     for (size_t i = 0; i < news->n_events; i++)
-        take_entry(s, &a, &news->events[i].pair, news->events[i].deleted, entries, &n);
+        n += take_entry(s, &a, &news->events[i].pair, news->events[i].deleted, &entries[n]);
     int64_t revision = news->events[news->n_events - 1].pair.mod_revision;
     slot->next_revision = revision + 1;
     struct event e = {.kind = EVENT_CHANGES,
@@ -199,9 +127,9 @@ static void slot_close(struct slot *slot) {
 
 static void slot_open(struct slot *slot, int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_bytes key, end;
+    struct kv_bytes end;
     slot_close(slot);
-    key_bytes(slot->all, &a, &slot->key, &key, &end);
+    struct kv_bytes key = kv_request_key(&a, slot->all->run_id, &slot->key, &end);
     slot->call =
         store_watch(slot->all->store, key, end, slot->next_revision, timeout_ms, on_news, slot);
     arena_fini(&a);
@@ -217,25 +145,25 @@ static void refresh_watches(struct agent_store *s, int64_t timeout_ms) {
 
 /* ---- requests ---- */
 
-static void tell_done(struct agent_store *s, const struct request *q, const struct store_reply *r) {
+static void tell(struct agent_store *s, const struct request *q, const struct store_reply *r) {
+    struct arena a = {0};
     bool lease = q->kind == ACTION_LEASE_GRANT || q->kind == ACTION_LEASE_KEEPALIVE;
-    struct event e = {.kind = EVENT_DONE,
-                      .done = {.id = q->id, .reached = r->outcome == STORE_ANSWERED}};
-    if (r->outcome == STORE_ANSWERED)
-        e.done.applied = lease ? r->ttl_s > 0 : r->txn->succeeded;
-    e.done.revision = r->txn ? r->txn->revision : 0;
+    bool reached = r->outcome == STORE_ANSWERED;
+    bool applied = reached && (lease ? r->ttl_s > 0 : r->txn->succeeded);
+    struct event e =
+        kv_request_event(q->kind, q->id, reached, applied, r->txn ? r->txn->revision : 0);
+    if (q->kind == ACTION_SNAPSHOT && reached)
+        e.snapshot.entries = kv_request_entries(&a, r->txn, take_entry, s, &e.snapshot.n);
     s->fn(s->arg, &e);
+    arena_fini(&a);
 }
 
-static void tell_beat(struct agent_store *s, const struct request *q, const struct store_reply *r) {
-    struct event e = {.kind = EVENT_BEAT, .beat = {.seq = (int64_t)q->id, .result = BEAT_FAILED}};
-    bool answered = r->outcome == STORE_ANSWERED, was_lost = s->beat_lost;
-    if (answered)
-        e.beat.result = r->txn->succeeded ? BEAT_APPLIED : BEAT_REFUSED;
+/* Before the agent hears of it, who may ask for other watches then. */
+static void note_beat(struct agent_store *s, bool answered) {
+    bool was_lost = s->beat_lost;
     s->beat_lost = !answered;
     if (answered && was_lost)
         refresh_watches(s, CONNECT_MS);
-    s->fn(s->arg, &e);
 }
 
 static void on_reply(void *arg, const struct store_reply *r) {
@@ -247,42 +175,33 @@ static void on_reply(void *arg, const struct store_reply *r) {
         str_copy(s->trouble, sizeof(s->trouble), r->why ? r->why : "no answer");
     if (q.kind == ACTION_TXN && r->outcome == STORE_ANSWERED && r->txn && r->txn->succeeded)
         failpoint_answered(q.head_round);
-    if (q.kind == ACTION_SNAPSHOT)
-        tell_snapshot(s, q.id, r->outcome == STORE_ANSWERED ? r->txn : NULL);
-    else if (q.kind == ACTION_BEAT)
-        tell_beat(s, &q, r);
-    else
-        tell_done(s, &q, r);
+    if (q.kind == ACTION_BEAT)
+        note_beat(s, r->outcome == STORE_ANSWERED);
+    tell(s, &q, r);
 }
 
-static struct request *request_new(struct agent_store *s, enum action_kind kind, uint64_t id) {
+static struct request *request_new(struct agent_store *s, const struct action *action) {
     struct request *q = calloc(1, sizeof(*q));
     if (!q)
         abort();
-    *q = (struct request){.all = s, .kind = kind, .id = id};
+    *q = (struct request){.all = s, .kind = action->kind, .id = kv_request_id(action)};
     list_append(&s->requests, &q->node);
     return q;
 }
 
 static void do_snapshot(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_op ops[SNAPSHOT_KEYS_MAX];
-    struct kv_txn txn = {.success = ops, .n_success = action->snapshot.n};
-    for (size_t i = 0; i < action->snapshot.n; i++) {
-        ops[i] = (struct kv_op){.kind = KV_RANGE};
-        key_bytes(s, &a, &action->snapshot.keys[i], &ops[i].key, &ops[i].range_end);
-    }
-    store_txn(s->store, &txn, timeout_ms, on_reply,
-              request_new(s, action->kind, action->snapshot.id));
+    struct kv_txn txn = kv_request_read(&a, s->run_id, action->snapshot.keys, action->snapshot.n);
+    store_txn(s->store, &txn, timeout_ms, on_reply, request_new(s, action));
     arena_fini(&a);
 }
 
-static void do_txn(struct agent_store *s, enum action_kind kind, uint64_t id, const struct txn *t,
-                   int64_t timeout_ms) {
+static void do_txn(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
     struct arena a = {0};
-    struct kv_txn txn = make_txn(s, &a, t);
+    const struct txn *t = kv_request_writes(action);
+    struct kv_txn txn = kv_request_txn(&a, s->run_id, t, codec_bytes);
     failpoint_sending(t);
-    struct request *q = request_new(s, kind, id);
+    struct request *q = request_new(s, action);
     q->head_round = failpoint_head(t);
     store_txn(s->store, &txn, timeout_ms, on_reply, q);
     arena_fini(&a);
@@ -303,16 +222,13 @@ void agent_store_do(struct agent_store *s, const struct action *a, int64_t timeo
         do_watch(s, a, timeout_ms);
     else if (a->kind == ACTION_UNWATCH)
         slot_close(&s->slots[a->watch.slot]);
-    else if (a->kind == ACTION_TXN)
-        do_txn(s, a->kind, a->txn.id, &a->txn.txn, timeout_ms);
-    else if (a->kind == ACTION_BEAT)
-        do_txn(s, a->kind, (uint64_t)a->beat.seq, &a->beat.txn, timeout_ms);
+    else if (a->kind == ACTION_TXN || a->kind == ACTION_BEAT)
+        do_txn(s, a, timeout_ms);
     else if (a->kind == ACTION_LEASE_GRANT)
         store_grant(s->store, a->lease.lease, a->lease.ttl_s, timeout_ms, on_reply,
-                    request_new(s, a->kind, a->lease.id));
+                    request_new(s, a));
     else if (a->kind == ACTION_LEASE_KEEPALIVE)
-        store_keepalive(s->store, a->lease.lease, timeout_ms, on_reply,
-                        request_new(s, a->kind, a->lease.id));
+        store_keepalive(s->store, a->lease.lease, timeout_ms, on_reply, request_new(s, a));
     else
         assert(!"no request of the store");
 }

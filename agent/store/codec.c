@@ -169,6 +169,14 @@ void codec_put(struct buf *out, enum key_kind kind, const union value *v) {
     json_end_object(&w);
 }
 
+struct kv_bytes codec_bytes(struct arena *a, enum key_kind kind, const union value *v) {
+    struct buf text = {0};
+    codec_put(&text, kind, v);
+    struct kv_bytes bytes = {arena_strndup(a, text.data, text.len), text.len};
+    buf_fini(&text);
+    return bytes;
+}
+
 static bool take_word(const struct field *f, const char *text, char *member) {
     for (int i = 0; text && f->words[i]; i++) {
         if (strcmp(text, f->words[i]) != 0)

@@ -6,11 +6,14 @@
 #include "agent/base/buf.h"
 #include "agent/base/err.h"
 #include "agent/core/keys.h"
+#include "agent/core/kv.h"
 
 #include <stddef.h>
 
 /* kind is not KEY_INCARNATION. */
 void codec_put(struct buf *out, enum key_kind kind, const union value *v);
+/* The same, in an arena. */
+struct kv_bytes codec_bytes(struct arena *a, enum key_kind kind, const union value *v);
 
 /* Returns 0, or -EPROTO with a sentence: no JSON, a field of another type, a word that is none, a
  * string too long. *ret is written whole, and only on success. */

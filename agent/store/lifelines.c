@@ -3,7 +3,7 @@
 #include "agent/base/json.h"
 #include "agent/base/list.h"
 #include "agent/base/str.h"
-#include "agent/core/kv.h"
+#include "agent/core/kv_request.h"
 #include "agent/store/codec.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
@@ -76,36 +76,14 @@ struct lifelines *lifelines_free(struct lifelines *s) {
 
 /* ---- the certificate ---- */
 
-static struct kv_bytes key_bytes(const struct key *key, const char *run_id, char text[KEY_SIZE]) {
-    char end[KEY_SIZE];
-    key_format(key, run_id, text, end);
-    return kv_string(text);
-}
-
 static void certify(struct lifeline_kept *k) {
-    char session[KEY_SIZE], gone[KEY_SIZE];
     struct lifeline_certificate c;
     struct arena arena = {0};
-    struct buf value = {0};
     struct kv_txn_result result;
     lifeline_certify(&k->claim, &c);
-    codec_put(&value, KEY_GONE, c.ops[1].value);
-    struct kv_compare compare = {.key = key_bytes(&c.compare.key, k->run_id, session),
-                                 .target = KV_CREATE,
-                                 .relation = KV_EQUAL,
-                                 .number = c.compare.number};
-    struct kv_op ops[2] = {{.kind = KV_DELETE, .key = compare.key},
-                           {.kind = KV_PUT,
-                            .key = key_bytes(&c.ops[1].key, k->run_id, gone),
-                            .value = {value.data, value.len},
-                            .lease = c.txn.lease}};
-    struct kv_txn txn = {.compares = &compare,
-                         .n_compares = c.txn.n_compares,
-                         .success = ops,
-                         .n_success = c.txn.n_ops};
+    struct kv_txn txn = kv_request_txn(&arena, k->run_id, &c.txn, codec_bytes);
     if (kv_txn(k->all->kv, &txn, &arena, &result, NULL) == 0 && result.succeeded)
         k->all->written(k->all->arg);
-    buf_fini(&value);
     arena_fini(&arena);
 }
 

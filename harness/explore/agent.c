@@ -11,8 +11,8 @@ static const char *const names[EXPLORE_AGENTS_MAX] = {"n0", "n1", "n2"};
 /* What is drawn follows from what the state says, not from how it was reached. */
 static uint64_t seed_of(const struct world *w, int node) {
     const struct node *n = &w->nodes[node];
-    uint64_t seed = canonical_mix(1, (uint64_t)node << 32 | (uint64_t)n->life << 16);
-    return canonical_mix(seed, (uint64_t)n->joins << 32 | (uint64_t)w->judge.round);
+    uint64_t seed = canonical_mix(1, (uint64_t)node << 32 | (uint64_t)n->shown.life << 16);
+    return canonical_mix(seed, (uint64_t)n->joins << 32 | (uint64_t)w->judge.head.round);
 }
 
 void agent_boot(struct world *w, int node) {
@@ -38,9 +38,9 @@ void agent_boot(struct world *w, int node) {
         .shutdown_grace_ns = EXPLORE_STEP_NS,
         .give_up_ns = 1000 * EXPLORE_STEP_NS,
     };
-    n->life++;
+    n->shown.life++;
     n->joins = 0;
-    n->signaled = n->stopped = n->guard_stopped = false;
+    n->shown.signaled = n->stopped = n->guard_stopped = false;
     n->timer_ns = INT64_MAX;
     struct rendezvous *r = rendezvous_new(&c, seed_of(w, node) ^ 1, &err);
     if (!r) {
@@ -59,7 +59,7 @@ void agent_gone(struct world *w, int node) {
     core_box_drop(n->core);
     n->core = NULL;
     for (int i = 0; i < n->n_pending; i++) {
-        if (n->pending[i].held && n->pending[i].message->kind < MESSAGE_SNAPSHOT) {
+        if (n->pending[i].held && message_writes(n->pending[i].message)) {
             n->pending[i].ghost = true;
             n->pending[kept++] = n->pending[i];
         } else {
@@ -71,7 +71,7 @@ void agent_gone(struct world *w, int node) {
     memset(n->streams, 0, sizeof(n->streams));
     memset(n->pipe, 0, sizeof(n->pipe));
     n->n_pipe = 0;
-    n->stopped = n->cut = n->signaled = false;
+    n->stopped = n->cut = n->shown.signaled = false;
     n->timer_ns = INT64_MAX;
 }
 
@@ -133,7 +133,7 @@ static void act(struct world *w, int node, const struct action *a, struct afterm
         break;
     case ACTION_START:
         machine_start(w, node, a->start);
-        after->started = n->workers.alive;
+        after->started = n->shown.group.alive;
         break;
     case ACTION_STOP:
         machine_stop(w, node);
@@ -173,7 +173,7 @@ void agent_event(struct world *w, int node, const struct event *ev) {
     for (size_t i = 0; i < count; i++)
         act(w, node, &a[i], &after);
     if (after.exits) {
-        judge_exit(w, node, after.code);
+        judge_exit(world_judge(w), node, after.code);
         agent_gone(w, node);
         return;
     }

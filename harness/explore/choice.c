@@ -75,14 +75,14 @@ static void add(struct choices *c, bool urgent, enum choice_kind kind, int node,
 /* --- messages --- */
 
 static int64_t patience_ns(const struct message *m) {
-    return m->kind == MESSAGE_BEAT ? EXPLORE_STEP_NS : 2 * EXPLORE_STEP_NS;
+    return m->kind == ACTION_BEAT ? EXPLORE_STEP_NS : 2 * EXPLORE_STEP_NS;
 }
 
 static void under_way(struct choices *c, int node, int i) {
     const struct node *n = &c->w->nodes[node];
     const struct pending *p = &n->pending[i];
     bool awake = n->core && !n->stopped, reachable = !n->cut;
-    bool is_txn = p->message->kind == MESSAGE_TXN, is_read = p->message->kind >= MESSAGE_SNAPSHOT;
+    bool is_txn = p->message->kind == ACTION_TXN, is_read = !message_writes(p->message);
     if (is_read && !awake)
         return;
     if (p->held && reachable)
@@ -132,7 +132,7 @@ static bool beats_at(const struct world *w, const struct node *n) {
 static void strikes(struct choices *c, int node) {
     const struct node *n = &c->w->nodes[node];
     add(c, false, CHOICE_KILL, node, 0);
-    if (!n->stopped && !n->signaled)
+    if (!n->stopped && !n->shown.signaled)
         add(c, false, CHOICE_LEAVE, node, 0);
     if (!n->stopped)
         add(c, false, CHOICE_STOP, node, 0);
@@ -144,7 +144,7 @@ static void strikes(struct choices *c, int node) {
 
 static void agents(struct choices *c, int node) {
     const struct node *n = &c->w->nodes[node];
-    if (!n->core && !n->workers.alive)
+    if (!n->core && !n->shown.group.alive)
         add(c, false, CHOICE_JOIN, node, 0);
     if (!n->core)
         return;
@@ -162,7 +162,7 @@ static void agents(struct choices *c, int node) {
 
 static void machines(struct choices *c, int node) {
     const struct node *n = &c->w->nodes[node];
-    const struct workers *g = &n->workers;
+    const struct judged_group *g = &n->shown.group;
     bool passed = n->fence_ns && n->fence_ns <= c->w->now_ns;
     if (n->stopped || n->guard_stopped)
         add(c, false, CHOICE_RESUME, node, 0);
@@ -174,11 +174,11 @@ static void machines(struct choices *c, int node) {
         return;
     if (!n->core)
         add(c, true, CHOICE_ORPHANED, node, 0);
-    if (g->stopping)
+    if (n->stopping)
         add(c, true, CHOICE_TERMED, node, 0);
-    if (g->stopping || g->failed)
+    if (n->stopping || g->failed)
         return;
-    if (c->w->judge.whole_round == g->round)
+    if (c->w->whole_round == g->round)
         add(c, false, CHOICE_SUCCEED, node, 0);
     add(c, false, CHOICE_FAIL, node, 0);
 }
@@ -191,7 +191,7 @@ static bool is_prompt(struct choices *c, int node) {
         return false;
     for (int i = 0; i < n->n_pending; i++) {
         const struct pending *p = &n->pending[i];
-        if (p->held || p->answered || p->deaf || p->ghost || p->message->kind < MESSAGE_SNAPSHOT)
+        if (p->held || p->answered || p->deaf || p->ghost || message_writes(p->message))
             continue;
         add(c, true, CHOICE_SERVE, node, i);
         add(c, false, CHOICE_HOLD, node, i);
@@ -236,7 +236,7 @@ static void watch_lost(struct world *w, int node, int slot) {
 static void agent_killed(struct world *w, int node) {
     bool guard_stopped = w->nodes[node].guard_stopped;
     agent_gone(w, node);
-    w->nodes[node].guard_stopped = guard_stopped && w->nodes[node].workers.alive;
+    w->nodes[node].guard_stopped = guard_stopped && w->nodes[node].shown.group.alive;
 }
 
 static void timer(struct world *w, int node) {
@@ -262,7 +262,7 @@ static void stop(struct world *w, int node, bool guard) {
 static void leave(struct world *w, int node) {
     struct event ev = {.kind = EVENT_SIGNAL};
     ev.signal.signo = 15;
-    w->nodes[node].signaled = true;
+    w->nodes[node].shown.signaled = true;
     agent_event(w, node, &ev);
 }
 
@@ -283,7 +283,7 @@ static bool take_fault(struct world *w, struct choice c) {
         stop(w, c.node, c.kind == CHOICE_STOP_NODE);
         break;
     case CHOICE_CUT:
-        n->cut = w->judge.was_cut = true;
+        n->cut = w->was_cut = true;
         break;
     case CHOICE_HOLD:
         n->pending[c.arg].held = true;

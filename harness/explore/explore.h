@@ -2,8 +2,8 @@
  * through every order in which things can happen within bounds. What is checked is what runs.
  *
  * States are kept once each: two that differ only in names, revisions and the time of day are one
- * (agent/core/canonical.h). In every state safety is judged (I1 to I4, I6, I7 and the contract that
- * a certified session has no worker); at the end, whether from every state an end can be reached
+ * (agent/core/canonical.h). In every state the invariants are judged (harness/invariants),
+ * but for what hangs on times; at the end, whether from every state an end can be reached
  * without a further fault.
  *
  * Time moves in steps of one heartbeat, and only when nothing is left to do at this moment:

@@ -58,7 +58,7 @@ static void see_bytes(struct gathered *g, const void *p, size_t size) {
 }
 
 static void see_pending(struct gathered *g, uint64_t ids, const struct pending *p) {
-    bool beat = p->message->kind == MESSAGE_BEAT;
+    bool beat = p->message->kind == ACTION_BEAT;
     see(g, &p->message->seen);
     see_word(g, (uint64_t)p->held | (uint64_t)p->ghost << 1 | (uint64_t)p->answered << 2 |
                     (uint64_t)p->slow << 3 | (uint64_t)p->deaf << 4 | (uint64_t)p->applied << 5);
@@ -85,13 +85,13 @@ static void see_stream(struct gathered *g, const struct world *w, uint64_t ids,
 static void see_node(struct gathered *g, const struct world *w, int node) {
     const struct node *n = &w->nodes[node];
     uint64_t ids = 2 * (uint64_t)node + 2;
-    see_word(g, (uint64_t)n->life << 32 | (uint64_t)n->joins << 16 | (uint64_t)n->stopped << 4 |
-                    (uint64_t)n->guard_stopped << 3 | (uint64_t)n->cut << 2 |
-                    (uint64_t)n->signaled << 1 | (n->core != NULL));
+    see_word(g, (uint64_t)n->shown.life << 32 | (uint64_t)n->joins << 16 |
+                    (uint64_t)n->stopped << 4 | (uint64_t)n->guard_stopped << 3 |
+                    (uint64_t)n->cut << 2 | (uint64_t)n->shown.signaled << 1 | (n->core != NULL));
     if (n->core)
         see(g, &n->core->seen);
     see_time(g, n->timer_ns);
-    see_time(g, n->workers.alive || n->core ? n->fence_ns : 0);
+    see_time(g, n->shown.group.alive || n->core ? n->fence_ns : 0);
     for (int k = 0; k < WATCH_SLOTS; k++)
         see_stream(g, w, ids, &n->streams[k], k);
     see_word(g, (uint64_t)n->n_pending << 8 | (uint64_t)n->n_pipe);
@@ -100,7 +100,18 @@ static void see_node(struct gathered *g, const struct world *w, int node) {
     for (int k = 0; k < n->n_pipe; k++)
         see_word(g, (uint64_t)n->pipe[k].kind << 40 | (uint64_t)n->pipe[k].status << 8 |
                         (uint64_t)n->pipe[k].exited << 4 | n->pipe[k].fenced);
-    see_bytes(g, &n->workers, sizeof(n->workers));
+    see_word(g, (uint64_t)n->shown.group.alive << 2 | (uint64_t)n->stopping << 1 |
+                    n->shown.group.failed);
+    see_word(g, (uint64_t)n->shown.group.round);
+    see_bytes(g, n->shown.group.uid, sizeof(n->shown.group.uid));
+}
+
+static void see_judge(struct gathered *g, const struct world *w) {
+    struct canonical c = {.hash = g->hash};
+    judge_canonical(&w->judge, &c);
+    g->hash = c.hash;
+    see_word(g, (uint64_t)w->rounds << 1 | w->was_cut);
+    see_word(g, (uint64_t)w->whole_round);
 }
 
 static int compare(const void *a, const void *b) {
@@ -143,7 +154,7 @@ uint64_t world_fingerprint(const struct world *w) {
     see(g, &w->store->seen);
     for (int i = 0; i < w->config->agents; i++)
         see_node(g, w, i);
-    see_bytes(g, &w->judge, sizeof(w->judge));
+    see_judge(g, w);
     for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
         see_word(g, w->left[i] < w->together ? w->left[i] : w->together);
     see_word(g, w->together);

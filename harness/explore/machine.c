@@ -23,43 +23,46 @@ void machine_start(struct world *w, int node, const struct round_spec *s) {
         pipe_put(w, node, (struct pipe_item){.kind = PIPE_NEVER_BORN, .fenced = true});
         return;
     }
-    judge_start(w, node, rendezvous_uid(n->core->r), s);
+    judge_start(world_judge(w), node, s);
     world_say(w, node, "workers of round %lld start", (long long)s->round);
-    n->workers = (struct workers){.alive = true, .round = s->round};
-    memcpy(n->workers.uid, rendezvous_uid(n->core->r), strlen(rendezvous_uid(n->core->r)));
+    n->shown.group = (struct judged_group){.alive = true, .round = s->round};
+    n->stopping = false;
+    memcpy(n->shown.group.uid, rendezvous_uid(n->core->r), strlen(rendezvous_uid(n->core->r)));
     int alive = 0;
     for (int i = 0; i < w->config->agents; i++)
-        alive += w->nodes[i].workers.alive && w->nodes[i].workers.round == s->round;
+        alive += w->nodes[i].shown.group.alive && w->nodes[i].shown.group.round == s->round;
     if (alive == s->group_world)
-        w->judge.whole_round = s->round;
+        w->whole_round = s->round;
 }
 
 void machine_stop(struct world *w, int node) {
-    if (w->nodes[node].workers.alive)
-        w->nodes[node].workers.stopping = true;
+    struct node *n = &w->nodes[node];
+    judge_stop(world_judge(w), node, n->fence_ns && n->fence_ns <= w->now_ns);
+    n->stopping = n->shown.group.alive;
 }
 
 void machine_die(struct world *w, int node, int status, bool by_fence, bool guard_died) {
     struct node *n = &w->nodes[node];
-    if (!n->workers.alive)
+    if (!n->shown.group.alive)
         return;
-    world_say(w, node, "workers of round %lld are dead", (long long)n->workers.round);
-    bool fenced = by_fence && !n->workers.stopping;
+    world_say(w, node, "workers of round %lld are dead", (long long)n->shown.group.round);
+    bool fenced = by_fence && !n->stopping;
     struct pipe_item item = {guard_died ? PIPE_GUARD_DEAD : PIPE_DEAD, status, fenced,
-                             n->workers.failed};
-    memset(&n->workers, 0, sizeof(n->workers));
+                             n->shown.group.failed};
+    memset(&n->shown.group, 0, sizeof(n->shown.group));
+    n->stopping = false;
     pipe_put(w, node, item);
 }
 
 /* Those of a node succeed when all of the round have lived at one time; each at its own pace. */
 void machine_succeed(struct world *w, int node) {
     struct node *n = &w->nodes[node];
-    judge_success(w, n->workers.uid, n->workers.round);
+    judge_success(world_judge(w), n->shown.group.uid, n->shown.group.round);
     machine_die(w, node, 0, false, false);
 }
 
 void machine_fail(struct world *w, int node) {
-    w->nodes[node].workers.failed = true;
+    w->nodes[node].shown.group.failed = true;
     world_say(w, node, "a worker fails");
     pipe_put(w, node, (struct pipe_item){.kind = PIPE_ONE_FAILED, .status = 1 << 8});
 }

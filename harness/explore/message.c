@@ -1,5 +1,7 @@
 #include "harness/explore/boxes.h"
 
+#include "agent/core/kv_request.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,86 +17,44 @@ void message_free(struct message *m) {
     free(m);
 }
 
-static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    key_format(key, "job", text, end);
-    *ret_end = kv_string(end[0] ? arena_strdup(a, end) : "");
-    return kv_string(arena_strdup(a, text));
+bool message_writes(const struct message *m) {
+    return m->kind == ACTION_TXN || m->kind == ACTION_BEAT;
 }
 
-static void take_compares(struct message *m, const struct txn *txn) {
-    static const enum kv_target targets[] = {[COMPARE_VERSION] = KV_VERSION,
-                                             [COMPARE_CREATE] = KV_CREATE,
-                                             [COMPARE_MOD] = KV_MOD,
-                                             [COMPARE_LEASE] = KV_LEASE};
-    struct kv_compare *c = arena_array(&m->arena, struct kv_compare, txn->n_compares);
-    for (size_t i = 0; i < txn->n_compares; i++) {
-        const struct compare *from = &txn->compares[i];
-        bool beat = from->key.kind == KEY_SESSION && from->target == COMPARE_MOD;
-        c[i].target = targets[from->target];
-        c[i].relation = from->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL;
-        c[i].number = from->number;
-        c[i].key = key_bytes(&m->arena, &from->key, &c[i].range_end);
-        canonical_key(&m->seen, &from->key);
-        m->seen.hash = canonical_mix(m->seen.hash, from->target);
-        /* "Less than n + 1" is "not more than n", and n is a revision that others know as well. */
-        int64_t number = from->number - (from->relation == COMPARE_LESS);
-        canonical_order(&m->seen, beat ? canonical_beats_of(from->key.uid) : CANONICAL_REVISION,
-                        from->target == COMPARE_VERSION ? 0 : number);
-    }
-    m->txn.compares = c;
-    m->txn.n_compares = txn->n_compares;
+/* What of a compare makes states differ. */
+static void see_compare(struct message *m, const struct compare *from) {
+    bool beat = from->key.kind == KEY_SESSION && from->target == COMPARE_MOD;
+    canonical_key(&m->seen, &from->key);
+    m->seen.hash = canonical_mix(m->seen.hash, from->target);
+    /* "Less than n + 1" is "not more than n", and n is a revision that others know as well. */
+    int64_t number = from->number - (from->relation == COMPARE_LESS);
+    canonical_order(&m->seen, beat ? canonical_beats_of(from->key.uid) : CANONICAL_REVISION,
+                    from->target == COMPARE_VERSION ? 0 : number);
 }
 
-static void take_ops(struct message *m, const struct txn *txn) {
-    struct kv_op *ops = arena_array(&m->arena, struct kv_op, txn->n_ops);
-    m->ops = arena_array(&m->arena, struct op, txn->n_ops);
+static void take_txn(struct message *m, const struct txn *txn) {
+    m->txn = kv_request_txn(&m->arena, "job", txn, kv_request_plain);
+    m->ops = kv_request_ops(&m->arena, txn, &m->txn);
     m->n_ops = txn->n_ops;
+    for (size_t i = 0; i < txn->n_compares; i++)
+        see_compare(m, &txn->compares[i]);
     for (size_t i = 0; i < txn->n_ops; i++) {
-        const struct op *op = &txn->ops[i];
-        m->ops[i] = *op;
-        ops[i].kind = op->put ? KV_PUT : KV_DELETE;
-        ops[i].key = key_bytes(&m->arena, &op->key, &ops[i].range_end);
-        canonical_key(&m->seen, &op->key);
-        if (!op->put)
-            continue;
-        union value *value = arena_new(&m->arena, union value);
-        memcpy(value, op->value, value_size(op->key.kind)); /* the core keeps no more of it */
-        m->ops[i].value = value;
-        ops[i].lease = txn->lease;
-        ops[i].value = (struct kv_bytes){(const char *)value, value_size(op->key.kind)};
-        canonical_value(&m->seen, op->key.kind, value);
+        canonical_key(&m->seen, &m->ops[i].key);
+        if (m->ops[i].put)
+            canonical_value(&m->seen, m->ops[i].key.kind, m->ops[i].value);
     }
-    m->txn.success = ops;
-    m->txn.n_success = txn->n_ops;
-}
-
-static void take_keys(struct message *m, const struct key *keys, size_t n) {
-    struct kv_op *ops = arena_array(&m->arena, struct kv_op, n);
-    for (size_t i = 0; i < n; i++) {
-        ops[i].kind = KV_RANGE;
-        ops[i].key = key_bytes(&m->arena, &keys[i], &ops[i].range_end);
-        canonical_key(&m->seen, &keys[i]);
-    }
-    m->txn.success = ops;
-    m->txn.n_success = n;
 }
 
 static void fill(struct message *m, const struct action *a) {
-    if (a->kind == ACTION_SNAPSHOT) {
-        m->kind = MESSAGE_SNAPSHOT;
-        m->id = a->snapshot.id;
-        take_keys(m, a->snapshot.keys, a->snapshot.n);
-    } else if (a->kind == ACTION_TXN || a->kind == ACTION_BEAT) {
-        bool beat = a->kind == ACTION_BEAT;
-        const struct txn *txn = beat ? &a->beat.txn : &a->txn.txn;
-        m->kind = beat ? MESSAGE_BEAT : MESSAGE_TXN;
-        m->id = beat ? (uint64_t)a->beat.seq : a->txn.id;
-        take_compares(m, txn);
-        take_ops(m, txn);
+    m->kind = a->kind;
+    m->id = kv_request_id(a);
+    if (message_writes(m)) {
+        take_txn(m, kv_request_writes(a));
+    } else if (a->kind == ACTION_SNAPSHOT) {
+        m->txn = kv_request_read(&m->arena, "job", a->snapshot.keys, a->snapshot.n);
+        for (size_t i = 0; i < a->snapshot.n; i++)
+            canonical_key(&m->seen, &a->snapshot.keys[i]);
     } else {
-        m->kind = a->kind == ACTION_LEASE_GRANT ? MESSAGE_GRANT : MESSAGE_KEEPALIVE;
-        m->id = a->lease.id;
         m->lease = a->lease.lease;
         m->ttl_s = a->lease.ttl_s;
         m->seen.hash = canonical_mix(m->seen.hash, (uint64_t)m->lease);
@@ -138,22 +98,10 @@ static struct pending take(struct world *w, int node, int index) {
     return p;
 }
 
+/* Of a read only that there was no answer: the rest is in read_now. */
 static void tell(struct world *w, int node, const struct pending *p, bool reached) {
     const struct message *m = p->message;
-    struct event ev = {.kind = EVENT_DONE};
-    if (m->kind == MESSAGE_BEAT) {
-        ev.kind = EVENT_BEAT;
-        ev.beat.seq = (int64_t)m->id;
-        ev.beat.result = !reached ? BEAT_FAILED : p->applied ? BEAT_APPLIED : BEAT_REFUSED;
-    } else if (m->kind == MESSAGE_SNAPSHOT) {
-        ev.kind = EVENT_SNAPSHOT; /* only without an answer; the rest is in read_now */
-        ev.snapshot.id = m->id;
-    } else {
-        ev.done.id = m->id;
-        ev.done.reached = reached;
-        ev.done.applied = p->applied;
-        ev.done.revision = p->revision;
-    }
+    struct event ev = kv_request_event(m->kind, m->id, reached, p->applied, p->revision);
     agent_event(w, node, &ev);
 }
 
@@ -168,7 +116,7 @@ void message_timeout(struct world *w, int node, int index) {
     struct pending *in = &w->nodes[node].pending[index];
     struct pending p = *in;
     p.message->refs++;
-    if (in->held && in->message->kind < MESSAGE_SNAPSHOT)
+    if (in->held && message_writes(in->message))
         in->ghost = true;
     else
         message_drop(w, node, index);
@@ -179,37 +127,23 @@ void message_timeout(struct world *w, int node, int index) {
 
 /* --- at the store --- */
 
-static bool entry_read(struct arena *a, const struct kv_pair *p, struct entry *ret) {
-    *ret = (struct entry){.create_revision = p->create_revision,
-                          .mod_revision = p->mod_revision,
-                          .version = p->version};
-    if (!key_parse(p->key.data, p->key.len, "job", &ret->key))
-        return false;
-    union value *v = arena_new(a, union value);
-    memcpy(v, p->value.data, p->value.len);
-    ret->value = v;
-    return true;
+static bool entry_read(void *arg, struct arena *a, const struct kv_pair *p, bool deleted,
+                       struct entry *ret) {
+    (void)arg;
+    *ret = kv_request_revisions(p, deleted);
+    ret->value = memcpy(arena_new(a, union value), p->value.data, p->value.len);
+    return key_parse(p->key.data, p->key.len, "job", &ret->key);
 }
 
 /* Read and told in one: whoever hears of it later has watches that are as late. */
 static void read_now(struct world *w, int node, int index) {
     struct pending p = take(w, node, index);
+    struct kv *kv = w->store->kv;
     struct arena arena = {0};
     struct kv_txn_result r = {0};
-    size_t n = 0, at = 0;
-    kv_txn(w->store->kv, &p.message->txn, &arena, &r, NULL); /* changes nothing */
-    for (size_t i = 0; i < r.n_results; i++)
-        n += r.results[i].n_pairs;
-    struct entry *entries = arena_array(&arena, struct entry, n);
-    for (size_t i = 0; i < r.n_results; i++)
-        for (size_t k = 0; k < r.results[i].n_pairs; k++)
-            at += entry_read(&arena, &r.results[i].pairs[k], &entries[at]);
-    struct event ev = {.kind = EVENT_SNAPSHOT};
-    ev.snapshot.id = p.message->id;
-    ev.snapshot.reached = true;
-    ev.snapshot.revision = kv_revision(w->store->kv);
-    ev.snapshot.entries = entries;
-    ev.snapshot.n = at;
+    kv_txn(kv, &p.message->txn, &arena, &r, NULL); /* changes nothing */
+    struct event ev = kv_request_event(ACTION_SNAPSHOT, p.message->id, true, true, kv_revision(kv));
+    ev.snapshot.entries = kv_request_entries(&arena, &r, entry_read, NULL, &ev.snapshot.n);
     agent_event(w, node, &ev);
     arena_fini(&arena);
     message_free(p.message);
@@ -229,37 +163,37 @@ static void apply_txn(struct world *w, int node, struct pending *p) {
     p->applied = rc == 0 && r.succeeded;
     p->revision = kv_revision(kv);
     arena_fini(&arena);
-    world_say(w, node, "%s%s", m->kind == MESSAGE_BEAT ? "beat" : "request",
+    world_say(w, node, "%s%s", m->kind == ACTION_BEAT ? "beat" : "request",
               p->applied ? "" : " refused");
     if (p->revision > before) {
         kv_each_event(kv, p->revision, on_change, w);
         kv_compact(kv, p->revision, NULL);
     }
     if (p->applied)
-        judge_txn(w, m->uid, m->ops, m->n_ops);
-    w->beat_seen |= m->kind == MESSAGE_BEAT && p->applied;
+        judge_txn(world_judge(w), m->uid, m->ops, m->n_ops);
+    w->beat_seen |= m->kind == ACTION_BEAT && p->applied;
 }
 
 static void apply_lease(struct world *w, struct pending *p) {
     struct kv *kv = world_store(w);
     const struct message *m = p->message;
     int64_t id, ttl;
-    int rc = m->kind == MESSAGE_GRANT ? kv_lease_grant(kv, m->lease, m->ttl_s, 0, &id, NULL)
-                                      : kv_lease_keepalive(kv, m->lease, 0, &ttl, NULL);
+    int rc = m->kind == ACTION_LEASE_GRANT ? kv_lease_grant(kv, m->lease, m->ttl_s, 0, &id, NULL)
+                                           : kv_lease_keepalive(kv, m->lease, 0, &ttl, NULL);
     p->applied = !rc || rc == KV_LEASE_EXISTS;
     p->revision = kv_revision(kv);
 }
 
 void message_serve(struct world *w, int node, int index, bool answer) {
     struct pending *p = &w->nodes[node].pending[index];
-    if (p->message->kind == MESSAGE_SNAPSHOT) {
+    if (p->message->kind == ACTION_SNAPSHOT) {
         read_now(w, node, index);
         return;
     }
-    if (p->message->kind == MESSAGE_GRANT || p->message->kind == MESSAGE_KEEPALIVE)
-        apply_lease(w, p);
-    else
+    if (message_writes(p->message))
         apply_txn(w, node, p);
+    else
+        apply_lease(w, p);
     p->held = false;
     if (p->ghost) {
         message_drop(w, node, index);
@@ -275,7 +209,7 @@ void message_serve(struct world *w, int node, int index, bool answer) {
 void message_beat(struct world *w, int node) {
     struct node *n = &w->nodes[node];
     int index = n->n_pending - 1;
-    while (index >= 0 && n->pending[index].message->kind != MESSAGE_BEAT)
+    while (index >= 0 && n->pending[index].message->kind != ACTION_BEAT)
         index--;
     if (index < 0 || n->cut)
         return;

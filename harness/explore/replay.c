@@ -55,7 +55,7 @@ bool explore_replay(const struct explore_config *config, const char *path,
             good = take(w, lines[i], i + 1, ret);
     if (good && w->violated) {
         ret->end = EXPLORE_VIOLATED;
-        memcpy(ret->text, w->text, sizeof(ret->text));
+        snprintf(ret->text, sizeof(ret->text), "%s", w->text);
     } else if (good) {
         ret->end = world_is_over(w) ? EXPLORE_COMPLETE : EXPLORE_STOPPED;
     }

@@ -150,7 +150,7 @@ static bool expand(struct search *s, const struct waiting *from) {
         s->ret->transitions++;
         if (w->violated) {
             s->ret->end = EXPLORE_VIOLATED;
-            memcpy(s->ret->text, w->text, sizeof(s->ret->text));
+            snprintf(s->ret->text, sizeof(s->ret->text), "%s", w->text);
             path_write(s, from->index, &all[i]);
             world_free(w);
             return false;

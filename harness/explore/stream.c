@@ -1,5 +1,7 @@
 #include "harness/explore/boxes.h"
 
+#include "agent/core/kv_request.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,10 +53,7 @@ void stream_append(struct world *w, const struct kv_event *event) {
         abort(); /* out of memory */
     const struct kv_pair *p = &event->pair;
     c->refs = 1;
-    c->entry = (struct entry){.deleted = event->deleted,
-                              .create_revision = p->create_revision,
-                              .mod_revision = p->mod_revision,
-                              .version = p->version};
+    c->entry = kv_request_revisions(p, event->deleted);
     if (!key_parse(p->key.data, p->key.len, "job", &c->entry.key) || w->n_log == LOG_MAX) {
         world_violation(w, "more than %d changes are waited for, or a key of nobody's", LOG_MAX);
         change_free(c);

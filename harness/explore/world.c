@@ -95,6 +95,7 @@ struct world *world_new(const struct explore_config *config, bool trace) {
     w->trace = trace && config->from_start;
     w->now_ns = 100 * EXPLORE_STEP_NS;
     w->store = store_box_new(kv_new(1, 0));
+    world_judge_init(w);
     for (int i = 0; i < EXPLORE_BOUNDS_N; i++)
         w->left[i] = (uint8_t)config->bounds[i];
     int later = config->bounds[BOUND_AGENT_JOIN];
@@ -104,7 +105,7 @@ struct world *world_new(const struct explore_config *config, bool trace) {
     for (int i = 0; i < config->agents - later; i++)
         agent_boot(w, i);
     world_settle(w);
-    while (!config->from_start && !w->violated && w->judge.phase != HEAD_FORM)
+    while (!config->from_start && !w->violated && w->judge.head.phase != HEAD_FORM)
         go_on(w);
     w->together = (uint8_t)config->together;
     w->trace = trace;
@@ -115,6 +116,8 @@ struct world *world_copy(const struct world *from) {
     struct world *w = allocate(sizeof(*w));
     live_bytes += sizeof(*w);
     *w = *from;
+    w->text = from->text ? strdup(from->text) : NULL;
+    world_judge(w);
     w->store->refs++;
     for (int i = 0; i < w->config->agents; i++) {
         struct node *n = &w->nodes[i];
@@ -141,6 +144,7 @@ void world_free(struct world *w) {
     for (int i = 0; i < w->n_log; i++)
         change_free(w->log[i]);
     live_bytes -= sizeof(*w);
+    free(w->text);
     free(w);
 }
 
@@ -170,13 +174,13 @@ struct now world_now(const struct world *w) {
 
 bool world_is_over(const struct world *w) {
     for (int i = 0; i < w->config->agents; i++)
-        if (w->nodes[i].core || w->nodes[i].workers.alive)
+        if (w->nodes[i].core || w->nodes[i].shown.group.alive)
             return false;
     return true;
 }
 
 bool world_is_bounded(const struct world *w) {
-    return w->judge.rounds > w->config->rounds;
+    return w->rounds > w->config->rounds;
 }
 
 void world_violation(struct world *w, const char *fmt, ...) {
@@ -185,7 +189,8 @@ void world_violation(struct world *w, const char *fmt, ...) {
         return;
     w->violated = true;
     va_start(ap, fmt);
-    vsnprintf(w->text, sizeof(w->text), fmt, ap);
+    if (vasprintf(&w->text, fmt, ap) < 0)
+        abort(); /* out of memory */
     va_end(ap);
 }
 

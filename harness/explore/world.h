@@ -1,14 +1,13 @@
 /* world: one state of everything: agents, store, messages, guards and workers. For this room. */
 #pragma once
 
-#include "agent/core/canonical.h"
-#include "agent/core/kv.h"
 #include "harness/explore/explore.h"
+#include "harness/invariants/judge.h"
 
 /* A heartbeat: the step of time. The others are the profile's proportions. */
 #define EXPLORE_STEP_NS 400000000LL
 
-enum { PENDING_MAX = 16, PIPE_MAX = 8, LOG_MAX = 96, SLOTS = 2, MEMBERS_MAX = EXPLORE_AGENTS_MAX };
+enum { PENDING_MAX = 16, PIPE_MAX = 8, LOG_MAX = 96, SLOTS = 2 };
 
 enum explore_fault {
     BOUND_AGENT_JOIN,
@@ -40,11 +39,9 @@ struct store_box {
     bool touched;
 };
 
-enum message_kind { MESSAGE_TXN, MESSAGE_BEAT, MESSAGE_SNAPSHOT, MESSAGE_GRANT, MESSAGE_KEEPALIVE };
-
 struct message {
     size_t refs;
-    enum message_kind kind;
+    enum action_kind kind;
     uint64_t id; /* of a beat: its seq */
     char uid[UID_SIZE];
     struct arena arena;
@@ -83,12 +80,6 @@ struct stream {
     bool slow;
 };
 
-struct workers {
-    bool alive, stopping, failed;
-    int64_t round;
-    char uid[UID_SIZE];
-};
-
 /* What a guard has to tell its agent, in order. */
 enum pipe_kind { PIPE_ONE_FAILED, PIPE_DEAD, PIPE_GUARD_DEAD, PIPE_NEVER_BORN };
 struct pipe_item {
@@ -99,38 +90,17 @@ struct pipe_item {
 };
 
 struct node {
-    struct core_box *core; /* NULL: no agent */
-    int life, joins;       /* joins: attempts of this life, so that names differ */
-    bool stopped, guard_stopped, cut, signaled;
+    struct judged_node shown; /* the first: the judge finds it there */
+    struct core_box *core;    /* NULL: no agent */
+    int joins;                /* attempts of this life, so that names differ */
+    bool stopped, guard_stopped, cut;
     int64_t timer_ns, fence_ns; /* fence: of the guard; 0: none */
     struct stream streams[WATCH_SLOTS];
     struct pending pending[PENDING_MAX];
     int n_pending;
     struct pipe_item pipe[PIPE_MAX];
     int n_pipe;
-    struct workers workers;
-};
-
-struct judged_member {
-    char uid[UID_SIZE];
-    int rank;
-    bool said, gone_first, fenced, succeeded;
-};
-
-/* Knows nothing of the cores: the store's history and the machines. */
-struct judge {
-    char inc[INC_SIZE];
-    bool has_head, failed, was_cut;
-    enum head_phase phase;
-    enum head_outcome outcome;
-    int64_t round, last_round, whole_round; /* whole: all its workers have lived at one time */
-    int written, restarts, rounds;          /* restarts: as written, and as counted here */
-    struct judged_member last[MEMBERS_MAX], form[MEMBERS_MAX];
-    int n_last, n_form;
-    int64_t started; /* the round whose workers were started last, and what they were told */
-    int world, group_world, master_port, restart_count;
-    char token[TOKEN_SIZE], master_addr[16];
-    unsigned ranks;
+    bool stopping; /* its workers */
 };
 
 struct world {
@@ -141,12 +111,18 @@ struct world {
     struct change *log[LOG_MAX];
     int n_log;
     uint8_t left[EXPLORE_BOUNDS_N], together;
+    /* Judged. rounds: completed; whole: the one all of whose workers have lived at one time. */
     struct judge judge;
+    struct judged_member last[EXPLORE_AGENTS_MAX], form[EXPLORE_AGENTS_MAX];
+    bool ranks[EXPLORE_AGENTS_MAX * SLOTS];
+    bool was_cut;
+    int rounds;
+    int64_t whole_round;
     /* Of the step that led here, not of the state. */
     bool trace, quiet_beats, beat_seen;
     enum beat_way { BEAT_PROMPT, BEAT_LOST, BEAT_LATE, BEAT_SLOW } beat_way;
     bool violated;
-    char text[512];
+    char *text; /* what is; NULL: nothing */
 };
 
 /* --- world.c --- */
@@ -182,6 +158,7 @@ void agent_gone(struct world *w, int node);
 
 void message_act(struct world *w, int node, const struct action *a);
 void message_free(struct message *m);
+bool message_writes(const struct message *m);
 /* Arrives at the store; `answer`: the reply is there at once. */
 void message_serve(struct world *w, int node, int index, bool answer);
 void message_reply(struct world *w, int node, int index);
@@ -215,12 +192,11 @@ void machine_succeed(struct world *w, int node);
 void machine_fail(struct world *w, int node);
 void machine_tell(struct world *w, int node); /* the first of the pipe to the agent */
 
-/* --- judge.c --- */
+/* --- judging.c --- */
 
-void judge_txn(struct world *w, const char *uid, const struct op *ops, size_t n);
-void judge_start(struct world *w, int node, const char *uid, const struct round_spec *spec);
-void judge_success(struct world *w, const char *uid, int64_t round);
-void judge_exit(struct world *w, int node, int code);
+void world_judge_init(struct world *w);
+/* The judge, who sees this state of this world. */
+struct judge *world_judge(struct world *w);
 
 /* --- choice.c --- */
 

@@ -117,7 +117,7 @@ void chronicle_agent_start(struct sim *c, int node) {
         json_put_string(record(c, SOURCE_HARNESS, "node-up", node, 0), "addr", c->nodes[node].name);
         end(c);
     }
-    if (c->nodes[node].life > 1 || c->nodes[node].late)
+    if (c->nodes[node].shown.life > 1 || c->nodes[node].late)
         chronicle_joined(c, node);
     n->up = true;
     n->owes_count = false;
@@ -136,7 +136,7 @@ void chronicle_agent_end(struct sim *c, int node, int code, int by_signal) {
     end(c);
     if (by_signal)
         n->killed_ns = c->now_ns;
-    else if (c->nodes[node].group.reaped_ns > c->now_ns)
+    else if (c->nodes[node].shown.group.reaped_ns > c->now_ns)
         chronicle_gave_up(c, node);
     n->agent = 0;
     n->owes_count = true;

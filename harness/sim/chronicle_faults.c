@@ -78,7 +78,7 @@ enum { ALL = -1, THE_KILLED = -2, THE_SIGNALED = -3 };
 
 static bool is_hit(const struct sim *c, int node, int whom) {
     return whom == ALL || node == whom ||
-           (whom == THE_SIGNALED && c->nodes[node].core && c->nodes[node].signaled) ||
+           (whom == THE_SIGNALED && c->nodes[node].core && c->nodes[node].shown.signaled) ||
            (whom == THE_KILLED && c->chronicle->nodes[node].killed_ns == c->now_ns);
 }
 

@@ -10,7 +10,7 @@ static int64_t local_ns(const struct sim_node *n, int64_t now_ns) {
 
 /* What CLOCK_MONOTONIC has lost by then. */
 static int64_t lag_ns(const struct sim_node *n, int64_t now_ns) {
-    int64_t until_ns = now_ns < n->stall_until_ns ? now_ns : n->stall_until_ns;
+    int64_t until_ns = now_ns < n->shown.stall_until_ns ? now_ns : n->shown.stall_until_ns;
     return n->lag_ns + (int64_t)((double)(until_ns - n->stall_from_ns) * n->rate);
 }
 
@@ -27,7 +27,7 @@ int64_t sim_node_to_real(const struct sim_node *n, int64_t boottime_ns) {
 int64_t sim_monotonic_to_real(const struct sim *c, const struct sim_node *n, int64_t at_ns) {
     if (at_ns <= sim_node_now(c, n).monotonic_ns)
         return c->now_ns;
-    int64_t last_ns = n->stall_until_ns > c->now_ns ? n->stall_until_ns : c->now_ns;
+    int64_t last_ns = n->shown.stall_until_ns > c->now_ns ? n->shown.stall_until_ns : c->now_ns;
     return sim_node_to_real(n, at_ns + lag_ns(n, last_ns) + boot_ns);
 }
 
@@ -41,8 +41,8 @@ void sim_clock_rate(struct sim *c, int node, double rate) {
     int64_t local = local_ns(n, c->now_ns);
     n->lag_ns = lag_ns(n, c->now_ns);
     n->stall_from_ns = c->now_ns;
-    if (n->stall_until_ns < c->now_ns)
-        n->stall_until_ns = c->now_ns;
+    if (n->shown.stall_until_ns < c->now_ns)
+        n->shown.stall_until_ns = c->now_ns;
     n->rate = rate;
     n->clock_offset_ns = local - (int64_t)((double)c->now_ns * rate);
     changed(c, node);
@@ -52,6 +52,6 @@ void sim_clock_stall(struct sim *c, int node, int64_t span_ns) {
     struct sim_node *n = &c->nodes[node];
     n->lag_ns = lag_ns(n, c->now_ns);
     n->stall_from_ns = c->now_ns;
-    n->stall_until_ns = c->now_ns + span_ns;
+    n->shown.stall_until_ns = c->now_ns + span_ns;
     changed(c, node);
 }

@@ -113,7 +113,8 @@ static void strike(struct sim *c, struct occurrence *o) {
         return;
     if (strikes[e->fault](c, o->node, e)) {
         int64_t until_ns = c->now_ns + e->span_ns;
-        c->struck_until_ns = until_ns > c->struck_until_ns ? until_ns : c->struck_until_ns;
+        c->times.struck_until_ns =
+            until_ns > c->times.struck_until_ns ? until_ns : c->times.struck_until_ns;
         c->result->faults += e->fault != SIM_FAULT_AGENT_START;
         chronicle_struck(c, e, o->node);
     }

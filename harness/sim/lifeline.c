@@ -1,5 +1,6 @@
 #include "harness/sim/simulation.h"
 
+#include "agent/core/kv_request.h"
 #include "agent/core/lifeline.h"
 
 #include <stdlib.h>
@@ -24,44 +25,25 @@ struct sim_lifeline {
 
 static bool is_held(const struct sim *c, const struct sim_lifeline *l) {
     const struct group_model *g = &c->nodes[l->node].group;
-    bool group = l->group && g->alive && g->number == l->group;
+    bool group = l->group && c->nodes[l->node].shown.group.alive && g->number == l->group;
     return l->agent || (group && !(g->guard_dead && g->closes));
 }
 
 static struct sim_lifeline *find(struct sim *c, int node, uint64_t id) {
     for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
-        if (l->life == c->nodes[node].life && l->id == id)
+        if (l->life == c->nodes[node].shown.life && l->id == id)
             return l;
     return NULL;
 }
 
 /* --- the store's side --- */
 
-static struct kv_bytes text_of(const struct key *key, char text[KEY_SIZE]) {
-    char end[KEY_SIZE];
-    key_format(key, "job", text, end);
-    return kv_string(text);
-}
-
 /* At the store, by itself: whether the compare held. */
 static bool apply(struct sim *c, const struct lifeline_certificate *t) {
-    char session[KEY_SIZE], gone[KEY_SIZE];
     struct kv_txn_result result = {0};
-    struct kv_compare compare = {.key = text_of(&t->compare.key, session),
-                                 .target = KV_CREATE,
-                                 .relation = KV_EQUAL,
-                                 .number = t->compare.number};
-    struct kv_op ops[2] = {{.kind = KV_DELETE, .key = compare.key},
-                           {.kind = KV_PUT,
-                            .key = text_of(&t->ops[1].key, gone),
-                            .value = {(const char *)&t->gone, value_size(KEY_GONE)},
-                            .lease = t->txn.lease}};
-    struct kv_txn txn = {.compares = &compare,
-                         .n_compares = t->txn.n_compares,
-                         .success = ops,
-                         .n_success = t->txn.n_ops};
-    arena_clear(&c->arena);
     sim_leases_expire(c);
+    arena_clear(&c->arena);
+    struct kv_txn txn = kv_request_txn(&c->arena, "job", &t->txn, kv_request_plain);
     return kv_txn(c->kv, &txn, &c->arena, &result, NULL) == 0 && result.succeeded;
 }
 
@@ -141,7 +123,7 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     if (!l)
         abort(); /* out of memory */
     l->node = node;
-    l->life = c->nodes[node].life;
+    l->life = c->nodes[node].shown.life;
     l->id = a->lifeline.id;
     l->agent = true;
     memcpy(l->claim.inc, a->lifeline.inc, sizeof(l->claim.inc));
@@ -152,7 +134,8 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     l->older = c->nodes[node].lifelines;
     c->nodes[node].lifelines = l;
     bool fails = sim_node_is_cut(c, node) || (!c->calm_now && sim_chance(&c->nodes[node].wire, 20));
-    int64_t takes_ns = fails ? 2 * c->timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
+    int64_t takes_ns =
+        fails ? 2 * c->judge.job.timing.hb_ns : sim_delay_ns(c, node) + sim_delay_ns(c, node);
     if (!c->calm_now && sim_chance(&c->nodes[node].wire, 50))
         takes_ns += 1000 * SIM_MS; /* its first packet is lost, and sent again */
     struct occurrence *o = sim_plan_agent(c, c->now_ns + takes_ns, node, on_standing);
@@ -179,7 +162,7 @@ void sim_lifeline_act(struct sim *c, int node, const struct action *a) {
 void sim_lifeline_born(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     for (struct sim_lifeline *l = c->nodes[node].lifelines; l; l = l->older)
-        if (l->life == n->life && l->agent && l->stands)
+        if (l->life == n->shown.life && l->agent && l->stands)
             l->group = n->group.number;
 }
 

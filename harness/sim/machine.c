@@ -13,6 +13,10 @@ static struct group_model *group_of(struct sim *c, int node) {
     return &c->nodes[node].group;
 }
 
+static struct judged_group *workers_of(struct sim *c, int node) {
+    return &c->nodes[node].shown.group;
+}
+
 static void on_exited(struct sim *c, struct occurrence *o) {
     struct event ev = {.kind = EVENT_WORKER_EXITED};
     ev.exited.wait_status = (int)o->a;
@@ -48,7 +52,7 @@ static bool is_frozen(struct sim *c, struct occurrence *o) {
 }
 
 static bool is_same(struct sim *c, const struct occurrence *o) {
-    return group_of(c, o->node)->number == (uint64_t)o->a && group_of(c, o->node)->alive;
+    return group_of(c, o->node)->number == (uint64_t)o->a && workers_of(c, o->node)->alive;
 }
 
 /* --- ends --- */
@@ -62,7 +66,8 @@ static void peer_fails(struct sim *c, struct occurrence *o) {
 static void disturb_peers(struct sim *c, int node, int64_t round) {
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
-        bool concerned = i != node && g->alive && !g->failed && !g->disturbed && g->round == round;
+        struct judged_group *w = workers_of(c, i);
+        bool concerned = i != node && w->alive && !w->failed && !g->disturbed && w->round == round;
         if (!concerned || !sim_chance(&g->rand, 600))
             continue;
         g->disturbed = true;
@@ -74,7 +79,7 @@ static void disturb_peers(struct sim *c, int node, int64_t round) {
 
 /* The guard of an agent that is gone ends with its workers: the next one is another process. */
 static void guard_ends(struct sim *c, int node) {
-    if (group_of(c, node)->orphan && !group_of(c, node)->alive)
+    if (group_of(c, node)->orphan && !workers_of(c, node)->alive)
         c->nodes[node].guard_stopped_until_ns = 0;
 }
 
@@ -84,16 +89,17 @@ enum ended_by { BY_GUARD, BY_ITS_TIMER, BY_ITS_DEATH };
 /* All workers of the node are dead; statuses: of each worker in turn. */
 static void group_ends(struct sim *c, int node, int status, enum ended_by by) {
     struct group_model *g = group_of(c, node);
-    bool fenced = g->by_guard;
-    sim_say(c, node, "workers of round %lld are dead (%d)", (long long)g->round, status);
-    g->alive = false;
-    g->failed |= status != 0;
+    struct judged_group *w = workers_of(c, node);
+    bool fenced = w->by_guard;
+    sim_say(c, node, "workers of round %lld are dead (%d)", (long long)w->round, status);
+    w->alive = false;
+    w->failed |= status != 0;
     guard_ends(c, node);
     chronicle_workers_end(c, node, status);
     sim_lifeline_release(c, node);
     if (status)
-        disturb_peers(c, node, g->round);
-    if (!c->nodes[node].core || g->life != c->nodes[node].life)
+        disturb_peers(c, node, w->round);
+    if (!c->nodes[node].core || w->life != c->nodes[node].shown.life)
         return;
     if (by != BY_GUARD) {
         int64_t at_ns = c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS);
@@ -101,13 +107,13 @@ static void group_ends(struct sim *c, int node, int status, enum ended_by by) {
         return;
     }
     int64_t stuck_ns = c->nodes[node].stuck_until_ns;
-    g->reaped_ns = stuck_ns > c->now_ns ? stuck_ns : c->now_ns;
+    w->reaped_ns = stuck_ns > c->now_ns ? stuck_ns : c->now_ns;
     for (int i = 0; i < 2; i++) {
-        struct occurrence *o = sim_plan_agent(c, g->reaped_ns + i, node, on_exited);
+        struct occurrence *o = sim_plan_agent(c, w->reaped_ns + i, node, on_exited);
         o->a = status;
         o->b = i;
     }
-    sim_plan_agent(c, g->reaped_ns + 2, node, on_reaped)->a = fenced;
+    sim_plan_agent(c, w->reaped_ns + 2, node, on_reaped)->a = fenced;
 }
 
 static void killed(struct sim *c, struct occurrence *o) {
@@ -118,7 +124,8 @@ static void killed(struct sim *c, struct occurrence *o) {
 /* SIGKILL, by whomever: dead within the budget of the timing rules. */
 static void kill_now(struct sim *c, int node, enum ended_by by) {
     struct group_model *g = group_of(c, node);
-    if (!g->alive || (g->dying && by == BY_GUARD))
+    struct judged_group *w = workers_of(c, node);
+    if (!w->alive || (g->dying && by == BY_GUARD))
         return;
     g->dying = g->stopping = true;
     g->guard_dead = by != BY_GUARD;
@@ -169,8 +176,9 @@ static bool is_deferred(struct sim *c, struct occurrence *o) {
 
 static void on_stop(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
+    struct judged_group *w = workers_of(c, o->node);
     int64_t grace_ns = o->a;
-    if (is_deferred(c, o) || !g->alive)
+    if (is_deferred(c, o) || !w->alive)
         return;
     int64_t delay_ns = sim_chance_ns(&g->rand, 0, 100 * SIM_MS);
     if (!g->stubborn && delay_ns < grace_ns && !g->stopping)
@@ -188,16 +196,17 @@ void sim_machine_stop(struct sim *c, int node, int64_t grace_ns) {
 /* A group fails once: while its agent is stopped it would be failed by its peers for ever. */
 void sim_machine_fail_worker(struct sim *c, int node) {
     struct group_model *g = group_of(c, node);
-    if (!g->alive || g->failed || g->stopping)
+    struct judged_group *w = workers_of(c, node);
+    if (!w->alive || w->failed || g->stopping)
         return;
-    g->failed = true;
-    sim_say(c, node, "a worker of round %lld fails", (long long)g->round);
+    w->failed = true;
+    sim_say(c, node, "a worker of round %lld fails", (long long)w->round);
     struct occurrence *o =
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
     int status = sim_chance(&g->rand, 100) ? SIGSEGV : 1 << 8;
     o->a = status;
     chronicle_worker_end(c, node, 0, status);
-    disturb_peers(c, node, g->round);
+    disturb_peers(c, node, w->round);
 }
 
 static void orphan_killed(struct sim *c, struct occurrence *o) {
@@ -222,14 +231,13 @@ void sim_machine_agent_gone(struct sim *c, int node) {
 }
 
 void sim_machine_power_off(struct sim *c, int node) {
-    struct group_model *g = group_of(c, node);
     c->nodes[node].guard_stopped_until_ns = 0; /* the next one is another process */
-    if (g->alive)
+    if (workers_of(c, node)->alive)
         group_ends(c, node, 9, BY_GUARD);
 }
 
 bool sim_machine_kill_guard(struct sim *c, int node) {
-    if (!group_of(c, node)->alive)
+    if (!workers_of(c, node)->alive)
         return false;
     c->nodes[node].guard_stopped_until_ns = 0;
     kill_now(c, node, BY_ITS_DEATH);
@@ -240,7 +248,7 @@ bool sim_machine_kill_guard(struct sim *c, int node) {
 
 static void on_hard(struct sim *c, struct occurrence *o) {
     struct sim_node *n = &c->nodes[o->node];
-    if (n->hard_ns > sim_node_now(c, n).boottime_ns || !n->group.alive)
+    if (n->hard_ns > sim_node_now(c, n).boottime_ns || !n->shown.group.alive)
         return;
     sim_say(c, o->node, "the kernel ends the guard");
     sim_mark(c, SIM_MARK_GUARD_TIMER);
@@ -256,8 +264,8 @@ static void on_fence(struct sim *c, struct occurrence *o) {
         sim_plan(c, sim_node_to_real(n, n->fence_ns), o->node, on_fence);
         return;
     }
-    if (n->group.alive && guard_runs(c, o->node)) {
-        n->group.by_guard = !n->group.stopping;
+    if (n->shown.group.alive && guard_runs(c, o->node)) {
+        n->shown.group.by_guard = !n->group.stopping;
         sim_mark(c, SIM_MARK_FENCED);
         kill_now(c, o->node, BY_GUARD);
     }
@@ -278,9 +286,9 @@ void sim_machine_replan(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     if (n->fence_planned)
         sim_plan(c, sim_node_to_real(n, n->fence_ns), node, on_fence);
-    if (n->group.alive)
+    if (n->shown.group.alive)
         sim_plan(c, sim_node_to_real(n, n->hard_ns), node, on_hard);
-    if (n->group.alive && n->group.orphan)
+    if (n->shown.group.alive && n->group.orphan)
         orphan_plan(c, node);
 }
 
@@ -290,7 +298,7 @@ void sim_machine_replan(struct sim *c, int node) {
 static int64_t round_frozen_ns(const struct sim *c, int64_t world_key) {
     int64_t until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++)
-        if (c->nodes[i].group.alive && c->nodes[i].group.world_key == world_key &&
+        if (c->nodes[i].shown.group.alive && c->nodes[i].group.world_key == world_key &&
             c->nodes[i].frozen_until_ns > until_ns)
             until_ns = c->nodes[i].frozen_until_ns;
     return until_ns;
@@ -300,26 +308,28 @@ static bool round_is_whole(const struct sim *c, int64_t world_key, int group_wor
     int n = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         const struct group_model *g = &c->nodes[i].group;
-        n += g->alive && !g->failed && !g->stopping && g->world_key == world_key;
+        const struct judged_group *w = &c->nodes[i].shown.group;
+        n += w->alive && !w->failed && !g->stopping && g->world_key == world_key;
     }
     return n == group_world;
 }
 
 static void finish(struct sim *c, struct occurrence *o) {
     struct group_model *g = group_of(c, o->node);
-    if (is_frozen(c, o) || !is_same(c, o) || g->failed || g->stopping)
+    struct judged_group *w = workers_of(c, o->node);
+    if (is_frozen(c, o) || !is_same(c, o) || w->failed || g->stopping)
         return;
     if (c->nodes[o->node].stuck_until_ns > c->now_ns) {
         sim_plan(c, c->nodes[o->node].stuck_until_ns, o->node, finish)->a = o->a;
         return;
     }
     g->stopping = true;
-    g->alive = false;
+    w->alive = false;
     guard_ends(c, o->node);
     sim_lifeline_release(c, o->node);
-    sim_say(c, o->node, "workers of round %lld succeed", (long long)g->round);
+    sim_say(c, o->node, "workers of round %lld succeed", (long long)w->round);
     chronicle_workers_end(c, o->node, 0);
-    sim_judge_success(c, g->uid, g->round);
+    judge_success(&c->judge, w->uid, w->round);
     for (int i = 0; i < 2 && c->nodes[o->node].core; i++)
         sim_plan_agent(c, c->now_ns + i, o->node, on_exited)->b = i;
     if (c->nodes[o->node].core)
@@ -336,7 +346,8 @@ static void round_finish(struct sim *c, struct occurrence *o) {
     }
     for (int i = 0; i < c->n_nodes; i++) {
         struct group_model *g = group_of(c, i);
-        if (g->alive && g->world_key == o->a)
+        struct judged_group *w = workers_of(c, i);
+        if (w->alive && g->world_key == o->a)
             sim_plan(c, c->now_ns + sim_chance_ns(&g->rand, 0, 200 * SIM_MS), i, finish)->a =
                 (int64_t)g->number;
     }
@@ -353,16 +364,14 @@ static int64_t world_key_of(const struct round_spec *s) {
 static void born(struct sim *c, int node, const struct round_spec *s) {
     struct sim_node *n = &c->nodes[node];
     uint64_t number = n->group.number + 1;
-    sim_judge_start(c, node, s);
+    judge_start(&c->judge, node, s);
     chronicle_workers_start(c, node, s);
-    bool former = sim_judge_is_former(c, s);
-    n->group = (struct group_model){.alive = true,
-                                    .round = s->round,
-                                    .world_key = world_key_of(s),
-                                    .number = number,
-                                    .former = former,
-                                    .life = n->life};
-    memcpy(n->group.uid, rendezvous_uid(n->core), UID_SIZE);
+    n->group = (struct group_model){.world_key = world_key_of(s), .number = number};
+    n->shown.group = (struct judged_group){.alive = true,
+                                           .round = s->round,
+                                           .former = judge_is_former(&c->judge, s),
+                                           .life = n->shown.life};
+    memcpy(n->shown.group.uid, rendezvous_uid(n->core), UID_SIZE);
     struct rand *r = &n->group.rand;
     *r = sim_rand(c->schedule->seed, CONCERN_GROUP, node, (uint64_t)s->round);
     n->group.stubborn = sim_chance(r, 100);

@@ -1,4 +1,4 @@
-#include "harness/sim/invariants/judging.h"
+#include "harness/sim/simulation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,9 +30,9 @@ void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t
 }
 
 void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns) {
-    if (!op->put || op->key.kind != KEY_ACK || sim_judge_has_session(c, &op->key, uid))
+    if (!op->put || op->key.kind != KEY_ACK || judge_has_session(&c->judge, op->key.inc, uid))
         return;
-    const struct last_member *m = member_find(c->judge.last, c->judge.n_last, uid);
+    const struct judged_member *m = member_find(c->judge.last, c->judge.n_last, uid);
     sim_mark(c, SIM_MARK_ACK_REFUSED);
     sim_mark_if(c, SIM_MARK_CERTIFIED_UNDER_ACK, m && m->gone_ns >= sent_ns);
 }
@@ -60,12 +60,6 @@ void sim_mark_claim(struct sim *c, int node, const char *what) {
     n->leads = true;
 }
 
-static void mark_lead(struct sim *c, const char *to) {
-    memcpy(c->lead.before, c->lead.uid, UID_SIZE);
-    snprintf(c->lead.uid, UID_SIZE, "%s", to);
-    c->lead.since_ns = c->now_ns;
-}
-
 static bool has_put(const struct op *ops, size_t n, enum key_kind kind) {
     for (size_t i = 0; i < n; i++)
         if (ops[i].put && ops[i].key.kind == kind)
@@ -75,9 +69,9 @@ static bool has_put(const struct op *ops, size_t n, enum key_kind kind) {
 
 /* A cold successor would have to wait for suspect first. */
 static void mark_gone(struct sim *c, const char *uid, const struct op *op) {
-    bool new = strcmp(c->lead.uid, uid) == 0 && c->lead.before[0] &&
-               c->now_ns - c->lead.since_ns < c->timing.suspect_ns / 2;
-    if (new && op->value->gone.why == GONE_SILENT && strcmp(op->key.uid, c->lead.before) != 0)
+    bool new = strcmp(c->times.lead.uid, uid) == 0 && c->times.lead.before[0] &&
+               c->now_ns - c->times.lead.since_ns < c->judge.job.timing.suspect_ns / 2;
+    if (new && op->value->gone.why == GONE_SILENT && strcmp(op->key.uid, c->times.lead.before) != 0)
         sim_mark(c, SIM_MARK_WARM_SUCCESSOR);
 }
 
@@ -90,9 +84,7 @@ void sim_mark_txn(struct sim *c, const char *uid, const struct op *ops, size_t n
             c->written.revision = kv_revision(c->kv);
             c->written.heard = false;
         }
-        if (op->put && op->key.kind == KEY_LEAD)
-            mark_lead(c, op->value->lead.uid);
-        else if (op->put && op->key.kind == KEY_GONE && !lead)
+        if (op->put && op->key.kind == KEY_GONE && !lead)
             mark_gone(c, uid, op);
         else if (n == 1 && !op->put && op->key.kind == KEY_SESSION && !gone &&
                  c->judge.head.phase != HEAD_CLOSED)
@@ -107,19 +99,47 @@ static int node_of(const struct sim *c, const char *uid) {
     return -1;
 }
 
-void sim_mark_round(struct sim *c) {
+static void mark_round(struct sim *c, const struct head_change *h) {
     const struct judge *j = &c->judge;
+    bool costs = j->failed && !h->lost;
+    sim_mark_if(c, SIM_MARK_ROUNDS_APART, h->to->brief_rounds > SIM_BRIEF_ROUNDS);
+    sim_mark_if(c, SIM_MARK_GUARD_FAILED, costs && c->written.by_guard);
+    sim_mark_if(c, SIM_MARK_STORE_REMINDED, h->recalls);
     for (int i = 0; i < j->n_last; i++)
-        if (j->last[i].succeeded)
-            sim_mark(c, SIM_MARK_DONE_TWICE_FORMED);
+        sim_mark_if(c, SIM_MARK_DONE_TWICE_FORMED, j->last[i].succeeded);
+    for (int i = 0; i < j->n_form && c->schedule->spares; i++)
+        sim_mark_if(c, SIM_MARK_STANDBY_TAKEN, judge_is_spare(j, h, j->form[i].uid));
     if (!j->n_last)
         return;
-    if (j->n_form > j->n_last)
-        sim_mark(c, SIM_MARK_LATE_JOINER);
-    for (int i = 0; i < j->n_form && j->n_last == c->max; i++) {
+    sim_mark_if(c, SIM_MARK_LATE_JOINER, j->n_form > j->n_last);
+    for (int i = 0; i < j->n_form && j->n_last == j->job.max; i++) {
         bool survives = member_find(j->last, j->n_last, j->form[i].uid);
         int node = survives ? -1 : node_of(c, j->form[i].uid);
-        if (node >= 0 && c->nodes[node].booted_ns < j->run_ns)
+        if (node >= 0 && c->nodes[node].shown.booted_ns < j->run_ns)
             sim_mark(c, SIM_MARK_SPARE_PROMOTED);
     }
+}
+
+static void mark_closed(struct sim *c, const struct head_change *h) {
+    const struct judge *j = &c->judge;
+    if (h->to->outcome != OUTCOME_FAILED)
+        return;
+    if (h->settles)
+        sim_mark(c, SIM_MARK_BUDGET_SPENT);
+    else if (j->job.max_free_rounds && j->free_rounds == j->job.max_free_rounds)
+        sim_mark(c, SIM_MARK_FREE_ROUNDS_SPENT);
+    sim_mark_if(c, SIM_MARK_GANG_CLOSED, !h->settles && h->to->failure.node[0]);
+}
+
+void sim_mark_head(struct sim *c, const struct head_change *h) {
+    for (int i = 0; h->anew && i < c->n_nodes; i++) {
+        const struct judged_group *g = &c->nodes[i].shown.group;
+        sim_mark_if(c, SIM_MARK_STORE_OUTLIVED, g->alive && g->former);
+    }
+    sim_mark_if(c, SIM_MARK_LOST_AND_FAILED, h->settles && c->judge.failed && h->lost);
+    if (h->to->phase == HEAD_RUN)
+        mark_round(c, h);
+    else if (h->to->phase == HEAD_CLOSED)
+        mark_closed(c, h);
+    c->written.by_guard = h->to->failure.rank < 0;
 }

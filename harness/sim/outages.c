@@ -1,5 +1,7 @@
 #include "harness/sim/strikes.h"
 
+#include "agent/core/kv_request.h"
+
 /* What strikes the network, the store and its watches. */
 
 /* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
@@ -30,8 +32,8 @@ bool strike_node_cut(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 static void away(struct sim *c, int64_t span_ns) {
-    sim_mark(c,
-             span_ns > c->timing.fence_ns ? SIM_MARK_STORE_AWAY_LONG : SIM_MARK_STORE_AWAY_SHORT);
+    sim_mark(c, span_ns > c->judge.job.timing.fence_ns ? SIM_MARK_STORE_AWAY_LONG
+                                                       : SIM_MARK_STORE_AWAY_SHORT);
     for (int i = 0; i < c->n_nodes; i++)
         c->nodes[i].cut_until_ns = c->now_ns + span_ns;
 }
@@ -65,7 +67,7 @@ bool strike_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
 /* The stream says nothing more; the agent notices later. */
 void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
     sim_stream_stall(c, node, slot,
-                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->timing.hb_ns));
+                     sim_chance_ns(&c->nodes[node].wire, SIM_MS, 2 * c->judge.job.timing.hb_ns));
 }
 
 /* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
@@ -126,17 +128,13 @@ bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
 
 /* It knows that it has been there before. */
 static void quarantine_put(struct sim *c) {
-    struct key key = {.kind = KEY_QUARANTINE};
-    char text[KEY_SIZE], end[KEY_SIZE];
-    struct quarantine_value v = {1};
+    union value v = {.quarantine = {1}};
+    struct op op = {.key = {.kind = KEY_QUARANTINE}, .put = true, .value = &v};
     struct arena a = {0};
     struct kv_txn_result r;
-    key_format(&key, "", text, end);
-    struct kv_op op = {.kind = KV_PUT,
-                       .key = kv_string(text),
-                       .range_end = kv_string(""),
-                       .value = {(const char *)&v, sizeof(v)}};
-    kv_txn(c->kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    struct txn put = {.ops = &op, .n_ops = 1};
+    struct kv_txn txn = kv_request_txn(&a, "", &put, kv_request_plain);
+    kv_txn(c->kv, &txn, &a, &r, NULL);
     arena_fini(&a);
 }
 
@@ -144,10 +142,10 @@ bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store comes back empty after %lld ms",
             (long long)(e->span_ns / SIM_MS));
     strike_store_restart(c, node, e);
-    sim_judge_wiped(c);
-    c->wiped.emptied_ns = c->now_ns;
+    judge_wiped(&c->judge);
+    c->judge.wiped.emptied_ns = c->now_ns;
     kv_free(c->kv);
-    c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
+    c->judge.kv = c->kv = kv_new(c->schedule->seed + (uint64_t)c->now_ns, 0);
     quarantine_put(c);
     return true;
 }

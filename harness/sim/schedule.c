@@ -50,7 +50,7 @@ struct occurrence *sim_plan_agent_as(struct sim *c, uint64_t number, int64_t at_
                                      void (*run)(struct sim *, struct occurrence *)) {
     struct occurrence *o = plan(c, number, at_ns, node, run);
     o->process = true;
-    o->life = c->nodes[node].life;
+    o->life = c->nodes[node].shown.life;
     return o;
 }
 
@@ -76,10 +76,10 @@ static void occurrence_free(struct sim *c, struct occurrence *o) {
 /* What is for a stopped process waits for it; what is for an earlier one is nothing. */
 static void occurrence_run(struct sim *c, struct occurrence *o) {
     struct sim_node *n = &c->nodes[o->node];
-    if (o->life && (o->life != n->life || !n->core)) {
+    if (o->life && (o->life != n->shown.life || !n->core)) {
         occurrence_free(c, o);
-    } else if (o->process && n->stopped_until_ns > c->now_ns) {
-        o->at_ns = n->stopped_until_ns;
+    } else if (o->process && n->shown.stopped_until_ns > c->now_ns) {
+        o->at_ns = n->shown.stopped_until_ns;
         sim_queue_add(c, o); /* with its old number: what waits keeps its order */
     } else {
         o->run(c, o);
@@ -121,7 +121,7 @@ int sim_seat(const struct sim_schedule *s, int node) {
 /* A leaver comes back while the job goes on; who has given up is started again by somebody. */
 static void on_exit_done(struct sim *c, struct occurrence *o) {
     sim_agent_gone(c, o->node);
-    if (c->calm_now && c->result->outcome == SIM_NONE)
+    if (c->calm_now && c->judge.outcome == OUTCOME_NONE)
         sim_boot(c, o->node, 100 * SIM_MS);
     else if (o->a == EX_UNAVAILABLE)
         sim_boot(c, o->node, 1000 * SIM_MS);
@@ -220,44 +220,44 @@ static void on_boot(struct sim *c, struct occurrence *o) {
     struct err err = {0};
     if (n->core || (!n->wanted && !c->calm_now))
         return;
+    const struct judged_job *job = &c->judge.job;
     struct rendezvous_config config = {
         .run_id = "job",
         .node = n->name,
         .addr = n->name,
         .role = c->roles && o->node % 3 == 1 ? "other" : "default",
         .slots = SIM_WORKERS,
-        .seat = sim_seat(c->schedule, o->node),
-        .min = c->min,
-        .max = c->max,
-        .max_restarts = c->max_restarts,
+        .seat = n->shown.seat,
+        .min = job->min,
+        .max = job->max,
+        .max_restarts = job->max_restarts,
         .attempt = sim_attempt(c, o->node),
-        .max_free_rounds = c->max_free_rounds,
-        .restart_mode = c->restart_mode,
-        .timing = c->timing,
-        .last_call_ns = c->last_call_ns,
+        .max_free_rounds = job->max_free_rounds,
+        .restart_mode = job->restart_mode,
+        .timing = job->timing,
+        .last_call_ns = job->last_call_ns,
         .admit_ns = 50 * SIM_MS,
-        .join_timeout_ns = c->join_timeout_ns,
+        .join_timeout_ns = job->join_timeout_ns,
         .stop_timeout_ns = 200 * SIM_MS,
         .shutdown_grace_ns = 500 * SIM_MS,
-        .give_up_ns = c->give_up_ns,
+        .give_up_ns = job->give_up_ns,
         .store_in_process = c->in_process,
-        .hosts_store = c->schedule->hosted && o->node == 0,
+        .hosts_store = job->hosted && o->node == 0,
         .lifeline = c->schedule->lifeline,
         .want = o->node >= c->n_nodes - c->schedule->spares ? WANT_STANDBY : WANT_MEMBER,
-        .on_node_loss = c->schedule->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
+        .on_node_loss = job->gang ? NODE_LOSS_GANG : NODE_LOSS_REPLACE,
     };
-    n->life++;
-    n->restarts = n->unsure = 0;
-    n->signaled = false;
+    n->shown = (struct judged_node){.group = n->shown.group,
+                                    .life = n->shown.life + 1,
+                                    .seat = n->shown.seat,
+                                    .booted_ns = c->now_ns,
+                                    .stall_until_ns = n->shown.stall_until_ns,
+                                    .wiped_life = n->shown.wiped_life};
     n->beat_pending = 0;
     memset(n->pending, 0, sizeof(n->pending));
-    n->stopped_until_ns = 0;
     n->leads = false;
     n->timer = NULL;
-    n->booted_ns = c->now_ns;
-    n->denied_ns = 0;
-    n->wrote = false;
-    struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->life);
+    struct rand r = sim_rand(c->schedule->seed, CONCERN_CORE, o->node, n->shown.life);
     n->core = rendezvous_new(&config, rand_u64(&r), &err);
     if (!n->core) {
         sim_violation(c, "config: %s", err.msg);
@@ -289,6 +289,7 @@ void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns) {
 static void on_calm(struct sim *c, struct occurrence *o) {
     sim_say(c, o->node, "CALM");
     c->calm_now = true;
+    c->times.healed_ns = c->schedule->trouble_ns;
     c->compact_until_ns = c->full_until_ns = 0;
     for (int i = 0; i < c->n_nodes; i++) {
         struct sim_node *n = &c->nodes[i];
@@ -307,6 +308,7 @@ static void node_init(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     struct rand r = sim_rand(s->seed, CONCERN_CLOCK, node, 0);
     snprintf(n->name, sizeof(n->name), "n%d", node);
+    n->shown.seat = sim_seat(s, node);
     n->wanted = true;
     n->rate = 0.991 + (double)sim_chance_ns(&r, 0, 1800) / 100000.0;
     n->clock_offset_ns = sim_chance_ns(&r, 1000 * SIM_MS, 100000 * SIM_MS);
@@ -317,29 +319,6 @@ static void node_init(struct sim *c, int node) {
     r = sim_rand(s->seed, CONCERN_BOOT, node, 0);
     if (!n->late)
         sim_boot(c, node, sim_chance_ns(&r, 0, 100 * SIM_MS));
-}
-
-static void *room(int n, size_t size) {
-    void *memory = calloc((size_t)n, size);
-    if (!memory)
-        abort(); /* out of memory */
-    return memory;
-}
-
-void sim_nodes_init(struct sim *c, int n) {
-    c->n_nodes = n;
-    c->nodes = room(n, sizeof(*c->nodes));
-    c->judge.last = room(n, sizeof(*c->judge.last));
-    c->judge.form = room(n, sizeof(*c->judge.form));
-    c->judge.ranks = room(n * SIM_WORKERS, sizeof(*c->judge.ranks));
-}
-
-void sim_nodes_fini(struct sim *c) {
-    arena_fini(&c->arena);
-    free(c->judge.last);
-    free(c->judge.form);
-    free(c->judge.ranks);
-    free(c->nodes);
 }
 
 /* What agents are told otherwise in some seeds; the shorter patience with missing nodes only where
@@ -377,30 +356,17 @@ struct sim_terms sim_terms(const struct sim_schedule *s) {
     return t;
 }
 
-static void job_init(struct sim *c) {
-    struct sim_terms t = sim_terms(c->schedule);
-    if (t.count_by_node)
-        c->restart_mode = RESTART_COUNT_NODE;
-    c->max_free_rounds = t.max_free_rounds;
-    c->last_call_ns = t.last_call_ns;
-    c->join_timeout_ns = t.join_timeout_ns;
-    c->give_up_ns = t.give_up_ns;
+static void sim_init(struct sim *c) {
+    const struct sim_schedule *s = c->schedule;
+    struct sim_terms t = sim_terms(s);
     c->roles = t.roles;
     c->unnamed = t.unnamed;
     c->in_process = t.in_process;
-}
-
-static void sim_init(struct sim *c) {
-    const struct sim_schedule *s = c->schedule;
-    timing_profile(s->usual ? "default" : "fast", &c->timing);
-    timing_stretch(&c->timing, s->max, TIMING_EMBEDDED);
-    job_init(c);
-    sim_nodes_init(c, s->agents);
+    c->n_nodes = s->agents;
+    c->nodes = sim_room(c->n_nodes, sizeof(*c->nodes));
     c->kv = kv_new(s->seed, 0);
-    c->min = s->min;
-    c->max = s->max;
-    c->max_restarts = s->max_restarts;
     c->calm_now = s->calm;
+    sim_judge_init(c, &t);
     sim_faults_plan(c);
     for (int i = 0; i < c->n_nodes; i++)
         node_init(c, i);
@@ -409,10 +375,10 @@ static void sim_init(struct sim *c) {
 }
 
 static bool is_over(const struct sim *c) {
-    if (c->result->outcome == SIM_NONE || !c->calm_now)
+    if (c->judge.outcome == OUTCOME_NONE || !c->calm_now)
         return false;
     for (int i = 0; i < c->n_nodes; i++)
-        if (c->nodes[i].core || c->nodes[i].group.alive)
+        if (c->nodes[i].core || c->nodes[i].shown.group.alive)
             return false;
     return true;
 }
@@ -422,7 +388,6 @@ static void sim_fini(struct sim *c) {
         occurrence_free(c, sim_queue_take(c));
     free(c->queue);
     free(c->armed);
-    free(c->joins);
     for (int i = 0; i < c->n_nodes; i++) {
         rendezvous_free(c->nodes[i].core);
         sim_wire_close(c, i);
@@ -431,20 +396,22 @@ static void sim_fini(struct sim *c) {
     sim_lifeline_fini(c);
     pool_fini(&c->pool);
     kv_free(c->kv);
-    sim_nodes_fini(c);
+    sim_judge_fini(c);
+    arena_fini(&c->arena);
+    free(c->nodes);
 }
 
 /* A run whose agents are all gone keeps its name for as long as its lease lives: another attempt
  * waits for that. */
-int64_t sim_limit_ns(const struct sim *c) {
-    int64_t lease_ns = c->others ? SIM_LEASE_S * 1000 * SIM_MS : 0;
-    return lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + SIM_CALM_S * 1000 * SIM_MS;
+static int64_t limit_ns(const struct sim *c) {
+    int64_t lease_ns = c->judge.others ? SIM_LEASE_S * 1000 * SIM_MS : 0;
+    return lease_ns + c->schedule->trouble_ns + c->schedule->work_ns + JUDGE_CALM_S * 1000 * SIM_MS;
 }
 
 /* What is recorded goes on to its end, so that the history has one, too. */
 static void play(const struct sim_schedule *s, bool trace, struct history *h,
                  struct transcript *transcript, struct sim_result *ret) {
-    struct sim *c = room(1, sizeof(*c));
+    struct sim *c = sim_room(1, sizeof(*c));
     *ret = (struct sim_result){0};
     c->schedule = s;
     c->trace = trace;
@@ -454,12 +421,13 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
     sim_init(c);
     while (c->n_queue && (!ret->violated || h) && !is_over(c)) {
         struct occurrence *o = sim_queue_take(c);
-        c->now_ns = o->at_ns;
+        c->now_ns = c->judge.now_ns = o->at_ns;
         occurrence_run(c, o);
-        if (c->now_ns > sim_limit_ns(c))
+        if (c->now_ns > limit_ns(c))
             break;
     }
-    sim_judge_end(c, is_over(c));
+    judge_end(&c->judge, is_over(c), c->now_ns > limit_ns(c));
+    ret->outcome = (enum sim_outcome)c->judge.outcome;
     chronicle_end(c, is_over(c));
     if (!ret->violated)
         ret->ended_ns = c->now_ns;

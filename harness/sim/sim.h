@@ -7,7 +7,7 @@
  * fail, hang, ignore SIGTERM or finish; a store that nobody reaches, or that restarts.
  *
  * A seed has two phases. In the first the faults of the schedule strike; what is judged after every
- * change are the invariants of safety (invariants/): I1 to I4, I6, I7, and the contract that a
+ * change are the invariants of safety (harness/invariants): I1 to I4, I6, I7, and the contract that a
  * certified session has no worker. Then everything heals, and within a minute of virtual time the
  * job must have ended as its workers decided (I5). */
 #pragma once
@@ -20,7 +20,6 @@ enum {
     SIM_AGENTS_USUAL = 5,
     SIM_AGENTS_MAX = 10000,
     SIM_LEASE_S = 65, /* of a run whose agents are all gone, until the store has forgotten it */
-    SIM_CALM_S = 60,  /* virtual: from the end of the trouble and of its work to that of the job */
 };
 
 /* What can happen to the agents and their store, in alphabetical order; the table is in faults.c.

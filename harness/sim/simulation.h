@@ -3,8 +3,7 @@
 
 #include "agent/base/pool.h"
 #include "agent/base/rand.h"
-#include "agent/core/kv.h"
-#include "agent/core/rendezvous.h"
+#include "harness/invariants/judge.h"
 #include "harness/sim/schedule.h"
 
 /* What all agents are configured with, in most seeds. */
@@ -37,17 +36,13 @@ struct planned {
     struct occurrence *occurrence;
 };
 
+/* What of a group of workers the judge is not shown. */
 struct group_model {
-    bool alive, failed, disturbed, stopping, dying, by_guard, orphan;
-    bool guard_dead, closes;  /* its workers keep no descriptor that they did not open */
-    int64_t round, world_key; /* the key: of all groups of this round, and of no other job's */
-    char uid[UID_SIZE];
-    uint64_t number; /* so that what was planned for an earlier group is ignored */
-    bool stubborn;
-    uint64_t life;     /* of the agent that began it */
-    bool former;       /* the store that knows of its round is no more */
-    struct rand rand;  /* decides what becomes of it */
-    int64_t reaped_ns; /* not before: what SIGKILL has ended cannot be reaped yet */
+    bool disturbed, stopping, dying, orphan, stubborn;
+    bool guard_dead, closes; /* its workers keep no descriptor that they did not open */
+    int64_t world_key;       /* of all groups of this round, and of no other job's */
+    uint64_t number;         /* so that what was planned for an earlier group is ignored */
+    struct rand rand;        /* decides what becomes of it */
 };
 
 struct stream {
@@ -60,34 +55,27 @@ struct stream {
 };
 
 struct sim_node {
-    struct rendezvous *core; /* NULL: no agent runs */
-    uint64_t life;
+    struct judged_node shown; /* the first: the judge finds it there */
+    struct rendezvous *core;  /* NULL: no agent runs */
     char name[16];
-    bool wanted;   /* is to run an agent in the end */
-    bool late;     /* its first agent comes with the schedule */
-    bool signaled; /* this life */
+    bool wanted; /* is to run an agent in the end */
+    bool late;   /* its first agent comes with the schedule */
     int64_t clock_offset_ns;
     double rate;
     struct rand wire, body; /* decide about its messages; about the rest */
-    int64_t booted_ns;      /* this life */
-    int restarts; /* rounds of this life that its own workers' failure ended, and that cost */
-    int unsure;   /* of these, that it may not know, or may have counted for others' */
-    uint64_t wiped_life; /* the agent that had workers when the store was wiped; 0: none */
-    bool leads;          /* as it has said itself */
-    int64_t stopped_until_ns, guard_stopped_until_ns, cut_until_ns;
+    bool leads;             /* as it has said itself */
+    int64_t guard_stopped_until_ns, cut_until_ns;
     int64_t deaf_until_ns; /* answers and watches do not get through, requests do */
     int64_t mute_until_ns; /* requests do not get through */
     int64_t answers_from_ns, requests_from_ns; /* none comes before */
     int64_t stuck_until_ns;                    /* its workers are in state D */
     int64_t frozen_until_ns;                   /* they do nothing; SIGKILL acts */
     int64_t crashes_until_ns;                  /* all of it is killed whenever they begin */
-    int64_t denied_ns; /* the store has written nothing of what this life asked since; 0: it has */
-    bool wrote;        /* something of this life */
-    int64_t stall_from_ns, stall_until_ns; /* CLOCK_MONOTONIC stands still */
-    int64_t lag_ns;                        /* what it has lost by earlier stalls */
-    bool other;                            /* its agent is of another attempt */
-    struct occurrence *timer;              /* its next one; NULL: none is planned */
-    int64_t timer_local_ns;                /* on the node's clock */
+    int64_t stall_from_ns;                     /* of shown.stall_until_ns */
+    int64_t lag_ns;                            /* what it has lost by earlier stalls */
+    bool other;                                /* its agent is of another attempt */
+    struct occurrence *timer;                  /* its next one; NULL: none is planned */
+    int64_t timer_local_ns;                    /* on the node's clock */
     struct stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
@@ -95,36 +83,6 @@ struct sim_node {
     struct sim_lifeline *lifelines; /* the newest first */
     int64_t fence_ns, hard_ns;      /* of the guard, on this node's clock */
     bool fence_planned;
-};
-
-struct last_member {
-    char uid[UID_SIZE];
-    int rank;
-    bool said, gone_first, fenced, failed, succeeded;
-    int64_t gone_ns;
-};
-
-/* A session that has begun, in the order of their beginning. */
-struct join {
-    char uid[UID_SIZE], inc[INC_SIZE];
-    int64_t at_ns;
-};
-
-struct judge {
-    char inc[INC_SIZE]; /* of the job: a store that has forgotten one takes another of that name */
-    bool has_head;
-    struct head_value head;
-    int restarts;                    /* counted here */
-    bool failed;                     /* the last round was ended by a failure */
-    int64_t run_ns;                  /* when the last one was completed */
-    struct last_member *last, *form; /* by uid, room for all nodes */
-    int n_last, n_form;
-    int run_restarts;        /* that the last round was completed with */
-    int free_rounds;         /* completed, after another one, without cost */
-    struct round_spec facts; /* of the round that started last */
-    bool *ranks;             /* that were started, of the workers of all nodes */
-    char run_id[64], last_token[TOKEN_SIZE], role[ROLE_SIZE], master_addr[NAME_SIZE],
-        token[TOKEN_SIZE];
 };
 
 /* What went to the store and came from it since the last round ran; bytes of keys and values. */
@@ -159,46 +117,22 @@ struct sim {
     struct sim_lifeline *lifelines;
     struct kv *kv;
     struct sim_node *nodes;
-    int n_nodes, min, max, max_restarts;
-    struct timing timing;
+    int n_nodes;
     bool calm_now;            /* the troubled time is over */
     int64_t compact_until_ns; /* the store forgets every change at once */
     int64_t full_until_ns;    /* it writes nothing */
     int64_t leases[LEASES_MAX];
-    int n_leases;            /* that were granted; the newest of them */
-    int64_t struck_until_ns; /* by faults that have struck so far */
-    bool others;             /* agents of two attempts have come */
+    int n_leases; /* that were granted; the newest of them */
     struct judge judge;
+    struct judged_times times;
     struct traffic traffic;
-    struct join *joins;
-    size_t n_joins, cap_joins;
-    struct {                /* whether there are min sessions; a second of that resets few_ns */
-        char inc[INC_SIZE]; /* of the job that came last */
-        bool now;
-        int64_t since_ns, few_ns;
-    } enough;
-    struct { /* a store that came back empty: what it had known */
-        bool happened;
-        int restarts, least; /* that anybody has seen; that all of the last round have */
-        int64_t round;
-        char token[TOKEN_SIZE]; /* of that round */
-        int64_t emptied_ns;     /* when a store came back empty, if not by a lease; 0: never */
-    } wiped;
-    bool ended[SIM_FAILED + 1]; /* so did jobs that another one has replaced */
-    int64_t rounds;             /* the latest, of any incarnation */
-    enum restart_mode restart_mode;
-    int max_free_rounds;
-    int64_t last_call_ns, join_timeout_ns, give_up_ns;
     bool roles;         /* nodes have different ones */
     bool unnamed;       /* its agents name no attempt */
     bool in_process;    /* the only agent has its store within itself */
     struct arena arena; /* of one look into the store */
-    struct {            /* for marks */
-        char uid[UID_SIZE], before[UID_SIZE];
-        int64_t since_ns;
-    } lead;
-    struct { /* for marks: the newest head */
+    struct {            /* for marks: the newest head */
         char uid[UID_SIZE];
+        bool by_guard; /* the failure that it tells is none of one worker's */
         int64_t revision;
         bool heard; /* a watch has told somebody else */
     } written;
@@ -252,9 +186,7 @@ const char *sim_attempt(const struct sim *c, int node); /* of its agent */
 /* Starts the node's agent, unless one runs then. */
 void sim_boot(struct sim *c, int node, int64_t after_ns);
 void sim_cut_later(struct sim *c, int node, int64_t after_ns, int64_t span_ns);
-void sim_nodes_init(struct sim *c, int n); /* room for so many, also the judge's */
-void sim_nodes_fini(struct sim *c);
-int64_t sim_limit_ns(const struct sim *c); /* by when the job must have ended */
+void *sim_room(int n, size_t size); /* zeroed, for n of them; freed by free */
 
 /* faults.c: all of a schedule's faults are planned; a transaction was applied that node sent. */
 void sim_faults_plan(struct sim *c);
@@ -271,8 +203,8 @@ void sim_mark_heard(struct sim *c, int node, const struct entry *entries, size_t
 void sim_mark_refused(struct sim *c, const char *uid, const struct op *op, int64_t sent_ns);
 void sim_mark_agent_gone(struct sim *c, int node); /* before it is */
 void sim_mark_claim(struct sim *c, int node, const char *what);
-/* A round has been completed; the judge still has the one before it. */
-void sim_mark_round(struct sim *c);
+/* A head was judged; the judge still has the one before it. */
+void sim_mark_head(struct sim *c, const struct head_change *h);
 
 /* wire.c: requests, replies, watches and the store */
 void sim_wire_act(struct sim *c, int node, const struct action *a);
@@ -317,23 +249,14 @@ bool sim_lifeline_reset(struct sim *c, int node);     /* on the way; false: ther
 void sim_lifeline_forget(struct sim *c);              /* by a store that restarts */
 void sim_lifeline_fini(struct sim *c);
 
-/* judge.c: tells the invariants, and counts */
+/* judging.c: the judge's world */
+void sim_judge_init(struct sim *c, const struct sim_terms *terms);
+void sim_judge_fini(struct sim *c);
 void sim_violation(struct sim *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The agent hears that what it would write was refused; or that it was written, or judged. */
-void sim_judge_answered(struct sim *c, int node, bool denied);
 /* After a transaction was applied: who sent it, and what it put. */
 void sim_judge_txn(struct sim *c, const char *uid, const struct op *ops, size_t n);
-void sim_judge_start(struct sim *c, int node, const struct round_spec *spec);
+void sim_judge_exit(struct sim *c, int node, int code);
 /* The agent ends its workers. */
 void sim_judge_stop(struct sim *c, int node);
-/* The store has lost its data. */
-void sim_judge_wiped(struct sim *c);
 /* In the store, as of now: a job whose lease ends is forgotten as if the store had been wiped. */
 void sim_leases_expire(struct sim *c);
-bool sim_judge_is_former(const struct sim *c, const struct round_spec *spec);
-void sim_judge_success(struct sim *c, const char *uid, int64_t round);
-/* Whether the store knows this session now, in the job that `like` is of. */
-bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);
-void sim_judge_exit(struct sim *c, int node, int code);
-/* Nothing happens any more. over: the job has ended, and all agents and workers with it. */
-void sim_judge_end(struct sim *c, bool over);

@@ -25,12 +25,12 @@ bool strike_agent_kill(struct sim *c, int node, const struct sim_entry *e) {
 bool strike_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
     struct event ev = {.kind = EVENT_SIGNAL};
     struct sim_node *n = &c->nodes[node];
-    if (!n->core || n->stopped_until_ns > c->now_ns)
+    if (!n->core || n->shown.stopped_until_ns > c->now_ns)
         return false;
     sim_say(c, node, "FAULT: SIGTERM to the agent");
     if (c->judge.head.phase == HEAD_FORM)
         sim_mark(c, SIM_MARK_LEAVER_IN_FORM);
-    n->signaled = true;
+    n->shown.signaled = true;
     ev.signal.signo = 15;
     sim_agent_event(c, node, &ev);
     come_back(c, node, e);
@@ -44,7 +44,7 @@ bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
     c->nodes[node].other = true;
-    c->others |= !c->unnamed;
+    c->judge.others |= !c->unnamed;
     sim_boot(c, node, 0);
     return true;
 }
@@ -66,12 +66,12 @@ static void stop_until(struct sim *c, int node, int64_t until_ns, bool guard) {
     struct sim_node *n = &c->nodes[node];
     sim_say(c, node, "FAULT: the agent%s stopped for %lld ms", guard ? " and its guard are" : " is",
             (long long)((until_ns - c->now_ns) / SIM_MS));
-    if (until_ns > n->stopped_until_ns)
-        n->stopped_until_ns = until_ns;
+    if (until_ns > n->shown.stopped_until_ns)
+        n->shown.stopped_until_ns = until_ns;
     if (guard && until_ns > n->guard_stopped_until_ns)
         n->guard_stopped_until_ns = until_ns;
-    if (n->group.alive)
-        sim_plan(c, until_ns, node, on_woken)->a = n->group.round;
+    if (n->shown.group.alive)
+        sim_plan(c, until_ns, node, on_woken)->a = n->shown.group.round;
 }
 
 bool strike_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
@@ -97,7 +97,7 @@ bool strike_join_storm(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
-    if (!c->nodes[node].core && !c->nodes[node].group.alive)
+    if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;
     sim_say(c, node, "FAULT: the node is powered off");
     mark_coordinator(c, node);
@@ -127,7 +127,7 @@ bool strike_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
 
 /* As strike_node_poweroff, but the kernel and the network are there to say goodbye. */
 bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
-    if (!c->nodes[node].core && !c->nodes[node].group.alive)
+    if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;
     sim_say(c, node, "FAULT: all processes of the node are killed");
     mark_coordinator(c, node);
@@ -189,7 +189,7 @@ bool strike_node_stop(struct sim *c, int node, const struct sim_entry *e) {
 
 bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
-    if (!n->group.alive)
+    if (!n->shown.group.alive)
         return false;
     n->stuck_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: a worker cannot be reaped for %lld ms",
@@ -199,7 +199,7 @@ bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
 
 bool strike_worker_fail(struct sim *c, int node, const struct sim_entry *e) {
     (void)e;
-    bool lives = c->nodes[node].group.alive && !c->nodes[node].group.stopping;
+    bool lives = c->nodes[node].shown.group.alive && !c->nodes[node].group.stopping;
     sim_machine_fail_worker(c, node);
     return lives;
 }

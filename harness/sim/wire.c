@@ -1,24 +1,16 @@
 #include "harness/sim/chronicle.h"
 
+#include "agent/core/kv_request.h"
+
 #include <string.h>
 
 /* --- the wire --- */
 
-enum wire_kind {
-    WIRE_TXN,
-    WIRE_BEAT, /* these two write */
-    WIRE_SNAPSHOT,
-    WIRE_GRANT,
-    WIRE_KEEPALIVE,
-    WIRE_WATCH,
-    WIRE_CHANGES, /* from the store, without having been asked for */
-};
-
-/* A request with its reply, or the changes that a watch saw. */
+/* A request with its reply, or the changes that a watch saw (ACTION_WATCH, too). */
 struct wire {
     struct arena arena;
     struct wire *next; /* among the spares */
-    enum wire_kind kind;
+    enum action_kind kind;
     uint64_t patience;   /* the number of the end of the sender's patience, 0: it is planned */
     int64_t patience_ns; /* when that is */
     uint64_t id;         /* of a beat: its seq; of a watch and its changes: the generation */
@@ -37,7 +29,7 @@ struct wire {
     int64_t revision;
 };
 
-static struct wire *wire_new(struct sim *c, enum wire_kind kind, uint64_t id) {
+static struct wire *wire_new(struct sim *c, enum action_kind kind, uint64_t id) {
     struct wire *w = c->spares;
     struct arena kept = {0};
     if (w) {
@@ -48,6 +40,10 @@ static struct wire *wire_new(struct sim *c, enum wire_kind kind, uint64_t id) {
     }
     *w = (struct wire){.arena = kept, .kind = kind, .id = id};
     return w;
+}
+
+static bool writes(const struct wire *w) {
+    return w->kind == ACTION_TXN || w->kind == ACTION_BEAT;
 }
 
 static void wire_drop(struct sim *c, void *payload) {
@@ -106,70 +102,13 @@ static int64_t answer_delay(struct sim *c, int node) {
     return delay_ns + sim_chance_ns(&c->nodes[node].wire, 0, c->schedule->slow_answer_ns);
 }
 
-static struct kv_bytes key_bytes(struct arena *a, const struct key *key, struct kv_bytes *ret_end) {
-    char text[KEY_SIZE], end[KEY_SIZE];
-    size_t len = key_format(key, "job", text, end), end_len = end[0] ? len : 0;
-    *ret_end = (struct kv_bytes){end_len ? arena_strndup(a, end, end_len) : "", end_len};
-    return (struct kv_bytes){arena_strndup(a, text, len), len};
-}
-
-static void *copy(struct arena *a, const void *p, size_t size) {
-    return size ? memcpy(arena_alloc(a, size), p, size) : NULL;
-}
-
-static void wire_compares(struct wire *w, const struct txn *txn) {
-    static const enum kv_target targets[] = {KV_VERSION, KV_CREATE, KV_MOD, KV_LEASE};
-    struct kv_compare *c = arena_array(&w->arena, struct kv_compare, txn->n_compares);
-    for (size_t i = 0; i < txn->n_compares; i++) {
-        const struct compare *from = &txn->compares[i];
-        c[i].target = targets[from->target];
-        c[i].relation = from->relation == COMPARE_LESS ? KV_LESS : KV_EQUAL;
-        c[i].number = from->number;
-        c[i].key = key_bytes(&w->arena, &from->key, &c[i].range_end);
-    }
-    w->txn.compares = c;
-    w->txn.n_compares = txn->n_compares;
-}
-
-static void wire_ops(struct wire *w, const struct txn *txn) {
-    struct kv_op *ops = arena_array(&w->arena, struct kv_op, txn->n_ops);
-    w->ops = copy(&w->arena, txn->ops, txn->n_ops * sizeof(*txn->ops));
-    w->n_ops = txn->n_ops;
-    for (size_t i = 0; i < txn->n_ops; i++) {
-        const struct op *op = &txn->ops[i];
-        size_t size = op->put ? value_size(op->key.kind) : 0;
-        ops[i].kind = op->put ? KV_PUT : KV_DELETE;
-        ops[i].key = key_bytes(&w->arena, &op->key, &ops[i].range_end);
-        ops[i].lease = op->put ? txn->lease : 0;
-        if (!op->put)
-            continue;
-        w->ops[i].value = copy(&w->arena, op->value, size);
-        ops[i].value = (struct kv_bytes){(const char *)w->ops[i].value, size};
-    }
-    w->txn.success = ops;
-    w->txn.n_success = txn->n_ops;
-}
-
-static void wire_keys(struct wire *w, const struct key *keys, size_t n) {
-    struct kv_op *ops = arena_array(&w->arena, struct kv_op, n);
-    for (size_t i = 0; i < n; i++) {
-        ops[i].kind = KV_RANGE;
-        ops[i].key = key_bytes(&w->arena, &keys[i], &ops[i].range_end);
-    }
-    w->txn.success = ops;
-    w->txn.n_success = n;
-}
-
-static bool entry_read(struct sim *c, struct arena *a, const struct kv_pair *p, bool deleted,
+static bool entry_read(void *sim, struct arena *a, const struct kv_pair *p, bool deleted,
                        struct entry *ret) {
-    *ret = (struct entry){.deleted = deleted,
-                          .create_revision = p->create_revision,
-                          .mod_revision = p->mod_revision,
-                          .version = p->version};
-    if (!sim_traffic_key(c, p->key, &ret->key))
+    *ret = kv_request_revisions(p, deleted);
+    if (!sim_traffic_key(sim, p->key, &ret->key))
         return false;
     if (!deleted)
-        ret->value = copy(a, p->value.data, p->value.len);
+        ret->value = memcpy(arena_alloc(a, p->value.len), p->value.data, p->value.len);
     return true;
 }
 
@@ -197,37 +136,24 @@ static void pending_add(struct sim *c, struct sim_node *n, uint64_t id) {
 
 static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
-    struct event ev = {.kind = EVENT_DONE};
-    if (reached && w->kind <= WIRE_BEAT)
-        sim_judge_answered(c, node, w->refused);
-    reached = reached && !w->refused;
-    if (w->kind == WIRE_BEAT) {
-        if (n->beat_pending != (int64_t)w->id)
-            return;
-        n->beat_pending = 0;
-        ev.kind = EVENT_BEAT;
-        ev.beat.seq = (int64_t)w->id;
-        ev.beat.result = !reached ? BEAT_FAILED : w->applied ? BEAT_APPLIED : BEAT_REFUSED;
-    } else if (!pending_take(n, w->id)) {
+    bool beat = w->kind == ACTION_BEAT;
+    if (reached && writes(w))
+        judge_answered(&c->judge, node, w->refused);
+    if (beat ? n->beat_pending != (int64_t)w->id : !pending_take(n, w->id))
         return;
-    } else if (w->kind == WIRE_SNAPSHOT) {
-        ev.kind = EVENT_SNAPSHOT;
-        ev.snapshot.id = w->id;
-        ev.snapshot.reached = reached;
-        ev.snapshot.revision = w->revision;
+    if (beat)
+        n->beat_pending = 0;
+    struct event ev =
+        kv_request_event(w->kind, w->id, reached && !w->refused, w->applied, w->revision);
+    if (ev.kind == EVENT_SNAPSHOT) {
         ev.snapshot.entries = w->entries;
         ev.snapshot.n = w->n_entries;
-    } else {
-        ev.done.id = w->id;
-        ev.done.reached = reached;
-        ev.done.applied = w->applied;
-        ev.done.revision = w->revision;
     }
     sim_agent_event(c, node, &ev);
 }
 
 static void on_timeout(struct sim *c, struct occurrence *o) {
-    struct wire w = {.kind = (enum wire_kind)o->a, .id = (uint64_t)o->b};
+    struct wire w = {.kind = (enum action_kind)o->a, .id = (uint64_t)o->b};
     reply_event(c, o->node, &w, false);
 }
 
@@ -301,7 +227,7 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
     struct stream *s = &c->nodes[node].streams[slot];
     struct kv_event *events;
     size_t n = 0;
-    struct wire *w = wire_new(c, WIRE_CHANGES, s->generation);
+    struct wire *w = wire_new(c, ACTION_WATCH, s->generation);
     int rc = kv_watch_take(s->watch, 0, &w->arena, &events, &n);
     sim_mark_if(c, SIM_MARK_WATCH_COMPACTED, rc == KV_COMPACTED);
     if (rc || is_lost(c, node)) {
@@ -333,23 +259,17 @@ void sim_wire_fan_out(struct sim *c) {
 /* --- the store --- */
 
 static void store_read(struct sim *c, struct wire *w) {
-    size_t n = 0, at = 0;
     kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL);
-    for (size_t i = 0; i < w->reply.n_results; i++)
-        n += w->reply.results[i].n_pairs;
-    w->entries = arena_array(&w->arena, struct entry, n);
-    for (size_t i = 0; i < w->reply.n_results; i++)
-        for (size_t k = 0; k < w->reply.results[i].n_pairs; k++)
-            at += entry_read(c, &w->arena, &w->reply.results[i].pairs[k], false, &w->entries[at]);
-    w->n_entries = at;
+    w->entries = kv_request_entries(&w->arena, &w->reply, entry_read, c, &w->n_entries);
 }
 
 static void store_lease(struct sim *c, struct wire *w) {
     int64_t id, ttl;
-    int rc = w->kind == WIRE_GRANT ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
-                                   : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
+    int rc = w->kind == ACTION_LEASE_GRANT
+                 ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
+                 : kv_lease_keepalive(c->kv, w->lease, c->now_ns, &ttl, NULL);
     w->applied = !rc || rc == KV_LEASE_EXISTS;
-    if (w->kind == WIRE_GRANT && !rc)
+    if (w->kind == ACTION_LEASE_GRANT && !rc)
         c->leases[c->n_leases < LEASES_MAX ? c->n_leases++ : LEASES_MAX - 1] = w->lease;
 }
 
@@ -365,10 +285,10 @@ static void store_watch(struct sim *c, int node, const struct wire *w) {
 static void applied(struct sim *c, const struct occurrence *o, const struct wire *w) {
     const struct sim_node *n = &c->nodes[o->node];
     c->result->transactions++;
-    if (w->kind == WIRE_TXN && (!n->core || o->a != (int64_t)n->life))
+    if (w->kind == ACTION_TXN && (!n->core || o->a != (int64_t)n->shown.life))
         sim_mark(c, SIM_MARK_APPLIED_LATE);
     sim_judge_txn(c, w->uid, w->ops, w->n_ops);
-    if (w->kind == WIRE_TXN && c->n_armed)
+    if (w->kind == ACTION_TXN && c->n_armed)
         sim_faults_applied(c, o->node);
 }
 
@@ -377,19 +297,19 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     struct wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
     sim_leases_expire(c);
-    w->refused = w->kind <= WIRE_BEAT && c->full_until_ns > c->now_ns;
-    if (w->kind <= WIRE_BEAT && !w->refused) {
+    w->refused = writes(w) && c->full_until_ns > c->now_ns;
+    if (writes(w) && !w->refused) {
         w->applied = kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL) == 0 && w->reply.succeeded;
         if (w->applied)
             applied(c, o, w);
         else if (w->n_ops)
-            sim_mark_refused(c, w->uid, &w->ops[0], w->patience_ns - 2 * c->timing.hb_ns);
-    } else if (w->kind == WIRE_SNAPSHOT) {
+            sim_mark_refused(c, w->uid, &w->ops[0], w->patience_ns - 2 * c->judge.job.timing.hb_ns);
+    } else if (w->kind == ACTION_SNAPSHOT) {
         store_read(c, w);
-    } else if (w->kind == WIRE_WATCH) {
-        if (n->core && o->a == (int64_t)n->life)
+    } else if (w->kind == ACTION_WATCH) {
+        if (n->core && o->a == (int64_t)n->shown.life)
             store_watch(c, o->node, w);
-    } else if (w->kind > WIRE_BEAT) {
+    } else if (!writes(w)) {
         store_lease(c, w);
     }
     sim_traffic_request(c, &w->txn, &w->reply);
@@ -397,11 +317,11 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
     sim_wire_fan_out(c);
     if (c->compact_until_ns > c->now_ns)
         kv_compact(c->kv, w->revision, NULL);
-    if (w->kind == WIRE_WATCH || !n->core || o->a != (int64_t)n->life)
+    if (w->kind == ACTION_WATCH || !n->core || o->a != (int64_t)n->shown.life)
         return;
     if (is_lost(c, o->node) || is_deaf(c, o->node)) {
         lose_patience(c, o->node, w);
-        if (w->kind == WIRE_TXN && w->applied)
+        if (w->kind == ACTION_TXN && w->applied)
             sim_mark(c, SIM_MARK_ANSWER_LOST);
         return;
     }
@@ -417,18 +337,18 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
 /* The client's own patience: hb for a beat, a little more for the rest. */
 static void wire_send(struct sim *c, int node, struct wire *w) {
     struct sim_node *n = &c->nodes[node];
-    bool beat = w->kind == WIRE_BEAT;
+    bool beat = w->kind == ACTION_BEAT;
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
-    if (w->kind != WIRE_WATCH) {
+    if (w->kind != ACTION_WATCH) {
         w->patience = sim_number(c);
-        w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->timing.hb_ns;
+        w->patience_ns = c->now_ns + (beat ? 1 : 2) * c->judge.job.timing.hb_ns;
         if (beat)
             n->beat_pending = (int64_t)w->id;
         else
             pending_add(c, n, w->id);
     }
     if (is_lost(c, node) || n->mute_until_ns > c->now_ns) {
-        if (w->kind == WIRE_WATCH)
+        if (w->kind == ACTION_WATCH)
             sim_stream_break(c, node, w->slot);
         lose_patience(c, node, w);
         wire_drop(c, w);
@@ -436,7 +356,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
     }
     int64_t at_ns = later(c->now_ns + sim_delay_ns(c, node), n->requests_from_ns);
     struct occurrence *o = sim_plan(c, at_ns, node, on_arrival);
-    o->a = (int64_t)n->life;
+    o->a = (int64_t)n->shown.life;
     o->payload = w;
     o->drop = wire_drop;
     if (o->at_ns >= w->patience_ns)
@@ -444,52 +364,42 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 }
 
 /* --- what the core asks for --- */
-static void send_txn(struct sim *c, int node, enum wire_kind kind, uint64_t id,
-                     const struct txn *txn) {
-    struct wire *w = wire_new(c, kind, id);
-    wire_compares(w, txn);
-    wire_ops(w, txn);
-    wire_send(c, node, w);
-}
 
 static void send_watch(struct sim *c, int node, const struct action *a) {
     struct sim_node *n = &c->nodes[node];
-    struct wire *w = wire_new(c, WIRE_WATCH, a->watch.generation);
+    struct wire *w = wire_new(c, ACTION_WATCH, a->watch.generation);
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
     w->slot = a->watch.slot;
-    w->from = key_bytes(&w->arena, &a->watch.key, &w->end);
+    w->from = kv_request_key(&w->arena, "job", &a->watch.key, &w->end);
     w->from_revision = a->watch.from_revision;
     wire_send(c, node, w);
 }
 
-static void send_lease(struct sim *c, int node, const struct action *a) {
-    bool grant = a->kind == ACTION_LEASE_GRANT;
-    struct wire *w = wire_new(c, grant ? WIRE_GRANT : WIRE_KEEPALIVE, a->lease.id);
-    w->lease = a->lease.lease;
-    w->ttl_s = a->lease.ttl_s;
-    wire_send(c, node, w);
-}
-
-static void send_snapshot(struct sim *c, int node, const struct action *a) {
-    struct wire *w = wire_new(c, WIRE_SNAPSHOT, a->snapshot.id);
-    wire_keys(w, a->snapshot.keys, a->snapshot.n);
+/* The judge is shown what the core wrote. */
+static void send_request(struct sim *c, int node, const struct action *a) {
+    struct wire *w = wire_new(c, a->kind, kv_request_id(a));
+    const struct txn *txn = kv_request_writes(a);
+    if (txn) {
+        w->txn = kv_request_txn(&w->arena, "job", txn, kv_request_plain);
+        w->ops = kv_request_ops(&w->arena, txn, &w->txn);
+        w->n_ops = txn->n_ops;
+    } else if (a->kind == ACTION_SNAPSHOT) {
+        w->txn = kv_request_read(&w->arena, "job", a->snapshot.keys, a->snapshot.n);
+    } else {
+        w->lease = a->lease.lease;
+        w->ttl_s = a->lease.ttl_s;
+    }
     wire_send(c, node, w);
 }
 
 void sim_wire_act(struct sim *c, int node, const struct action *a) {
-    if (a->kind == ACTION_SNAPSHOT)
-        send_snapshot(c, node, a);
-    else if (a->kind == ACTION_WATCH)
+    if (a->kind == ACTION_WATCH)
         send_watch(c, node, a);
     else if (a->kind == ACTION_UNWATCH)
         stream_close(&c->nodes[node], a->watch.slot);
-    else if (a->kind == ACTION_TXN)
-        send_txn(c, node, WIRE_TXN, a->txn.id, &a->txn.txn);
-    else if (a->kind == ACTION_BEAT)
-        send_txn(c, node, WIRE_BEAT, (uint64_t)a->beat.seq, &a->beat.txn);
     else
-        send_lease(c, node, a);
+        send_request(c, node, a);
 }
 
 void sim_wire_close(struct sim *c, int node) {

@@ -4,7 +4,7 @@
 #include "harness/checks/check.h"
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/keys.h"
-#include "harness/sim/invariants/invariant.h"
+#include "harness/invariants/invariant.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 

@@ -5,7 +5,7 @@
 #include "harness/launch/launcher.h"
 #include "harness/plan/features.h"
 #include "harness/scenario/scenario.h"
-#include "harness/sim/invariants/invariant.h"
+#include "harness/invariants/invariant.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 

@@ -1,4 +1,5 @@
-#include "harness/explore/world.h"
+#include "agent/core/kv_request.h"
+#include "harness/explore/boxes.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -60,7 +61,7 @@ static int request_of(const struct world *w, int node) {
     int n = choice_list(w, all);
     for (int i = 0; i < n; i++)
         if (all[i].kind == CHOICE_SERVE && all[i].node == node &&
-            w->nodes[node].pending[all[i].arg].message->kind == MESSAGE_TXN)
+            w->nodes[node].pending[all[i].arg].message->kind == ACTION_TXN)
             return all[i].arg;
     return -1;
 }
@@ -71,7 +72,7 @@ static void hear_all(struct world *w) {
     for (;;) {
         choice_list(w, all);
         bool reads = all[0].kind == CHOICE_SERVE &&
-                     w->nodes[all[0].node].pending[all[0].arg].message->kind != MESSAGE_TXN;
+                     w->nodes[all[0].node].pending[all[0].arg].message->kind != ACTION_TXN;
         if (all[0].kind != CHOICE_HEAR && !reads)
             return;
         choice_take(w, all[0]);
@@ -96,11 +97,75 @@ static void test_in_which_order_two_agents_ack_makes_no_states(void **state) {
     struct explore_config c = quiet(3);
     struct world *w = world_new(&c, false);
     hear_all(w);
-    assert_int_equal(w->judge.phase, HEAD_FORM);
+    assert_int_equal(w->judge.head.phase, HEAD_FORM);
     assert_true(request_of(w, 1) >= 0 && request_of(w, 2) >= 0);
     assert_int_equal(after_acks(w, 1, 2), after_acks(w, 2, 1));
     assert_int_not_equal(after_acks(w, 1, 2), after_acks(w, 1, 0));
     world_free(w);
+}
+
+static void ends_with_three(struct world *w) {
+    judge_exit(world_judge(w), 0, 3);
+}
+
+static void stops_for_nothing(struct world *w) {
+    judge_stop(world_judge(w), 0, false);
+}
+
+static void starts_without_a_master(struct world *w) {
+    struct round_spec s = {
+        .round = 9, .world = 4, .local_world = 2, .master_addr = "", .token = "t"};
+    for (int i = 0; i < 2; i++)
+        w->nodes[i].shown.group.alive = false;
+    judge_start(world_judge(w), 0, &s);
+}
+
+static void certifies_twice(struct world *w) {
+    union value v = {.gone = {GONE_LEFT}};
+    struct op op = {.key = {.kind = KEY_GONE}, .put = true, .value = &v};
+    struct arena a = {0};
+    memcpy(op.key.inc, w->judge.inc, sizeof(op.key.inc));
+    strcpy(op.key.uid, "x");
+    struct txn put = {.ops = &op, .n_ops = 1};
+    for (int i = 0; i < 2; i++) {
+        struct kv_txn txn = kv_request_txn(&a, "job", &put, kv_request_plain);
+        struct kv_txn_result r;
+        assert_int_equal(kv_txn(world_store(w), &txn, &a, &r, NULL), 0);
+        judge_txn(world_judge(w), "x", &op, 1);
+    }
+    arena_fini(&a);
+}
+
+/* The first choice again and again, until a round runs with its workers. */
+static struct world *running(const struct explore_config *c) {
+    struct world *w = world_new(c, false);
+    struct choice all[CHOICES_MAX];
+    while (!w->whole_round) {
+        assert_true(choice_list(w, all) > 0);
+        choice_take(w, all[0]);
+        assert_false(w->violated);
+    }
+    return w;
+}
+
+static void test_every_state_is_judged_by_the_simulators_invariants(void **state) {
+    (void)state;
+    static const struct {
+        const char *begins;
+        void (*plant)(struct world *w);
+    } rows[] = {{"I6 outcome: ", ends_with_three},
+                {"I5 undisturbed: ", stops_for_nothing},
+                {"I2 master: ", starts_without_a_master},
+                {"I7 certified_once: ", certifies_twice}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        struct explore_config c = quiet(2);
+        struct world *w = running(&c);
+        rows[i].plant(w);
+        assert_true(w->violated);
+        if (strncmp(w->text, rows[i].begins, strlen(rows[i].begins)) != 0)
+            fail_msg("not \"%s\" but \"%s\"", rows[i].begins, w->text);
+        world_free(w);
+    }
 }
 
 static void test_three_agents_one_of_which_leaves(void **state) {
@@ -136,7 +201,7 @@ static void test_the_states_are_the_same_in_any_order(void **state) {
     struct explore_result wide, deep;
     c.bounds[explore_bound_find("agent-kill")] = 1;
     explore_run(&c, &wide);
-    c.memory_max = 3 << 20;
+    c.memory_max = 3300 << 10;
     explore_run(&c, &deep);
     assert_int_equal(deep.end, EXPLORE_COMPLETE);
     assert_int_equal(deep.states, wide.states);
@@ -214,6 +279,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_the_start_of_a_job_in_every_order),
         cmocka_unit_test(test_one_fault_of_a_kind_at_any_point_breaks_nothing),
         cmocka_unit_test(test_in_which_order_two_agents_ack_makes_no_states),
+        cmocka_unit_test(test_every_state_is_judged_by_the_simulators_invariants),
         cmocka_unit_test(test_three_agents_one_of_which_leaves),
         cmocka_unit_test(test_a_fault_that_may_not_be_taken_makes_no_states),
         cmocka_unit_test(test_the_states_are_the_same_in_any_order),

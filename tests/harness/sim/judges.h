@@ -3,7 +3,7 @@
 #pragma once
 
 #include "harness/recording.h"
-#include "harness/sim/invariants/invariant.h"
+#include "harness/invariants/invariant.h"
 #include "harness/sim/schedule.h"
 #include "harness/verdict.h"
 

@@ -1,0 +1,37 @@
+/* invariant: one promise of the protocol per file, judged after every change of a simulated job, by
+ * the simulator in virtual time and by the explorer in every state.
+ *
+ * An invariant looks at the store's history and at the machines, never at a core (judge.h). It is
+ * told of each change before that is counted. The first that is broken ends the run. Where the live
+ * judge asks the same of a history, .check names its check. */
+#pragma once
+
+#include <stdbool.h>
+
+struct judge;
+struct op;
+struct head_change;
+struct round_spec;
+
+struct invariant {
+    const char *name;    /* as in `list invariants` */
+    const char *number;  /* of the promise: I1 to I7, or the contract on which they rest */
+    const char *summary; /* one line */
+    const char *text;    /* what it means, for explain */
+    const char *check;   /* of the live judge, NULL: only the store shows it */
+
+    /* All may be NULL. */
+    unsigned kinds; /* of keys, 1u << KEY_...: of these on_put is told */
+    void (*on_put)(struct judge *j, const struct op *op);
+    void (*on_head)(struct judge *j, const struct head_change *h);
+    void (*on_start)(struct judge *j, int node, const struct round_spec *s); /* of a group */
+    void (*on_stop)(struct judge *j, int node, bool fenced); /* an agent ends its workers */
+    void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
+    void (*on_exit)(struct judge *j, int node, int code); /* of an agent */
+    void (*on_forgotten)(struct judge *j);                /* the job, by its lease: it has ended */
+    /* Of the run. over: the job ended, and all are gone; late: or it should have by now. */
+    void (*on_end)(struct judge *j, bool over, bool late);
+};
+
+extern const struct invariant *const invariants[]; /* alphabetical, NULL-ended */
+const struct invariant *invariant_find(const char *name);

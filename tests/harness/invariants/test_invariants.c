@@ -1,0 +1,488 @@
+#include "tests/harness/invariants/world.h"
+
+/* --- what must be caught --- */
+
+static void told_otherwise(struct world *w) {
+    struct round_spec s = spec(2, 0);
+    groups_end(w);
+    start(w, 0, &s);
+    s = spec(2, 1);
+    s.world = 3;
+    start(w, 1, &s);
+}
+
+static void plan_is_short(struct world *w) {
+    sessions(w);
+    plan(w, "p", "a", 0);
+    head(w, "a", form(2));
+}
+
+static void too_few(struct world *w) {
+    w->judge.job.min = 3;
+    reform(w);
+    acks(w);
+    head(w, "a", run(1));
+}
+
+static void certified_with_a_worker(struct world *w) {
+    sessions(w);
+    put(w, "a", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_SILENT}});
+}
+
+static void starts_with_a_certificate(struct world *w) {
+    struct round_spec s = spec(2, 0);
+    groups_end(w);
+    put(w, "b", key_of(KEY_GONE, "a", 0), (union value){.gone = {GONE_SILENT}});
+    start(w, 0, &s);
+}
+
+static void certified_again(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    put(w, "b", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_LEFT}});
+    put(w, "b", key_of(KEY_GONE, "b", 0), (union value){.gone = {GONE_SILENT}});
+}
+
+/* c waits as a spare, and is taken although nobody of two is missing. */
+static void spare_makes_it_larger(struct world *w) {
+    reform(w);
+    put(w, "c", key_of(KEY_SESSION, "c", 0), (union value){.session = {0}});
+    put(w, "c", key_of(KEY_MEMBER, "c", 0), (union value){.member = {.want = WANT_STANDBY}});
+    plan(w, "p", "c", 2);
+    w->judge.head.phase = HEAD_END;
+    w->judge.head.round = 1;
+    head(w, "a", form(3));
+    acks(w);
+    ack(w, "c", 1);
+    head(w, "a", run(1));
+}
+
+static struct head_value failed_by_loss(void) {
+    return (struct head_value){.phase = HEAD_CLOSED,
+                               .round = 1,
+                               .last_round = 1,
+                               .outcome = OUTCOME_FAILED,
+                               .failure = {.node = "n1", .rank = -1}};
+}
+
+static void gang_without_a_loss(struct world *w) {
+    w->judge.job.gang = true;
+    sessions(w);
+    head(w, "a", failed_by_loss());
+}
+
+static void loss_that_was_to_be_replaced(struct world *w) {
+    sessions(w);
+    strcpy(w->last[1].uid, "x");
+    head(w, "a", failed_by_loss());
+}
+
+static void acks_with_a_worker(struct world *w) {
+    sessions(w);
+    ack(w, "b", 1);
+}
+
+static void master_is_another(struct world *w) {
+    struct round_spec s = spec(2, 0);
+    groups_end(w);
+    s.master_addr = "n1";
+    start(w, 0, &s);
+}
+
+static void master_is_missing(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    groups_end(w);
+    s.master_addr = "";
+    start(w, 1, &s);
+}
+
+static void acks_without_session(struct world *w) {
+    groups_end(w);
+    ack(w, "b", 1);
+}
+
+static void head_not_by_the_leader(struct world *w) {
+    sessions(w);
+    plans(w, 0, 1);
+    head(w, "b", form(2));
+}
+
+static void head_goes_back(struct world *w) {
+    reform(w);
+    struct head_value h = form(2);
+    h.round = 1;
+    head(w, "a", h);
+}
+
+static void new_job_beside_the_old(struct world *w) {
+    struct key key = key_of(KEY_LEAD, "", 0);
+    strcpy(key.inc, "j");
+    put(w, "b", key, (union value){.lead = {"b"}});
+}
+
+static void begins_anew_though_nothing_is_forgotten(struct world *w) {
+    struct key key = key_of(KEY_HEAD, "", 0);
+    groups_end(w);
+    new_job_beside_the_old(w);
+    strcpy(key.inc, "j");
+    put(w, "b", key, (union value){.head = {.phase = HEAD_FORM, .round = 1}});
+}
+
+static void starts_beside_another(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    start(w, 2, &s);
+}
+
+static void runs_without_an_ack(struct world *w) {
+    reform(w);
+    ack(w, "a", 1);
+    w->last[1].said = true;
+    head(w, "a", run(1));
+}
+
+static void runs_without_a_certificate(struct world *w) {
+    reform(w);
+    acks(w);
+    w->last[1].said = false;
+    head(w, "a", run(1));
+}
+
+static void done_though_not_all(struct world *w) {
+    sessions(w);
+    put(w, "b", key_of(KEY_DONE, "b", 1), (union value){.done = {1}});
+}
+
+static void closes_as_succeeded(struct world *w) {
+    sessions(w);
+    head(w, "a",
+         (struct head_value){
+             .phase = HEAD_CLOSED, .round = 1, .last_round = 1, .outcome = OUTCOME_SUCCEEDED});
+}
+
+static void ends_otherwise(struct world *w) {
+    w->judge.outcome = OUTCOME_SUCCEEDED;
+    judge_exit(&w->judge, 0, 1);
+}
+
+static void asks_for_ever(struct world *w) {
+    w->judge.job.give_up_ns = 2000 * MS;
+    w->nodes[2].wrote = true;
+    for (w->judge.now_ns = 1000 * MS; w->judge.now_ns < 9000 * MS; w->judge.now_ns += 500 * MS)
+        judge_answered(&w->judge, 2, true);
+}
+
+static void has_no_end(struct world *w) {
+    judge_end(&w->judge, false, true);
+}
+
+static void proposes_again_and_again(struct world *w) {
+    w->judge.job.proposals_max = 2;
+    sessions(w);
+    groups_end(w);
+    plans(w, 0, 1);
+    struct head_value h = form(2);
+    for (h.round = 2; h.round <= 4; h.round++)
+        head(w, "a", h);
+}
+
+static void survivors_change_places(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    plans(w, 1, 0);
+    head(w, "a", form(2));
+    acks(w);
+    head(w, "a", run(0));
+}
+
+static void rank_twice(struct world *w) {
+    struct round_spec s = spec(2, 1);
+    groups_end(w);
+    start(w, 0, &s);
+    start(w, 1, &s);
+}
+
+static void failure_costs_nothing(struct world *w) {
+    reform(w);
+    acks(w);
+    head(w, "a", run(0));
+}
+
+static void budget_is_passed(struct world *w) {
+    w->judge.restarts = 1;
+    reform(w);
+    acks(w);
+    head(w, "a", run(2));
+}
+
+static void takes_another_seat(struct world *w) {
+    struct round_spec s = spec(2, 0);
+    w->judge.job.seated = true;
+    w->nodes[1].seat = 2;
+    s.master_addr = "n1";
+    groups_end(w);
+    start(w, 1, &s);
+}
+
+static void joiner_is_left_out(struct world *w) {
+    sessions(w);
+    put(w, "c", key_of(KEY_SESSION, "c", 0), (union value){.session = {0}});
+    put(w, "c", key_of(KEY_MEMBER, "c", 0), (union value){.member = {.want = WANT_MEMBER}});
+    w->last[0].succeeded = true;
+    w->judge.now_ns = 60000 * MS;
+    put(w, "a", key_of(KEY_DONE, "a", 1), (union value){.done = {1}});
+}
+
+static void done_is_undone(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->last[0].said = true;
+    plans(w, 0, 1);
+    head(w, "a", form(2));
+}
+
+static void begins_with_min_at_once(struct world *w) {
+    w->judge.has_head = false;
+    memset(&w->judge.head, 0, sizeof(w->judge.head));
+    groups_end(w);
+    sessions(w);
+    put(w, "a", key_of(KEY_MEMBER, "a", 0), (union value){.member = {.want = WANT_MEMBER}});
+    put(w, "b", key_of(KEY_MEMBER, "b", 0), (union value){.member = {.want = WANT_MEMBER}});
+    plans(w, 0, 1);
+    struct head_value h = form(2);
+    h.round = 1;
+    h.last_round = 0;
+    head(w, "a", h);
+}
+
+static void gives_up_on_too_few_at_once(struct world *w) {
+    sessions(w);
+    head(w, "a",
+         (struct head_value){
+             .phase = HEAD_CLOSED, .round = 1, .last_round = 1, .outcome = OUTCOME_FAILED});
+}
+
+static void group_rank_is_left_out(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    plans(w, 0, 2);
+    head(w, "a", form(2));
+}
+
+static void ends_as_failed_though_none_has(struct world *w) {
+    sessions(w);
+    head(w, "b", failed_by("b"));
+}
+
+static void hides_that_it_was_fenced(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->nodes[1].group.by_guard = true;
+    ack(w, "b", 1);
+}
+
+static void ends_its_workers_for_nothing(struct world *w) {
+    sessions(w);
+    judge_stop(&w->judge, 1, false);
+}
+
+/* n1 leads, and does not keep the lease. */
+static void lease_is_not_kept(struct world *w) {
+    struct key cur = {.kind = KEY_CUR};
+    struct kv_txn_result r;
+    struct arena a = {0};
+    char text[KEY_SIZE], end[KEY_SIZE];
+    int64_t lease;
+    w->sessions[1] = "b";
+    strcpy(w->times.lead.uid, "b");
+    key_format(&cur, "job", text, end);
+    kv_lease_grant(w->judge.kv, 0, 60, 0, &lease, NULL);
+    struct kv_op op = {.kind = KV_PUT, .key = kv_string(text), .lease = lease};
+    kv_txn(w->judge.kv, &(struct kv_txn){.success = &op, .n_success = 1}, &a, &r, NULL);
+    arena_fini(&a);
+    w->judge.now_ns = 60000 * MS;
+    kv_lease_expire(w->judge.kv, w->judge.now_ns);
+    judge_expired(&w->judge);
+}
+
+static void host_ends_first(struct world *w) {
+    w->judge.job.hosted = true;
+    w->times.healed_ns = 0;
+    w->judge.now_ns = 60000 * MS;
+    w->judge.outcome = OUTCOME_SUCCEEDED;
+    w->sessions[1] = "x";
+    put(w, "x", key_of(KEY_SESSION, "x", 0), (union value){.session = {0}});
+    judge_exit(&w->judge, 0, 0);
+}
+
+static const struct row {
+    const char *invariant;
+    void (*plant)(struct world *w);
+} rows[] = {
+    {"admission", joiner_is_left_out},
+    {"agreement", plan_is_short},
+    {"agreement", told_otherwise},
+    {"bounds", too_few},
+    {"certified_once", certified_again},
+    {"contract", acks_with_a_worker},
+    {"contract", certified_with_a_worker},
+    {"contract", starts_with_a_certificate},
+    {"fencing", acks_without_session},
+    {"fencing", begins_anew_though_nothing_is_forgotten},
+    {"fencing", head_goes_back},
+    {"fencing", head_not_by_the_leader},
+    {"finished", done_is_undone},
+    {"last_call", begins_with_min_at_once},
+    {"master", master_is_another},
+    {"master", master_is_missing},
+    {"host_last", host_ends_first},
+    {"one_round", runs_without_a_certificate},
+    {"one_round", runs_without_an_ack},
+    {"one_round", starts_beside_another},
+    {"outcome", closes_as_succeeded},
+    {"outcome", done_though_not_all},
+    {"outcome", ends_otherwise},
+    {"outcome", gang_without_a_loss},
+    {"outcome", loss_that_was_to_be_replaced},
+    {"outcome", gives_up_on_too_few_at_once},
+    {"patience", asks_for_ever},
+    {"progress", has_no_end},
+    {"progress", proposes_again_and_again},
+    {"rank_order", survivors_change_places},
+    {"ranks", group_rank_is_left_out},
+    {"ranks", rank_twice},
+    {"remembered", lease_is_not_kept},
+    {"restarts", budget_is_passed},
+    {"restarts", ends_as_failed_though_none_has},
+    {"restarts", failure_costs_nothing},
+    {"restarts", hides_that_it_was_fenced},
+    {"seats", takes_another_seat},
+    {"spares", spare_makes_it_larger},
+    {"undisturbed", ends_its_workers_for_nothing},
+};
+
+static void test_each_invariant_catches_what_breaks_it(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const struct invariant *inv = invariant_find(rows[i].invariant);
+        char begins[64];
+        struct world *w = world_new();
+        rows[i].plant(w);
+        snprintf(begins, sizeof(begins), "%s %s: ", inv->number, inv->name);
+        if (strncmp(w->text, begins, strlen(begins)) != 0)
+            fail_msg("row %zu: not \"%s\" but \"%s\"", i, begins, w->text);
+        world_free(w);
+    }
+}
+
+static void test_every_invariant_has_a_wrong_that_it_catches(void **state) {
+    (void)state;
+    for (size_t i = 0; invariants[i]; i++) {
+        size_t n = 0;
+        for (size_t k = 0; k < sizeof(rows) / sizeof(*rows); k++)
+            n += strcmp(rows[k].invariant, invariants[i]->name) == 0;
+        if (!n)
+            fail_msg("%s: no row breaks it", invariants[i]->name);
+    }
+}
+
+static void test_a_new_job_begins_only_when_the_old_ones_workers_are_gone(void **state) {
+    (void)state;
+    for (int gone = 0; gone < 2; gone++) {
+        struct world *w = world_new();
+        struct key session = key_of(KEY_SESSION, "b", 0), key = key_of(KEY_HEAD, "", 0);
+        strcpy(session.inc, "j");
+        strcpy(key.inc, "j");
+        put(w, "b", session, (union value){.session = {0}});
+        new_job_beside_the_old(w);
+        assert_string_equal(w->text, "");
+        w->judge.others = true;
+        if (gone)
+            groups_end(w);
+        put(w, "b", key, (union value){.head = {.phase = HEAD_FORM, .round = 1}});
+        assert_int_equal(*w->text != 0, !gone);
+        world_free(w);
+    }
+}
+
+static void test_a_round_that_fails_and_is_formed_again_breaks_nothing(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    struct round_spec first = spec(2, 0), second = spec(2, 1);
+    reform(w);
+    acks(w);
+    head(w, "a", run(1));
+    start(w, 0, &first);
+    start(w, 1, &second);
+    judge_success(&w->judge, "a", 2);
+    judge_success(&w->judge, "b", 2);
+    put(w, "a", key_of(KEY_DONE, "a", 2), (union value){.done = {2}});
+    put(w, "b", key_of(KEY_DONE, "b", 2), (union value){.done = {2}});
+    head(w, "a",
+         (struct head_value){.phase = HEAD_CLOSED,
+                             .round = 2,
+                             .last_round = 2,
+                             .restarts = 1,
+                             .outcome = OUTCOME_SUCCEEDED});
+    judge_exit(&w->judge, 0, 0);
+    judge_end(&w->judge, true, false);
+    assert_string_equal(w->text, "");
+    world_free(w);
+}
+
+/* As the explorer: its times are steps, and it forgets workers that are dead. */
+static void test_a_world_without_times_is_not_judged_by_them(void **state) {
+    (void)state;
+    static void (*const plants[])(struct world * w) = {joiner_is_left_out, begins_with_min_at_once,
+                                                       gives_up_on_too_few_at_once,
+                                                       ends_as_failed_though_none_has};
+    for (size_t i = 0; i < sizeof(plants) / sizeof(*plants); i++) {
+        struct world *w = world_new();
+        w->judge.times = NULL;
+        w->judge.job.kept = false;
+        if (plants[i] == ends_as_failed_though_none_has)
+            memset(&w->nodes[1].group, 0, sizeof(w->nodes[1].group));
+        plants[i](w);
+        assert_string_equal(w->text, "");
+        world_free(w);
+    }
+}
+
+static uint64_t looks(void (*happens)(struct world *w)) {
+    struct world *w = world_new();
+    struct canonical c = {0};
+    happens(w);
+    judge_canonical(&w->judge, &c);
+    world_free(w);
+    return c.hash;
+}
+
+static void b_acks(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    ack(w, "b", 1);
+}
+
+static void test_what_is_counted_makes_states_differ(void **state) {
+    (void)state;
+    static void (*const happens[])(struct world * w) = {
+        sessions,   b_acks,        certified_again, reform, failure_costs_nothing,
+        rank_twice, told_otherwise};
+    size_t n = sizeof(happens) / sizeof(*happens);
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            assert_int_equal(looks(happens[i]) == looks(happens[k]), i == k);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_each_invariant_catches_what_breaks_it),
+        cmocka_unit_test(test_every_invariant_has_a_wrong_that_it_catches),
+        cmocka_unit_test(test_a_new_job_begins_only_when_the_old_ones_workers_are_gone),
+        cmocka_unit_test(test_a_round_that_fails_and_is_formed_again_breaks_nothing),
+        cmocka_unit_test(test_a_world_without_times_is_not_judged_by_them),
+        cmocka_unit_test(test_what_is_counted_makes_states_differ),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
