@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/store/gateway.h"
-#include "agent/store/refusal.h"
 #include "agent/store/sign_in.h"
 #include "agent/store/store.h"
 #include "agent/sys/clock.h"
@@ -115,8 +114,8 @@ static bool send_again(struct client_call *c, long status, const char *text) {
     bool unknown_path = status == 404 && !text;
     if (unknown_path && str_eq(c->prefix, "/v3beta"))
         cl->prefix = "/v3"; /* it is neither */
-    if (c->sent_twice ||
-        !(unknown_path || (sign_in_is_used(&cl->sign_in) && refusal_is_of_token(status, text))))
+    if (c->sent_twice || !(unknown_path || (sign_in_is_used(&cl->sign_in) &&
+                                            gateway_error_is_of_token(status, text))))
         return false;
     if (unknown_path)
         cl->prefix = "/v3beta";
@@ -141,8 +140,9 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
             arena_fini(&arena);
             return;
         }
-        r.why = text ? refusal_advise(&arena, text) : refusal_of_stranger(&arena, status, body);
-        r.outcome = refusal_is_final(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
+        r.why =
+            text ? gateway_advise(&arena, text) : gateway_describe_stranger(&arena, status, body);
+        r.outcome = gateway_error_is_final(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
         if (is_granted_already(c, text))
             r = (struct store_reply){STORE_ANSWERED, .lease = c->asked.id, .ttl_s = c->asked.ttl_s};
     }

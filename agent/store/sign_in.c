@@ -3,7 +3,6 @@
 #include "agent/base/json.h"
 #include "agent/base/str.h"
 #include "agent/store/gateway.h"
-#include "agent/store/refusal.h"
 #include "agent/sys/munge.h"
 #include "base/http/http.h"
 
@@ -66,9 +65,9 @@ static bool take_token(struct sign_in *s, struct arena *arena, long status, cons
     if (token)
         http_authorize(s->http, token);
     else if (text)
-        *ret_why = arena_printf(arena, "user %s: %s", s->access->user, refusal_advise(arena, text));
+        *ret_why = arena_printf(arena, "user %s: %s", s->access->user, gateway_advise(arena, text));
     else if (status)
-        *ret_why = refusal_of_stranger(arena, status, body);
+        *ret_why = gateway_describe_stranger(arena, status, body);
     return token != NULL;
 }
 

@@ -4,7 +4,6 @@
 #include "base/http/http.h"
 
 #include <errno.h>
-#include <string.h>
 
 struct asking {
     const struct http_question *question;
@@ -70,47 +69,23 @@ static int tell(const struct asking *a, struct err *err) {
     return 0;
 }
 
-/* What the url's host is said to be; NULL: nothing is said. */
-static const char *address_of(const struct http_question *q) {
-    const char *colon = strstr(q->url, "://"), *host = colon ? colon + 3 : q->url;
-    size_t authority = strcspn(host, "/?#");
-    const char *user_end = memrchr(host, '@', authority);
-    host = user_end ? user_end + 1 : host;
-    size_t n = strcspn(host, ":/?#");
-    for (size_t i = 0; i < q->names_n; i++)
-        if (strncmp(q->names[i], host, n) == 0 && q->names[i][n] == '=')
-            return q->names[i] + n + 1;
-    return NULL;
-}
-
-static void send_question(struct asking *a, struct http *h) {
-    const struct http_question *q = a->question;
-    struct http_request r = {.method = q->json ? "POST" : "GET",
-                             .url = q->url,
-                             .address = address_of(q),
-                             .agent = q->agent,
-                             .body = q->json,
-                             .type = HTTP_JSON,
-                             .on_data = on_data,
-                             .timeout_ms = q->connect_ms};
-    http_show_token(h, q->token);
-    http_send(h, &r, on_done, a);
-    hear_within(a, q->connect_ms + q->silence_ms);
-}
-
 int http_ask(const struct http_question *q, struct buf *ret, struct err *err) {
-    struct http_way way = {.https = str_starts(q->url, "https://")};
+    struct http_way way = q->way;
+    struct http_request r = q->request;
     struct asking a = {.question = q, .body = ret, .before = ret->len};
     struct http *h = NULL;
+    way.https = str_starts(r.url, "https://");
+    r.on_data = on_data;
     a.loop = loop_new(err);
     if (a.loop && (h = http_new(a.loop, &way, err))) {
         a.silence = loop_timer(a.loop, on_silence, &a);
-        send_question(&a, h);
+        http_send(h, &r, on_done, &a);
+        hear_within(&a, r.timeout_ms + q->silence_ms);
         loop_run(a.loop, err);
     }
-    int r = h ? tell(&a, err) : err->code;
+    int code = h ? tell(&a, err) : err->code;
     http_free(h);
     loop_source_free(a.silence);
     loop_free(a.loop);
-    return r;
+    return code;
 }

@@ -283,15 +283,8 @@ static void on_connection(void *arg, int fd, int what) {
 
 /* ---- calls ---- */
 
-static void on_header(void *arg, const char *line, size_t n) {
-    http_call_take_header(arg, line, n);
-}
-
-static bool on_body(void *arg, const char *p, size_t n) {
-    return http_call_take(arg, p, n);
-}
-
-static const struct response_reader READER = {.header = on_header, .body = on_body};
+static const struct response_reader READER = {.header = http_call_take_header,
+                                              .body = http_call_take};
 
 static void call_carry(struct http_call *c, struct connection *n) {
     n->call = c;
@@ -379,10 +372,8 @@ static void on_knocked(void *arg, long status, const struct buf *body, const cha
 static void knock_at(struct peer *p) {
     struct buf url = {0};
     buf_printf(&url, "%s/version", p->origin);
-    struct http_request r = {.method = "GET",
-                             .url = buf_str(&url),
-                             .address = p->at.host,
-                             .timeout_ms = TLS_CLIENT_HANDSHAKE_MS};
+    struct http_request r = {
+        .method = "GET", .url = buf_str(&url), .timeout_ms = TLS_CLIENT_HANDSHAKE_MS};
     for (int i = 0; i < KNOCKS; i++)
         http_send(p->http, &r, on_knocked, p);
     p->n_knocks = KNOCKS;

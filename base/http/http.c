@@ -22,7 +22,8 @@ static void call_make_ready(struct http_call *c) {
     list_append(&c->http->ready, &c->node);
 }
 
-bool http_call_take(struct http_call *c, const char *p, size_t n) {
+bool http_call_take(void *call, const char *p, size_t n) {
+    struct http_call *c = call;
     if (c->received.len + n > BODY_MAX)
         return false;
     buf_put(&c->received, p, n);
@@ -31,7 +32,8 @@ bool http_call_take(struct http_call *c, const char *p, size_t n) {
     return true;
 }
 
-void http_call_take_header(struct http_call *c, const char *line, size_t n) {
+void http_call_take_header(void *call, const char *line, size_t n) {
+    struct http_call *c = call;
     size_t name = c->header ? strlen(c->header) : n, k = 0;
     if (n <= name || strncasecmp(line, c->header, name) != 0)
         return;
@@ -127,17 +129,15 @@ void http_put_request(struct buf *out, const struct http_request *r, const char 
 
 struct url {
     struct tcp_endpoint at;
-    struct buf origin;    /* "http://host:port" */
-    const char *scheme;   /* "http://" */
-    struct buf path;      /* with its query */
-    struct buf authority; /* "host:port" */
-    struct buf basic;     /* for Authorization, of "user:password@"; empty: there was none */
+    struct buf origin; /* "http://host:port" */
+    const char *authority;
+    struct buf path;  /* with its query */
+    struct buf basic; /* for Authorization, of "user:password@"; empty: there was none */
 };
 
 static void url_fini(struct url *u) {
     buf_fini(&u->origin);
     buf_fini(&u->path);
-    buf_fini(&u->authority);
     buf_fini(&u->basic);
 }
 
@@ -160,21 +160,30 @@ static void put_basic(struct buf *out, const char *text, size_t n) {
 
 /* "http://[USER[:PASSWORD]@]HOST[:PORT][/PATH][#...]". */
 static int url_read(struct url *u, const struct http *h, const char *text, struct err *err) {
-    u->scheme = h->way.https ? "https://" : "http://";
-    if (!str_starts(text, u->scheme))
+    const char *scheme = h->way.https ? "https://" : "http://";
+    if (!str_starts(text, scheme))
         return err_say(err, -EINVAL, "'%s' is no address of %s", text,
                        h->way.https ? "https" : "plain HTTP");
-    const char *at = text + strlen(u->scheme), *path = at + strcspn(at, "/?#");
+    const char *at = text + strlen(scheme), *path = at + strcspn(at, "/?#");
     const char *user_end = memrchr(at, '@', (size_t)(path - at));
     if (user_end) {
         put_basic(&u->basic, at, (size_t)(user_end - at));
         at = user_end + 1;
     }
-    buf_put(&u->authority, at, (size_t)(path - at));
-    buf_printf(&u->origin, "%s%s", u->scheme, buf_str(&u->authority));
+    buf_printf(&u->origin, "%s%.*s", scheme, (int)(path - at), at);
+    u->authority = buf_str(&u->origin) + strlen(scheme);
     buf_printf(&u->path, "%s%.*s", *path == '/' ? "" : "/", (int)strcspn(path, "#"), path);
-    return tcp_endpoint_parse(buf_str(&u->authority), h->way.https ? HTTPS_PORT : HTTP_PORT, &u->at,
-                              err);
+    return tcp_endpoint_parse(u->authority, h->way.https ? HTTPS_PORT : HTTP_PORT, &u->at, err);
+}
+
+/* Where the host is. */
+static void place(struct tcp_endpoint *at, const struct http_way *way) {
+    size_t n = strlen(at->host);
+    for (size_t i = 0; i < way->names_n; i++)
+        if (strncmp(way->names[i], at->host, n) == 0 && way->names[i][n] == '=') {
+            str_copy(at->host, sizeof(at->host), way->names[i] + n + 1);
+            return;
+        }
 }
 
 /* Whoever asks is told from the loop, also of what fails at once. */
@@ -187,10 +196,9 @@ static void call_send(struct http_call *c, const struct http_request *r) {
         http_call_end(c, 0);
         loop_timer_at(h->soon, 0);
     } else {
-        if (r->address)
-            str_copy(u.at.host, sizeof(u.at.host), r->address);
+        place(&u.at, &h->way);
         c->peer = peer_of(h, buf_str(&u.origin), &u.at);
-        http_put_request(&c->request, r, buf_str(&u.authority), buf_str(&u.path),
+        http_put_request(&c->request, r, u.authority, buf_str(&u.path),
                          u.basic.len ? buf_str(&u.basic) : h->authorization);
         exchange_begin(c);
     }
@@ -238,6 +246,7 @@ struct http *http_new_by(struct loop *l, const struct http_way *way, bool libcur
     list_init(&h->calls);
     list_init(&h->ready);
     h->soon = loop_timer(l, on_soon, h);
+    http_show_token(h, way->token);
     return h;
 }
 

@@ -38,6 +38,9 @@ struct http_way {
     const char *cacert;     /* file, PEM: who signs the server's certificate; NULL: the system's */
     const char *cert, *key; /* files, PEM: ours; NULL: none. key NULL: it is in cert, too */
     const char *advice[HTTP_TROUBLES]; /* goes behind what has happened; NULL: none */
+    const char *const *names;          /* "NAME=ADDRESS" each: hosts that no resolver knows */
+    size_t names_n;
+    const char *token; /* as http_show_token; NULL: none */
 };
 
 /* status is the HTTP status, or 0 when there was no whole answer: then body is empty, error says
@@ -60,7 +63,6 @@ void http_show_token(struct http *h, const char *token);
 struct http_request {
     const char *method;
     const char *url;
-    const char *address;    /* of the host, where a resolver does not know it; NULL: it does */
     const char *agent;      /* who asks (User-Agent); NULL: that is not said */
     const struct buf *body; /* NULL: none */
     const char *type;       /* of the body */
@@ -83,14 +85,9 @@ void http_cancel(struct http_call *c);
 /* ---- asking and waiting ---- */
 
 struct http_question {
-    const char *url;
-    const char *const *names; /* "NAME=ADDRESS" each: hosts that no resolver knows */
-    size_t names_n;
-    const char *token;      /* NULL: none */
-    const char *agent;      /* who asks; NULL: that is not said */
-    const struct buf *json; /* is posted; NULL: GET */
-    int64_t connect_ms;
-    int64_t silence_ms; /* how long the server may say nothing; 0: for ever */
+    struct http_way way;         /* https is what the url says */
+    struct http_request request; /* timeout_ms: to connect */
+    int64_t silence_ms;          /* how long the server may say nothing then; 0: for ever */
     size_t bytes_max;
 };
 

@@ -49,10 +49,9 @@ struct http_call {
     int64_t timeout_ms;
 };
 
-/* A piece of the body; false: it is too much. */
-bool http_call_take(struct http_call *c, const char *p, size_t n);
-/* A line of the head, without its end. */
-void http_call_take_header(struct http_call *c, const char *line, size_t n);
+/* As the reader of a response: a piece of the body (false: it is too much), a line of the head. */
+bool http_call_take(void *call, const char *p, size_t n);
+void http_call_take_header(void *call, const char *line, size_t n);
 /* status 0: error has been written. */
 void http_call_end(struct http_call *c, long status);
 /* Tells the owners. */

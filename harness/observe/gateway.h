@@ -6,12 +6,11 @@
  * hangs anyway. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "agent/base/json.h"
 
 #include <stdint.h>
 
-/* Asks from the network namespace of the calling process; the body of a good answer is put behind
- * what is in ret. 0, or negative with a sentence, as http_ask. err is needed. */
-int gateway_ask(const char *addr, uint16_t port, const char *path, const char *question,
-                struct buf *ret, struct err *err);
+/* Asks from the network namespace of the calling process. The answer, which is in a; or NULL with a
+ * sentence, and as its code those of http_ask, or -EPROTO: it is no JSON. err is needed. */
+const struct json *gateway_ask(struct arena *a, const char *addr, uint16_t port, const char *path,
+                               const char *question, struct err *err);

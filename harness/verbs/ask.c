@@ -23,13 +23,16 @@ static int ask_main(int argc, char **argv) {
         fprintf(stderr, "rankquake ask: started by rankquake itself, with a URL and a metric\n");
         return EXIT_USAGE_ERROR;
     }
-    struct http_question q = {.url = argv[1],
-                              .names = (const char *const *)argv + 3,
-                              .names_n = (size_t)argc - 3,
-                              .token = getenv("RANKQUAKE_TOKEN"),
-                              .agent = "rankquake/" RANKQUAKE_VERSION,
-                              .connect_ms = CONNECT_MS,
-                              .bytes_max = BYTES_MAX};
+    struct http_question q = {
+        .way = {.names = (const char *const *)argv + 3,
+                .names_n = (size_t)argc - 3,
+                .token = getenv("RANKQUAKE_TOKEN")},
+        .request = {.method = "GET",
+                    .url = argv[1],
+                    .agent = "rankquake/" RANKQUAKE_VERSION,
+                    .timeout_ms = CONNECT_MS},
+        .bytes_max = BYTES_MAX,
+    };
     int r = http_ask(&q, &body, &err);
     if (r == 0 && *argv[2])
         r = metric_read(buf_str(&body), argv[2], value, &err);

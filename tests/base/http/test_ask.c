@@ -53,8 +53,9 @@ static void serve_end(struct server *s) {
 
 static int ask(const char *url, const char *const *names, size_t names_n, struct buf *body,
                struct err *err) {
-    struct http_question q = {
-        .url = url, .names = names, .names_n = names_n, .connect_ms = 20000, .bytes_max = 16 << 20};
+    struct http_question q = {.way = {.names = names, .names_n = names_n},
+                              .request = {.method = "GET", .url = url, .timeout_ms = 20000},
+                              .bytes_max = 16 << 20};
     return http_ask(&q, body, err);
 }
 
@@ -131,11 +132,13 @@ static void test_what_is_asked_says_all_of_the_question(void **state) {
     serve_begin(&s);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u?a=b#c", (unsigned)s.port);
     buf_puts(&json, "{}");
-    struct http_question q = {.url = url,
-                              .token = "t0ken",
-                              .agent = "test/1",
-                              .json = &json,
-                              .connect_ms = 20000,
+    struct http_question q = {.way = {.token = "t0ken"},
+                              .request = {.method = "POST",
+                                          .url = url,
+                                          .agent = "test/1",
+                                          .body = &json,
+                                          .type = HTTP_JSON,
+                                          .timeout_ms = 20000},
                               .bytes_max = 1};
     assert_int_equal(http_ask(&q, &body, &err), 0);
     serve_end(&s);
@@ -173,7 +176,8 @@ static void test_a_server_that_is_silent_is_given_up(void **state) {
     char url[100];
     serve_begin(&s);
     snprintf(url, sizeof(url), "http://127.0.0.1:%u/", (unsigned)s.port);
-    struct http_question q = {.url = url, .connect_ms = 900, .silence_ms = 100};
+    struct http_question q = {.request = {.method = "GET", .url = url, .timeout_ms = 900},
+                              .silence_ms = 100};
     assert_int_equal(http_ask(&q, &body, &err), -EAGAIN);
     assert_string_equal(err.msg, "connected, but no whole answer within 0 s");
     serve_end(&s);
