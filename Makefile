@@ -52,8 +52,8 @@ $(OUT)/harness/verbs/sim.o: $(OUT)/.core
 objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
-OBJ.base := $(call objects,agent/base agent/sys)
-OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/http agent/store/limits agent/tls agent/workers)
+OBJ.base := $(call objects,agent/base agent/sys base/http)
+OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
   $(addprefix harness/checks/,ending group recovery training trust))
@@ -74,7 +74,7 @@ TLS_EXPORTS := $(if $(and $(TLS),$(EVENT_ARCHIVE)),$(OUT)/tls/exports)
 TLS_LDFLAGS := -shared -Wl,-z,relro -Wl,--exclude-libs,ALL
 TLS_LDLIBS := $(if $(EVENT_ARCHIVE),-l:libevent_openssl.a,-levent_openssl -levent_core) -lssl -lcrypto
 LDFLAGS.rankrun := $(addprefix -Wl$(comma)--dynamic-list=,$(TLS_EXPORTS))
-LDLIBS.rankquake := -lfyaml -levent_core -lm
+LDLIBS.rankquake := -pthread -lfyaml -levent_core -lm -ldl
 LDLIBS.rankprobe := -levent_core
 LDLIBS.ranktrain := -lz -lm -ldl
 

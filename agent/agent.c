@@ -425,7 +425,7 @@ static int set_up_native(struct agent *a, const struct options *o, struct err *e
     /* The end of who hosts the store is the end of the store. */
     if (o->backend == BACKEND_EMBEDDED && !a->config.hosts_store && !o->rdzv.no_lifeline &&
         !o->rdzv.access.https)
-        a->lifeline = agent_lifeline_new(a->loop, o, on_store_event, a, NULL);
+        a->lifeline = agent_lifeline_new(a->loop, o, on_store_event, a);
     a->config.lifeline = a->lifeline != NULL;
     a->core = rendezvous_new(&a->config, random_u64(), err);
     if (a->core)

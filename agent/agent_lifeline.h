@@ -6,10 +6,8 @@
 
 struct agent_lifeline;
 
-/* Looks up the endpoint now, which may block, and never again. NULL with err: its name is not
- * known. */
 struct agent_lifeline *agent_lifeline_new(struct loop *l, const struct options *o,
-                                          agent_event_fn *fn, void *arg, struct err *err);
+                                          agent_event_fn *fn, void *arg);
 struct agent_lifeline *agent_lifeline_free(struct agent_lifeline *l); /* NULL is allowed */
 
 /* Does a LIFELINE_OPEN or LIFELINE_DROP; what comes of it is told later, from the loop. */

@@ -1,9 +1,14 @@
 /* access: how a store elsewhere is reached beyond its address. Plain data; the strings are lent. */
 #pragma once
 
+#include "agent/base/buf.h"
 #include "agent/store/token.h"
+#include "agent/sys/loop.h"
+#include "agent/sys/tcp.h"
 
 #include <stdbool.h>
+
+struct http;
 
 struct store_access {
     bool https;
@@ -19,3 +24,10 @@ struct store_access {
 
 /* The token to show with a request; NULL: none. */
 const char *store_access_token(const struct store_access *a);
+
+/* What makes its requests, with what to do about their failures in words of our options. a is
+ * lent; NULL: plain HTTP, and no advice. NULL: https without libcurl. */
+struct http *store_access_http(struct loop *l, const struct store_access *a, struct err *err);
+/* "https://[::1]:2379": what every url there begins with. */
+void store_access_put_origin(struct buf *url, const struct store_access *a,
+                             const struct tcp_endpoint *e);

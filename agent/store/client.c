@@ -1,21 +1,20 @@
 /* The store elsewhere: etcd's v3 JSON gateway over HTTP, spoken alike by a real etcd cluster and by
  * the embedded store. One POST per call; one that streams per watch. */
-#include "agent/base/json.h"
 #include "agent/base/list.h"
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/store/gateway.h"
-#include "agent/store/http/http.h"
+#include "agent/store/sign_in.h"
 #include "agent/store/store.h"
 #include "agent/sys/clock.h"
-#include "agent/sys/munge.h"
 #include "agent/sys/tcp.h"
+#include "base/http/http.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENDPOINTS_MAX = 16, PORT = 2379, SIGN_IN_MS = 5000 };
+enum { ENDPOINTS_MAX = 16, PORT = 2379 };
 
 struct client {
     struct store store;
@@ -27,9 +26,7 @@ struct client {
     struct loop *loop;
     const struct store_access *access; /* NULL: plain HTTP */
     const char *prefix;                /* "/v3", or "/v3beta" of an etcd 3.3 */
-    struct http_call *signing_in;      /* NULL: nobody asks for a token */
-    int signed_in;                     /* how often; 0: calls wait for a token first */
-    bool stale;                        /* the token is no longer taken */
+    struct sign_in sign_in;            /* calls wait for it */
 };
 
 struct client_call {
@@ -41,7 +38,7 @@ struct client_call {
     /* To send it, and to send it again: */
     const char *path, *prefix;
     struct buf body;
-    int signed_in; /* the client's when it was sent */
+    int signed_in; /* how often that had been done when it was sent */
     bool sent_twice;
     int64_t until_ns;
     struct loop_source *late; /* ends its waiting for a token; NULL: it does not wait */
@@ -78,14 +75,11 @@ static void endpoint_failed(struct client_call *c) {
 }
 
 static void put_url(struct buf *url, const struct client *cl, const char *path) {
-    const struct tcp_endpoint *e = &cl->endpoints[cl->current];
-    buf_puts(url, cl->access && cl->access->https ? "https" : "http");
-    buf_printf(url, strchr(e->host, ':') ? "://[%s]:%u%s%s" : "://%s:%u%s%s", e->host, e->port,
-               cl->prefix, path);
+    store_access_put_origin(url, cl->access, &cl->endpoints[cl->current]);
+    buf_printf(url, "%s%s", cl->prefix, path);
 }
 
 static void call_send(struct client_call *c);
-static void sign_in(struct client *cl);
 
 /* ---- calls with one answer ---- */
 
@@ -100,55 +94,6 @@ static void read_reply(const struct client_call *c, struct arena *arena, const s
     ret->txn = rc == 0 && !c->lease ? txn : NULL;
     ret->lease = l.id;
     ret->ttl_s = l.ttl_s;
-}
-
-/* etcd's own words, and what to do about them. */
-static const char *with_advice(struct arena *arena, const char *text) {
-    static const struct {
-        const char *text, *advice;
-    } advices[] = {
-        {"database space exceeded", "etcd is full: compact, defrag and alarm disarm with etcdctl"},
-        {"user name is empty", "give --rdzv-conf user=NAME,password_file=FILE"},
-        {"invalid user ID or password", "these are of --rdzv-conf user and password"},
-        {"permission denied", "the user of --rdzv-conf needs a role for the keys /rankrun/"},
-        {"invalid auth token", "etcd took our token back"},
-    };
-    for (size_t i = 0; i < sizeof(advices) / sizeof(*advices); i++)
-        if (strstr(text, advices[i].text))
-            return arena_printf(arena, "%s; %s", text, advices[i].advice);
-    return text;
-}
-
-/* What came as an answer is none of an etcd's gateway. */
-static const char *describe_stranger(struct arena *arena, long status, const struct buf *body) {
-    int n = 0;
-    while (n < 80 && (size_t)n < body->len && body->data[n] >= ' ' && body->data[n] < 0x7f)
-        n++;
-    return arena_printf(arena, "HTTP status %ld%s%.*s: this is no answer of an etcd v3%s", status,
-                        n ? ", " : "", n, n ? body->data : "",
-                        status == 400 ? "; does it want --rdzv-conf protocol=https?" : "");
-}
-
-/* Whether calls wait until the store has told us a token. */
-static bool signs_in(const struct client *cl) {
-    return cl->access && (cl->access->user || cl->access->sealed);
-}
-
-/* It may be asked for again as another: nothing has been done. */
-static bool is_stale(long status, const char *text) {
-    return status == 401 || (text && (strstr(text, "invalid auth token") ||
-                                      strstr(text, "user name is empty") || /* wants one now */
-                                      strstr(text, "revision of auth store is old")));
-}
-
-/* 4xx: the store has judged the request, unless it wants TLS first (426); anything else that is no
- * answer leaves it open (an etcd without a leader says 503, or 500 when it gave up waiting for
- * one). An etcd that is full, or lets us do nothing, is as one that is away: asking again at once
- * would not help. */
-static bool is_refusal(long status, const char *text) {
-    return text && status >= 400 && status < 500 && status != 401 && status != 403 &&
-           status != 426 && status != 429 && !strstr(text, "user name is empty") &&
-           !strstr(text, "database space exceeded");
 }
 
 /* By etcd's words: its gateway says 412 up to 3.4, and 400 since. */
@@ -169,12 +114,13 @@ static bool send_again(struct client_call *c, long status, const char *text) {
     bool unknown_path = status == 404 && !text;
     if (unknown_path && str_eq(c->prefix, "/v3beta"))
         cl->prefix = "/v3"; /* it is neither */
-    if (c->sent_twice || !(unknown_path || (signs_in(cl) && is_stale(status, text))))
+    if (c->sent_twice || !(unknown_path || (sign_in_is_used(&cl->sign_in) &&
+                                            gateway_error_is_of_token(status, text))))
         return false;
     if (unknown_path)
         cl->prefix = "/v3beta";
-    else if (c->signed_in == cl->signed_in)
-        cl->stale = true;
+    else if (c->signed_in == cl->sign_in.times)
+        cl->sign_in.stale = true;
     c->sent_twice = true;
     call_send(c);
     return true;
@@ -194,8 +140,9 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
             arena_fini(&arena);
             return;
         }
-        r.why = text ? with_advice(&arena, text) : describe_stranger(&arena, status, body);
-        r.outcome = is_refusal(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
+        r.why =
+            text ? gateway_advise(&arena, text) : gateway_describe_stranger(&arena, status, body);
+        r.outcome = gateway_error_is_final(status, text) ? STORE_REFUSED : STORE_UNKNOWN;
         if (is_granted_already(c, text))
             r = (struct store_reply){STORE_ANSWERED, .lease = c->asked.id, .ttl_s = c->asked.ttl_s};
     }
@@ -266,7 +213,7 @@ static void on_stream_end(void *arg, long status, const struct buf *body, const 
     watch_end(c, status ? "the store ended the watch" : error, 0);
 }
 
-/* ---- a user's token ---- */
+/* ---- waiting for a token ---- */
 
 static void call_fail(struct client_call *c, const char *why) {
     struct store_reply r = {.outcome = STORE_UNKNOWN, .why = why};
@@ -285,117 +232,33 @@ static struct client_call *find_waiting(struct client *cl, uint64_t up_to) {
     return NULL;
 }
 
-static void show_token(struct http *http, const char *token) {
-    struct buf header = {0};
-    buf_printf(&header, "Bearer %s", token);
-    http_authorize(http, buf_str(&header));
-    buf_fini(&header);
-}
-
-/* What a store of rankrun has sealed for our user; "": it wants none of us. NULL: we cannot open
- * it, for the reason in err. */
-static const char *open_sealed(struct client *cl, const char *sealed, struct err *err) {
-    char *token = *cl->access->sealed;
-    struct buf text = {0};
-    token[0] = '\0';
-    int code = *sealed ? munge_open(sealed, &text, err) : 0;
-    if (!code && *sealed)
-        code = token_check(buf_str(&text), err);
-    if (!code)
-        str_copy(token, TOKEN_MAX + 1, buf_str(&text));
-    buf_fini(&text);
-    return code ? NULL : token;
-}
-
-/* A store without tokens, an old one too, takes calls without. */
-static bool take_sealed(struct client *cl, struct arena *arena, long status, const struct buf *body,
-                        const char **ret_why) {
-    const struct json *j = json_parse(arena, buf_str(body), body->len, NULL);
-    const char *sealed = status == 200 ? json_get_string(j, "munge", "") : "";
-    struct err err = {0};
-    if (!status)
-        return false;
-    const char *token = open_sealed(cl, sealed, &err);
-    if (!token) {
-        *ret_why = arena_printf(arena,
-                                "it tells its token by munge, which cannot be opened here: %s; the "
-                                "variable RANKRUN_STORE_TOKEN, the same on all nodes, sets one",
-                                err.msg);
-        return false;
-    }
-    if (*token)
-        show_token(cl->http, token);
-    cl->signed_in++;
-    cl->stale = false;
-    return true;
-}
-
-/* An etcd that asks nobody for a password takes calls without a token. */
-static bool take_token(struct client *cl, struct arena *arena, long status, const struct buf *body,
-                       const char **ret_why) {
-    const struct json *j = json_parse(arena, buf_str(body), body->len, NULL);
-    const char *token = status == 200 ? json_get_string(j, "token", NULL) : NULL;
-    const char *text = gateway_take_error(arena, buf_str(body), body->len);
-    if (!token && text && strstr(text, "authentication is not enabled"))
-        token = "";
-    if (token) {
-        http_authorize(cl->http, token);
-        cl->signed_in++;
-        cl->stale = false;
-        return true;
-    }
-    if (status)
-        *ret_why =
-            text ? arena_printf(arena, "user %s: %s", cl->access->user, with_advice(arena, text))
-                 : describe_stranger(arena, status, body);
-    return false;
+static void sign_in(struct client *cl) {
+    struct buf url = {0};
+    put_url(&url, cl, "/auth/authenticate");
+    sign_in_begin(&cl->sign_in, buf_str(&url));
+    buf_fini(&url);
 }
 
 /* Calls that are made by a callback from here on are not of those that waited. */
-static void on_signed_in(void *arg, long status, const struct buf *body, const char *error) {
+static void on_signed_in(void *arg, enum sign_in_end end, const char *why) {
     struct client *cl = arg;
-    struct arena arena = {0};
     uint64_t up_to = cl->n_calls;
-    const char *why = error;
-    cl->signing_in = NULL;
-    if (status == 404 && cl->access->user && !str_eq(cl->prefix, "/v3beta")) {
+    if (end == SIGN_IN_NO_SUCH_URL && !str_eq(cl->prefix, "/v3beta")) {
         cl->prefix = "/v3beta";
         sign_in(cl);
         return;
     }
-    bool good = cl->access->user ? take_token(cl, &arena, status, body, &why)
-                                 : take_sealed(cl, &arena, status, body, &why);
-    if (!good) {
+    if (end != SIGNED_IN) {
         cl->prefix = "/v3";
         cl->current = (cl->current + 1) % cl->n_endpoints;
     }
     for (struct client_call *c; (c = find_waiting(cl, up_to));) {
         c->late = loop_source_free(c->late);
-        if (good)
+        if (end == SIGNED_IN)
             call_send(c);
         else
             call_fail(c, why);
     }
-    arena_fini(&arena);
-}
-
-static void sign_in(struct client *cl) {
-    const struct store_access *a = cl->access;
-    struct buf body = {0}, url = {0};
-    if (cl->signing_in)
-        return;
-    struct json_writer w = {.out = &body};
-    json_object(&w, NULL);
-    if (a->user) {
-        json_put_string(&w, "name", a->user);
-        json_put_string(&w, "password", a->password ? a->password : "");
-    }
-    json_end_object(&w);
-    put_url(&url, cl, "/auth/authenticate");
-    http_authorize(cl->http, "");
-    cl->signing_in = http_post(cl->http, buf_str(&url), &body, SIGN_IN_MS, NULL, on_signed_in, cl);
-    buf_fini(&url);
-    buf_fini(&body);
 }
 
 static void on_late(void *arg, int64_t now_ns) {
@@ -413,7 +276,7 @@ static void call_send(struct client_call *c) {
     int64_t left_ms = (c->until_ns - clock_monotonic_ns()) / 1000000;
     struct buf url = {0};
     c->post = NULL;
-    if (signs_in(cl) && (!cl->signed_in || cl->stale)) {
+    if (sign_in_is_due(&cl->sign_in)) {
         c->late = loop_timer(cl->loop, on_late, c);
         loop_timer_at(c->late, c->until_ns);
         sign_in(cl);
@@ -421,10 +284,15 @@ static void call_send(struct client_call *c) {
     }
     c->endpoint = cl->current;
     c->prefix = cl->prefix;
-    c->signed_in = cl->signed_in;
+    c->signed_in = cl->sign_in.times;
     put_url(&url, cl, c->path);
-    c->post = http_post(cl->http, buf_str(&url), &c->body, left_ms > 1 ? left_ms : 1,
-                        c->on_news ? on_stream : NULL, c->on_news ? on_stream_end : on_answer, c);
+    struct http_request r = {.method = "POST",
+                             .url = buf_str(&url),
+                             .body = &c->body,
+                             .type = HTTP_JSON,
+                             .on_data = c->on_news ? on_stream : NULL,
+                             .timeout_ms = left_ms > 1 ? left_ms : 1};
+    c->post = http_send(cl->http, &r, c->on_news ? on_stream_end : on_answer, c);
     buf_fini(&url);
 }
 
@@ -501,8 +369,7 @@ static void client_free(struct store *s) {
     struct client *cl = client_of(s);
     list_each_safe(it, next, &cl->calls)
         client_cancel(&list_entry(it, struct client_call, node)->call);
-    if (cl->signing_in)
-        http_cancel(cl->signing_in);
+    sign_in_cancel(&cl->sign_in);
     http_free(cl->http);
     free(cl);
 }
@@ -538,11 +405,12 @@ struct store *store_client_new(struct loop *l, const char *endpoints,
     *c = (struct client){.store = {&CLIENT}, .loop = l, .access = access, .prefix = "/v3"};
     list_init(&c->calls);
     if (read_endpoints(c, endpoints, err) == 0)
-        c->http = http_new(l, access, err);
-    if (c->http && access && access->token)
-        show_token(c->http, access->token);
-    if (c->http)
-        return &c->store;
-    free(c);
-    return NULL;
+        c->http = store_access_http(l, access, err);
+    if (!c->http) {
+        free(c);
+        return NULL;
+    }
+    c->sign_in = (struct sign_in){.access = access, .http = c->http, .fn = on_signed_in, .arg = c};
+    http_show_token(c->http, access ? access->token : NULL);
+    return &c->store;
 }

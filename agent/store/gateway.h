@@ -86,3 +86,13 @@ void gateway_put_header(struct buf *out, int64_t revision); /* {"header":..} and
 void gateway_put_error(struct buf *out, int code, const char *message);
 /* The message of an error body, or NULL when it is none. */
 const char *gateway_take_error(struct arena *a, const char *text, size_t n);
+
+/* Of such a message (text), which is etcd's, with what to do about it. */
+const char *gateway_advise(struct arena *a, const char *text);
+/* For what came as an answer and is none of an etcd's gateway. */
+const char *gateway_describe_stranger(struct arena *a, long status, const struct buf *body);
+/* text NULL: there is no message. The token is not taken any more: it may be asked for again, and
+ * then the same, as nothing has been done. */
+bool gateway_error_is_of_token(long status, const char *text);
+/* The store has judged the request: asking again would not help. */
+bool gateway_error_is_final(long status, const char *text);

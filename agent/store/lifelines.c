@@ -8,6 +8,7 @@
 #include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/tcp.h"
+#include "base/http/http.h"
 
 #include <errno.h>
 #include <event2/buffer.h>
@@ -187,7 +188,7 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
 
 void lifelines_put_request(struct buf *out, const char *run_id, const struct lifeline_claim *claim,
                            const struct lifeline_ends *ends, const char *token) {
-    struct buf body = {0};
+    struct buf body = {0}, shown = {0};
     struct json_writer w = {.out = &body};
     json_object(&w, NULL);
     json_put_string(&w, "run_id", run_id);
@@ -197,10 +198,9 @@ void lifelines_put_request(struct buf *out, const char *run_id, const struct lif
     json_put_string(&w, "from", ends->from);
     json_put_string(&w, "to", ends->to);
     json_end_object(&w);
-    buf_printf(out,
-               "POST " LIFELINE_PATH " HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\n"
-               "%s%s%sContent-Length: %zu\r\n\r\n%s",
-               ends->to, token ? "Authorization: Bearer " : "", token ? token : "",
-               token ? "\r\n" : "", body.len, buf_str(&body));
+    struct http_request r = {.method = "POST", .body = &body, .type = HTTP_JSON};
+    http_put_bearer(&shown, token);
+    http_put_request(out, &r, ends->to, LIFELINE_PATH, buf_str(&shown));
+    buf_fini(&shown);
     buf_fini(&body);
 }

@@ -1,8 +1,7 @@
 #include "agent/store/token.h"
 
-#include "agent/base/str.h"
-#include "agent/store/access.h"
 #include "agent/sys/random.h"
+#include "base/http/http.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,10 +20,9 @@ int token_check(const char *token, struct err *err) {
 }
 
 bool token_shown(const char *header, const char *token) {
-    static const char scheme[] = "Bearer ";
-    if (!header || !str_starts(header, scheme))
+    const char *shown = http_bearer_of(header);
+    if (!shown)
         return false;
-    const char *shown = header + sizeof(scheme) - 1;
     size_t n = strlen(shown), expected = strlen(token);
     volatile unsigned char differs = n != expected;
     for (size_t i = 0; i < n; i++)
@@ -34,10 +32,4 @@ bool token_shown(const char *header, const char *token) {
 
 void token_draw(char ret[TOKEN_DRAWN]) {
     snprintf(ret, TOKEN_DRAWN, "%016" PRIx64 "%016" PRIx64, random_u64(), random_u64());
-}
-
-const char *store_access_token(const struct store_access *a) {
-    if (a->token)
-        return a->token;
-    return a->sealed && (*a->sealed)[0] ? *a->sealed : NULL;
 }

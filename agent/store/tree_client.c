@@ -3,7 +3,7 @@
 #include "agent/base/list.h"
 #include "agent/base/str.h"
 #include "agent/store/access.h"
-#include "agent/store/http/http.h"
+#include "base/http/http.h"
 #include "agent/store/tree_answer.h"
 #include "agent/sys/tcp.h"
 
@@ -16,7 +16,7 @@ enum { PORT = 2379, CONNECT_MS = 5000 };
 
 struct tree_client {
     struct http *http;
-    bool https;
+    const struct store_access *access; /* NULL: plain HTTP */
     struct tcp_endpoint endpoint;
     struct list calls;
     tree_answer_fn *fn;
@@ -76,9 +76,7 @@ static void put_fields(struct buf *b, const struct tree_request *q) {
 }
 
 static void put_url(struct buf *b, const struct tree_client *c, const struct tree_request *q) {
-    const struct tcp_endpoint *e = &c->endpoint;
-    buf_puts(b, c->https ? "https" : "http");
-    buf_printf(b, strchr(e->host, ':') ? "://[%s]:%u" : "://%s:%u", e->host, e->port);
+    store_access_put_origin(b, c->access, &c->endpoint);
     if (q->verb == TREE_VERSION) {
         buf_puts(b, "/version");
     } else {
@@ -124,7 +122,8 @@ void tree_client_send(struct tree_client *c, uint64_t id, const struct tree_requ
     struct http_request r = {
         .method = methods[q->verb],
         .url = buf_str(&url),
-        .form = q->verb == TREE_PUT ? &fields : NULL,
+        .body = q->verb == TREE_PUT ? &fields : NULL,
+        .type = "application/x-www-form-urlencoded",
         .header = "X-Etcd-Index:",
         .waits = q->verb == TREE_WAIT,
         .timeout_ms = q->verb == TREE_WAIT ? CONNECT_MS : q->timeout_ms,
@@ -154,10 +153,10 @@ struct tree_client *tree_client_new(struct loop *l, const char *endpoint,
     struct tree_client *c = calloc(1, sizeof(*c));
     if (!c)
         abort();
-    *c = (struct tree_client){.https = access && access->https, .fn = fn, .arg = arg};
+    *c = (struct tree_client){.access = access, .fn = fn, .arg = arg};
     list_init(&c->calls);
     if (tcp_endpoint_parse(endpoint, PORT, &c->endpoint, err) == 0)
-        c->http = http_new(l, access, err);
+        c->http = store_access_http(l, access, err);
     return c->http ? c : tree_client_free(c);
 }
 

@@ -54,7 +54,7 @@ static void look_curl(const struct probe_given *given, struct probe_result *r) {
 
 const struct probe probe_curl = {
     .name = "curl",
-    .gives = "stores that are reached by https, and probes of web pages",
+    .gives = "stores and web pages that are reached by https",
     .look = look_curl,
 };
 

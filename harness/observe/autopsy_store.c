@@ -32,17 +32,12 @@ static void put_keys(const struct json *answer, struct buf *out) {
 /* All keys. */
 void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
-    struct buf answer = {0};
     struct arena a = {0};
     struct err err = {0};
-    int r = gateway_ask(addr, port, "/v3/kv/range", all, &answer, &err);
-    const struct json *j = r ? NULL : json_parse(&a, buf_str(&answer), answer.len, NULL);
-    if (j)
-        put_keys(j, out);
-    else if (r)
-        buf_printf(out, "%s\n", err.msg);
+    const struct json *answer = gateway_ask(&a, addr, port, "/v3/kv/range", all, &err);
+    if (answer)
+        put_keys(answer, out);
     else
-        buf_printf(out, "not an answer of a store: %.200s\n", buf_str(&answer));
+        buf_printf(out, "%s\n", err.msg);
     arena_fini(&a);
-    buf_fini(&answer);
 }

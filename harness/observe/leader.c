@@ -89,24 +89,6 @@ int leader_of_members(const struct json *status, const struct json *list, struct
 
 /* ---- asking ---- */
 
-struct store {
-    const char *addr;
-    uint16_t port;
-};
-
-static int ask(struct arena *a, const struct store *of, const char *path, const char *question,
-               const struct json **ret, struct err *err) {
-    struct buf body = {0};
-    struct err wrong = {0};
-    int r = gateway_ask(of->addr, of->port, path, question, &body, err);
-    if (r == 0)
-        *ret = json_parse(a, buf_str(&body), body.len, &wrong);
-    if (r == 0 && !*ret)
-        r = err_say(err, -EPROTO, "its answer is no JSON: %s", wrong.msg);
-    buf_fini(&body);
-    return r;
-}
-
 /* All keys of the job: at one moment. */
 static void put_range(struct buf *out, const char *run_id) {
     struct buf key = {0};
@@ -122,28 +104,23 @@ static void put_range(struct buf *out, const char *run_id) {
 
 int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
                    struct err *err) {
-    const struct store of = {addr, port};
     struct arena a = {0};
     struct buf question = {0};
-    const struct json *range = NULL;
     put_range(&question, run_id);
-    int r = ask(&a, &of, "/v3/kv/range", buf_str(&question), &range, err);
-    if (r == 0)
-        r = leader_of_job(range, run_id, ret, err);
+    const struct json *range = gateway_ask(&a, addr, port, "/v3/kv/range", buf_str(&question), err);
+    int r = range ? leader_of_job(range, run_id, ret, err) : err->code;
     buf_fini(&question);
     arena_fini(&a);
     return r;
 }
 
 int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err) {
-    const struct store of = {addr, port};
     struct arena a = {0};
-    const struct json *status = NULL, *list = NULL;
-    int r = ask(&a, &of, "/v3/maintenance/status", "{}", &status, err);
-    if (r == 0)
-        r = ask(&a, &of, "/v3/cluster/member/list", "{}", &list, err);
-    if (r == 0)
-        r = leader_of_members(status, list, ret, err);
+    const struct json *list = NULL,
+                      *status = gateway_ask(&a, addr, port, "/v3/maintenance/status", "{}", err);
+    if (status)
+        list = gateway_ask(&a, addr, port, "/v3/cluster/member/list", "{}", err);
+    int r = list ? leader_of_members(status, list, ret, err) : err->code;
     arena_fini(&a);
     return r;
 }

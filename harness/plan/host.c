@@ -1,6 +1,6 @@
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
-#include "agent/sys/libcurl.h"
+#include "base/http/tls_client.h"
 #include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"
@@ -150,10 +150,11 @@ static int check_etcd(const struct plan *p, struct arena *a, struct err *err) {
 
 static int check_probes(const struct plan *p, struct err *err) {
     struct err why = {0};
-    for (size_t i = 0; i < p->scenario->probes_n; i++)
-        if (p->scenario->probes[i].url && !libcurl_load(&why))
-            return err_say(err, -ENOTSUP, "probe.%s asks over HTTP: %s",
-                           p->scenario->probes[i].name, why.msg);
+    for (size_t i = 0; i < p->scenario->probes_n; i++) {
+        const struct own_probe *o = &p->scenario->probes[i];
+        if (o->url && str_starts(o->url, "https:") && tls_client_load(&why) < 0)
+            return err_say(err, -ENOTSUP, "probe.%s asks by https: %s", o->name, why.msg);
+    }
     return 0;
 }
 

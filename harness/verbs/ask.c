@@ -2,13 +2,16 @@
  * started by the harness in the network of a node, not by people. RANKQUAKE_TOKEN: what is shown to
  * a store of the run. */
 #include "agent/sys/printing.h"
-#include "harness/observe/fetch.h"
+#include "base/http/http.h"
 #include "harness/observe/metric.h"
 #include "harness/verb.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The harness ends it at the probe's deadline. */
+enum { CONNECT_MS = 300000, BYTES_MAX = 16 << 20 };
 
 /* Prints the answer, or why there is none. METRIC "": the answer is the whole body. The harness
  * reads it, and compares what the server has sent. */
@@ -20,8 +23,17 @@ static int ask_main(int argc, char **argv) {
         fprintf(stderr, "rankquake ask: started by rankquake itself, with a URL and a metric\n");
         return EXIT_USAGE_ERROR;
     }
-    int r = fetch_url(argv[1], getenv("RANKQUAKE_TOKEN"), (const char *const *)argv + 3,
-                      (size_t)argc - 3, &body, &err);
+    struct http_question q = {
+        .way = {.names = (const char *const *)argv + 3,
+                .names_n = (size_t)argc - 3,
+                .token = getenv("RANKQUAKE_TOKEN")},
+        .request = {.method = "GET",
+                    .url = argv[1],
+                    .agent = "rankquake/" RANKQUAKE_VERSION,
+                    .timeout_ms = CONNECT_MS},
+        .bytes_max = BYTES_MAX,
+    };
+    int r = http_ask(&q, &body, &err);
     if (r == 0 && *argv[2])
         r = metric_read(buf_str(&body), argv[2], value, &err);
     if (r < 0)

@@ -5,7 +5,7 @@ set -eu
 copy=$TMPDIR/copy
 mkdir "$copy"
 cp -R Makefile VERSION .clang-format agent ci "$copy"
-for room in faults harness reports scenarios; do
+for room in base faults harness reports scenarios; do
     [ ! -d $room ] || cp -R $room "$copy"
 done
 cd "$copy"

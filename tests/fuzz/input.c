@@ -8,7 +8,7 @@
 #include "agent/store/codec.h"
 #include "agent/store/etcd.h"
 #include "agent/store/gateway.h"
-#include "agent/store/http/response.h"
+#include "base/http/response.h"
 #include "agent/store/metrics.h"
 #include "agent/store/quota.h"
 #include "agent/store/token.h"

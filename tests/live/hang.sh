@@ -66,7 +66,7 @@ END
 rc=$?
 [ $rc = 1 ] || { fail "cut off: exit $rc, wanted 1"; cat "$dir/said"; }
 hang=$(echo "$dir"/cut/*/hang)
-wants "$hang/n1/store.txt" '^no connection: no answer within 2 s$'
+wants "$hang/n1/store.txt" '^no answer: connecting to .* port [0-9]* took longer than 2000 ms$'
 wants "$hang/n0/store.txt" '^/rankrun/.*/cur '
 wants "$hang/n1/wire.txt" '^from n1 .* [1-9][0-9]* dropped$'
 

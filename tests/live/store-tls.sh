@@ -90,6 +90,8 @@ status --rdzv-conf protocol=https,cacert=ca.pem,cert=other.pem,key=other.key
 refused 69 status 'does the store accept the certificate'
 status
 refused 69 status 'this store speaks TLS: https, --rdzv-conf protocol=https,cacert=FILE'
+"$BIN/rankquake" ask "https://127.0.0.1:$port/metrics" '' >said.ask && fail 'a page of whom nobody trusts was taken'
+grep -q '^no answer: .*certificate' said.ask || fail 'a page by https does not say that the certificate is the trouble'
 grep -q 'is not let in.* http request' said.store || fail 'the store does not say who was not let in'
 grep -q 'without a token' said.store && fail 'a store that knows its clients says that everybody is answered'
 

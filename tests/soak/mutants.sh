@@ -27,7 +27,7 @@ field() { # field NAME PATCH [DEFAULT]
 prepare() {
     mkdir -p "$copy/build/release"
     cp -R "$BIN" "$TMPDIR/intact" && BIN=$TMPDIR/intact || return 1
-    cp -a Makefile VERSION agent faults harness reports scenarios tests "$copy" || return 1
+    cp -a Makefile VERSION agent base faults harness reports scenarios tests "$copy" || return 1
     [ "${BUILD:-release}" = release ] || return 0
     tar -C "$OUT" --exclude=./tests --exclude=./logs --exclude=./soak -cf - . | tar -C "$copy/build/release" -xf -
 }

@@ -1,6 +1,6 @@
 /* The embedded store over TLS: the same contract, and handshakes that are no handshakes. */
 #include "agent/base/buf.h"
-#include "agent/store/http/http.h"
+#include "base/http/http.h"
 #include "tests/agent/store/contract_tests.h"
 #include "tests/agent/store/serving.h"
 #include "tests/agent/tls/certificates.h"
@@ -134,10 +134,13 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
 static void test_no_lifeline_is_taken_over_tls(void **state) {
     struct contract *c = *state;
     struct buf url = {0}, body = {0};
-    struct http *h = http_new(c->loop, &trusts, NULL);
+    struct http *h = store_access_http(c->loop, &trusts, NULL);
+    struct http_request r = {
+        .method = "POST", .body = &body, .type = HTTP_JSON, .timeout_ms = CONTRACT_PATIENCE_MS};
     buf_printf(&url, "https://127.0.0.1:%u/v3/rankrun/lifeline", server_port(server));
     buf_puts(&body, "{}");
-    http_post(h, buf_str(&url), &body, CONTRACT_PATIENCE_MS, NULL, on_answer, c);
+    r.url = buf_str(&url);
+    http_send(h, &r, on_answer, c);
     contract_run(c);
     assert_int_equal(c->count, 400);
     assert_non_null(strstr(c->why, "lifeline: nobody signs"));

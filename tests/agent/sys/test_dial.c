@@ -3,7 +3,7 @@
 #include "agent/sys/clock.h"
 #include "agent/sys/dial.h"
 #include "agent/sys/file.h"
-#include "tests/agent/store/http/played.h"
+#include "tests/base/http/played.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

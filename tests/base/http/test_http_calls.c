@@ -1,5 +1,5 @@
 /* Connections that are used again or lost, servers that are silent, and callers that leave. */
-#include "tests/agent/store/http/asking.h"
+#include "tests/base/http/asking.h"
 
 /* ---- connections that are used again ---- */
 
@@ -83,7 +83,9 @@ static void test_a_request_that_was_read_is_sent_once(void **state) {
         t.server.lines[0] = (struct played_line){NULL, (enum played_then)how};
         ask(PATIENCE_MS);
         LOST(how == THEN_CLOSE ? "the connection ended without an answer"
-                               : "the connection broke before its answer: Connection reset");
+                               : "the connection broke before its answer: ");
+        if (how == THEN_BREAK)
+            assert_non_null(strstr(t.error, "Connection reset"));
         assert_null(strstr(t.error, "https"));
         assert_int_equal(t.server.requests, before + 2);
     }
@@ -107,7 +109,7 @@ static void test_nobody_waits_for_ever_to_connect(void **state) {
     post(url_of("127.0.0.1", k.port), SHORT_MS);
     await(1);
     LOST("connecting to 127.0.0.1 port");
-    http_post(t.http, url_of("127.0.0.1", k.port), &t.body, SHORT_MS, on_data, on_done, &t);
+    send_to(url_of("127.0.0.1", k.port), SHORT_MS, on_data);
     await(2);
     LOST("took longer than 30 ms");
     crowd_end(&k);
@@ -227,13 +229,13 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         OVER_BOTH(test_a_connection_is_used_again),
         OVER_BOTH(test_a_connection_that_its_answer_spoils_is_not),
-        OVER_OURS(test_many_at_once_all_end_and_few_are_kept),
+        OVER_BOTH(test_many_at_once_all_end_and_few_are_kept),
         OVER_BOTH(test_a_kept_connection_that_was_closed_fails_nobody),
         OVER_BOTH(test_kept_connections_that_were_all_closed_fail_nobody),
-        OVER_OURS(test_a_request_that_was_read_is_sent_once),
+        OVER_BOTH(test_a_request_that_was_read_is_sent_once),
         OVER_BOTH(test_a_server_that_never_answers_is_given_up),
         OVER_BOTH(test_nobody_waits_for_ever_to_connect),
-        OVER_OURS(test_a_stream_may_be_silent_as_long_as_it_likes),
+        OVER_BOTH(test_a_stream_may_be_silent_as_long_as_it_likes),
         OVER_BOTH(test_where_nobody_listens_the_system_says_why),
         OVER_BOTH(test_addresses_may_be_of_ipv6_or_names),
         OVER_BOTH(test_a_call_may_be_cancelled_from_inside_its_data),

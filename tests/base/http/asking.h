@@ -1,12 +1,10 @@
-/* asking: a client of the server that is played, over each transport. libcurl is asked the same as
- * our own, so that https and http do not differ; what only our own promises is asked of that alone.
- */
+/* asking: a client of the server that is played, over connections of our own
+ * and over libcurl's, so that https and http do not differ. */
 #pragma once
 
-#include "agent/store/access.h"
-#include "agent/store/http/http.h"
-#include "agent/store/http/transport.h"
-#include "tests/agent/store/http/played.h"
+#include "base/http/http.h"
+#include "base/http/state.h"
+#include "tests/base/http/played.h"
 
 enum { PATIENCE_MS = 20000, SHORT_MS = 30 };
 
@@ -18,7 +16,6 @@ static struct test {
     struct played server;
     struct http *http;
     struct loop_source *patience;
-    struct store_access access;
     struct buf body; /* that every post carries */
 
     int done, wanted; /* how many calls have ended, and are awaited */
@@ -53,8 +50,20 @@ static inline const char *url_of(const char *host, unsigned port) {
 
 static inline void on_done(void *arg, long status, const struct buf *body, const char *error);
 
+/* With on_data it is a stream. */
+static inline struct http_call *send_to(const char *url, int64_t timeout_ms,
+                                        http_data_fn *on_data) {
+    struct http_request r = {.method = "POST",
+                             .url = url,
+                             .body = &t.body,
+                             .type = HTTP_JSON,
+                             .on_data = on_data,
+                             .timeout_ms = timeout_ms};
+    return http_send(t.http, &r, on_done, &t);
+}
+
 static inline struct http_call *post(const char *url, int64_t timeout_ms) {
-    return http_post(t.http, url, &t.body, timeout_ms, NULL, on_done, &t);
+    return send_to(url, timeout_ms, NULL);
 }
 
 static inline void on_done(void *arg, long status, const struct buf *body, const char *error) {
@@ -90,8 +99,7 @@ static inline void ask(int64_t timeout_ms) {
 }
 
 static inline void stream(int64_t timeout_ms) {
-    t.call = http_post(t.http, url_of("127.0.0.1", t.server.port), &t.body, timeout_ms, on_data,
-                       on_done, &t);
+    t.call = send_to(url_of("127.0.0.1", t.server.port), timeout_ms, on_data);
 }
 
 #define ANSWERED(text)                                                                             \
@@ -106,18 +114,15 @@ static inline void stream(int64_t timeout_ms) {
         assert_int_equal(t.status, 0);                                                             \
         assert_string_equal(t.answer, "");                                                         \
         assert_string_not_equal(t.error, "");                                                      \
-        if (is_own() && !strstr(t.error, words))                                                   \
+        if (!strstr(t.error, words))                                                               \
             fail_msg("\"%s\" is not in \"%s\"", words, t.error);                                   \
     } while (0)
 
-static inline bool is_own(void) {
-    return t.http->transport == &http_plain;
-}
-
-static inline void begin(const struct http_transport *over) {
+static inline void begin(bool libcurl) {
+    const struct http_way way = {.advice = {[HTTP_MAY_WANT_TLS] = "; does it want TLS?"}};
     t = (struct test){.loop = loop_new(NULL)};
     t.patience = loop_timer(t.loop, give_up, NULL);
-    t.http = http_new_over(over, t.loop, &t.access, NULL);
+    t.http = http_new_by(t.loop, &way, libcurl, NULL);
     assert_non_null(t.http);
     buf_puts(&t.body, "{\"a\":1}");
     played_begin(&t.server, t.loop);
@@ -125,13 +130,13 @@ static inline void begin(const struct http_transport *over) {
 
 static inline int begin_plain(void **state) {
     (void)state;
-    begin(&http_plain);
+    begin(false);
     return 0;
 }
 
 static inline int begin_curl(void **state) {
     (void)state;
-    begin(&http_curl);
+    begin(true);
     return 0;
 }
 
@@ -150,5 +155,3 @@ static inline int end(void **state) {
     {#f " (plain)", f, begin_plain, end, NULL}, {                                                  \
 #f " (libcurl)", f, begin_curl, end, NULL                                                  \
     }
-#define OVER_OURS(f)                                                                               \
-    { #f, f, begin_plain, end, NULL }

@@ -1,5 +1,5 @@
 /* Requests and answers: what is sent, and what comes of answers of every kind. */
-#include "tests/agent/store/http/asking.h"
+#include "tests/base/http/asking.h"
 
 /* ---- requests ---- */
 
@@ -8,7 +8,7 @@ static void test_a_post_says_where_what_and_who(void **state) {
     (void)state;
     snprintf(host, sizeof(host), "\r\nHost: 127.0.0.1:%u\r\n", t.server.port);
     t.server.lines[0].say = SAYS(3, "abc");
-    http_authorize(t.http, "Bearer x");
+    http_show_token(t.http, "x");
     ask(PATIENCE_MS);
     ANSWERED("abc");
     assert_memory_equal(t.server.last, "POST /v3/kv/txn?a=b HTTP/1.1\r\n", 30);
@@ -26,11 +26,12 @@ static void test_a_post_says_where_what_and_who(void **state) {
 static void test_a_form_is_put_and_a_header_is_read(void **state) {
     struct http_request r = {.method = "PUT",
                              .url = url_of("127.0.0.1", t.server.port),
-                             .form = &t.body,
+                             .body = &t.body,
+                             .type = "application/x-www-form-urlencoded",
                              .header = "X-Etcd-Index:",
                              .timeout_ms = PATIENCE_MS};
     (void)state;
-    http_authorize(t.http, "Bearer x");
+    http_show_token(t.http, "x");
     t.server.lines[0].say = "HTTP/1.1 412 Failed\r\nx-etcd-index: 42\r\nContent-Length: 0\r\n\r\n";
     http_send(t.http, &r, on_done, &t);
     await(1);
@@ -38,7 +39,7 @@ static void test_a_form_is_put_and_a_header_is_read(void **state) {
     assert_string_equal(t.header, "42");
     assert_memory_equal(t.server.last, "PUT /v3", 7);
     assert_non_null(strstr(t.server.last, "Content-Type: application/x-www-form-urlencoded\r\n"));
-    assert_null(strstr(t.server.last, "Authorization"));
+    assert_non_null(strstr(t.server.last, "\r\nAuthorization: Bearer x\r\n"));
     r = (struct http_request){.method = "GET", .url = r.url, .timeout_ms = PATIENCE_MS};
     http_send(t.http, &r, on_done, &t);
     await(2);
@@ -112,7 +113,7 @@ static void test_what_does_not_speak_http_is_told(void **state) {
     LOST("it does not answer in HTTP/1: 'SSH-2.0-OpenSSH_9.2'");
     t.server.lines[0] = (struct played_line){"\x15\x03\x01", THEN_CLOSE};
     ask(PATIENCE_MS);
-    LOST("does it want --rdzv-conf protocol=https?");
+    LOST("does it want TLS?");
 }
 
 static void test_who_closes_without_a_word_may_want_tls(void **state) {
@@ -120,7 +121,7 @@ static void test_who_closes_without_a_word_may_want_tls(void **state) {
     t.server.lines[0] = (struct played_line){NULL, THEN_CLOSE};
     ask(PATIENCE_MS);
     LOST("");
-    assert_non_null(strstr(t.error, "does it want --rdzv-conf protocol=https?"));
+    assert_non_null(strstr(t.error, "does it want TLS?"));
 }
 
 /* The server writes as long as anybody reads. */

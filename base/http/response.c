@@ -1,4 +1,4 @@
-#include "agent/store/http/response.h"
+#include "base/http/response.h"
 
 #include "agent/base/str.h"
 
