@@ -115,6 +115,14 @@ static int take_check(struct reader *r, const char *name) {
     return check_find(name) ? 0 : refuse(r, "there is no check ", name);
 }
 
+static int take_under(struct reader *r, const char *whose) {
+    bool torchrun = str_eq(whose, "torchrun");
+    r->now->dialect = torchrun ? DIALECT_TORCHRUN : DIALECT_TEMPLATE;
+    return torchrun || str_eq(whose, "template")
+               ? 0
+               : refuse(r, "neither torchrun nor template: ", whose);
+}
+
 static int take_exit(struct reader *r, const char *code) {
     int64_t n = -1;
     if (!str_to_i64(code, 0, 9, &n))
@@ -129,8 +137,8 @@ static int take_answer(struct reader *r, enum finding_status status, const char 
     const struct edit *e = newest(r);
     if (!c->history || !c->check)
         return refuse(r, c->history ? "no check" : "no history", " in this case");
-    if (!e || (!e->from && !e->to))
-        return refuse(r, e ? "no record behind `after`" : "no edit", " in this case");
+    if (e && !e->from && !e->to)
+        return refuse(r, "no record behind `after` in this case", "");
     if (!*seen)
         return refuse(r, "what the check must say is missing", "");
     c->status = status;
@@ -146,7 +154,8 @@ static const struct word {
     int (*take)(struct reader *r, const char *text);
 } words[] = {
     {"history", take_history}, {"in", take_in},       {"-", take_from},      {"+", take_to},
-    {"drop", take_drop},       {"after", take_after}, {"check", take_check}, {"exit", take_exit}};
+    {"drop", take_drop},       {"after", take_after}, {"check", take_check}, {"exit", take_exit},
+    {"under", take_under}};
 
 static int take_line(struct reader *r, const char *line) {
     size_t n = strcspn(line, " ");

@@ -9,7 +9,7 @@
  *     + [5,
  *     fail shard 5 of step 6 was counted twice in round 2: by rank 0 and rank 1
  *
- * It has a name, a history of tests/histories/ and edits, and ends with the answer and a part of
+ * It has a name, a history of tests/histories/ and its edits, if any, and ends with the answer and a part of
  * what the check says. Edits are made one after the other; every text goes to the end of its line:
  *
  *     in A & B      what follows changes the lines that contain both A and B (A may be alone)
@@ -19,9 +19,9 @@
  *     after A & B   behind each of these lines come the records that follow:
  *     {"t":1, ...}  one a line, as in a history, but without "seq"
  *
- * The answer is fail, unknown, pass or skip. `check C` says that a case is about another check than
- * its file, `exit N` what the verdict comes to. Empty lines, and those that begin with #, are for
- * readers. */
+ * The answer is fail, unknown, pass or skip. `under torchrun` and `under template` judge by what
+ * those promise, `check C` says that a case is about another check than its file, `exit N` what the
+ * verdict comes to. Empty lines, and those that begin with #, are for readers. */
 #pragma once
 
 #include "agent/base/arena.h"
@@ -29,10 +29,14 @@
 #include "harness/checks/check.h"
 #include "tests/harness/checks/edit.h"
 
+/* Whose promises are judged. */
+enum dialect { DIALECT_STRICT, DIALECT_TORCHRUN, DIALECT_TEMPLATE };
+
 struct planted_case {
     const char *place; /* "FILE:LINE" of its first line */
     const char *name, *check, *history, *seen;
     enum finding_status status;
+    enum dialect dialect;
     int exit_code; /* -1: any */
     struct edit edits[EDITS_MAX + 1];
     struct planted_case *next;

@@ -25,6 +25,7 @@ static const char two[] = "# for readers\n"
                           "fail shard 5: counted twice & more\n"
                           "case another\n"
                           "check model\n"
+                          "under torchrun\n"
                           "history node-powered-off\n"
                           "drop x & y\n"
                           "exit 2\n"
@@ -55,6 +56,7 @@ static void test_a_case_is_its_edits_in_order_and_its_answer(void **state) {
     assert_int_equal(v->status, FINDING_FAIL);
     assert_string_equal(v->seen, "shard 5: counted twice & more");
     assert_int_equal(v->exit_code, -1);
+    assert_int_equal(v->dialect, DIALECT_STRICT);
     assert_edit(&v->edits[0], "\"step\":6,", "\"pid\":121", "[6,", "[5, and more", "x.txt:6");
     assert_edit(&v->edits[1], "\"step\":6,", "\"pid\":121", ",\"loss\":1.5", "", "x.txt:8");
     assert_edit(&v->edits[2], "job-end", NULL, "", NULL, "x.txt:9");
@@ -67,7 +69,8 @@ static void test_a_case_is_its_edits_in_order_and_its_answer(void **state) {
     assert_string_equal(v->check, "model");
     assert_int_equal(v->status, FINDING_UNKNOWN);
     assert_int_equal(v->exit_code, 2);
-    assert_edit(&v->edits[0], "x", "y", "", NULL, "x.txt:17");
+    assert_int_equal(v->dialect, DIALECT_TORCHRUN);
+    assert_edit(&v->edits[0], "x", "y", "", NULL, "x.txt:18");
     assert_null(v->next);
     cases_fini(&c);
 }
@@ -91,7 +94,7 @@ static void test_what_is_no_case_is_refused_by_file_and_line(void **state) {
         {HEAD "drop x\n{\"t\":1}\n", "x.txt:4: a record comes behind a line with `after`"},
         {HEAD "after x\n{\"t\":1\n", "x.txt:4: JSON: "},
         {HEAD "after x\nfail y\n", "x.txt:4: no record behind `after` in this case"},
-        {HEAD "fail y\n", "x.txt:3: no edit in this case"},
+        {HEAD "under etcd\n", "x.txt:3: neither torchrun nor template: etcd"},
         {"case a\ndrop x\nfail y\n", "x.txt:3: no history in this case"},
         {HEAD "drop x\nfail\n", "x.txt:4: what the check must say is missing"},
         {HEAD "drop x\ncase b\n", "x.txt:4: the case in front of it has no answer"},

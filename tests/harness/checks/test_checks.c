@@ -117,8 +117,10 @@ static const char lies[] =
     "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"health\",\"left\":[],\"complete\":"
     "true}";
 
-static void judge(struct verdict *v, struct history *h, const char *name) {
+static void judge(struct verdict *v, struct history *h, const char *name, enum dialect d) {
     struct scenario s = planted_scenario(name);
+    s.torchrun_semantics = d == DIALECT_TORCHRUN;
+    s.job.launcher = d == DIALECT_TEMPLATE ? "template" : "rankrun";
     struct trial t = {.scenario = &s, .history = h};
     verdict_judge(v, &t);
 }
@@ -142,7 +144,7 @@ static void assert_all_well(const char *name, const struct edit *edits) {
     struct history h;
     struct verdict v;
     planted_load(&h, name, edits);
-    judge(&v, &h, name);
+    judge(&v, &h, name, DIALECT_STRICT);
     for (size_t i = 0; i < v.n; i++)
         if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(name, v.v[i].check))
             fail_msg("%s: %s: %s", name, v.v[i].check, v.v[i].seen);
@@ -180,7 +182,7 @@ static bool is_found(const struct planted_case *c, bool with_lies) {
     if (with_lies)
         edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
     planted_load(&h, c->history, edits);
-    judge(&v, &h, c->history);
+    judge(&v, &h, c->history, c->dialect);
     const struct finding *f = finding_of(&v, c->check);
     bool found = f->status == c->status && strstr(f->seen, c->seen);
     if (!found)
@@ -234,7 +236,7 @@ static void assert_blind(unsigned sources, bool (*may_pass)(const struct check *
         if (!blind_to(names[k], sources, edits))
             continue;
         planted_load(&h, names[k], edits);
-        judge(&v, &h, names[k]);
+        judge(&v, &h, names[k], DIALECT_STRICT);
         for (size_t i = 0; i < v.n; i++)
             if (v.v[i].status == FINDING_PASS && !may_pass(check_find(v.v[i].check), sources))
                 fail_msg("%s: %s passes: %s", names[k], v.v[i].check, v.v[i].seen);
