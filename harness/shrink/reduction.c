@@ -9,6 +9,11 @@
 
 enum { NAMED_MAX = 4 };
 
+struct tried {
+    const char *text;
+    const struct tried *before;
+};
+
 struct search {
     struct arena *arena;
     const struct reduction_spec *spec;
@@ -17,12 +22,7 @@ struct search {
     const struct tried *tried;
 };
 
-struct tried {
-    const char *text;
-    const struct tried *before;
-};
-
-struct candidate {
+struct smaller_scenario {
     const struct scenario *s;
     const char *what; /* is different from the best */
 };
@@ -46,7 +46,7 @@ static bool was_tried(struct search *r, const struct scenario *s) {
 
 static enum delta_answer answer(void *arg, void *candidate) {
     struct search *r = arg;
-    const struct candidate *c = candidate;
+    const struct smaller_scenario *c = candidate;
     if (was_tried(r, c->s))
         return DELTA_OTHER;
     enum delta_answer said = r->spec->try(r->spec->arg, c->s, c->what);
@@ -57,7 +57,7 @@ static enum delta_answer answer(void *arg, void *candidate) {
 
 /* Whether c fails in the same way; it is the best then. */
 static bool try(struct search *r, const struct scenario *c, const char *what) {
-    return c && delta_try(&r->delta, &(struct candidate){c, what});
+    return c && delta_try(&r->delta, &(struct smaller_scenario){c, what});
 }
 
 /* ---- the timeline ---- */
