@@ -182,6 +182,7 @@ $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_goodbye test_lifeline test_rendezvous test_rounds test_session test_warm): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
+$(addprefix $(OUT)/tests/harness/checks/,test_cases test_checks test_lost): $(OUT)/tests/harness/checks/cases.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 $(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))

@@ -26,12 +26,12 @@ const char *fault_that(unsigned effects) {
 
 const char *const *fault_names(void) {
     static const char *names[] = {
-#define X(name) #name,
+#define X(name) NULL,
 #include "faults/faults.h"
 #undef X
         NULL};
-    for (size_t i = 0; faults[i]; i++)
-        names[i] = faults[i]->name; /* with their hyphens */
+    for (size_t i = 0; faults[i] && !names[i]; i++)
+        names[i] = faults[i]->name;
     return names;
 }
 

@@ -17,6 +17,12 @@ bool str_ends(const char *s, const char *suffix) {
     return n >= m && strcmp(s + n - m, suffix) == 0;
 }
 
+bool str_in(const char *s, const char *const *names) {
+    while (*names && !str_eq(*names, s))
+        names++;
+    return *names;
+}
+
 const char *str_base(const char *path) {
     const char *slash = strrchr(path, '/');
     return slash && slash[1] ? slash + 1 : path;

@@ -10,6 +10,7 @@
 bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
+bool str_in(const char *s, const char *const *names); /* NULL-ended */
 
 /* The whole of s is a decimal number in [min, max]; else false and *ret untouched. */
 bool str_to_i64(const char *s, int64_t min, int64_t max, int64_t *ret);

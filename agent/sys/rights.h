@@ -7,7 +7,17 @@
  * locked memory, priorities, limits. */
 #pragma once
 
+#include <linux/audit.h>
 #include <stdbool.h>
+
+/* The arch of seccomp_data that this program's system calls have: numbers of others mean others. */
+#if defined(__x86_64__)
+#define RIGHTS_OWN_ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define RIGHTS_OWN_ARCH AUDIT_ARCH_AARCH64
+#else
+#define RIGHTS_OWN_ARCH 0
+#endif
 
 /* Takes all capabilities but those, also from what will be executed. Returns 0 or a -errno. */
 int rights_drop(void);

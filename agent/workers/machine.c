@@ -40,13 +40,6 @@ static const char *const closed_names[] = {"nvme", "ng",    "dax", "watchdog", "
                                            "pps",  "media", "cec", "vport",    NULL};
 static const char *const open_misc[] = {"rdma_cm", "knem", "xpmem", NULL};
 
-static bool is_one_of(const char *word, const char *const *list) {
-    for (; *list; list++)
-        if (str_eq(word, *list))
-            return true;
-    return false;
-}
-
 /* "nvme0" is one of nvme's. */
 static bool is_numbered(const char *name, const char *const *list) {
     for (; *list; list++) {
@@ -66,7 +59,7 @@ static bool is_for_jobs(const struct stat *st, const char *path, const char *nam
     if (most == TERMINAL) /* tty, ptmx */
         return least == 0 || least == 2;
     if (most == MISC)
-        return is_one_of(name, open_misc);
+        return str_in(name, open_misc);
     for (size_t i = 0; i < sizeof(closed_majors) / sizeof(*closed_majors); i++)
         if (most == closed_majors[i])
             return false;
@@ -205,7 +198,7 @@ static int close_mount(const struct mounted *m, struct err *err) {
 static int close_all(const struct mounted *all, size_t n, struct err *err) {
     int code = 0, r;
     for (size_t i = 0; i < n; i++)
-        if (is_one_of(all[i].type, settings) && !(all[i].flags & MS_RDONLY)) {
+        if (str_in(all[i].type, settings) && !(all[i].flags & MS_RDONLY)) {
             r = restrict_mount(all[i].dir, all[i].flags | MS_RDONLY, err);
             code = r ? r : code;
         }

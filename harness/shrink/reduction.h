@@ -5,12 +5,7 @@
 #pragma once
 
 #include "harness/scenario/scenario.h"
-
-enum reduction_answer {
-    REDUCTION_SAME,  /* it fails in the same way: the best from now on */
-    REDUCTION_OTHER, /* it does not, or cannot be */
-    REDUCTION_STOP,  /* no more can be tried */
-};
+#include "harness/shrink/delta.h"
 
 struct reduction_spec {
     const char *const *checks; /* that fail; NULL-ended */
@@ -18,7 +13,7 @@ struct reduction_spec {
     const bool *fired;         /* by line of the timeline: it did, in the recorded run */
     const char *const *struck; /* by line: the one target it had, "n1/0"; NULL */
     /* what: what is different from the last that failed in the same way, in words. */
-    enum reduction_answer (*try)(void *arg, const struct scenario *s, const char *what);
+    enum delta_answer (*try)(void *arg, const struct scenario *s, const char *what);
     void *arg;
 };
 

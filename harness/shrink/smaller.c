@@ -49,13 +49,6 @@ bool smaller_is_counted(const struct scenario *s, const char *check) {
     return str_eq(check, "world_sizes") || str_eq(check, "restarts");
 }
 
-static bool names(const char *const *v, const char *name) {
-    for (; *v; v++)
-        if (str_eq(*v, name))
-            return true;
-    return false;
-}
-
 static void forget_counts(struct expect *e) {
     e->has_world_sizes = e->world_sizes_ends = e->has_restarts = false;
     e->world_sizes_n = 0;
@@ -65,7 +58,7 @@ static void keep_own_checks(struct arena *a, struct scenario *c, const char *con
     struct own_check *kept = arena_array(a, struct own_check, c->checks_n + 1);
     size_t n = 0;
     for (size_t i = 0; i < c->checks_n; i++)
-        if (names(checks, c->checks[i].label))
+        if (str_in(c->checks[i].label, checks))
             kept[n++] = c->checks[i];
     c->checks = kept;
     c->checks_n = n;
@@ -75,18 +68,18 @@ struct scenario *smaller_expect(struct arena *a, const struct scenario *s,
                                 const char *const *checks) {
     struct scenario *c = copy_of(a, s);
     struct expect *e = &c->expect;
-    if (!names(checks, "world_sizes"))
+    if (!str_in("world_sizes", checks))
         e->has_world_sizes = e->world_sizes_ends = false, e->world_sizes_n = 0;
-    e->has_restarts &= names(checks, "restarts");
-    e->detect_n = names(checks, "detect") ? e->detect_n : 0;
-    e->recover_n = names(checks, "recover") ? e->recover_n : 0;
-    e->phases_n = names(checks, "phases") ? e->phases_n : 0;
-    e->probes_n = names(checks, "probe") ? e->probes_n : 0;
-    e->logs_n = names(checks, "log") ? e->logs_n : 0;
-    e->model_same &= names(checks, "model");
-    e->goodput = names(checks, "goodput") ? e->goodput : 0;
-    e->loss_within = names(checks, "loss") ? e->loss_within : 0;
-    if (!names(checks, "lost_work"))
+    e->has_restarts &= str_in("restarts", checks);
+    e->detect_n = str_in("detect", checks) ? e->detect_n : 0;
+    e->recover_n = str_in("recover", checks) ? e->recover_n : 0;
+    e->phases_n = str_in("phases", checks) ? e->phases_n : 0;
+    e->probes_n = str_in("probe", checks) ? e->probes_n : 0;
+    e->logs_n = str_in("log", checks) ? e->logs_n : 0;
+    e->model_same &= str_in("model", checks);
+    e->goodput = str_in("goodput", checks) ? e->goodput : 0;
+    e->loss_within = str_in("loss", checks) ? e->loss_within : 0;
+    if (!str_in("lost_work", checks))
         e->lost_steps = e->lost_ns = 0;
     keep_own_checks(a, c, checks);
     return c;

@@ -1,6 +1,7 @@
 #include "harness/sim/shrink.h"
 
 #include "agent/sys/clock.h"
+#include "harness/shrink/delta.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@ static const uint64_t lucks[] = {1, 2, 3, 4, 5, 6};
 enum { LUCKS = sizeof(lucks) / sizeof(*lucks), OTHERS_MAX = 4000, TROUBLE_LEAST = 500 * SIM_MS };
 
 struct state {
+    struct delta delta;
     struct shrunk best;
     struct shrink_spec spec;
     int64_t until_ns;
@@ -26,38 +28,38 @@ const char *shrink_invariant(const char *violation, char *ret) {
     return ret;
 }
 
-static bool is_out(struct state *s) {
+static bool is_out(const struct state *s) {
     bool stopped = s->spec.stop && *s->spec.stop;
-    if (stopped || s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns)
-        s->best.cut_short = true;
-    return s->best.cut_short;
+    return stopped || s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns;
 }
 
-static bool breaks(struct state *s, const struct sim_schedule *c, struct sim_result *r) {
+static enum delta_answer breaks(void *arg, void *candidate) {
+    struct state *s = arg;
+    struct sim_schedule *c = candidate;
+    struct sim_result r;
     char invariant[INVARIANT_SIZE];
     if (is_out(s))
-        return false;
+        return DELTA_STOP;
     s->best.runs++;
-    s->spec.play(c, false, r);
-    return r->violated && strcmp(shrink_invariant(r->text, invariant), s->invariant) == 0;
+    s->spec.play(c, false, &r);
+    if (!r.violated || strcmp(shrink_invariant(r.text, invariant), s->invariant) != 0)
+        return DELTA_OTHER;
+    sim_schedule_fini(&s->best.schedule);
+    s->best.schedule = *c;
+    s->best.result = r;
+    return DELTA_SAME;
 }
 
 /* Takes c: it is the best from now on, or freed. */
 static bool try(struct state *s, struct sim_schedule *c, bool other_luck) {
-    struct sim_result r;
-    bool good = breaks(s, c, &r);
+    bool good = delta_try(&s->delta, c);
     uint64_t seed = c->seed;
     for (int i = 0; i < LUCKS && !good && other_luck; i++) {
         c->seed = lucks[i];
-        good = c->seed != seed && breaks(s, c, &r);
+        good = c->seed != seed && delta_try(&s->delta, c);
     }
-    if (good) {
-        sim_schedule_fini(&s->best.schedule);
-        s->best.schedule = *c;
-        s->best.result = r;
-    } else {
+    if (!good)
         sim_schedule_fini(c);
-    }
     return good;
 }
 
@@ -69,28 +71,30 @@ static struct sim_schedule candidate(const struct state *s) {
 
 /* --- fewer --- */
 
-static bool without(struct state *s, int at, int n) {
-    struct sim_schedule c = candidate(s);
-    memmove(&c.entries[at], &c.entries[at + n],
-            (size_t)(c.n_entries - at - n) * sizeof(*c.entries));
-    c.n_entries -= n;
-    return try(s, &c, true);
+static size_t faults_n(void *arg) {
+    return (size_t)((const struct state *)arg)->best.schedule.n_entries;
 }
 
-static bool fewer_faults(struct state *s) {
-    bool any = false;
-    for (int n = (s->best.schedule.n_entries + 1) / 2; n >= 1; n /= 2) {
-        for (int at = 0; at + n <= s->best.schedule.n_entries;) {
-            bool gone = without(s, at, n);
-            any |= gone;
-            at += gone ? 0 : n;
-        }
-    }
-    return any;
+/* The first of those that are left. */
+static size_t without_faults(void *arg, size_t left, size_t many) {
+    struct state *s = arg;
+    if (left < many)
+        return 0;
+    struct sim_schedule c = candidate(s);
+    struct sim_entry *first = &c.entries[(size_t)c.n_entries - left];
+    memmove(first, first + many, (left - many) * sizeof(*first));
+    c.n_entries -= (int)many;
+    try(s, &c, true);
+    return left - many;
+}
+
+static void fewer_faults(void *arg) {
+    struct state *s = arg;
+    delta_halves(&s->delta, faults_n, without_faults);
 }
 
 /* The node with all that strikes it; those behind it move up. */
-static bool without_node(struct state *s, int node) {
+static void without_node(struct state *s, int node) {
     struct sim_schedule c = candidate(s);
     int kept = 0;
     for (int i = 0; i < c.n_entries; i++) {
@@ -104,15 +108,14 @@ static bool without_node(struct state *s, int node) {
     c.agents--;
     c.max = c.max > c.agents ? c.agents : c.max;
     c.min = c.min > c.max ? c.max : c.min;
-    return try(s, &c, true);
+    try(s, &c, true);
 }
 
-static bool fewer_agents(struct state *s) {
-    bool any = false;
+static void fewer_agents(void *arg) {
+    struct state *s = arg;
     for (int node = s->best.schedule.agents - 1; node >= 0; node--)
         if (s->best.schedule.agents > 1)
-            any |= without_node(s, node);
-    return any;
+            without_node(s, node);
 }
 
 /* --- plainer --- */
@@ -120,17 +123,15 @@ static bool fewer_agents(struct state *s) {
 /* Sets one number of the schedule, unless it is that already. */
 #define PLAINER(s, member, value)                                                                  \
     do {                                                                                           \
-        struct sim_schedule c_ = candidate(s);                                                     \
-        if (c_.member != (value)) {                                                                \
+        if ((s)->best.schedule.member != (value)) {                                                \
+            struct sim_schedule c_ = candidate(s);                                                 \
             c_.member = (value);                                                                   \
-            any |= try((s), &c_, true);                                                            \
-        } else {                                                                                   \
-            sim_schedule_fini(&c_);                                                                \
+            try((s), &c_, true);                                                                   \
         }                                                                                          \
     } while (0)
 
-static bool plainer_world(struct state *s) {
-    bool any = false;
+static void plainer_world(void *arg) {
+    struct state *s = arg;
     PLAINER(s, fragile, 0);
     PLAINER(s, patient, false);
     PLAINER(s, loss, 0);
@@ -150,7 +151,6 @@ static bool plainer_world(struct state *s) {
         PLAINER(s, min, 1);
     }
     PLAINER(s, max_restarts, 3);
-    return any;
 }
 
 /* --- shorter, rounder --- */
@@ -170,46 +170,38 @@ static int64_t time_of(const struct state *s, int at, size_t member) {
     return *(const int64_t *)(const void *)((const char *)&s->best.schedule.entries[at] + member);
 }
 
-static bool rounder(struct state *s, int at, size_t member) {
+static void rounder(struct state *s, int at, size_t member) {
     static const int64_t units_ms[] = {1000, 500, 100, 50, 10};
     int64_t ns = time_of(s, at, member);
     for (size_t i = 0; i < sizeof(units_ms) / sizeof(*units_ms) && ns; i++) {
         int64_t unit = units_ms[i] * SIM_MS, round = (ns + unit / 2) / unit * unit;
-        if (round == ns)
-            return false;
-        if (round && set_time(s, at, member, round))
-            return true;
+        if (round == ns || (round && set_time(s, at, member, round)))
+            return;
     }
-    return false;
 }
 
-static bool shorter(struct state *s, int at, size_t member) {
-    bool any = false;
-    for (int64_t ns; (ns = time_of(s, at, member)) >= 20 * SIM_MS;) {
-        if (!set_time(s, at, member, ns / 2 / SIM_MS * SIM_MS))
-            break;
-        any = true;
-    }
-    return any;
+static void shorter(struct state *s, int at, size_t member) {
+    int64_t ns;
+    do
+        ns = time_of(s, at, member);
+    while (ns >= 20 * SIM_MS && set_time(s, at, member, ns / 2 / SIM_MS * SIM_MS));
 }
 
 /* All lines from this one on come sooner, and the end of the trouble with them. */
-static bool sooner(struct state *s, int at) {
-    bool any = false;
-    for (;;) {
+static void sooner(struct state *s, int at) {
+    bool good = true;
+    while (good) {
         struct sim_schedule c = candidate(s);
         int64_t before_ns = at ? c.entries[at - 1].at_ns : 0;
         int64_t by_ns = (c.entries[at].at_ns - before_ns) / 2 / SIM_MS * SIM_MS;
         for (int i = at; i < c.n_entries; i++)
             c.entries[i].at_ns -= by_ns;
         c.trouble_ns = c.trouble_ns - by_ns > TROUBLE_LEAST ? c.trouble_ns - by_ns : TROUBLE_LEAST;
-        if (by_ns < 200 * SIM_MS) {
+        good = by_ns >= 200 * SIM_MS;
+        if (good)
+            good = try(s, &c, true);
+        else
             sim_schedule_fini(&c);
-            return any;
-        }
-        if (!try(s, &c, true))
-            return any;
-        any = true;
     }
 }
 
@@ -221,7 +213,7 @@ static bool try_entry(struct state *s, int at, struct sim_entry e) {
 
 /* Another kind that does it as well and is better known, the best first: what real nodes can have
  * done to them too. */
-static bool plainer_kind(struct state *s, int at) {
+static void plainer_kind(struct state *s, int at) {
     static const enum sim_fault_kind kinds[] = {SIM_FAULT_WORKER_FAIL, SIM_FAULT_NODE_CUT,
                                                 SIM_FAULT_STORE_AWAY,  SIM_FAULT_AGENT_KILL,
                                                 SIM_FAULT_AGENT_LEAVE, SIM_FAULT_NODE_POWEROFF};
@@ -234,75 +226,67 @@ static bool plainer_kind(struct state *s, int at) {
         other.span_ns = !f->span_most_ns ? 0 : e.span_ns ? e.span_ns : 1000 * SIM_MS;
         other.back_ns = f->returns ? e.back_ns : 0;
         if (!known && try_entry(s, at, other))
-            return true;
+            return;
     }
-    return false;
 }
 
 /* At a time rather than behind a transaction, a node by name; who is gone stays away. */
-static bool plainer_entry(struct state *s, int at) {
+static void plainer_entry(struct state *s, int at) {
     struct sim_entry e = s->best.schedule.entries[at];
-    bool any = false;
     for (int node = 0; e.node == SIM_NODE_WRITER && node < s->best.schedule.agents; node++) {
         struct sim_entry named = e;
         named.node = node;
-        if (try_entry(s, at, named)) {
+        if (try_entry(s, at, named))
             e = named;
-            any = true;
-        }
     }
     for (int after = 0; after < e.after; after++) {
         struct sim_entry sooner = e;
         sooner.after = after;
-        if (e.node != SIM_NODE_WRITER || after)
-            if (try_entry(s, at, sooner)) {
-                e = sooner;
-                any = true;
-            }
+        if ((e.node != SIM_NODE_WRITER || after) && try_entry(s, at, sooner))
+            e = sooner;
     }
     e.back_ns = 0;
     if (s->best.schedule.entries[at].back_ns)
-        any |= try_entry(s, at, e);
-    return any;
+        try_entry(s, at, e);
 }
 
 /* Moving a line in time may move it among the others; the next round comes by again. */
-static bool plainer_entries(struct state *s) {
-    bool any = false;
+static void plainer_entries(void *arg) {
+    struct state *s = arg;
     for (int i = 0; i < s->best.schedule.n_entries; i++) {
-        any |= sooner(s, i);
-        any |= plainer_kind(s, i);
-        any |= plainer_entry(s, i);
-        any |= shorter(s, i, offsetof(struct sim_entry, span_ns));
-        any |= rounder(s, i, offsetof(struct sim_entry, span_ns));
-        any |= rounder(s, i, offsetof(struct sim_entry, back_ns));
-        any |= rounder(s, i, offsetof(struct sim_entry, at_ns));
+        sooner(s, i);
+        plainer_kind(s, i);
+        plainer_entry(s, i);
+        shorter(s, i, offsetof(struct sim_entry, span_ns));
+        rounder(s, i, offsetof(struct sim_entry, span_ns));
+        rounder(s, i, offsetof(struct sim_entry, back_ns));
+        rounder(s, i, offsetof(struct sim_entry, at_ns));
     }
-    return any;
 }
 
 /* All heals soon after the last fault. */
-static bool shorter_trouble(struct state *s) {
-    bool any = false;
-    int n = s->best.schedule.n_entries;
+static void shorter_trouble(void *arg) {
+    struct state *s = arg;
+    int n = s->best.schedule.n_entries, before = s->delta.found;
     int64_t unit = 500 * SIM_MS, last_ns = n ? s->best.schedule.entries[n - 1].at_ns : 0;
     int64_t most_ns = (s->best.schedule.trouble_ns + unit - 1) / unit * unit;
-    for (int64_t ns = (last_ns / unit + 1) * unit; ns <= most_ns && !any; ns += unit)
+    for (int64_t ns = (last_ns / unit + 1) * unit; ns <= most_ns && s->delta.found == before;
+         ns += unit)
         PLAINER(s, trouble_ns, ns);
-    return any;
 }
 
 /* --- other faults instead of chance --- */
 
 /* What hangs on which messages are lost, or on workers that fail by themselves, is shown better by
  * faults that stand there: some drawn ones are tried in the place of chance. */
-static bool named_faults(struct state *s) {
+static void named_faults(void *arg) {
+    struct state *s = arg;
     struct sim_config config;
     sim_config_default(&config);
     const struct sim_schedule *b = &s->best.schedule;
     if (!b->loss && !b->late && !b->fragile && !b->slow_answer_ns)
-        return false;
-    for (config.seed = 1; config.seed <= OTHERS_MAX && !s->best.cut_short; config.seed++) {
+        return;
+    for (config.seed = 1; config.seed <= OTHERS_MAX && !s->delta.stopped; config.seed++) {
         struct sim_schedule c;
         config.agents = b->agents;
         config.trouble_ns = b->trouble_ns;
@@ -314,31 +298,25 @@ static bool named_faults(struct state *s) {
         c.loss = c.late = c.fragile = 0;
         c.slow_answer_ns = 0;
         if (try(s, &c, false))
-            return true;
+            return;
     }
-    return false;
 }
 
 bool shrink(const struct sim_schedule *given, const struct shrink_spec *spec, struct shrunk *ret) {
+    static void (*const passes[])(void *) = {
+        fewer_faults,    fewer_agents, plainer_world, plainer_entries,
+        shorter_trouble, named_faults, NULL};
     struct state s = {.spec = *spec, .until_ns = clock_monotonic_ns() + spec->time_ns};
-    struct sim_result r;
+    s.delta = (struct delta){.try = breaks, .arg = &s};
     s.spec.play = spec->play ? spec->play : sim_play;
-    s.spec.play(given, false, &r);
-    if (!r.violated)
+    s.spec.play(given, false, &s.best.result);
+    if (!s.best.result.violated)
         return false;
-    shrink_invariant(r.text, s.invariant);
-    s.best.result = r;
+    shrink_invariant(s.best.result.text, s.invariant);
     sim_schedule_copy(given, &s.best.schedule);
     plainer_world(&s); /* while all faults are there that could do what chance does */
-    bool any = true;
-    for (int i = 0; i < ROUNDS_MAX && any && !s.best.cut_short; i++) {
-        any = fewer_faults(&s);
-        any |= fewer_agents(&s);
-        any |= plainer_world(&s);
-        any |= plainer_entries(&s);
-        any |= shorter_trouble(&s);
-        any |= named_faults(&s);
-    }
+    delta_run(&s.delta, passes, ROUNDS_MAX);
+    s.best.cut_short = s.delta.stopped;
     *ret = s.best;
     return true;
 }

@@ -1,24 +1,22 @@
 #!/usr/bin/env bash
 # Every numbered statement of docs/semantics.md has its check, with the sources that the check really reads, and the
-# check has been seen to fail: a wrong is planted for it in tests/harness/checks, and where a dialect promises something
-# else, a test there asks the check in that dialect. The table of checks in turn has a statement for each.
+# check has been seen to fail: a case in tests/harness/checks/cases makes it fail, and where a dialect promises something
+# else, a case there asks the check under it. The table of checks in turn has a statement for each.
 set -u
-page=docs/semantics.md tests=tests/harness/checks
+page=docs/semantics.md cases=tests/harness/checks/cases
 wrong=0
 say() {
     echo "$*"
     wrong=1
 }
 
-# A row of a table of wrongs begins {"CHECK", STATUS, on one line or two.
-planted=$(cat $tests/*.h | tr -d '\n' | grep -oE '\{"[a-z_]+", *(FAIL|UNKNOWN)' | tr -d '{",' | tr -s ' ' | sort -u)
-
 declare -A check_of
 while IFS='|' read -r _ number _ check sees _; do
     number=${number// /} check=${check//[ \`]/} sees=${sees//,/}
     [ -z "${check_of[$number]-}" ] || say "$page: $number stands there twice"
     check_of[$number]=$check
-    grep -qx "$check FAIL" <<<"$planted" || say "$page: $number ($check): nothing in $tests/*.h makes that check fail"
+    grep -q '^fail ' "$cases/$check.txt" 2>/dev/null ||
+        say "$page: $number ($check): no case in $cases/$check.txt makes that check fail"
     [ -x "$BIN/rankquake" ] || continue
     if ! "$BIN/rankquake" explain "$check" >"$TMPDIR/told" 2>&1; then
         say "$page: $number: there is no check $check"
@@ -44,10 +42,9 @@ done
 asked() { # asked DIALECT NUMBER
     local check=${check_of[$2]-}
     [ -n "$check" ] || { say "$page: $1: there is no $2"; return; }
-    tr -d '\n' <$tests/test_dialects.c | tr -s ' ' | grep -qE "ask\\(\"$check\", [A-Z]+, $1," ||
-        say "$page: $2 ($check) under $1: $tests/test_dialects.c never asks that"
+    grep -qx "under $1" "$cases/$check.txt" || say "$page: $2 ($check): $cases/$check.txt has no case under $1"
 }
 for number in $(sed -n '/^## Under `semantics: torchrun`/,/^## Of a template/p' $page |
-    sed -n 's/^| \([PE][0-9PE, ]*\) |.*/\1/p' | tr -d ','); do asked TORCHRUN "$number"; done
-for number in $(sed -n '/^## Of a template/,$p' $page | grep -oE '\b[PE][0-9]+\b' | sort -u); do asked TEMPLATE "$number"; done
+    sed -n 's/^| \([PE][0-9PE, ]*\) |.*/\1/p' | tr -d ','); do asked torchrun "$number"; done
+for number in $(sed -n '/^## Of a template/,$p' $page | grep -oE '\b[PE][0-9]+\b' | sort -u); do asked template "$number"; done
 exit $wrong

@@ -7,11 +7,22 @@
 #include <cmocka.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #define EACH(f)                                                                                    \
     for (size_t i_ = 0; faults[i_]; i_++)                                                          \
         for (const struct fault *f = faults[i_]; f; f = NULL)
+
+/* Says whose file it is, for whoever adds one. */
+static void assert_of(const struct fault *f, bool good, const char *what) {
+    char file[64];
+    snprintf(file, sizeof(file), "%s", f->name);
+    for (char *c = file; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    if (!good)
+        fail_msg("faults/%s.c: %s", file, what);
+}
 
 static void test_the_table_is_in_alphabetical_order(void **state) {
     (void)state;
@@ -22,14 +33,13 @@ static void test_the_table_is_in_alphabetical_order(void **state) {
 static void test_every_fault_says_all_about_itself(void **state) {
     (void)state;
     EACH(f) {
-        assert_non_null(f->summary);
-        assert_non_null(f->undo);
-        assert_non_null(f->blast);
-        assert_non_null(strstr(f->example, f->name));
-        assert_non_null(f->params);
-        assert_true(f->targets);
+        assert_of(f, f->summary && f->undo && f->blast, ".summary, .undo or .blast is missing");
+        assert_of(f, f->example && strstr(f->example, f->name), ".example does not show it");
+        assert_of(f, f->params, ".params is missing; without arguments it is {{0}}");
+        assert_of(f, f->targets, ".targets is missing: whom it may be aimed at");
+        assert_of(f, f->evidence, ".evidence is missing: what shows that it was felt");
         for (const struct fault_param *p = f->params; p->name; p++)
-            assert_true(p->type && p->absent && p->text);
+            assert_of(f, p->type && p->absent && p->text, ".params lacks a type, default or text");
     }
 }
 
@@ -39,16 +49,17 @@ static void test_effects_say_what_becomes_of_whom(void **state) {
     const unsigned node = EFFECTS_TAKE_AGENT | EFFECT_STARTS_NODE | EFFECT_STALLS_NODE;
     (void)state;
     EACH(f) {
-        assert_true(f->effects & ~(told | EFFECT_LASTING)); /* it does something */
-        assert_true((f->effects & told) != told);
-        if (!fault_has(f, EFFECT_STARTS_NODE))
-            assert_true(f->effects & told); /* peers are told of it, or not */
-        if (fault_has(f, worker))
-            assert_true(f->targets & TARGET_WORKER);
-        if (fault_has(f, node))
-            assert_false(f->targets & TARGET_WORKER);
-        if (f->evidence & EVIDENCE(target_exit))
-            assert_true(fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT));
+        assert_of(f, f->effects & ~(told | EFFECT_LASTING), ".effects do nothing to the world");
+        assert_of(f, (f->effects & told) != told, ".effects are loud and silent");
+        assert_of(f, f->effects & (told | EFFECT_STARTS_NODE), ".effects are not loud nor silent");
+        assert_of(f, !fault_has(f, worker) || f->targets & TARGET_WORKER,
+                  ".effects are on a worker, .targets are not");
+        assert_of(f, !fault_has(f, node) || !(f->targets & TARGET_WORKER),
+                  ".effects are on a node, .targets are workers");
+        assert_of(f,
+                  !(f->evidence & EVIDENCE(target_exit)) ||
+                      fault_has(f, EFFECT_ENDS_WORKER | EFFECTS_TAKE_AGENT),
+                  ".evidence is an end, .effects end nobody");
         assert_int_equal(fault_effects(f->name), f->effects);
         assert_int_equal(fault_effects(fault_that(f->effects)), f->effects);
     }
@@ -80,8 +91,9 @@ static void test_effects_are_read_as_they_were_written(void **state) {
 static void test_what_lasts_can_be_undone_and_what_does_not_cannot(void **state) {
     (void)state;
     EACH(f) {
-        assert_non_null(f->inject);
-        assert_int_equal(fault_has(f, EFFECT_LASTING), f->recover != NULL);
+        assert_of(f, f->inject, ".inject is missing");
+        assert_of(f, !fault_has(f, EFFECT_LASTING) == !f->recover,
+                  "what has EFFECT_LASTING has a .recover, and nothing else has");
     }
 }
 
@@ -249,24 +261,42 @@ static void test_a_worker_that_is_not_there_gets_no_signal(void **state) {
     assert_int_equal(f->status(&(struct fault_args){.v = v, .n = 1}), SIGTERM);
 }
 
+/* What each fault that takes arguments refuses of them. */
+static const struct {
+    const char *fault, *key, *value;
+} bad[] = {{"net-partition", "planes", "date"}, {"net-partition", "planes", "data,"},
+           {"net-partition", "planes", "dat"},  {"worker-exit", "code", "256"},
+           {"worker-exit", "code", "-1"},       {"worker-kill", "signal", "SIGNONE"},
+           {"worker-signal", "signal", "SIGX"}, {"net-delay", "delay", "0s"},
+           {"net-delay", "delay", "61s"},       {"net-delay", "delay", "100"},
+           {"net-delay", "jitter", "101ms"},    {"net-delay", "planes", "date"},
+           {"node-start", "disk", "old"}};
+enum { BAD = sizeof(bad) / sizeof(*bad) };
+
 static void test_an_argument_that_makes_no_sense_is_found_before_anything_is_done(void **state) {
     (void)state;
-    static const struct {
-        const char *fault, *key, *value;
-    } bad[] = {{"net-partition", "planes", "date"}, {"net-partition", "planes", "data,"},
-               {"net-partition", "planes", "dat"},  {"worker-exit", "code", "256"},
-               {"worker-exit", "code", "-1"},       {"worker-kill", "signal", "SIGNONE"},
-               {"worker-signal", "signal", "SIGX"}, {"net-delay", "delay", "0s"},
-               {"net-delay", "delay", "61s"},       {"net-delay", "delay", "100"},
-               {"net-delay", "jitter", "101ms"},    {"net-delay", "planes", "date"},
-               {"node-start", "disk", "old"}};
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+    for (size_t i = 0; i < BAD; i++) {
         struct err err = {0};
         struct fault_arg v[] = {{bad[i].key, bad[i].value}};
         const struct fault *f = fault_find(bad[i].fault);
+        if (!f)
+            fail_msg("%s has arguments here and no line in faults/faults.h", bad[i].fault);
         assert_int_equal(f->check(&(struct fault_args){.v = v, .n = 1}, &err), -EINVAL);
         assert_non_null(strstr(err.msg, bad[i].value));
         assert_true(f->check(NULL, &err) >= 0);
+    }
+}
+
+static void test_every_fault_with_arguments_refuses_some(void **state) {
+    (void)state;
+    EACH(f) {
+        size_t i = 0;
+        while (i < BAD && strcmp(bad[i].fault, f->name) != 0)
+            i++;
+        assert_of(f, !f->params->name || f->check, "takes arguments and has no .check of them");
+        assert_of(f, !f->params->name || i < BAD,
+                  "no row of `bad` in tests/faults/test_faults.c has arguments that it refuses "
+                  "(CONTRIBUTING.md, \"Adding a fault\", step 3)");
     }
 }
 
@@ -287,6 +317,7 @@ int main(void) {
         cmocka_unit_test(test_a_delay_is_taken_away_as_it_was_set),
         cmocka_unit_test(test_a_worker_that_is_not_there_gets_no_signal),
         cmocka_unit_test(test_an_argument_that_makes_no_sense_is_found_before_anything_is_done),
+        cmocka_unit_test(test_every_fault_with_arguments_refuses_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,26 +4,7 @@
 set -u
 dir=$TMPDIR/clean
 mkdir "$dir"
-bad=0
-fail() {
-    echo "$*"
-    cat "$dir/said"
-    bad=1
-}
-says() { # says CODE PATTERN WHAT COMMAND...
-    local code=$1 pattern=$2 what=$3 rc
-    shift 3
-    "$@" >"$dir/said" 2>&1 </dev/null
-    rc=$?
-    [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
-    grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"
-}
-# The pid of the harness and of a node's first process, and the moment it began.
-note() { # note NODE PID
-    local stat
-    stat=$(cat "/proc/$2/stat") && read -ra stat <<<"${stat##*) }"
-    echo "{\"name\":\"$1\",\"pid\":$2,\"start_ticks\":${stat[19]}}"
-}
+. tests/live/says.bash
 
 cat >"$dir/s.yaml" <<'END'
 scenario: waits

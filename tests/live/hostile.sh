@@ -6,20 +6,7 @@ set -u
 dir=$TMPDIR/hostile
 mkdir -p "$dir"
 export XDG_CACHE_HOME=$dir/cache
-bad=0
-fail() {
-    echo "$*"
-    cat "$dir/said"
-    bad=1
-}
-says() { # says CODE PATTERN WHAT COMMAND...
-    local code=$1 pattern=$2 what=$3 rc
-    shift 3
-    timeout 60 "$@" >"$dir/said" 2>&1 </dev/null
-    rc=$?
-    [ $rc = "$code" ] || fail "$what: exit $rc, wanted $code"
-    grep -qE -- "$pattern" "$dir/said" || fail "$what: did not say $pattern"
-}
+. tests/live/says.bash
 untouched() { # untouched WHAT
     [ "$(cat "$dir/home/mine")" = mine ] || fail "$1: a file outside was written to"
     [ "$(ls -A "$dir/home")" = "$(printf 'data\nmine')" ] || fail "$1: something was made or removed outside"
@@ -29,11 +16,6 @@ untouched() { # untouched WHAT
 BIN=$(cd "$BIN" && pwd)
 mkdir -p "$dir/home/data" && touch "$dir/home/data/kept" && echo mine >"$dir/home/mine"
 boot=$(cat /proc/sys/kernel/random/boot_id) space=$(readlink /proc/self/ns/pid)
-note() { # note NAME PID
-    local stat
-    stat=$(cat "/proc/$2/stat") && read -ra stat <<<"${stat##*) }"
-    echo "{\"name\":\"$1\",\"pid\":$2,\"start_ticks\":${stat[19]}}"
-}
 dead='{"name":"harness","pid":4194303,"start_ticks":1}'
 
 # A process of the operator's own, with its temporary files where the sent directory's links lead.

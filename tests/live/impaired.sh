@@ -6,32 +6,7 @@ set -u
 . tests/live/patience.bash
 vforked=$(realpath "${OUT:-build/release}/tests/live/spawn_vforked")
 cd "$(dirname "$0")/../.." || exit 1
-export XDG_CACHE_HOME=$TMPDIR/cache
-dir=$TMPDIR/impaired
-mkdir "$dir"
-failed=0
-
-fail() {
-    echo "$*"
-    cat "$dir/said"
-    failed=1
-}
-
-try() { # try WHAT CODE FILE [ARGUMENT...]
-    local what=$1 code=$2 file=$3
-    shift 3
-    rm -rf "$dir/out"
-    timeout 60 "$BIN/rankquake" run "$file" --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
-    local rc=$?
-    [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
-    [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
-}
-recorded() { # recorded WHAT PATTERN
-    grep -qE -- "$2" "$dir"/out/*/history.jsonl || fail "$1: its history has no $2"
-}
-said() { # said WHAT SENTENCE
-    tr -s '\n ' '  ' <"$dir/said" | grep -qF -- "$2" || fail "$1: did not say: $2"
-}
+. tests/live/runs.bash
 
 # A worker of a few steps, and what its shell does before.
 job() { # job FAULT SHELL
@@ -41,40 +16,40 @@ job() { # job FAULT SHELL
 
 # ---- worker-signal ----
 
-try 'a signal without a handler' 0 scenarios/restart/worker-signalled.yaml
+runs 'a signal without a handler' 0 scenarios/restart/worker-signalled.yaml
 recorded 'a signal without a handler' '"kind":"worker-exit".*"signal":10'
 recorded 'a signal without a handler' '"source":"kernel","kind":"fault-evidence","id":"usr1"'
 
 usr1='fault: worker-signal, on: rank 0'
 job "$usr1" 'trap : USR1; ranktrain --steps=20; exit $?'
-try 'a signal that is handled' 0 "$dir/job.yaml"
+runs 'a signal that is handled' 0 "$dir/job.yaml"
 recorded 'a signal that is handled' '"source":"kernel","kind":"fault-evidence","id":"it"'
 
 job "$usr1" "trap '' USR1; exec ranktrain --steps=20"
-try 'a signal that is ignored' 2 "$dir/job.yaml"
+runs 'a signal that is ignored' 2 "$dir/job.yaml"
 said 'a signal that is ignored' 'ignored SIGUSR1'
 recorded 'a signal that is ignored' '"kind":"fault-unfelt","id":"it"'
 
 job "$usr1, with: {signal: SIGURG}" 'exec ranktrain --steps=20'
-try 'a signal that nobody waits for' 2 "$dir/job.yaml"
+runs 'a signal that nobody waits for' 2 "$dir/job.yaml"
 said 'a signal that nobody waits for' 'it has no handler for the signal'
 
 # ---- node-freeze ----
 
 for isolation in namespaces processes; do
-    try "a frozen node, $isolation" 0 scenarios/membership/node-frozen.yaml --isolation $isolation
+    runs "a frozen node, $isolation" 0 scenarios/membership/node-frozen.yaml --isolation $isolation
     recorded "a frozen node, $isolation" '"kind":"fault-evidence","id":"freeze".*stands still'
     recorded "a frozen node, $isolation" '"kind":"fault-recovered","id":"freeze"'
 done
 
 job 'fault: node-freeze, on: n0, for: 300ms' \
     "coproc V { $vforked; }; read -u \${V[0]}; ranktrain --steps=20; exit \$?"
-try 'a node that cannot be stopped' 2 "$dir/job.yaml"
+runs 'a node that cannot be stopped' 2 "$dir/job.yaml"
 said 'a node that cannot be stopped' 'not every thread of it was seen to stand still'
 
 # ---- net-delay ----
 
-try 'a slow network' 0 scenarios/network/slow-link.yaml
+runs 'a slow network' 0 scenarios/network/slow-link.yaml
 recorded 'a slow network' '"source":"wire","kind":"fault-evidence","id":"slow".*"fewest":[1-9]'
 # A step is several messages from node to node, one after another: slower while it lasts, and then as it was.
 awk -F'"t":' '
@@ -95,7 +70,7 @@ awk -F'"t":' '
     }' "$dir"/out/*/history.jsonl || fail 'a slow network: its steps are as quick as without'
 
 sed 's/delay: 30ms, jitter: 10ms/delay: 30ms, planes: ssh/' scenarios/network/slow-link.yaml >"$dir/ssh.yaml"
-try 'a slow network that nobody uses' 2 "$dir/ssh.yaml"
+runs 'a slow network that nobody uses' 2 "$dir/ssh.yaml"
 said 'a slow network that nobody uses' 'frames were not late in every direction'
 
 "$BIN/rankquake" run scenarios/network/slow-link.yaml --isolation processes --out "$dir/none" >"$dir/said" 2>&1

@@ -5,16 +5,7 @@
 set -u
 . tests/live/patience.bash
 cd "$(dirname "$0")/../.." || exit 1
-export XDG_CACHE_HOME=$TMPDIR/cache
-dir=$TMPDIR/observe
-mkdir "$dir"
-failed=0
-
-fail() {
-    echo "$*"
-    cat "$dir/said"
-    failed=1
-}
+. tests/live/runs.bash
 
 # What is planted into the script, and the rest of the scenario, from standard input.
 write() { # write FILE NODES RUN-AS-SHELL
@@ -28,17 +19,8 @@ write() { # write FILE NODES RUN-AS-SHELL
 }
 
 try() { # try WHAT CODE PATTERN FILE [ARGUMENT...]
-    local what=$1 code=$2 pattern=$3 file=$4
-    shift 4
-    rm -rf "$dir/out"
-    timeout 60 "$BIN/rankquake" run "$file" --out "$dir/out" "$@" >"$dir/said" 2>&1 </dev/null
-    local rc=$?
-    [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }
-    [ $rc = "$code" ] || fail "$what: exit $rc, not $code"
-    tr -s '\n ' '  ' <"$dir/said" | grep -qE -- "$pattern" || fail "$what: did not say: $pattern"
-}
-recorded() { # recorded WHAT PATTERN
-    grep -qE -- "$2" "$dir"/out/*/history.jsonl || fail "$1: its history has no $2"
+    runs "$1" "$2" "${@:4}"
+    said "$1" "$3"
 }
 
 # ---- a job that resumes as it should ----

@@ -15,13 +15,6 @@ static void tell_page(struct told *t, const char *name, const struct edit *edits
     tell(t, name, edits, "html", (struct report_style){.unicode = true});
 }
 
-static size_t count(const char *text, const char *part) {
-    size_t n = 0;
-    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
-        n++;
-    return n;
-}
-
 static void assert_before(const struct told *t, const char *first, const char *second) {
     const char *a = strstr(buf_str(&t->text), first), *b = strstr(buf_str(&t->text), second);
     if (!a || !b || a > b)
@@ -254,66 +247,15 @@ static void test_no_script_may_run_but_the_pages_own(void **state) {
 
 /* ---- long runs ---- */
 
-enum { NODES = 16, WORKERS = 64, ROUNDS = 10, STEPS = 150 };
-
-static void put_start(FILE *out, int *seq, int round, int k) {
-    fprintf(out,
-            "{\"seq\":%d,\"t\":%d00000,\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":"
-            "\"n%d\",\"pid\":%d,\"argv0\":\"x\",\"env\":{\"RANK\":\"%d\",\"LOCAL_RANK\":\"%d\","
-            "\"WORLD_SIZE\":\"%d\",\"MASTER_ADDR\":\"n0\",\"MASTER_PORT\":\"%d\","
-            "\"TORCHELASTIC_RESTART_COUNT\":\"%d\"}}\n",
-            *seq, *seq, k % NODES, 1000 + round * WORKERS + k, k, k / NODES, WORKERS, 2000 + round,
-            round);
-    ++*seq;
-}
-
-static void put_step(FILE *out, int *seq, int round, int k, int step) {
-    fprintf(out,
-            "{\"seq\":%d,\"t\":%d00000,\"source\":\"job\",\"kind\":\"step\",\"node\":\"n%d\","
-            "\"pid\":%d,\"step\":%d,\"loss\":%g,\"samples\":1,\"shards\":[1]}\n",
-            *seq, *seq, k % NODES, 1000 + round * WORKERS + k, step, 2.0 / step);
-    ++*seq;
-}
-
-static void write_long(FILE *out) {
-    int seq = 2;
-    fprintf(out, "{\"seq\":1,\"t\":1000,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n");
-    for (int round = 0; round < ROUNDS; round++) {
-        for (int k = 0; k < WORKERS; k++)
-            put_start(out, &seq, round, k);
-        for (int step = 1; step <= STEPS; step++)
-            for (int k = 0; k < WORKERS; k++)
-                put_step(out, &seq, round, k, round * STEPS + step);
-        for (int k = 0; k < WORKERS; k++, seq++)
-            fprintf(out,
-                    "{\"seq\":%d,\"t\":%d00000,\"source\":\"kernel\",\"kind\":\"worker-exit\","
-                    "\"node\":\"n%d\",\"pid\":%d,\"signal\":15}\n",
-                    seq, seq, k % NODES, 1000 + round * WORKERS + k);
-    }
-}
-
 static void test_a_long_run_is_thinned_out(void **state) {
     (void)state;
-    char path[] = "/tmp/rq-html-XXXXXX";
-    FILE *out = fdopen(mkstemp(path), "w");
-    struct told t = {.scenario = planted_scenario("worker-killed")};
-    assert_non_null(out);
-    write_long(out);
-    fclose(out);
-    assert_int_equal(history_load(&t.history, path, NULL), 0);
-    unlink(path);
+    static const struct long_run all = {.nodes = 16, .workers = 64, .rounds = 10, .steps = 150};
+    struct told t;
+    tell_long(&t, &all, "html");
     assert_true(t.history.n > 95000);
-    rounds_load(&t.rounds, true, &t.history);
-    t.run = (struct recorded_run){.dir = "x",
-                                  .scenario = &t.scenario,
-                                  .history = &t.history,
-                                  .rounds = &t.rounds,
-                                  .verdict = &t.verdict};
-    assert_int_equal(report_find("html")->render(&t.run, &(struct report_style){0}, &t.text, NULL),
-                     0);
     assert_true(t.text.len < 2 * 1000 * 1000);
-    assert_int_equal(count(buf_str(&t.text), "class=\"row lane\""), WORKERS);
-    assert_int_equal(count(buf_str(&t.text), "class=\"steps\""), WORKERS * ROUNDS);
+    assert_int_equal(count(buf_str(&t.text), "class=\"row lane\""), all.workers);
+    assert_int_equal(count(buf_str(&t.text), "class=\"steps\""), all.workers * all.rounds);
     assert_balanced(buf_str(&t.text));
     forget(&t);
 }

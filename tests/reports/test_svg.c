@@ -3,13 +3,6 @@
 
 static const struct edit none[1];
 
-static size_t count(const char *text, const char *part) {
-    size_t n = 0;
-    for (const char *at = text; (at = strstr(at, part)); at += strlen(part))
-        n++;
-    return n;
-}
-
 static void tell_picture(struct told *t, const char *name, const struct edit *edits) {
     tell(t, name, edits, "svg", (struct report_style){.unicode = true});
 }
@@ -108,37 +101,9 @@ static void test_a_run_without_workers_says_so(void **state) {
 /* 100 workers of 1,000 steps each: so many are neither seen on a screen nor written. */
 static void test_a_large_run_makes_a_small_picture(void **state) {
     (void)state;
-    char path[] = "/tmp/rq-svg-XXXXXX";
-    FILE *out = fdopen(mkstemp(path), "w");
-    struct told t = {.scenario = planted_scenario("worker-killed")};
-    int seq = 2;
-    assert_non_null(out);
-    fprintf(out, "{\"seq\":1,\"t\":1000,\"source\":\"harness\",\"kind\":\"run\",\"v\":1}\n");
-    for (int k = 0; k < 100; k++, seq++)
-        fprintf(out,
-                "{\"seq\":%d,\"t\":%d00000,\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":"
-                "\"n%d\",\"pid\":%d,\"argv0\":\"x\",\"env\":{\"RANK\":\"%d\",\"LOCAL_RANK\":\"0\","
-                "\"WORLD_SIZE\":\"100\",\"MASTER_ADDR\":\"n0\",\"MASTER_PORT\":\"2000\","
-                "\"TORCHELASTIC_RESTART_COUNT\":\"0\"}}\n",
-                seq, seq, k, 1000 + k, k);
-    for (int step = 1; step <= 1000; step++)
-        for (int k = 0; k < 100; k++, seq++)
-            fprintf(
-                out,
-                "{\"seq\":%d,\"t\":%d00000,\"source\":\"job\",\"kind\":\"step\",\"node\":\"n%d\","
-                "\"pid\":%d,\"step\":%d,\"loss\":1,\"samples\":1,\"shards\":[1]}\n",
-                seq, seq, k, 1000 + k, step);
-    fclose(out);
-    assert_int_equal(history_load(&t.history, path, NULL), 0);
-    unlink(path);
-    rounds_load(&t.rounds, true, &t.history);
-    t.run = (struct recorded_run){.dir = "x",
-                                  .scenario = &t.scenario,
-                                  .history = &t.history,
-                                  .rounds = &t.rounds,
-                                  .verdict = &t.verdict};
-    assert_int_equal(report_find("svg")->render(&t.run, &(struct report_style){0}, &t.text, NULL),
-                     0);
+    struct told t;
+    tell_long(&t, &(struct long_run){.nodes = 100, .workers = 100, .rounds = 1, .steps = 1000},
+              "svg");
     assert_picture(buf_str(&t.text));
     assert_says(&t, "Further workers are not drawn.");
     assert_true(t.text.len < 256 * 1000);

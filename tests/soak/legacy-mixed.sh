@@ -5,10 +5,7 @@
 # torchrun may take longer than 12 s to start.
 # deadline: 1800 s
 set -u
-if ! command -v etcd >/dev/null; then
-    echo 'no etcd on this host: apt install etcd-server'
-    exit 77
-fi
+. tests/live/etcd.bash
 if ! /usr/bin/python3 -c 'import torch.distributed.run, etcd' 2>/dev/null; then
     echo 'the system Python has no torch or no client of etcd: apt install python3-torch python3-etcd'
     exit 77
@@ -78,15 +75,8 @@ sys.exit("nobody came")
 END
 
 serve() {
-    local line
-    exec 4< <(exec etcd --data-dir "$TMPDIR/etcd" --enable-v2 --listen-client-urls "http://127.0.0.1:$port" \
-        --advertise-client-urls "http://127.0.0.1:$port" --listen-peer-urls "http://127.0.0.1:$((port + 1))" 2>&1)
-    started+=($!)
-    while read -r -t 30 -u 4 line; do
-        case $line in *'ready to serve client requests'*) break ;; esac
-    done || fail 'etcd did not start within 30 s'
-    cat <&4 >/dev/null &
-    started+=($!)
+    begin_etcd "http://127.0.0.1:$port" "$TMPDIR/etcd" --enable-v2 || fail 'no etcd'
+    started+=("$etcd")
 }
 
 # A job that does not talk: no worker fails when another is gone, so only a rankrun agent notices.

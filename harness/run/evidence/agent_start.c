@@ -6,14 +6,7 @@
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     (void)a;
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");
-    if (b->exit_ns || !starts || !str_eq(r->node, node_plan(b->node)->name))
-        return false;
-    b->exit_ns = r->t_ns;
-    return true;
-}
-
-static bool felt(struct bound *b) {
-    return b->exit_ns;
+    return starts && str_eq(r->node, node_plan(b->node)->name) && evidence_note(b, r);
 }
 
 const struct evidence evidence_agent_start = {
@@ -21,5 +14,5 @@ const struct evidence evidence_agent_start = {
     .absent = "no agent was seen to start on it",
     .answers = true,
     .learn = learn,
-    .felt = felt,
+    .felt = evidence_noted,
 };

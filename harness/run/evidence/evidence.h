@@ -26,4 +26,9 @@ struct evidence {
     void (*put)(const struct act *a, struct json_writer *w); /* figures of the record */
 };
 
+/* For a kind of which one record is enough: takes down when it came, true the first time; and what is
+ * its `felt` then. */
+bool evidence_note(struct bound *b, const struct record *r);
+bool evidence_noted(struct bound *b);
+
 extern const struct evidence *const evidences[EVIDENCES_N];

@@ -10,3 +10,13 @@ const struct evidence *const evidences[EVIDENCES_N] = {
 #include "faults/evidence.h"
 #undef X
 };
+
+bool evidence_note(struct bound *b, const struct record *r) {
+    bool first = !b->exit_ns;
+    b->exit_ns = first ? r->t_ns : b->exit_ns;
+    return first;
+}
+
+bool evidence_noted(struct bound *b) {
+    return b->exit_ns;
+}

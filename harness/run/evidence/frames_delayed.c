@@ -2,10 +2,6 @@
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/links.h"
 
-static void *begin(struct act *a, struct bound *b) {
-    return links_new(a, b);
-}
-
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return links_learn(a, b->known[EVIDENCE_frames_delayed], r, "delayed_to");
 }
@@ -23,7 +19,7 @@ const struct evidence evidence_frames_delayed = {
     .absent = "frames were not late in every direction: somebody had nothing to say meanwhile",
     .by_wire = true,
     .counts = true,
-    .begin = begin,
+    .begin = links_begin,
     .learn = learn,
     .felt = felt,
     .put = put,

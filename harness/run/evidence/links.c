@@ -27,7 +27,7 @@ static void find_stores(const struct engine *e, struct links *l) {
                 l->answers[l->group[i]] = store;
 }
 
-struct links *links_new(struct act *a, const struct bound *b) {
+void *links_begin(struct act *a, struct bound *b) {
     struct engine *e = a->owner->engine;
     struct links *l = arena_new(&e->arena, struct links);
     char groups[FAULT_GROUPS_MAX];

@@ -8,9 +8,9 @@ struct links;
 
 /* Whether the record has the counters of a node. */
 bool links_counted(const struct record *r);
-/* For the fault on this target, in the engine's arena; NULL: its groups cannot be had, and then it
- * does not come in force either. */
-struct links *links_new(struct act *a, const struct bound *b);
+/* `begin` of such a kind: its links, in the engine's arena; NULL: the groups cannot be had, and then
+ * the fault does not come in force either. */
+void *links_begin(struct act *a, struct bound *b);
 /* Takes the counters of one sender, a map of receivers under this key; those that come first are
  * where it begins. False: the record has none. */
 bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key);

@@ -2,10 +2,6 @@
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/links.h"
 
-static void *begin(struct act *a, struct bound *b) {
-    return links_new(a, b);
-}
-
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return links_learn(a, b->known[EVIDENCE_links_cut], r, "cut_to");
 }
@@ -34,7 +30,7 @@ const struct evidence evidence_links_cut = {
     .by_wire = true,
     .at_sockets = "the kernel dropped what came to its sockets and its peers'",
     .counts = true,
-    .begin = begin,
+    .begin = links_begin,
     .learn = learn,
     .felt = felt,
     .put = put,

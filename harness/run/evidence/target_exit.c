@@ -24,19 +24,12 @@ static bool shows(const struct bound *b, const struct plan_action *pa, const str
 }
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
-    if (b->exit_ns || !shows(b, a->plan, r))
-        return false;
-    b->exit_ns = r->t_ns;
-    return true;
-}
-
-static bool felt(struct bound *b) {
-    return b->exit_ns;
+    return shows(b, a->plan, r) && evidence_note(b, r);
 }
 
 const struct evidence evidence_target_exit = {
     .what = "the target has ended",
     .absent = "it was not seen to end as one does whom this fault ends",
     .learn = learn,
-    .felt = felt,
+    .felt = evidence_noted,
 };

@@ -161,7 +161,7 @@ static void put_answer(const struct attempts *t, const struct attempt *x, struct
         buf_printf(out, ": %s", buf_str(&x->why));
 }
 
-enum reduction_answer attempt_make(void *arg, const struct scenario *s, const char *what) {
+enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *what) {
     struct attempts *t = arg;
     struct err err = {0};
     struct buf answer = {0};
@@ -169,10 +169,10 @@ enum reduction_answer attempt_make(void *arg, const struct scenario *s, const ch
                         .dir = arena_printf(t->arena, "%s/%03d", t->out, t->made + 1)};
     int64_t began_ns = clock_monotonic_ns();
     if (!may_run(t))
-        return REDUCTION_STOP;
+        return DELTA_STOP;
     int r = write_scenario(s, x.file, &err);
     if (r == 0 && t->made && !is_valid(x.file, t->seed))
-        return REDUCTION_OTHER;
+        return DELTA_OTHER;
     t->made++;
     printf("%3d  %-*s ", t->made, WHAT, what); /* before it is done: it takes its time */
     fflush(stdout);
@@ -186,6 +186,6 @@ enum reduction_answer attempt_make(void *arg, const struct scenario *s, const ch
     buf_fini(&answer);
     buf_fini(&x.why);
     if (x.same >= t->needed)
-        return REDUCTION_SAME;
-    return t->interrupted || t->late ? REDUCTION_STOP : REDUCTION_OTHER;
+        return DELTA_SAME;
+    return t->interrupted || t->late ? DELTA_STOP : DELTA_OTHER;
 }

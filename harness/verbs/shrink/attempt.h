@@ -26,4 +26,4 @@ struct attempts {
 
 /* For reduction_spec.try; arg is the attempts. A scenario that does not load, or cannot be planned,
  * is passed over without a line. */
-enum reduction_answer attempt_make(void *arg, const struct scenario *s, const char *what);
+enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *what);

@@ -13,13 +13,6 @@ static bool is_failure(const struct finding *f) {
            (f->class == CLASS_INVARIANT || f->class == CLASS_EXPECT || f->class == CLASS_CLEANUP);
 }
 
-static bool names(const char *const *v, const char *name) {
-    for (; *v; v++)
-        if (str_eq(*v, name))
-            return true;
-    return false;
-}
-
 /* "it failed (agents ended: ...)": which agent ended how is another matter. */
 static const char *way_of(struct arena *a, const struct verdict *v) {
     const struct finding *f = verdict_find(v, "outcome");
@@ -90,7 +83,7 @@ static int take_asked(struct arena *a, const char *const *asked, struct failure 
     f->checks = arena_array(a, const char *, n + 1);
     for (size_t i = 0; i <= n; i++) {
         f->checks[i] = asked[i];
-        if (asked[i] && !names((const char *const *)f->all, asked[i]))
+        if (asked[i] && !str_in(asked[i], (const char *const *)f->all))
             r = err_say(err, -EINVAL, "--check %s: it did not fail there; what failed is %s",
                         asked[i], buf_str(&failed));
     }
@@ -145,7 +138,7 @@ enum comparison_answer failure_compare(const struct failure *f, const struct ver
         return INTERRUPTED;
     for (size_t i = 0; i < v->n; i++)
         if (is_failure(&v->v[i])) {
-            bool known = names((const char *const *)f->all, v->v[i].check);
+            bool known = str_in(v->v[i].check, (const char *const *)f->all);
             failed = true;
             same &= known;
             if (!known || !fails_all(f, v))

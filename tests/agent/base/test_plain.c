@@ -79,6 +79,15 @@ static void test_the_nearest_word_is_near(void **state) {
     assert_string_equal(str_nearest("strat", shorts), "start");
 }
 
+static void test_a_name_is_in_a_list_as_a_whole(void **state) {
+    (void)state;
+    static const char *const names[] = {"node-kill", "worker-kill", NULL};
+    assert_true(str_in("worker-kill", names));
+    assert_false(str_in("worker", names));
+    assert_false(str_in(NULL, names));
+    assert_false(str_in("worker-kill", names + 2));
+}
+
 static void test_text_is_cut_at_every_separator(void **state) {
     (void)state;
     struct arena a = {0};
@@ -209,6 +218,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_durations_need_a_unit),
         cmocka_unit_test(test_numbers_are_whole_and_in_range),
         cmocka_unit_test(test_the_nearest_word_is_near),
+        cmocka_unit_test(test_a_name_is_in_a_list_as_a_whole),
         cmocka_unit_test(test_text_is_cut_at_every_separator),
         cmocka_unit_test(test_the_last_part_of_a_path_is_all_of_it_where_there_is_none),
         cmocka_unit_test(test_a_buffer_grows_and_stays_ended),

@@ -8,6 +8,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/str.h"
 #include "harness/verdict.h"
+#include "tests/harness/checks/edit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,15 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-struct edit {
-    const char *line, *also; /* the edit is for every line that contains both; also may be NULL */
-    const char
-        *from;      /* replaced wherever it stands in that line; NULL: a new line goes behind it */
-    const char *to; /* NULL: the line is taken out. A new line is given without its "seq" */
-};
-
-enum { EDITS_MAX = 6 };
 
 static bool edit_is_for(const struct edit *e, const char *line) {
     return strstr(line, e->line) && (!e->also || strstr(line, e->also));
@@ -68,7 +60,7 @@ static void number_lines(struct buf *text, FILE *out) {
 
 static void read_text(struct buf *text, const char *name) {
     char path[128], block[4096];
-    snprintf(path, sizeof(path), "tests/histories/%s.jsonl", name);
+    snprintf(path, sizeof(path), HISTORY_PATH, name);
     FILE *in = fopen(path, "r");
     if (!in)
         fail_msg("%s is missing (tests run from the root of the repository)", path);
@@ -87,7 +79,8 @@ static inline void planted_load(struct history *h, const char *name, const struc
         char *before = strdup(buf_str(&text));
         edit_apply(&edits[i], &text);
         if (strcmp(before, buf_str(&text)) == 0)
-            fail_msg("%s: no line to edit has \"%s\"", name, edits[i].line);
+            fail_msg("%s: the edit changes no line of %s (those with \"%s\")",
+                     edits[i].place ? edits[i].place : "edit", name, edits[i].line);
         free(before);
     }
     char path[128];

@@ -1,19 +1,50 @@
 /* Checks: each of them passes a run in which all is well, and catches what is planted for it. */
-#include "tests/harness/checks/accounts.h"
-#include "tests/harness/checks/answers.h"
-#include "tests/harness/checks/ends.h"
-#include "tests/harness/checks/gpus.h"
-#include "tests/harness/checks/lines.h"
-#include "tests/harness/checks/meetings.h"
-#include "tests/harness/checks/prices.h"
-#include "tests/harness/checks/printed.h"
-#include "tests/harness/checks/progress.h"
-#include "tests/harness/checks/simulated.h"
-#include "tests/harness/checks/starved.h"
-#include "tests/harness/checks/unknown_exits.h"
-#include "tests/harness/checks/unseen.h"
+#include "tests/harness/checks/cases.h"
+#include "tests/harness/checks/planted.h"
 
 #include "harness/checks/check.h"
+
+#include <dirent.h>
+#include <errno.h>
+
+#define CASES   "tests/harness/checks/cases"
+#define KILLED  "worker-killed"
+#define DARK    "node-powered-off"
+#define GPUS    "gpu-worker-killed"
+#define PRINTED "printed-steps"
+#define PROBED  "probed"
+
+static struct cases cases;
+
+/* Every file is named after a check. */
+static int read_cases(void **state) {
+    (void)state;
+    struct dirent **names;
+    struct err err = {0};
+    int n = scandir(CASES, &names, NULL, alphasort), rc = n < 0 ? -1 : 0;
+    for (int i = 0; i < n; i++) {
+        char file[300], check[300];
+        snprintf(file, sizeof(file), CASES "/%s", names[i]->d_name);
+        snprintf(check, sizeof(check), "%.*s", (int)strcspn(names[i]->d_name, "."),
+                 names[i]->d_name);
+        if (*check && rc == 0 && !check_find(check))
+            rc = err_say(&err, -EINVAL, "%s: there is no check %s", file, check);
+        else if (*check && rc == 0)
+            rc = cases_read(&cases, file, check_find(check)->name, &err);
+        free(names[i]);
+    }
+    if (rc < 0)
+        print_error("%s\n", n < 0 ? CASES " is missing (tests run from the root)" : err.msg);
+    if (n >= 0)
+        free(names);
+    return rc;
+}
+
+static int drop_cases(void **state) {
+    (void)state;
+    cases_fini(&cases);
+    return 0;
+}
 
 /* The launcher and the job say that all is well, in the very words of the evidence. */
 static const char lies[] =
@@ -86,20 +117,22 @@ static const char lies[] =
     "\n{\"seq\":0,\"t\":1169000000,\"source\":\"job\",\"kind\":\"health\",\"left\":[],\"complete\":"
     "true}";
 
-static void judge(struct verdict *v, struct history *h, const char *name) {
+static void judge(struct verdict *v, struct history *h, const char *name, enum dialect d) {
     struct scenario s = planted_scenario(name);
+    s.torchrun_semantics = d == DIALECT_TORCHRUN;
+    s.job.launcher = d == DIALECT_TEMPLATE ? "template" : "rankrun";
     struct trial t = {.scenario = &s, .history = h};
     verdict_judge(v, &t);
 }
 
-/* There is nothing to heal in them (progress.h has a run in which there is), and two of them have
+/* There is nothing to heal in them (cases/heal.txt has runs in which there is), and two of them have
  * no GPU. */
 static bool has_nothing_to_judge(const char *history, const char *check) {
     /* What is printed names no shards, and where nothing is read from it nothing is observed. */
     if (str_eq(check, str_eq(history, PRINTED) ? "samples" : "observed") ||
         (str_eq(history, PRINTED) && str_eq(check, "exactly_once")))
         return true;
-    if (str_eq(check, "probe") || str_eq(check, "log")) /* answers.h and lines.h have one */
+    if (str_eq(check, "probe") || str_eq(check, "log")) /* cases/ has runs with one */
         return true;
     return str_eq(check, "heal") || str_eq(check, "drift") || str_eq(check, "root_cause") ||
            (!str_eq(history, GPUS) &&
@@ -111,7 +144,7 @@ static void assert_all_well(const char *name, const struct edit *edits) {
     struct history h;
     struct verdict v;
     planted_load(&h, name, edits);
-    judge(&v, &h, name);
+    judge(&v, &h, name, DIALECT_STRICT);
     for (size_t i = 0; i < v.n; i++)
         if (v.v[i].status != FINDING_PASS && !has_nothing_to_judge(name, v.v[i].check))
             fail_msg("%s: %s: %s", name, v.v[i].check, v.v[i].seen);
@@ -138,60 +171,43 @@ static void test_a_pid_that_is_given_anew_is_another_worker(void **state) {
         assert_all_well(names[k], anew);
 }
 
-static const struct {
-    const struct wrong *v;
-    size_t n;
-} tables[] = {{wrongs, WRONGS},
-              {prices, PRICES},
-              {meetings, MEETINGS},
-              {progress, PROGRESS},
-              {unknown_exits, UNKNOWN_EXITS},
-              {gpus, GPU_WRONGS},
-              {printed, PRINTED_ROWS},
-              {simulated, SIMULATED},
-              {ends, ENDS},
-              {accounts, ACCOUNTS},
-              {answers, ANSWERS},
-              {lines_expected, LINES_EXPECTED},
-              {starved, STARVED},
-              {unseen, UNSEEN}};
-enum { TABLES = sizeof(tables) / sizeof(*tables) };
+/* Whether the check says of it what it must. */
+static bool is_found(const struct planted_case *c, bool with_lies) {
+    struct history h;
+    struct verdict v;
+    struct edit edits[EDITS_MAX + 1] = {0};
+    size_t n = 0;
+    for (; c->edits[n].line; n++)
+        edits[n] = c->edits[n];
+    if (with_lies)
+        edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
+    planted_load(&h, c->history, edits);
+    judge(&v, &h, c->history, c->dialect);
+    const struct finding *f = finding_of(&v, c->check);
+    bool found = f->status == c->status && strstr(f->seen, c->seen);
+    if (!found)
+        print_error("%s: %s: %s %s, \"%s\"; expected %s, \"%s\"\n", c->place, c->name, f->check,
+                    finding_status_name(f->status), f->seen, finding_status_name(c->status),
+                    c->seen);
+    history_fini(&h);
+    return found;
+}
 
-static int count_uncaught(const struct wrong *table, size_t rows, bool with_lies) {
-    int uncaught = 0;
-    for (size_t i = 0; i < rows; i++) {
-        struct history h;
-        struct verdict v;
-        struct edit edits[EDITS_MAX + 1] = {0};
-        size_t n = 0;
-        for (; n < EDITS_MAX && table[i].edits[n].line; n++)
-            edits[n] = table[i].edits[n];
-        if (with_lies)
-            edits[n] = (struct edit){.line = "\"kind\":\"run\"", .to = lies};
-        planted_load(&h, table[i].history, edits);
-        judge(&v, &h, table[i].history);
-        const struct finding *f = finding_of(&v, table[i].check);
-        if (f->status != table[i].status || !strstr(f->seen, table[i].seen)) {
-            print_error("wrong %zu: %s: %s, \"%s\"; expected %s, \"%s\"\n", i, f->check,
-                        finding_status_name(f->status), f->seen,
-                        finding_status_name(table[i].status), table[i].seen);
-            uncaught++;
-        }
-        history_fini(&h);
-    }
-    return uncaught;
+static void assert_all_found(bool with_lies) {
+    int missed = 0;
+    for (const struct planted_case *c = cases.first; c; c = c->next)
+        missed += !is_found(c, with_lies);
+    assert_int_equal(missed, 0);
 }
 
 static void test_each_planted_wrong_is_caught_by_its_check(void **state) {
     (void)state;
-    for (size_t k = 0; k < TABLES; k++)
-        assert_int_equal(count_uncaught(tables[k].v, tables[k].n, false), 0);
+    assert_all_found(false);
 }
 
 static void test_no_lie_of_launcher_or_job_changes_what_is_found(void **state) {
     (void)state;
-    for (size_t k = 0; k < TABLES; k++)
-        assert_int_equal(count_uncaught(tables[k].v, tables[k].n, true), 0);
+    assert_all_found(true);
 }
 
 /* What nobody has seen: all lines of these sources are taken out. False when there are none. */
@@ -220,7 +236,7 @@ static void assert_blind(unsigned sources, bool (*may_pass)(const struct check *
         if (!blind_to(names[k], sources, edits))
             continue;
         planted_load(&h, names[k], edits);
-        judge(&v, &h, names[k]);
+        judge(&v, &h, names[k], DIALECT_STRICT);
         for (size_t i = 0; i < v.n; i++)
             if (v.v[i].status == FINDING_PASS && !may_pass(check_find(v.v[i].check), sources))
                 fail_msg("%s: %s passes: %s", names[k], v.v[i].check, v.v[i].seen);
@@ -276,18 +292,17 @@ static void test_without_a_source_nothing_passes_that_asks_it(void **state) {
 }
 
 static bool is_planted(const char *check, enum finding_status status) {
-    for (size_t k = 0; k < TABLES; k++)
-        for (size_t i = 0; i < tables[k].n; i++)
-            if (str_eq(tables[k].v[i].check, check) && tables[k].v[i].status == status)
-                return true;
+    for (const struct planted_case *c = cases.first; c; c = c->next)
+        if (str_eq(c->check, check) && c->status == status)
+            return true;
     return false;
 }
 
 static void test_every_check_of_the_table_has_a_wrong_that_it_catches(void **state) {
     (void)state;
     for (size_t c = 0; checks[c]; c++)
-        if (!is_planted(checks[c]->name, FAIL))
-            fail_msg("nothing is planted for the check %s", checks[c]->name);
+        if (!is_planted(checks[c]->name, FINDING_FAIL))
+            fail_msg(CASES "/%s.txt: no case ends with `fail`", checks[c]->name);
 }
 
 /* They go by the harness's own clock; heal says nothing of a job that tells no steps. The run of
@@ -299,11 +314,14 @@ static bool always_knows(const char *check) {
 
 static void test_every_check_of_the_table_has_a_run_of_which_it_cannot_know(void **state) {
     (void)state;
-    for (size_t c = 0; checks[c]; c++)
-        if (is_planted(checks[c]->name, UNKNOWN) == always_knows(checks[c]->name))
-            fail_msg("%s: UNKNOWN is planted for a check that always knows, or not for one that "
-                     "does not",
+    for (size_t c = 0; checks[c]; c++) {
+        bool planted = is_planted(checks[c]->name, FINDING_UNKNOWN);
+        if (planted && always_knows(checks[c]->name))
+            fail_msg("%s has a case of which it cannot know, and is said to know always",
                      checks[c]->name);
+        if (!planted && !always_knows(checks[c]->name))
+            fail_msg(CASES "/%s.txt: no case ends with `unknown`", checks[c]->name);
+    }
 }
 
 static void test_the_table_is_in_alphabetical_order_and_complete(void **state) {
@@ -329,5 +347,5 @@ int main(void) {
         cmocka_unit_test(test_every_check_of_the_table_has_a_run_of_which_it_cannot_know),
         cmocka_unit_test(test_the_table_is_in_alphabetical_order_and_complete),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, read_cases, drop_cases);
 }

@@ -81,6 +81,35 @@ static void test_world_sizes_are_those_of_the_last_rounds_however_many_there_are
     history_fini(&h);
 }
 
+/* One port for all rounds, as torchrun's since 2.3: n2 is lost before its first worker starts,
+ * comes back, and is the first to start one of the next round, which is not the one that lacked
+ * it. */
+static const struct edit same_port[] = {
+    {"worker-start", NULL, "40002", "40001"},
+    {"worker-start", "\"pid\":12", "\"WORLD_SIZE\":\"2\"", "\"WORLD_SIZE\":\"3\""},
+    {"worker-start", "\"pid\":112", "", NULL},
+    {"lost n2", NULL, NULL,
+     "{\"t\":1920000000,\"source\":\"probe\",\"kind\":\"worker-start\",\"node\":\"n2\",\"pid\":122,"
+     "\"argv0\":\"ranktrain\",\"env\":{\"RANK\":\"2\",\"WORLD_SIZE\":\"3\",\"MASTER_ADDR\":\"n0\","
+     "\"MASTER_PORT\":\"40001\",\"TORCHELASTIC_RESTART_COUNT\":\"0\","
+     "\"TORCHELASTIC_RUN_ID\":\"tour\"}}"},
+    {"lost n2", NULL, NULL,
+     "{\"t\":1910000000,\"source\":\"kernel\",\"kind\":\"agent-start\",\"node\":\"n2\","
+     "\"pid\":104}"},
+    {0}};
+
+static void test_who_comes_back_fills_no_round_that_is_over(void **state) {
+    (void)state;
+    struct scenario s = planted_scenario("node-powered-off");
+    s.torchrun_semantics = true;
+    s.expect.world_sizes = (const int[]){3};
+    s.expect.world_sizes_n = 1;
+    assert_found(ask("world_sizes", &s, same_port), FINDING_PASS, "3");
+    s = planted_scenario("node-powered-off");
+    s.torchrun_semantics = true;
+    assert_found(ask("phases", &s, same_port), FINDING_PASS, "rendezvous 20 ms");
+}
+
 static void test_what_is_not_asked_for_is_skipped(void **state) {
     (void)state;
     static const char *const names[] = {"world_sizes", "restarts", "model",  "detect",
@@ -440,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_world_sizes_are_those_of_the_last_rounds_however_many_there_are),
         cmocka_unit_test(test_a_budget_is_judged_by_the_time_and_by_how_late_the_harness_was),
         cmocka_unit_test(test_world_sizes_match_in_order_with_stars_and_tails),
+        cmocka_unit_test(test_who_comes_back_fills_no_round_that_is_over),
         cmocka_unit_test(test_what_is_not_asked_for_is_skipped),
         cmocka_unit_test(test_lost_work_may_be_bounded_in_steps_or_in_time),
         cmocka_unit_test(test_restarts_may_be_a_range),

@@ -44,12 +44,12 @@ static bool waits_forever(const struct scenario *s) {
     return false;
 }
 
-static enum reduction_answer run(void *arg, const struct scenario *s, const char *what) {
+static enum delta_answer run(void *arg, const struct scenario *s, const char *what) {
     struct runner *r = arg;
     struct buf text = {0};
     struct scratch x;
     if (r->most && r->tries == r->most)
-        return REDUCTION_STOP;
+        return DELTA_STOP;
     r->tries++;
     buf_printf(&r->said, "%s\n", what);
     scenario_print(s, &text);
@@ -61,7 +61,7 @@ static enum reduction_answer run(void *arg, const struct scenario *s, const char
         fails &= has(s, *need);
     scratch_drop(&x);
     buf_fini(&text);
-    return fails ? REDUCTION_SAME : REDUCTION_OTHER;
+    return fails ? DELTA_SAME : DELTA_OTHER;
 }
 
 struct fixture {
