@@ -133,14 +133,13 @@ static const char **slot(struct options_given *g, const struct row *r) {
 }
 
 void options_notice(struct options_given *g, const char *fmt, ...) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
     if (g->notices_n < NOTICES_MAX)
         g->notices[g->notices_n++] = arena_strdup(g->arena, buf_str(&b));
-    buf_fini(&b);
 }
 
 /* nproc_per_node and nproc-per-node are one name. */

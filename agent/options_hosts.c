@@ -12,7 +12,7 @@
 enum { HOSTFILE_MAX = 1 << 20, ADDED_MAX = 8, PORT_FIRST = 10000, PORT_LAST = 32000 };
 
 static int read_hosts(struct options *o, struct options_given *g, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int code;
     if (g->hosts && g->hostfile)
         return err_say(err, -EINVAL, "--hosts and --hostfile: give one of them");
@@ -23,7 +23,6 @@ static int read_hosts(struct options *o, struct options_given *g, struct err *er
     code = file_read(g->hostfile, HOSTFILE_MAX, &text, err);
     if (!code)
         code = hosts_parse_file(text.data, text.len, g->hostfile, g->arena, &o->hosts, err);
-    buf_fini(&text);
     return code ? err_wrap(err, "--hostfile: "), code : 0;
 }
 

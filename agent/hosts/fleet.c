@@ -84,7 +84,7 @@ static void put_shown(struct buf *out, const struct stream *s, size_t from) {
 
 static void show(struct stream *s) {
     const char *host = s->ship->host->name; /* no letter of it needs an escape: hosts.c */
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     bool json = is_agents_json(s);
     buf_printf(&out, json ? "{\"host\":\"%s\"," : "[%s] ", host);
     if (s->shown)
@@ -93,7 +93,6 @@ static void show(struct stream *s) {
         buf_put(&out, buf_str(&s->line) + json, s->line.len - json);
     buf_putc(&out, '\n');
     file_write_all(s->to, out.data, out.len, NULL);
-    buf_fini(&out);
     buf_clear(&s->line);
 }
 
@@ -263,7 +262,7 @@ static void on_signal(void *arg, int signo) {
 
 /* ssh gives its words to a shell over there. */
 static const char *quoted(const char *s, struct arena *a) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     buf_putc(&b, '\'');
     for (; *s; s++)
         if (*s == '\'')
@@ -271,9 +270,7 @@ static const char *quoted(const char *s, struct arena *a) {
         else
             buf_putc(&b, *s);
     buf_putc(&b, '\'');
-    const char *text = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return text;
+    return arena_strdup(a, buf_str(&b));
 }
 
 static const char *const *command_of(struct fleet *f, const struct ship *p, const char *self) {

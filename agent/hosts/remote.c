@@ -79,7 +79,7 @@ static void ignore(int signo) {
 }
 
 int remote_main(void) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct errand e;
     struct err err = {0};
     struct process agent = PROCESS_NONE;
@@ -93,7 +93,6 @@ int remote_main(void) {
         follow(&agent);
         process_reap(&agent, -1, &status);
     }
-    arena_fini(&a);
     if (code)
         return fail(&err);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

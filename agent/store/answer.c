@@ -292,7 +292,7 @@ static const struct {
 
 void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
                     int64_t now_ns, struct quota *quota) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct question q = {
         .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .quota = quota};
     route_fn *fn = NULL;
@@ -303,5 +303,4 @@ void answer_request(struct answer *ret, struct kv *kv, const char *path, const c
         fn(ret, &q);
     else
         answer_refuse(ret, ANSWER_NO_ROUTE, "Not Found");
-    arena_fini(&arena);
 }

@@ -30,7 +30,7 @@ static const struct json *parse(struct reader *r, const char *text, size_t n) {
 
 static struct kv_bytes take_bytes(struct reader *r, const struct json *object, const char *name) {
     const struct json *j = json_get(object, name);
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     struct kv_bytes out = {"", 0};
     if (!j)
         return out;
@@ -40,7 +40,6 @@ static struct kv_bytes take_bytes(struct reader *r, const struct json *object, c
         out.data = memcpy(arena_alloc(r->arena, b.len), b.data, b.len);
         out.len = b.len;
     }
-    buf_fini(&b);
     return out;
 }
 

@@ -1,6 +1,7 @@
 /* The store in this process: kv, called directly. Answers wait for the next turn of the loop, so
  * that a caller sees the same order of things as with a store elsewhere. */
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/store.h"
 #include "agent/store/watch.h"
 #include "agent/sys/clock.h"
@@ -41,9 +42,7 @@ static struct local_call *call_of(struct store_call *c) {
 }
 
 static struct local_call *call_new(struct local *l, struct list *where, void *arg) {
-    struct local_call *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct local_call *c = mem_new(struct local_call);
     c->call.store = &l->store;
     c->arg = arg;
     list_append(where, &c->node);
@@ -82,7 +81,7 @@ static void on_leases(void *arg, int64_t now_ns) {
 static void tell_news(struct watch *w) {
     struct local_call *c = list_entry(w, struct local_call, watch);
     struct local *l = local_of(c->call.store);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_event *events = NULL;
     struct store_news news = {0};
     if (c->watch_over)
@@ -95,7 +94,6 @@ static void tell_news(struct watch *w) {
     news.events = events;
     if (news.ended || news.n_events)
         c->on_news(c->arg, &news);
-    arena_fini(&arena);
 }
 
 static void on_turn(void *arg, int64_t now_ns) {
@@ -192,9 +190,7 @@ static const struct store_ops LOCAL = {
 
 struct store *store_local_new(struct loop *loop, struct kv *kv, void (*written)(void *arg),
                               void *written_arg) {
-    struct local *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct local *l = mem_new(struct local);
     *l = (struct local){
         .store = {&LOCAL}, .loop = loop, .kv = kv, .written = written, .written_arg = written_arg};
     list_init(&l->answered);

@@ -71,7 +71,7 @@ static void see_key(void *arg, const struct kv_pair *p) {
 static void read_job(struct job *j, struct kv *kv) {
     char head[KEY_SIZE], sessions[KEY_SIZE], end[KEY_SIZE], none[KEY_SIZE];
     struct key k = {.kind = KEY_HEAD};
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r;
     union value v;
     memcpy(k.inc, j->cur.inc, sizeof(k.inc));
@@ -92,7 +92,6 @@ static void read_job(struct job *j, struct kv *kv) {
             j->head = v.head;
         j->sessions = r.results[1].count;
     }
-    arena_fini(&arena);
 }
 
 static int64_t round_of(const struct job *j) {

@@ -1,6 +1,7 @@
 #include "agent/store/reply.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/flow.h"
 
@@ -90,10 +91,8 @@ void reply_send_text(struct evhttp_request *req, int status, const struct buf *b
 }
 
 static void send_in_pieces(struct replies *all, struct evhttp_request *req, struct answer *a) {
-    struct reply *r = calloc(1, sizeof(*r));
+    struct reply *r = mem_new(struct reply);
     struct evhttp_connection *c = evhttp_request_get_connection(req);
-    if (!r)
-        abort();
     r->all = all;
     r->req = req;
     r->answer = *a;
@@ -118,9 +117,7 @@ void reply_send(struct replies *all, struct evhttp_request *req, struct answer *
 }
 
 struct replies *replies_new(const struct replies_of *of) {
-    struct replies *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct replies *r = mem_new(struct replies);
     r->of = *of;
     list_init(&r->list);
     return r;

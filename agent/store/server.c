@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "agent/store/server_state.h"
 
 #include "agent/base/arena.h"
@@ -187,7 +188,7 @@ static void on_watch(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct gateway_watch watch;
     struct err err = {0};
     size_t n;
@@ -196,7 +197,6 @@ static void on_watch(struct evhttp_request *req, void *arg) {
         open_stream(s, req, &watch);
     else
         refuse(s, req, ANSWER_INVALID, err.msg);
-    arena_fini(&arena);
 }
 
 static void on_lifeline(struct evhttp_request *req, void *arg) {
@@ -220,7 +220,7 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct metrics_now now = {.connections = tcp_count_connections(s->port),
                               .agents = crowd_count(s->crowd, CROWD_AGENT),
                               .watches = streams_count(s->streams),
@@ -236,7 +236,6 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
     metrics_count(&s->metrics, METRICS_PATH, 200);
     metrics_put(&text, &s->metrics, &now, s->kv);
     reply_send_text(req, 200, &text, METRICS_TYPE);
-    buf_fini(&text);
 }
 
 static void on_certified(void *arg) {
@@ -319,9 +318,7 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
     if (tcp_listen(host, port, BACKLOG, &fd, &port, err) < 0)
         return NULL;
     tcp_bound_silence(fd, SILENCE_S); /* what is accepted inherits it */
-    struct server *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct server *s = mem_new(struct server);
     *s = (struct server){.loop = l, .kv = kv, .port = port, .loopback = tcp_is_loopback(fd)};
     make_parts(s);
     s->fan_out = loop_timer(l, on_fan_out, s);

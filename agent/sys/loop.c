@@ -1,5 +1,6 @@
 #include "agent/sys/loop.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 
 #include <errno.h>
@@ -74,9 +75,7 @@ static void dispatch(evutil_socket_t fd, short what, void *arg) {
 }
 
 static struct loop_source *source_new(struct loop *l, int fd, short what, void *arg) {
-    struct loop_source *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct loop_source *s = mem_new(struct loop_source);
     s->loop = l;
     s->fd = fd;
     s->arg = arg;

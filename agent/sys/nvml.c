@@ -1,5 +1,7 @@
 #include "agent/sys/nvml.h"
 
+#include "agent/base/mem.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -133,9 +135,7 @@ static int open_all(struct nvml *n, struct err *err) {
 }
 
 struct nvml *nvml_open(struct err *err) {
-    struct nvml *n = calloc(1, sizeof(*n));
-    if (!n)
-        abort(); /* out of memory */
+    struct nvml *n = mem_new(struct nvml);
     if (open_all(n, err) == 0)
         return n;
     if (n->handle)

@@ -42,14 +42,13 @@ static bool write_all(int fd, const char *p, size_t n) {
 
 /* A block of a FILE ends anywhere, also within a character. */
 static void take(struct stream *s, const char *bytes, size_t n) {
-    struct buf whole = {0};
+    BUF_FINI struct buf whole = {0};
     buf_put(&whole, s->begun, s->begun_n);
     buf_put(&whole, bytes, n);
     s->begun_n = printable_unfinished(whole.data, whole.len);
     size_t ends = whole.len - s->begun_n;
     memcpy(s->begun, whole.data + ends, s->begun_n);
     printable_put(&s->text, whole.data, ends, PRINTABLE_LINES);
-    buf_fini(&whole);
 }
 
 static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
@@ -103,7 +102,7 @@ bool printing_put(FILE *out, const char *text, size_t n) {
 }
 
 void printing_line(FILE *out, const char *fmt, ...) {
-    struct buf text = {0}, line = {0};
+    BUF_FINI struct buf text = {0}, line = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
@@ -111,8 +110,6 @@ void printing_line(FILE *out, const char *fmt, ...) {
     printable_puts(&line, buf_str(&text));
     buf_putc(&line, '\n');
     fwrite(buf_str(&line), 1, line.len, out);
-    buf_fini(&text);
-    buf_fini(&line);
 }
 
 int printing_fd(FILE *out) {

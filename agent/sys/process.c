@@ -330,11 +330,10 @@ bool process_exit_info_works(void) {
 
 const char *process_name(pid_t pid, char *buf, size_t size) {
     char path[64];
-    struct buf name = {0};
+    BUF_FINI struct buf name = {0};
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     file_read(path, 4096, &name, NULL);
     snprintf(buf, size, "%.*s", (int)(name.len ? name.len - 1 : 0), buf_str(&name));
-    buf_fini(&name);
     return buf;
 }
 
@@ -349,13 +348,12 @@ const char *process_status_text(int status, char *buf, size_t size) {
 
 pid_t process_pid_of(int pidfd) {
     char path[64];
-    struct buf info = {0};
+    BUF_FINI struct buf info = {0};
     long pid = 0;
     snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
     if (file_read(path, 4096, &info, NULL) == 0) {
         const char *line = strstr(buf_str(&info), "\nPid:");
         pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
     }
-    buf_fini(&info);
     return pid > 0 ? (pid_t)pid : 0;
 }

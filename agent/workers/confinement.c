@@ -43,7 +43,7 @@ static int hide(struct err *err) {
 
 /* What needs root comes before root's power goes, and the filter, which refuses it, last. */
 int confinement_begin(struct buf *open, struct err *err) {
-    struct buf filter = {0};
+    BUF_FINI struct buf filter = {0};
     int code = sandbox_make(&filter, err);
     if (!code && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         code = err_set(err, -errno, "--sandbox: forgo new privileges");
@@ -55,7 +55,6 @@ int confinement_begin(struct buf *open, struct err *err) {
         code = enter_filter(&filter, err);
     if (!code)
         code = hide(err);
-    buf_fini(&filter);
     return code;
 }
 

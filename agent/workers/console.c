@@ -32,7 +32,7 @@ static const char *value_of(const char *name, size_t len, const struct worker_sp
 
 const char *console_header(const char *prefix, const struct worker_spec *s, int local_rank,
                            struct arena *a) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     const char *p = prefix ? prefix : "[${role_name}${local_rank}]:";
     while (*p) {
         const char *end = p[0] == '$' && p[1] == '{' ? strchr(p, '}') : NULL;
@@ -43,14 +43,12 @@ const char *console_header(const char *prefix, const struct worker_spec *s, int 
             buf_putc(&b, *p);
         p = value ? end + 1 : p + 1;
     }
-    const char *header = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return header;
+    return arena_strdup(a, buf_str(&b));
 }
 
 static int show(struct tee *t, const struct output *o, const struct worker_spec *s, int local_rank,
                 int stream, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct output_files files;
     char filtered[PATH_MAX];
     bool out = stream == STREAM_OUT;
@@ -63,9 +61,7 @@ static int show(struct tee *t, const struct output *o, const struct worker_spec 
         .needles = out ? o->what->out_needles : o->what->err_needles,
         .filtered_path = filtered,
     };
-    int code = tee_follow(t, &ts, err);
-    arena_fini(&a);
-    return code;
+    return tee_follow(t, &ts, err);
 }
 
 int console_begin(struct tee **tee, const struct output *o, const struct worker_spec *s,

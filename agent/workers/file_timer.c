@@ -1,6 +1,7 @@
 #include "agent/workers/file_timer.h"
 
 #include "agent/base/json.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -147,7 +148,7 @@ static int64_t monotonic_of(double epoch_s) {
 
 /* False: it is none. */
 static bool take_request(struct file_timer *t, const char *text, size_t n) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct json *j = json_parse(&a, text, n, NULL), *time = json_get(j, "expiration_time");
     const char *scope = json_get_string(j, "scope_id", NULL);
     int64_t pid = json_get_i64(j, "pid", 0), signo = json_get_i64(j, "signal", -1);
@@ -165,7 +166,6 @@ static bool take_request(struct file_timer *t, const char *text, size_t n) {
             limit_remove(t, known);
         }
     }
-    arena_fini(&a);
     return good;
 }
 
@@ -231,9 +231,7 @@ static int make_fifo(const char *path, struct err *err) {
 /* Open for writing too: so it is never at an end, and a worker that opens it never waits. */
 struct file_timer *file_timer_new(struct loop *l, const char *path,
                                   const struct file_timer_events *ev, void *arg, struct err *err) {
-    struct file_timer *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct file_timer *t = mem_new(struct file_timer);
     *t = (struct file_timer){.ev = ev, .arg = arg, .fd = -1};
     int code = str_copy(t->path, sizeof(t->path), path)
                    ? make_fifo(path, err)

@@ -1,6 +1,7 @@
 #include "agent/workers/guard.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -156,9 +157,7 @@ static void watch_guard(struct guard *g) {
 }
 
 struct guard *guard_new(const struct worker_command *command, struct err *err) {
-    struct guard *g = calloc(1, sizeof(*g));
-    if (!g)
-        abort();
+    struct guard *g = mem_new(struct guard);
     g->command = command;
     g->before = -1;
     g->sock = g->due_fd = -1;
@@ -236,11 +235,10 @@ struct guard *guard_free(struct guard *g) {
 
 /* The words for a worker that could not be started: the program, and what the system said. */
 static void note_exec_failure(struct guard *g, int local_rank, int code) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct guarded *w = &g->workers[local_rank];
     char **argv = command_make(g->command, local_rank, &a);
     snprintf(w->why, sizeof(w->why), "cannot execute %s: %s", argv[0], strerror(-code));
-    arena_fini(&a);
     g->ev->exec_failed(g->arg, local_rank, w->why);
 }
 
@@ -249,7 +247,7 @@ static void note_exec_failure(struct guard *g, int local_rank, int code) {
  */
 static void note_before(struct guard *g, const struct report *r, char text[ERROR_TEXT_MAX]) {
     char cause[ERROR_TEXT_MAX];
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     if (r->local_rank == g->before)
         g->before_status = r->status;
     if (r->status == 0 || g->failed)
@@ -262,7 +260,6 @@ static void note_before(struct guard *g, const struct report *r, char text[ERROR
     buf_printf(&b, "local rank %d had failed before: %s%s%s", g->before, cause,
                text[0] ? "; then here: " : "", text);
     str_copy(text, ERROR_TEXT_MAX, buf_str(&b));
-    buf_fini(&b);
 }
 
 static void note_exit(struct guard *g, const struct report *r) {
@@ -368,7 +365,7 @@ static void describe_worker(struct guard *g, const struct worker_spec *spec, int
 }
 
 static int send_start(struct guard *g, const struct worker_spec *spec, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct order order = {.kind = ORDER_START};
     FILE_CLOSE int fd = -1;
     struct launch l = {
@@ -392,7 +389,6 @@ static int send_start(struct guard *g, const struct worker_spec *spec, struct er
         if (code)
             err_set(err, code, "tell the guard to start workers");
     }
-    arena_fini(&a);
     return code;
 }
 

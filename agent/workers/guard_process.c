@@ -166,7 +166,7 @@ static void take_deadline(struct life *l, const struct order *o) {
 /* The kernel's timer is armed before the first fork: a guard that is stopped between its look at
  * the clock and the fork dies with what it forked. */
 static void start(struct life *l, int fd) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct launch launch;
     if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
         _exit(1);
@@ -176,7 +176,6 @@ static void start(struct life *l, int fd) {
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
         tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
         file_close(&l->lifeline);
-        arena_fini(&a);
         return;
     }
     launch.lifeline = l->lifeline > 0 ? l->lifeline : 0;
@@ -187,7 +186,6 @@ static void start(struct life *l, int fd) {
     l->forking = false;
     flush_queue(l);
     arm(l);
-    arena_fini(&a);
 }
 
 static void obey(struct life *l, const struct order *o, int fd) {

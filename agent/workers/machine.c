@@ -230,7 +230,7 @@ static int have_own_mounts(struct err *err) {
 }
 
 int machine_close(struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct mounted *all = NULL;
     size_t n = 0;
     if (geteuid() != 0)
@@ -246,6 +246,5 @@ int machine_close(struct err *err) {
     if (!code)
         code = close_all(all, n, err);
     enter_directory_anew();
-    arena_fini(&a);
     return code;
 }

@@ -60,7 +60,7 @@ static void put_texts(struct buf *b, char *const *texts) {
 }
 
 int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     put_number(&b, l->deadline_required);
     put_text(&b, l->scratch);
     put_number(&b, l->sandbox);
@@ -75,7 +75,6 @@ int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
     int code = fd < 0 ? err_set(err, -errno, "make a memfd") : 0;
     if (!code && (code = file_write_all(fd, b.data, b.len, err)) < 0)
         err_wrap(err, "what is to be started, into a memfd: ");
-    buf_fini(&b);
     if (!code && lseek(fd, 0, SEEK_SET) < 0)
         code = err_set(err, -errno, "rewind a memfd");
     if (code)
@@ -146,7 +145,7 @@ static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) 
 }
 
 int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     int code = file_read_fd(fd, SIZE_MAX, &b, err);
     file_close(&fd);
     if (!code) {
@@ -155,6 +154,5 @@ int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
         if (code)
             err_set(err, code, "read a worker group");
     }
-    buf_fini(&b);
     return code;
 }

@@ -2,6 +2,7 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/file.h"
 
 #include <errno.h>
@@ -250,9 +251,7 @@ static int start_thread(struct tee *t) {
 
 struct tee *tee_new(struct err *err) {
     pthread_condattr_t attr;
-    struct tee *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct tee *t = mem_new(struct tee);
     list_init(&t->arriving);
     list_init(&t->files);
     t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -297,9 +296,7 @@ static int open_files(struct followed *f, const struct tee_stream *s, struct err
 }
 
 int tee_follow(struct tee *t, const struct tee_stream *s, struct err *err) {
-    struct followed *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct followed *f = mem_new(struct followed);
     *f = (struct followed){
         .file = -1, .filtered = -1, .out = s->fd, .needles = copy_needles(s->needles)};
     f->header = copy(s->header);

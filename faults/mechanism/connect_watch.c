@@ -96,13 +96,11 @@ int connect_watch_take(int from) {
 /* The call names the thread. */
 static pid_t process_of(pid_t thread) {
     char path[64];
-    struct buf status = {0};
+    BUF_FINI struct buf status = {0};
     snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
     const char *line =
         file_read(path, 1 << 16, &status, NULL) == 0 ? strstr(status.data, "\nTgid:") : NULL;
-    pid_t pid = line ? (pid_t)atoi(line + strlen("\nTgid:")) : thread;
-    buf_fini(&status);
-    return pid;
+    return line ? (pid_t)atoi(line + strlen("\nTgid:")) : thread;
 }
 
 static void read_address(pid_t pid, const struct seccomp_data *d, struct sockaddr_storage *ret) {

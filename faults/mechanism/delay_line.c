@@ -1,6 +1,7 @@
 #include "faults/mechanism/delay_line.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 
 #include <stdlib.h>
@@ -52,9 +53,7 @@ static void on_due(void *arg, int64_t now_ns) {
 }
 
 struct delay_line *delay_line_new(struct loop *l, delay_line_fn *fn, void *arg) {
-    struct delay_line *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct delay_line *d = mem_new(struct delay_line);
     list_init(&d->flights);
     d->fn = fn;
     d->arg = arg;

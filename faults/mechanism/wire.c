@@ -1,5 +1,6 @@
 #include "faults/mechanism/wire.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/netlink.h"
 #include "faults/mechanism/delay_line.h"
@@ -42,9 +43,7 @@ struct wire {
 static delay_line_fn on_due;
 
 struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
-    struct wire *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort();
+    struct wire *w = mem_new(struct wire);
     w->loop = l;
     w->gone = gone;
     w->arg = arg;

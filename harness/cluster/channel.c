@@ -64,14 +64,13 @@ static int parse(struct message *m, const char *packet, size_t len, struct err *
         m->json = json_parse(&m->arena, packet, len, err);
         return m->json ? 1 : -EINVAL;
     }
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     FILE_CLOSE int memory = m->fds[0];
     memmove(m->fds, m->fds + 1, sizeof(int) * (CHANNEL_FDS_MAX - 1));
     m->fds[CHANNEL_FDS_MAX - 1] = -1;
     int r = read_memory(memory, &text, err);
     if (r == 0 && !(m->json = json_parse(&m->arena, buf_str(&text), text.len, err)))
         r = -EINVAL;
-    buf_fini(&text);
     return r ? r : 1;
 }
 

@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "harness/cluster/node_helper.h"
 
 #include "agent/sys/file.h"
@@ -53,10 +54,7 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
         put_process(w, l->pids[i]);
     json_end_array(w);
     put_ports(w, l);
-    json_array(w, "shm");
-    for (char **path = l->shm; path && *path; path++)
-        json_put_string(w, NULL, *path);
-    json_end_array(w);
+    json_put_strings(w, "shm", (const char *const *)l->shm);
     json_array(w, "cgroups");
     cgroups_put_of(w, l->pids, l->pids_n);
     json_end_array(w);
@@ -67,56 +65,36 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
 
 struct found {
     pid_t *pids;
-    char **shm;
-    size_t pids_n, shm_n;
+    size_t pids_n;
+    struct texts shm;
 };
 
 static void find_processes(struct found *f) {
     DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == getpid())
-            continue;
-        f->pids = realloc(f->pids, (f->pids_n + 1) * sizeof(*f->pids));
-        if (!f->pids)
-            abort();
-        f->pids[f->pids_n++] = (pid_t)atoi(e->d_name);
-    }
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && atoi(e->d_name) != getpid())
+            mem_push(f->pids, f->pids_n) = (pid_t)atoi(e->d_name);
     if (d)
         closedir(d);
 }
 
-static void add_shm(struct found *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add_shm(struct found *f, const char *fmt, ...) {
-    struct buf text = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    f->shm = realloc(f->shm, (f->shm_n + 2) * sizeof(*f->shm));
-    if (!f->shm)
-        abort();
-    f->shm[f->shm_n++] = text.data;
-    f->shm[f->shm_n] = NULL;
-}
-
 static void find_system_v(struct found *f) {
-    struct buf table = {0};
+    BUF_FINI struct buf table = {0};
     if (file_read("/proc/sysvipc/shm", TABLE_MAX, &table, NULL) == 0) {
         char *save = NULL, *line = strtok_r(table.data, "\n", &save);
         while ((line = strtok_r(NULL, "\n", &save))) {
             int key, id;
             if (sscanf(line, "%d %d", &key, &id) == 2)
-                add_shm(f, "System V segment %d", id);
+                texts_add(&f->shm, "System V segment %d", id);
         }
     }
-    buf_fini(&table);
 }
 
 static void find_shared_memory(struct found *f) {
     DIR *d = opendir("/dev/shm");
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            add_shm(f, "/dev/shm/%s", e->d_name);
+            texts_add(&f->shm, "/dev/shm/%s", e->d_name);
     if (d)
         closedir(d);
     find_system_v(f);
@@ -126,9 +104,7 @@ void leftovers_of_namespaces(struct json_writer *w) {
     struct found f = {0};
     find_processes(&f);
     find_shared_memory(&f);
-    leftovers_put(w, &(struct leftovers){.pids = f.pids, .pids_n = f.pids_n, .shm = f.shm});
-    for (size_t i = 0; i < f.shm_n; i++)
-        free(f.shm[i]);
-    free(f.shm);
+    leftovers_put(w, &(struct leftovers){.pids = f.pids, .pids_n = f.pids_n, .shm = f.shm.v});
+    texts_fini(&f.shm);
     free(f.pids);
 }

@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
 #include "agent/base/str.h"
@@ -18,10 +19,7 @@
 static const int64_t start_wait_ns = 20000000000;
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port) {
-    struct node *n = calloc(1, sizeof(*n));
-    struct buf disk = {0};
-    if (!n)
-        abort();
+    struct node *n = mem_new(struct node);
     *n = (struct node){.cluster = c,
                        .plan = plan,
                        .port = port,
@@ -30,8 +28,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .listener = -1,
                        .diag = -1,
                        .program = PROCESS_NONE};
-    buf_printf(&disk, "%s/%s", c->scratch, plan->name);
-    n->disk = disk.data;
+    n->disk = mem_printf("%s/%s", c->scratch, plan->name);
     return n;
 }
 
@@ -82,13 +79,6 @@ static int say_send(struct node *n, struct buf *text, struct json_writer *w, con
     return r;
 }
 
-static void put_strings(struct json_writer *w, const char *key, const char *const *v) {
-    json_array(w, key);
-    for (; v && *v; v++)
-        json_put_string(w, NULL, *v);
-    json_end_array(w);
-}
-
 static int say_setup(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
@@ -109,8 +99,8 @@ int node_say_net(struct node *n, struct err *err) {
 int node_run(struct node *n, const struct program *p, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "run");
-    put_strings(&w, "argv", p->argv);
-    put_strings(&w, "env", p->env);
+    json_put_strings(&w, "argv", p->argv);
+    json_put_strings(&w, "env", p->env);
     json_put_string(&w, "cwd", p->cwd);
     return say_send(n, &text, &w, &p->log, 1, err);
 }

@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "harness/cluster/node_helper.h"
 
 #include "agent/sys/file.h"
@@ -23,10 +24,7 @@ struct names {
 
 static struct names names_of(const struct json *list) {
     struct names names = {0};
-    names.v = calloc(list ? list->length + 1 : 1, sizeof(*names.v));
-    if (!names.v)
-        abort();
-    json_each(it, list) names.v[names.n++] = json_string(it, "");
+    json_each(it, list) mem_push(names.v, names.n) = json_string(it, "");
     return names;
 }
 

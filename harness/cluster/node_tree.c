@@ -1,5 +1,6 @@
 /* A node that is a tree of processes, from its root: nothing of the host is moved or covered, and
  * only what descends from here is looked at, counted and ended. */
+#include "agent/base/mem.h"
 #include "harness/cluster/node_helper.h"
 
 #include "agent/base/str.h"
@@ -37,10 +38,7 @@ struct inodes {
 static void add_inode(void *arg, pid_t pid, int fd, uint64_t inode) {
     struct inodes *all = arg;
     (void)pid, (void)fd;
-    all->v = realloc(all->v, (all->n + 1) * sizeof(*all->v));
-    if (!all->v)
-        abort();
-    all->v[all->n++] = inode;
+    mem_push(all->v, all->n) = inode;
 }
 
 /* A socket without a descriptor, one that waits for its end, is known by the address at either end:

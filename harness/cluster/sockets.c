@@ -52,7 +52,7 @@ static bool read_line(const char *line, struct socket_line *ret) {
 void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg) {
     static const char *const tables[] = {"/proc/net/tcp", "/proc/net/tcp6"};
     for (size_t i = 0; i < 2; i++) {
-        struct buf table = {0};
+        BUF_FINI struct buf table = {0};
         char *save = NULL;
         if (file_read(tables[i], TABLE_MAX, &table, NULL) == 0 && table.len)
             for (char *line = strtok_r(table.data, "\n", &save); line;
@@ -61,7 +61,6 @@ void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg)
                 if (read_line(line, &s))
                     fn(arg, &s);
             }
-        buf_fini(&table);
     }
 }
 

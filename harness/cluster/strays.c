@@ -1,5 +1,6 @@
 #include "harness/cluster/strays.h"
 
+#include "agent/base/mem.h"
 #include "harness/cluster/mark.h"
 
 #include <dirent.h>
@@ -28,10 +29,7 @@ size_t strays_of(const char *mark, struct process **ret) {
             process_close(&p);
             continue;
         }
-        all = realloc(all, (n + 1) * sizeof(*all));
-        if (!all)
-            abort();
-        all[n++] = p;
+        mem_push(all, n) = p;
     }
     if (d)
         closedir(d);

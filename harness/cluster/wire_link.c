@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
 #include "agent/base/str.h"
@@ -121,9 +122,7 @@ static void on_queue(void *arg, int64_t now_ns) {
 }
 
 static void enqueue(struct wire_link *l, const struct message *m) {
-    struct queued *q = malloc(sizeof(*q));
-    if (!q)
-        abort();
+    struct queued *q = mem_new(struct queued);
     q->message = *m;
     list_append(&l->queue, &q->link);
     loop_timer_at(l->on_queue, 0);

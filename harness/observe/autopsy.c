@@ -45,7 +45,7 @@ static void write_process(const struct folder *dir, pid_t pid, const struct auto
                           const struct rounds *rs) {
     const struct worker *w = rounds_worker(rs, pid);
     char comm[64], file[128];
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (pid == node->first)
         str_copy(comm, sizeof(comm), "node");
     else
@@ -60,7 +60,6 @@ static void write_process(const struct folder *dir, pid_t pid, const struct auto
     buf_printf(&text, "process %d, %s\n", (int)pid, comm);
     autopsy_process(pid, &text);
     write_text(dir, file, &text);
-    buf_fini(&text);
 }
 
 /* Nodes that are processes of this host: all that descends from the first. */
@@ -102,7 +101,7 @@ static int only_workers(const struct dirent *d) {
 
 /* Of the node's program, and of its workers where they have files of their own beside it. */
 static void write_last_lines(const struct folder *run, const struct folder *dir, const char *log) {
-    struct buf last = {0};
+    BUF_FINI struct buf last = {0};
     struct dirent **names;
     const char *slash = strrchr(log, '/');
     char folder[4096], path[4400];
@@ -119,11 +118,10 @@ static void write_last_lines(const struct folder *run, const struct folder *dir,
         free(names);
     if (last.len)
         write_text(dir, "last-lines.txt", &last);
-    buf_fini(&last);
 }
 
 static void write_store(const struct folder *dir, const struct autopsy_node *node) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
         return;
@@ -139,7 +137,6 @@ static void write_store(const struct folder *dir, const struct autopsy_node *nod
         autopsy_store(node->store, node->store_port, &text);
     process_close(&first);
     write_text(dir, "store.txt", &text);
-    buf_fini(&text);
 }
 
 static void look_at_node(const struct folder *run, const struct autopsy_node *node,

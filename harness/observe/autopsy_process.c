@@ -118,7 +118,7 @@ static void put_files(pid_t pid, struct buf *out) {
 
 /* The text of a file of /proc without its last newline; how it could not be read otherwise. */
 static void put_file(struct buf *out, const char *path, const char *denied) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct err err = {0};
     int r = file_read(path, TABLE_MAX, &text, &err);
     if (r == -EACCES || r == -EPERM)
@@ -127,23 +127,21 @@ static void put_file(struct buf *out, const char *path, const char *denied) {
         buf_puts(out, err.msg);
     else
         buf_printf(out, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_state(struct buf *out, const char *task) {
     char path[400];
-    struct buf status = {0};
+    BUF_FINI struct buf status = {0};
     snprintf(path, sizeof(path), "%s/status", task);
     file_read(path, TABLE_MAX, &status, NULL);
     const char *state = strstr(buf_str(&status), "\nState:\t");
     if (state)
         buf_printf(out, "%.*s", (int)strcspn(state + 8, "\n"), state + 8);
-    buf_fini(&status);
 }
 
 static void put_stack(struct buf *out, const char *task) {
     char path[400];
-    struct buf stack = {0};
+    BUF_FINI struct buf stack = {0};
     struct err err = {0};
     snprintf(path, sizeof(path), "%s/stack", task);
     int r = file_read(path, TABLE_MAX, &stack, &err);
@@ -155,7 +153,6 @@ static void put_stack(struct buf *out, const char *task) {
         buf_printf(out, "    %.*s\n", (int)n, p);
         p += n + (p[n] == '\n');
     }
-    buf_fini(&stack);
 }
 
 static void put_thread(pid_t pid, const char *tid, struct buf *out) {

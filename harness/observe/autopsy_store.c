@@ -6,11 +6,10 @@
 #include <string.h>
 
 static void put_base64(struct buf *out, const char *text) {
-    struct buf plain = {0};
+    BUF_FINI struct buf plain = {0};
     base64_take(&plain, text, strlen(text));
     for (size_t i = 0; i < plain.len; i++)
         buf_putc(out, plain.data[i] >= ' ' && plain.data[i] < 127 ? plain.data[i] : '.');
-    buf_fini(&plain);
 }
 
 static void put_keys(const struct json *answer, struct buf *out) {
@@ -32,8 +31,8 @@ static void put_keys(const struct json *answer, struct buf *out) {
 /* All keys. */
 void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
-    struct buf answer = {0};
-    struct arena a = {0};
+    BUF_FINI struct buf answer = {0};
+    ARENA_FINI struct arena a = {0};
     struct err err = {0};
     int r = gateway_ask(addr, port, "/v3/kv/range", all, &answer, &err);
     const struct json *j = r ? NULL : json_parse(&a, buf_str(&answer), answer.len, NULL);
@@ -43,6 +42,4 @@ void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
         buf_printf(out, "%s\n", err.msg);
     else
         buf_printf(out, "not an answer of a store: %.200s\n", buf_str(&answer));
-    arena_fini(&a);
-    buf_fini(&answer);
 }

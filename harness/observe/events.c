@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "harness/observe/observe.h"
 
 #include "agent/base/list.h"
@@ -173,7 +174,7 @@ static void note_start(struct client *c) {
 }
 
 static void on_message(struct client *c, const char *text, size_t len) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
     int kind = rankquake_kind_of(name);
@@ -198,7 +199,6 @@ static void on_message(struct client *c, const char *text, size_t len) {
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
     recorder_end(c->owner->rec, c);
-    arena_fini(&arena);
     if (c->held && !c->kept)
         release(c);
 }
@@ -313,9 +313,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
         err_set(err, -errno, "find rankprobe beside rankquake (%s)", probe);
         return NULL;
     }
-    struct observer *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort();
+    struct observer *o = mem_new(struct observer);
     *o = (struct observer){
         .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
@@ -341,9 +339,7 @@ struct observer *observer_free(struct observer *o) {
 }
 
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
-    struct client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct client *c = mem_new(struct client);
     *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
     c->since_ns = clock_monotonic_ns();
     c->probe = image_of(o, pid) == IMAGE_PROBE;

@@ -1,6 +1,7 @@
 #include "harness/observe/lines.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 
@@ -252,9 +253,7 @@ struct lines_count lines_counted(const struct lines_file *f) {
 }
 
 struct lines *lines_new(struct loop *loop, lines_fn *fn, void *arg, struct err *err) {
-    struct lines *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct lines *l = mem_new(struct lines);
     *l = (struct lines){.loop = loop, .fn = fn, .arg = arg};
     list_init(&l->files);
     list_init(&l->waiting);

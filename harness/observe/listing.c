@@ -1,5 +1,6 @@
 #include "harness/observe/listing.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/observe/question.h"
@@ -78,11 +79,9 @@ static struct question *ask(struct listing *g, struct loop *l, const char *dir, 
 
 struct listing *listing_start(struct loop *l, const char *dir, const char *command, int log,
                               int round, listing_fn *fn, void *arg) {
-    struct listing *g = calloc(1, sizeof(*g));
+    struct listing *g = mem_new(struct listing);
     struct err err = {0};
     struct stat st;
-    if (!g)
-        abort(); /* out of memory */
     *g = (struct listing){.round = round, .fn = fn, .arg = arg};
     bool there = stat(dir, &st) == 0;
     if (there)

@@ -1,6 +1,7 @@
 #include "harness/observe/question.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/rights.h"
@@ -129,9 +130,7 @@ int question_enter(void *place) {
 
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,
                               void *arg, struct err *err) {
-    struct question *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort(); /* out of memory */
+    struct question *q = mem_new(struct question);
     *q = (struct question){
         .process = PROCESS_NONE, .out = -1, .bytes_max = spec->bytes_max, .fn = fn, .arg = arg};
     int64_t deadline_ns = clock_monotonic_ns() + spec->within_ns;

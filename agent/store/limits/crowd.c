@@ -1,6 +1,7 @@
 #include "agent/store/limits/crowd.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/bounds.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
@@ -126,9 +127,7 @@ static struct origin *origin_of(struct crowd *c, int fd) {
         if (memcmp(o->address, address, sizeof(address)) == 0)
             return o;
     }
-    struct origin *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort();
+    struct origin *o = mem_new(struct origin);
     memcpy(o->address, address, sizeof(address));
     list_init(&o->outsiders);
     list_append(&c->origins, &o->node);
@@ -367,9 +366,7 @@ static void on_arrived(int fd, short what, void *arg) {
 }
 
 void crowd_enter(struct crowd *c, struct bufferevent *b) {
-    struct member *m = calloc(1, sizeof(*m));
-    if (!m)
-        abort();
+    struct member *m = mem_new(struct member);
     *m = (struct member){.all = c, .b = b};
     list_append(&c->arriving, &m->node);
     event_active(c->arrived, EV_TIMEOUT, 0);
@@ -434,9 +431,7 @@ void crowd_end(struct crowd *c, struct evhttp_connection *connection) {
 /* ---- the whole ---- */
 
 struct crowd *crowd_new(struct loop *l, struct bounds *bounds, const struct crowd_watch *watch) {
-    struct crowd *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct crowd *c = mem_new(struct crowd);
     *c = (struct crowd){.loop = l, .bounds = bounds, .watch = *watch, .max = crowd_default()};
     list_init(&c->arriving);
     list_init(&c->origins);

@@ -1,6 +1,7 @@
 #include "agent/store/limits/ledger.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
@@ -241,9 +242,7 @@ void ledger_whole(struct ledger *l, struct bufferevent *b) {
 /* ---- the whole ---- */
 
 struct ledger *ledger_new(struct loop *loop, struct bounds *bounds, struct crowd *crowd) {
-    struct ledger *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct ledger *l = mem_new(struct ledger);
     *l = (struct ledger){
         .loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}, .bounds = bounds, .crowd = crowd};
     list_init(&l->holding);

@@ -174,7 +174,7 @@ static int draft_write(struct draft *d, const struct checkpoint_place *p, int pl
     if (d->dir < 0)
         return err_set(err, -errno, "open %s", d->name);
     struct manifest m;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     describe(p, s, &m);
     manifest_write(&m, &text);
     int r = write_file(d, 0, MANIFEST_WEIGHTS, s->weights, TENSOR_BYTES, err);
@@ -182,7 +182,6 @@ static int draft_write(struct draft *d, const struct checkpoint_place *p, int pl
         r = write_file(d, 1, MANIFEST_VELOCITY, s->velocity, TENSOR_BYTES, err);
     if (r == 0)
         r = write_file(d, 2, MANIFEST_NAME, text.data, text.len, err);
-    buf_fini(&text);
     return r;
 }
 

@@ -81,11 +81,10 @@ static int read_tree(const struct json *j, struct manifest *m, struct err *err) 
 }
 
 int manifest_read(const char *text, size_t n, struct manifest *ret, struct err *err) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct manifest m = {0};
     const struct json *j = json_parse(&arena, text, n, err);
     int r = j ? read_tree(j, &m, err) : -EBADMSG;
-    arena_fini(&arena);
     if (r < 0)
         return r;
     *ret = m;
