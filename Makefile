@@ -34,7 +34,7 @@ LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
 LDFLAGS.cov := --coverage
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wswitch-enum -Wvla \
-        -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers
+        -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers -Wno-unused-parameter
 # In a node with a root file system of its own our programs find there what they were linked with
 # (harness/cluster/baggage.h); elsewhere there is no such folder.
 BAGGAGE := -Wl,--disable-new-dtags,-rpath,/run/rankquake/lib

@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "agent/sys/file.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
 #include "agent/workers/spec.h"
@@ -43,12 +44,10 @@ static int count_list(const char *s) {
  * library is loaded for it. */
 static int count_gpus(void) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    DIR *d = opendir("/proc/driver/nvidia/gpus");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc/driver/nvidia/gpus");
     int n = 0;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;)
         n += e->d_name[0] != '.';
-    if (d)
-        closedir(d);
     return visible && count_list(visible) < n ? count_list(visible) : n;
 }
 

@@ -39,15 +39,12 @@ static int signal_node(int signo, struct err *err) {
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     int r = signal_node(SIGSTOP, err);
     return r ? err_wrap(err, "%s: ", t->name) : 0;
 }
 
 static int recover(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)t, (void)a;
     signal_node(SIGCONT, NULL); /* whoever is gone stands still no longer */
-    (void)err;
     return 0;
 }
 

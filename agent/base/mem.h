@@ -16,5 +16,5 @@ char *mem_vprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 
 
 /* One more element of v, a pointer to n of them: mem_push(v, n) = x. v is NULL while it is empty,
  * and has been made by nothing else. Behind the last there is room for one more, to end a list. */
-#define mem_push(v, n) (((v) = mem_room((v), (n), sizeof(*(v))))[(n)++])
+#define mem_push(v, n) (*((v) = mem_room((v), (n), sizeof(*(v))), &(v)[(n)++]))
 void *mem_room(void *v, size_t n, size_t size);

@@ -118,7 +118,6 @@ static void settle(struct ship *p);
 static void on_output(void *arg, int fd, int what) {
     struct stream *s = arg;
     char data[16 << 10];
-    (void)what;
     ssize_t n = read(fd, data, sizeof(data));
     if (n > 0)
         take(s, data, (size_t)n);
@@ -145,7 +144,6 @@ static void flush(struct ship *p) {
 }
 
 static void on_writable(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     flush(arg);
 }
 
@@ -199,7 +197,6 @@ static void stop_rest(struct fleet *f) {
 }
 
 static void on_patience(void *arg, int64_t now_ns) {
-    (void)now_ns;
     stop_rest(arg);
 }
 
@@ -233,7 +230,6 @@ static void settle(struct ship *p) {
 static void on_ended(void *arg, int fd, int what) {
     struct ship *p = arg;
     int status = 0;
-    (void)fd, (void)what;
     process_reap(&p->process, -1, &status);
     p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     p->ended = loop_source_free(p->ended);

@@ -75,7 +75,6 @@ static void follow(const struct process *agent) {
 
 /* Unlike SIG_IGN it is not handed on to the agent. */
 static void ignore(int signo) {
-    (void)signo;
 }
 
 int remote_main(void) {

@@ -76,7 +76,6 @@ static bool is_within(struct kv_bytes run, struct kv_bytes key, struct kv_bytes 
 }
 
 static void see(void *arg, const struct kv_pair *pair) {
-    (void)pair;
     *(bool *)arg = true;
 }
 

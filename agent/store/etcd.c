@@ -228,7 +228,6 @@ pid_t etcd_keeper(const struct etcd *e) {
 
 static void on_said(void *arg, int fd, int what) {
     struct etcd *e = arg;
-    (void)fd, (void)what;
     if (read_lines(e))
         return;
     e->source = loop_source_free(e->source);

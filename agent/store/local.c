@@ -73,7 +73,6 @@ static void changed(struct local *l) {
 }
 
 static void on_leases(void *arg, int64_t now_ns) {
-    (void)now_ns;
     changed(arg);
 }
 
@@ -97,7 +96,6 @@ static void tell_news(struct watch *w) {
 }
 
 static void on_turn(void *arg, int64_t now_ns) {
-    (void)now_ns;
     struct local *l = arg;
     while (!list_empty(&l->answered)) {
         struct local_call *c = list_entry(l->answered.next, struct local_call, node);
@@ -113,7 +111,6 @@ static void on_turn(void *arg, int64_t now_ns) {
 
 static struct store_call *local_txn(struct store *s, const struct kv_txn *txn, int64_t timeout_ms,
                                     store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -127,7 +124,6 @@ static struct store_call *local_txn(struct store *s, const struct kv_txn *txn, i
 
 static struct store_call *local_grant(struct store *s, int64_t lease, int64_t ttl_s,
                                       int64_t timeout_ms, store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -143,7 +139,6 @@ static struct store_call *local_grant(struct store *s, int64_t lease, int64_t tt
 
 static struct store_call *local_keepalive(struct store *s, int64_t lease, int64_t timeout_ms,
                                           store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -156,7 +151,6 @@ static struct store_call *local_keepalive(struct store *s, int64_t lease, int64_
 static struct store_call *local_watch(struct store *s, struct kv_bytes key,
                                       struct kv_bytes range_end, int64_t start_revision,
                                       int64_t timeout_ms, store_news_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->watches, arg);
     c->on_news = fn;

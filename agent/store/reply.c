@@ -40,7 +40,6 @@ static void reply_free(struct reply *r) {
 /* As in agent/store/stream.c: a request that is off its connection is ours to free. */
 static void on_close(struct evhttp_connection *c, void *arg) {
     struct reply *r = arg;
-    (void)c;
     if (!connection(r))
         evhttp_request_free(r->req);
     reply_free(r);

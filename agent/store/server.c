@@ -1,9 +1,8 @@
-#include "agent/base/mem.h"
 #include "agent/store/server_state.h"
 
 #include "agent/base/arena.h"
 #include "agent/base/json.h"
-#include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
 #include "agent/store/limits/bounds.h"
@@ -88,13 +87,11 @@ static void state_changed(struct server *s) {
 }
 
 static void on_fan_out(void *arg, int64_t now_ns) {
-    (void)now_ns;
     struct server *s = arg;
     streams_send(s->streams);
 }
 
 static void on_leases(void *arg, int64_t now_ns) {
-    (void)now_ns;
     state_changed(arg);
 }
 

@@ -74,7 +74,6 @@ struct streams *streams_free(struct streams *s) {
  */
 static void on_close(struct evhttp_connection *c, void *arg) {
     struct stream *st = arg;
-    (void)c;
     if (!connection(st))
         evhttp_request_free(st->req);
     stream_free(st);

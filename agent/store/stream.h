@@ -5,7 +5,6 @@
  * taken is; then it is told `canceled`, if it takes that. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/core/kv.h"
 #include "agent/store/gateway.h"
 

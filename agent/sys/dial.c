@@ -123,7 +123,6 @@ static void start_all(struct dialer *d) {
 static void on_answer(void *arg, int fd, int what) {
     struct dialer *d = arg;
     uint64_t n;
-    (void)what;
     if (read(fd, &n, sizeof(n)) != sizeof(n))
         return;
     know(d, d->lookup->found, d->lookup->n, d->lookup->err.msg);
@@ -225,7 +224,6 @@ static void try_next(struct dial *d) {
 static void on_attempt(void *arg, int fd, int what) {
     struct attempt *a = arg;
     struct dial *d = a->dial;
-    (void)what;
     int code = tcp_connected(fd);
     if (code == 0) {
         a->source = loop_source_free(a->source);
@@ -240,7 +238,6 @@ static void on_attempt(void *arg, int fd, int what) {
 
 static void on_timer(void *arg, int64_t now_ns) {
     struct dial *d = arg;
-    (void)now_ns;
     if (d->begun < d->n)
         try_next(d);
     else if (!d->open)

@@ -20,6 +20,12 @@ void file_close(int *fd) {
     *fd = -1;
 }
 
+void file_close_dir(DIR **d) {
+    if (*d)
+        closedir(*d);
+    *d = NULL;
+}
+
 int file_read_fd(int fd, size_t max, struct buf *out, struct err *err) {
     size_t before = out->len;
     for (;;) {
@@ -283,7 +289,7 @@ static int remove_below(struct removal *r, int dir, const char *name, int depth)
 /* What vanishes meanwhile is what we wanted. */
 static int remove_entries(struct removal *r, int dir, int depth) {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    FILE_CLOSE_DIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         code = -errno;
         file_close(&fd);
@@ -292,7 +298,6 @@ static int remove_entries(struct removal *r, int dir, int depth) {
     for (struct dirent *e; !code && (e = readdir(d)) != NULL;)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             code = remove_below(r, dir, e->d_name, depth + 1);
-    closedir(d);
     return code;
 }
 

@@ -4,6 +4,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/err.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,9 @@
 /* Closes *fd if it is >= 0 and leaves -1. For __attribute__((cleanup)) as FILE_CLOSE too. */
 void file_close(int *fd);
 #define FILE_CLOSE __attribute__((cleanup(file_close)))
+/* The same for a directory that is read; NULL is none. */
+void file_close_dir(DIR **d);
+#define FILE_CLOSE_DIR __attribute__((cleanup(file_close_dir)))
 
 /* Appends the whole file to *out; -EFBIG when it is longer than max bytes (out is then as before).
  */

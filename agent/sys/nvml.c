@@ -1,6 +1,7 @@
 #include "agent/sys/nvml.h"
 
 #include "agent/base/mem.h"
+#include "agent/sys/file.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -224,11 +225,10 @@ int nvml_holds_driver(pid_t pid) {
     char path[64];
     int holds = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d)
         return -errno;
     for (struct dirent *e; !holds && (e = readdir(d)) != NULL;)
         holds = e->d_name[0] != '.' && is_driver_file(dirfd(d), e->d_name);
-    closedir(d);
     return holds;
 }

@@ -1,5 +1,6 @@
 #include "agent/sys/process.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/priority.h"
@@ -232,22 +233,14 @@ int process_spawn(const struct process_spawn *s, struct process *ret, struct err
     return code;
 }
 
-/* /proc/PID/stat: the fields behind the command's name, which may hold anything. */
-struct stat_line {
-    char state;
-    pid_t parent;
-    uint64_t start_ticks;
-    int exit_code;
-};
-
-static int read_stat(pid_t pid, struct stat_line *ret) {
+/* The fields stand behind the command's name, which may hold anything. */
+int process_look(pid_t pid, struct process_look *ret) {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? -ESRCH : -errno;
     ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
     if (n <= 0)
         return -ESRCH;
     text[n] = '\0';
@@ -260,6 +253,8 @@ static int read_stat(pid_t pid, struct stat_line *ret) {
             ret->state = word[0];
         else if (field == 4)
             ret->parent = (pid_t)atoi(word);
+        else if (field == 20)
+            ret->threads = atoi(word);
         else if (field == 22)
             ret->start_ticks = strtoull(word, NULL, 10);
         else if (field == 52)
@@ -269,9 +264,19 @@ static int read_stat(pid_t pid, struct stat_line *ret) {
     return field > 52 ? 0 : -EIO;
 }
 
+size_t process_list(pid_t **ret) {
+    FILE_CLOSE_DIR DIR *d = opendir("/proc");
+    size_t n = 0;
+    *ret = NULL;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+            mem_push(*ret, n) = (pid_t)atoi(e->d_name);
+    return n;
+}
+
 int process_zombie_status(pid_t pid, int *ret_status) {
-    struct stat_line s;
-    int code = read_stat(pid, &s);
+    struct process_look s;
+    int code = process_look(pid, &s);
     if (code)
         return code;
     if (s.state == 'X')
@@ -283,8 +288,8 @@ int process_zombie_status(pid_t pid, int *ret_status) {
 }
 
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks) {
-    struct stat_line s;
-    int code = read_stat(pid, &s);
+    struct process_look s;
+    int code = process_look(pid, &s);
     if (!code)
         *ret_ticks = s.start_ticks;
     return code;

@@ -2,6 +2,7 @@
 
 #include "agent/base/rand.h"
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "agent/sys/random.h"
 
 #include <arpa/inet.h>
@@ -337,13 +338,11 @@ static bool is_connection_of(int fd, uint16_t port) {
 }
 
 size_t tcp_count_connections(uint16_t port) {
-    DIR *d = opendir("/proc/self/fd");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc/self/fd");
     size_t n = 0;
     int64_t fd;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;)
         n += str_to_i64(e->d_name, 0, INT32_MAX, &fd) && is_connection_of((int)fd, port);
-    if (d)
-        closedir(d);
     return n;
 }
 

@@ -200,7 +200,6 @@ static void take(struct file_timer *t, const char *data, size_t n) {
 static void on_readable(void *arg, int fd, int what) {
     struct file_timer *t = arg;
     char data[READ_MAX];
-    (void)what;
     ssize_t n = read(fd, data, sizeof(data));
     if (n <= 0)
         return;

@@ -327,7 +327,6 @@ static void collect(struct guard *g) {
 
 static void on_child_ended(void *arg, int signo) {
     struct guard *g = arg;
-    (void)signo;
     if (g->collecting)
         collect(g);
 }
@@ -345,7 +344,6 @@ static void on_readable(void *arg, int fd, int what) {
     struct guard *g = arg;
     struct report r;
     int passed = -1, got;
-    (void)what;
     while ((got = order_receive(fd, &r, sizeof(r), &passed)) > 0)
         note_report(g, &r, passed);
     if (got != -EAGAIN)

@@ -2,7 +2,6 @@
 
 #include "agent/base/list.h"
 #include "agent/base/mem.h"
-#include "agent/sys/clock.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -181,7 +181,6 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
 
 static void on_frames(void *arg, int fd, int what) {
     struct port *p = arg;
-    (void)fd, (void)what;
     for (int i = 0; i < FRAMES_IN_TURN; i++) {
         struct passing m;
         ssize_t n = packet_port_read(&p->packets, p->wire->message, &m.message);

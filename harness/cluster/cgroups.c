@@ -93,7 +93,7 @@ static bool place_of(const char *line, struct place *ret) {
 
 static void walk(struct texts *c, const char *dir, int depth) {
     struct stat st;
-    DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
+    FILE_CLOSE_DIR DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
         if (*e->d_name == '.' || e->d_type != DT_DIR)
             continue;
@@ -104,8 +104,6 @@ static void walk(struct texts *c, const char *dir, int depth) {
         else
             free(path);
     }
-    if (d)
-        closedir(d);
 }
 
 static void walk_own(struct texts *c, const char *line) {
@@ -132,15 +130,13 @@ static bool holds_processes(const char *dir) {
     BUF_FINI struct buf text = {0};
     bool holds = file_read(procs, TABLE_MAX, &text, NULL) != 0 || text.len;
     free(procs);
-    DIR *d = holds ? NULL : opendir(dir);
+    FILE_CLOSE_DIR DIR *d = holds ? NULL : opendir(dir);
     for (struct dirent *e; d && !holds && (e = readdir(d));)
         if (*e->d_name != '.' && e->d_type == DT_DIR) {
             char *path = mem_printf("%s/%s", dir, e->d_name);
             holds = holds_processes(path);
             free(path);
         }
-    if (d)
-        closedir(d);
     return holds;
 }
 
@@ -163,15 +159,13 @@ struct texts cgroups_new(const struct texts *before) {
 }
 
 int cgroups_remove(const char *path) {
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.' && e->d_type == DT_DIR) {
             char *child = mem_printf("%s/%s", path, e->d_name);
             cgroups_remove(child);
             free(child);
         }
-    if (d)
-        closedir(d);
     return rmdir(path) == 0 ? 0 : -errno;
 }
 

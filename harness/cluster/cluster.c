@@ -1,6 +1,6 @@
-#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -208,7 +208,6 @@ static void finish(struct cluster *c) {
 }
 
 static void on_deadline(void *arg, int64_t now_ns) {
-    (void)now_ns;
     finish(arg);
 }
 

@@ -225,7 +225,6 @@ static void on_call(struct cut *k, struct node *n, const struct connect_call *ca
 static void on_watch(void *arg, int fd, int what) {
     struct watcher *w = arg;
     struct connect_call call;
-    (void)what;
     int r = connect_watch_next(fd, &call);
     if (r > 0) {
         on_call(w->cut, w->node, &call);
@@ -277,7 +276,6 @@ bool cut_is_planned(const struct cluster *c) {
 static void on_answer(void *arg, int64_t now_ns) {
     struct cut *k = arg;
     struct cluster *c = k->cluster;
-    (void)now_ns;
     while (!list_empty(&k->answers)) {
         struct answer *a = list_entry(k->answers.next, struct answer, link);
         list_remove(&a->link);

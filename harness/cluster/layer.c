@@ -155,33 +155,18 @@ struct layer *layer_end(struct layer *l) {
     return NULL;
 }
 
+static int try_layer(void *scratch, struct err *err) {
+    struct layer *l = NULL;
+    char place[PATH_MAX];
+    int r = namespace_enter(err);
+    if (r == 0)
+        r = layer_begin(scratch, scratch, &l, err);
+    layer_end(l);
+    snprintf(place, sizeof(place), "%.4000s/written", (const char *)scratch);
+    file_remove_tree(place, NULL);
+    return r;
+}
+
 int layer_check(const char *scratch, struct err *err) {
-    int out[2], status;
-    struct err why = {0};
-    if (pipe2(out, O_CLOEXEC) != 0)
-        return err_set(err, -errno, "make a pipe");
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct layer *l = NULL;
-        int r = namespace_enter(&why);
-        if (r == 0)
-            r = layer_begin(scratch, scratch, &l, &why);
-        layer_end(l);
-        char place[PATH_MAX];
-        snprintf(place, sizeof(place), "%.4000s/written", scratch);
-        file_remove_tree(place, NULL);
-        if (r && write(out[1], &why, sizeof(why)) != sizeof(why))
-            _exit(2);
-        _exit(r != 0);
-    }
-    close(out[1]);
-    ssize_t n = pid < 0 ? 0 : read(out[0], &why, sizeof(why));
-    close(out[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return err_set(err, -errno, "try in %s whether writes can be undone", scratch);
-    if (n == (ssize_t)sizeof(why)) {
-        *err = why;
-        return why.code;
-    }
-    return status ? err_say(err, -EIO, "the trial of it in %s died", scratch) : 0;
+    return namespace_try(0, try_layer, (char *)(uintptr_t)scratch, err);
 }

@@ -1,7 +1,7 @@
 /* Nodes as sets of namespaces, and the wire between their cards. */
-#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/namespace.h"

@@ -1,6 +1,6 @@
-#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -162,7 +162,6 @@ static void on_client(void *arg, int fd, int what) {
     struct node *n = arg;
     struct ucred who;
     socklen_t len = sizeof(who);
-    (void)what;
     int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
         not_accepted(n, errno);
@@ -190,7 +189,6 @@ void node_up(struct node *n) {
 }
 
 static void on_net(struct node *n, struct message *m) {
-    (void)m;
     node_up(n);
 }
 
@@ -263,7 +261,6 @@ static void on_control(void *arg, int fd, int what) {
     struct node *n = arg;
     struct message m;
     int r = 0;
-    (void)what;
     while (n->control == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
         handle(n, &m);
         message_fini(&m);
@@ -292,7 +289,6 @@ static void on_end(void *arg, int fd, int what) {
     int status = 0;
     char text[64];
     struct err err;
-    (void)fd, (void)what;
     on_control(n, n->control, LOOP_READ); /* what it still had to say */
     process_reap(&n->init, 0, &status);
     process_close(&n->init);
@@ -321,7 +317,6 @@ void node_kill(struct node *n) {
 static void on_late(void *arg, int64_t now_ns) {
     struct node *n = arg;
     struct err err;
-    (void)now_ns;
     err_say(&err, -ETIME, "not up after %d s: this host is out of breath",
             (int)(start_wait_ns / 1000000000));
     node_failed(n, &err);

@@ -49,13 +49,11 @@ static bool is_for_jobs(const char *name) {
 static struct texts list_devices(void) {
     struct texts p = {0};
     struct stat st;
-    DIR *d = opendir("/dev");
+    FILE_CLOSE_DIR DIR *d = opendir("/dev");
     for (struct dirent *e; d && (e = readdir(d));)
         if (is_for_jobs(e->d_name) && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISLNK(st.st_mode) && !S_ISBLK(st.st_mode))
             texts_add(&p, "/dev/%s", e->d_name);
-    if (d)
-        closedir(d);
     return p;
 }
 
@@ -105,14 +103,12 @@ static int seal_devices(struct err *err) {
 static struct texts list_machine(void) {
     struct texts p = {0};
     struct stat st;
-    DIR *d = opendir("/proc");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc");
     for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.' && (*e->d_name < '0' || *e->d_name > '9') &&
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_mode & 0222)))
             texts_add(&p, "/proc/%s", e->d_name);
-    if (d)
-        closedir(d);
     return p;
 }
 

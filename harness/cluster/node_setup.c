@@ -1,6 +1,6 @@
-#include "agent/base/mem.h"
 #include "harness/cluster/node_helper.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/file.h"
 #include "agent/sys/folder.h"
 #include "agent/sys/mount.h"

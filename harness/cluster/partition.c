@@ -1,6 +1,6 @@
-#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 
 #include <errno.h>

@@ -2,9 +2,9 @@
  * refuse namespaces. The node helper adopts every orphan below it, so that whatever the node's
  * program starts stays its descendant, and ends them all when its channel closes: also when the
  * harness was killed. No right is needed that an ordinary user has not. */
-#include "agent/base/mem.h"
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "harness/cluster/cut.h"
 #include "harness/cluster/mark.h"
@@ -24,13 +24,11 @@ static const int64_t END_WAIT_NS = 1000000000;
 /* What survives a helper that was killed comes to us: it is found wherever it has gone and whatever
  * environment it has. */
 static int enter(struct cluster *c, struct err *err) {
-    (void)c;
     int r = process_adopt_orphans();
     return r ? err_set(err, r, "become the one whom orphans come to") : 0;
 }
 
 static int begin(struct cluster *c, struct err *err) {
-    (void)err;
     c->cut = cut_new(c);
     return 0;
 }
@@ -77,7 +75,6 @@ static void started(struct node *n, struct message *m) {
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {
-    (void)m, (void)err;
     node_up(n);
     return 0;
 }
@@ -93,13 +90,11 @@ static void forget(struct node *n) {
 }
 
 static void ended(struct node *n) {
-    (void)n;
 }
 
 /* ---- the cluster ---- */
 
 static bool settled(struct cluster *c) {
-    (void)c;
     return true;
 }
 
@@ -132,7 +127,6 @@ static void look(struct cluster *c, struct texts *left) {
     struct process *all;
     end_survivors(left);
     size_t n = strays_of(mark_own(), &all);
-    (void)c;
     for (size_t i = 0; i < n; i++)
         end_one(left, &all[i]);
     strays_free(all, n);
@@ -160,7 +154,6 @@ static int silence(struct node *n, bool on, struct err *err) {
 
 /* Closed by their last holder, the node's connections say goodbye to peers that do not hear it. */
 static int destroy_sockets(struct node *n, struct err *err) {
-    (void)err;
     cut_let_die(n->cluster->cut, n);
     return 0;
 }

@@ -39,15 +39,13 @@ static bool has_open(pid_t pid, const char *path) {
     char dir[64], name[340], link[sizeof(SHM) + 260];
     bool has = false;
     snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(dir);
+    FILE_CLOSE_DIR DIR *d = opendir(dir);
     for (struct dirent *e; d && !has && (e = readdir(d));) {
         snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
         ssize_t n = readlink(name, link, sizeof(link) - 1);
         link[n > 0 ? n : 0] = '\0';
         has = strcmp(link, path) == 0;
     }
-    if (d)
-        closedir(d);
     return has;
 }
 

@@ -67,7 +67,7 @@ void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg)
 void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t inode), void *arg) {
     char path[64], name[320], link[64];
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {
         unsigned long long inode;
         snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
@@ -76,8 +76,6 @@ void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t i
         if (sscanf(link, "socket:[%llu]", &inode) == 1)
             fn(arg, pid, atoi(e->d_name), inode);
     }
-    if (d)
-        closedir(d);
 }
 
 struct search {

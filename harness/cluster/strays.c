@@ -16,25 +16,21 @@ static bool is_among(pid_t pid, const pid_t *pids, size_t n) {
 }
 
 size_t strays_of(const char *mark, struct process **ret) {
-    struct process *all = NULL, p;
-    pid_t *below;
-    size_t n = 0, below_n = process_list_descendants(getpid(), &below);
-    DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
-        pid_t pid = (pid_t)atoi(e->d_name);
-        if (pid <= 0 || pid == getpid() || is_among(pid, below, below_n) ||
-            !mark_is_carried(mark, pid) || process_open(pid, &p, NULL))
+    struct process p;
+    pid_t *below, *all;
+    size_t n = 0, below_n = process_list_descendants(getpid(), &below), all_n = process_list(&all);
+    *ret = NULL;
+    for (size_t i = 0; i < all_n; i++) {
+        if (all[i] == getpid() || is_among(all[i], below, below_n) ||
+            !mark_is_carried(mark, all[i]) || process_open(all[i], &p, NULL))
             continue;
-        if (!mark_is_carried(mark, pid)) { /* the number has become somebody else's */
+        if (mark_is_carried(mark, all[i]))
+            mem_push(*ret, n) = p;
+        else /* the number has become somebody else's */
             process_close(&p);
-            continue;
-        }
-        mem_push(all, n) = p;
     }
-    if (d)
-        closedir(d);
     free(below);
-    *ret = all;
+    free(all);
     return n;
 }
 

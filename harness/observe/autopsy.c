@@ -1,7 +1,9 @@
 #include "harness/observe/autopsy.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/process.h"
 #include "agent/sys/signals.h"
@@ -23,9 +25,9 @@ static void write_text(const struct folder *dir, const char *name, const struct 
 
 /* ---- processes ---- */
 
-static bool same_space(const char *pid, const char *space) {
-    char path[300], here[64];
-    snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
+static bool same_space(pid_t pid, const char *space) {
+    char path[64], here[64];
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
     ssize_t n = readlink(path, here, sizeof(here) - 1);
     if (n <= 0)
         return false;
@@ -83,14 +85,15 @@ static void write_processes(const struct folder *dir, const struct autopsy_node 
     }
     snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)node->first);
     ssize_t n = readlink(path, space, sizeof(space) - 1);
-    DIR *d = n > 0 ? opendir("/proc") : NULL;
-    if (!d)
+    if (n <= 0)
         return;
     space[n] = '\0';
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && same_space(e->d_name, space))
-            write_process(dir, (pid_t)atoi(e->d_name), node, rs);
-    closedir(d);
+    pid_t *all;
+    size_t all_n = process_list(&all);
+    for (size_t i = 0; i < all_n; i++)
+        if (same_space(all[i], space))
+            write_process(dir, all[i], node, rs);
+    free(all);
 }
 
 /* ---- the node ---- */
@@ -173,9 +176,7 @@ int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, siz
     int late = 0, r = folder_make(run, "hang", 0777, err);
     if (r)
         return r;
-    struct process *children = calloc(n + 1, sizeof(*children));
-    if (!children)
-        abort();
+    struct process *children = mem_array(struct process, n);
     for (size_t i = 0; i < n; i++)
         begin(run, &nodes[i], rs, &children[i]);
     for (size_t i = 0; i < n; i++) {

@@ -86,7 +86,7 @@ static void put_files(pid_t pid, struct buf *out) {
     char path[300], link[512];
     int files = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d) {
         buf_printf(out, "open files: cannot be read: %s\n", strerror(errno));
         return;
@@ -109,7 +109,6 @@ static void put_files(pid_t pid, struct buf *out) {
             buf_puts(out, link);
         buf_putc(out, '\n');
     }
-    closedir(d);
     buf_fini(&t.tcp);
     buf_fini(&t.local);
 }
@@ -177,7 +176,7 @@ void autopsy_process(pid_t pid, struct buf *out) {
     char path[64];
     int threads = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d) {
         buf_puts(out, "it has just ended\n");
         return;
@@ -187,6 +186,5 @@ void autopsy_process(pid_t pid, struct buf *out) {
             put_thread(pid, e->d_name, out);
             threads++;
         }
-    closedir(d);
     put_files(pid, out);
 }

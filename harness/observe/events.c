@@ -1,9 +1,10 @@
-#include "agent/base/mem.h"
 #include "harness/observe/observe.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/process.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -101,16 +102,8 @@ static enum image image_of(const struct observer *o, pid_t pid) {
 }
 
 static pid_t parent_of(pid_t pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    char *got = fgets(line, sizeof(line), f);
-    fclose(f);
-    char *after = got ? strrchr(line, ')') : NULL; /* the name may hold anything but ends there */
-    int ppid = 0;
-    return after && sscanf(after + 1, " %*c %d", &ppid) == 1 ? ppid : 0;
+    struct process_look p;
+    return process_look(pid, &p) == 0 ? p.parent : 0;
 }
 
 /* A job may speak from a child (a shell around python): its events belong to the worker above. */
@@ -253,14 +246,11 @@ static bool may_send(struct client *c) {
 }
 
 static void on_again(void *arg, int64_t now) {
-    (void)now;
     struct observer *o = arg;
     list_each(it, &o->clients) loop_fd_set(list_entry(it, struct client, link)->source, LOOP_READ);
 }
 
 static void on_readable(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     if (may_send(arg))
         read_one(arg);
 }

@@ -201,7 +201,6 @@ static void on_again(void *arg, int64_t now) {
 static void on_changes(void *arg, int fd, int what) {
     struct lines *l = arg;
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-    (void)what;
     ssize_t n = read(fd, events, sizeof(events));
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *e = (const void *)(events + at);

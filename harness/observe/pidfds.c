@@ -182,13 +182,10 @@ static void record_due(struct pidfds *p) {
 }
 
 static void on_late(void *arg, int64_t now) {
-    (void)now;
     record_due(arg);
 }
 
 static void on_events(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     read_events(arg);
     record_due(arg);
 }
@@ -234,8 +231,6 @@ static void note_end(struct watched *w) {
 }
 
 static void on_pidfd(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     note_end(arg);
 }
 

@@ -67,14 +67,12 @@ static bool read_out(struct question *q) {
 }
 
 static void on_out(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     read_out(arg);
 }
 
 /* What it has left running may hold its standard output open: that is not waited for, but ended,
  * while the number of its group cannot be anybody else's. */
 static void on_end(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     struct question *q = arg;
     char text[64], why[200] = "";
     int status = 0;
@@ -125,7 +123,7 @@ int question_enter(void *place) {
         return -errno;
     if (chdir(to->cwd) != 0 && chdir("/") != 0)
         return -errno;
-    return to->privileged ? 0 : rights_drop();
+    return to->privileged ? 0 : rights_drop(rights_of_programs);
 }
 
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,

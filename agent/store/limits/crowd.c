@@ -270,7 +270,6 @@ static void make_room(struct crowd *c) {
 }
 
 static void on_again(void *arg, int64_t now_ns) {
-    (void)now_ns;
     make_room(arg);
 }
 
@@ -305,7 +304,6 @@ static void set_equal(struct crowd *c, bool equal) {
 
 static void on_turn(int fd, short what, void *arg) {
     struct crowd *c = arg;
-    (void)fd, (void)what;
     c->turn_due = false;
     c->turn_ns = clock_monotonic_ns();
     if (c->equal)
@@ -355,7 +353,6 @@ static void settle(struct member *m) {
  * and what can be read is due when the loop has looked again. */
 static void on_arrived(int fd, short what, void *arg) {
     struct crowd *c = arg;
-    (void)fd, (void)what;
     while (!list_empty(&c->arriving)) {
         struct member *m = list_entry(c->arriving.next, struct member, node);
         list_remove(&m->node);

@@ -77,7 +77,6 @@ static void on_taken(struct evhttp_connection *connection, void *arg) {
     struct flow_item *i = arg;
     struct flow *f = i->flow;
     bool agent = i->agent;
-    (void)connection;
     if (!i->held)
         return;
     kind_of(i)->held -= i->held;
@@ -121,12 +120,10 @@ static void on_turn(struct flow *f, int kind) {
 }
 
 static void on_agents_turn(int fd, short what, void *arg) {
-    (void)fd, (void)what;
     on_turn(arg, AGENTS);
 }
 
 static void on_others_turn(int fd, short what, void *arg) {
-    (void)fd, (void)what;
     on_turn(arg, OTHERS);
 }
 

@@ -150,7 +150,6 @@ static void check(struct ledger *l) {
 /* The first bytes are the first time that the socket is known, without TLS. */
 static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct account *e = arg;
-    (void)in;
     if (!info->n_added)
         return;
     if (!e->cookie)
@@ -164,7 +163,6 @@ static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, v
 /* An answer to a request that was not counted, as it was refused before its end, is not either. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
     struct account *e = arg;
-    (void)info;
     if (!e->cookie)
         return;
     set_held(e, e->in, evbuffer_get_length(out));

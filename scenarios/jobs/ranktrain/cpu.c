@@ -10,7 +10,6 @@ struct cpu {
 
 static int cpu_close(void *c, struct err *err) {
     struct cpu *cpu = c;
-    (void)err;
     if (!cpu)
         return 0;
     blas_close(&cpu->blas);
@@ -21,7 +20,6 @@ static int cpu_close(void *c, struct err *err) {
 
 static int cpu_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                     struct err *err) {
-    (void)at;
     struct cpu *cpu = calloc(1, sizeof(*cpu));
     if (!cpu)
         abort();
@@ -46,7 +44,6 @@ static double cpu_gradient(void *c, const float *parameters,
 
 static int cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
                         uint8_t ret_classes[LENET_BATCH], struct err *err) {
-    (void)err;
     struct cpu *cpu = c;
     lenet_classify(cpu->lenet, &cpu->blas, parameters, images, ret_classes);
     return 0;

@@ -103,7 +103,6 @@ static bool asked_to_end(const struct train *t) {
 }
 
 static void say_ignored(void *arg, const char *sentence) {
-    (void)arg;
     fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
 }
 

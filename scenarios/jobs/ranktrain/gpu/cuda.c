@@ -57,7 +57,6 @@ static int allocate(struct device *d, void *arg, struct err *err) {
 /* What CUDA answers is of no interest any more: the process is about to end. */
 static int release(struct device *d, void *arg, struct err *err) {
     struct cuda *c = arg;
-    (void)err;
     cudaStreamSynchronize(d->stream);
     cudaFree(c->network);
     cudaFreeHost(c->in);
@@ -101,7 +100,6 @@ static int receive(struct cuda *c, struct err *err) {
 }
 
 static int compute(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct cuda *c = arg;
     int r = send(c, err);
     if (r == 0)
@@ -114,7 +112,6 @@ static int compute(struct device *d, void *arg, struct err *err) {
 }
 
 static int classify(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct cuda *c = arg;
     int r = send(c, err);
     if (r == 0)

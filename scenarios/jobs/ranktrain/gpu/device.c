@@ -163,7 +163,6 @@ static void describe(struct device *d) {
 
 /* In the device's thread, as everything that calls CUDA. */
 static int choose(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     int count = 0;
     cudaDriverGetVersion(&d->driver);
     cudaRuntimeGetVersion(&d->runtime);
@@ -178,7 +177,6 @@ static int choose(struct device *d, void *arg, struct err *err) {
 }
 
 static int take(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     char who[DEVICE_NAME + 16];
     int mode = -1;
     name_of(d, who, sizeof(who));
@@ -196,7 +194,6 @@ static int take(struct device *d, void *arg, struct err *err) {
 }
 
 static int give_back(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     cudaError_t e = d->stream ? cudaStreamDestroy(d->stream) : cudaSuccess;
     d->stream = NULL;
     return e == cudaSuccess ? 0 : device_fail(d, e, "ending", err);

@@ -59,7 +59,6 @@ static int answer(struct nccl *n, int result, struct err *err) {
 }
 
 static int ask(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     int state = NCCL_SUCCESS, r = api.CommGetAsyncError(n->comm, &state);
     return answer(n, r == NCCL_SUCCESS ? state : r, err);
@@ -94,7 +93,6 @@ static int look_at_links(const struct nccl *n, int links[BOOTSTRAP_MEMBERS], str
 }
 
 static int form(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     struct nccl_config config = nccl_config_unblocking();
     cudaError_t e = cudaEventCreateWithFlags(&n->done, cudaEventDisableTiming);
@@ -222,8 +220,6 @@ static bool left_behind(int r) {
 }
 
 static int give_up(struct device *d, void *arg, struct err *err) {
-    (void)d;
-    (void)err;
     struct nccl *n = arg;
     api.CommAbort(n->comm); /* what it answers changes nothing: the communicator is gone */
     n->comm = NULL;
@@ -241,7 +237,6 @@ static void nccl_abort(void *c) {
 }
 
 static int finalize(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     return answer(n, api.CommFinalize(n->comm), err);
 }
@@ -339,7 +334,6 @@ static int nccl_prepare(struct err *err) {
 
 static int draw(struct device *d, void *arg, struct err *err) {
     struct nccl_peers nobody = {.world = 1};
-    (void)d;
     int r = api.GetUniqueId(arg);
     return r == NCCL_SUCCESS ? 0
                              : nccl_fail(&nobody, r, api.GetLastError(NULL),

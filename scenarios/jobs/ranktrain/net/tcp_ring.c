@@ -234,7 +234,6 @@ static void ring_abort(void *c) {
 
 static int ring_close(void *c, struct err *err) {
     struct ring *r = c;
-    (void)err;
     if (!r)
         return 0;
     ring_abort(r);
