@@ -1,6 +1,7 @@
 #include "agent/hosts/fleet.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/printable.h"
 #include "agent/base/str.h"
 #include "agent/hosts/errand.h"
@@ -401,9 +402,7 @@ int fleet_run(const struct fleet_spec *s, struct err *err) {
     struct fleet f = {.spec = s, .loop = loop_new(err)};
     if (!f.loop)
         return err->code;
-    f.ships = calloc(s->hosts.n, sizeof(*f.ships));
-    if (!f.ships)
-        abort();
+    f.ships = mem_array(struct ship, s->hosts.n);
     signal_ignore_writes();
     f.patience = loop_timer(f.loop, on_patience, &f);
     for (int i = 0; i < SIGNALS; i++)

@@ -206,16 +206,6 @@ bool gateway_put_some(struct buf *out, struct gateway_answer *a, size_t max) {
     return true;
 }
 
-void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r) {
-    struct gateway_answer a = {.result = *r};
-    gateway_put_some(out, &a, SIZE_MAX);
-}
-
-void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r) {
-    struct gateway_answer a = {.result = *r, .lone = true};
-    gateway_put_some(out, &a, SIZE_MAX);
-}
-
 void gateway_put_watch(struct buf *out, const struct gateway_watch *w) {
     const char *sep = "";
     buf_puts(out, "{\"create_request\":{");

@@ -24,8 +24,6 @@ int gateway_take_txn(struct arena *a, const char *text, size_t n, struct kv_txn 
 int gateway_take_op(struct arena *a, const char *text, size_t n, enum kv_op_kind kind,
                     struct kv_op *ret, struct err *err);
 
-void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r);
-void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r); /* of its only one */
 /* The same in pieces. */
 struct gateway_answer {
     struct kv_txn_result result;

@@ -1,4 +1,5 @@
 #include "agent/base/arena.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
@@ -160,9 +161,7 @@ static void put_phase(struct buf *out, const struct job *j) {
 }
 
 void metrics_put_jobs(struct buf *out, struct kv *kv) {
-    struct jobs jobs = {.list = calloc(JOBS_MAX + 1, sizeof(*jobs.list))};
-    if (!jobs.list)
-        abort();
+    struct jobs jobs = {.list = mem_array(struct job, JOBS_MAX + 1)};
     kv_each(kv, see_key, &jobs);
     for (size_t i = 0; i < jobs.n; i++)
         read_job(&jobs.list[i], kv);

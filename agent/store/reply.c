@@ -19,7 +19,7 @@ struct reply {
 };
 
 struct replies {
-    struct replies_of of;
+    struct stream_parts of;
     struct list list;
     size_t held; /* keys, of others than agents */
 };
@@ -71,7 +71,7 @@ static void on_taken(struct flow_item *i) {
 /* It is freed when its connection is. */
 static void on_cut(struct flow_item *i) {
     struct reply *r = list_entry(i, struct reply, item);
-    const struct replies_of *of = &r->all->of;
+    const struct stream_parts *of = &r->all->of;
     of->slow(of->arg, crowd_address(of->crowd, connection(r)));
     crowd_end(of->crowd, connection(r));
 }
@@ -115,7 +115,7 @@ void reply_send(struct replies *all, struct evhttp_request *req, struct answer *
     answer_fini(a, all->of.kv);
 }
 
-struct replies *replies_new(const struct replies_of *of) {
+struct replies *replies_new(const struct stream_parts *of) {
     struct replies *r = mem_new(struct replies);
     r->of = *of;
     list_init(&r->list);

@@ -301,8 +301,9 @@ static void make_parts(struct server *s) {
     s->bounds.port = s->port;
     s->crowd = crowd_new(s->loop, &s->bounds, &(struct crowd_watch){server_gone, s});
     s->flow = flow_new(s->loop);
-    s->replies = replies_new(&(struct replies_of){s->kv, s->crowd, s->flow, on_slow, s});
-    s->streams = streams_new(&(struct streams_of){s->kv, s->crowd, s->flow, on_slow, s});
+    const struct stream_parts parts = {s->kv, s->crowd, s->flow, on_slow, s};
+    s->replies = replies_new(&parts);
+    s->streams = streams_new(&parts);
     s->lifelines = lifelines_new(s->loop, s->kv, s->crowd, on_certified, s);
     s->ledger = ledger_new(s->loop, &s->bounds, s->crowd);
     server_limits_of(&limits, SERVER_MEMORY_MB, 0);

@@ -24,12 +24,12 @@ struct stream {
 };
 
 struct streams {
-    struct streams_of of;
+    struct stream_parts of;
     struct list list;
     size_t count, n_ranges;
 };
 
-struct streams *streams_new(const struct streams_of *of) {
+struct streams *streams_new(const struct stream_parts *of) {
     struct streams *s = mem_new(struct streams);
     s->of = *of;
     list_init(&s->list);
@@ -129,7 +129,7 @@ static void on_taken(struct flow_item *i) {
 }
 
 static void tell_slow(const struct stream *st) {
-    const struct streams_of *of = &st->all->of;
+    const struct stream_parts *of = &st->all->of;
     of->slow(of->arg, crowd_address(of->crowd, connection(st)));
 }
 

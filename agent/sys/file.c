@@ -1,5 +1,6 @@
 #include "agent/sys/file.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/random.h"
 
 #include <assert.h>
@@ -103,11 +104,11 @@ static void make_plain(char *text, size_t n) {
             text[i] = text[i] == '\r' ? '\n' : ' ';
 }
 
-int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err) {
+int file_read_last(int fd, int lines, size_t max, struct buf *out, struct err *err) {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return err_set(err, -errno, "look at a file");
-    char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? malloc(max) : NULL;
+    char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? mem_alloc(max, 1) : NULL;
     off_t from = (size_t)st.st_size > max ? st.st_size - (off_t)max : 0;
     ssize_t n = text ? pread(fd, text, max, from) : 0;
     if (n <= 0) {
@@ -123,14 +124,6 @@ int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err
     buf_put(out, text + at, (size_t)n - at);
     free(text);
     return 0;
-}
-
-int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err) {
-    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_set(err, -errno, "open %s", path);
-    int code = file_read_last_fd(fd, lines, max, out, err);
-    return code ? (err_wrap(err, "%s: ", path), code) : 0;
 }
 
 int file_write_all(int fd, const void *data, size_t len, struct err *err) {

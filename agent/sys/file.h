@@ -34,8 +34,7 @@ bool file_path_of(int fd, char *ret, size_t size);
 /* Appends the last lines of a file, at most max bytes of it; in what people look at, so a carriage
  * return becomes a line feed and other control bytes blanks. -ENODATA when it is empty, or is no
  * plain file. */
-int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err);
-int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err);
+int file_read_last(int fd, int lines, size_t max, struct buf *out, struct err *err);
 
 /* Writes all of it to fd, over short writes. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err);

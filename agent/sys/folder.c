@@ -1,5 +1,6 @@
 #include "agent/sys/folder.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/random.h"
@@ -91,18 +92,12 @@ static int walk(const struct folder *f, const char *name, mode_t mode, char ret_
 
 /* ---- the folder ---- */
 
-static int hold(struct folder *ret, int fd, char *path) {
-    if (!path)
-        abort(); /* out of memory */
-    *ret = (struct folder){fd, path};
-    return 0;
-}
-
 int folder_open(struct folder *ret, const char *path, struct err *err) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "open the directory %s", path);
-    return hold(ret, fd, strdup(path));
+    *ret = (struct folder){fd, mem_strdup(path)};
+    return 0;
 }
 
 /* Opens a directory of the folder itself, to be read. */
@@ -111,27 +106,19 @@ static int open_directory(const struct folder *f, const char *name, struct err *
     FILE_CLOSE int at = walk(f, name, 0, last, err);
     if (at < 0)
         return at;
-    int way = step(f, openat(at, ".", WAY), last, name, err);
+    FILE_CLOSE int way = step(f, openat(at, ".", WAY), last, name, err);
     if (way < 0)
         return way;
-    int fd = openat(way, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = -errno;
-    close(way);
-    return fd >= 0 ? fd : err_set(err, code, "open the directory %s/%s", f->path, name);
+    int fd = openat(way, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fd : err_set(err, -errno, "open the directory %s/%s", f->path, name);
 }
 
 int folder_enter(struct folder *ret, const struct folder *f, const char *name, struct err *err) {
-    struct buf path = {0};
     int fd = open_directory(f, name, err);
     if (fd < 0)
         return fd;
-    buf_printf(&path, "%s/%s", f->path, name);
-    return hold(ret, fd, path.data);
-}
-
-int folder_again(struct folder *ret, const struct folder *f, struct err *err) {
-    int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
-    return fd < 0 ? err_set(err, -errno, "hold the directory %s", f->path)
-                  : hold(ret, fd, strdup(f->path));
+    *ret = (struct folder){fd, mem_printf("%s/%s", f->path, name)};
+    return 0;
 }
 
 void folder_close(struct folder *f) {
@@ -219,7 +206,7 @@ int folder_read(const struct folder *f, const char *name, size_t max, struct buf
 int folder_read_last(const struct folder *f, const char *name, int lines, size_t max,
                      struct buf *out, struct err *err) {
     FILE_CLOSE int fd = folder_open_file(f, name, err);
-    int code = fd < 0 ? fd : file_read_last_fd(fd, lines, max, out, err);
+    int code = fd < 0 ? fd : file_read_last(fd, lines, max, out, err);
     return fd >= 0 && code ? (err_wrap(err, "%s/%s: ", f->path, name), code) : code;
 }
 

@@ -26,9 +26,9 @@ struct loop_source {
 };
 
 struct loop *loop_new(struct err *err) {
-    struct loop *l = calloc(1, sizeof(*l));
+    struct loop *l = mem_new(struct loop);
     struct event_config *config = event_config_new();
-    if (!l || !config)
+    if (!config)
         abort();
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK);
     event_config_set_max_dispatch_interval(config, &(struct timeval){.tv_usec = LAST_US},

@@ -29,9 +29,6 @@
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
 
 int process_open(pid_t pid, struct process *ret, struct err *err) {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -37,7 +37,7 @@ struct file_timer {
     int fd;
     struct loop_source *readable, *due;
     struct limit *limits; /* in no order */
-    size_t n, cap;
+    size_t n;
     struct buf line; /* what has no end yet; at most PIPE_BUF */
     bool too_long;   /* and the rest of it is still to come */
     bool odd_told;
@@ -67,18 +67,6 @@ static struct limit *limit_find(struct file_timer *t, pid_t pid, uint64_t scope_
 
 static void limit_remove(struct file_timer *t, struct limit *l) {
     *l = t->limits[--t->n];
-}
-
-static struct limit *limit_new(struct file_timer *t) {
-    if (t->n == FILE_TIMER_MAX)
-        return NULL;
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 16;
-        t->limits = realloc(t->limits, t->cap * sizeof(*t->limits));
-        if (!t->limits)
-            abort();
-    }
-    return &t->limits[t->n++];
 }
 
 static void arm(struct file_timer *t) {
@@ -132,9 +120,10 @@ static void on_due(void *arg, int64_t now_ns) {
 
 static void set(struct file_timer *t, const struct limit *l) {
     struct limit *known = limit_find(t, l->pid, l->scope_hash);
-    known = known ? known : limit_new(t);
     if (known)
         *known = *l;
+    else if (t->n < FILE_TIMER_MAX)
+        mem_push(t->limits, t->n) = *l;
     else
         tell_odd(t, "more timers than can be kept are set");
 }

@@ -412,9 +412,7 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
     g->before = -1;
     g->before_status = 0;
     g->n = spec->local_world_size;
-    g->workers = calloc((size_t)g->n, sizeof(*g->workers));
-    if (!g->workers)
-        abort();
+    g->workers = mem_array(struct guarded, (size_t)g->n);
     for (int i = 0; i < g->n; i++)
         g->workers[i].pidfd = -1;
     g->group = true;

@@ -1,6 +1,7 @@
 /* The guard's own life: a poll loop over the agent's socket, SIGCHLD, one timer and the pipe of the
  * workers that have not exec'ed yet. No library, no thread, nothing that can block: what the agent
  * does not read waits in a queue. */
+#include "agent/base/mem.h"
 #include "agent/workers/guard.h"
 
 #include "agent/base/str.h"
@@ -48,7 +49,7 @@ struct life {
     int lifeline; /* of the group that lives or starts next; -1: none */
     char scratch[4096];
     struct queued *queue;
-    size_t queue_n, queue_cap;
+    size_t queue_n;
     bool forking; /* what is told waits: an agent that wakes up for each takes turns from workers */
 };
 
@@ -87,14 +88,8 @@ static void flush_queue(struct life *l) {
 }
 
 static void tell(struct life *l, struct report report, int pidfd) {
-    if (l->queue_n == l->queue_cap) {
-        l->queue_cap = l->queue_cap ? 2 * l->queue_cap : 64;
-        l->queue = realloc(l->queue, l->queue_cap * sizeof(*l->queue));
-        if (!l->queue)
-            abort();
-    }
     int copy = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-    l->queue[l->queue_n++] = (struct queued){report, copy};
+    mem_push(l->queue, l->queue_n) = (struct queued){report, copy};
     flush_queue(l);
 }
 

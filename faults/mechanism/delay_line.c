@@ -85,9 +85,7 @@ bool delay_line_put(struct delay_line *d, const struct delayed *frame, int64_t d
     struct direction *way = &d->directions[frame->from][frame->to];
     if (d->bytes + frame->len > DELAY_LINE_BYTES_MAX)
         return false;
-    struct flight *f = malloc(sizeof(*f) + frame->len);
-    if (!f)
-        abort();
+    struct flight *f = mem_alloc(1, sizeof(*f) + frame->len);
     f->frame = *frame;
     f->frame.message = memcpy(f->message, frame->message, frame->len);
     f->due_ns = way->n && way->due_ns > due_ns ? way->due_ns : due_ns;

@@ -32,9 +32,8 @@ struct checkpoints {
 };
 
 struct checkpoints *checkpoints_new(const char *dir, const struct folder *within) {
-    struct checkpoints *c = calloc(1, sizeof(*c));
-    if (!c || !(c->dir = strdup(dir)))
-        abort();
+    struct checkpoints *c = mem_new(struct checkpoints);
+    c->dir = mem_strdup(dir);
     size_t n = within ? strlen(within->path) : 0;
     if (n && strncmp(dir, within->path, n) == 0 && dir[n] == '/')
         c->within = within;
@@ -62,11 +61,8 @@ static int verify_file(const struct folder *dir, const char *in, const struct js
         return err_say(err, -EBADMSG, "its manifest lists a file without a proper name");
     snprintf(path, sizeof(path), "%s/%s", in, name);
     BUF_FINI struct buf content = {0};
-    struct sha256 sum;
     int r = folder_read(dir, path, FILE_MAX, &content, err);
-    sha256_init(&sum);
-    sha256_update(&sum, content.data, content.len);
-    sha256_hex(&sum, hex);
+    sha256_of(content.data, content.len, hex);
     if (r == 0 && (int64_t)content.len != json_get_i64(file, "bytes", -1))
         r = err_say(err, -EBADMSG, "%s has %zu bytes, its manifest says %lld", name, content.len,
                     (long long)json_get_i64(file, "bytes", -1));

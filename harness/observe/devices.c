@@ -45,15 +45,12 @@ struct crowd {
 /* ---- who is there ---- */
 
 static void crowd_take(struct crowd *c, const struct json *nodes) {
-    c->v = calloc(PROCESSES_MAX, sizeof(*c->v));
-    if (!c->v)
-        abort();
     json_each(n, nodes) {
         pid_t *pids;
         size_t found = process_list_descendants((pid_t)json_get_i64(n, "first", 0), &pids);
         for (size_t k = 0; k < found && c->n < PROCESSES_MAX; k++)
-            c->v[c->n++] = (struct one){pids[k], json_get_string(n, "name", ""),
-                                        nvml_holds_driver(pids[k]) == 1};
+            mem_push(c->v, c->n) = (struct one){pids[k], json_get_string(n, "name", ""),
+                                                nvml_holds_driver(pids[k]) == 1};
         free(pids);
     }
 }

@@ -221,12 +221,12 @@ struct lines_file *lines_follow(struct lines *l, int fd, void *who, struct err *
     snprintf(path, sizeof(path), "/proc/self/fd/%d",
              fd); /* it and no other, whatever its name is */
     int watch = inotify_add_watch(l->inotify, path, IN_MODIFY);
-    struct lines_file *f = watch < 0 ? NULL : calloc(1, sizeof(*f));
-    if (!f) {
+    if (watch < 0) {
         err_set(err, -errno, "follow the output of a program");
         file_close(&fd);
         return NULL;
     }
+    struct lines_file *f = mem_new(struct lines_file);
     f->owner = l;
     f->who = who;
     f->fd = fd;

@@ -45,9 +45,7 @@ static bool read_steps(char *text, int64_t *steps, size_t *n, char *why, size_t 
 static void answer(struct listing *g, char *text, const char *error) {
     char why[200];
     size_t n = 0;
-    int64_t *steps = calloc(STEPS_MAX, sizeof(*steps));
-    if (!steps)
-        abort(); /* out of memory */
+    int64_t *steps = mem_array(int64_t, STEPS_MAX);
     if (!error && text && !read_steps(text, steps, &n, why, sizeof(why)))
         error = why;
     g->fn(g->arg, g->round, steps, error ? 0 : n, error);

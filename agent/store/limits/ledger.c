@@ -186,9 +186,7 @@ static void on_due(void *arg, int64_t now_ns) {
 void ledger_open(struct ledger *l, struct bufferevent *b) {
     struct account *e = find(l, b);
     if (!e) {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = mem_new(struct account);
         *e = (struct account){.key = b, .all = l};
         if (!tsearch(e, &l->accounts, compare))
             abort();
