@@ -21,6 +21,12 @@ void file_close(int *fd) {
     *fd = -1;
 }
 
+int file_keep(int *fd) {
+    int kept = *fd;
+    *fd = -1;
+    return kept;
+}
+
 void file_close_dir(DIR **d) {
     if (*d)
         closedir(*d);

@@ -13,6 +13,8 @@
 /* Closes *fd if it is >= 0 and leaves -1. For __attribute__((cleanup)) as FILE_CLOSE too. */
 void file_close(int *fd);
 #define FILE_CLOSE __attribute__((cleanup(file_close)))
+/* Returns *fd, which stays open: *fd is -1 from here on. */
+int file_keep(int *fd);
 /* The same for a directory that is read; NULL is none. */
 void file_close_dir(DIR **d);
 #define FILE_CLOSE_DIR __attribute__((cleanup(file_close_dir)))

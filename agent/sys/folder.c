@@ -63,23 +63,18 @@ static int walk(const struct folder *f, const char *name, mode_t mode, char ret_
     char way[PATH_MAX], *rest = way, *part, *next;
     if (!str_copy(way, sizeof(way), name))
         return err_set(err, -ENAMETOOLONG, "open a file in %s", f->path);
-    int at = openat(f->fd, ".", WAY);
+    FILE_CLOSE int at = openat(f->fd, ".", WAY);
     if (at < 0)
         return err_set(err, -errno, "open %s", f->path);
     for (part = strsep(&rest, "/"); part; part = next) {
         while ((next = strsep(&rest, "/")) && !*next)
             ;
-        if (!*part || str_eq(part, "..") || strlen(part) > NAME_MAX) {
-            close(at);
+        if (!*part || str_eq(part, "..") || strlen(part) > NAME_MAX)
             return err_say(err, -EINVAL, "%s/%s leads out of there, or is no name", f->path, name);
-        }
         if (!next)
             break;
-        if (mode && mkdirat(at, part, mode) < 0 && errno != EEXIST) {
-            int code = err_set(err, -errno, "make the directory %s/%s", f->path, name);
-            close(at);
-            return code;
-        }
+        if (mode && mkdirat(at, part, mode) < 0 && errno != EEXIST)
+            return err_set(err, -errno, "make the directory %s/%s", f->path, name);
         /* What is in the way is named as far as it goes. */
         char so_far[PATH_MAX];
         snprintf(so_far, sizeof(so_far), "%.*s", (int)(part - way + (ptrdiff_t)strlen(part)), name);
@@ -87,7 +82,7 @@ static int walk(const struct folder *f, const char *name, mode_t mode, char ret_
             return at;
     }
     str_copy(ret_last, NAME_MAX + 1, part ? part : ".");
-    return at;
+    return file_keep(&at);
 }
 
 /* ---- the folder ---- */
@@ -244,14 +239,13 @@ int folder_create(const struct folder *f, const char *name, struct err *err) {
     char last[NAME_MAX + 1], beside[NAME_MAX + 1];
     FILE_CLOSE int at = walk(f, name, 0, last, err);
     int code = at < 0 ? at : check_free(f, at, last, name, err);
-    int fd = code ? code : create_beside(f, at, last, beside, err);
+    FILE_CLOSE int fd = code ? code : create_beside(f, at, last, beside, err);
     if (fd < 0)
         return fd;
     code = take_name(f, at, beside, last, name, err);
     if (!code)
-        return fd;
+        return file_keep(&fd);
     unlinkat(at, beside, 0);
-    close(fd);
     return code;
 }
 
@@ -308,18 +302,13 @@ int folder_write_synced(const struct folder *f, const char *name, const void *da
 
 int folder_make(const struct folder *f, const char *name, mode_t mode, struct err *err) {
     char last[NAME_MAX + 1];
-    int at = walk(f, name, mode, last, err);
+    FILE_CLOSE int at = walk(f, name, mode, last, err);
     if (at < 0)
         return at;
-    if (mkdirat(at, last, mode) < 0 && errno != EEXIST) {
-        int code = err_set(err, -errno, "make the directory %s/%s", f->path, name);
-        close(at);
-        return code;
-    }
-    if ((at = step(f, at, last, name, err)) < 0)
-        return at;
-    close(at);
-    return 0;
+    if (mkdirat(at, last, mode) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "make the directory %s/%s", f->path, name);
+    at = step(f, at, last, name, err);
+    return at < 0 ? at : 0;
 }
 
 int folder_remove(const struct folder *f, const char *name, struct err *err) {

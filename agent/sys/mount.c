@@ -119,10 +119,6 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
 
 /* ---- to be read only ---- */
 
-#ifndef SYS_open_tree
-#define SYS_open_tree  428
-#define SYS_move_mount 429
-#endif
 #ifndef OPEN_TREE_CLONE
 #define OPEN_TREE_CLONE         1
 #define OPEN_TREE_CLOEXEC       O_CLOEXEC

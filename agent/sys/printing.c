@@ -1,6 +1,7 @@
 #include "agent/sys/printing.h"
 
 #include "agent/base/printable.h"
+#include "agent/sys/file.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -27,19 +28,6 @@ static struct stream *stream_of(FILE *out) {
     return NULL;
 }
 
-static bool write_all(int fd, const char *p, size_t n) {
-    while (n) {
-        ssize_t w = write(fd, p, n);
-        if (w < 0 && errno != EINTR)
-            return false;
-        if (w > 0) {
-            p += w;
-            n -= (size_t)w;
-        }
-    }
-    return true;
-}
-
 /* A block of a FILE ends anywhere, also within a character. */
 static void take(struct stream *s, const char *bytes, size_t n) {
     BUF_FINI struct buf whole = {0};
@@ -54,11 +42,11 @@ static void take(struct stream *s, const char *bytes, size_t n) {
 static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
     struct stream *s = cookie;
     if (s->as_it_is)
-        return write_all(s->fd, bytes, n) ? (ssize_t)n : 0;
+        return file_write_all(s->fd, bytes, n, NULL) ? 0 : (ssize_t)n;
     take(s, bytes, n);
-    bool written = write_all(s->fd, buf_str(&s->text), s->text.len);
+    int code = file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
     buf_clear(&s->text);
-    return written ? (ssize_t)n : 0;
+    return code ? 0 : (ssize_t)n;
 }
 
 /* What ended within a character says so. */
@@ -67,7 +55,7 @@ static void put_rest(void) {
         struct stream *s = &streams[i];
         fflush(s->file);
         printable_put(&s->text, s->begun, s->begun_n, 0);
-        write_all(s->fd, buf_str(&s->text), s->text.len);
+        file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
         s->begun_n = 0;
         buf_fini(&s->text);
     }

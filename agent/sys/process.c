@@ -2,6 +2,7 @@
 
 #include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/signals.h"
@@ -18,17 +19,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The numbers are the same on every architecture; the C library of Ubuntu 22.04 has no names. */
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 int process_open(pid_t pid, struct process *ret, struct err *err) {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -164,13 +154,11 @@ int process_report_pipe(int ret[2]) {
     int low[2];
     if (pipe2(low, O_CLOEXEC) < 0)
         return -errno;
-    ret[0] = fcntl(low[0], F_DUPFD_CLOEXEC, 3);
-    ret[1] = fcntl(low[1], F_DUPFD_CLOEXEC, 3);
-    int code = ret[0] < 0 || ret[1] < 0 ? -errno : 0;
-    close(low[0]);
-    close(low[1]);
-    if (code && ret[0] >= 0)
-        close(ret[0]);
+    ret[0] = descriptors_lift(low[0], STDERR_FILENO + 1);
+    ret[1] = descriptors_lift(low[1], STDERR_FILENO + 1);
+    int code = ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
+    for (int i = 0; i < 2 && code; i++)
+        file_close(&ret[i]);
     return code;
 }
 
@@ -269,6 +257,13 @@ size_t process_list(pid_t **ret) {
         if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
             mem_push(*ret, n) = (pid_t)atoi(e->d_name);
     return n;
+}
+
+bool process_is_among(pid_t pid, const pid_t *pids, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
 }
 
 int process_zombie_status(pid_t pid, int *ret_status) {

@@ -91,6 +91,7 @@ struct process_look {
 int process_look(pid_t pid, struct process_look *ret);
 /* The processes that /proc shows: how many, and a list for free(). */
 size_t process_list(pid_t **ret);
+bool process_is_among(pid_t pid, const pid_t *pids, size_t n);
 
 /* The wait status of a process that somebody else reaps, best effort. While it is a zombie
  * /proc/PID/stat tells it (same user, or root): -EAGAIN when it still runs, -ESRCH when it is gone.

@@ -60,11 +60,6 @@ int rights_drop(uint64_t kept) {
 
 /* ---- signals ---- */
 
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_restrict_self  446
-#endif
-
 /* As the kernel has it since 6.12; the headers of many systems are older. */
 struct landlock_rules {
     uint64_t files, network, scoped;

@@ -4,6 +4,7 @@
 #include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -71,12 +72,9 @@ static int socket_pair(int ret[2]) {
     int low[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
         return -errno;
-    ret[0] = fcntl(low[0], F_DUPFD_CLOEXEC, GUARD_FD + 1);
-    ret[1] = fcntl(low[1], F_DUPFD_CLOEXEC, GUARD_FD + 1);
-    int code = ret[0] < 0 || ret[1] < 0 ? -errno : 0;
-    close(low[0]);
-    close(low[1]);
-    return code;
+    ret[0] = descriptors_lift(low[0], GUARD_FD + 1);
+    ret[1] = descriptors_lift(low[1], GUARD_FD + 1);
+    return ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
 }
 
 /* Of the child: its end of the socket, and the page. Both are above where they are to lie. */
@@ -93,8 +91,7 @@ static int place_handed(void *arg) {
 
 static int make_page(struct guard *g, struct err *err) {
     int low = memfd_create("rankrun-guard", MFD_CLOEXEC);
-    g->due_fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, GUARD_DUE_FD + 1);
-    file_close(&low);
+    g->due_fd = low < 0 ? -1 : descriptors_lift(low, GUARD_DUE_FD + 1);
     if (g->due_fd < 0 || ftruncate(g->due_fd, sizeof(*g->due_ns)) < 0)
         return err_set(err, -errno, "make a page for the guard");
     void *page = mmap(NULL, sizeof(*g->due_ns), PROT_READ | PROT_WRITE, MAP_SHARED, g->due_fd, 0);
@@ -452,14 +449,11 @@ void guard_signal(struct guard *g, int signo) {
 int guard_signal_one(const struct guard *g, pid_t pid, int signo) {
     struct process p;
     pid_t *below = NULL;
-    bool ours = false;
     int code = g->process.pidfd >= 0 ? process_open(pid, &p, NULL) : -ESRCH;
     if (code < 0)
         return code;
     size_t n = process_list_descendants(g->process.pid, &below);
-    for (size_t i = 0; i < n && !ours; i++)
-        ours = below[i] == pid;
-    code = ours ? process_signal(&p, signo) : -ESRCH;
+    code = process_is_among(pid, below, n) ? process_signal(&p, signo) : -ESRCH;
     free(below);
     process_close(&p);
     return code;

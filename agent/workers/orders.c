@@ -12,33 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-union control {
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr align;
-};
-
 int order_send(int sock, const void *message, size_t size, int fd) {
     int r = descriptors_send(sock, message, size, &fd, fd >= 0, MSG_DONTWAIT);
     return r == -ECONNRESET ? -EPIPE : r;
 }
 
 int order_receive(int sock, void *message, size_t size, int *ret_fd) {
-    struct iovec part = {message, size};
-    union control control = {{0}};
-    struct msghdr msg = {.msg_iov = &part,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
-    ssize_t n;
-    do
-        n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    size_t passed = 1;
+    int fd = -1;
+    ssize_t n = descriptors_receive(sock, message, size, &fd, &passed);
     if (n < 0)
-        return errno == ECONNRESET ? 0 : -errno;
-    *ret_fd = -1;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (c && c->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+        return n == -ECONNRESET ? 0 : (int)n;
+    *ret_fd = fd;
     return n == (ssize_t)size;
 }
 

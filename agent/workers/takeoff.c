@@ -11,11 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The same on every architecture; the C library of Ubuntu 22.04 has no name. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
 /* In the child no sanitizer may look on: it keeps what it knows in the thread-local memory that is
  * the guard's. The one for threads would not be silent even so: there the child is a fork. */
 #define IN_CHILD __attribute__((no_sanitize("address", "undefined", "thread")))

@@ -59,11 +59,6 @@ static int install(void) {
     return fd < 0 ? -errno : fd;
 }
 
-union control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 int connect_watch_install(int to) {
     int fd = install();
     if (fd < 0)
@@ -76,21 +71,11 @@ int connect_watch_install(int to) {
 /* ---- the watcher ---- */
 
 int connect_watch_take(int from) {
-    union control control;
     char byte;
-    struct iovec iov = {&byte, 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
     int fd;
-    if (recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-        return -errno;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (!c || c->cmsg_type != SCM_RIGHTS)
-        return -EBADMSG;
-    memcpy(&fd, CMSG_DATA(c), sizeof(int));
-    return fd;
+    size_t n = 1;
+    ssize_t got = descriptors_receive(from, &byte, 1, &fd, &n);
+    return got < 0 ? (int)got : n ? fd : -EBADMSG;
 }
 
 /* The call names the thread. */

@@ -23,10 +23,6 @@ static const int64_t down_wait_ns = 10000000000;
 
 enum { CONTROL_FD = 3 };
 
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
 /* In the child. What was open in the harness must not be held open in a node. */
 static void become(const char *verb, int control, bool dies) __attribute__((noreturn));
 static void become(const char *verb, int control, bool dies) {
@@ -41,7 +37,7 @@ static void become(const char *verb, int control, bool dies) {
         fcntl(control, F_SETFD, 0);
     else if (dup2(control, CONTROL_FD) < 0)
         _exit(127);
-    syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
+    process_close_from(CONTROL_FD + 1);
     signal_reset();
     execv("/proc/self/exe", argv);
     _exit(127);

@@ -73,16 +73,14 @@ int node_listen(const char *path, struct err *err) {
     int r = slash ? file_make_dirs(dir, 0755, err) : 0;
     if (r)
         return r;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    FILE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set(err, -errno, "make the socket of events");
     /* Of any uid: a worker may have dropped its own. */
     if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(path, 0666) == 0 &&
         listen(fd, 1024) == 0)
-        return fd;
-    r = err_set(err, -errno, "listen at %s", path);
-    close(fd);
-    return r;
+        return file_keep(&fd);
+    return err_set(err, -errno, "listen at %s", path);
 }
 
 static const struct habitat *habitat_of(const char *isolation) {

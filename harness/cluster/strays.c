@@ -8,20 +8,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static bool is_among(pid_t pid, const pid_t *pids, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (pids[i] == pid)
-            return true;
-    return false;
-}
-
 size_t strays_of(const char *mark, struct process **ret) {
     struct process p;
     pid_t *below, *all;
     size_t n = 0, below_n = process_list_descendants(getpid(), &below), all_n = process_list(&all);
     *ret = NULL;
     for (size_t i = 0; i < all_n; i++) {
-        if (all[i] == getpid() || is_among(all[i], below, below_n) ||
+        if (all[i] == getpid() || process_is_among(all[i], below, below_n) ||
             !mark_is_carried(mark, all[i]) || process_open(all[i], &p, NULL))
             continue;
         if (mark_is_carried(mark, all[i]))
