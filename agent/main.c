@@ -172,9 +172,8 @@ int main(int argc, char **argv) {
         return fail(&err, NO_ROOM);
     if (is_remote(argc, argv))
         return remote_main();
-    if (options_read(&o, argc, argv, &arena, &err) < 0) {
+    if (options_read(&o, argc, argv, &arena, &err) < 0)
         return fail(&err, OPTIONS_USAGE);
-    }
     line_as_json(o.log_json);
     return dispatch(&o);
 }
