@@ -177,17 +177,15 @@ static int await_ready(struct etcd *e, const char *program, struct err *err) {
 }
 
 static int begin(struct etcd *e, const char *program, bool old_api, struct err *err) {
-    int life[2], said[2];
-    if (process_report_pipe(life) < 0)
-        return err_set(err, -errno, "make a pipe");
+    int life[2] = {-1, -1}, said[2] = {-1, -1};
+    int code = process_report_pipe(life);
+    code = code ? code : process_report_pipe(said);
     e->life = life[1];
-    int code = process_report_pipe(said) < 0 ? err_set(err, -errno, "make a pipe") : 0;
-    if (!code) {
-        e->said = said[0];
-        code = spawn(e, program, old_api, life[0], said[1], err);
-        close(said[1]);
-    }
-    close(life[0]);
+    e->said = said[0];
+    code = code ? err_set(err, code, "make a pipe")
+                : spawn(e, program, old_api, life[0], said[1], err);
+    file_close(&said[1]);
+    file_close(&life[0]);
     return code ? code : await_ready(e, program, err);
 }
 

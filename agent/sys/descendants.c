@@ -2,8 +2,8 @@
 
 #include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -100,11 +100,8 @@ int process_adopt_orphans(void) {
 static void kill_children(void) {
     char path[64], text[4096];
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = '\0';
     char *save = NULL;
     for (char *pid = strtok_r(text, " \n", &save); pid; pid = strtok_r(NULL, " \n", &save))

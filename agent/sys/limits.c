@@ -4,7 +4,6 @@
 
 #include "agent/sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>

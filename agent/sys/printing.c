@@ -3,7 +3,6 @@
 #include "agent/base/printable.h"
 #include "agent/sys/file.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

@@ -31,8 +31,7 @@ int process_open(pid_t pid, struct process *ret, struct err *err) {
 void process_close(struct process *p) {
     if (!p)
         return;
-    if (p->pidfd >= 0)
-        close(p->pidfd);
+    file_close(&p->pidfd);
     *p = PROCESS_NONE;
 }
 

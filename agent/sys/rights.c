@@ -1,5 +1,7 @@
 #include "agent/sys/rights.h"
 
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
@@ -77,12 +79,8 @@ static int enter_rules(int fd) {
 
 static int scope_signals(void) {
     struct landlock_rules rules = {.scoped = SCOPE_SIGNAL};
-    int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
-    if (fd < 0)
-        return -errno;
-    int r = enter_rules(fd);
-    close(fd);
-    return r;
+    FILE_CLOSE int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+    return fd < 0 ? -errno : enter_rules(fd);
 }
 
 static int refuse_everybody(void) {

@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -60,12 +60,8 @@ static int install(void) {
 }
 
 int connect_watch_install(int to) {
-    int fd = install();
-    if (fd < 0)
-        return fd;
-    int r = descriptors_send(to, "W", 1, &fd, 1, 0);
-    close(fd);
-    return r;
+    FILE_CLOSE int fd = install();
+    return fd < 0 ? fd : descriptors_send(to, "W", 1, &fd, 1, 0);
 }
 
 /* ---- the watcher ---- */

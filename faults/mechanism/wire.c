@@ -2,6 +2,7 @@
 
 #include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "agent/sys/netlink.h"
 #include "faults/mechanism/delay_line.h"
 
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Frames taken from one port before another has its turn. */
 enum { FRAMES_IN_TURN = 32 };
@@ -66,8 +66,7 @@ struct wire *wire_free(struct wire *w) {
         return NULL;
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         port_close(&w->ports[i]);
-    if (w->netlink >= 0)
-        close(w->netlink);
+    file_close(&w->netlink);
     delay_line_free(w->late);
     free(w);
     return NULL;

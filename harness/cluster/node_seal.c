@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

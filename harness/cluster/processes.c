@@ -10,7 +10,6 @@
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

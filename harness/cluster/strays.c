@@ -3,8 +3,6 @@
 #include "agent/base/mem.h"
 #include "harness/cluster/mark.h"
 
-#include <dirent.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -4,6 +4,7 @@
 #include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/file.h"
 #include "agent/sys/process.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
@@ -199,9 +200,8 @@ static void on_message(struct client *c, const char *text, size_t len) {
 static void client_free(struct client *c) {
     list_remove(&c->link);
     loop_source_free(c->source);
-    close(c->fd);
-    if (c->pidfd >= 0)
-        close(c->pidfd);
+    file_close(&c->fd);
+    file_close(&c->pidfd);
     free(c);
 }
 
@@ -322,8 +322,7 @@ struct observer *observer_free(struct observer *o) {
     loop_source_free(o->again);
     if (o->page && o->page != MAP_FAILED)
         munmap(o->page, sizeof(*o->page));
-    if (o->page_fd >= 0)
-        close(o->page_fd);
+    file_close(&o->page_fd);
     free(o);
     return NULL;
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ANSWER_MAX = 1 << 20, STEPS_MAX = 100000 };
 static const int64_t DEADLINE_NS = 60000000000; /* a program may have much to load */
