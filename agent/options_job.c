@@ -117,20 +117,20 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
                          struct err *err) {
     static const char *const names[] = {"embedded", "etcd-v3", "c10d", "etcd",
                                         "etcd-v2",  "static",  NULL};
-    *ret = BACKEND_EMBEDDED;
-    if (str_eq(name, "embedded"))
-        return 0;
-    if (str_eq(name, "etcd-v3")) {
-        *ret = BACKEND_ETCD_V3;
-        return 0;
-    }
-    if (str_eq(name, "c10d")) {
-        options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
-        return 0;
-    }
-    if (str_eq(name, "etcd")) {
-        *ret = BACKEND_ETCD_LEGACY;
-        g->legacy = true;
+    static const struct {
+        const char *name;
+        enum options_backend is;
+    } backends[] = {{"embedded", BACKEND_EMBEDDED},
+                    {"etcd-v3", BACKEND_ETCD_V3},
+                    {"c10d", BACKEND_EMBEDDED},
+                    {"etcd", BACKEND_ETCD_LEGACY}};
+    for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++) {
+        if (!str_eq(name, backends[i].name))
+            continue;
+        *ret = backends[i].is;
+        g->legacy = *ret == BACKEND_ETCD_LEGACY;
+        if (str_eq(name, "c10d"))
+            options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
         return 0;
     }
     if (str_eq(name, "etcd-v2"))

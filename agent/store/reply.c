@@ -80,13 +80,9 @@ static const struct flow_ops OPS = {.produce = produce, .taken = on_taken, .cut 
 
 void reply_send_text(struct evhttp_request *req, int status, const struct buf *body,
                      const char *type) {
-    struct evbuffer *out = evbuffer_new();
-    if (!out)
-        abort();
-    evbuffer_add(out, body->data, body->len);
+    evbuffer_add(evhttp_request_get_output_buffer(req), body->data, body->len);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-    evhttp_send_reply(req, status, NULL, out);
-    evbuffer_free(out);
+    evhttp_send_reply(req, status, NULL, NULL);
 }
 
 static void send_in_pieces(struct replies *all, struct evhttp_request *req, struct answer *a) {

@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/compute.h"
 
+#include "agent/base/mem.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -20,9 +22,7 @@ static int cpu_close(void *c, struct err *err) {
 
 static int cpu_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                     struct err *err) {
-    struct cpu *cpu = calloc(1, sizeof(*cpu));
-    if (!cpu)
-        abort();
+    struct cpu *cpu = mem_new(struct cpu);
     int r = blas_open(&cpu->blas, err);
     if (r < 0) {
         cpu_close(cpu, NULL);

@@ -2,6 +2,8 @@
 #include "scenarios/jobs/ranktrain/gpu/failure.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -210,10 +212,8 @@ static int start(struct device *d, struct err *err) {
 }
 
 static struct device *device_new(const struct device_request *q) {
-    struct device *d = calloc(1, sizeof(*d));
-    struct device_thread *t = calloc(1, sizeof(*t));
-    if (!d || !t)
-        abort();
+    struct device *d = mem_new(struct device);
+    struct device_thread *t = mem_new(struct device_thread);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->posted, NULL);
     t->request = *q;

@@ -14,6 +14,8 @@
 #include "scenarios/jobs/ranktrain/gpu/nccl_interface.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -354,10 +356,8 @@ static int nccl_token(unsigned char ret[GROUP_TOKEN], struct err *err) {
 }
 
 static int nccl_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
-    struct nccl *n = calloc(1, sizeof(*n));
+    struct nccl *n = mem_new(struct nccl);
     struct err ignored;
-    if (!n)
-        abort();
     n->device = device_in_use();
     n->peers = nccl_peers_of(g);
     n->wake_fd = w->wake_fd;
