@@ -3,7 +3,6 @@
 #include "agent/base/json.h"
 #include "agent/base/base64.h"
 
-
 const char *const gateway_targets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
 const char *const gateway_target_fields[] = {"version", "create_revision", "mod_revision", "value",
                                              "lease"};

@@ -29,8 +29,10 @@ static const char *value_of(const char *name, size_t len, const struct worker_sp
     }
 }
 
-const char *console_header(const char *prefix, const struct worker_spec *s, int local_rank,
-                           struct arena *a) {
+/* The header of a line: the prefix with ${role_name}, ${local_rank}, ${rank} and ${hostname} put
+ * in; what else begins with $ stays. NULL: torchrun's, [<role><local rank>]: */
+static const char *header_of(const char *prefix, const struct worker_spec *s, int local_rank,
+                             struct arena *a) {
     BUF_FINI struct buf b = {0};
     const char *p = prefix ? prefix : "[${role_name}${local_rank}]:";
     while (*p) {
@@ -56,7 +58,7 @@ static int show(struct tee *t, const struct output *o, const struct worker_spec 
     struct tee_stream ts = {
         .path = out ? files.out : files.err,
         .fd = out ? STDOUT_FILENO : STDERR_FILENO,
-        .header = console_header(o->what->prefix, s, local_rank, &a),
+        .header = header_of(o->what->prefix, s, local_rank, &a),
         .needles = out ? o->what->out_needles : o->what->err_needles,
         .filtered_path = filtered,
     };
