@@ -34,7 +34,7 @@ LDFLAGS.asan := -fsanitize=address,undefined
 LDFLAGS.tsan := -fsanitize=thread
 LDFLAGS.cov := --coverage
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wswitch-enum -Wvla \
-        -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers
+        -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers -Wno-unused-parameter
 # In a node with a root file system of its own our programs find there what they were linked with
 # (harness/cluster/baggage.h); elsewhere there is no such folder.
 BAGGAGE := -Wl,--disable-new-dtags,-rpath,/run/rankquake/lib
@@ -96,7 +96,7 @@ ifneq ($(and $(CUDART),$(filter-out clean help deps tidy format uninstall,$(or $
 endif
 GPU := $(if $(NVCC_WORKS),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
-  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix agent/base/,err.c printable.c utf8.c buf.c sha256.c)
+  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix agent/base/,err.c printable.c utf8.c buf.c mem.c sha256.c)
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread

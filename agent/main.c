@@ -60,12 +60,11 @@ static int check_tls(const struct options *o, struct err *err) {
 
 /* Where it stands among other processes it must ask for before. */
 static int confine(struct err *err) {
-    struct buf open = {0};
+    BUF_FINI struct buf open = {0};
     priority_raise();
     int code = confinement_begin(&open, err);
     for (char *rest = open.data, *line; rest && (line = strtok_r(rest, "\n", &rest));)
         line_say(LINE_WARNING, "sandbox", "%s", line);
-    buf_fini(&open);
     return code;
 }
 
@@ -161,7 +160,7 @@ static bool is_remote(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     struct options o;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct err err = {0};
     descriptors_open_standard();
     printing_begin();
@@ -173,12 +172,8 @@ int main(int argc, char **argv) {
         return fail(&err, NO_ROOM);
     if (is_remote(argc, argv))
         return remote_main();
-    if (options_read(&o, argc, argv, &arena, &err) < 0) {
-        arena_fini(&arena);
+    if (options_read(&o, argc, argv, &arena, &err) < 0)
         return fail(&err, OPTIONS_USAGE);
-    }
     line_as_json(o.log_json);
-    int code = dispatch(&o);
-    arena_fini(&arena);
-    return code;
+    return dispatch(&o);
 }

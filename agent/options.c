@@ -133,14 +133,13 @@ static const char **slot(struct options_given *g, const struct row *r) {
 }
 
 void options_notice(struct options_given *g, const char *fmt, ...) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&b, fmt, ap);
     va_end(ap);
     if (g->notices_n < NOTICES_MAX)
         g->notices[g->notices_n++] = arena_strdup(g->arena, buf_str(&b));
-    buf_fini(&b);
 }
 
 /* nproc_per_node and nproc-per-node are one name. */
@@ -302,62 +301,47 @@ static int settle_store(struct options *ret, struct options_given *g, struct err
     return code ? code : options_check_quarantine("--quarantine ", ret->store_quarantine, err);
 }
 
-static int parse_store(struct options *ret, struct options_given *g, char **argv, struct err *err) {
-    int at = take_options(g, ROW_STORE, argv, 2, err);
-    if (at < 0)
-        return at;
-    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_STORE;
-    if (argv[at])
-        return err_say(err, -EINVAL, "rankrun store takes no arguments, but was given %s",
-                       argv[at]);
-    int code = take_environment(g, ROW_STORE, err);
-    if (!code)
-        code = settle_store(ret, g, err);
-    if (code)
-        blame_variable(g, err);
-    return code;
-}
-
-static int parse_status(struct options *ret, struct options_given *g, char **argv,
-                        struct err *err) {
-    int at = take_options(g, ROW_STATUS, argv, 2, err);
-    if (at < 0)
-        return at;
-    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_STATUS;
-    if (ret->verb != OPTIONS_STATUS)
-        return 0;
-    if (argv[at])
-        return err_say(err, -EINVAL, "rankrun status takes no arguments, but was given %s",
-                       argv[at]);
-    int code = take_environment(g, ROW_STATUS, err);
-    if (!code)
-        code = options_settle_status(ret, g, err);
-    if (code)
-        blame_variable(g, err);
-    return code;
-}
-
-static int parse_job(struct options *ret, struct options_given *g, char **argv, struct err *err) {
-    int at = take_options(g, ROW_JOB, argv, 1, err);
-    if (at < 0)
-        return at;
-    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : OPTIONS_RUN;
-    if (ret->verb != OPTIONS_RUN)
-        return 0;
-    int code = take_environment(g, ROW_JOB, err);
-    if (code)
-        return code;
-    if (!argv[at] || !argv[at][0])
+static int settle_job(struct options *ret, struct options_given *g, struct err *err) {
+    int code = 0;
+    if (!g->rest[0] || !g->rest[0][0])
         return err_say(err, -EINVAL,
                        "no program to run; rankrun [options] PROGRAM [arguments], see --help");
-    ret->command = (const char *const *)(void *)(argv + at);
+    ret->command = (const char *const *)(void *)g->rest;
     if (g->hosts || g->hostfile)
-        code = options_settle_hosts(ret, g, argv + at, err);
+        code = options_settle_hosts(ret, g, err);
     else if (g->accelerators || g->ssh)
         code = err_say(err, -EINVAL, "--%s goes with --hosts or --hostfile",
                        g->ssh ? "ssh" : "accelerators");
+    return code ? code : options_settle_job(ret, g, err);
+}
+
+/* By the first word; the last is what has none. */
+static const struct command {
+    const char *word;
+    enum options_verb verb;
+    int rows; /* ROW_... */
+    int (*settle)(struct options *ret, struct options_given *g, struct err *err);
+} commands[] = {
+    {"store", OPTIONS_STORE, ROW_STORE, settle_store},
+    {"status", OPTIONS_STATUS, ROW_STATUS, options_settle_status},
+    {NULL, OPTIONS_RUN, ROW_JOB, settle_job},
+};
+
+static int parse(const struct command *c, struct options *ret, struct options_given *g, char **argv,
+                 struct err *err) {
+    int at = take_options(g, c->rows, argv, c->word ? 2 : 1, err);
+    if (at < 0)
+        return at;
+    g->rest = argv + at;
+    ret->verb = g->help ? OPTIONS_HELP : g->version ? OPTIONS_VERSION : c->verb;
+    if (ret->verb != c->verb)
+        return 0;
+    if (c->word && g->rest[0])
+        return err_say(err, -EINVAL, "rankrun %s takes no arguments, but was given %s", c->word,
+                       g->rest[0]);
+    int code = take_environment(g, c->rows, err);
     if (!code)
-        code = options_settle_job(ret, g, err);
+        code = c->settle(ret, g, err);
     if (code)
         blame_variable(g, err);
     return code;
@@ -366,12 +350,12 @@ static int parse_job(struct options *ret, struct options_given *g, char **argv, 
 int options_read(struct options *ret, int argc, char **argv, struct arena *a, struct err *err) {
     struct options o = {0};
     struct options_given *g = arena_new(a, struct options_given);
+    const struct command *c = commands;
     g->arena = a;
     g->passed = arena_array(a, const char *, (size_t)argc + 1);
-    const char *verb = argc > 1 ? argv[1] : "";
-    int code = str_eq(verb, "store")    ? parse_store(&o, g, argv, err)
-               : str_eq(verb, "status") ? parse_status(&o, g, argv, err)
-                                        : parse_job(&o, g, argv, err);
+    while (c->word && !str_eq(argv[0] ? argv[1] : NULL, c->word))
+        c++;
+    int code = parse(c, &o, g, argv, err);
     if (code)
         return code;
     o.notices = g->notices;

@@ -36,12 +36,11 @@ static const struct field {
 /* The first line of a file. what: what was typed before its name. */
 static int read_secret(const char **ret, struct options_given *g, const char *what,
                        const char *path, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int code = file_read(path, PASSWORD_MAX, &text, err);
     if (code < 0)
         return err_wrap(err, "%s: ", what), code;
     *ret = arena_strndup(g->arena, buf_str(&text), strcspn(buf_str(&text), "\r\n"));
-    buf_fini(&text);
     return 0;
 }
 

@@ -40,6 +40,7 @@ struct options_given {
     bool legacy;         /* the backend is torchelastic's legacy etcd rendezvous */
     bool has_store;      /* the job's store has an address */
     bool lifeline;       /* one was asked for */
+    char **rest;         /* what stands behind the options: the program and its arguments */
     const char **passed; /* the words that an agent on another host is given too */
     int passed_n;
 
@@ -55,17 +56,16 @@ void options_notice(struct options_given *g, const char *fmt, ...)
 /* What the job is: nodes, workers, store, run id, program. */
 int options_settle_job(struct options *ret, struct options_given *g, struct err *err);
 /* --log-format. */
-int options_settle_format(struct options *ret, const struct options_given *g, struct err *err);
+int options_settle_format(struct options *ret, struct options_given *g, struct err *err);
 /* rankrun status: the store and the run. */
 int options_settle_status(struct options *ret, struct options_given *g, struct err *err);
 /* Where the workers' output goes; after the number of workers is known. */
 int options_settle_output(struct options *ret, struct options_given *g, struct err *err);
 /* --signals-to-handle. */
-void options_settle_signals(struct options *ret, struct options_given *g);
-/* -H: the command line of the agent on each host; command: the program and its arguments. Fills in
- * what the job's other settings follow from. */
-int options_settle_hosts(struct options *ret, struct options_given *g, char **command,
-                         struct err *err);
+int options_settle_signals(struct options *ret, struct options_given *g, struct err *err);
+/* -H: the command line of the agent on each host. Fills in what the job's other settings follow
+ * from. */
+int options_settle_hosts(struct options *ret, struct options_given *g, struct err *err);
 /* what: what was typed before the word, for the message. */
 int options_check_quarantine(const char *what, const char *word, struct err *err);
 /* The keys of --rdzv-conf that say how an etcd is reached. 1: it is one and is set; 0: it is none;

@@ -12,7 +12,7 @@
 enum { HOSTFILE_MAX = 1 << 20, ADDED_MAX = 8, PORT_FIRST = 10000, PORT_LAST = 32000 };
 
 static int read_hosts(struct options *o, struct options_given *g, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int code;
     if (g->hosts && g->hostfile)
         return err_say(err, -EINVAL, "--hosts and --hostfile: give one of them");
@@ -23,7 +23,6 @@ static int read_hosts(struct options *o, struct options_given *g, struct err *er
     code = file_read(g->hostfile, HOSTFILE_MAX, &text, err);
     if (!code)
         code = hosts_parse_file(text.data, text.len, g->hostfile, g->arena, &o->hosts, err);
-    buf_fini(&text);
     return code ? err_wrap(err, "--hostfile: "), code : 0;
 }
 
@@ -78,11 +77,10 @@ static const char *pair(struct options_given *g, const char *name, const char *v
     return arena_printf(g->arena, "--%s=%s", name, value);
 }
 
-static const char *const *agent_argv(struct options *o, struct options_given *g, size_t i,
-                                     const char *accelerators, char **command) {
+static const char *const *agent_argv(struct options *o, struct options_given *g, size_t i) {
     size_t words = 0, n = 0;
     const struct host *h = &o->hosts.list[i];
-    while (command[words])
+    while (g->rest[words])
         words++;
     const char **argv =
         arena_array(g->arena, const char *, (size_t)g->passed_n + words + ADDED_MAX + 3);
@@ -100,10 +98,10 @@ static const char *const *agent_argv(struct options *o, struct options_given *g,
     }
     if (h->slots)
         argv[n++] = arena_printf(g->arena, "--nproc-per-node=%d", h->slots);
-    else if (accelerators)
-        argv[n++] = pair(g, "nproc-per-node", accelerators);
+    else if (g->accelerators)
+        argv[n++] = pair(g, "nproc-per-node", g->accelerators);
     argv[n++] = "--";
-    memcpy(argv + n, command, words * sizeof(*command));
+    memcpy(argv + n, g->rest, words * sizeof(*argv));
     argv[n + words] = NULL;
     return argv;
 }
@@ -125,8 +123,7 @@ static void forget_local(struct options_given *g) {
         g->nproc_per_node = NULL;
 }
 
-int options_settle_hosts(struct options *o, struct options_given *g, char **command,
-                         struct err *err) {
+int options_settle_hosts(struct options *o, struct options_given *g, struct err *err) {
     int code = check_rest(g, err);
     if (!code)
         code = check_accelerators(g, err);
@@ -141,7 +138,7 @@ int options_settle_hosts(struct options *o, struct options_given *g, char **comm
     choose_store(o, g);
     const char *const **argv = arena_array(g->arena, const char *const *, o->hosts.n);
     for (size_t i = 0; i < o->hosts.n; i++)
-        argv[i] = agent_argv(o, g, i, g->accelerators, command);
+        argv[i] = agent_argv(o, g, i);
     o->host_argv = argv;
     forget_local(g);
     return 0;

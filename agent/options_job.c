@@ -1,5 +1,6 @@
 #include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "agent/sys/file.h"
 #include "agent/sys/random.h"
 #include "agent/sys/tcp.h"
 #include "agent/workers/spec.h"
@@ -15,7 +16,7 @@
 enum { NODES_MAX = 100000, PORT_EMBEDDED = 29400, PORT_ETCD = 2379, PORT_MASTER = 29500 };
 
 /* "3" or "2:4". */
-static int settle_nodes(struct options *o, const struct options_given *g, struct err *err) {
+static int settle_nodes(struct options *o, struct options_given *g, struct err *err) {
     int64_t min = 1, max = 1;
     size_t n = 1;
     char **parts = str_split(g->arena, g->nnodes ? g->nnodes : "1", ':', &n);
@@ -43,12 +44,10 @@ static int count_list(const char *s) {
  * library is loaded for it. */
 static int count_gpus(void) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    DIR *d = opendir("/proc/driver/nvidia/gpus");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc/driver/nvidia/gpus");
     int n = 0;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;)
         n += e->d_name[0] != '.';
-    if (d)
-        closedir(d);
     return visible && count_list(visible) < n ? count_list(visible) : n;
 }
 
@@ -77,16 +76,17 @@ static int settle_workers(struct options *o, struct options_given *g, struct err
     return 0;
 }
 
-static int settle_number(const char *text, const char *name, int64_t absent, int64_t *ret,
-                         struct err *err) {
-    *ret = absent;
-    if (text && !str_to_i64(text, 0, 1000000000, ret))
-        return err_say(err, -EINVAL, "--%s %s: must be a whole number, 0 or more", name, text);
+static int settle_restarts(struct options *o, struct options_given *g, struct err *err) {
+    int64_t n = 0;
+    if (g->max_restarts && !str_to_i64(g->max_restarts, 0, 1000000000, &n))
+        return err_say(err, -EINVAL, "--max-restarts %s: must be a whole number, 0 or more",
+                       g->max_restarts);
+    o->max_restarts = (int)n;
     return 0;
 }
 
 /* Torchrun's seconds, or a duration with its unit. */
-static int settle_shutdown(struct options *o, const struct options_given *g, struct err *err) {
+static int settle_shutdown(struct options *o, struct options_given *g, struct err *err) {
     const char *env = getenv("TORCH_ELASTIC_SHUTDOWN_TIMEOUT");
     const char *s = g->shutdown_timeout ? g->shutdown_timeout : env ? env : "30";
     int64_t ns, seconds;
@@ -117,20 +117,20 @@ static int named_backend(const char *name, enum options_backend *ret, struct opt
                          struct err *err) {
     static const char *const names[] = {"embedded", "etcd-v3", "c10d", "etcd",
                                         "etcd-v2",  "static",  NULL};
-    *ret = BACKEND_EMBEDDED;
-    if (str_eq(name, "embedded"))
-        return 0;
-    if (str_eq(name, "etcd-v3")) {
-        *ret = BACKEND_ETCD_V3;
-        return 0;
-    }
-    if (str_eq(name, "c10d")) {
-        options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
-        return 0;
-    }
-    if (str_eq(name, "etcd")) {
-        *ret = BACKEND_ETCD_LEGACY;
-        g->legacy = true;
+    static const struct {
+        const char *name;
+        enum options_backend is;
+    } backends[] = {{"embedded", BACKEND_EMBEDDED},
+                    {"etcd-v3", BACKEND_ETCD_V3},
+                    {"c10d", BACKEND_EMBEDDED},
+                    {"etcd", BACKEND_ETCD_LEGACY}};
+    for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++) {
+        if (!str_eq(name, backends[i].name))
+            continue;
+        *ret = backends[i].is;
+        g->legacy = *ret == BACKEND_ETCD_LEGACY;
+        if (str_eq(name, "c10d"))
+            options_notice(g, "c10d: rankrun agents only; a torchrun agent cannot join");
         return 0;
     }
     if (str_eq(name, "etcd-v2"))
@@ -304,7 +304,7 @@ static int settle_store(struct options *o, struct options_given *g, struct err *
     return code ? code : settle_endpoint(o, g, err);
 }
 
-static int settle_loss(struct options *o, const struct options_given *g, struct err *err) {
+static int settle_loss(struct options *o, struct options_given *g, struct err *err) {
     const char *word = g->on_node_loss ? g->on_node_loss : "replace";
     o->standby = g->standby != NULL;
     o->gang = str_eq(word, "gang");
@@ -318,7 +318,7 @@ static int settle_loss(struct options *o, const struct options_given *g, struct 
     return err_say(err, -EINVAL, "--on-node-loss %s: must be replace or gang", word);
 }
 
-static int settle_count(struct options *o, const struct options_given *g, struct err *err) {
+static int settle_count(struct options *o, struct options_given *g, struct err *err) {
     const char *word = g->restart_count ? g->restart_count : g->legacy ? "node" : "job";
     o->restarts_by_node = str_eq(word, "node");
     if (g->legacy && str_eq(word, "job"))
@@ -331,7 +331,7 @@ static int settle_count(struct options *o, const struct options_given *g, struct
     return err_say(err, -EINVAL, "--restart-count %s: must be job or node", word);
 }
 
-int options_settle_format(struct options *o, const struct options_given *g, struct err *err) {
+int options_settle_format(struct options *o, struct options_given *g, struct err *err) {
     const char *format = g->log_format ? g->log_format : "text";
     o->log_json = str_eq(format, "json");
     if (o->log_json || str_eq(format, "text"))
@@ -456,46 +456,29 @@ int options_settle_status(struct options *o, struct options_given *g, struct err
 }
 
 /* The etcd of one's own is nobody else's, at an address that only this host has. */
-static void settle_own_access(struct options *o, struct options_given *g) {
+static int settle_rdzv(struct options *o, struct options_given *g, struct err *err) {
     const struct store_access *a = &o->rdzv.access;
-    if (!o->own_etcd)
-        return;
+    g->has_store = o->backend != BACKEND_IN_PROCESS;
+    int code = options_settle_rdzv(&o->rdzv, g, err);
+    if (code || !o->own_etcd)
+        return code;
     if (a->https || a->user)
         options_notice(g, "--rdzv-conf: the etcd that --standalone starts has neither TLS nor "
                           "users; protocol and user have no effect");
     o->rdzv.access = (struct store_access){0};
+    return 0;
 }
 
+/* In this order: the later ones go by what the earlier ones have found. */
 int options_settle_job(struct options *o, struct options_given *g, struct err *err) {
-    int64_t restarts = 0;
-    int code = settle_nodes(o, g, err);
-    if (!code)
-        code = settle_workers(o, g, err);
-    if (!code)
-        code = settle_number(g->max_restarts, "max-restarts", 0, &restarts, err);
-    if (!code)
-        code = settle_shutdown(o, g, err);
-    if (!code)
-        code = settle_store(o, g, err);
-    g->has_store = o->backend != BACKEND_IN_PROCESS;
-    if (!code)
-        code = settle_loss(o, g, err);
-    if (!code)
-        code = settle_count(o, g, err);
-    if (!code)
-        code = settle_program(o, g, err);
-    if (!code)
-        code = options_settle_format(o, g, err);
-    if (!code)
-        code = settle_names(o, g, err);
-    if (!code)
-        code = options_settle_output(o, g, err);
-    if (!code)
-        options_settle_signals(o, g);
-    if (!code)
-        code = options_settle_rdzv(&o->rdzv, g, err);
-    if (!code)
-        settle_own_access(o, g);
-    o->max_restarts = (int)restarts;
+    static int (*const steps[])(struct options *, struct options_given *, struct err *) = {
+        settle_nodes,          settle_workers, settle_restarts,       settle_shutdown,
+        settle_store,          settle_loss,    settle_count,          settle_program,
+        options_settle_format, settle_names,   options_settle_output, options_settle_signals,
+        settle_rdzv,
+    };
+    int code = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !code; i++)
+        code = steps[i](o, g, err);
     return code;
 }

@@ -13,7 +13,7 @@ static int number_of(const char *name) {
 }
 
 /* As in torchrun a name that means nothing is only told. */
-void options_settle_signals(struct options *o, struct options_given *g) {
+int options_settle_signals(struct options *o, struct options_given *g, struct err *err) {
     const char *text = g->signals_to_handle;
     size_t n;
     if (!text)
@@ -27,4 +27,5 @@ void options_settle_signals(struct options *o, struct options_given *g) {
             options_notice(g, "--signals-to-handle: %s is not a signal that can be handled",
                            names[i]);
     }
+    return 0;
 }

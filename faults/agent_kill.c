@@ -3,13 +3,11 @@
 #include <signal.h>
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     int r = target_signal(t, SIGKILL, err);
     return r ? r : target_wait_end(t, err);
 }
 
 static int status(const struct fault_args *a) {
-    (void)a;
     return SIGKILL;
 }
 

@@ -8,7 +8,6 @@
 
 #include "agent/base/json.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* X(NAME, word, what it says of a fault) */

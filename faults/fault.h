@@ -72,3 +72,5 @@ static inline bool fault_has(const struct fault *f, unsigned effects) {
 const struct fault *fault_find(const char *name); /* NULL: no such fault */
 extern const struct fault *const faults[];        /* alphabetical, NULL-ended */
 const char *fault_arg(const struct fault_args *a, const char *key, const char *absent);
+/* The argument "signal" as a number, or -EINVAL. */
+int fault_signal(const struct fault_args *a, int absent, struct err *err);

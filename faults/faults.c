@@ -1,6 +1,9 @@
 #include "faults/fault.h"
 
 #include "agent/base/str.h"
+#include "agent/sys/signals.h"
+
+#include <errno.h>
 
 #define X(name) extern const struct fault fault_##name;
 #include "faults/faults.h"
@@ -24,4 +27,13 @@ const char *fault_arg(const struct fault_args *a, const char *key, const char *a
         if (str_eq(a->v[i].key, key))
             return a->v[i].value;
     return absent;
+}
+
+int fault_signal(const struct fault_args *a, int absent, struct err *err) {
+    const char *name = fault_arg(a, "signal", NULL);
+    int signo = name ? signal_number(name) : absent;
+    if (signo)
+        return signo;
+    return err_say(err, -EINVAL, "signal: %s is no signal; write one as %s or %d", name,
+                   signal_name(absent), absent);
 }

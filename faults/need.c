@@ -29,11 +29,10 @@ static int try_seize(struct err *err) {
     waitpid(pid, NULL, 0);
     if (r == 0)
         return 0;
-    struct buf scope = {0};
+    BUF_FINI struct buf scope = {0};
     int yama = file_read("/proc/sys/kernel/yama/ptrace_scope", 64, &scope, NULL) == 0
                    ? atoi(buf_str(&scope))
                    : 0;
-    buf_fini(&scope);
     return err_say(err, -ENOTSUP,
                    "processes cannot be traced here (%s; kernel.yama.ptrace_scope is %d): set that "
                    "to 1 or less, or run as root; in a container, start it with --cap-add "

@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool knows(const pid_t *pids, size_t n, pid_t pid) {
-    for (size_t i = 0; i < n; i++)
-        if (pids[i] == pid)
-            return true;
-    return false;
-}
-
 /* The helper, in which this runs, is the root of all that the node is. Who has been sent SIGSTOP
  * forks no more: the kernel looks for signals before a child comes to be. So once a look finds
  * nobody new, everybody has been sent it. */
@@ -26,7 +19,7 @@ static int signal_node(int signo, struct err *err) {
         pid_t *pids;
         size_t n = process_list_descendants(getpid(), &pids), fresh = 0;
         for (size_t i = 0; i < n; i++)
-            if (!knows(sent, sent_n, pids[i]) && kill(pids[i], signo) == 0)
+            if (!process_is_among(pids[i], sent, sent_n) && kill(pids[i], signo) == 0)
                 fresh++;
         free(sent);
         sent = pids;
@@ -39,15 +32,12 @@ static int signal_node(int signo, struct err *err) {
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     int r = signal_node(SIGSTOP, err);
     return r ? err_wrap(err, "%s: ", t->name) : 0;
 }
 
 static int recover(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)t, (void)a;
     signal_node(SIGCONT, NULL); /* whoever is gone stands still no longer */
-    (void)err;
     return 0;
 }
 

@@ -1,7 +1,6 @@
 #include "faults/fault.h"
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     int r = t->ops->kill(t->node, err);
     return r ? r : target_wait_end(t, err);
 }

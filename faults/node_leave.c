@@ -4,7 +4,6 @@
 
 /* The node's process, for a fault that runs inside the node, is its agent. */
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     return target_signal(t, SIGTERM, err);
 }
 

@@ -4,7 +4,6 @@
  * FIN for every socket. And sockets whose owners died in silence would repeat their last words for
  * minutes and keep the node's network alive: they are destroyed. */
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     int r = t->ops->silence(t->node, true, err);
     if (r == 0)
         r = t->ops->kill(t->node, err);

@@ -12,13 +12,11 @@ static int signal_all(const struct target *t, int signo, struct err *err) {
 }
 
 static int inject(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     return signal_all(t, SIGSTOP, err);
 }
 
 /* Whoever has ended meanwhile, by the launcher's hand as a rule, hangs no longer. */
 static int recover(const struct target *t, const struct fault_args *a, struct err *err) {
-    (void)a;
     struct err gone = {0};
     int r = t->pidfd < 0 ? -ESRCH : signal_all(t, SIGCONT, &gone);
     if (r && r != -ESRCH && err)

@@ -1,17 +1,9 @@
 #include "faults/fault.h"
 
-#include "agent/sys/signals.h"
-
-#include <errno.h>
 #include <signal.h>
 
-/* Returns the signal, or -EINVAL. */
 static int check(const struct fault_args *a, struct err *err) {
-    const char *name = fault_arg(a, "signal", "SIGKILL");
-    int signo = signal_number(name);
-    if (signo == 0)
-        return err_say(err, -EINVAL, "signal: %s is no signal; write one as SIGKILL or 9", name);
-    return signo;
+    return fault_signal(a, SIGKILL, err);
 }
 
 static int status(const struct fault_args *a) {

@@ -1,17 +1,9 @@
 #include "faults/fault.h"
 
-#include "agent/sys/signals.h"
-
-#include <errno.h>
 #include <sys/wait.h>
 
-/* Returns the signal, or -EINVAL. */
 static int check(const struct fault_args *a, struct err *err) {
-    const char *name = fault_arg(a, "signal", "SIGUSR1");
-    int signo = signal_number(name);
-    if (signo == 0)
-        return err_say(err, -EINVAL, "signal: %s is no signal; write one as SIGUSR1 or 10", name);
-    return signo;
+    return fault_signal(a, SIGUSR1, err);
 }
 
 /* Of one that it ends. */

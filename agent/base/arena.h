@@ -16,6 +16,8 @@ char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Frees everything and leaves an empty arena; {0} is an empty arena too. */
 void arena_fini(struct arena *a);
+/* ARENA_FINI struct arena a = {0}; ends with its block. */
+#define ARENA_FINI __attribute__((cleanup(arena_fini)))
 /* Empties it but keeps a block, for what is filled and emptied again and again. */
 void arena_clear(struct arena *a);
 

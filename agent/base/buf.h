@@ -21,3 +21,5 @@ void buf_consume(struct buf *b, size_t n);
 const char *buf_str(const struct buf *b);
 void buf_clear(struct buf *b); /* empties, keeps the memory */
 void buf_fini(struct buf *b);
+/* BUF_FINI struct buf b = {0}; ends with its block. */
+#define BUF_FINI __attribute__((cleanup(buf_fini)))

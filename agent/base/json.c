@@ -100,7 +100,7 @@ static bool read_escape(struct reader *r, struct buf *b) {
 
 /* r->p stands behind the opening quote. Returns NULL on failure. */
 static const char *read_string(struct reader *r, size_t *ret_len) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     bool sound = true;
     while (sound && r->p < r->end && *r->p != '"' && (unsigned char)*r->p >= 0x20) {
         char c = *r->p++;
@@ -119,7 +119,6 @@ static const char *read_string(struct reader *r, size_t *ret_len) {
     } else {
         fail(r, "the end of a string");
     }
-    buf_fini(&b);
     return s;
 }
 
@@ -334,6 +333,13 @@ void json_put_string(struct json_writer *w, const char *key, const char *s) {
         json_put_stringn(w, key, s, strlen(s));
     else
         json_put_null(w, key);
+}
+
+void json_put_strings(struct json_writer *w, const char *key, const char *const *v) {
+    json_array(w, key);
+    for (; v && *v; v++)
+        json_put_string(w, NULL, *v);
+    json_end_array(w);
 }
 
 void json_put_i64(struct json_writer *w, const char *key, int64_t v) {

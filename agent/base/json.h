@@ -69,6 +69,8 @@ void json_end_object(struct json_writer *w);
 void json_end_array(struct json_writer *w);
 void json_put_string(struct json_writer *w, const char *key, const char *s); /* NULL: null */
 void json_put_stringn(struct json_writer *w, const char *key, const char *s, size_t n);
+/* A list, ended by a NULL; NULL: an empty one. */
+void json_put_strings(struct json_writer *w, const char *key, const char *const *v);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
 void json_put_double(struct json_writer *w, const char *key, double v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);

@@ -100,3 +100,10 @@ void sha256_hex(struct sha256 *s, char ret[65]) {
     for (int i = 0; i < 8; i++)
         snprintf(ret + 8 * i, 9, "%08x", s->h[i]);
 }
+
+void sha256_of(const void *p, size_t n, char ret[65]) {
+    struct sha256 s;
+    sha256_init(&s);
+    sha256_update(&s, p, n);
+    sha256_hex(&s, ret);
+}

@@ -31,7 +31,7 @@ static void put_number(struct buf *b, size_t n) {
 }
 
 void errand_write(const struct errand *e, struct buf *ret) {
-    struct buf body = {0};
+    BUF_FINI struct buf body = {0};
     char name[HEADER] = "";
     buf_put(&body, e->dir, strlen(e->dir) + 1);
     put_texts(&body, e->argv);
@@ -42,7 +42,6 @@ void errand_write(const struct errand *e, struct buf *ret) {
     put_number(ret, count(e->env));
     put_number(ret, body.len);
     buf_put(ret, body.data, body.len);
-    buf_fini(&body);
 }
 
 static int read_all(int fd, char *to, size_t n) {

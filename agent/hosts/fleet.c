@@ -1,6 +1,7 @@
 #include "agent/hosts/fleet.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/printable.h"
 #include "agent/base/str.h"
 #include "agent/hosts/errand.h"
@@ -84,7 +85,7 @@ static void put_shown(struct buf *out, const struct stream *s, size_t from) {
 
 static void show(struct stream *s) {
     const char *host = s->ship->host->name; /* no letter of it needs an escape: hosts.c */
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     bool json = is_agents_json(s);
     buf_printf(&out, json ? "{\"host\":\"%s\"," : "[%s] ", host);
     if (s->shown)
@@ -93,7 +94,6 @@ static void show(struct stream *s) {
         buf_put(&out, buf_str(&s->line) + json, s->line.len - json);
     buf_putc(&out, '\n');
     file_write_all(s->to, out.data, out.len, NULL);
-    buf_fini(&out);
     buf_clear(&s->line);
 }
 
@@ -119,7 +119,6 @@ static void settle(struct ship *p);
 static void on_output(void *arg, int fd, int what) {
     struct stream *s = arg;
     char data[16 << 10];
-    (void)what;
     ssize_t n = read(fd, data, sizeof(data));
     if (n > 0)
         take(s, data, (size_t)n);
@@ -146,7 +145,6 @@ static void flush(struct ship *p) {
 }
 
 static void on_writable(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     flush(arg);
 }
 
@@ -200,7 +198,6 @@ static void stop_rest(struct fleet *f) {
 }
 
 static void on_patience(void *arg, int64_t now_ns) {
-    (void)now_ns;
     stop_rest(arg);
 }
 
@@ -234,7 +231,6 @@ static void settle(struct ship *p) {
 static void on_ended(void *arg, int fd, int what) {
     struct ship *p = arg;
     int status = 0;
-    (void)fd, (void)what;
     process_reap(&p->process, -1, &status);
     p->code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     p->ended = loop_source_free(p->ended);
@@ -263,7 +259,7 @@ static void on_signal(void *arg, int signo) {
 
 /* ssh gives its words to a shell over there. */
 static const char *quoted(const char *s, struct arena *a) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     buf_putc(&b, '\'');
     for (; *s; s++)
         if (*s == '\'')
@@ -271,9 +267,7 @@ static const char *quoted(const char *s, struct arena *a) {
         else
             buf_putc(&b, *s);
     buf_putc(&b, '\'');
-    const char *text = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return text;
+    return arena_strdup(a, buf_str(&b));
 }
 
 static const char *const *command_of(struct fleet *f, const struct ship *p, const char *self) {
@@ -408,9 +402,7 @@ int fleet_run(const struct fleet_spec *s, struct err *err) {
     struct fleet f = {.spec = s, .loop = loop_new(err)};
     if (!f.loop)
         return err->code;
-    f.ships = calloc(s->hosts.n, sizeof(*f.ships));
-    if (!f.ships)
-        abort();
+    f.ships = mem_array(struct ship, s->hosts.n);
     signal_ignore_writes();
     f.patience = loop_timer(f.loop, on_patience, &f);
     for (int i = 0; i < SIGNALS; i++)

@@ -1,6 +1,7 @@
 #include "agent/hosts/remote.h"
 
 #include "agent/hosts/errand.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 #include "agent/sys/line.h"
 #include "agent/sys/process.h"
@@ -33,7 +34,6 @@ static void take_environment(const char *const *env) {
 /* The agent's standard input is nobody's: ours is the line to the sender. SIGTERM by the kernel
  * when we die: it then ends as it does for a person. */
 static int start(const struct errand *e, struct process *ret, struct err *err) {
-    FILE_CLOSE int null = -1;
     if (chdir(e->dir) < 0)
         return err_set(err, -errno,
                        "go to %s (the directory in which the job was started must be "
@@ -41,10 +41,9 @@ static int start(const struct errand *e, struct process *ret, struct err *err) {
                        e->dir);
     take_environment(e->env);
     int low = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    null = fcntl(low, F_DUPFD_CLOEXEC, 3);
-    close(low);
+    FILE_CLOSE int null = low < 0 ? -errno : descriptors_lift(low, STDERR_FILENO + 1);
     if (null < 0)
-        return err_set(err, -errno, "open /dev/null");
+        return err_set(err, null, "open /dev/null");
     struct process_spawn s = {
         .argv = e->argv,
         .file = "/proc/self/exe",
@@ -75,11 +74,10 @@ static void follow(const struct process *agent) {
 
 /* Unlike SIG_IGN it is not handed on to the agent. */
 static void ignore(int signo) {
-    (void)signo;
 }
 
 int remote_main(void) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct errand e;
     struct err err = {0};
     struct process agent = PROCESS_NONE;
@@ -93,7 +91,6 @@ int remote_main(void) {
         follow(&agent);
         process_reap(&agent, -1, &status);
     }
-    arena_fini(&a);
     if (code)
         return fail(&err);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

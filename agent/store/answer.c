@@ -21,33 +21,14 @@ struct question {
 typedef void route_fn(struct answer *ret, const struct question *q);
 
 void answer_refuse(struct answer *ret, enum answer_code code, const char *message) {
+    static const int statuses[] = {
+        [ANSWER_INVALID] = 400,  [ANSWER_RANGE] = 400,     [ANSWER_NOT_FOUND] = 404,
+        [ANSWER_NO_ROUTE] = 404, [ANSWER_CONDITION] = 412, [ANSWER_METHOD] = 405,
+        [ANSWER_FULL] = 429,     [ANSWER_STRANGER] = 401,  [ANSWER_FORBIDDEN] = 403,
+    };
     buf_clear(&ret->body);
     gateway_put_error(&ret->body, code == ANSWER_NO_ROUTE ? ANSWER_NOT_FOUND : (int)code, message);
-    switch (code) {
-    case ANSWER_INVALID:
-    case ANSWER_RANGE:
-        ret->status = 400;
-        break;
-    case ANSWER_NOT_FOUND:
-    case ANSWER_NO_ROUTE:
-        ret->status = 404;
-        break;
-    case ANSWER_CONDITION:
-        ret->status = 412;
-        break;
-    case ANSWER_METHOD:
-        ret->status = 405;
-        break;
-    case ANSWER_FULL:
-        ret->status = 429;
-        break;
-    case ANSWER_STRANGER:
-        ret->status = 401;
-        break;
-    case ANSWER_FORBIDDEN:
-        ret->status = 403;
-        break;
-    }
+    ret->status = statuses[code];
 }
 
 static void refuse_kv(struct answer *ret, int status) {
@@ -76,7 +57,6 @@ static bool is_within(struct kv_bytes run, struct kv_bytes key, struct kv_bytes 
 }
 
 static void see(void *arg, const struct kv_pair *pair) {
-    (void)pair;
     *(bool *)arg = true;
 }
 
@@ -292,7 +272,7 @@ static const struct {
 
 void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
                     int64_t now_ns, struct quota *quota) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct question q = {
         .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .quota = quota};
     route_fn *fn = NULL;
@@ -303,5 +283,4 @@ void answer_request(struct answer *ret, struct kv *kv, const char *path, const c
         fn(ret, &q);
     else
         answer_refuse(ret, ANSWER_NO_ROUTE, "Not Found");
-    arena_fini(&arena);
 }

@@ -206,7 +206,7 @@ static bool take_field(const struct field *f, const struct json *j, char *member
 }
 
 int codec_take(enum key_kind kind, const char *text, size_t n, union value *ret, struct err *err) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     union value v;
     memset(&v, 0, sizeof(v));
     const struct json *object = json_parse(&arena, text, n, err);
@@ -218,7 +218,6 @@ int codec_take(enum key_kind kind, const char *text, size_t n, union value *ret,
         if (j && !take_field(f, j, (char *)&v + f->offset))
             rc = err_say(err, -EPROTO, "\"%s\" has the wrong type or does not fit", f->name);
     }
-    arena_fini(&arena);
     if (rc == 0)
         *ret = v;
     return rc;

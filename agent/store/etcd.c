@@ -3,6 +3,7 @@
 #include "agent/base/arena.h"
 #include "agent/base/buf.h"
 #include "agent/base/json.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -37,7 +38,7 @@ struct etcd {
 /* ---- what it says ---- */
 
 void etcd_words(const char *line, char *ret, unsigned size) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     const struct json *j = json_parse(&arena, line, strlen(line), NULL);
     const char *msg = json_get_string(j, "msg", NULL), *bar = strstr(line, " | ");
     const char *error = json_get_string(j, "error", NULL);
@@ -46,7 +47,6 @@ void etcd_words(const char *line, char *ret, unsigned size) {
     else if (bar)
         line = bar + 3;
     str_copy(ret, size, line);
-    arena_fini(&arena);
 }
 
 /* An option that it does not know is followed by all that it does know. */
@@ -128,7 +128,7 @@ static int reserve(uint16_t *ret_client, uint16_t *ret_peer, struct err *err) {
  * its pipe at an end. */
 static int spawn(struct etcd *e, const char *program, bool old_api, int life, int said,
                  struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     uint16_t peer = 0;
     int code = reserve(&e->port, &peer, err);
     const char *client_url = arena_printf(&a, "http://127.0.0.1:%u", e->port);
@@ -155,7 +155,6 @@ static int spawn(struct etcd *e, const char *program, bool old_api, int life, in
                               .death_signal = SIGCONT};
     if (!code)
         code = process_spawn(&s, &e->keeper, err);
-    arena_fini(&a);
     return code;
 }
 
@@ -178,17 +177,15 @@ static int await_ready(struct etcd *e, const char *program, struct err *err) {
 }
 
 static int begin(struct etcd *e, const char *program, bool old_api, struct err *err) {
-    int life[2], said[2];
-    if (process_report_pipe(life) < 0)
-        return err_set(err, -errno, "make a pipe");
+    int life[2] = {-1, -1}, said[2] = {-1, -1};
+    int code = process_report_pipe(life);
+    code = code ? code : process_report_pipe(said);
     e->life = life[1];
-    int code = process_report_pipe(said) < 0 ? err_set(err, -errno, "make a pipe") : 0;
-    if (!code) {
-        e->said = said[0];
-        code = spawn(e, program, old_api, life[0], said[1], err);
-        close(said[1]);
-    }
-    close(life[0]);
+    e->said = said[0];
+    code = code ? err_set(err, code, "make a pipe")
+                : spawn(e, program, old_api, life[0], said[1], err);
+    file_close(&said[1]);
+    file_close(&life[0]);
     return code ? code : await_ready(e, program, err);
 }
 
@@ -196,9 +193,7 @@ struct etcd *etcd_start(bool old_api, struct err *err) {
     const char *program;
     if (find_program(&program, err) < 0)
         return NULL;
-    struct etcd *e = calloc(1, sizeof(*e));
-    if (!e)
-        abort();
+    struct etcd *e = mem_new(struct etcd);
     *e = (struct etcd){.keeper = PROCESS_NONE, .life = -1, .said = -1};
     return begin(e, program, old_api, err) == 0 ? e : etcd_free(e);
 }
@@ -231,7 +226,6 @@ pid_t etcd_keeper(const struct etcd *e) {
 
 static void on_said(void *arg, int fd, int what) {
     struct etcd *e = arg;
-    (void)fd, (void)what;
     if (read_lines(e))
         return;
     e->source = loop_source_free(e->source);

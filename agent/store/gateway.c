@@ -3,8 +3,13 @@
 #include "agent/base/json.h"
 #include "agent/base/base64.h"
 
-#include <errno.h>
-#include <stdlib.h>
+const char *const gateway_targets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
+const char *const gateway_target_fields[] = {"version", "create_revision", "mod_revision", "value",
+                                             "lease"};
+const char *const gateway_relations[] = {"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
+const char *const gateway_requests[] = {"request_range", "request_put", "request_delete_range"};
+const char *const gateway_responses[] = {"response_range", "response_put", "response_delete_range"};
+const char *const gateway_lists[] = {"kvs", NULL, "prev_kvs"};
 
 /* ---- writing. Base64 and numbers need no escaping, so the text is put together by hand. ---- */
 
@@ -51,15 +56,10 @@ static void put_pair(struct buf *out, const struct kv_pair *p) {
     buf_puts(out, *sep == '{' ? "{}" : "}");
 }
 
-static const char *const TARGETS[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
-static const char *const TARGET_FIELDS[] = {"version", "create_revision", "mod_revision", "value",
-                                            "lease"};
-static const char *const RELATIONS[] = {"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
-
 static void put_compare(struct buf *out, const struct kv_compare *c) {
     const char *sep = ",";
-    buf_printf(out, "{\"target\":\"%s\",\"result\":\"%s\"", TARGETS[c->target],
-               RELATIONS[c->relation]);
+    buf_printf(out, "{\"target\":\"%s\",\"result\":\"%s\"", gateway_targets[c->target],
+               gateway_relations[c->relation]);
     put_bytes(out, &sep, "key", c->key);
     put_bytes(out, &sep, "range_end", c->range_end);
     if (c->target == KV_VALUE) {
@@ -68,18 +68,15 @@ static void put_compare(struct buf *out, const struct kv_compare *c) {
         base64_put(out, c->value.data, c->value.len);
         buf_putc(out, '"');
     } else { /* also when it is zero: which field is there says what is compared */
-        put_key(out, &sep, TARGET_FIELDS[c->target]);
+        put_key(out, &sep, gateway_target_fields[c->target]);
         buf_printf(out, "\"%lld\"", (long long)c->number);
     }
     buf_putc(out, '}');
 }
 
-static const char *const REQUESTS[] = {"request_range", "request_put", "request_delete_range"};
-static const char *const RESPONSES[] = {"response_range", "response_put", "response_delete_range"};
-
 static void put_op(struct buf *out, const struct kv_op *op) {
     const char *sep = "";
-    buf_printf(out, "{\"%s\":{", REQUESTS[op->kind]);
+    buf_printf(out, "{\"%s\":{", gateway_requests[op->kind]);
     put_bytes(out, &sep, "key", op->key);
     put_bytes(out, &sep, "range_end", op->range_end);
     put_bytes(out, &sep, "value", op->value);
@@ -126,15 +123,13 @@ static void put_header_field(struct buf *out, int64_t revision) {
 
 /* ---- answers, piece by piece: what is read slowly is not written at once ---- */
 
-static const char *const LISTS[] = {"kvs", NULL, "prev_kvs"};
-
 /* Up to the first pair. */
 static void begin_result(struct buf *out, const struct kv_op_result *r, int64_t revision,
                          const char **sep) {
     put_header_field(out, revision);
     if (!r->n_pairs)
         return;
-    put_key(out, sep, r->kind == KV_PUT ? "prev_kv" : LISTS[r->kind]);
+    put_key(out, sep, r->kind == KV_PUT ? "prev_kv" : gateway_lists[r->kind]);
     if (r->kind != KV_PUT)
         buf_putc(out, '[');
 }
@@ -185,7 +180,7 @@ static bool put_txn_some(struct buf *out, struct gateway_answer *a, size_t max) 
     for (; a->at < r->n_results; a->at++) {
         const struct kv_op_result *one = &r->results[a->at];
         if (!a->pair)
-            buf_printf(out, "%s{\"%s\":{", a->at ? "," : "[", RESPONSES[one->kind]);
+            buf_printf(out, "%s{\"%s\":{", a->at ? "," : "[", gateway_responses[one->kind]);
         if (!put_result_fields(out, a, one, &a->pair, max))
             return false;
         buf_puts(out, "}}");
@@ -204,16 +199,6 @@ bool gateway_put_some(struct buf *out, struct gateway_answer *a, size_t max) {
         return false;
     buf_putc(out, '}');
     return true;
-}
-
-void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r) {
-    struct gateway_answer a = {.result = *r};
-    gateway_put_some(out, &a, SIZE_MAX);
-}
-
-void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r) {
-    struct gateway_answer a = {.result = *r, .lone = true};
-    gateway_put_some(out, &a, SIZE_MAX);
 }
 
 void gateway_put_watch(struct buf *out, const struct gateway_watch *w) {

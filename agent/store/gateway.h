@@ -15,6 +15,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* etcd's words, by the values of enum kv_target, kv_relation and kv_op_kind. */
+extern const char *const gateway_targets[], *const gateway_target_fields[];
+extern const char *const gateway_relations[], *const gateway_lists[];
+extern const char *const gateway_requests[], *const gateway_responses[];
+
 /* ---- transactions; a lone range, put or delete is one without compares ---- */
 
 void gateway_put_txn(struct buf *out, const struct kv_txn *txn);
@@ -24,9 +29,7 @@ int gateway_take_txn(struct arena *a, const char *text, size_t n, struct kv_txn 
 int gateway_take_op(struct arena *a, const char *text, size_t n, enum kv_op_kind kind,
                     struct kv_op *ret, struct err *err);
 
-void gateway_put_txn_result(struct buf *out, const struct kv_txn_result *r);
-void gateway_put_op_result(struct buf *out, const struct kv_txn_result *r); /* of its only one */
-/* The same in pieces. */
+/* What a store answers to one, written in pieces. */
 struct gateway_answer {
     struct kv_txn_result result;
     bool lone; /* of a request that is no transaction */

@@ -30,7 +30,7 @@ static const struct json *parse(struct reader *r, const char *text, size_t n) {
 
 static struct kv_bytes take_bytes(struct reader *r, const struct json *object, const char *name) {
     const struct json *j = json_get(object, name);
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     struct kv_bytes out = {"", 0};
     if (!j)
         return out;
@@ -40,7 +40,6 @@ static struct kv_bytes take_bytes(struct reader *r, const struct json *object, c
         out.data = memcpy(arena_alloc(r->arena, b.len), b.data, b.len);
         out.len = b.len;
     }
-    buf_fini(&b);
     return out;
 }
 
@@ -79,18 +78,14 @@ static void take_pair(struct reader *r, const struct json *j, struct kv_pair *re
 /* ---- requests ---- */
 
 static void take_compare(struct reader *r, const struct json *j, struct kv_compare *ret) {
-    static const char *const targets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
-    static const char *const fields[] = {"version", "create_revision", "mod_revision", "value",
-                                         "lease"};
-    static const char *const relations[] = {"EQUAL", "GREATER", "LESS", "NOT_EQUAL"};
-    ret->target = (enum kv_target)take_enum(r, json_get(j, "target"), targets, 5);
-    ret->relation = (enum kv_relation)take_enum(r, json_get(j, "result"), relations, 4);
+    ret->target = (enum kv_target)take_enum(r, json_get(j, "target"), gateway_targets, 5);
+    ret->relation = (enum kv_relation)take_enum(r, json_get(j, "result"), gateway_relations, 4);
     ret->key = take_bytes(r, j, "key");
     ret->range_end = take_bytes(r, j, "range_end");
     if (ret->target == KV_VALUE)
         ret->value = take_bytes(r, j, "value");
     else
-        ret->number = take_i64(r, j, fields[ret->target]);
+        ret->number = take_i64(r, j, gateway_target_fields[ret->target]);
 }
 
 static void take_op(struct reader *r, const struct json *j, enum kv_op_kind kind,
@@ -109,17 +104,16 @@ static void take_op(struct reader *r, const struct json *j, enum kv_op_kind kind
 
 static void take_ops(struct reader *r, const struct json *list, const struct kv_op **ret,
                      size_t *ret_n) {
-    static const char *const kinds[] = {"request_range", "request_put", "request_delete_range"};
     size_t n = 0;
     struct kv_op *ops = arena_array(r->arena, struct kv_op, (list ? list->length : 0) + 1);
     json_each(it, list) {
         int kind = 0;
-        while (kind < 3 && !json_get(it, kinds[kind]))
+        while (kind < 3 && !json_get(it, gateway_requests[kind]))
             kind++;
         if (kind == 3)
             refuse(r, "an operation of a transaction is neither range, put nor delete_range");
         else
-            take_op(r, json_get(it, kinds[kind]), (enum kv_op_kind)kind, &ops[n++]);
+            take_op(r, json_get(it, gateway_requests[kind]), (enum kv_op_kind)kind, &ops[n++]);
     }
     *ret = ops;
     *ret_n = n;
@@ -193,18 +187,16 @@ int gateway_take_lease_answer(struct arena *a, const char *text, size_t n,
 }
 
 static void take_result(struct reader *r, const struct json *response, struct kv_op_result *ret) {
-    static const char *const kinds[] = {"response_range", "response_put", "response_delete_range"};
-    static const char *const lists[] = {"kvs", NULL, "prev_kvs"};
     static const char *const counts[] = {"count", NULL, "deleted"};
     int kind = 0;
-    while (kind < 3 && !json_get(response, kinds[kind]))
+    while (kind < 3 && !json_get(response, gateway_responses[kind]))
         kind++;
     if (kind == 3) {
         refuse(r, "an answer is neither that of a range, a put nor a delete_range");
         return;
     }
-    const struct json *j = json_get(response, kinds[kind]);
-    const struct json *list = lists[kind] ? json_get(j, lists[kind]) : NULL;
+    const struct json *j = json_get(response, gateway_responses[kind]);
+    const struct json *list = gateway_lists[kind] ? json_get(j, gateway_lists[kind]) : NULL;
     ret->kind = (enum kv_op_kind)kind;
     ret->pairs = arena_array(r->arena, struct kv_pair, (list ? list->length : 0) + 1);
     json_each(it, list) take_pair(r, it, &ret->pairs[ret->n_pairs++]);

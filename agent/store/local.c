@@ -1,6 +1,7 @@
 /* The store in this process: kv, called directly. Answers wait for the next turn of the loop, so
  * that a caller sees the same order of things as with a store elsewhere. */
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/store.h"
 #include "agent/store/watch.h"
 #include "agent/sys/clock.h"
@@ -41,9 +42,7 @@ static struct local_call *call_of(struct store_call *c) {
 }
 
 static struct local_call *call_new(struct local *l, struct list *where, void *arg) {
-    struct local_call *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct local_call *c = mem_new(struct local_call);
     c->call.store = &l->store;
     c->arg = arg;
     list_append(where, &c->node);
@@ -74,7 +73,6 @@ static void changed(struct local *l) {
 }
 
 static void on_leases(void *arg, int64_t now_ns) {
-    (void)now_ns;
     changed(arg);
 }
 
@@ -82,7 +80,7 @@ static void on_leases(void *arg, int64_t now_ns) {
 static void tell_news(struct watch *w) {
     struct local_call *c = list_entry(w, struct local_call, watch);
     struct local *l = local_of(c->call.store);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_event *events = NULL;
     struct store_news news = {0};
     if (c->watch_over)
@@ -95,11 +93,9 @@ static void tell_news(struct watch *w) {
     news.events = events;
     if (news.ended || news.n_events)
         c->on_news(c->arg, &news);
-    arena_fini(&arena);
 }
 
 static void on_turn(void *arg, int64_t now_ns) {
-    (void)now_ns;
     struct local *l = arg;
     while (!list_empty(&l->answered)) {
         struct local_call *c = list_entry(l->answered.next, struct local_call, node);
@@ -115,7 +111,6 @@ static void on_turn(void *arg, int64_t now_ns) {
 
 static struct store_call *local_txn(struct store *s, const struct kv_txn *txn, int64_t timeout_ms,
                                     store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -129,7 +124,6 @@ static struct store_call *local_txn(struct store *s, const struct kv_txn *txn, i
 
 static struct store_call *local_grant(struct store *s, int64_t lease, int64_t ttl_s,
                                       int64_t timeout_ms, store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -145,7 +139,6 @@ static struct store_call *local_grant(struct store *s, int64_t lease, int64_t tt
 
 static struct store_call *local_keepalive(struct store *s, int64_t lease, int64_t timeout_ms,
                                           store_reply_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->answered, arg);
     c->on_reply = fn;
@@ -158,7 +151,6 @@ static struct store_call *local_keepalive(struct store *s, int64_t lease, int64_
 static struct store_call *local_watch(struct store *s, struct kv_bytes key,
                                       struct kv_bytes range_end, int64_t start_revision,
                                       int64_t timeout_ms, store_news_fn *fn, void *arg) {
-    (void)timeout_ms;
     struct local *l = local_of(s);
     struct local_call *c = call_new(l, &l->watches, arg);
     c->on_news = fn;
@@ -192,9 +184,7 @@ static const struct store_ops LOCAL = {
 
 struct store *store_local_new(struct loop *loop, struct kv *kv, void (*written)(void *arg),
                               void *written_arg) {
-    struct local *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct local *l = mem_new(struct local);
     *l = (struct local){
         .store = {&LOCAL}, .loop = loop, .kv = kv, .written = written, .written_arg = written_arg};
     list_init(&l->answered);

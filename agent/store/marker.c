@@ -102,16 +102,15 @@ static int find_path(struct marker *m, const char *host, uint16_t port, struct e
 }
 
 static int read_boot(char ret[BOOT_SIZE], struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int rc = file_read("/proc/sys/kernel/random/boot_id", TEXT_MAX, &text, err);
     snprintf(ret, BOOT_SIZE, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    buf_fini(&text);
     return rc;
 }
 
 /* Finds what an earlier life left, and leaves this one's. */
 static enum marker_found replace(const char *path, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct err unread = {0};
     char boot[BOOT_SIZE];
     enum marker_found found = MARKER_UNKNOWN;
@@ -126,15 +125,14 @@ static enum marker_found replace(const char *path, struct err *err) {
     buf_printf(&text, "%s\n", boot);
     if (!err->code)
         file_write(path, text.data, text.len, err);
-    buf_fini(&text);
     return found;
 }
 
 /* ---- the whole ---- */
 
 static void hold(struct kv *kv) {
-    struct arena a = {0};
-    struct buf text = {0};
+    ARENA_FINI struct arena a = {0};
+    BUF_FINI struct buf text = {0};
     struct kv_txn_result result;
     union value value = {.quarantine = {.owed = 1}};
     struct kv_op put = {.kind = KV_PUT, .key = kv_string(KEY_QUARANTINE_TEXT)};
@@ -143,8 +141,6 @@ static void hold(struct kv *kv) {
     codec_put(&text, KEY_QUARANTINE, &value);
     put.value = (struct kv_bytes){text.data, text.len};
     kv_txn(kv, &txn, &a, &result, NULL);
-    buf_fini(&text);
-    arena_fini(&a);
 }
 
 bool marker_open(struct marker *m, const char *host, uint16_t port, const char *quarantine,

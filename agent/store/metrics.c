@@ -5,7 +5,6 @@
 #include "agent/store/limits/bounds.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static const char *const kinds[METRICS_KINDS] = {
     "other",        "kv/range",      "kv/put",           "kv/deleterange",

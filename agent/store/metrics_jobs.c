@@ -1,4 +1,5 @@
 #include "agent/base/arena.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
@@ -71,7 +72,7 @@ static void see_key(void *arg, const struct kv_pair *p) {
 static void read_job(struct job *j, struct kv *kv) {
     char head[KEY_SIZE], sessions[KEY_SIZE], end[KEY_SIZE], none[KEY_SIZE];
     struct key k = {.kind = KEY_HEAD};
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r;
     union value v;
     memcpy(k.inc, j->cur.inc, sizeof(k.inc));
@@ -92,48 +93,23 @@ static void read_job(struct job *j, struct kv *kv) {
             j->head = v.head;
         j->sessions = r.results[1].count;
     }
-    arena_fini(&arena);
 }
 
-static int64_t round_of(const struct job *j) {
-    return j->head.round;
-}
-static int64_t world_of(const struct job *j) {
-    return j->head.world;
-}
-static int64_t nodes_of(const struct job *j) {
-    return j->head.n;
-}
-static int64_t nodes_min_of(const struct job *j) {
-    return j->cur.min;
-}
-static int64_t nodes_max_of(const struct job *j) {
-    return j->cur.max;
-}
-static int64_t sessions_of(const struct job *j) {
-    return j->sessions;
-}
 /* The failure that was one too many is counted by the head, and used up nothing. */
 static int64_t restarts_of(const struct job *j) {
     return j->head.restarts < j->cur.max_restarts ? j->head.restarts : j->cur.max_restarts;
 }
-static int64_t restarts_max_of(const struct job *j) {
-    return j->cur.max_restarts;
-}
 
-static const struct {
-    const char *name, *help;
-    int64_t (*of)(const struct job *j);
-} gauges[] = {
-    {"rankrun_job_round", "Number of the round.", round_of},
-    {"rankrun_job_world_size", "Workers of the last round that ran.", world_of},
-    {"rankrun_job_nodes", "Nodes of the round.", nodes_of},
-    {"rankrun_job_nodes_min", "Nodes that the job needs.", nodes_min_of},
-    {"rankrun_job_nodes_max", "Nodes that the job takes.", nodes_max_of},
-    {"rankrun_job_agents", "Agents that are there, spares among them.", sessions_of},
-    {"rankrun_job_restarts", "Restarts that were used.", restarts_of},
-    {"rankrun_job_restarts_max", "Restarts that the job may use.", restarts_max_of},
-};
+/* Name, what it is of a job j, and what is said of it. */
+#define GAUGES(X)                                                                                  \
+    X("rankrun_job_round", j->head.round, "Number of the round.")                                  \
+    X("rankrun_job_world_size", j->head.world, "Workers of the last round that ran.")              \
+    X("rankrun_job_nodes", j->head.n, "Nodes of the round.")                                       \
+    X("rankrun_job_nodes_min", j->cur.min, "Nodes that the job needs.")                            \
+    X("rankrun_job_nodes_max", j->cur.max, "Nodes that the job takes.")                            \
+    X("rankrun_job_agents", j->sessions, "Agents that are there, spares among them.")              \
+    X("rankrun_job_restarts", restarts_of(j), "Restarts that were used.")                          \
+    X("rankrun_job_restarts_max", j->cur.max_restarts, "Restarts that the job may use.")
 
 static void put_label(struct buf *out, const struct job *j) {
     buf_puts(out, "{run_id=\"");
@@ -143,6 +119,18 @@ static void put_label(struct buf *out, const struct job *j) {
         buf_putc(out, *p);
     }
     buf_putc(out, '"');
+}
+
+static void put_gauges(struct buf *out, const struct jobs *all) {
+#define PUT(name, value, help)                                                                     \
+    metrics_head(out, name, "gauge", help);                                                        \
+    for (const struct job *j = all->list; j < all->list + all->n; j++) {                           \
+        buf_puts(out, name);                                                                       \
+        put_label(out, j);                                                                         \
+        buf_printf(out, "} %" PRId64 "\n", (int64_t)(value));                                      \
+    }
+    GAUGES(PUT)
+#undef PUT
 }
 
 /* One of its words is 1, as Prometheus' users know states. */
@@ -161,20 +149,12 @@ static void put_phase(struct buf *out, const struct job *j) {
 }
 
 void metrics_put_jobs(struct buf *out, struct kv *kv) {
-    struct jobs jobs = {.list = calloc(JOBS_MAX + 1, sizeof(*jobs.list))};
-    if (!jobs.list)
-        abort();
+    struct jobs jobs = {.list = mem_array(struct job, JOBS_MAX + 1)};
     kv_each(kv, see_key, &jobs);
     for (size_t i = 0; i < jobs.n; i++)
         read_job(&jobs.list[i], kv);
-    for (size_t k = 0; jobs.n && k < sizeof(gauges) / sizeof(*gauges); k++) {
-        metrics_head(out, gauges[k].name, "gauge", gauges[k].help);
-        for (size_t i = 0; i < jobs.n; i++) {
-            buf_puts(out, gauges[k].name);
-            put_label(out, &jobs.list[i]);
-            buf_printf(out, "} %" PRId64 "\n", gauges[k].of(&jobs.list[i]));
-        }
-    }
+    if (jobs.n)
+        put_gauges(out, &jobs);
     if (jobs.n)
         metrics_head(out, "rankrun_job_phase", "gauge", "1 for the phase that the job is in.");
     for (size_t i = 0; i < jobs.n; i++)

@@ -1,6 +1,7 @@
 #include "agent/store/reply.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/flow.h"
 
@@ -18,7 +19,7 @@ struct reply {
 };
 
 struct replies {
-    struct replies_of of;
+    struct stream_parts of;
     struct list list;
     size_t held; /* keys, of others than agents */
 };
@@ -39,7 +40,6 @@ static void reply_free(struct reply *r) {
 /* As in agent/store/stream.c: a request that is off its connection is ours to free. */
 static void on_close(struct evhttp_connection *c, void *arg) {
     struct reply *r = arg;
-    (void)c;
     if (!connection(r))
         evhttp_request_free(r->req);
     reply_free(r);
@@ -71,7 +71,7 @@ static void on_taken(struct flow_item *i) {
 /* It is freed when its connection is. */
 static void on_cut(struct flow_item *i) {
     struct reply *r = list_entry(i, struct reply, item);
-    const struct replies_of *of = &r->all->of;
+    const struct stream_parts *of = &r->all->of;
     of->slow(of->arg, crowd_address(of->crowd, connection(r)));
     crowd_end(of->crowd, connection(r));
 }
@@ -80,20 +80,14 @@ static const struct flow_ops OPS = {.produce = produce, .taken = on_taken, .cut 
 
 void reply_send_text(struct evhttp_request *req, int status, const struct buf *body,
                      const char *type) {
-    struct evbuffer *out = evbuffer_new();
-    if (!out)
-        abort();
-    evbuffer_add(out, body->data, body->len);
+    evbuffer_add(evhttp_request_get_output_buffer(req), body->data, body->len);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Content-Type", type);
-    evhttp_send_reply(req, status, NULL, out);
-    evbuffer_free(out);
+    evhttp_send_reply(req, status, NULL, NULL);
 }
 
 static void send_in_pieces(struct replies *all, struct evhttp_request *req, struct answer *a) {
-    struct reply *r = calloc(1, sizeof(*r));
+    struct reply *r = mem_new(struct reply);
     struct evhttp_connection *c = evhttp_request_get_connection(req);
-    if (!r)
-        abort();
     r->all = all;
     r->req = req;
     r->answer = *a;
@@ -117,10 +111,8 @@ void reply_send(struct replies *all, struct evhttp_request *req, struct answer *
     answer_fini(a, all->of.kv);
 }
 
-struct replies *replies_new(const struct replies_of *of) {
-    struct replies *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+struct replies *replies_new(const struct stream_parts *of) {
+    struct replies *r = mem_new(struct replies);
     r->of = *of;
     list_init(&r->list);
     return r;

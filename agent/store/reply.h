@@ -4,22 +4,12 @@
 #pragma once
 
 #include "agent/store/answer.h"
+#include "agent/store/stream.h"
 
-struct crowd;
 struct evhttp_request;
-struct flow;
 struct replies;
 
-/* What is lent: all. */
-struct replies_of {
-    struct kv *kv;
-    struct crowd *crowd;
-    struct flow *flow;
-    void (*slow)(void *arg, const char *who); /* one was read too slowly, and ended */
-    void *arg;
-};
-
-struct replies *replies_new(const struct replies_of *of);
+struct replies *replies_new(const struct stream_parts *of);
 struct replies *replies_free(struct replies *r); /* before all connections; NULL is allowed */
 
 /* Takes the answer over. */

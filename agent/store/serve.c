@@ -13,7 +13,6 @@
 #include <signal.h>
 
 static void on_end(void *arg, int signo) {
-    (void)signo;
     loop_stop(arg);
 }
 

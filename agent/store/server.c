@@ -2,7 +2,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/json.h"
-#include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
 #include "agent/store/limits/bounds.h"
@@ -87,13 +87,11 @@ static void state_changed(struct server *s) {
 }
 
 static void on_fan_out(void *arg, int64_t now_ns) {
-    (void)now_ns;
     struct server *s = arg;
     streams_send(s->streams);
 }
 
 static void on_leases(void *arg, int64_t now_ns) {
-    (void)now_ns;
     state_changed(arg);
 }
 
@@ -187,7 +185,7 @@ static void on_watch(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct gateway_watch watch;
     struct err err = {0};
     size_t n;
@@ -196,7 +194,6 @@ static void on_watch(struct evhttp_request *req, void *arg) {
         open_stream(s, req, &watch);
     else
         refuse(s, req, ANSWER_INVALID, err.msg);
-    arena_fini(&arena);
 }
 
 static void on_lifeline(struct evhttp_request *req, void *arg) {
@@ -220,7 +217,7 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     if (!admit(s, req))
         return;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct metrics_now now = {.connections = tcp_count_connections(s->port),
                               .agents = crowd_count(s->crowd, CROWD_AGENT),
                               .watches = streams_count(s->streams),
@@ -236,7 +233,6 @@ static void on_metrics(struct evhttp_request *req, void *arg) {
     metrics_count(&s->metrics, METRICS_PATH, 200);
     metrics_put(&text, &s->metrics, &now, s->kv);
     reply_send_text(req, 200, &text, METRICS_TYPE);
-    buf_fini(&text);
 }
 
 static void on_certified(void *arg) {
@@ -305,8 +301,9 @@ static void make_parts(struct server *s) {
     s->bounds.port = s->port;
     s->crowd = crowd_new(s->loop, &s->bounds, &(struct crowd_watch){server_gone, s});
     s->flow = flow_new(s->loop);
-    s->replies = replies_new(&(struct replies_of){s->kv, s->crowd, s->flow, on_slow, s});
-    s->streams = streams_new(&(struct streams_of){s->kv, s->crowd, s->flow, on_slow, s});
+    const struct stream_parts parts = {s->kv, s->crowd, s->flow, on_slow, s};
+    s->replies = replies_new(&parts);
+    s->streams = streams_new(&parts);
     s->lifelines = lifelines_new(s->loop, s->kv, s->crowd, on_certified, s);
     s->ledger = ledger_new(s->loop, &s->bounds, s->crowd);
     server_limits_of(&limits, SERVER_MEMORY_MB, 0);
@@ -319,9 +316,7 @@ struct server *server_new(struct loop *l, struct kv *kv, const char *host, uint1
     if (tcp_listen(host, port, BACKLOG, &fd, &port, err) < 0)
         return NULL;
     tcp_bound_silence(fd, SILENCE_S); /* what is accepted inherits it */
-    struct server *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct server *s = mem_new(struct server);
     *s = (struct server){.loop = l, .kv = kv, .port = port, .loopback = tcp_is_loopback(fd)};
     make_parts(s);
     s->fan_out = loop_timer(l, on_fan_out, s);

@@ -51,7 +51,6 @@ static void on_first_bytes(struct evbuffer *in, const struct evbuffer_cb_info *i
 /* What leaves it was taken by the kernel. */
 static void on_sent(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
     struct server *s = arg;
-    (void)out;
     s->metrics.sent += info->n_deleted;
 }
 
@@ -111,7 +110,6 @@ static struct server *find_server(const struct evconnlistener *listener) {
  * again at once, for ever, and those who are in would wait too. */
 static void on_accept_failed(struct evconnlistener *listener, void *arg) {
     struct server *s = find_server(listener);
-    (void)arg; /* evhttp's own */
     if (!s->crowd_told)
         line_say(LINE_WARNING, "store",
                  "store: no more connections to port %u can be taken for now: %s (ulimit -n)",

@@ -1,6 +1,7 @@
 #include "agent/store/stream.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/flow.h"
 #include "agent/store/watch.h"
@@ -23,15 +24,13 @@ struct stream {
 };
 
 struct streams {
-    struct streams_of of;
+    struct stream_parts of;
     struct list list;
     size_t count, n_ranges;
 };
 
-struct streams *streams_new(const struct streams_of *of) {
-    struct streams *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+struct streams *streams_new(const struct stream_parts *of) {
+    struct streams *s = mem_new(struct streams);
     s->of = *of;
     list_init(&s->list);
     return s;
@@ -75,14 +74,13 @@ struct streams *streams_free(struct streams *s) {
  */
 static void on_close(struct evhttp_connection *c, void *arg) {
     struct stream *st = arg;
-    (void)c;
     if (!connection(st))
         evhttp_request_free(st->req);
     stream_free(st);
 }
 
 static void send_line(struct stream *st, const struct gateway_line *line) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct evbuffer *out = evbuffer_new();
     if (!out)
         abort();
@@ -90,7 +88,6 @@ static void send_line(struct stream *st, const struct gateway_line *line) {
     evbuffer_add(out, text.data, text.len);
     evhttp_send_reply_chunk(st->req, out);
     evbuffer_free(out);
-    buf_fini(&text);
 }
 
 /* Says why and ends the answer; the connection may be used again. Who does not take what was sent
@@ -115,12 +112,11 @@ static void stream_cancel(struct stream *st, int64_t compact_revision) {
 static bool produce(struct flow_item *i, struct buf *out) {
     struct stream *st = list_entry(i, struct stream, item);
     struct kv *kv = st->all->of.kv;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct gateway_line line = {.revision = kv_revision(kv)};
     int rc = kv_watch_take(st->watch.kv, BATCH_MAX, &arena, &line.events, &line.n_events);
     if (rc == 0 && line.n_events)
         gateway_put_line(out, &line);
-    arena_fini(&arena);
     if (rc != 0)
         stream_cancel(st, kv_compact_revision(kv));
     return rc == 0 && line.n_events;
@@ -133,7 +129,7 @@ static void on_taken(struct flow_item *i) {
 }
 
 static void tell_slow(const struct stream *st) {
-    const struct streams_of *of = &st->all->of;
+    const struct stream_parts *of = &st->all->of;
     of->slow(of->arg, crowd_address(of->crowd, connection(st)));
 }
 
@@ -157,9 +153,7 @@ static void on_due(struct watch *w) {
 }
 
 void streams_open(struct streams *s, struct evhttp_request *req, const struct gateway_watch *w) {
-    struct stream *st = calloc(1, sizeof(*st));
-    if (!st)
-        abort();
+    struct stream *st = mem_new(struct stream);
     st->all = s;
     st->req = req;
     bool agent = crowd_rank_of(s->of.crowd, connection(st)) == CROWD_AGENT;

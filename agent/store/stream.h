@@ -5,7 +5,6 @@
  * taken is; then it is told `canceled`, if it takes that. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/core/kv.h"
 #include "agent/store/gateway.h"
 
@@ -19,8 +18,8 @@ struct evhttp_request;
 struct flow;
 struct streams;
 
-/* All is lent. */
-struct streams_of {
+/* What answers that are written as they are read are made with; all is lent. */
+struct stream_parts {
     struct kv *kv;
     struct crowd *crowd;
     struct flow *flow;
@@ -28,7 +27,7 @@ struct streams_of {
     void *arg;
 };
 
-struct streams *streams_new(const struct streams_of *of);
+struct streams *streams_new(const struct stream_parts *of);
 struct streams *streams_free(struct streams *s);
 size_t streams_count(const struct streams *s);
 

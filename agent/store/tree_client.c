@@ -1,6 +1,7 @@
 #include "agent/store/tree_client.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "base/http/http.h"
@@ -95,7 +96,7 @@ static void call_free(struct tree_call *t) {
 static void on_done(void *arg, long status, const struct buf *body, const char *error) {
     struct tree_call *t = arg;
     struct tree_client *c = t->client;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct tree_answer answer = {.result = TREE_LOST, .text = error};
     uint64_t id = t->id;
     if (status)
@@ -104,15 +105,12 @@ static void on_done(void *arg, long status, const struct buf *body, const char *
         str_copy(c->trouble, sizeof(c->trouble), answer.text);
     call_free(t);
     c->fn(c->arg, id, &answer);
-    arena_fini(&arena);
 }
 
 void tree_client_send(struct tree_client *c, uint64_t id, const struct tree_request *q) {
     static const char *const methods[] = {"GET", "GET", "PUT", "DELETE", "GET"};
-    struct tree_call *t = calloc(1, sizeof(*t));
-    struct buf url = {0}, fields = {0};
-    if (!t)
-        abort();
+    struct tree_call *t = mem_new(struct tree_call);
+    BUF_FINI struct buf url = {0}, fields = {0};
     *t = (struct tree_call){.client = c, .id = id, .verb = q->verb};
     list_append(&c->calls, &t->node);
     put_url(&url, c, q);
@@ -129,8 +127,6 @@ void tree_client_send(struct tree_client *c, uint64_t id, const struct tree_requ
         .timeout_ms = q->verb == TREE_WAIT ? CONNECT_MS : q->timeout_ms,
     };
     t->http = http_send(c->http, &r, on_done, t);
-    buf_fini(&url);
-    buf_fini(&fields);
 }
 
 void tree_client_cancel(struct tree_client *c, uint64_t id) {
@@ -150,9 +146,7 @@ const char *tree_client_trouble(const struct tree_client *c) {
 struct tree_client *tree_client_new(struct loop *l, const char *endpoint,
                                     const struct store_access *access, tree_answer_fn *fn,
                                     void *arg, struct err *err) {
-    struct tree_client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct tree_client *c = mem_new(struct tree_client);
     *c = (struct tree_client){.access = access, .fn = fn, .arg = arg};
     list_init(&c->calls);
     if (tcp_endpoint_parse(endpoint, PORT, &c->endpoint, err) == 0)

@@ -1,8 +1,9 @@
 #include "agent/sys/process.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,45 +23,18 @@ struct row {
 
 struct snapshot {
     struct row *rows;
-    size_t n, cap;
+    size_t n;
 };
 
-static bool read_row(int proc, const char *name, struct row *ret) {
-    char path[64], text[512];
-    snprintf(path, sizeof(path), "%.20s/stat", name);
-    int fd = openat(proc, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
-    if (n <= 0)
-        return false;
-    text[n] = '\0';
-    const char *p = strrchr(text, ')');
-    char state;
-    int parent;
-    if (!p || sscanf(p + 1, " %c %d", &state, &parent) != 2)
-        return false;
-    *ret = (struct row){(pid_t)atoi(name), parent, state == 'Z' || state == 'X', false};
-    return true;
-}
-
 static void snapshot_take(struct snapshot *s) {
-    DIR *d = opendir("/proc");
-    if (!d)
-        return;
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] < '1' || e->d_name[0] > '9')
-            continue;
-        if (s->n == s->cap) {
-            s->cap = s->cap ? 2 * s->cap : 256;
-            s->rows = realloc(s->rows, s->cap * sizeof(*s->rows));
-            if (!s->rows)
-                abort();
-        }
-        s->n += read_row(dirfd(d), e->d_name, &s->rows[s->n]);
-    }
-    closedir(d);
+    pid_t *pids;
+    size_t n = process_list(&pids);
+    struct process_look p;
+    for (size_t i = 0; i < n; i++)
+        if (process_look(pids[i], &p) == 0)
+            mem_push(s->rows, s->n) = (struct row){
+                .pid = pids[i], .parent = p.parent, .zombie = p.state == 'Z' || p.state == 'X'};
+    free(pids);
 }
 
 static bool is_below(const struct snapshot *s, pid_t pid, pid_t root) {
@@ -105,9 +79,7 @@ size_t process_list_descendants(pid_t root, pid_t **ret) {
     size_t n = 0;
     snapshot_take(&s);
     snapshot_mark(&s, root, 0);
-    pid_t *pids = malloc((s.n + 1) * sizeof(*pids));
-    if (!pids)
-        abort();
+    pid_t *pids = mem_array(pid_t, s.n);
     for (size_t i = 0; i < s.n; i++)
         if (s.rows[i].below && !s.rows[i].zombie)
             pids[n++] = s.rows[i].pid;
@@ -128,11 +100,8 @@ int process_adopt_orphans(void) {
 static void kill_children(void) {
     char path[64], text[4096];
     snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
     text[n > 0 ? n : 0] = '\0';
     char *save = NULL;
     for (char *pid = strtok_r(text, " \n", &save); pid; pid = strtok_r(NULL, " \n", &save))

@@ -35,12 +35,14 @@ void descriptors_raise_limit(void) {
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
+union control {
+    struct cmsghdr align;
+    char bytes[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
+};
+
 int descriptors_send(int socket, const void *data, size_t len, const int *fds, size_t n,
                      int flags) {
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
-    } control = {0};
+    union control control = {0};
     struct iovec iov = {(void *)(uintptr_t)data, len};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     assert(n <= DESCRIPTORS_MAX);
@@ -57,4 +59,33 @@ int descriptors_send(int socket, const void *data, size_t len, const int *fds, s
         if (errno != EINTR)
             return -errno;
     return 0;
+}
+
+ssize_t descriptors_receive(int socket, void *data, size_t size, int *fds, size_t *n) {
+    union control control;
+    struct iovec iov = {data, size};
+    struct msghdr msg = {.msg_iov = &iov,
+                         .msg_iovlen = 1,
+                         .msg_control = control.bytes,
+                         .msg_controllen = CMSG_SPACE(sizeof(int) * *n)};
+    ssize_t got;
+    do
+        got = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return -errno;
+    const struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+    size_t room = *n;
+    bool passed = c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS;
+    *n = passed ? (c->cmsg_len - CMSG_LEN(0)) / sizeof(int) : 0;
+    assert(*n <= room);
+    if (passed)
+        memcpy(fds, CMSG_DATA(c), *n * sizeof(int));
+    return got;
+}
+
+int descriptors_lift(int fd, int least) {
+    int high = fcntl(fd, F_DUPFD_CLOEXEC, least), code = high < 0 ? -errno : high;
+    close(fd);
+    return code;
 }

@@ -1,6 +1,7 @@
 #include "agent/sys/dial.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -122,7 +123,6 @@ static void start_all(struct dialer *d) {
 static void on_answer(void *arg, int fd, int what) {
     struct dialer *d = arg;
     uint64_t n;
-    (void)what;
     if (read(fd, &n, sizeof(n)) != sizeof(n))
         return;
     know(d, d->lookup->found, d->lookup->n, d->lookup->err.msg);
@@ -134,10 +134,8 @@ static void on_answer(void *arg, int fd, int what) {
 
 /* Without a thread, or what wakes us, nobody waits for ever: all are told. */
 static void look_up_aside(struct dialer *d) {
-    struct lookup *k = calloc(1, sizeof(*k));
+    struct lookup *k = mem_new(struct lookup);
     struct err err = {0};
-    if (!k)
-        abort();
     *k = (struct lookup){.to = d->to, .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     atomic_init(&k->holders, 2);
     int code = k->wake < 0 ? -errno : start_thread(k);
@@ -154,9 +152,7 @@ static void look_up_aside(struct dialer *d) {
 }
 
 struct dialer *dialer_new(struct loop *l, const struct tcp_endpoint *to) {
-    struct dialer *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct dialer *d = mem_new(struct dialer);
     *d = (struct dialer){.loop = l, .to = *to};
     list_init(&d->dials);
     d->n = tcp_resolve_number(to, d->found, ADDRESSES_MAX);
@@ -228,7 +224,6 @@ static void try_next(struct dial *d) {
 static void on_attempt(void *arg, int fd, int what) {
     struct attempt *a = arg;
     struct dial *d = a->dial;
-    (void)what;
     int code = tcp_connected(fd);
     if (code == 0) {
         a->source = loop_source_free(a->source);
@@ -243,7 +238,6 @@ static void on_attempt(void *arg, int fd, int what) {
 
 static void on_timer(void *arg, int64_t now_ns) {
     struct dial *d = arg;
-    (void)now_ns;
     if (d->begun < d->n)
         try_next(d);
     else if (!d->open)
@@ -261,9 +255,7 @@ static void dial_start(struct dial *d) {
 }
 
 struct dial *dial_begin(struct dialer *dialer, dial_fn *fn, void *arg) {
-    struct dial *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct dial *d = mem_new(struct dial);
     *d = (struct dial){.dialer = dialer, .fn = fn, .arg = arg, .waits = true};
     d->timer = loop_timer(dialer->loop, on_timer, d);
     list_append(&dialer->dials, &d->node);

@@ -1,5 +1,6 @@
 #include "agent/sys/file.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/random.h"
 
 #include <assert.h>
@@ -18,6 +19,18 @@ void file_close(int *fd) {
     if (*fd >= 0)
         close(*fd);
     *fd = -1;
+}
+
+int file_keep(int *fd) {
+    int kept = *fd;
+    *fd = -1;
+    return kept;
+}
+
+void file_close_dir(DIR **d) {
+    if (*d)
+        closedir(*d);
+    *d = NULL;
 }
 
 int file_read_fd(int fd, size_t max, struct buf *out, struct err *err) {
@@ -97,11 +110,11 @@ static void make_plain(char *text, size_t n) {
             text[i] = text[i] == '\r' ? '\n' : ' ';
 }
 
-int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err) {
+int file_read_last(int fd, int lines, size_t max, struct buf *out, struct err *err) {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return err_set(err, -errno, "look at a file");
-    char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? malloc(max) : NULL;
+    char *text = S_ISREG(st.st_mode) && st.st_size > 0 ? mem_alloc(max, 1) : NULL;
     off_t from = (size_t)st.st_size > max ? st.st_size - (off_t)max : 0;
     ssize_t n = text ? pread(fd, text, max, from) : 0;
     if (n <= 0) {
@@ -117,14 +130,6 @@ int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err
     buf_put(out, text + at, (size_t)n - at);
     free(text);
     return 0;
-}
-
-int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err) {
-    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return err_set(err, -errno, "open %s", path);
-    int code = file_read_last_fd(fd, lines, max, out, err);
-    return code ? (err_wrap(err, "%s: ", path), code) : 0;
 }
 
 int file_write_all(int fd, const void *data, size_t len, struct err *err) {
@@ -283,7 +288,7 @@ static int remove_below(struct removal *r, int dir, const char *name, int depth)
 /* What vanishes meanwhile is what we wanted. */
 static int remove_entries(struct removal *r, int dir, int depth) {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = 0;
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    FILE_CLOSE_DIR DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
         code = -errno;
         file_close(&fd);
@@ -292,7 +297,6 @@ static int remove_entries(struct removal *r, int dir, int depth) {
     for (struct dirent *e; !code && (e = readdir(d)) != NULL;)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             code = remove_below(r, dir, e->d_name, depth + 1);
-    closedir(d);
     return code;
 }
 

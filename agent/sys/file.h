@@ -4,6 +4,7 @@
 #include "agent/base/buf.h"
 #include "agent/base/err.h"
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,6 +13,11 @@
 /* Closes *fd if it is >= 0 and leaves -1. For __attribute__((cleanup)) as FILE_CLOSE too. */
 void file_close(int *fd);
 #define FILE_CLOSE __attribute__((cleanup(file_close)))
+/* Returns *fd, which stays open: *fd is -1 from here on. */
+int file_keep(int *fd);
+/* The same for a directory that is read; NULL is none. */
+void file_close_dir(DIR **d);
+#define FILE_CLOSE_DIR __attribute__((cleanup(file_close_dir)))
 
 /* Appends the whole file to *out; -EFBIG when it is longer than max bytes (out is then as before).
  */
@@ -30,8 +36,7 @@ bool file_path_of(int fd, char *ret, size_t size);
 /* Appends the last lines of a file, at most max bytes of it; in what people look at, so a carriage
  * return becomes a line feed and other control bytes blanks. -ENODATA when it is empty, or is no
  * plain file. */
-int file_read_last(const char *path, int lines, size_t max, struct buf *out, struct err *err);
-int file_read_last_fd(int fd, int lines, size_t max, struct buf *out, struct err *err);
+int file_read_last(int fd, int lines, size_t max, struct buf *out, struct err *err);
 
 /* Writes all of it to fd, over short writes. */
 int file_write_all(int fd, const void *data, size_t len, struct err *err);

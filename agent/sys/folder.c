@@ -1,5 +1,6 @@
 #include "agent/sys/folder.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/random.h"
@@ -62,23 +63,18 @@ static int walk(const struct folder *f, const char *name, mode_t mode, char ret_
     char way[PATH_MAX], *rest = way, *part, *next;
     if (!str_copy(way, sizeof(way), name))
         return err_set(err, -ENAMETOOLONG, "open a file in %s", f->path);
-    int at = openat(f->fd, ".", WAY);
+    FILE_CLOSE int at = openat(f->fd, ".", WAY);
     if (at < 0)
         return err_set(err, -errno, "open %s", f->path);
     for (part = strsep(&rest, "/"); part; part = next) {
         while ((next = strsep(&rest, "/")) && !*next)
             ;
-        if (!*part || str_eq(part, "..") || strlen(part) > NAME_MAX) {
-            close(at);
+        if (!*part || str_eq(part, "..") || strlen(part) > NAME_MAX)
             return err_say(err, -EINVAL, "%s/%s leads out of there, or is no name", f->path, name);
-        }
         if (!next)
             break;
-        if (mode && mkdirat(at, part, mode) < 0 && errno != EEXIST) {
-            int code = err_set(err, -errno, "make the directory %s/%s", f->path, name);
-            close(at);
-            return code;
-        }
+        if (mode && mkdirat(at, part, mode) < 0 && errno != EEXIST)
+            return err_set(err, -errno, "make the directory %s/%s", f->path, name);
         /* What is in the way is named as far as it goes. */
         char so_far[PATH_MAX];
         snprintf(so_far, sizeof(so_far), "%.*s", (int)(part - way + (ptrdiff_t)strlen(part)), name);
@@ -86,23 +82,17 @@ static int walk(const struct folder *f, const char *name, mode_t mode, char ret_
             return at;
     }
     str_copy(ret_last, NAME_MAX + 1, part ? part : ".");
-    return at;
+    return file_keep(&at);
 }
 
 /* ---- the folder ---- */
-
-static int hold(struct folder *ret, int fd, char *path) {
-    if (!path)
-        abort(); /* out of memory */
-    *ret = (struct folder){fd, path};
-    return 0;
-}
 
 int folder_open(struct folder *ret, const char *path, struct err *err) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "open the directory %s", path);
-    return hold(ret, fd, strdup(path));
+    *ret = (struct folder){fd, mem_strdup(path)};
+    return 0;
 }
 
 /* Opens a directory of the folder itself, to be read. */
@@ -111,27 +101,19 @@ static int open_directory(const struct folder *f, const char *name, struct err *
     FILE_CLOSE int at = walk(f, name, 0, last, err);
     if (at < 0)
         return at;
-    int way = step(f, openat(at, ".", WAY), last, name, err);
+    FILE_CLOSE int way = step(f, openat(at, ".", WAY), last, name, err);
     if (way < 0)
         return way;
-    int fd = openat(way, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), code = -errno;
-    close(way);
-    return fd >= 0 ? fd : err_set(err, code, "open the directory %s/%s", f->path, name);
+    int fd = openat(way, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd >= 0 ? fd : err_set(err, -errno, "open the directory %s/%s", f->path, name);
 }
 
 int folder_enter(struct folder *ret, const struct folder *f, const char *name, struct err *err) {
-    struct buf path = {0};
     int fd = open_directory(f, name, err);
     if (fd < 0)
         return fd;
-    buf_printf(&path, "%s/%s", f->path, name);
-    return hold(ret, fd, path.data);
-}
-
-int folder_again(struct folder *ret, const struct folder *f, struct err *err) {
-    int fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
-    return fd < 0 ? err_set(err, -errno, "hold the directory %s", f->path)
-                  : hold(ret, fd, strdup(f->path));
+    *ret = (struct folder){fd, mem_printf("%s/%s", f->path, name)};
+    return 0;
 }
 
 void folder_close(struct folder *f) {
@@ -219,7 +201,7 @@ int folder_read(const struct folder *f, const char *name, size_t max, struct buf
 int folder_read_last(const struct folder *f, const char *name, int lines, size_t max,
                      struct buf *out, struct err *err) {
     FILE_CLOSE int fd = folder_open_file(f, name, err);
-    int code = fd < 0 ? fd : file_read_last_fd(fd, lines, max, out, err);
+    int code = fd < 0 ? fd : file_read_last(fd, lines, max, out, err);
     return fd >= 0 && code ? (err_wrap(err, "%s/%s: ", f->path, name), code) : code;
 }
 
@@ -257,14 +239,13 @@ int folder_create(const struct folder *f, const char *name, struct err *err) {
     char last[NAME_MAX + 1], beside[NAME_MAX + 1];
     FILE_CLOSE int at = walk(f, name, 0, last, err);
     int code = at < 0 ? at : check_free(f, at, last, name, err);
-    int fd = code ? code : create_beside(f, at, last, beside, err);
+    FILE_CLOSE int fd = code ? code : create_beside(f, at, last, beside, err);
     if (fd < 0)
         return fd;
     code = take_name(f, at, beside, last, name, err);
     if (!code)
-        return fd;
+        return file_keep(&fd);
     unlinkat(at, beside, 0);
-    close(fd);
     return code;
 }
 
@@ -321,18 +302,13 @@ int folder_write_synced(const struct folder *f, const char *name, const void *da
 
 int folder_make(const struct folder *f, const char *name, mode_t mode, struct err *err) {
     char last[NAME_MAX + 1];
-    int at = walk(f, name, mode, last, err);
+    FILE_CLOSE int at = walk(f, name, mode, last, err);
     if (at < 0)
         return at;
-    if (mkdirat(at, last, mode) < 0 && errno != EEXIST) {
-        int code = err_set(err, -errno, "make the directory %s/%s", f->path, name);
-        close(at);
-        return code;
-    }
-    if ((at = step(f, at, last, name, err)) < 0)
-        return at;
-    close(at);
-    return 0;
+    if (mkdirat(at, last, mode) < 0 && errno != EEXIST)
+        return err_set(err, -errno, "make the directory %s/%s", f->path, name);
+    at = step(f, at, last, name, err);
+    return at < 0 ? at : 0;
 }
 
 int folder_remove(const struct folder *f, const char *name, struct err *err) {

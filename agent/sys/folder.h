@@ -26,8 +26,6 @@ struct folder {
 int folder_open(struct folder *ret, const char *path, struct err *err);
 /* A directory in it, held for itself. */
 int folder_enter(struct folder *ret, const struct folder *f, const char *name, struct err *err);
-/* The same again, with a descriptor of its own. */
-int folder_again(struct folder *ret, const struct folder *f, struct err *err);
 void folder_close(struct folder *f); /* also of FOLDER_NONE, and twice */
 
 /* Whether anything goes by this name, be it a link. */

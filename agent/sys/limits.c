@@ -1,6 +1,9 @@
 #include "agent/sys/limits.h"
 
-#include <dirent.h>
+#include "agent/sys/process.h"
+
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,34 +60,20 @@ int64_t limits_processes(void) {
     return getuid() == 0 && is_first_namespace() ? -1 : soft(RLIMIT_NPROC);
 }
 
-static int64_t threads_of(const char *pid) {
-    char path[300], line[1024];
-    snprintf(path, sizeof(path), "/proc/%s/stat", pid);
-    FILE *f = fopen(path, "re");
-    const char *got = f ? fgets(line, sizeof(line), f) : NULL;
-    const char *after = got ? strrchr(line, ')') : NULL; /* the name may hold anything */
-    long n = 0;
-    if (f)
-        fclose(f);
-    bool read = after && sscanf(after + 1,
-                                " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
-                                "%*d %ld",
-                                &n) == 1;
-    return read ? n : 0;
-}
-
 int64_t limits_processes_used(void) {
-    int64_t n = 0;
-    DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
+    int64_t used = 0;
+    pid_t *pids;
+    size_t n = process_list(&pids);
+    for (size_t i = 0; i < n; i++) {
+        char path[64];
         struct stat st;
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' &&
-            fstatat(dirfd(d), e->d_name, &st, 0) == 0 && st.st_uid == getuid())
-            n += threads_of(e->d_name);
+        struct process_look p;
+        snprintf(path, sizeof(path), "/proc/%d", (int)pids[i]);
+        if (stat(path, &st) == 0 && st.st_uid == getuid() && process_look(pids[i], &p) == 0)
+            used += p.threads;
     }
-    if (d)
-        closedir(d);
-    return n;
+    free(pids);
+    return used;
 }
 
 /* ---- memory of the host ---- */

@@ -49,7 +49,7 @@ static void make_json(struct buf *out, const struct line *l, const char *text) {
 }
 
 static void put(const struct line *l, const char *fmt, va_list ap) {
-    struct buf text = {0}, out = {0};
+    BUF_FINI struct buf text = {0}, out = {0};
     buf_vprintf(&text, fmt, ap);
     if (as_json) {
         make_json(&out, l, buf_str(&text));
@@ -61,15 +61,12 @@ static void put(const struct line *l, const char *fmt, va_list ap) {
     fwrite(buf_str(&out), 1, out.len, l->on_stdout ? stdout : stderr);
     if (l->on_stdout)
         fflush(stdout);
-    buf_fini(&text);
-    buf_fini(&out);
 }
 
 void line_put_object(const char *json) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     buf_printf(&out, "%s\n", json);
     fwrite(buf_str(&out), 1, out.len, stderr);
-    buf_fini(&out);
 }
 
 void line_put(const struct line *l, const char *fmt, ...) {

@@ -1,6 +1,7 @@
 #include "agent/sys/loop.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 
 #include <errno.h>
@@ -28,9 +29,9 @@ struct loop_source {
 };
 
 struct loop *loop_new(struct err *err) {
-    struct loop *l = calloc(1, sizeof(*l));
+    struct loop *l = mem_new(struct loop);
     struct event_config *config = event_config_new();
-    if (!l || !config)
+    if (!config)
         abort();
     list_init(&l->sources);
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER | EVENT_BASE_FLAG_NOLOCK);
@@ -81,9 +82,7 @@ static void dispatch(evutil_socket_t fd, short what, void *arg) {
 }
 
 static struct loop_source *source_new(struct loop *l, int fd, short what, void *arg) {
-    struct loop_source *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct loop_source *s = mem_new(struct loop_source);
     s->loop = l;
     list_append(&l->sources, &s->link);
     s->fd = fd;

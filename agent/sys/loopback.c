@@ -1,8 +1,10 @@
 #include "agent/sys/loopback.h"
 
+#include "agent/sys/descriptors.h"
+#include "agent/sys/file.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -14,43 +16,29 @@
 /* 127.64.0 to 127.127.255: far from what people use by hand. */
 enum { RANGES = 64 * 256, FIRST = 64, TAKEN_PORTS_MAX = 8 };
 
-/* It is held for long: not in the place of a standard stream that the caller has closed. */
-static int out_of_the_way(int fd) {
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, 3), code = high < 0 ? -errno : high;
-    close(fd);
-    return code;
-}
-
 /* The socket that holds the range, -EADDRINUSE when somebody has it. */
 static int hold(const char *prefix) {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
     int n = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "rankquake-%s", prefix);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return -errno;
-    fd = out_of_the_way(fd);
+    int low = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    FILE_CLOSE int fd = low < 0 ? -errno : descriptors_lift(low, STDERR_FILENO + 1);
     if (fd < 0)
         return fd;
     socklen_t len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
-    if (bind(fd, (void *)&name, len) == 0)
-        return fd;
-    int code = -errno;
-    close(fd);
-    return code;
+    return bind(fd, (void *)&name, len) == 0 ? file_keep(&fd) : -errno;
 }
 
 static int try_port(const char *prefix, uint16_t port) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(port)};
     char text[LOOPBACK_PREFIX_MAX + 4];
-    int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int yes = 1;
+    FILE_CLOSE int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
     snprintf(text, sizeof(text), "%s.2", prefix);
     inet_pton(AF_INET, text, &to.sin_addr);
-    int code = bind(fd, (void *)&to, sizeof(to)) < 0 || listen(fd, 1) < 0 ? -errno : 0;
-    close(fd);
-    return code;
+    return bind(fd, (void *)&to, sizeof(to)) < 0 || listen(fd, 1) < 0 ? -errno : 0;
 }
 
 int loopback_claim(uint16_t port, char ret_prefix[LOOPBACK_PREFIX_MAX], struct err *err) {

@@ -119,10 +119,6 @@ int mount_cover(const char *path, mode_t mode, const char *const *keep, size_t k
 
 /* ---- to be read only ---- */
 
-#ifndef SYS_open_tree
-#define SYS_open_tree  428
-#define SYS_move_mount 429
-#endif
 #ifndef OPEN_TREE_CLONE
 #define OPEN_TREE_CLONE         1
 #define OPEN_TREE_CLOEXEC       O_CLOEXEC
@@ -177,7 +173,7 @@ static int remount(const char *at, const char *options, struct err *err) {
 
 /* mount_setattr would do it in one call, on Linux 5.12. */
 static int remount_all(const char *path, struct err *err) {
-    struct buf table = {0};
+    BUF_FINI struct buf table = {0};
     char *save = NULL, at[PATH_MAX], options[512];
     int r = file_read("/proc/self/mountinfo", MOUNTS_MAX, &table, err);
     for (char *line = r ? NULL : strtok_r(table.data, "\n", &save); line && r == 0;
@@ -188,7 +184,6 @@ static int remount_all(const char *path, struct err *err) {
         if (strcmp(at, path) == 0 || is_below(at, path))
             r = remount(at, options, err);
     }
-    buf_fini(&table);
     return r;
 }
 

@@ -109,12 +109,10 @@ static int without(struct err *err) {
 }
 
 int munge_seal(const char *text, struct buf *ret, struct err *err) {
-    (void)text, (void)ret;
     return without(err);
 }
 
 int munge_open(const char *credential, struct buf *ret, struct err *err) {
-    (void)credential, (void)ret;
     return without(err);
 }
 

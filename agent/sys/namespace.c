@@ -1,5 +1,6 @@
 #include "agent/sys/namespace.h"
 
+#include "agent/sys/file.h"
 #include "agent/sys/mount.h"
 #include "agent/sys/netlink.h"
 #include "agent/sys/packet_port.h"
@@ -27,13 +28,10 @@ static bool has_capability(int capability) {
 }
 
 static int write_map(const char *path, const char *text, struct err *err) {
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
+    FILE_CLOSE int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "open %s", path);
-    ssize_t n = write(fd, text, strlen(text));
-    int r = n < 0 ? -errno : 0;
-    close(fd);
-    return r ? err_set(err, r, "write %s", path) : 0;
+    return write(fd, text, strlen(text)) < 0 ? err_set(err, -errno, "write %s", path) : 0;
 }
 
 static int refused(int code, struct err *err) {
@@ -91,7 +89,7 @@ void namespace_die_with_parent(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 }
 
-static int try_all(struct err *err) {
+static int try_all(void *arg, struct err *err) {
     struct packet_port port;
     int r, ifindex, nl = -1;
     if ((r = mount_make_private(err)) || (r = mount_proc(err)) ||
@@ -104,57 +102,46 @@ static int try_all(struct err *err) {
     return r;
 }
 
-/* Runs in a child; a new pid namespace begins with a child's child. */
-static int check_in_child(struct err *err) {
-    int pidfd, status, flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS;
+/* A new pid namespace begins with a child's child. */
+static int try_apart(void *arg, struct err *err) {
+    const int flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC;
     int r = namespace_enter(err);
-    if (r)
-        return r;
-    int out[2];
+    return r ? r : namespace_try(flags, try_all, NULL, err);
+}
+
+int namespace_try(int clone_flags, int (*fn)(void *arg, struct err *err), void *arg,
+                  struct err *err) {
+    int out[2], status = 0, pidfd = -1;
+    struct err why = {0};
     if (pipe2(out, O_CLOEXEC) != 0)
         return err_set(err, -errno, "make a pipe");
-    pid_t pid = namespace_fork(flags | CLONE_NEWIPC, &pidfd, err);
-    if (pid < 0)
-        return pid;
+    pid_t pid = clone_flags ? namespace_fork(clone_flags, &pidfd, err) : fork();
     if (pid == 0) {
-        namespace_die_with_parent();
-        struct err why = {0};
-        r = try_all(&why);
+        if (clone_flags)
+            namespace_die_with_parent();
+        int r = fn(arg, &why);
         if (r && write(out[1], &why, sizeof(why)) != sizeof(why))
             _exit(2);
         _exit(r != 0);
     }
+    int code = pid < 0 && !clone_flags ? err_set(err, -errno, "fork") : pid;
     close(out[1]);
-    ssize_t n = read(out[0], err, sizeof(*err));
+    ssize_t n = pid < 0 ? 0 : read(out[0], &why, sizeof(why));
+    file_close(&out[0]);
+    file_close(&pidfd);
+    if (pid < 0)
+        return code;
     waitpid(pid, &status, 0);
-    if (n == (ssize_t)sizeof(*err))
-        return err->code;
-    return status ? err_say(err, -EIO, "the trial of namespaces died") : 0;
+    if (n != (ssize_t)sizeof(why))
+        return status ? err_say(err, -EIO, "it died while it was tried") : 0;
+    *err = why;
+    return why.code;
 }
 
 int namespace_check(struct err *err) {
-    int out[2], status;
-    struct err why = {0};
-    if (pipe2(out, O_CLOEXEC) != 0)
-        return err_set(err, -errno, "make a pipe");
-    pid_t pid = fork();
-    if (pid < 0)
-        return err_set(err, -errno, "fork");
-    if (pid == 0) {
-        close(out[0]);
-        bool failed = check_in_child(&why) != 0;
-        if (failed && write(out[1], &why, sizeof(why)) != sizeof(why))
-            _exit(2);
-        _exit(failed);
-    }
-    close(out[1]);
-    ssize_t n = read(out[0], &why, sizeof(why));
-    close(out[0]);
-    waitpid(pid, &status, 0);
-    if (status == 0)
+    struct err why;
+    if (namespace_try(0, try_apart, NULL, &why) == 0)
         return 0;
-    if (n != (ssize_t)sizeof(why))
-        return err_say(err, -ENOTSUP, "the trial of namespaces died");
     return err_say(err, -ENOTSUP, "nodes cannot be made on this host: %s", why.msg);
 }
 

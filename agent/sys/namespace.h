@@ -27,6 +27,11 @@ pid_t namespace_fork(int clone_flags, int *ret_pidfd, struct err *err);
  * child; a parent that was already gone by then must be noticed by other means (EOF of a pipe). */
 void namespace_die_with_parent(void);
 
+/* Calls fn in a child, which ends then: what it changes of itself ends with it. In new namespaces
+ * where there are flags. Returns what fn does, with its error, or a -errno. */
+int namespace_try(int clone_flags, int (*fn)(void *arg, struct err *err), void *arg,
+                  struct err *err);
+
 /* Tries in a child, and leaves nothing behind, all that a node needs: the namespaces, an own /proc,
  * a pair of virtual network cards and a packet socket on it. Returns 0, or -ENOTSUP with the
  * sentence. */

@@ -179,22 +179,22 @@ int netlink_link_index(int nl, const char *name, int *ret_ifindex, struct err *e
     return 0;
 }
 
-int netlink_link_up(int nl, int ifindex, struct err *err) {
+static int change_link(int nl, int type, int ifindex, unsigned flags) {
     struct request r;
-    struct ifinfomsg *info = request_begin(&r, RTM_NEWLINK, 0, sizeof(*info));
+    struct ifinfomsg *info = request_begin(&r, type, 0, sizeof(*info));
     info->ifi_family = AF_UNSPEC;
     info->ifi_index = ifindex;
-    info->ifi_flags = info->ifi_change = IFF_UP;
-    int code = transact(nl, &r, NULL, NULL);
+    info->ifi_flags = info->ifi_change = flags;
+    return transact(nl, &r, NULL, NULL);
+}
+
+int netlink_link_up(int nl, int ifindex, struct err *err) {
+    int code = change_link(nl, RTM_NEWLINK, ifindex, IFF_UP);
     return code ? err_set(err, code, "switch on network card %d", ifindex) : 0;
 }
 
 int netlink_link_delete(int nl, int ifindex, struct err *err) {
-    struct request r;
-    struct ifinfomsg *info = request_begin(&r, RTM_DELLINK, 0, sizeof(*info));
-    info->ifi_family = AF_UNSPEC;
-    info->ifi_index = ifindex;
-    int code = transact(nl, &r, NULL, NULL);
+    int code = change_link(nl, RTM_DELLINK, ifindex, 0);
     return code ? err_set(err, code, "remove network card %d", ifindex) : 0;
 }
 

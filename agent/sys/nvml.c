@@ -1,5 +1,8 @@
 #include "agent/sys/nvml.h"
 
+#include "agent/base/mem.h"
+#include "agent/sys/file.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,22 +32,30 @@ struct nvml_process_info {
     unsigned gpu_instance, compute_instance;
 };
 
+/* What it is called here, in the library, in an older one; what it returns and takes. */
+#define FUNCTIONS(X)                                                                               \
+    X(init, "nvmlInit_v2", NULL, int, (void))                                                      \
+    X(shutdown, "nvmlShutdown", NULL, int, (void))                                                 \
+    X(error_string, "nvmlErrorString", NULL, const char *, (int))                                  \
+    X(get_driver, "nvmlSystemGetDriverVersion", NULL, int, (char *, unsigned))                     \
+    X(get_count, "nvmlDeviceGetCount_v2", NULL, int, (unsigned *))                                 \
+    X(get_handle, "nvmlDeviceGetHandleByIndex_v2", NULL, int, (unsigned, void **))                 \
+    X(get_uuid, "nvmlDeviceGetUUID", NULL, int, (void *, char *, unsigned))                        \
+    X(get_name, "nvmlDeviceGetName", NULL, int, (void *, char *, unsigned))                        \
+    X(get_memory, "nvmlDeviceGetMemoryInfo", NULL, int, (void *, struct nvml_memory *))            \
+    X(get_mode, "nvmlDeviceGetComputeMode", NULL, int, (void *, unsigned *))                       \
+    X(get_processes, "nvmlDeviceGetComputeRunningProcesses_v3",                                    \
+      "nvmlDeviceGetComputeRunningProcesses_v2", int,                                              \
+      (void *, unsigned *, struct nvml_process_info *))
+
 struct nvml {
     void *handle;
     size_t n;
     void *devices[NVML_DEVICES_MAX];
     char driver[96];
-    int (*init)(void);
-    int (*shutdown)(void);
-    const char *(*error_string)(int);
-    int (*get_driver)(char *, unsigned);
-    int (*get_count)(unsigned *);
-    int (*get_handle)(unsigned, void **);
-    int (*get_uuid)(void *, char *, unsigned);
-    int (*get_name)(void *, char *, unsigned);
-    int (*get_memory)(void *, struct nvml_memory *);
-    int (*get_mode)(void *, unsigned *);
-    int (*get_processes)(void *, unsigned *, struct nvml_process_info *);
+#define FIELD(name, symbol, older, type, arguments) type(*name) arguments;
+    FUNCTIONS(FIELD)
+#undef FIELD
 };
 
 static int failed(const struct nvml *n, int code, const char *what, struct err *err) {
@@ -67,26 +78,11 @@ static int find(const struct nvml *n, void *function, const char *name, const ch
 }
 
 static int find_all(struct nvml *n, struct err *err) {
-    const struct {
-        void *function;
-        const char *name, *older;
-    } all[] = {
-        {&n->init, "nvmlInit_v2", NULL},
-        {&n->shutdown, "nvmlShutdown", NULL},
-        {&n->error_string, "nvmlErrorString", NULL},
-        {&n->get_driver, "nvmlSystemGetDriverVersion", NULL},
-        {&n->get_count, "nvmlDeviceGetCount_v2", NULL},
-        {&n->get_handle, "nvmlDeviceGetHandleByIndex_v2", NULL},
-        {&n->get_uuid, "nvmlDeviceGetUUID", NULL},
-        {&n->get_name, "nvmlDeviceGetName", NULL},
-        {&n->get_memory, "nvmlDeviceGetMemoryInfo", NULL},
-        {&n->get_mode, "nvmlDeviceGetComputeMode", NULL},
-        {&n->get_processes, "nvmlDeviceGetComputeRunningProcesses_v3",
-         "nvmlDeviceGetComputeRunningProcesses_v2"},
-    };
     int r = 0;
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all) && r == 0; i++)
-        r = find(n, all[i].function, all[i].name, all[i].older, err);
+#define FIND(name, symbol, older, type, arguments)                                                 \
+    r = r ? r : find(n, &n->name, symbol, older, err);
+    FUNCTIONS(FIND)
+#undef FIND
     return r;
 }
 
@@ -133,9 +129,7 @@ static int open_all(struct nvml *n, struct err *err) {
 }
 
 struct nvml *nvml_open(struct err *err) {
-    struct nvml *n = calloc(1, sizeof(*n));
-    if (!n)
-        abort(); /* out of memory */
+    struct nvml *n = mem_new(struct nvml);
     if (open_all(n, err) == 0)
         return n;
     if (n->handle)
@@ -224,11 +218,10 @@ int nvml_holds_driver(pid_t pid) {
     char path[64];
     int holds = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d)
         return -errno;
     for (struct dirent *e; !holds && (e = readdir(d)) != NULL;)
         holds = e->d_name[0] != '.' && is_driver_file(dirfd(d), e->d_name);
-    closedir(d);
     return holds;
 }

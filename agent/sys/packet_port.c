@@ -1,5 +1,7 @@
 #include "agent/sys/packet_port.h"
 
+#include "agent/sys/file.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -97,8 +99,7 @@ int packet_port_open(struct packet_port *ret, int ifindex, enum packet_queue que
 void packet_port_close(struct packet_port *p) {
     if (p->ring)
         munmap(p->ring, (size_t)BLOCKS * BLOCK_BYTES);
-    if (p->fd >= 0)
-        close(p->fd);
+    file_close(&p->fd);
     *p = PACKET_PORT_CLOSED;
 }
 

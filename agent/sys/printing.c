@@ -1,8 +1,8 @@
 #include "agent/sys/printing.h"
 
 #include "agent/base/printable.h"
+#include "agent/sys/file.h"
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,39 +27,25 @@ static struct stream *stream_of(FILE *out) {
     return NULL;
 }
 
-static bool write_all(int fd, const char *p, size_t n) {
-    while (n) {
-        ssize_t w = write(fd, p, n);
-        if (w < 0 && errno != EINTR)
-            return false;
-        if (w > 0) {
-            p += w;
-            n -= (size_t)w;
-        }
-    }
-    return true;
-}
-
 /* A block of a FILE ends anywhere, also within a character. */
 static void take(struct stream *s, const char *bytes, size_t n) {
-    struct buf whole = {0};
+    BUF_FINI struct buf whole = {0};
     buf_put(&whole, s->begun, s->begun_n);
     buf_put(&whole, bytes, n);
     s->begun_n = printable_unfinished(whole.data, whole.len);
     size_t ends = whole.len - s->begun_n;
     memcpy(s->begun, whole.data + ends, s->begun_n);
     printable_put(&s->text, whole.data, ends, PRINTABLE_LINES);
-    buf_fini(&whole);
 }
 
 static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
     struct stream *s = cookie;
     if (s->as_it_is)
-        return write_all(s->fd, bytes, n) ? (ssize_t)n : 0;
+        return file_write_all(s->fd, bytes, n, NULL) ? 0 : (ssize_t)n;
     take(s, bytes, n);
-    bool written = write_all(s->fd, buf_str(&s->text), s->text.len);
+    int code = file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
     buf_clear(&s->text);
-    return written ? (ssize_t)n : 0;
+    return code ? 0 : (ssize_t)n;
 }
 
 /* What ended within a character says so. */
@@ -68,7 +54,7 @@ static void put_rest(void) {
         struct stream *s = &streams[i];
         fflush(s->file);
         printable_put(&s->text, s->begun, s->begun_n, 0);
-        write_all(s->fd, buf_str(&s->text), s->text.len);
+        file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
         s->begun_n = 0;
         buf_fini(&s->text);
     }
@@ -103,7 +89,7 @@ bool printing_put(FILE *out, const char *text, size_t n) {
 }
 
 void printing_line(FILE *out, const char *fmt, ...) {
-    struct buf text = {0}, line = {0};
+    BUF_FINI struct buf text = {0}, line = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
@@ -111,8 +97,6 @@ void printing_line(FILE *out, const char *fmt, ...) {
     printable_puts(&line, buf_str(&text));
     buf_putc(&line, '\n');
     fwrite(buf_str(&line), 1, line.len, out);
-    buf_fini(&text);
-    buf_fini(&line);
 }
 
 int printing_fd(FILE *out) {

@@ -1,6 +1,8 @@
 #include "agent/sys/process.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 #include "agent/sys/priority.h"
 #include "agent/sys/signals.h"
@@ -18,20 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The numbers are the same on every architecture; the C library of Ubuntu 22.04 has no names. */
-#ifndef SYS_pidfd_send_signal
-#define SYS_pidfd_send_signal 424
-#endif
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-#ifndef P_PIDFD
-#define P_PIDFD 3
-#endif
-
 int process_open(pid_t pid, struct process *ret, struct err *err) {
     int fd = (int)syscall(SYS_pidfd_open, pid, 0);
     if (fd < 0)
@@ -43,8 +31,7 @@ int process_open(pid_t pid, struct process *ret, struct err *err) {
 void process_close(struct process *p) {
     if (!p)
         return;
-    if (p->pidfd >= 0)
-        close(p->pidfd);
+    file_close(&p->pidfd);
     *p = PROCESS_NONE;
 }
 
@@ -166,13 +153,11 @@ int process_report_pipe(int ret[2]) {
     int low[2];
     if (pipe2(low, O_CLOEXEC) < 0)
         return -errno;
-    ret[0] = fcntl(low[0], F_DUPFD_CLOEXEC, 3);
-    ret[1] = fcntl(low[1], F_DUPFD_CLOEXEC, 3);
-    int code = ret[0] < 0 || ret[1] < 0 ? -errno : 0;
-    close(low[0]);
-    close(low[1]);
-    if (code && ret[0] >= 0)
-        close(ret[0]);
+    ret[0] = descriptors_lift(low[0], STDERR_FILENO + 1);
+    ret[1] = descriptors_lift(low[1], STDERR_FILENO + 1);
+    int code = ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
+    for (int i = 0; i < 2 && code; i++)
+        file_close(&ret[i]);
     return code;
 }
 
@@ -232,22 +217,14 @@ int process_spawn(const struct process_spawn *s, struct process *ret, struct err
     return code;
 }
 
-/* /proc/PID/stat: the fields behind the command's name, which may hold anything. */
-struct stat_line {
-    char state;
-    pid_t parent;
-    uint64_t start_ticks;
-    int exit_code;
-};
-
-static int read_stat(pid_t pid, struct stat_line *ret) {
+/* The fields stand behind the command's name, which may hold anything. */
+int process_look(pid_t pid, struct process_look *ret) {
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    FILE_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? -ESRCH : -errno;
     ssize_t n = read(fd, text, sizeof(text) - 1);
-    close(fd);
     if (n <= 0)
         return -ESRCH;
     text[n] = '\0';
@@ -260,6 +237,8 @@ static int read_stat(pid_t pid, struct stat_line *ret) {
             ret->state = word[0];
         else if (field == 4)
             ret->parent = (pid_t)atoi(word);
+        else if (field == 20)
+            ret->threads = atoi(word);
         else if (field == 22)
             ret->start_ticks = strtoull(word, NULL, 10);
         else if (field == 52)
@@ -269,9 +248,26 @@ static int read_stat(pid_t pid, struct stat_line *ret) {
     return field > 52 ? 0 : -EIO;
 }
 
+size_t process_list(pid_t **ret) {
+    FILE_CLOSE_DIR DIR *d = opendir("/proc");
+    size_t n = 0;
+    *ret = NULL;
+    for (struct dirent *e; d && (e = readdir(d));)
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9')
+            mem_push(*ret, n) = (pid_t)atoi(e->d_name);
+    return n;
+}
+
+bool process_is_among(pid_t pid, const pid_t *pids, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
 int process_zombie_status(pid_t pid, int *ret_status) {
-    struct stat_line s;
-    int code = read_stat(pid, &s);
+    struct process_look s;
+    int code = process_look(pid, &s);
     if (code)
         return code;
     if (s.state == 'X')
@@ -283,8 +279,8 @@ int process_zombie_status(pid_t pid, int *ret_status) {
 }
 
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks) {
-    struct stat_line s;
-    int code = read_stat(pid, &s);
+    struct process_look s;
+    int code = process_look(pid, &s);
     if (!code)
         *ret_ticks = s.start_ticks;
     return code;
@@ -330,11 +326,10 @@ bool process_exit_info_works(void) {
 
 const char *process_name(pid_t pid, char *buf, size_t size) {
     char path[64];
-    struct buf name = {0};
+    BUF_FINI struct buf name = {0};
     snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
     file_read(path, 4096, &name, NULL);
     snprintf(buf, size, "%.*s", (int)(name.len ? name.len - 1 : 0), buf_str(&name));
-    buf_fini(&name);
     return buf;
 }
 
@@ -349,13 +344,12 @@ const char *process_status_text(int status, char *buf, size_t size) {
 
 pid_t process_pid_of(int pidfd) {
     char path[64];
-    struct buf info = {0};
+    BUF_FINI struct buf info = {0};
     long pid = 0;
     snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
     if (file_read(path, 4096, &info, NULL) == 0) {
         const char *line = strstr(buf_str(&info), "\nPid:");
         pid = line ? strtol(line + strlen("\nPid:"), NULL, 10) : 0;
     }
-    buf_fini(&info);
     return pid > 0 ? (pid_t)pid : 0;
 }

@@ -79,6 +79,20 @@ int process_wait_end(const struct process *p, int64_t timeout_ns);
  * -ECHILD. */
 int process_reap(const struct process *p, int64_t timeout_ns, int *ret_status);
 
+/* What /proc/PID/stat says. */
+struct process_look {
+    char state; /* 'Z', 'X': it has ended */
+    pid_t parent;
+    int threads;
+    uint64_t start_ticks; /* clock ticks since boot: with the pid it names a process for ever */
+    int exit_code;        /* a wait status, of a zombie of our own user's */
+};
+/* 0, or -ESRCH when there is none. */
+int process_look(pid_t pid, struct process_look *ret);
+/* The processes that /proc shows: how many, and a list for free(). */
+size_t process_list(pid_t **ret);
+bool process_is_among(pid_t pid, const pid_t *pids, size_t n);
+
 /* The wait status of a process that somebody else reaps, best effort. While it is a zombie
  * /proc/PID/stat tells it (same user, or root): -EAGAIN when it still runs, -ESRCH when it is gone.
  * After the reaping PIDFD_GET_INFO does, on Linux >= 6.15: -EOPNOTSUPP on an older kernel, -EAGAIN
@@ -88,8 +102,6 @@ int process_exit_info(int pidfd, int *ret_status);
 /* Whether this kernel answers process_exit_info, found out with a child that ends at once. */
 bool process_exit_info_works(void);
 
-/* Field 22 of /proc/PID/stat, clock ticks since boot: with the pid it names a process for ever.
- * -ESRCH when there is none. */
 int process_start_ticks(pid_t pid, uint64_t *ret_ticks);
 
 /* Sends signo to every living process that descends from root (root itself not), found by walking

@@ -1,5 +1,7 @@
 #include "agent/sys/rights.h"
 
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -12,57 +14,44 @@
 
 /* ---- capabilities ---- */
 
-enum { CAPABILITIES = 64 };
-
 /* CAP_SYS_PTRACE is not among them: a tracer without it sees into processes that have no more than
  * itself, its own job's, and not into the node's first process. */
-static const int kept[] = {
-    CAP_CHOWN,    CAP_DAC_OVERRIDE,     CAP_FOWNER,      CAP_FSETID,   CAP_KILL,
-    CAP_SETGID,   CAP_SETUID,           CAP_SETPCAP,     CAP_SETFCAP,  CAP_SYS_CHROOT,
-    CAP_NET_RAW,  CAP_NET_BIND_SERVICE, CAP_LEASE,       CAP_IPC_LOCK, CAP_IPC_OWNER,
-    CAP_SYS_NICE, CAP_SYS_RESOURCE,     CAP_AUDIT_WRITE,
-};
-
-bool rights_keeps(int capability) {
-    for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
-        if (kept[i] == capability)
-            return true;
-    return false;
-}
+const uint64_t rights_of_programs =
+    RIGHT(CAP_CHOWN) | RIGHT(CAP_DAC_OVERRIDE) | RIGHT(CAP_FOWNER) | RIGHT(CAP_FSETID) |
+    RIGHT(CAP_KILL) | RIGHT(CAP_SETGID) | RIGHT(CAP_SETUID) | RIGHT(CAP_SETPCAP) |
+    RIGHT(CAP_SETFCAP) | RIGHT(CAP_SYS_CHROOT) | RIGHT(CAP_NET_RAW) | RIGHT(CAP_NET_BIND_SERVICE) |
+    RIGHT(CAP_LEASE) | RIGHT(CAP_IPC_LOCK) | RIGHT(CAP_IPC_OWNER) | RIGHT(CAP_SYS_NICE) |
+    RIGHT(CAP_SYS_RESOURCE) | RIGHT(CAP_AUDIT_WRITE);
 
 /* Who executes as uid 0 is given the bounding set; without the right to narrow it, nothing that is
  * executed may give anything. */
-static int narrow_bounds(void) {
-    for (int i = 0; i < CAPABILITIES; i++)
-        if (!rights_keeps(i) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
+static int narrow_bounds(uint64_t kept) {
+    for (int i = 0; prctl(PR_CAPBSET_READ, i, 0, 0, 0) >= 0; i++)
+        if (!(kept & RIGHT(i)) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
             prctl(PR_CAPBSET_DROP, i, 0, 0, 0) != 0)
             return geteuid() == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ? -errno : 0;
     return 0;
 }
 
-int rights_drop(void) {
+/* The kernel takes out of the ambient set what is no longer in the others. */
+int rights_drop(uint64_t kept) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {{0}};
-    int r = narrow_bounds();
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    int r = narrow_bounds(kept);
     if (r)
         return r;
-    if (syscall(SYS_capget, &header, data) != 0)
+    if (syscall(SYS_capget, &header, sets) != 0)
         return -errno;
-    for (int i = 0; i < CAPABILITIES; i++)
-        if (!rights_keeps(i)) {
-            data[CAP_TO_INDEX(i)].effective &= ~CAP_TO_MASK(i);
-            data[CAP_TO_INDEX(i)].permitted &= ~CAP_TO_MASK(i);
-            data[CAP_TO_INDEX(i)].inheritable &= ~CAP_TO_MASK(i);
-        }
-    return syscall(SYS_capset, &header, data) != 0 ? -errno : 0;
+    for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+        uint32_t mask = (uint32_t)(kept >> (32 * i));
+        sets[i].effective &= mask;
+        sets[i].permitted &= mask;
+        sets[i].inheritable &= mask;
+    }
+    return syscall(SYS_capset, &header, sets) != 0 ? -errno : 0;
 }
 
 /* ---- signals ---- */
-
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_restrict_self  446
-#endif
 
 /* As the kernel has it since 6.12; the headers of many systems are older. */
 struct landlock_rules {
@@ -81,12 +70,8 @@ static int enter_rules(int fd) {
 
 static int scope_signals(void) {
     struct landlock_rules rules = {.scoped = SCOPE_SIGNAL};
-    int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
-    if (fd < 0)
-        return -errno;
-    int r = enter_rules(fd);
-    close(fd);
-    return r;
+    FILE_CLOSE int fd = (int)syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0);
+    return fd < 0 ? -errno : enter_rules(fd);
 }
 
 static int refuse_everybody(void) {

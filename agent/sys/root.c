@@ -8,10 +8,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#ifndef SYS_openat2
-#define SYS_openat2 437
-#endif
-
 int root_open(const char *root, const char *path, int flags) {
     struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC), .resolve = RESOLVE_IN_ROOT};
     FILE_CLOSE int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);

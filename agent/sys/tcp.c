@@ -2,6 +2,7 @@
 
 #include "agent/base/rand.h"
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 #include "agent/sys/random.h"
 
 #include <arpa/inet.h>
@@ -69,17 +70,14 @@ static uint16_t bound_port(int fd) {
 
 static int listen_on(const struct addrinfo *ai, int backlog) {
     int one = 1, off = 0;
-    int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    FILE_CLOSE int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
     if (ai->ai_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    if (bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, backlog) == 0)
-        return fd;
-    int code = -errno;
-    close(fd);
-    return code;
+    bool listens = bind(fd, ai->ai_addr, ai->ai_addrlen) == 0 && listen(fd, backlog) == 0;
+    return listens ? file_keep(&fd) : -errno;
 }
 
 int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16_t *ret_port,
@@ -99,27 +97,23 @@ int tcp_listen(const char *host, uint16_t port, int backlog, int *ret_fd, uint16
     return 0;
 }
 
+static int bind_family(int family, uint16_t port) {
+    int off = 0;
+    struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_port = htons(port)};
+    FILE_CLOSE int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -errno;
+    if (family == AF_INET)
+        return bind(fd, (struct sockaddr *)&v4, sizeof(v4)) == 0 ? file_keep(&fd) : -errno;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    return bind(fd, (struct sockaddr *)&v6, sizeof(v6)) == 0 ? file_keep(&fd) : -errno;
+}
+
 /* Both families where there is IPv6: a worker may bind either. */
 static int bind_everywhere(uint16_t port) {
-    int off = 0, fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd >= 0) {
-        struct sockaddr_in6 a = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
-        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-        if (bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
-            return fd;
-        int code = errno;
-        close(fd);
-        if (code == EADDRINUSE)
-            return -code;
-    }
-    fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
-    if (fd >= 0 && bind(fd, (struct sockaddr *)&a, sizeof(a)) == 0)
-        return fd;
-    int code = -errno;
-    if (fd >= 0)
-        close(fd);
-    return code;
+    int fd = bind_family(AF_INET6, port);
+    return fd >= 0 || fd == -EADDRINUSE ? fd : bind_family(AF_INET, port);
 }
 
 static void read_ephemeral_range(unsigned *ret_low, unsigned *ret_high) {
@@ -174,10 +168,8 @@ bool tcp_host_is_ours(const char *host) {
     if (resolve(host, 0, 0, &list, NULL) < 0)
         return false;
     for (struct addrinfo *ai = list; ai && !ours; ai = ai->ai_next) {
-        int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        FILE_CLOSE int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         ours = fd >= 0 && bind(fd, ai->ai_addr, ai->ai_addrlen) == 0;
-        if (fd >= 0)
-            close(fd);
     }
     freeaddrinfo(list);
     return ours;
@@ -221,13 +213,11 @@ int tcp_address_towards(const struct tcp_endpoint *e, char ret_addr[TCP_HOST_MAX
     for (struct addrinfo *ai = list; ai && rc != 0; ai = ai->ai_next) {
         struct sockaddr_storage own;
         socklen_t n = sizeof(own);
-        int fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        FILE_CLOSE int fd = socket(ai->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, ai->ai_addr, ai->ai_addrlen) == 0 &&
             getsockname(fd, (struct sockaddr *)&own, &n) == 0)
             rc = getnameinfo((struct sockaddr *)&own, n, ret_addr, TCP_HOST_MAX, NULL, 0,
                              NI_NUMERICHOST);
-        if (fd >= 0)
-            close(fd);
     }
     freeaddrinfo(list);
     return rc == 0 ? 0 : err_set(err, -ENETUNREACH, "find a way to %s:%u", e->host, e->port);
@@ -259,15 +249,10 @@ int tcp_resolve_number(const struct tcp_endpoint *e, struct tcp_address *ret, in
 
 int tcp_connect(const struct tcp_address *to, int *ret_fd) {
     const struct sockaddr *a = (const struct sockaddr *)(const void *)to->bytes;
-    int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
+    FILE_CLOSE int fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0 || (connect(fd, a, to->len) < 0 && errno != EINPROGRESS))
         return -errno;
-    if (connect(fd, a, to->len) < 0 && errno != EINPROGRESS) {
-        int code = -errno;
-        close(fd);
-        return code;
-    }
-    *ret_fd = fd;
+    *ret_fd = file_keep(&fd);
     return 0;
 }
 
@@ -337,13 +322,11 @@ static bool is_connection_of(int fd, uint16_t port) {
 }
 
 size_t tcp_count_connections(uint16_t port) {
-    DIR *d = opendir("/proc/self/fd");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc/self/fd");
     size_t n = 0;
     int64_t fd;
     for (struct dirent *e; d && (e = readdir(d)) != NULL;)
         n += str_to_i64(e->d_name, 0, INT32_MAX, &fd) && is_connection_of((int)fd, port);
-    if (d)
-        closedir(d);
     return n;
 }
 

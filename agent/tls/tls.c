@@ -1,5 +1,7 @@
 #include "agent/tls/tls.h"
 
+#include "agent/sys/file.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <event2/event.h>
@@ -10,15 +12,6 @@
 
 /* Once for the process, and never closed. */
 static const struct tls_module *module;
-
-/* Beside the executable; "" when that is not known. */
-static void path_beside(char ret[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - sizeof("/" TLS_FILE));
-    ret[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(ret, '/');
-    if (slash)
-        memcpy(slash + 1, TLS_FILE, sizeof(TLS_FILE));
-}
 
 static int load_file(const char *path, struct err *err) {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -40,7 +33,7 @@ static int load_file(const char *path, struct err *err) {
 }
 
 static int load(struct err *err) {
-    char beside[PATH_MAX];
+    char folder[PATH_MAX], beside[PATH_MAX];
     const char *named = getenv(TLS_VARIABLE);
     if (module)
         return 0;
@@ -48,13 +41,15 @@ static int load(struct err *err) {
         return access(named, F_OK) == 0
                    ? load_file(named, err)
                    : err_say(err, -ENOEXEC, TLS_VARIABLE "=%s: there is no such file", named);
-    path_beside(beside);
-    if (!*beside || access(beside, F_OK) < 0)
+    file_own_folder(folder, sizeof(folder));
+    int n = snprintf(beside, sizeof(beside), "%s/" TLS_FILE, folder);
+    bool known = folder[0] == '/' && n < PATH_MAX;
+    if (!known || access(beside, F_OK) < 0)
         return err_say(err, -ENOENT,
                        "this rankrun was built without TLS (there is no %s): install libssl-dev "
                        "and run make, or let something that speaks TLS stand before the store "
                        "(docs/torchrun.md)",
-                       *beside ? beside : TLS_FILE);
+                       known ? beside : TLS_FILE);
     return load_file(beside, err);
 }
 

@@ -59,7 +59,7 @@ static size_t variable(const char *s) {
 static char *substitute(const char *s, int local_rank, struct arena *a) {
     if (!strchr(s, '$'))
         return arena_strdup(a, s);
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     while (*s) {
         size_t n = *s == '$' ? variable(s) : 0;
         if (n)
@@ -68,9 +68,7 @@ static char *substitute(const char *s, int local_rank, struct arena *a) {
             buf_putc(&b, *s);
         s += n ? n : s[0] == '$' && s[1] == '$' ? 2 : 1;
     }
-    char *text = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return text;
+    return arena_strdup(a, buf_str(&b));
 }
 
 /* A script that looks at how it was started finds itself as with torchrun: __main__, its own name

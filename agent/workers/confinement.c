@@ -1,11 +1,12 @@
 #include "agent/workers/confinement.h"
 
+#include "agent/sys/rights.h"
 #include "agent/workers/domain.h"
 #include "agent/workers/machine.h"
-#include "agent/workers/privilege.h"
 #include "agent/workers/sandbox.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdbool.h>
@@ -27,6 +28,15 @@ static void tell_what_is_open(struct buf *open) {
                        "reach their user's other processes by signals and abstract sockets\n");
 }
 
+/* Root in a container works on files of whoever started it, and registers memory with network
+ * cards: that it keeps, where it has it. */
+static int drop_privilege(struct err *err) {
+    static const uint64_t kept = RIGHT(CAP_CHOWN) | RIGHT(CAP_DAC_OVERRIDE) | RIGHT(CAP_FOWNER) |
+                                 RIGHT(CAP_FSETID) | RIGHT(CAP_IPC_LOCK);
+    int code = rights_drop(kept);
+    return code ? err_set(err, code, "--sandbox: drop capabilities") : 0;
+}
+
 static int enter_filter(const struct buf *filter, struct err *err) {
     struct sock_fprog program = {(unsigned short)(filter->len / sizeof(struct sock_filter)),
                                  (struct sock_filter *)(uintptr_t)filter->data};
@@ -43,19 +53,18 @@ static int hide(struct err *err) {
 
 /* What needs root comes before root's power goes, and the filter, which refuses it, last. */
 int confinement_begin(struct buf *open, struct err *err) {
-    struct buf filter = {0};
+    BUF_FINI struct buf filter = {0};
     int code = sandbox_make(&filter, err);
     if (!code && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
         code = err_set(err, -errno, "--sandbox: forgo new privileges");
     if (!code)
         tell_what_is_open(open);
     if (!code)
-        code = privilege_drop(err);
+        code = drop_privilege(err);
     if (!code)
         code = enter_filter(&filter, err);
     if (!code)
         code = hide(err);
-    buf_fini(&filter);
     return code;
 }
 

@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,9 +29,11 @@ static const char *value_of(const char *name, size_t len, const struct worker_sp
     }
 }
 
-const char *console_header(const char *prefix, const struct worker_spec *s, int local_rank,
-                           struct arena *a) {
-    struct buf b = {0};
+/* The header of a line: the prefix with ${role_name}, ${local_rank}, ${rank} and ${hostname} put
+ * in; what else begins with $ stays. NULL: torchrun's, [<role><local rank>]: */
+static const char *header_of(const char *prefix, const struct worker_spec *s, int local_rank,
+                             struct arena *a) {
+    BUF_FINI struct buf b = {0};
     const char *p = prefix ? prefix : "[${role_name}${local_rank}]:";
     while (*p) {
         const char *end = p[0] == '$' && p[1] == '{' ? strchr(p, '}') : NULL;
@@ -43,14 +44,12 @@ const char *console_header(const char *prefix, const struct worker_spec *s, int 
             buf_putc(&b, *p);
         p = value ? end + 1 : p + 1;
     }
-    const char *header = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return header;
+    return arena_strdup(a, buf_str(&b));
 }
 
 static int show(struct tee *t, const struct output *o, const struct worker_spec *s, int local_rank,
                 int stream, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct output_files files;
     char filtered[PATH_MAX];
     bool out = stream == STREAM_OUT;
@@ -59,13 +58,11 @@ static int show(struct tee *t, const struct output *o, const struct worker_spec 
     struct tee_stream ts = {
         .path = out ? files.out : files.err,
         .fd = out ? STDOUT_FILENO : STDERR_FILENO,
-        .header = console_header(o->what->prefix, s, local_rank, &a),
+        .header = header_of(o->what->prefix, s, local_rank, &a),
         .needles = out ? o->what->out_needles : o->what->err_needles,
         .filtered_path = filtered,
     };
-    int code = tee_follow(t, &ts, err);
-    arena_fini(&a);
-    return code;
+    return tee_follow(t, &ts, err);
 }
 
 int console_begin(struct tee **tee, const struct output *o, const struct worker_spec *s,

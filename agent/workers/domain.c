@@ -10,11 +10,6 @@
 
 /* linux/landlock.h of 6.12; older headers lack parts of it or all. The numbers are the same on
  * every architecture. */
-#ifndef SYS_landlock_create_ruleset
-#define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule       445
-#define SYS_landlock_restrict_self  446
-#endif
 enum {
     QUERY_VERSION = 1,
     RULE_PATH_BENEATH = 1,

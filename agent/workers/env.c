@@ -3,8 +3,6 @@
 #include "agent/base/str.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { ENV_MAX = 28 };

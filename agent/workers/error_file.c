@@ -16,8 +16,8 @@ static const char *message_of(const struct json *root) {
 }
 
 void error_file_text(const char *path, char *ret, size_t size) {
-    struct buf b = {0};
-    struct arena a = {0};
+    BUF_FINI struct buf b = {0};
+    ARENA_FINI struct arena a = {0};
     ret[0] = '\0';
     if (file_read(path, ERROR_FILE_MAX, &b, NULL) == 0) {
         const char *text = message_of(json_parse(&a, buf_str(&b), b.len, NULL));
@@ -26,8 +26,6 @@ void error_file_text(const char *path, char *ret, size_t size) {
         else
             snprintf(ret, size, "%s holds no error message", path);
     }
-    arena_fini(&a);
-    buf_fini(&b);
 }
 
 static void put_message(struct json_writer *w, const struct json *message, int code) {
@@ -45,8 +43,8 @@ static void put_message(struct json_writer *w, const struct json *message, int c
 }
 
 int error_file_pass_on(const char *path, const char *to, int code, struct err *err) {
-    struct buf in = {0}, out = {0};
-    struct arena a = {0};
+    BUF_FINI struct buf in = {0}, out = {0};
+    ARENA_FINI struct arena a = {0};
     struct json_writer w = {.out = &out};
     int rc = file_read(path, ERROR_FILE_MAX, &in, err);
     const struct json *root = rc ? NULL : json_parse(&a, buf_str(&in), in.len, NULL);
@@ -63,8 +61,5 @@ int error_file_pass_on(const char *path, const char *to, int code, struct err *e
         json_end_object(&w);
         rc = file_write_atomic(to, out.data, out.len, err);
     }
-    arena_fini(&a);
-    buf_fini(&in);
-    buf_fini(&out);
     return rc == -ENOENT && !file_exists(path) ? 1 : rc;
 }

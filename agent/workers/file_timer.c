@@ -1,6 +1,7 @@
 #include "agent/workers/file_timer.h"
 
 #include "agent/base/json.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -36,7 +37,7 @@ struct file_timer {
     int fd;
     struct loop_source *readable, *due;
     struct limit *limits; /* in no order */
-    size_t n, cap;
+    size_t n;
     struct buf line; /* what has no end yet; at most PIPE_BUF */
     bool too_long;   /* and the rest of it is still to come */
     bool odd_told;
@@ -66,18 +67,6 @@ static struct limit *limit_find(struct file_timer *t, pid_t pid, uint64_t scope_
 
 static void limit_remove(struct file_timer *t, struct limit *l) {
     *l = t->limits[--t->n];
-}
-
-static struct limit *limit_new(struct file_timer *t) {
-    if (t->n == FILE_TIMER_MAX)
-        return NULL;
-    if (t->n == t->cap) {
-        t->cap = t->cap ? 2 * t->cap : 16;
-        t->limits = realloc(t->limits, t->cap * sizeof(*t->limits));
-        if (!t->limits)
-            abort();
-    }
-    return &t->limits[t->n++];
 }
 
 static void arm(struct file_timer *t) {
@@ -131,9 +120,10 @@ static void on_due(void *arg, int64_t now_ns) {
 
 static void set(struct file_timer *t, const struct limit *l) {
     struct limit *known = limit_find(t, l->pid, l->scope_hash);
-    known = known ? known : limit_new(t);
     if (known)
         *known = *l;
+    else if (t->n < FILE_TIMER_MAX)
+        mem_push(t->limits, t->n) = *l;
     else
         tell_odd(t, "more timers than can be kept are set");
 }
@@ -147,7 +137,7 @@ static int64_t monotonic_of(double epoch_s) {
 
 /* False: it is none. */
 static bool take_request(struct file_timer *t, const char *text, size_t n) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct json *j = json_parse(&a, text, n, NULL), *time = json_get(j, "expiration_time");
     const char *scope = json_get_string(j, "scope_id", NULL);
     int64_t pid = json_get_i64(j, "pid", 0), signo = json_get_i64(j, "signal", -1);
@@ -165,7 +155,6 @@ static bool take_request(struct file_timer *t, const char *text, size_t n) {
             limit_remove(t, known);
         }
     }
-    arena_fini(&a);
     return good;
 }
 
@@ -200,7 +189,6 @@ static void take(struct file_timer *t, const char *data, size_t n) {
 static void on_readable(void *arg, int fd, int what) {
     struct file_timer *t = arg;
     char data[READ_MAX];
-    (void)what;
     ssize_t n = read(fd, data, sizeof(data));
     if (n <= 0)
         return;
@@ -231,9 +219,7 @@ static int make_fifo(const char *path, struct err *err) {
 /* Open for writing too: so it is never at an end, and a worker that opens it never waits. */
 struct file_timer *file_timer_new(struct loop *l, const char *path,
                                   const struct file_timer_events *ev, void *arg, struct err *err) {
-    struct file_timer *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct file_timer *t = mem_new(struct file_timer);
     *t = (struct file_timer){.ev = ev, .arg = arg, .fd = -1};
     int code = str_copy(t->path, sizeof(t->path), path)
                    ? make_fifo(path, err)

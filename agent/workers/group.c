@@ -1,5 +1,6 @@
 #include "agent/workers/group.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -114,10 +115,10 @@ void group_start(struct group *g, const struct launch *l, struct arena *a, int64
     *g = (struct group){
         .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
     *a = (struct arena){0};
-    g->pids = calloc(l->n, sizeof(*g->pids));
+    g->pids = mem_array(pid_t, l->n);
     g->stacks = mmap(NULL, l->n * (size_t)TAKEOFF_STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (!g->pids || g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
+    if (g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
         abort();
     g->failures = ends[0];
     fcntl(g->failures, F_SETFL, O_NONBLOCK);

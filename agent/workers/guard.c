@@ -1,8 +1,10 @@
 #include "agent/workers/guard.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/descriptors.h"
 #include "agent/sys/file.h"
 #include "agent/sys/loop.h"
 #include "agent/sys/process.h"
@@ -70,12 +72,9 @@ static int socket_pair(int ret[2]) {
     int low[2];
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, low) < 0)
         return -errno;
-    ret[0] = fcntl(low[0], F_DUPFD_CLOEXEC, GUARD_FD + 1);
-    ret[1] = fcntl(low[1], F_DUPFD_CLOEXEC, GUARD_FD + 1);
-    int code = ret[0] < 0 || ret[1] < 0 ? -errno : 0;
-    close(low[0]);
-    close(low[1]);
-    return code;
+    ret[0] = descriptors_lift(low[0], GUARD_FD + 1);
+    ret[1] = descriptors_lift(low[1], GUARD_FD + 1);
+    return ret[0] < 0 ? ret[0] : ret[1] < 0 ? ret[1] : 0;
 }
 
 /* Of the child: its end of the socket, and the page. Both are above where they are to lie. */
@@ -92,8 +91,7 @@ static int place_handed(void *arg) {
 
 static int make_page(struct guard *g, struct err *err) {
     int low = memfd_create("rankrun-guard", MFD_CLOEXEC);
-    g->due_fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, GUARD_DUE_FD + 1);
-    file_close(&low);
+    g->due_fd = low < 0 ? -1 : descriptors_lift(low, GUARD_DUE_FD + 1);
     if (g->due_fd < 0 || ftruncate(g->due_fd, sizeof(*g->due_ns)) < 0)
         return err_set(err, -errno, "make a page for the guard");
     void *page = mmap(NULL, sizeof(*g->due_ns), PROT_READ | PROT_WRITE, MAP_SHARED, g->due_fd, 0);
@@ -156,9 +154,7 @@ static void watch_guard(struct guard *g) {
 }
 
 struct guard *guard_new(const struct worker_command *command, struct err *err) {
-    struct guard *g = calloc(1, sizeof(*g));
-    if (!g)
-        abort();
+    struct guard *g = mem_new(struct guard);
     g->command = command;
     g->before = -1;
     g->sock = g->due_fd = -1;
@@ -236,11 +232,10 @@ struct guard *guard_free(struct guard *g) {
 
 /* The words for a worker that could not be started: the program, and what the system said. */
 static void note_exec_failure(struct guard *g, int local_rank, int code) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct guarded *w = &g->workers[local_rank];
     char **argv = command_make(g->command, local_rank, &a);
     snprintf(w->why, sizeof(w->why), "cannot execute %s: %s", argv[0], strerror(-code));
-    arena_fini(&a);
     g->ev->exec_failed(g->arg, local_rank, w->why);
 }
 
@@ -249,7 +244,7 @@ static void note_exec_failure(struct guard *g, int local_rank, int code) {
  */
 static void note_before(struct guard *g, const struct report *r, char text[ERROR_TEXT_MAX]) {
     char cause[ERROR_TEXT_MAX];
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     if (r->local_rank == g->before)
         g->before_status = r->status;
     if (r->status == 0 || g->failed)
@@ -262,7 +257,6 @@ static void note_before(struct guard *g, const struct report *r, char text[ERROR
     buf_printf(&b, "local rank %d had failed before: %s%s%s", g->before, cause,
                text[0] ? "; then here: " : "", text);
     str_copy(text, ERROR_TEXT_MAX, buf_str(&b));
-    buf_fini(&b);
 }
 
 static void note_exit(struct guard *g, const struct report *r) {
@@ -330,7 +324,6 @@ static void collect(struct guard *g) {
 
 static void on_child_ended(void *arg, int signo) {
     struct guard *g = arg;
-    (void)signo;
     if (g->collecting)
         collect(g);
 }
@@ -348,7 +341,6 @@ static void on_readable(void *arg, int fd, int what) {
     struct guard *g = arg;
     struct report r;
     int passed = -1, got;
-    (void)what;
     while ((got = order_receive(fd, &r, sizeof(r), &passed)) > 0)
         note_report(g, &r, passed);
     if (got != -EAGAIN)
@@ -368,7 +360,7 @@ static void describe_worker(struct guard *g, const struct worker_spec *spec, int
 }
 
 static int send_start(struct guard *g, const struct worker_spec *spec, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct order order = {.kind = ORDER_START};
     FILE_CLOSE int fd = -1;
     struct launch l = {
@@ -392,7 +384,6 @@ static int send_start(struct guard *g, const struct worker_spec *spec, struct er
         if (code)
             err_set(err, code, "tell the guard to start workers");
     }
-    arena_fini(&a);
     return code;
 }
 
@@ -418,9 +409,7 @@ int guard_start(struct guard *g, const struct worker_spec *spec, struct err *err
     g->before = -1;
     g->before_status = 0;
     g->n = spec->local_world_size;
-    g->workers = calloc((size_t)g->n, sizeof(*g->workers));
-    if (!g->workers)
-        abort();
+    g->workers = mem_array(struct guarded, (size_t)g->n);
     for (int i = 0; i < g->n; i++)
         g->workers[i].pidfd = -1;
     g->group = true;
@@ -460,14 +449,11 @@ void guard_signal(struct guard *g, int signo) {
 int guard_signal_one(const struct guard *g, pid_t pid, int signo) {
     struct process p;
     pid_t *below = NULL;
-    bool ours = false;
     int code = g->process.pidfd >= 0 ? process_open(pid, &p, NULL) : -ESRCH;
     if (code < 0)
         return code;
     size_t n = process_list_descendants(g->process.pid, &below);
-    for (size_t i = 0; i < n && !ours; i++)
-        ours = below[i] == pid;
-    code = ours ? process_signal(&p, signo) : -ESRCH;
+    code = process_is_among(pid, below, n) ? process_signal(&p, signo) : -ESRCH;
     free(below);
     process_close(&p);
     return code;

@@ -1,6 +1,7 @@
 /* The guard's own life: a poll loop over the agent's socket, SIGCHLD, one timer and the pipe of the
  * workers that have not exec'ed yet. No library, no thread, nothing that can block: what the agent
  * does not read waits in a queue. */
+#include "agent/base/mem.h"
 #include "agent/workers/guard.h"
 
 #include "agent/base/str.h"
@@ -48,7 +49,7 @@ struct life {
     int lifeline; /* of the group that lives or starts next; -1: none */
     char scratch[4096];
     struct queued *queue;
-    size_t queue_n, queue_cap;
+    size_t queue_n;
     bool forking; /* what is told waits: an agent that wakes up for each takes turns from workers */
 };
 
@@ -87,14 +88,8 @@ static void flush_queue(struct life *l) {
 }
 
 static void tell(struct life *l, struct report report, int pidfd) {
-    if (l->queue_n == l->queue_cap) {
-        l->queue_cap = l->queue_cap ? 2 * l->queue_cap : 64;
-        l->queue = realloc(l->queue, l->queue_cap * sizeof(*l->queue));
-        if (!l->queue)
-            abort();
-    }
     int copy = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-    l->queue[l->queue_n++] = (struct queued){report, copy};
+    mem_push(l->queue, l->queue_n) = (struct queued){report, copy};
     flush_queue(l);
 }
 
@@ -166,7 +161,7 @@ static void take_deadline(struct life *l, const struct order *o) {
 /* The kernel's timer is armed before the first fork: a guard that is stopped between its look at
  * the clock and the fork dies with what it forked. */
 static void start(struct life *l, int fd) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct launch launch;
     if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
         _exit(1);
@@ -176,7 +171,6 @@ static void start(struct life *l, int fd) {
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
         tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
         file_close(&l->lifeline);
-        arena_fini(&a);
         return;
     }
     launch.lifeline = l->lifeline > 0 ? l->lifeline : 0;
@@ -187,7 +181,6 @@ static void start(struct life *l, int fd) {
     l->forking = false;
     flush_queue(l);
     arm(l);
-    arena_fini(&a);
 }
 
 static void obey(struct life *l, const struct order *o, int fd) {

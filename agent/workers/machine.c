@@ -2,6 +2,7 @@
 
 #include "agent/base/arena.h"
 #include "agent/base/str.h"
+#include "agent/sys/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -147,12 +148,11 @@ static int close_entries(DIR *d, const struct mounted *m, struct err *err) {
 /* One that is a part of a /proc only, as containers have it, is closed as a whole. */
 static int close_proc(const struct mounted *m, struct err *err) {
     struct stat st;
-    DIR *d = opendir(m->dir);
+    FILE_CLOSE_DIR DIR *d = opendir(m->dir);
     if (!d)
         return 0; /* hidden, as above */
     bool whole = fstatat(dirfd(d), "self", &st, AT_SYMLINK_NOFOLLOW) == 0;
     int code = whole ? close_entries(d, m, err) : restrict_mount(m->dir, m->flags | MS_RDONLY, err);
-    closedir(d);
     return code;
 }
 
@@ -223,7 +223,7 @@ static int have_own_mounts(struct err *err) {
 }
 
 int machine_close(struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct mounted *all = NULL;
     size_t n = 0;
     if (geteuid() != 0)
@@ -239,6 +239,5 @@ int machine_close(struct err *err) {
     if (!code)
         code = close_all(all, n, err);
     enter_directory_anew();
-    arena_fini(&a);
     return code;
 }

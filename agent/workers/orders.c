@@ -12,33 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-union control {
-    char bytes[CMSG_SPACE(sizeof(int))];
-    struct cmsghdr align;
-};
-
 int order_send(int sock, const void *message, size_t size, int fd) {
     int r = descriptors_send(sock, message, size, &fd, fd >= 0, MSG_DONTWAIT);
     return r == -ECONNRESET ? -EPIPE : r;
 }
 
 int order_receive(int sock, void *message, size_t size, int *ret_fd) {
-    struct iovec part = {message, size};
-    union control control = {{0}};
-    struct msghdr msg = {.msg_iov = &part,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
-    ssize_t n;
-    do
-        n = recvmsg(sock, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
+    size_t passed = 1;
+    int fd = -1;
+    ssize_t n = descriptors_receive(sock, message, size, &fd, &passed);
     if (n < 0)
-        return errno == ECONNRESET ? 0 : -errno;
-    *ret_fd = -1;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (c && c->cmsg_type == SCM_RIGHTS)
-        memcpy(ret_fd, CMSG_DATA(c), sizeof(*ret_fd));
+        return n == -ECONNRESET ? 0 : (int)n;
+    *ret_fd = fd;
     return n == (ssize_t)size;
 }
 
@@ -60,7 +45,7 @@ static void put_texts(struct buf *b, char *const *texts) {
 }
 
 int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     put_number(&b, l->deadline_required);
     put_text(&b, l->scratch);
     put_number(&b, l->sandbox);
@@ -75,7 +60,6 @@ int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
     int code = fd < 0 ? err_set(err, -errno, "make a memfd") : 0;
     if (!code && (code = file_write_all(fd, b.data, b.len, err)) < 0)
         err_wrap(err, "what is to be started, into a memfd: ");
-    buf_fini(&b);
     if (!code && lseek(fd, 0, SEEK_SET) < 0)
         code = err_set(err, -errno, "rewind a memfd");
     if (code)
@@ -146,7 +130,7 @@ static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) 
 }
 
 int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     int code = file_read_fd(fd, SIZE_MAX, &b, err);
     file_close(&fd);
     if (!code) {
@@ -155,6 +139,5 @@ int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
         if (code)
             err_set(err, code, "read a worker group");
     }
-    buf_fini(&b);
     return code;
 }

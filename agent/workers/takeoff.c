@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,11 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-/* The same on every architecture; the C library of Ubuntu 22.04 has no name. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /* In the child no sanitizer may look on: it keeps what it knows in the thread-local memory that is
  * the guard's. The one for threads would not be silent even so: there the child is a fork. */

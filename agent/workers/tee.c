@@ -2,6 +2,8 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
+#include "agent/base/texts.h"
 #include "agent/sys/file.h"
 
 #include <errno.h>
@@ -23,7 +25,7 @@ struct followed {
     int file, out, filtered; /* filtered -1: none */
     int watch;
     char *header;
-    char **needles; /* NULL-ended; NULL: none */
+    struct texts needles;
     struct buf line;
     bool after_return; /* the last line ended with one: a line feed that follows belongs to it */
     bool ended;        /* nobody writes into it any more */
@@ -42,21 +44,12 @@ struct tee {
     struct list files;
 };
 
-static char *copy(const char *s) {
-    char *c = strdup(s);
-    if (!c)
-        abort();
-    return c;
-}
-
 static struct followed *followed_free(struct followed *f) {
     if (!f)
         return NULL;
     file_close(&f->file);
     file_close(&f->filtered);
-    for (char **n = f->needles; n && *n; n++)
-        free(*n);
-    free(f->needles);
+    texts_fini(&f->needles);
     free(f->header);
     buf_fini(&f->line);
     free(f);
@@ -66,10 +59,10 @@ static struct followed *followed_free(struct followed *f) {
 /* ---- the thread: lines ---- */
 
 static bool is_wanted(const struct followed *f) {
-    for (char **n = f->needles; n && *n; n++)
-        if (memmem(f->line.data, f->line.len, *n, strlen(*n)))
-            return true;
-    return false;
+    bool wanted = false;
+    for (size_t i = 0; i < f->needles.n && !wanted; i++)
+        wanted = memmem(f->line.data, f->line.len, f->needles.v[i], strlen(f->needles.v[i]));
+    return wanted;
 }
 
 static void end_line(struct followed *f, struct buf *shown, struct buf *filtered) {
@@ -111,10 +104,9 @@ static void take(struct followed *f, const char *data, size_t n, struct buf *sho
     }
 }
 
-static void write_out(int fd, struct buf *b) {
+static void write_out(int fd, const struct buf *b) {
     if (b->len)
         file_write_all(fd, b->data, b->len, NULL); /* a console that is gone takes nothing more */
-    buf_fini(b);
 }
 
 static void note_progress(struct tee *t) {
@@ -127,7 +119,7 @@ static void note_progress(struct tee *t) {
 /* Whether there may be more. */
 static bool show_portion(struct tee *t, struct followed *f) {
     char data[PORTION];
-    struct buf shown = {0}, filtered = {0};
+    BUF_FINI struct buf shown = {0}, filtered = {0};
     ssize_t n = read(f->file, data, sizeof(data));
     if (n > 0)
         take(f, data, (size_t)n, &shown, &filtered);
@@ -136,7 +128,6 @@ static bool show_portion(struct tee *t, struct followed *f) {
     write_out(f->out, &shown);
     if (f->filtered >= 0)
         write_out(f->filtered, &filtered);
-    buf_fini(&filtered);
     note_progress(t);
     return n > 0;
 }
@@ -250,9 +241,7 @@ static int start_thread(struct tee *t) {
 
 struct tee *tee_new(struct err *err) {
     pthread_condattr_t attr;
-    struct tee *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct tee *t = mem_new(struct tee);
     list_init(&t->arriving);
     list_init(&t->files);
     t->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -273,36 +262,21 @@ struct tee *tee_new(struct err *err) {
     return tee_abandon(t);
 }
 
-static char **copy_needles(const char *const *needles) {
-    size_t n = 0;
-    while (needles && needles[n])
-        n++;
-    if (n == 0)
-        return NULL;
-    char **c = calloc(n + 1, sizeof(*c));
-    if (!c)
-        abort();
-    for (size_t i = 0; i < n; i++)
-        c[i] = copy(needles[i]);
-    return c;
-}
-
 static int open_files(struct followed *f, const struct tee_stream *s, struct err *err) {
     f->file = open(s->path, O_RDONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (f->file < 0)
         return err_set(err, -errno, "--tee: open %s", s->path);
-    if (f->needles)
+    if (f->needles.n)
         f->filtered = open(s->filtered_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    return f->needles && f->filtered < 0 ? err_set(err, -errno, "open %s", s->filtered_path) : 0;
+    return f->needles.n && f->filtered < 0 ? err_set(err, -errno, "open %s", s->filtered_path) : 0;
 }
 
 int tee_follow(struct tee *t, const struct tee_stream *s, struct err *err) {
-    struct followed *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct followed *f = mem_new(struct followed);
     *f = (struct followed){
-        .file = -1, .filtered = -1, .out = s->fd, .needles = copy_needles(s->needles)};
-    f->header = copy(s->header);
+        .file = -1, .filtered = -1, .out = s->fd, .header = mem_strdup(s->header)};
+    for (const char *const *needle = s->needles; needle && *needle; needle++)
+        texts_add(&f->needles, "%s", *needle);
     int code = open_files(f, s, err);
     f->watch = code ? -1 : inotify_add_watch(t->inotify, s->path, IN_MODIFY);
     if (!code && f->watch < 0)

@@ -50,50 +50,29 @@ static int install(void) {
     return fd < 0 ? -errno : fd;
 }
 
-union control {
-    struct cmsghdr align;
-    char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 int connect_watch_install(int to) {
-    int fd = install();
-    if (fd < 0)
-        return fd;
-    int r = descriptors_send(to, "W", 1, &fd, 1, 0);
-    close(fd);
-    return r;
+    FILE_CLOSE int fd = install();
+    return fd < 0 ? fd : descriptors_send(to, "W", 1, &fd, 1, 0);
 }
 
 /* ---- the watcher ---- */
 
 int connect_watch_take(int from) {
-    union control control;
     char byte;
-    struct iovec iov = {&byte, 1};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
     int fd;
-    if (recvmsg(from, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) < 0)
-        return -errno;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
-    if (!c || c->cmsg_type != SCM_RIGHTS)
-        return -EBADMSG;
-    memcpy(&fd, CMSG_DATA(c), sizeof(int));
-    return fd;
+    size_t n = 1;
+    ssize_t got = descriptors_receive(from, &byte, 1, &fd, &n);
+    return got < 0 ? (int)got : n ? fd : -EBADMSG;
 }
 
 /* The call names the thread. */
 static pid_t process_of(pid_t thread) {
     char path[64];
-    struct buf status = {0};
+    BUF_FINI struct buf status = {0};
     snprintf(path, sizeof(path), "/proc/%d/status", (int)thread);
     const char *line =
         file_read(path, 1 << 16, &status, NULL) == 0 ? strstr(status.data, "\nTgid:") : NULL;
-    pid_t pid = line ? (pid_t)atoi(line + strlen("\nTgid:")) : thread;
-    buf_fini(&status);
-    return pid;
+    return line ? (pid_t)atoi(line + strlen("\nTgid:")) : thread;
 }
 
 static void read_address(pid_t pid, const struct seccomp_data *d, struct sockaddr_storage *ret) {

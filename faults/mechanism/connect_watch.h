@@ -9,7 +9,6 @@
 
 #include "agent/base/err.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/types.h>

@@ -1,7 +1,7 @@
 #include "faults/mechanism/delay_line.h"
 
 #include "agent/base/list.h"
-#include "agent/sys/clock.h"
+#include "agent/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +52,7 @@ static void on_due(void *arg, int64_t now_ns) {
 }
 
 struct delay_line *delay_line_new(struct loop *l, delay_line_fn *fn, void *arg) {
-    struct delay_line *d = calloc(1, sizeof(*d));
-    if (!d)
-        abort();
+    struct delay_line *d = mem_new(struct delay_line);
     list_init(&d->flights);
     d->fn = fn;
     d->arg = arg;
@@ -87,9 +85,7 @@ bool delay_line_put(struct delay_line *d, const struct delayed *frame, int64_t d
     struct direction *way = &d->directions[frame->from][frame->to];
     if (d->bytes + frame->len > DELAY_LINE_BYTES_MAX)
         return false;
-    struct flight *f = malloc(sizeof(*f) + frame->len);
-    if (!f)
-        abort();
+    struct flight *f = mem_alloc(1, sizeof(*f) + frame->len);
     f->frame = *frame;
     f->frame.message = memcpy(f->message, frame->message, frame->len);
     f->due_ns = way->n && way->due_ns > due_ns ? way->due_ns : due_ns;

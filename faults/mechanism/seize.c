@@ -1,6 +1,7 @@
 #include "faults/mechanism/seize.h"
 
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 
 #include <dirent.h>
 #include <elf.h>
@@ -135,7 +136,6 @@ static int set_call(pid_t tid, int code) {
 #else
 
 static int set_call(pid_t tid, int code) {
-    (void)tid, (void)code;
     return -ENOTSUP;
 }
 
@@ -177,14 +177,12 @@ static int exit_any_thread(struct waiting *w, pid_t pid, int code) {
     char path[64];
     int r = exit_thread(w, pid, code);
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *tasks = r == -EPERM ? opendir(path) : NULL;
+    FILE_CLOSE_DIR DIR *tasks = r == -EPERM ? opendir(path) : NULL;
     for (struct dirent *d; tasks && r == -EPERM && (d = readdir(tasks));) {
         pid_t tid = (pid_t)atoi(d->d_name);
         if (tid > 0 && tid != pid)
             r = exit_thread(w, tid, code);
     }
-    if (tasks)
-        closedir(tasks);
     return r;
 }
 

@@ -15,9 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd 438
-#endif
 #ifndef SO_MEMINFO
 #define SO_MEMINFO 55
 #endif
@@ -64,8 +61,7 @@ static int connect_pair(int ret[2]) {
     if (from < 0)
         return -errno;
     ret[0] = from;
-    ret[1] = to;
-    to = -1;
+    ret[1] = file_keep(&to);
     return 0;
 }
 

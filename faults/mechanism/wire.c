@@ -1,6 +1,8 @@
 #include "faults/mechanism/wire.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "agent/sys/netlink.h"
 #include "faults/mechanism/delay_line.h"
 
@@ -9,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Frames taken from one port before another has its turn. */
 enum { FRAMES_IN_TURN = 32 };
@@ -42,9 +43,7 @@ struct wire {
 static delay_line_fn on_due;
 
 struct wire *wire_new(struct loop *l, wire_gone_fn *gone, void *arg) {
-    struct wire *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort();
+    struct wire *w = mem_new(struct wire);
     w->loop = l;
     w->gone = gone;
     w->arg = arg;
@@ -67,8 +66,7 @@ struct wire *wire_free(struct wire *w) {
         return NULL;
     for (int i = 0; i < WIRE_PORTS_MAX; i++)
         port_close(&w->ports[i]);
-    if (w->netlink >= 0)
-        close(w->netlink);
+    file_close(&w->netlink);
     delay_line_free(w->late);
     free(w);
     return NULL;
@@ -182,7 +180,6 @@ static void decide(struct wire *w, struct port *from, struct passing *m) {
 
 static void on_frames(void *arg, int fd, int what) {
     struct port *p = arg;
-    (void)fd, (void)what;
     for (int i = 0; i < FRAMES_IN_TURN; i++) {
         struct passing m;
         ssize_t n = packet_port_read(&p->packets, p->wire->message, &m.message);

@@ -1,6 +1,7 @@
 #include "harness/cluster/baggage.h"
 
 #include "agent/base/arena.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
@@ -66,22 +67,13 @@ int baggage_set_interpreter(struct buf *image, const char *path, struct err *err
 
 static void add_library(struct baggage *b, const char *name, const char *path) {
     char *real = realpath(path, NULL);
-    struct buf entry = {0};
-    if (!real)
-        return;
-    buf_printf(&entry, "%s=%s", name, real);
+    size_t key = strlen(name);
+    bool known = false;
+    for (size_t i = 0; i < b->libraries.n && !known; i++)
+        known = strncmp(b->libraries.v[i], name, key) == 0 && b->libraries.v[i][key] == '=';
+    if (real && !known)
+        texts_add(&b->libraries, "%s=%s", name, real);
     free(real);
-    size_t key = strlen(name) + 1;
-    for (size_t i = 0; i < b->libraries_n; i++)
-        if (strncmp(b->libraries[i], entry.data, key) == 0) {
-            buf_fini(&entry);
-            return;
-        }
-    b->libraries = realloc(b->libraries, (b->libraries_n + 2) * sizeof(*b->libraries));
-    if (!b->libraries)
-        abort();
-    b->libraries[b->libraries_n++] = entry.data;
-    b->libraries[b->libraries_n] = NULL;
 }
 
 /* "name => path (address)"; what is no file (the vdso), or not found, has no path. One that was
@@ -102,11 +94,10 @@ static void add_line(struct baggage *b, char *line) {
 }
 
 void baggage_add_trace(struct baggage *b, const char *trace) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     char **lines = str_split(&a, trace, '\n', NULL);
     for (; *lines; lines++)
         add_line(b, *lines);
-    arena_fini(&a);
 }
 
 /* The loader itself tells what it would load, and starts nothing (LD_TRACE_LOADED_OBJECTS, ld.so(8)
@@ -114,7 +105,7 @@ void baggage_add_trace(struct baggage *b, const char *trace) {
  * is not on this host is passed over with a line on standard error. */
 static int trace(struct baggage *b, const char *program, struct err *err) {
     const char *paths = getenv("LD_LIBRARY_PATH");
-    struct buf text = {0}, search = {0};
+    BUF_FINI struct buf text = {0}, search = {0};
     struct process p;
     int status = 0;
     buf_printf(&search, "LD_LIBRARY_PATH=%s", paths ? paths : "");
@@ -136,15 +127,13 @@ static int trace(struct baggage *b, const char *program, struct err *err) {
     if (r == 0 && lseek(out, 0, SEEK_SET) == 0 &&
         (r = file_read_fd(out, TRACE_MAX, &text, err)) == 0)
         baggage_add_trace(b, buf_str(&text));
-    buf_fini(&search);
-    buf_fini(&text);
     return r;
 }
 
 /* ---- the programs ---- */
 
 static int pack_program(struct baggage *b, const char *from, const char *to, struct err *err) {
-    struct buf image = {0};
+    BUF_FINI struct buf image = {0};
     const char *loader;
     int r = file_read(from, PROGRAM_MAX, &image, err);
     if (r == 0 && (loader = baggage_interpreter(&image)) && *loader) {
@@ -157,7 +146,6 @@ static int pack_program(struct baggage *b, const char *from, const char *to, str
         r = file_write(to, image.data, image.len, err);
     if (r == 0 && chmod(to, 0755) != 0)
         r = err_set(err, -errno, "make %s executable", to);
-    buf_fini(&image);
     return r;
 }
 
@@ -167,21 +155,17 @@ static int is_ours(const struct dirent *d) {
 
 int baggage_pack(struct baggage *ret, const char *bin, const char *to, struct err *err) {
     struct dirent **names;
-    *ret = (struct baggage){.programs = strdup(to)};
-    if (!ret->programs)
-        abort();
+    *ret = (struct baggage){.programs = mem_strdup(to)};
     int r = file_make_dirs(to, 0755, err);
     int n = r ? 0 : scandir(bin, &names, is_ours, alphasort);
     if (n < 0)
         return err_set(err, -errno, "read the folder %s", bin);
     for (int i = 0; i < n; i++) {
-        struct buf from = {0}, copy = {0};
+        BUF_FINI struct buf from = {0}, copy = {0};
         buf_printf(&from, "%s/%s", bin, names[i]->d_name);
         buf_printf(&copy, "%s/%s", to, names[i]->d_name);
         if (r == 0)
             r = pack_program(ret, buf_str(&from), buf_str(&copy), err);
-        buf_fini(&from);
-        buf_fini(&copy);
         free(names[i]);
     }
     if (n > 0)
@@ -190,9 +174,7 @@ int baggage_pack(struct baggage *ret, const char *bin, const char *to, struct er
 }
 
 void baggage_fini(struct baggage *b) {
-    for (size_t i = 0; i < b->libraries_n; i++)
-        free(b->libraries[i]);
-    free(b->libraries);
+    texts_fini(&b->libraries);
     free(b->programs);
     *b = (struct baggage){0};
 }

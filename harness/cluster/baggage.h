@@ -9,17 +9,15 @@
 
 #include "agent/base/buf.h"
 #include "agent/base/err.h"
-
-#include <stddef.h>
+#include "agent/base/texts.h"
 
 #define BAGGAGE_PROGRAMS  "/run/rankquake/bin"
 #define BAGGAGE_LIBRARIES "/run/rankquake/lib" /* the Makefile says it too */
 #define BAGGAGE_LOADER    BAGGAGE_LIBRARIES "/ld.so"
 
 struct baggage {
-    char *programs;   /* a folder with the copies */
-    char **libraries; /* "libz.so.1=/usr/lib/.../libz.so.1.2.13"; NULL-ended */
-    size_t libraries_n;
+    char *programs;         /* a folder with the copies */
+    struct texts libraries; /* "libz.so.1=/usr/lib/.../libz.so.1.2.13" */
 };
 
 /* Copies our programs from the folder bin to the folder to, which is made, and finds what they

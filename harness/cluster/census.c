@@ -1,5 +1,6 @@
 #include "harness/cluster/census.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 
 #include <arpa/inet.h>
@@ -14,19 +15,13 @@ struct owner {
 
 struct owners {
     struct owner *v;
-    size_t n, cap;
+    size_t n;
     int node; /* that is being looked at */
 };
 
 static void add_owner(void *arg, pid_t pid, int fd, uint64_t inode) {
     struct owners *o = arg;
-    if (o->n == o->cap) {
-        o->cap = o->cap ? 2 * o->cap : 256;
-        o->v = realloc(o->v, o->cap * sizeof(*o->v));
-        if (!o->v)
-            abort();
-    }
-    o->v[o->n++] = (struct owner){inode, pid, fd, o->node};
+    mem_push(o->v, o->n) = (struct owner){inode, pid, fd, o->node};
 }
 
 static void find_owners(struct owners *o, const struct cluster *c) {
@@ -44,12 +39,7 @@ static void find_owners(struct owners *o, const struct cluster *c) {
 
 static void add_line(void *arg, const struct socket_line *line) {
     struct census *all = arg;
-    if (all->n % 64 == 0) {
-        all->v = realloc(all->v, (all->n + 64) * sizeof(*all->v));
-        if (!all->v)
-            abort();
-    }
-    all->v[all->n++] = (struct census_socket){.line = *line, .node = -1};
+    mem_push(all->v, all->n) = (struct census_socket){.line = *line, .node = -1};
 }
 
 static void assign(struct census_socket *s, const struct owners *o) {

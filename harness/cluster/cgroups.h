@@ -5,17 +5,15 @@
 #pragma once
 
 #include "agent/base/json.h"
+#include "agent/base/texts.h"
 
 #include <sys/types.h>
 
-struct cgroups;
-
-/* What is there below the caller's own, in every hierarchy that is mounted; never NULL. */
-struct cgroups *cgroups_look(void);
+/* What is there below the caller's own, in every hierarchy that is mounted; sorted. */
+struct texts cgroups_look(void);
 /* Paths that have appeared since and hold no process, nor anything below them; nothing below one
- * that has appeared too. NULL-ended; the caller frees each and the list. */
-char **cgroups_new(const struct cgroups *before);
-struct cgroups *cgroups_free(struct cgroups *c);
+ * that has appeared too. */
+struct texts cgroups_new(const struct texts *before);
 
 /* Takes it away with all below it, as far as they hold no process. Returns 0 or a -errno. */
 int cgroups_remove(const char *path);

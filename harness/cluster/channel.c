@@ -40,19 +40,6 @@ int channel_send(int fd, const struct buf *text, const int *fds, size_t fds_n, s
     return code ? err_set(err, code, "send a message") : 0;
 }
 
-/* Returns how many descriptors came. */
-static size_t take_fds(struct msghdr *msg, int fds[CHANNEL_FDS_MAX + 1]) {
-    size_t n = 0;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-            continue;
-        n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        assert(n <= CHANNEL_FDS_MAX + 1);
-        memcpy(fds, CMSG_DATA(c), n * sizeof(int));
-    }
-    return n;
-}
-
 static int read_memory(int fd, struct buf *out, struct err *err) {
     if (lseek(fd, 0, SEEK_SET) != 0)
         return err_set(err, -errno, "read a long message");
@@ -64,39 +51,26 @@ static int parse(struct message *m, const char *packet, size_t len, struct err *
         m->json = json_parse(&m->arena, packet, len, err);
         return m->json ? 1 : -EINVAL;
     }
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     FILE_CLOSE int memory = m->fds[0];
     memmove(m->fds, m->fds + 1, sizeof(int) * (CHANNEL_FDS_MAX - 1));
     m->fds[CHANNEL_FDS_MAX - 1] = -1;
     int r = read_memory(memory, &text, err);
     if (r == 0 && !(m->json = json_parse(&m->arena, buf_str(&text), text.len, err)))
         r = -EINVAL;
-    buf_fini(&text);
     return r ? r : 1;
 }
 
 int channel_receive(int fd, struct message *ret, struct err *err) {
     static char packet[PACKET_MAX + 1];
-    union {
-        struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * (CHANNEL_FDS_MAX + 1))];
-    } control;
-    struct iovec iov = {packet, PACKET_MAX};
-    struct msghdr msg = {.msg_iov = &iov,
-                         .msg_iovlen = 1,
-                         .msg_control = control.bytes,
-                         .msg_controllen = sizeof(control.bytes)};
-    ssize_t n;
-    do
-        n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    while (n < 0 && errno == EINTR);
-    if (n < 0 && errno == EAGAIN)
+    int fds[CHANNEL_FDS_MAX + 1];
+    size_t fds_n = CHANNEL_FDS_MAX + 1;
+    ssize_t n = descriptors_receive(fd, packet, PACKET_MAX, fds, &fds_n);
+    if (n == -EAGAIN)
         return 0;
     if (n <= 0)
-        return err_set(err, n < 0 ? -errno : -ECONNRESET, "receive a message");
+        return err_set(err, n < 0 ? (int)n : -ECONNRESET, "receive a message");
     struct message m = {.fds = {-1, -1, -1, -1}};
-    int fds[CHANNEL_FDS_MAX + 1];
-    size_t fds_n = take_fds(&msg, fds);
     bool spare = fds_n > CHANNEL_FDS_MAX; /* a memfd and four more */
     memcpy(m.fds, fds, sizeof(int) * (spare ? CHANNEL_FDS_MAX : fds_n));
     int r = parse(&m, packet, (size_t)n, err);
@@ -116,7 +90,5 @@ void message_fini(struct message *m) {
 }
 
 int message_take_fd(struct message *m, size_t at) {
-    int fd = m->fds[at];
-    m->fds[at] = -1;
-    return fd;
+    return file_keep(&m->fds[at]);
 }

@@ -1,5 +1,6 @@
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static const int64_t down_wait_ns = 10000000000;
@@ -21,10 +21,6 @@ static const int64_t down_wait_ns = 10000000000;
 /* ---- processes of our own ---- */
 
 enum { CONTROL_FD = 3 };
-
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
 
 /* In the child. What was open in the harness must not be held open in a node. */
 static void become(const char *verb, int control, bool dies) __attribute__((noreturn));
@@ -40,7 +36,7 @@ static void become(const char *verb, int control, bool dies) {
         fcntl(control, F_SETFD, 0);
     else if (dup2(control, CONTROL_FD) < 0)
         _exit(127);
-    syscall(SYS_close_range, CONTROL_FD + 1, ~0U, 0);
+    process_close_from(CONTROL_FD + 1);
     signal_reset();
     execv("/proc/self/exe", argv);
     _exit(127);
@@ -68,20 +64,12 @@ int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *r
 
 /* ---- making ---- */
 
-static char *path_in(const char *dir, const char *name) {
-    struct buf path = {0};
-    buf_printf(&path, "%s/%s", dir, name);
-    return path.data;
-}
-
 static int write_hosts(struct cluster *c, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_puts(&text, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         buf_printf(&text, "%s %s\n", c->plan->nodes[i].addr, c->plan->nodes[i].name);
-    int r = folder_write(c->run, "scratch/hosts", text.data, text.len, err);
-    buf_fini(&text);
-    return r;
+    return folder_write(c->run, "scratch/hosts", text.data, text.len, err);
 }
 
 /* The folder may have been moved, and another put in its place, by a job of the run before. */
@@ -100,9 +88,9 @@ static int make_scratch(struct cluster *c, struct err *err) {
     int r = find_dir(c, err);
     if (r)
         return r;
-    c->scratch = path_in(c->dir, "scratch");
-    c->shared = path_in(c->scratch, "shared");
-    c->hosts = path_in(c->scratch, "hosts");
+    c->scratch = mem_printf("%s/scratch", c->dir);
+    c->shared = mem_printf("%s/shared", c->scratch);
+    c->hosts = mem_printf("%s/hosts", c->scratch);
     if ((r = folder_remove(c->run, "scratch", err)) == 0)
         r = folder_make(c->run, "scratch/shared", 0777, err);
     return r ? r : write_hosts(c, err);
@@ -110,7 +98,7 @@ static int make_scratch(struct cluster *c, struct err *err) {
 
 /* What nodes with a root file system of their own are given of ours and of the caller's. */
 static int pack(struct cluster *c, struct err *err) {
-    char bin[PATH_MAX], *to = path_in(c->scratch, "bin");
+    char bin[PATH_MAX], *to = mem_printf("%s/bin", c->scratch);
     int r = baggage_pack(&c->baggage, file_own_folder(bin, sizeof(bin)), to, err);
     c->show = visible_shown(c->dir);
     free(to);
@@ -133,15 +121,11 @@ static struct cluster *give_up(struct cluster *c) {
 
 struct cluster *cluster_new(const struct plan *p, const struct folder *dir, struct loop *l,
                             const struct cluster_callbacks *cb, void *arg, struct err *err) {
-    struct cluster *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct cluster *c = mem_new(struct cluster);
     *c = (struct cluster){.plan = p, .loop = l, .cb = *cb, .arg = arg, .run = dir};
     c->wire = (struct wire_link){.process = PROCESS_NONE, .fd = -1};
     list_init(&c->partitions);
-    c->nodes = calloc(p->nodes_n + 1, sizeof(struct node *));
-    if (!c->nodes)
-        abort();
+    c->nodes = mem_array(struct node *, p->nodes_n);
     c->isolation =
         p->isolation == ISOLATION_PROCESSES ? &isolation_processes : &isolation_namespaces;
     if (c->isolation->enter(c, err) != 0 || make_scratch(c, err) != 0)
@@ -176,79 +160,49 @@ void cluster_failed(struct cluster *c, const struct err *err) {
 
 /* ---- taking down ---- */
 
-struct left {
-    char **v;
-    size_t n;
-};
-
-void leave(struct left *l, const char *fmt, ...) {
-    struct buf text = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    l->v = realloc(l->v, (l->n + 2) * sizeof(*l->v));
-    if (!l->v)
-        abort();
-    l->v[l->n++] = text.data;
-    l->v[l->n] = NULL;
-}
-
 void cluster_saw_cgroup(struct cluster *c, const char *path) {
-    c->cgroups = realloc(c->cgroups, (c->cgroups_n + 1) * sizeof(*c->cgroups));
-    char *copy = strdup(path);
-    if (!c->cgroups || !copy)
-        abort();
-    c->cgroups[c->cgroups_n++] = copy;
+    texts_add(&c->cgroups, "%s", path);
 }
 
 /* One that a process of a node was seen in is the run's without doubt, and goes. */
 static bool is_seen(const struct cluster *c, const char *path) {
-    for (size_t i = 0; i < c->cgroups_n; i++)
-        if (plan_is_below(c->cgroups[i], path))
+    for (size_t i = 0; i < c->cgroups.n; i++)
+        if (plan_is_below(c->cgroups.v[i], path))
             return true;
     return false;
 }
 
-static void look_for_cgroups(struct cluster *c, struct left *l) {
-    char **found = cgroups_new(c->before);
-    for (char **path = found; *path; path++) {
-        if (!is_seen(c, *path) || cgroups_remove(*path) != 0)
-            leave(l, "the cgroup %s, made while the run went on", *path);
-        free(*path);
-    }
-    free(found);
+static void look_for_cgroups(struct cluster *c, struct texts *left) {
+    TEXTS_FINI struct texts found = cgroups_new(&c->before);
+    for (size_t i = 0; i < found.n; i++)
+        if (!is_seen(c, found.v[i]) || cgroups_remove(found.v[i]) != 0)
+            texts_add(left, "the cgroup %s, made while the run went on", found.v[i]);
 }
 
-static void look_for_left(struct cluster *c, struct left *l) {
+static void look_for_left(struct cluster *c, struct texts *left) {
     struct err err;
-    leave(l, "%s", ""); /* so that the list is never NULL */
     for (size_t i = 0; i < c->nodes_n; i++) {
         struct node *n = c->nodes[i];
         if (n->init.pid)
-            leave(l, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
+            texts_add(left, "process %d, the first of %s", (int)n->init.pid, n->plan->name);
     }
-    c->isolation->look(c, l);
-    look_for_cgroups(c, l);
+    c->isolation->look(c, left);
+    look_for_cgroups(c, left);
     if (!c->keep_scratch && folder_remove(c->run, "scratch", &err) != 0)
-        leave(l, "%s (%s)", c->scratch, err.msg);
+        texts_add(left, "%s (%s)", c->scratch, err.msg);
 }
 
 static void finish(struct cluster *c) {
-    struct left l = {0};
+    TEXTS_FINI struct texts left = {0};
     c->is_down = true;
     c->layer = layer_end(c->layer);
     c->on_deadline = loop_source_free(c->on_deadline);
-    look_for_left(c, &l);
+    look_for_left(c, &left);
     if (c->cb.down)
-        c->cb.down(c->arg, (const char *const *)l.v + 1);
-    for (size_t i = 0; i < l.n; i++)
-        free(l.v[i]);
-    free(l.v);
+        c->cb.down(c->arg, texts_list(&left));
 }
 
 static void on_deadline(void *arg, int64_t now_ns) {
-    (void)now_ns;
     finish(arg);
 }
 
@@ -287,14 +241,12 @@ struct cluster *cluster_free(struct cluster *c) {
     partitions_free(c);
     layer_end(c->layer);
     loop_source_free(c->on_deadline);
-    visible_free(c->keep);
-    visible_free(c->show);
-    visible_free(c->writable);
+    texts_fini(&c->keep);
+    texts_fini(&c->show);
+    texts_fini(&c->writable);
     baggage_fini(&c->baggage);
-    cgroups_free(c->before);
-    for (size_t i = 0; i < c->cgroups_n; i++)
-        free(c->cgroups[i]);
-    free(c->cgroups);
+    texts_fini(&c->before);
+    texts_fini(&c->cgroups);
     free(c->nodes);
     free(c->hosts);
     free(c->shared);

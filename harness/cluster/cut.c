@@ -1,5 +1,6 @@
 #include "harness/cluster/cut.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "faults/mechanism/connect_watch.h"
@@ -123,9 +124,7 @@ static int hold(struct cut *k, pid_t pid, int number, const struct held *like) {
         process_close(&p);
     if (fd < 0)
         return fd;
-    struct held *h = malloc(sizeof(*h));
-    if (!h)
-        abort();
+    struct held *h = mem_new(struct held);
     struct stat st;
     *h = *like;
     h->fd = fd;
@@ -226,7 +225,6 @@ static void on_call(struct cut *k, struct node *n, const struct connect_call *ca
 static void on_watch(void *arg, int fd, int what) {
     struct watcher *w = arg;
     struct connect_call call;
-    (void)what;
     int r = connect_watch_next(fd, &call);
     if (r > 0) {
         on_call(w->cut, w->node, &call);
@@ -253,9 +251,7 @@ static void count_pair(struct wire_counters *v, size_t from, size_t to, uint64_t
 
 void cut_count(struct cut *k) {
     size_t n = k->cluster->nodes_n;
-    struct answer *a = calloc(1, sizeof(*a) + n * sizeof(a->v[0]));
-    if (!a)
-        abort();
+    struct answer *a = mem_alloc(1, sizeof(*a) + n * sizeof(a->v[0]));
     for (size_t i = 0; i < n; i++)
         a->v[i].at_sockets = true;
     for (size_t from = 0; from < n && from < CLUSTER_NODES_MAX; from++)
@@ -280,7 +276,6 @@ bool cut_is_planned(const struct cluster *c) {
 static void on_answer(void *arg, int64_t now_ns) {
     struct cut *k = arg;
     struct cluster *c = k->cluster;
-    (void)now_ns;
     while (!list_empty(&k->answers)) {
         struct answer *a = list_entry(k->answers.next, struct answer, link);
         list_remove(&a->link);
@@ -295,9 +290,8 @@ static void on_answer(void *arg, int64_t now_ns) {
 /* ---- its life ---- */
 
 struct cut *cut_new(struct cluster *c) {
-    struct cut *k = calloc(1, sizeof(*k));
-    if (!k || !(k->watchers = calloc(c->nodes_n + 1, sizeof(*k->watchers))))
-        abort();
+    struct cut *k = mem_new(struct cut);
+    k->watchers = mem_array(struct watcher, c->nodes_n);
     k->cluster = c;
     for (size_t i = 0; i < c->nodes_n; i++)
         k->watchers[i].fd = -1;

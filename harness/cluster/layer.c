@@ -1,6 +1,7 @@
 #include "harness/cluster/layer.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/mount.h"
@@ -32,7 +33,7 @@ static bool is_below(const char *path, const char *root) {
 
 /* What is mounted below would be missing in the layer. */
 static int check_mounts(const char *cwd, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int r = file_read("/proc/self/mountinfo", 16 << 20, &text, err);
     char *rest = NULL;
     for (char *line = r ? NULL : strtok_r(text.data, "\n", &rest); line && r == 0;
@@ -41,7 +42,6 @@ static int check_mounts(const char *cwd, struct err *err) {
         if (sscanf(line, "%*s %*s %*s %*s %4095s", path) == 1 && is_below(path, cwd))
             r = err_say(err, -ENOTSUP, "%s is mounted below %s", path, cwd);
     }
-    buf_fini(&text);
     return r;
 }
 
@@ -90,9 +90,7 @@ static int mount_all(struct layer *l, const char *scratch, struct err *err) {
 }
 
 int layer_begin(const char *scratch, const char *dir, struct layer **ret, struct err *err) {
-    struct layer *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct layer *l = mem_new(struct layer);
     int r = 0;
     if (!getcwd(l->cwd, sizeof(l->cwd)))
         r = err_set(err, -errno, "find the current directory");
@@ -122,9 +120,7 @@ static void first_folder(const struct layer *l, char *ret, size_t size) {
 
 int layer_copy(const char *scratch, const char *dir, struct layer **ret, struct err *err) {
     char to[PATH_MAX], runs[NAME_MAX + 1];
-    struct layer *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct layer *l = mem_new(struct layer);
     l->copied = true;
     int r = 0;
     if (!getcwd(l->cwd, sizeof(l->cwd)) || !str_copy(l->dir, sizeof(l->dir), dir) ||
@@ -159,33 +155,18 @@ struct layer *layer_end(struct layer *l) {
     return NULL;
 }
 
+static int try_layer(void *scratch, struct err *err) {
+    struct layer *l = NULL;
+    char place[PATH_MAX];
+    int r = namespace_enter(err);
+    if (r == 0)
+        r = layer_begin(scratch, scratch, &l, err);
+    layer_end(l);
+    snprintf(place, sizeof(place), "%.4000s/written", (const char *)scratch);
+    file_remove_tree(place, NULL);
+    return r;
+}
+
 int layer_check(const char *scratch, struct err *err) {
-    int out[2], status;
-    struct err why = {0};
-    if (pipe2(out, O_CLOEXEC) != 0)
-        return err_set(err, -errno, "make a pipe");
-    pid_t pid = fork();
-    if (pid == 0) {
-        struct layer *l = NULL;
-        int r = namespace_enter(&why);
-        if (r == 0)
-            r = layer_begin(scratch, scratch, &l, &why);
-        layer_end(l);
-        char place[PATH_MAX];
-        snprintf(place, sizeof(place), "%.4000s/written", scratch);
-        file_remove_tree(place, NULL);
-        if (r && write(out[1], &why, sizeof(why)) != sizeof(why))
-            _exit(2);
-        _exit(r != 0);
-    }
-    close(out[1]);
-    ssize_t n = pid < 0 ? 0 : read(out[0], &why, sizeof(why));
-    close(out[0]);
-    if (pid < 0 || waitpid(pid, &status, 0) < 0)
-        return err_set(err, -errno, "try in %s whether writes can be undone", scratch);
-    if (n == (ssize_t)sizeof(why)) {
-        *err = why;
-        return why.code;
-    }
-    return status ? err_say(err, -EIO, "the trial of it in %s died", scratch) : 0;
+    return namespace_try(0, try_layer, (char *)(uintptr_t)scratch, err);
 }

@@ -1,5 +1,6 @@
 #include "harness/cluster/node_helper.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/file.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/sockets.h"
@@ -53,10 +54,7 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
         put_process(w, l->pids[i]);
     json_end_array(w);
     put_ports(w, l);
-    json_array(w, "shm");
-    for (char **path = l->shm; path && *path; path++)
-        json_put_string(w, NULL, *path);
-    json_end_array(w);
+    json_put_strings(w, "shm", (const char *const *)l->shm);
     json_array(w, "cgroups");
     cgroups_put_of(w, l->pids, l->pids_n);
     json_end_array(w);
@@ -65,70 +63,34 @@ void leftovers_put(struct json_writer *w, const struct leftovers *l) {
 
 /* ---- all of the node's namespaces ---- */
 
-struct found {
-    pid_t *pids;
-    char **shm;
-    size_t pids_n, shm_n;
-};
-
-static void find_processes(struct found *f) {
-    DIR *d = opendir("/proc");
-    for (struct dirent *e; d && (e = readdir(d));) {
-        if (e->d_name[0] < '1' || e->d_name[0] > '9' || atoi(e->d_name) == getpid())
-            continue;
-        f->pids = realloc(f->pids, (f->pids_n + 1) * sizeof(*f->pids));
-        if (!f->pids)
-            abort();
-        f->pids[f->pids_n++] = (pid_t)atoi(e->d_name);
-    }
-    if (d)
-        closedir(d);
-}
-
-static void add_shm(struct found *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-static void add_shm(struct found *f, const char *fmt, ...) {
-    struct buf text = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    f->shm = realloc(f->shm, (f->shm_n + 2) * sizeof(*f->shm));
-    if (!f->shm)
-        abort();
-    f->shm[f->shm_n++] = text.data;
-    f->shm[f->shm_n] = NULL;
-}
-
-static void find_system_v(struct found *f) {
-    struct buf table = {0};
+static void find_system_v(struct texts *ret) {
+    BUF_FINI struct buf table = {0};
     if (file_read("/proc/sysvipc/shm", TABLE_MAX, &table, NULL) == 0) {
         char *save = NULL, *line = strtok_r(table.data, "\n", &save);
         while ((line = strtok_r(NULL, "\n", &save))) {
             int key, id;
             if (sscanf(line, "%d %d", &key, &id) == 2)
-                add_shm(f, "System V segment %d", id);
+                texts_add(ret, "System V segment %d", id);
         }
     }
-    buf_fini(&table);
 }
 
-static void find_shared_memory(struct found *f) {
-    DIR *d = opendir("/dev/shm");
+static void find_shared_memory(struct texts *ret) {
+    FILE_CLOSE_DIR DIR *d = opendir("/dev/shm");
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            add_shm(f, "/dev/shm/%s", e->d_name);
-    if (d)
-        closedir(d);
-    find_system_v(f);
+            texts_add(ret, "/dev/shm/%s", e->d_name);
+    find_system_v(ret);
 }
 
 void leftovers_of_namespaces(struct json_writer *w) {
-    struct found f = {0};
-    find_processes(&f);
-    find_shared_memory(&f);
-    leftovers_put(w, &(struct leftovers){.pids = f.pids, .pids_n = f.pids_n, .shm = f.shm});
-    for (size_t i = 0; i < f.shm_n; i++)
-        free(f.shm[i]);
-    free(f.shm);
-    free(f.pids);
+    TEXTS_FINI struct texts shm = {0};
+    pid_t *all;
+    size_t n = process_list(&all), others = 0;
+    for (size_t i = 0; i < n; i++)
+        if (all[i] != getpid())
+            all[others++] = all[i];
+    find_shared_memory(&shm);
+    leftovers_put(w, &(struct leftovers){.pids = all, .pids_n = others, .shm = shm.v});
+    free(all);
 }

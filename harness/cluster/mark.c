@@ -108,7 +108,7 @@ const char *mark_own(void) {
  * wanted, ends so too. */
 static bool find_entry(pid_t pid, const char *begin, bool whole, char ret[MARK_SIZE]) {
     char path[64];
-    struct buf env = {0};
+    BUF_FINI struct buf env = {0};
     bool found = false;
     snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
     if (file_read(path, ENVIRONMENT_MAX, &env, NULL) == 0)
@@ -116,7 +116,6 @@ static bool find_entry(pid_t pid, const char *begin, bool whole, char ret[MARK_S
              at += strlen(at) + 1)
             found = (whole ? str_eq(at, begin) : str_starts(at, begin)) &&
                     (!ret || str_copy(ret, MARK_SIZE, at));
-    buf_fini(&env);
     return found;
 }
 

@@ -1,6 +1,7 @@
 /* Nodes as sets of namespaces, and the wire between their cards. */
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
@@ -20,27 +21,20 @@ static int enter(struct cluster *c, struct err *err) {
 /* ---- a node ---- */
 
 static int spawn(struct node *n, struct err *err) {
-    if (!n->events && (!(n->events = strdup(CLUSTER_EVENTS_PATH)) || !(n->tmp = strdup("/tmp"))))
-        abort();
+    n->events = n->events ? n->events : mem_strdup(CLUSTER_EVENTS_PATH);
+    n->tmp = n->tmp ? n->tmp : mem_strdup("/tmp");
     return cluster_spawn("node",
                          CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC,
                          &n->init, &n->control, err);
-}
-
-static void put_strings(struct json_writer *w, const char *key, const char *const *v) {
-    json_array(w, key);
-    for (; v && *v; v++)
-        json_put_string(w, NULL, *v);
-    json_end_array(w);
 }
 
 static void put_root(struct json_writer *w, const struct node *n) {
     char *name_servers = realpath("/etc/resolv.conf", NULL);
     json_object(w, "root");
     json_put_string(w, "dir", n->plan->rootfs);
-    put_strings(w, "show", (const char *const *)n->cluster->show);
+    json_put_strings(w, "show", texts_list(&n->cluster->show));
     json_put_string(w, "programs", n->cluster->baggage.programs);
-    put_strings(w, "libraries", (const char *const *)n->cluster->baggage.libraries);
+    json_put_strings(w, "libraries", texts_list(&n->cluster->baggage.libraries));
     json_put_string(w, "name_servers", name_servers ? name_servers : "");
     json_put_string(w, "home", getenv("HOME") ? getenv("HOME") : "");
     json_end_object(w);
@@ -50,7 +44,7 @@ static void put_root(struct json_writer *w, const struct node *n) {
 /* A folder of the caller's environment that lies where a node has its own. */
 static void put_dirs(struct json_writer *w) {
     const char *temporary = getenv("TMPDIR");
-    put_strings(
+    json_put_strings(
         w, "dirs",
         (const char *[]){temporary && str_starts(temporary, "/tmp/") ? temporary : NULL, NULL});
 }
@@ -58,7 +52,7 @@ static void put_dirs(struct json_writer *w) {
 static void put_seal(struct json_writer *w, const struct cluster *c) {
     json_object(w, "seal");
     json_put_bool(w, "root", c->as_root);
-    put_strings(w, "writable", (const char *const *)c->writable);
+    json_put_strings(w, "writable", texts_list(&c->writable));
     json_end_object(w);
 }
 
@@ -67,7 +61,7 @@ static void put_setup(const struct node *n, struct json_writer *w) {
     if (!n->cluster->plan->scenario->cluster.privileged)
         put_seal(w, n->cluster);
     json_put_string(w, "hosts", n->cluster->hosts);
-    put_strings(w, "keep", n->plan->rootfs ? NULL : (const char *const *)n->cluster->keep);
+    json_put_strings(w, "keep", n->plan->rootfs ? NULL : texts_list(&n->cluster->keep));
     if (n->plan->rootfs)
         put_root(w, n);
     put_dirs(w);
@@ -119,12 +113,12 @@ static bool settled(struct cluster *c) {
     return !c->wire.process.pid;
 }
 
-static void look(struct cluster *c, struct left *l) {
+static void look(struct cluster *c, struct texts *left) {
     for (size_t i = 0; i < c->nodes_n; i++)
         if (c->nodes[i]->wired)
-            leave(l, "the network namespace of %s and its card", c->nodes[i]->plan->name);
+            texts_add(left, "the network namespace of %s and its card", c->nodes[i]->plan->name);
     if (c->wire.process.pid)
-        leave(l, "process %d, the wire", (int)c->wire.process.pid);
+        texts_add(left, "process %d, the wire", (int)c->wire.process.pid);
 }
 
 static void free_all(struct cluster *c) {

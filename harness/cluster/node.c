@@ -1,5 +1,6 @@
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -18,10 +19,7 @@
 static const int64_t start_wait_ns = 20000000000;
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port) {
-    struct node *n = calloc(1, sizeof(*n));
-    struct buf disk = {0};
-    if (!n)
-        abort();
+    struct node *n = mem_new(struct node);
     *n = (struct node){.cluster = c,
                        .plan = plan,
                        .port = port,
@@ -30,8 +28,7 @@ struct node *node_new(struct cluster *c, const struct plan_node *plan, int port)
                        .listener = -1,
                        .diag = -1,
                        .program = PROCESS_NONE};
-    buf_printf(&disk, "%s/%s", c->scratch, plan->name);
-    n->disk = disk.data;
+    n->disk = mem_printf("%s/%s", c->scratch, plan->name);
     return n;
 }
 
@@ -82,13 +79,6 @@ static int say_send(struct node *n, struct buf *text, struct json_writer *w, con
     return r;
 }
 
-static void put_strings(struct json_writer *w, const char *key, const char *const *v) {
-    json_array(w, key);
-    for (; v && *v; v++)
-        json_put_string(w, NULL, *v);
-    json_end_array(w);
-}
-
 static int say_setup(struct node *n, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "setup");
@@ -109,8 +99,8 @@ int node_say_net(struct node *n, struct err *err) {
 int node_run(struct node *n, const struct program *p, struct err *err) {
     struct buf text = {0};
     struct json_writer w = say(&text, "run");
-    put_strings(&w, "argv", p->argv);
-    put_strings(&w, "env", p->env);
+    json_put_strings(&w, "argv", p->argv);
+    json_put_strings(&w, "env", p->env);
     json_put_string(&w, "cwd", p->cwd);
     return say_send(n, &text, &w, &p->log, 1, err);
 }
@@ -172,7 +162,6 @@ static void on_client(void *arg, int fd, int what) {
     struct node *n = arg;
     struct ucred who;
     socklen_t len = sizeof(who);
-    (void)what;
     int client = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (client < 0) {
         not_accepted(n, errno);
@@ -200,7 +189,6 @@ void node_up(struct node *n) {
 }
 
 static void on_net(struct node *n, struct message *m) {
-    (void)m;
     node_up(n);
 }
 
@@ -273,7 +261,6 @@ static void on_control(void *arg, int fd, int what) {
     struct node *n = arg;
     struct message m;
     int r = 0;
-    (void)what;
     while (n->control == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
         handle(n, &m);
         message_fini(&m);
@@ -302,7 +289,6 @@ static void on_end(void *arg, int fd, int what) {
     int status = 0;
     char text[64];
     struct err err;
-    (void)fd, (void)what;
     on_control(n, n->control, LOOP_READ); /* what it still had to say */
     process_reap(&n->init, 0, &status);
     process_close(&n->init);
@@ -331,7 +317,6 @@ void node_kill(struct node *n) {
 static void on_late(void *arg, int64_t now_ns) {
     struct node *n = arg;
     struct err err;
-    (void)now_ns;
     err_say(&err, -ETIME, "not up after %d s: this host is out of breath",
             (int)(start_wait_ns / 1000000000));
     node_failed(n, &err);

@@ -73,16 +73,14 @@ int node_listen(const char *path, struct err *err) {
     int r = slash ? file_make_dirs(dir, 0755, err) : 0;
     if (r)
         return r;
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    FILE_CLOSE int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_set(err, -errno, "make the socket of events");
     /* Of any uid: a worker may have dropped its own. */
     if (bind(fd, (void *)&addr, sizeof(addr)) == 0 && chmod(path, 0666) == 0 &&
         listen(fd, 1024) == 0)
-        return fd;
-    r = err_set(err, -errno, "listen at %s", path);
-    close(fd);
-    return r;
+        return file_keep(&fd);
+    return err_set(err, -errno, "listen at %s", path);
 }
 
 static const struct habitat *habitat_of(const char *isolation) {
@@ -91,7 +89,6 @@ static const struct habitat *habitat_of(const char *isolation) {
 
 static void on_noticed(void *arg, int fd, int what) {
     struct helper *h = arg;
-    (void)fd, (void)what;
     h->habitat->noticed();
 }
 
@@ -150,7 +147,7 @@ static void take_path(const char *const *env) {
 static int give_up_rights(void *arg) {
     const struct process_spawn *inner = arg;
     int r = inner->in_child ? inner->in_child(inner->in_child_arg) : 0;
-    return r ? r : rights_drop();
+    return r ? r : rights_drop(rights_of_programs);
 }
 
 static int start_program(struct helper *h, struct message *m, struct err *err) {
@@ -203,7 +200,6 @@ static void send_leftovers(struct helper *h) {
 }
 
 static void on_settled(void *arg, int64_t now_ns) {
-    (void)now_ns;
     send_leftovers(arg);
 }
 
@@ -218,7 +214,6 @@ static void program_ended(struct helper *h, int status) {
 /* Orphans come to the first process of the node, so no child left means nothing left. */
 static void on_child(void *arg, int signo) {
     struct helper *h = arg;
-    (void)signo;
     int status;
     pid_t pid;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
@@ -293,7 +288,6 @@ static void on_message(void *arg, int fd, int what) {
     struct helper *h = arg;
     struct message m;
     int r;
-    (void)what;
     while ((r = channel_receive(fd, &m, NULL)) > 0) {
         handle(h, &m);
         message_fini(&m);

@@ -17,8 +17,6 @@
 #include <errno.h>
 #include <fnmatch.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -43,39 +41,17 @@ static bool is_for_jobs(const char *name) {
     return false;
 }
 
-struct paths {
-    char **v;
-    size_t n;
-};
-
-static void add(struct paths *p, const char *dir, const char *name) {
-    struct buf path = {0};
-    buf_printf(&path, "%s/%s", dir, name);
-    p->v = realloc(p->v, (p->n + 1) * sizeof(*p->v));
-    if (!p->v)
-        abort();
-    p->v[p->n++] = path.data;
-}
-
-static void paths_fini(struct paths *p) {
-    for (size_t i = 0; i < p->n; i++)
-        free(p->v[i]);
-    free(p->v);
-}
-
 /* ---- /dev ---- */
 
 /* Links lead out of /dev, and are made anew. A disk is never a job's, whatever its name. */
-static struct paths list_devices(void) {
-    struct paths p = {0};
+static struct texts list_devices(void) {
+    struct texts p = {0};
     struct stat st;
-    DIR *d = opendir("/dev");
+    FILE_CLOSE_DIR DIR *d = opendir("/dev");
     for (struct dirent *e; d && (e = readdir(d));)
         if (is_for_jobs(e->d_name) && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             !S_ISLNK(st.st_mode) && !S_ISBLK(st.st_mode))
-            add(&p, "/dev", e->d_name);
-    if (d)
-        closedir(d);
+            texts_add(&p, "/dev/%s", e->d_name);
     return p;
 }
 
@@ -109,9 +85,8 @@ static void prepare_driver(void) {
 /* Message queues are of an IPC namespace; a kernel may have none. */
 static int seal_devices(struct err *err) {
     prepare_driver();
-    struct paths keep = list_devices();
-    int r = mount_cover("/dev", 0755, (const char *const *)keep.v, keep.n, err);
-    paths_fini(&keep);
+    TEXTS_FINI struct texts keep = list_devices();
+    int r = mount_cover("/dev", 0755, texts_list(&keep), keep.n, err);
     if (r || (r = make_links(err)) || (r = file_make_dirs("/dev/pts", 0755, err)) ||
         (r = mount_terminals("/dev/pts", err)))
         return r;
@@ -123,26 +98,23 @@ static int seal_devices(struct err *err) {
 /* ---- /proc ---- */
 
 /* What is no process's: a directory, and a file that has a writer, such as sysrq-trigger. */
-static struct paths list_machine(void) {
-    struct paths p = {0};
+static struct texts list_machine(void) {
+    struct texts p = {0};
     struct stat st;
-    DIR *d = opendir("/proc");
+    FILE_CLOSE_DIR DIR *d = opendir("/proc");
     for (struct dirent *e; d && (e = readdir(d));)
         if (*e->d_name != '.' && (*e->d_name < '0' || *e->d_name > '9') &&
             fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_mode & 0222)))
-            add(&p, "/proc", e->d_name);
-    if (d)
-        closedir(d);
+            texts_add(&p, "/proc/%s", e->d_name);
     return p;
 }
 
 static int seal_proc(struct err *err) {
-    struct paths machine = list_machine();
+    TEXTS_FINI struct texts machine = list_machine();
     int r = 0;
     for (size_t i = 0; i < machine.n && r == 0; i++)
         r = mount_read_only(machine.v[i], NULL, 0, err);
-    paths_fini(&machine);
     return r;
 }
 

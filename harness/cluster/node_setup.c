@@ -1,5 +1,6 @@
 #include "harness/cluster/node_helper.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/file.h"
 #include "agent/sys/folder.h"
 #include "agent/sys/mount.h"
@@ -23,10 +24,7 @@ struct names {
 
 static struct names names_of(const struct json *list) {
     struct names names = {0};
-    names.v = calloc(list ? list->length + 1 : 1, sizeof(*names.v));
-    if (!names.v)
-        abort();
-    json_each(it, list) names.v[names.n++] = json_string(it, "");
+    json_each(it, list) mem_push(names.v, names.n) = json_string(it, "");
     return names;
 }
 
@@ -83,13 +81,13 @@ static void tune_network(void) {
 }
 
 static int bring_up_loopback(struct err *err) {
-    int lo, nl = netlink_open_route(err);
+    int lo;
+    FILE_CLOSE int nl = netlink_open_route(err);
     if (nl < 0)
         return nl;
     int r = netlink_link_index(nl, "lo", &lo, err);
     if (r == 0)
         r = netlink_link_up(nl, lo, err);
-    close(nl);
     return r;
 }
 
@@ -132,7 +130,8 @@ static int setup_node(const struct json *setup, struct err *err) {
 }
 
 static int setup_network(const struct json *net, struct err *err) {
-    int eth0, nl = netlink_open_route(err);
+    int eth0;
+    FILE_CLOSE int nl = netlink_open_route(err);
     if (nl < 0)
         return nl;
     int r = netlink_link_index(nl, CLUSTER_CARD, &eth0, err);
@@ -141,7 +140,6 @@ static int setup_network(const struct json *net, struct err *err) {
                                 (int)json_get_i64(net, "prefix", 24), err);
     if (r == 0)
         r = netlink_link_up(nl, eth0, err);
-    close(nl);
     return r;
 }
 

@@ -2,6 +2,7 @@
  * only what descends from here is looked at, counted and ended. */
 #include "harness/cluster/node_helper.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/rights.h"
@@ -36,11 +37,7 @@ struct inodes {
 
 static void add_inode(void *arg, pid_t pid, int fd, uint64_t inode) {
     struct inodes *all = arg;
-    (void)pid, (void)fd;
-    all->v = realloc(all->v, (all->n + 1) * sizeof(*all->v));
-    if (!all->v)
-        abort();
-    all->v[all->n++] = inode;
+    mem_push(all->v, all->n) = inode;
 }
 
 /* A socket without a descriptor, one that waits for its end, is known by the address at either end:
@@ -123,7 +120,6 @@ static void noticed(void) {
 /* Its processes are among all others of the host's: one kill(-1) would end the user's session, as
  * root the machine. */
 static int confine_me(void *arg) {
-    (void)arg;
     int r = self.privileged ? 0 : rights_confine_signals(self.by_proc);
     if (r || self.watch_ends[1] < 0)
         return r;

@@ -1,5 +1,6 @@
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ static int put_in_group(const struct cluster *c, const char *name, int group, in
 
 int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NODES_MAX],
                    struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     int group[CLUSTER_NODES_MAX], rest = -1, r = 0;
     for (size_t i = 0; i < CLUSTER_NODES_MAX; i++)
         group[i] = -1;
@@ -45,7 +46,6 @@ int cluster_groups(const struct cluster *c, const char *text, int ret[CLUSTER_NO
             group[i] = rest;
     if (r == 0)
         memcpy(ret, group, sizeof(group));
-    arena_fini(&a);
     return r;
 }
 
@@ -72,9 +72,7 @@ static void drop(struct partition *p) {
 
 int partition_set(struct cluster *c, const char *groups, const struct impairment *how, bool on,
                   struct err *err) {
-    struct partition *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct partition *p = mem_new(struct partition);
     p->how = *how;
     int r = cluster_groups(c, groups, p->group, err);
     struct partition *old = r || on ? NULL : find_like(c, p);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "agent/base/list.h"
+#include "agent/base/texts.h"
 #include "agent/sys/process.h"
 #include "harness/cluster/baggage.h"
 #include "harness/cluster/cgroups.h"
@@ -16,8 +17,7 @@ enum node_state {
     NODE_ON,
 };
 
-struct left; /* what a cluster could not take away: cluster.c */
-struct cut;  /* of nodes that are processes: cut.c */
+struct cut; /* of nodes that are processes: cut.c */
 
 /* How nodes are made and kept apart: one const struct each, in namespaces.c and processes.c. What
  * may be NULL has nothing to do there. */
@@ -37,8 +37,8 @@ struct isolation_ops {
     void (*forget)(struct node *n); /* its sockets: what holds on to a life that is over */
     /* All helpers have ended: true when there is nothing else to wait for. */
     bool (*settled)(struct cluster *c);
-    /* What is left of it at last, told to `leave`. */
-    void (*look)(struct cluster *c, struct left *l);
+    /* Adds what is left of it at last. */
+    void (*look)(struct cluster *c, struct texts *left);
     void (*free)(struct cluster *c);
     void (*count)(struct cluster *c);
     void (*bootstrap)(struct cluster *c, uint16_t port); /* may be NULL */
@@ -89,9 +89,9 @@ struct cluster {
     void *arg;
     const struct folder *run; /* by which we write in there; the paths are for nodes and people */
     char *dir, *scratch, *shared, *hosts;
-    char **keep;            /* paths of the host that must be seen in nodes; NULL-ended */
-    char **show;            /* the same for nodes that have a root file system of their own */
-    char **writable;        /* those that are the job's to write wherever they lie */
+    struct texts keep;      /* paths of the host that must be seen in nodes */
+    struct texts show;      /* the same for nodes that have a root file system of their own */
+    struct texts writable;  /* those that are the job's to write wherever they lie */
     bool as_root;           /* nodes have root's rights on the host, unless they are taken */
     struct baggage baggage; /* what goes along into those */
     bool keep_scratch;
@@ -100,10 +100,9 @@ struct cluster {
     struct wire_link wire;
     struct cut *cut;
     struct list partitions; /* that are in force */
-    struct cgroups *before; /* what there was of them when the run began */
-    char **cgroups;         /* that processes of a node were seen in */
-    size_t cgroups_n;
-    struct layer *layer; /* NULL: what the job writes stays */
+    struct texts before;    /* the cgroups that there were when the run began */
+    struct texts cgroups;   /* that processes of a node were seen in */
+    struct layer *layer;    /* NULL: what the job writes stays */
     bool has_failed, going_down, is_down;
     struct loop_source *on_deadline;
 };
@@ -114,20 +113,17 @@ struct cluster {
 int cluster_spawn(const char *verb, int clone_flags, struct process *ret, int *ret_control,
                   struct err *err);
 void cluster_failed(struct cluster *c, const struct err *err);
-/* Adds a line to what is left. */
-void leave(struct left *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A process of a node was in this cgroup. */
 void cluster_saw_cgroup(struct cluster *c, const char *path);
 /* Something has ended: goes on with cluster_down as far as it can. */
 void cluster_settle(struct cluster *c);
 
 /* The host's paths that a node must see although they may lie in a directory it has for itself. */
-char **visible_paths(const struct plan *p, const char *dir);
+struct texts visible_paths(const struct plan *p, const char *dir);
 /* Those that a node with a root file system of its own sees, its own folders left out. */
-char **visible_shown(const char *dir);
+struct texts visible_shown(const char *dir);
 /* The caller's directory and the run directory, which nodes write to wherever they lie. */
-char **visible_writable(const char *dir);
-char **visible_free(char **paths);
+struct texts visible_writable(const char *dir);
 
 struct node *node_new(struct cluster *c, const struct plan_node *plan, int port);
 struct node *node_free(struct node *n);

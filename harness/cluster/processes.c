@@ -4,12 +4,12 @@
  * harness was killed. No right is needed that an ordinary user has not. */
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "harness/cluster/cut.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,28 +23,16 @@ static const int64_t END_WAIT_NS = 1000000000;
 /* What survives a helper that was killed comes to us: it is found wherever it has gone and whatever
  * environment it has. */
 static int enter(struct cluster *c, struct err *err) {
-    (void)c;
     int r = process_adopt_orphans();
     return r ? err_set(err, r, "become the one whom orphans come to") : 0;
 }
 
 static int begin(struct cluster *c, struct err *err) {
-    (void)err;
     c->cut = cut_new(c);
     return 0;
 }
 
 /* ---- a node ---- */
-
-static char *text_of(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static char *text_of(const char *fmt, ...) {
-    struct buf text = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    return text.data;
-}
 
 /* The name of a socket has little room; where the run directory's is too long, the socket is named
  * by way of the helper, whose working directory is the scratch directory. */
@@ -53,12 +41,12 @@ static void name_paths(struct node *n) {
     const char *scratch = n->cluster->scratch;
     free(n->events);
     free(n->tmp);
-    n->tmp = text_of("%s/%s" PROCESSES_TMP, scratch, n->plan->name);
-    n->events = text_of("%s/%s" PROCESSES_EVENTS, scratch, n->plan->name);
+    n->tmp = mem_printf("%s/%s" PROCESSES_TMP, scratch, n->plan->name);
+    n->events = mem_printf("%s/%s" PROCESSES_EVENTS, scratch, n->plan->name);
     if (strlen(n->events) <= ROOM)
         return;
     free(n->events);
-    n->events = text_of("/proc/%d/cwd/%s" PROCESSES_EVENTS, (int)n->init.pid, n->plan->name);
+    n->events = mem_printf("/proc/%d/cwd/%s" PROCESSES_EVENTS, (int)n->init.pid, n->plan->name);
 }
 
 static int spawn(struct node *n, struct err *err) {
@@ -86,7 +74,6 @@ static void started(struct node *n, struct message *m) {
 }
 
 static int ready(struct node *n, struct message *m, struct err *err) {
-    (void)m, (void)err;
     node_up(n);
     return 0;
 }
@@ -102,34 +89,30 @@ static void forget(struct node *n) {
 }
 
 static void ended(struct node *n) {
-    (void)n;
 }
 
 /* ---- the cluster ---- */
 
 static bool settled(struct cluster *c) {
-    (void)c;
     return true;
 }
 
-static void end_one(struct left *l, const struct process *p) {
-    leave(l, "process %d, of a node whose helper was killed", (int)p->pid);
+static void end_one(struct texts *left, const struct process *p) {
+    texts_add(left, "process %d, of a node whose helper was killed", (int)p->pid);
     process_signal(p, SIGKILL);
 }
 
 /* The program of a node has a session of its own, and so has all below it; what the harness starts
  * for itself has ours. Each is held before the first is ended: an agent's end is the others'. */
-static void end_survivors(struct left *l) {
+static void end_survivors(struct texts *left) {
     pid_t *pids, own = getsid(0);
     size_t n = process_list_descendants(getpid(), &pids), held = 0;
-    struct process *all = calloc(n + 1, sizeof(*all));
-    if (!all)
-        abort();
+    struct process *all = mem_array(struct process, n);
     for (size_t i = 0; i < n; i++)
         if (getsid(pids[i]) != own && process_open(pids[i], &all[held], NULL) == 0)
             held++;
     for (size_t i = 0; i < held; i++)
-        end_one(l, &all[i]);
+        end_one(left, &all[i]);
     for (size_t i = 0; i < held; i++)
         process_wait_end(&all[i], END_WAIT_NS);
     for (size_t i = 0; i < held; i++) /* all of them are our children by now */
@@ -139,13 +122,12 @@ static void end_survivors(struct left *l) {
 }
 
 /* Those that did not come to us are known by their environment. */
-static void look(struct cluster *c, struct left *l) {
+static void look(struct cluster *c, struct texts *left) {
     struct process *all;
-    end_survivors(l);
+    end_survivors(left);
     size_t n = strays_of(mark_own(), &all);
-    (void)c;
     for (size_t i = 0; i < n; i++)
-        end_one(l, &all[i]);
+        end_one(left, &all[i]);
     strays_free(all, n);
 }
 
@@ -171,7 +153,6 @@ static int silence(struct node *n, bool on, struct err *err) {
 
 /* Closed by their last holder, the node's connections say goodbye to peers that do not hear it. */
 static int destroy_sockets(struct node *n, struct err *err) {
-    (void)err;
     cut_let_die(n->cluster->cut, n);
     return 0;
 }

@@ -1,6 +1,7 @@
 #include "harness/cluster/shm_watch.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/sys/file.h"
 #include "agent/sys/process.h"
 
@@ -38,27 +39,24 @@ static bool has_open(pid_t pid, const char *path) {
     char dir[64], name[340], link[sizeof(SHM) + 260];
     bool has = false;
     snprintf(dir, sizeof(dir), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(dir);
+    FILE_CLOSE_DIR DIR *d = opendir(dir);
     for (struct dirent *e; d && !has && (e = readdir(d));) {
         snprintf(name, sizeof(name), "%s/%s", dir, e->d_name);
         ssize_t n = readlink(name, link, sizeof(link) - 1);
         link[n > 0 ? n : 0] = '\0';
         has = strcmp(link, path) == 0;
     }
-    if (d)
-        closedir(d);
     return has;
 }
 
 static bool has_mapped(pid_t pid, const char *path) {
     char file[64];
-    struct buf maps = {0};
+    BUF_FINI struct buf maps = {0};
     bool has = false;
     snprintf(file, sizeof(file), "/proc/%d/maps", (int)pid);
     if (file_read(file, MAPS_MAX, &maps, NULL) == 0)
         for (const char *at = buf_str(&maps); !has && (at = strstr(at, path)); at += strlen(path))
             has = at[strlen(path)] == '\n';
-    buf_fini(&maps);
     return has;
 }
 
@@ -79,10 +77,7 @@ static void keep(const char *name) {
     if (lstat(k.path, &st) != 0 || st.st_uid != geteuid() || !is_ours(k.path))
         return;
     k.inode = st.st_ino;
-    all.v = realloc(all.v, (all.n + 1) * sizeof(*all.v));
-    if (!all.v)
-        abort();
-    all.v[all.n++] = k;
+    mem_push(all.v, all.n) = k;
 }
 
 void shm_watch_read(int fd) {
@@ -103,10 +98,8 @@ static bool is_left(const struct kept *k) {
 }
 
 char **shm_watch_left(void) {
-    char **left = calloc(all.n + 1, sizeof(*left));
+    char **left = mem_array(char *, all.n + 1);
     size_t n = 0;
-    if (!left)
-        abort();
     for (size_t i = 0; i < all.n; i++)
         if (is_left(&all.v[i]))
             left[n++] = all.v[i].path;

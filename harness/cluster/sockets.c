@@ -52,7 +52,7 @@ static bool read_line(const char *line, struct socket_line *ret) {
 void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg) {
     static const char *const tables[] = {"/proc/net/tcp", "/proc/net/tcp6"};
     for (size_t i = 0; i < 2; i++) {
-        struct buf table = {0};
+        BUF_FINI struct buf table = {0};
         char *save = NULL;
         if (file_read(tables[i], TABLE_MAX, &table, NULL) == 0 && table.len)
             for (char *line = strtok_r(table.data, "\n", &save); line;
@@ -61,14 +61,13 @@ void sockets_each(void (*fn)(void *arg, const struct socket_line *s), void *arg)
                 if (read_line(line, &s))
                     fn(arg, &s);
             }
-        buf_fini(&table);
     }
 }
 
 void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t inode), void *arg) {
     char path[64], name[320], link[64];
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     for (struct dirent *e; d && (e = readdir(d));) {
         unsigned long long inode;
         snprintf(name, sizeof(name), "%s/%s", path, e->d_name);
@@ -77,8 +76,6 @@ void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t i
         if (sscanf(link, "socket:[%llu]", &inode) == 1)
             fn(arg, pid, atoi(e->d_name), inode);
     }
-    if (d)
-        closedir(d);
 }
 
 struct search {

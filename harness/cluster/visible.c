@@ -11,48 +11,34 @@
 #include <string.h>
 #include <unistd.h>
 
-struct paths {
-    char **v;
-    size_t n;
-};
-
-static void keep(struct paths *p, char *real) {
-    p->v = realloc(p->v, (p->n + 2) * sizeof(*p->v));
-    if (!p->v)
-        abort();
-    p->v[p->n++] = real;
-    p->v[p->n] = NULL;
-}
-
 /* Follows links; what does not exist cannot be shown. The directories themselves are the node's. */
-static void add(struct paths *p, const char *path) {
+static void add(struct texts *p, const char *path) {
     char *real = path && *path ? realpath(path, NULL) : NULL;
     if (real &&
         (str_starts(real, "/tmp/") || str_starts(real, "/run/") || str_starts(real, "/dev/shm/")))
-        keep(p, real);
+        texts_take(p, real);
     else
         free(real);
 }
 
 /* The members of a list with colons. */
-static void add_list(struct paths *p, const char *list) {
-    struct arena a = {0};
+static void add_list(struct texts *p, const char *list) {
+    ARENA_FINI struct arena a = {0};
     char **members = list ? str_split(&a, list, ':', NULL) : NULL;
     for (size_t i = 0; members && members[i]; i++)
         if (members[i][0] == '/')
             add(p, members[i]);
-    arena_fini(&a);
 }
 
 /* "train.py", "/tmp/train.py", "--data=/tmp/set". */
-static void add_word(struct paths *p, const char *word) {
+static void add_word(struct texts *p, const char *word) {
     const char *value = strchr(word, '=');
     add(p, word);
     if (value)
         add(p, value + 1);
 }
 
-static void add_environment(struct paths *p) {
+static void add_environment(struct texts *p) {
     static const char *const directories[] = {"HOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONHOME"};
     static const char *const lists[] = {"PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD"};
     for (size_t i = 0; i < sizeof(directories) / sizeof(*directories); i++)
@@ -61,11 +47,9 @@ static void add_environment(struct paths *p) {
         add_list(p, getenv(lists[i]));
 }
 
-char **visible_paths(const struct plan *plan, const char *dir) {
-    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+struct texts visible_paths(const struct plan *plan, const char *dir) {
+    struct texts p = {0};
     char *cwd = getcwd(NULL, 0);
-    if (!p.v)
-        abort();
     add(&p, cwd);
     free(cwd);
     add(&p, dir);
@@ -79,49 +63,38 @@ char **visible_paths(const struct plan *plan, const char *dir) {
         add_word(&p, *w);
     for (size_t i = 0; s && i < s->job.env_n; i++)
         add_list(&p, s->job.env[i].value);
-    return p.v;
+    return p;
 }
 
 /* One below another comes with it. */
-static void add_shown(struct paths *p, char *real) {
+static void add_shown(struct texts *p, char *real) {
     for (size_t i = 0; i < p->n; i++)
         if (plan_is_below(real, p->v[i])) {
             free(real);
             return;
         }
-    keep(p, real);
+    texts_take(p, real);
 }
 
-char **visible_shown(const char *dir) {
-    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+struct texts visible_shown(const char *dir) {
+    struct texts p = {0};
     char *cwd = getcwd(NULL, 0), *run = realpath(dir, NULL);
-    if (!p.v)
-        abort();
     if (cwd && plan_is_shown(cwd))
         add_shown(&p, realpath(cwd, NULL));
     if (run)
         add_shown(&p, run);
     free(cwd);
-    return p.v;
+    return p;
 }
 
-char **visible_writable(const char *dir) {
-    struct paths p = {.v = calloc(1, sizeof(*p.v))};
+struct texts visible_writable(const char *dir) {
+    struct texts p = {0};
     char *cwd = getcwd(NULL, 0), *run = realpath(dir, NULL),
          *here = cwd ? realpath(cwd, NULL) : NULL;
-    if (!p.v)
-        abort();
     if (here)
-        keep(&p, here);
+        texts_take(&p, here);
     if (run)
-        keep(&p, run);
+        texts_take(&p, run);
     free(cwd);
-    return p.v;
-}
-
-char **visible_free(char **paths) {
-    for (size_t i = 0; paths && paths[i]; i++)
-        free(paths[i]);
-    free(paths);
-    return NULL;
+    return p;
 }

@@ -1,5 +1,6 @@
 #include "harness/cluster/parts.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -99,7 +100,6 @@ static void on_message(void *arg, int fd, int what) {
     struct cluster *c = arg;
     struct message m;
     int r = 0;
-    (void)what;
     while (c->wire.fd == fd && (r = channel_receive(fd, &m, NULL)) > 0) {
         handle(c, m.json);
         message_fini(&m);
@@ -110,7 +110,6 @@ static void on_message(void *arg, int fd, int what) {
 
 static void on_queue(void *arg, int64_t now_ns) {
     struct cluster *c = arg;
-    (void)now_ns;
     while (!list_empty(&c->wire.queue)) {
         struct queued *q = list_entry(c->wire.queue.next, struct queued, link);
         list_remove(&q->link);
@@ -121,9 +120,7 @@ static void on_queue(void *arg, int64_t now_ns) {
 }
 
 static void enqueue(struct wire_link *l, const struct message *m) {
-    struct queued *q = malloc(sizeof(*q));
-    if (!q)
-        abort();
+    struct queued *q = mem_new(struct queued);
     q->message = *m;
     list_append(&l->queue, &q->link);
     loop_timer_at(l->on_queue, 0);
@@ -172,7 +169,6 @@ static void on_end(void *arg, int fd, int what) {
     struct wire_link *l = &c->wire;
     int status = 0;
     char text[64];
-    (void)fd, (void)what;
     on_message(c, l->fd, LOOP_READ);
     process_reap(&l->process, 0, &status);
     l->on_end = loop_source_free(l->on_end);

@@ -38,7 +38,6 @@ static void on_gone(void *arg, int port) {
 }
 
 static int do_setup(struct server *s, struct message *m, struct err *err) {
-    (void)err;
     wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
     wire_rules(s->wire)->store_peer_port = (uint16_t)json_get_i64(m->json, "store_peer_port", 0);
     if (json_get_bool(m->json, "ring", false))
@@ -105,7 +104,6 @@ static int do_partitions(struct server *s, struct message *m, struct err *err) {
 }
 
 static int do_bootstrap(struct server *s, struct message *m, struct err *err) {
-    (void)err;
     wire_rules_bootstrap(wire_rules(s->wire), (uint16_t)json_get_i64(m->json, "tcp_port", 0));
     return 0;
 }
@@ -154,7 +152,6 @@ static void answer(struct server *s, struct message *m, const char *op, const ch
 }
 
 static int do_count(struct server *s, struct message *m, struct err *err) {
-    (void)s, (void)m, (void)err;
     return 0;
 }
 
@@ -180,7 +177,6 @@ static void on_message(void *arg, int fd, int what) {
     struct server *s = arg;
     struct message m;
     int r;
-    (void)what;
     while ((r = channel_receive(fd, &m, NULL)) > 0) {
         handle(s, &m);
         message_fini(&m);

@@ -1,7 +1,9 @@
 #include "harness/observe/autopsy.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/file.h"
 #include "agent/sys/namespace.h"
 #include "agent/sys/process.h"
 #include "agent/sys/signals.h"
@@ -23,9 +25,9 @@ static void write_text(const struct folder *dir, const char *name, const struct 
 
 /* ---- processes ---- */
 
-static bool same_space(const char *pid, const char *space) {
-    char path[300], here[64];
-    snprintf(path, sizeof(path), "/proc/%s/ns/pid", pid);
+static bool same_space(pid_t pid, const char *space) {
+    char path[64], here[64];
+    snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)pid);
     ssize_t n = readlink(path, here, sizeof(here) - 1);
     if (n <= 0)
         return false;
@@ -45,7 +47,7 @@ static void write_process(const struct folder *dir, pid_t pid, const struct auto
                           const struct rounds *rs) {
     const struct worker *w = rounds_worker(rs, pid);
     char comm[64], file[128];
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (pid == node->first)
         str_copy(comm, sizeof(comm), "node");
     else
@@ -60,7 +62,6 @@ static void write_process(const struct folder *dir, pid_t pid, const struct auto
     buf_printf(&text, "process %d, %s\n", (int)pid, comm);
     autopsy_process(pid, &text);
     write_text(dir, file, &text);
-    buf_fini(&text);
 }
 
 /* Nodes that are processes of this host: all that descends from the first. */
@@ -84,14 +85,15 @@ static void write_processes(const struct folder *dir, const struct autopsy_node 
     }
     snprintf(path, sizeof(path), "/proc/%d/ns/pid", (int)node->first);
     ssize_t n = readlink(path, space, sizeof(space) - 1);
-    DIR *d = n > 0 ? opendir("/proc") : NULL;
-    if (!d)
+    if (n <= 0)
         return;
     space[n] = '\0';
-    for (struct dirent *e; (e = readdir(d));)
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && same_space(e->d_name, space))
-            write_process(dir, (pid_t)atoi(e->d_name), node, rs);
-    closedir(d);
+    pid_t *all;
+    size_t all_n = process_list(&all);
+    for (size_t i = 0; i < all_n; i++)
+        if (same_space(all[i], space))
+            write_process(dir, all[i], node, rs);
+    free(all);
 }
 
 /* ---- the node ---- */
@@ -102,7 +104,7 @@ static int only_workers(const struct dirent *d) {
 
 /* Of the node's program, and of its workers where they have files of their own beside it. */
 static void write_last_lines(const struct folder *run, const struct folder *dir, const char *log) {
-    struct buf last = {0};
+    BUF_FINI struct buf last = {0};
     struct dirent **names;
     const char *slash = strrchr(log, '/');
     char folder[4096], path[4400];
@@ -119,11 +121,10 @@ static void write_last_lines(const struct folder *run, const struct folder *dir,
         free(names);
     if (last.len)
         write_text(dir, "last-lines.txt", &last);
-    buf_fini(&last);
 }
 
 static void write_store(const struct folder *dir, const struct autopsy_node *node) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
         return;
@@ -139,7 +140,6 @@ static void write_store(const struct folder *dir, const struct autopsy_node *nod
         autopsy_store(node->store, node->store_port, &text);
     process_close(&first);
     write_text(dir, "store.txt", &text);
-    buf_fini(&text);
 }
 
 static void look_at_node(const struct folder *run, const struct autopsy_node *node,
@@ -176,9 +176,7 @@ int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, siz
     int late = 0, r = folder_make(run, "hang", 0777, err);
     if (r)
         return r;
-    struct process *children = calloc(n + 1, sizeof(*children));
-    if (!children)
-        abort();
+    struct process *children = mem_array(struct process, n);
     for (size_t i = 0; i < n; i++)
         begin(run, &nodes[i], rs, &children[i]);
     for (size_t i = 0; i < n; i++) {

@@ -86,7 +86,7 @@ static void put_files(pid_t pid, struct buf *out) {
     char path[300], link[512];
     int files = 0;
     snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d) {
         buf_printf(out, "open files: cannot be read: %s\n", strerror(errno));
         return;
@@ -109,7 +109,6 @@ static void put_files(pid_t pid, struct buf *out) {
             buf_puts(out, link);
         buf_putc(out, '\n');
     }
-    closedir(d);
     buf_fini(&t.tcp);
     buf_fini(&t.local);
 }
@@ -118,7 +117,7 @@ static void put_files(pid_t pid, struct buf *out) {
 
 /* The text of a file of /proc without its last newline; how it could not be read otherwise. */
 static void put_file(struct buf *out, const char *path, const char *denied) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct err err = {0};
     int r = file_read(path, TABLE_MAX, &text, &err);
     if (r == -EACCES || r == -EPERM)
@@ -127,23 +126,21 @@ static void put_file(struct buf *out, const char *path, const char *denied) {
         buf_puts(out, err.msg);
     else
         buf_printf(out, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_state(struct buf *out, const char *task) {
     char path[400];
-    struct buf status = {0};
+    BUF_FINI struct buf status = {0};
     snprintf(path, sizeof(path), "%s/status", task);
     file_read(path, TABLE_MAX, &status, NULL);
     const char *state = strstr(buf_str(&status), "\nState:\t");
     if (state)
         buf_printf(out, "%.*s", (int)strcspn(state + 8, "\n"), state + 8);
-    buf_fini(&status);
 }
 
 static void put_stack(struct buf *out, const char *task) {
     char path[400];
-    struct buf stack = {0};
+    BUF_FINI struct buf stack = {0};
     struct err err = {0};
     snprintf(path, sizeof(path), "%s/stack", task);
     int r = file_read(path, TABLE_MAX, &stack, &err);
@@ -155,7 +152,6 @@ static void put_stack(struct buf *out, const char *task) {
         buf_printf(out, "    %.*s\n", (int)n, p);
         p += n + (p[n] == '\n');
     }
-    buf_fini(&stack);
 }
 
 static void put_thread(pid_t pid, const char *tid, struct buf *out) {
@@ -180,7 +176,7 @@ void autopsy_process(pid_t pid, struct buf *out) {
     char path[64];
     int threads = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    DIR *d = opendir(path);
+    FILE_CLOSE_DIR DIR *d = opendir(path);
     if (!d) {
         buf_puts(out, "it has just ended\n");
         return;
@@ -190,6 +186,5 @@ void autopsy_process(pid_t pid, struct buf *out) {
             put_thread(pid, e->d_name, out);
             threads++;
         }
-    closedir(d);
     put_files(pid, out);
 }

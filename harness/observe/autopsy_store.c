@@ -6,11 +6,10 @@
 #include <string.h>
 
 static void put_base64(struct buf *out, const char *text) {
-    struct buf plain = {0};
+    BUF_FINI struct buf plain = {0};
     base64_take(&plain, text, strlen(text));
     for (size_t i = 0; i < plain.len; i++)
         buf_putc(out, plain.data[i] >= ' ' && plain.data[i] < 127 ? plain.data[i] : '.');
-    buf_fini(&plain);
 }
 
 static void put_keys(const struct json *answer, struct buf *out) {
@@ -32,12 +31,11 @@ static void put_keys(const struct json *answer, struct buf *out) {
 /* All keys. */
 void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
     static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct err err = {0};
     const struct json *answer = gateway_ask(&a, addr, port, "/v3/kv/range", all, &err);
     if (answer)
         put_keys(answer, out);
     else
         buf_printf(out, "%s\n", err.msg);
-    arena_fini(&a);
 }

@@ -1,6 +1,7 @@
 #include "harness/observe/checkpoints.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/sha256.h"
 #include "agent/base/str.h"
 
@@ -31,9 +32,8 @@ struct checkpoints {
 };
 
 struct checkpoints *checkpoints_new(const char *dir, const struct folder *within) {
-    struct checkpoints *c = calloc(1, sizeof(*c));
-    if (!c || !(c->dir = strdup(dir)))
-        abort();
+    struct checkpoints *c = mem_new(struct checkpoints);
+    c->dir = mem_strdup(dir);
     size_t n = within ? strlen(within->path) : 0;
     if (n && strncmp(dir, within->path, n) == 0 && dir[n] == '/')
         c->within = within;
@@ -60,18 +60,14 @@ static int verify_file(const struct folder *dir, const char *in, const struct js
     if (!*name || strchr(name, '/'))
         return err_say(err, -EBADMSG, "its manifest lists a file without a proper name");
     snprintf(path, sizeof(path), "%s/%s", in, name);
-    struct buf content = {0};
-    struct sha256 sum;
+    BUF_FINI struct buf content = {0};
     int r = folder_read(dir, path, FILE_MAX, &content, err);
-    sha256_init(&sum);
-    sha256_update(&sum, content.data, content.len);
-    sha256_hex(&sum, hex);
+    sha256_of(content.data, content.len, hex);
     if (r == 0 && (int64_t)content.len != json_get_i64(file, "bytes", -1))
         r = err_say(err, -EBADMSG, "%s has %zu bytes, its manifest says %lld", name, content.len,
                     (long long)json_get_i64(file, "bytes", -1));
     else if (r == 0 && !str_eq(hex, wanted))
         r = err_say(err, -EBADMSG, "%s does not have the checksum of its manifest", name);
-    buf_fini(&content);
     return r;
 }
 
@@ -96,16 +92,14 @@ static int verify_manifest(struct checkpoint *c, const struct folder *dir, const
 
 static void verify(struct checkpoint *c, const struct folder *dir) {
     char path[128];
-    struct buf text = {0};
-    struct arena a = {0};
+    BUF_FINI struct buf text = {0};
+    ARENA_FINI struct arena a = {0};
     struct err err = {0};
     snprintf(path, sizeof(path), "%s/manifest.json", c->name);
     int r = folder_read(dir, path, MANIFEST_MAX, &text, &err);
     const struct json *m = r == 0 ? json_parse(&a, buf_str(&text), text.len, &err) : NULL;
     r = m ? verify_manifest(c, dir, m, &err) : -EBADMSG;
     str_copy(c->why, sizeof(c->why), r < 0 ? err.msg : "");
-    buf_fini(&text);
-    arena_fini(&a);
 }
 
 /* ---- reading the directory ---- */
@@ -124,9 +118,7 @@ static struct checkpoint *find(struct checkpoints *c, const char *name) {
         if (str_eq(k->name, name))
             return k;
     }
-    struct checkpoint *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    struct checkpoint *k = mem_new(struct checkpoint);
     str_copy(k->name, sizeof(k->name), name);
     list_append(&c->known, &k->link);
     return k;

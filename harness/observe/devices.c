@@ -1,5 +1,6 @@
 #include "harness/observe/devices.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/aside.h"
 #include "agent/sys/file.h"
@@ -44,15 +45,12 @@ struct crowd {
 /* ---- who is there ---- */
 
 static void crowd_take(struct crowd *c, const struct json *nodes) {
-    c->v = calloc(PROCESSES_MAX, sizeof(*c->v));
-    if (!c->v)
-        abort();
     json_each(n, nodes) {
         pid_t *pids;
         size_t found = process_list_descendants((pid_t)json_get_i64(n, "first", 0), &pids);
         for (size_t k = 0; k < found && c->n < PROCESSES_MAX; k++)
-            c->v[c->n++] = (struct one){pids[k], json_get_string(n, "name", ""),
-                                        nvml_holds_driver(pids[k]) == 1};
+            mem_push(c->v, c->n) = (struct one){pids[k], json_get_string(n, "name", ""),
+                                                nvml_holds_driver(pids[k]) == 1};
         free(pids);
     }
 }
@@ -171,7 +169,7 @@ static void look(struct driver *d, const struct json *nodes, struct json_writer 
 
 static void answer(void *state, const char *question, struct buf *ret) {
     struct driver *d = state;
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct json_writer w = {.out = ret};
     const struct json *q = json_parse(&a, question, strlen(question), NULL);
     const struct json *uuids = json_get(q, "uuids");
@@ -185,7 +183,6 @@ static void answer(void *state, const char *question, struct buf *ret) {
         look(d, json_get(q, "nodes"), &w);
     }
     json_end_object(&w);
-    arena_fini(&a);
 }
 
 static const struct aside_work work = {begin, answer};
@@ -193,12 +190,10 @@ static const struct aside_work work = {begin, answer};
 /* ---- the caller ---- */
 
 struct devices *devices_new(const char *const *uuids, size_t n, struct err *err) {
-    struct devices *d = calloc(1, sizeof(*d));
-    struct buf question = {0}, said = {0};
+    struct devices *d = mem_new(struct devices);
+    BUF_FINI struct buf question = {0}, said = {0};
     struct json_writer w = {.out = &question};
-    struct arena a = {0};
-    if (!d)
-        abort(); /* out of memory */
+    ARENA_FINI struct arena a = {0};
     d->aside = ASIDE_NONE;
     json_object(&w, NULL);
     json_array(&w, "uuids");
@@ -213,9 +208,6 @@ struct devices *devices_new(const char *const *uuids, size_t n, struct err *err)
     if (json_get(j, "error"))
         r = err_say(err, (int)json_get_i64(j, "code", -ENODEV), "%s",
                     json_get_string(j, "error", ""));
-    arena_fini(&a);
-    buf_fini(&question);
-    buf_fini(&said);
     return r == 0 ? d : devices_free(d);
 }
 
@@ -241,9 +233,9 @@ static void put_nodes(struct json_writer *w, const struct devices_node *nodes, s
 
 void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
                  struct json_writer *w) {
-    struct buf question = {0}, said = {0};
+    BUF_FINI struct buf question = {0}, said = {0};
     struct json_writer q = {.out = &question};
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct err err;
     put_nodes(&q, nodes, n);
     if (aside_ask(&d->aside, buf_str(&question), LOOK_NS, &said, &err) == 0) {
@@ -253,7 +245,4 @@ void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
         err_wrap(&err, "NVIDIA's driver: ");
         json_put_string(w, "error", err.msg);
     }
-    arena_fini(&a);
-    buf_fini(&question);
-    buf_fini(&said);
 }

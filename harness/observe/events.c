@@ -1,8 +1,11 @@
 #include "harness/observe/observe.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/descriptors.h"
+#include "agent/sys/file.h"
+#include "agent/sys/process.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
 
@@ -100,16 +103,8 @@ static enum image image_of(const struct observer *o, pid_t pid) {
 }
 
 static pid_t parent_of(pid_t pid) {
-    char path[64], line[512];
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *f = fopen(path, "re");
-    if (!f)
-        return 0;
-    char *got = fgets(line, sizeof(line), f);
-    fclose(f);
-    char *after = got ? strrchr(line, ')') : NULL; /* the name may hold anything but ends there */
-    int ppid = 0;
-    return after && sscanf(after + 1, " %*c %d", &ppid) == 1 ? ppid : 0;
+    struct process_look p;
+    return process_look(pid, &p) == 0 ? p.parent : 0;
 }
 
 /* A job may speak from a child (a shell around python): its events belong to the worker above. */
@@ -173,7 +168,7 @@ static void note_start(struct client *c) {
 }
 
 static void on_message(struct client *c, const char *text, size_t len) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
     int kind = rankquake_kind_of(name);
@@ -198,7 +193,6 @@ static void on_message(struct client *c, const char *text, size_t len) {
     if (kind == RANKQUAKE_OTHER || pretends)
         json_put_string(w, "said", m ? name : "not JSON");
     recorder_end(c->owner->rec, c);
-    arena_fini(&arena);
     if (c->held && !c->kept)
         release(c);
 }
@@ -206,9 +200,8 @@ static void on_message(struct client *c, const char *text, size_t len) {
 static void client_free(struct client *c) {
     list_remove(&c->link);
     loop_source_free(c->source);
-    close(c->fd);
-    if (c->pidfd >= 0)
-        close(c->pidfd);
+    file_close(&c->fd);
+    file_close(&c->pidfd);
     free(c);
 }
 
@@ -253,14 +246,11 @@ static bool may_send(struct client *c) {
 }
 
 static void on_again(void *arg, int64_t now) {
-    (void)now;
     struct observer *o = arg;
     list_each(it, &o->clients) loop_fd_set(list_entry(it, struct client, link)->source, LOOP_READ);
 }
 
 static void on_readable(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     if (may_send(arg))
         read_one(arg);
 }
@@ -313,9 +303,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
         err_set(err, -errno, "find rankprobe beside rankquake (%s)", probe);
         return NULL;
     }
-    struct observer *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort();
+    struct observer *o = mem_new(struct observer);
     *o = (struct observer){
         .loop = l, .rec = rec, .page_fd = -1, .probe_dev = st.st_dev, .probe_ino = st.st_ino};
     list_init(&o->clients);
@@ -334,16 +322,13 @@ struct observer *observer_free(struct observer *o) {
     loop_source_free(o->again);
     if (o->page && o->page != MAP_FAILED)
         munmap(o->page, sizeof(*o->page));
-    if (o->page_fd >= 0)
-        close(o->page_fd);
+    file_close(&o->page_fd);
     free(o);
     return NULL;
 }
 
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
-    struct client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct client *c = mem_new(struct client);
     *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
     c->since_ns = clock_monotonic_ns();
     c->probe = image_of(o, pid) == IMAGE_PROBE;

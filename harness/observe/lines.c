@@ -1,6 +1,7 @@
 #include "harness/observe/lines.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 
@@ -200,7 +201,6 @@ static void on_again(void *arg, int64_t now) {
 static void on_changes(void *arg, int fd, int what) {
     struct lines *l = arg;
     char events[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-    (void)what;
     ssize_t n = read(fd, events, sizeof(events));
     for (ssize_t at = 0; at < n;) {
         const struct inotify_event *e = (const void *)(events + at);
@@ -221,12 +221,12 @@ struct lines_file *lines_follow(struct lines *l, int fd, void *who, struct err *
     snprintf(path, sizeof(path), "/proc/self/fd/%d",
              fd); /* it and no other, whatever its name is */
     int watch = inotify_add_watch(l->inotify, path, IN_MODIFY);
-    struct lines_file *f = watch < 0 ? NULL : calloc(1, sizeof(*f));
-    if (!f) {
+    if (watch < 0) {
         err_set(err, -errno, "follow the output of a program");
         file_close(&fd);
         return NULL;
     }
+    struct lines_file *f = mem_new(struct lines_file);
     f->owner = l;
     f->who = who;
     f->fd = fd;
@@ -252,9 +252,7 @@ struct lines_count lines_counted(const struct lines_file *f) {
 }
 
 struct lines *lines_new(struct loop *loop, lines_fn *fn, void *arg, struct err *err) {
-    struct lines *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct lines *l = mem_new(struct lines);
     *l = (struct lines){.loop = loop, .fn = fn, .arg = arg};
     list_init(&l->files);
     list_init(&l->waiting);

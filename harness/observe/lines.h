@@ -13,8 +13,6 @@
 
 #include "agent/sys/loop.h"
 
-#include <stddef.h>
-
 enum { LINE_LENGTH_MAX = 4096 };
 
 struct lines;

@@ -1,5 +1,6 @@
 #include "harness/observe/listing.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/observe/question.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ANSWER_MAX = 1 << 20, STEPS_MAX = 100000 };
 static const int64_t DEADLINE_NS = 60000000000; /* a program may have much to load */
@@ -44,9 +44,7 @@ static bool read_steps(char *text, int64_t *steps, size_t *n, char *why, size_t 
 static void answer(struct listing *g, char *text, const char *error) {
     char why[200];
     size_t n = 0;
-    int64_t *steps = calloc(STEPS_MAX, sizeof(*steps));
-    if (!steps)
-        abort(); /* out of memory */
+    int64_t *steps = mem_array(int64_t, STEPS_MAX);
     if (!error && text && !read_steps(text, steps, &n, why, sizeof(why)))
         error = why;
     g->fn(g->arg, g->round, steps, error ? 0 : n, error);
@@ -78,11 +76,9 @@ static struct question *ask(struct listing *g, struct loop *l, const char *dir, 
 
 struct listing *listing_start(struct loop *l, const char *dir, const char *command, int log,
                               int round, listing_fn *fn, void *arg) {
-    struct listing *g = calloc(1, sizeof(*g));
+    struct listing *g = mem_new(struct listing);
     struct err err = {0};
     struct stat st;
-    if (!g)
-        abort(); /* out of memory */
     *g = (struct listing){.round = round, .fn = fn, .arg = arg};
     bool there = stat(dir, &st) == 0;
     if (there)

@@ -1,5 +1,6 @@
 #include "harness/observe/mentions.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "harness/scenario/pattern.h"
@@ -30,18 +31,15 @@ static bool is_known(const struct mentions *m, const char *text) {
 }
 
 struct mentions *mentions_new(struct recorder *rec, const struct expect *x) {
-    struct mentions *m = x->logs_n ? calloc(1, sizeof(*m)) : NULL;
-    struct mention *v = x->logs_n ? calloc(x->logs_n, sizeof(*v)) : NULL;
     if (!x->logs_n)
         return NULL;
-    if (!m || !v)
-        abort(); /* out of memory */
-    *m = (struct mentions){.rec = rec, .v = v};
+    struct mentions *m = mem_new(struct mentions);
+    m->rec = rec;
     for (size_t i = 0; i < x->logs_n; i++) {
         const char *text = x->logs[i].pattern;
         struct pattern *p = is_known(m, text) ? NULL : pattern_new(text, NULL);
         if (p) /* the loader has refused all that are wrong */
-            v[m->n++] = (struct mention){.text = text, .pattern = p};
+            mem_push(m->v, m->n) = (struct mention){.text = text, .pattern = p};
     }
     return m;
 }

@@ -1,6 +1,7 @@
 #include "harness/observe/output.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -270,9 +271,7 @@ static void compile(struct output *o, const struct scenario *s) {
 
 struct output *output_new(struct loop *l, struct recorder *rec, const struct scenario *s,
                           output_fn *fn, void *arg, struct err *err) {
-    struct output *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort(); /* out of memory */
+    struct output *o = mem_new(struct output);
     *o = (struct output){.rec = rec, .fn = fn, .arg = arg};
     list_init(&o->writers);
     o->lines = lines_new(l, on_line, o, err);

@@ -1,6 +1,7 @@
 #include "harness/observe/pidfds.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/process.h"
 
@@ -181,13 +182,10 @@ static void record_due(struct pidfds *p) {
 }
 
 static void on_late(void *arg, int64_t now) {
-    (void)now;
     record_due(arg);
 }
 
 static void on_events(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     read_events(arg);
     record_due(arg);
 }
@@ -233,8 +231,6 @@ static void note_end(struct watched *w) {
 }
 
 static void on_pidfd(void *arg, int fd, int what) {
-    (void)fd;
-    (void)what;
     note_end(arg);
 }
 
@@ -266,9 +262,7 @@ void pidfds_drain(struct pidfds *p) {
 
 struct pidfds *pidfds_new(struct loop *l, struct recorder *rec, const struct exit_sources *sources,
                           void (*ended)(void *arg, pid_t pid), void *arg) {
-    struct pidfds *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct pidfds *p = mem_new(struct pidfds);
     *p = (struct pidfds){
         .loop = l, .rec = rec, .sources = sources, .ended = ended, .arg = arg, .events = -1};
     list_init(&p->all);
@@ -297,9 +291,7 @@ void pidfds_watch(struct pidfds *p, const char *node, pid_t pid, int pidfd, int6
         close(pidfd);
         return;
     }
-    struct watched *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort();
+    struct watched *w = mem_new(struct watched);
     *w = (struct watched){
         .owner = p, .node = node, .pid = pid, .pidfd = pidfd, .since_ns = since_ns};
     w->source = loop_fd(p->loop, pidfd, LOOP_READ, on_pidfd, w);

@@ -1,6 +1,7 @@
 #include "harness/observe/question.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
 #include "agent/sys/rights.h"
@@ -66,14 +67,12 @@ static bool read_out(struct question *q) {
 }
 
 static void on_out(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     read_out(arg);
 }
 
 /* What it has left running may hold its standard output open: that is not waited for, but ended,
  * while the number of its group cannot be anybody else's. */
 static void on_end(void *arg, int fd, int what) {
-    (void)fd, (void)what;
     struct question *q = arg;
     char text[64], why[200] = "";
     int status = 0;
@@ -124,14 +123,12 @@ int question_enter(void *place) {
         return -errno;
     if (chdir(to->cwd) != 0 && chdir("/") != 0)
         return -errno;
-    return to->privileged ? 0 : rights_drop();
+    return to->privileged ? 0 : rights_drop(rights_of_programs);
 }
 
 struct question *question_ask(struct loop *l, const struct question_spec *spec, question_fn *fn,
                               void *arg, struct err *err) {
-    struct question *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort(); /* out of memory */
+    struct question *q = mem_new(struct question);
     *q = (struct question){
         .process = PROCESS_NONE, .out = -1, .bytes_max = spec->bytes_max, .fn = fn, .arg = arg};
     int64_t deadline_ns = clock_monotonic_ns() + spec->within_ns;

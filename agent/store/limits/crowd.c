@@ -1,6 +1,7 @@
 #include "agent/store/limits/crowd.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/bounds.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
@@ -126,9 +127,7 @@ static struct origin *origin_of(struct crowd *c, int fd) {
         if (memcmp(o->address, address, sizeof(address)) == 0)
             return o;
     }
-    struct origin *o = calloc(1, sizeof(*o));
-    if (!o)
-        abort();
+    struct origin *o = mem_new(struct origin);
     memcpy(o->address, address, sizeof(address));
     list_init(&o->outsiders);
     list_append(&c->origins, &o->node);
@@ -271,7 +270,6 @@ static void make_room(struct crowd *c) {
 }
 
 static void on_again(void *arg, int64_t now_ns) {
-    (void)now_ns;
     make_room(arg);
 }
 
@@ -306,7 +304,6 @@ static void set_equal(struct crowd *c, bool equal) {
 
 static void on_turn(int fd, short what, void *arg) {
     struct crowd *c = arg;
-    (void)fd, (void)what;
     c->turn_due = false;
     c->turn_ns = clock_monotonic_ns();
     if (c->equal)
@@ -356,7 +353,6 @@ static void settle(struct member *m) {
  * and what can be read is due when the loop has looked again. */
 static void on_arrived(int fd, short what, void *arg) {
     struct crowd *c = arg;
-    (void)fd, (void)what;
     while (!list_empty(&c->arriving)) {
         struct member *m = list_entry(c->arriving.next, struct member, node);
         list_remove(&m->node);
@@ -367,9 +363,7 @@ static void on_arrived(int fd, short what, void *arg) {
 }
 
 void crowd_enter(struct crowd *c, struct bufferevent *b) {
-    struct member *m = calloc(1, sizeof(*m));
-    if (!m)
-        abort();
+    struct member *m = mem_new(struct member);
     *m = (struct member){.all = c, .b = b};
     list_append(&c->arriving, &m->node);
     event_active(c->arrived, EV_TIMEOUT, 0);
@@ -434,9 +428,7 @@ void crowd_end(struct crowd *c, struct evhttp_connection *connection) {
 /* ---- the whole ---- */
 
 struct crowd *crowd_new(struct loop *l, struct bounds *bounds, const struct crowd_watch *watch) {
-    struct crowd *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct crowd *c = mem_new(struct crowd);
     *c = (struct crowd){.loop = l, .bounds = bounds, .watch = *watch, .max = crowd_default()};
     list_init(&c->arriving);
     list_init(&c->origins);

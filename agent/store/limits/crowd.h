@@ -15,7 +15,6 @@
  * This is who is told that evhttp frees a connection. Nobody else may set its close callback. */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,5 +1,6 @@
 #include "agent/store/limits/flow.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
 
@@ -76,7 +77,6 @@ static void on_taken(struct evhttp_connection *connection, void *arg) {
     struct flow_item *i = arg;
     struct flow *f = i->flow;
     bool agent = i->agent;
-    (void)connection;
     if (!i->held)
         return;
     kind_of(i)->held -= i->held;
@@ -90,7 +90,7 @@ static void on_taken(struct evhttp_connection *connection, void *arg) {
 /* Returns how many bytes it has now. */
 static size_t give(struct flow_item *i) {
     struct kind *k = kind_of(i);
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     size_t n = 0;
     list_remove(&i->node);
     i->waits = false;
@@ -106,7 +106,6 @@ static size_t give(struct flow_item *i) {
         evhttp_send_reply_chunk_with_cb(i->req, out, on_taken, i);
         evbuffer_free(out);
     }
-    buf_fini(&text);
     return n;
 }
 
@@ -121,12 +120,10 @@ static void on_turn(struct flow *f, int kind) {
 }
 
 static void on_agents_turn(int fd, short what, void *arg) {
-    (void)fd, (void)what;
     on_turn(arg, AGENTS);
 }
 
 static void on_others_turn(int fd, short what, void *arg) {
-    (void)fd, (void)what;
     on_turn(arg, OTHERS);
 }
 
@@ -141,9 +138,7 @@ static struct event *turn_new(struct loop *l, event_callback_fn fn, int priority
 }
 
 struct flow *flow_new(struct loop *l) {
-    struct flow *f = calloc(1, sizeof(*f));
-    if (!f)
-        abort();
+    struct flow *f = mem_new(struct flow);
     for (int kind = 0; kind < KINDS; kind++) {
         list_init(&f->kinds[kind].waiting);
         list_init(&f->kinds[kind].taking);

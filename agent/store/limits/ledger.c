@@ -1,6 +1,7 @@
 #include "agent/store/limits/ledger.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/loop.h"
@@ -149,7 +150,6 @@ static void check(struct ledger *l) {
 /* The first bytes are the first time that the socket is known, without TLS. */
 static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
     struct account *e = arg;
-    (void)in;
     if (!info->n_added)
         return;
     if (!e->cookie)
@@ -163,7 +163,6 @@ static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, v
 /* An answer to a request that was not counted, as it was refused before its end, is not either. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
     struct account *e = arg;
-    (void)info;
     if (!e->cookie)
         return;
     set_held(e, e->in, evbuffer_get_length(out));
@@ -187,9 +186,7 @@ static void on_due(void *arg, int64_t now_ns) {
 void ledger_open(struct ledger *l, struct bufferevent *b) {
     struct account *e = find(l, b);
     if (!e) {
-        e = calloc(1, sizeof(*e));
-        if (!e)
-            abort();
+        e = mem_new(struct account);
         *e = (struct account){.key = b, .all = l};
         if (!tsearch(e, &l->accounts, compare))
             abort();
@@ -241,9 +238,7 @@ void ledger_whole(struct ledger *l, struct bufferevent *b) {
 /* ---- the whole ---- */
 
 struct ledger *ledger_new(struct loop *loop, struct bounds *bounds, struct crowd *crowd) {
-    struct ledger *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct ledger *l = mem_new(struct ledger);
     *l = (struct ledger){
         .loop = loop, .limits = {SIZE_MAX, INT64_MAX / 2}, .bounds = bounds, .crowd = crowd};
     list_init(&l->holding);

@@ -1,6 +1,5 @@
 #include "agent/store/limits/page.h"
 
-#include "agent/base/str.h"
 #include "agent/sys/tcp.h"
 
 #include <arpa/inet.h>

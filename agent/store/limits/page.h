@@ -8,8 +8,6 @@
  * buy, this host's own, or one that was allowed. */
 #pragma once
 
-#include <stdbool.h>
-
 /* Of the request's headers; NULL: it has none. allowed: names with commas between them, NULL: none.
  * Returns NULL where it is no page's, else a sentence that says what to do. */
 const char *page_refuses(const char *origin, const char *host, const char *allowed);

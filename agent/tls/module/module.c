@@ -44,7 +44,6 @@ static const char *reason(void) {
 
 /* Without one OpenSSL would ask the terminal. */
 static int no_passphrase(char *buffer, int size, int writing, void *arg) {
-    (void)buffer, (void)size, (void)writing, (void)arg;
     return -1;
 }
 
@@ -134,7 +133,6 @@ static void release(struct tls *t) {
 
 static void on_gone(void *ssl, void *value, CRYPTO_EX_DATA *data, int index, long n, void *arg) {
     struct connection *c = value;
-    (void)ssl, (void)data, (void)index, (void)n, (void)arg;
     if (!c)
         return;
     if (c->b && c->tls->watch)

@@ -1,6 +1,9 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
+#include "agent/base/mem.h"
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,14 +15,7 @@
 enum { TENSOR_BYTES = sizeof(((struct state *)0)->weights), TEMPORARY = 96 };
 
 static int open_place(const struct checkpoint_place *p, struct err *err) {
-    char path[PATH_MAX];
-    snprintf(path, sizeof(path), "%s", p->dir);
-    for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
-        *at = 0;
-        mkdir(path, 0777);
-        *at = '/';
-    }
-    mkdir(path, 0777);
+    file_make_dirs(p->dir, 0777, NULL);
     int fd = open(p->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 ? err_set(err, -errno, "--checkpoint-dir %s", p->dir) : fd;
 }
@@ -31,22 +27,20 @@ static bool of_a_higher_round(const struct checkpoint_place *p, const struct man
 /* Loads one file of a checkpoint and holds it against the manifest. */
 static int load_file(int dir, int64_t step, const struct manifest_file *f, float *ret,
                      struct err *err) {
-    char *bytes, sum[65];
-    size_t n;
-    int r = checkpoint_dir_read(dir, step, f->name, TENSOR_BYTES, &bytes, &n, err);
+    BUF_FINI struct buf bytes = {0};
+    char sum[65];
+    int r = checkpoint_dir_read(dir, step, f->name, TENSOR_BYTES, &bytes, err);
     if (r < 0)
         return r;
-    manifest_hash(bytes, n, sum);
-    if (n != TENSOR_BYTES || f->bytes != TENSOR_BYTES)
-        r = err_say(err, -EBADMSG, "%s has %zu bytes, the manifest says %lld", f->name, n,
-                    (long long)f->bytes);
-    else if (strcmp(sum, f->sha256) != 0)
-        r = err_say(err, -EBADMSG, "%s has sha256 %.12s..., the manifest says %.12s...", f->name,
-                    sum, f->sha256);
-    else
-        memcpy(ret, bytes, TENSOR_BYTES);
-    free(bytes);
-    return r;
+    sha256_of(bytes.data, bytes.len, sum);
+    if (bytes.len != TENSOR_BYTES || f->bytes != TENSOR_BYTES)
+        return err_say(err, -EBADMSG, "%s has %zu bytes, the manifest says %lld", f->name,
+                       bytes.len, (long long)f->bytes);
+    if (strcmp(sum, f->sha256) != 0)
+        return err_say(err, -EBADMSG, "%s has sha256 %.12s..., the manifest says %.12s...", f->name,
+                       sum, f->sha256);
+    memcpy(ret, bytes.data, TENSOR_BYTES);
+    return 0;
 }
 
 static int load_step(const struct checkpoint_place *p, int dir, int64_t step, struct state *ret,
@@ -101,12 +95,10 @@ static int load_newest(const struct checkpoint_place *p, int dir, uint64_t max_s
 int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct state *ret,
                     char ret_path[PATH_MAX], checkpoint_ignored_fn *ignored, void *arg,
                     struct err *err) {
-    int dir = open_place(p, err);
+    FILE_CLOSE int dir = open_place(p, err);
     if (dir < 0)
         return dir;
-    struct state *s = malloc(sizeof(*s));
-    if (!s)
-        abort();
+    struct state *s = mem_new(struct state);
     int r = load_newest(p, dir, max_step, s, ignored, arg, err);
     if (r > 0) {
         char name[CHECKPOINT_DIR_NAME];
@@ -115,7 +107,6 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
         snprintf(ret_path, PATH_MAX, "%s/%s", p->dir, name);
     }
     free(s);
-    close(dir);
     return r;
 }
 
@@ -127,28 +118,17 @@ struct draft {
 
 static void draft_close(struct draft *d) {
     for (int i = 0; i <= MANIFEST_FILES; i++)
-        if (d->fd[i] >= 0)
-            close(d->fd[i]);
-    if (d->dir >= 0)
-        close(d->dir);
+        file_close(&d->fd[i]);
+    file_close(&d->dir);
 }
 
 static int write_file(struct draft *d, int i, const char *name, const void *p, size_t n,
                       struct err *err) {
-    const char *q = p;
     d->fd[i] = openat(d->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (d->fd[i] < 0)
         return err_set(err, -errno, "%s", name);
-    while (n) {
-        ssize_t w = write(d->fd[i], q, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w < 0)
-            return err_set(err, -errno, "write %s", name);
-        q += w;
-        n -= (size_t)w;
-    }
-    return 0;
+    int r = file_write_all(d->fd[i], p, n, NULL);
+    return r ? err_set(err, r, "write %s", name) : 0;
 }
 
 static void describe(const struct checkpoint_place *p, const struct state *s,
@@ -161,8 +141,8 @@ static void describe(const struct checkpoint_place *p, const struct state *s,
                              .files = {{.name = MANIFEST_WEIGHTS, .bytes = TENSOR_BYTES},
                                        {.name = MANIFEST_VELOCITY, .bytes = TENSOR_BYTES}}};
     snprintf(ret->run_id, sizeof(ret->run_id), "%s", p->run_id);
-    manifest_hash(s->weights, TENSOR_BYTES, ret->files[0].sha256);
-    manifest_hash(s->velocity, TENSOR_BYTES, ret->files[1].sha256);
+    sha256_of(s->weights, TENSOR_BYTES, ret->files[0].sha256);
+    sha256_of(s->velocity, TENSOR_BYTES, ret->files[1].sha256);
     memcpy(ret->model, ret->files[0].sha256, sizeof(ret->model));
 }
 
@@ -174,7 +154,7 @@ static int draft_write(struct draft *d, const struct checkpoint_place *p, int pl
     if (d->dir < 0)
         return err_set(err, -errno, "open %s", d->name);
     struct manifest m;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     describe(p, s, &m);
     manifest_write(&m, &text);
     int r = write_file(d, 0, MANIFEST_WEIGHTS, s->weights, TENSOR_BYTES, err);
@@ -182,7 +162,6 @@ static int draft_write(struct draft *d, const struct checkpoint_place *p, int pl
         r = write_file(d, 1, MANIFEST_VELOCITY, s->velocity, TENSOR_BYTES, err);
     if (r == 0)
         r = write_file(d, 2, MANIFEST_NAME, text.data, text.len, err);
-    buf_fini(&text);
     return r;
 }
 
@@ -220,9 +199,7 @@ static int publish(const struct checkpoint_place *p, int place, const struct dra
         if (errno != ENOTEMPTY && errno != EEXIST)
             return err_set(err, -errno, "rename to %s", name);
         struct err ignored;
-        struct state *there = malloc(sizeof(*there));
-        if (!there)
-            abort();
+        struct state *there = mem_new(struct state);
         bool same = load_step(p, place, (int64_t)s->step, there, &ignored) == 0 &&
                     memcmp(there, s, sizeof(*s)) == 0;
         free(there);
@@ -279,11 +256,10 @@ static int save(const struct checkpoint_place *p, int place, const struct state 
 
 int checkpoint_save(const struct checkpoint_place *p, const struct state *s, struct rankquake *q,
                     struct err *err) {
-    int place = open_place(p, err);
+    FILE_CLOSE int place = open_place(p, err);
     if (place < 0)
         return place;
     int r = save(p, place, s, q, err);
-    close(place);
     return r < 0 ? err_wrap(err, "checkpoint of step %llu in %s: ", (unsigned long long)s->step,
                             p->dir)
                  : 0;

@@ -1,5 +1,8 @@
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
+#include "agent/base/mem.h"
+#include "agent/sys/file.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -32,83 +35,45 @@ static int newest_first(const void *a, const void *b) {
 static DIR *list(int dir) {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    if (fd >= 0 && !d)
-        close(fd);
+    if (!d)
+        file_close(&fd);
     return d;
 }
 
 int checkpoint_dir_steps(int dir, int64_t **ret, struct err *err) {
-    DIR *d = list(dir);
+    FILE_CLOSE_DIR DIR *d = list(dir);
     if (!d)
         return err_set(err, -errno, "list");
     int64_t *steps = NULL;
-    int n = 0;
-    for (struct dirent *e; (e = readdir(d));) {
-        int64_t step = step_of(e->d_name);
-        if (step < 0)
-            continue;
-        if (n % 64 == 0)
-            steps = realloc(steps, ((size_t)n + 64) * sizeof(*steps));
-        if (!steps)
-            abort();
-        steps[n++] = step;
-    }
-    closedir(d);
-    if (n)
-        qsort(steps, (size_t)n, sizeof(*steps), newest_first);
-    *ret = steps;
-    return n;
-}
-
-static int read_all(int fd, size_t max, char **ret, size_t *ret_n) {
-    char *text = malloc(max + 1);
     size_t n = 0;
-    if (!text)
-        abort();
-    for (;;) {
-        ssize_t got = read(fd, text + n, max + 1 - n);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0 || n + (size_t)got > max) {
-            int r = got < 0 ? -errno : -EFBIG;
-            free(text);
-            return r;
-        }
-        if (got == 0)
-            break;
-        n += (size_t)got;
-    }
-    *ret = text;
-    *ret_n = n;
-    return 0;
+    for (struct dirent *e; (e = readdir(d));)
+        if (step_of(e->d_name) >= 0)
+            mem_push(steps, n) = step_of(e->d_name);
+    if (n)
+        qsort(steps, n, sizeof(*steps), newest_first);
+    *ret = steps;
+    return (int)n;
 }
 
-int checkpoint_dir_read(int dir, int64_t step, const char *file, size_t max, char **ret,
-                        size_t *ret_n, struct err *err) {
+int checkpoint_dir_read(int dir, int64_t step, const char *file, size_t max, struct buf *ret,
+                        struct err *err) {
     char path[CHECKPOINT_DIR_NAME + 64], name[CHECKPOINT_DIR_NAME];
     checkpoint_dir_name(step, name);
     snprintf(path, sizeof(path), "%s/%s", name, file);
-    int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return err_set(err, -errno, "%s", file);
-    int r = read_all(fd, max, ret, ret_n);
-    close(fd);
+    FILE_CLOSE int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+    int r = fd < 0 ? -errno : file_read_fd(fd, max, ret, NULL);
     return r < 0 ? err_set(err, r, "%s", file) : 0;
 }
 
 int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct err *err) {
-    char *text;
-    size_t n;
-    int r = checkpoint_dir_read(dir, step, MANIFEST_NAME, MANIFEST_BYTES_MAX, &text, &n, err);
+    BUF_FINI struct buf text = {0};
+    struct manifest m;
+    int r = checkpoint_dir_read(dir, step, MANIFEST_NAME, MANIFEST_BYTES_MAX, &text, err);
     if (r < 0)
         return r;
-    struct manifest m;
-    r = manifest_read(text, n, &m, err);
-    free(text);
-    if (r < 0) {
-        err_wrap(err, MANIFEST_NAME ": ");
-        return r;
-    }
+    r = manifest_read(buf_str(&text), text.len, &m, err);
+    if (r < 0)
+        return err_wrap(err, MANIFEST_NAME ": "), r;
     if (m.step != step)
         return err_say(err, -EBADMSG, MANIFEST_NAME ": it is of step %lld", (long long)m.step);
     *ret = m;
@@ -117,22 +82,18 @@ int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct 
 
 void checkpoint_dir_remove(int dir, const char *name) {
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    FILE_CLOSE_DIR DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
     for (struct dirent *e; d && (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             unlinkat(fd, e->d_name, 0);
-    if (d)
-        closedir(d);
     unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 void checkpoint_dir_sweep(int dir, int64_t round) {
-    DIR *d = list(dir);
+    FILE_CLOSE_DIR DIR *d = list(dir);
     for (struct dirent *e; d && (e = readdir(d));) {
         const char *at = strstr(e->d_name, ".round-");
         if (strncmp(e->d_name, ".step-", 6) == 0 && at && strtoll(at + 7, NULL, 10) <= round)
             checkpoint_dir_remove(dir, e->d_name);
     }
-    if (d)
-        closedir(d);
 }

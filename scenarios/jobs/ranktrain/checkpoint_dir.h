@@ -17,9 +17,9 @@ void checkpoint_dir_name(int64_t step, char ret[CHECKPOINT_DIR_NAME]);
  * -errno. */
 int checkpoint_dir_steps(int dir, int64_t **ret, struct err *err);
 
-/* Reads a file of a checkpoint, at most max bytes; free(). */
-int checkpoint_dir_read(int dir, int64_t step, const char *file, size_t max, char **ret,
-                        size_t *ret_n, struct err *err);
+/* Reads a file of a checkpoint, at most max bytes. */
+int checkpoint_dir_read(int dir, int64_t step, const char *file, size_t max, struct buf *ret,
+                        struct err *err);
 
 /* Reads only the manifest and holds its step against the name. */
 int checkpoint_dir_manifest(int dir, int64_t step, struct manifest *ret, struct err *err);

@@ -6,11 +6,13 @@
 #include <stddef.h>
 #include <string.h>
 
-int conv_rows(const struct conv *c) {
+/* Of the unfolded input. */
+static int rows_of(const struct conv *c) {
     return c->in * CONV_KERNEL * CONV_KERNEL;
 }
 
-int conv_pixels(const struct conv *c) {
+/* Its columns. */
+static int pixels_of(const struct conv *c) {
     return c->batch * c->side * c->side;
 }
 
@@ -60,12 +62,12 @@ WIDE void conv_fold(const struct conv *c, const float *unfolded, float *ret_inpu
 }
 
 static bool is_narrow(const struct conv *c) {
-    return c->out == NARROW_ROWS && conv_pixels(c) % (2 * NARROW_LANES) == 0;
+    return c->out == NARROW_ROWS && pixels_of(c) % (2 * NARROW_LANES) == 0;
 }
 
 void conv_forward(const struct conv *c, const struct blas *b, const float *weights,
                   const float *unfolded, float *ret_out) {
-    int rows = conv_rows(c), pixels = conv_pixels(c);
+    int rows = rows_of(c), pixels = pixels_of(c);
     if (is_narrow(c))
         narrow_product(pixels, rows, weights, unfolded, ret_out);
     else
@@ -90,7 +92,7 @@ static float sum_of(const float *x, int n) {
 void conv_backward(const struct conv *c, const struct blas *b, const float *weights,
                    const float *unfolded, const float *d_out, float *ret_d_weights,
                    float *ret_d_bias, float *ret_d_unfolded) {
-    int rows = conv_rows(c), pixels = conv_pixels(c);
+    int rows = rows_of(c), pixels = pixels_of(c);
     if (is_narrow(c))
         narrow_gradient(pixels, rows, d_out, unfolded, ret_d_weights);
     else

@@ -16,9 +16,6 @@ struct conv {
     int batch;      /* samples */
 };
 
-int conv_rows(const struct conv *c);   /* of the unfolded input: in * 25 */
-int conv_pixels(const struct conv *c); /* its columns: batch * side * side */
-
 void conv_unfold(const struct conv *c, const float *input, float *ret_unfolded);
 /* The transpose of unfolding: every pixel becomes the sum of its copies. */
 void conv_fold(const struct conv *c, const float *unfolded, float *ret_input);

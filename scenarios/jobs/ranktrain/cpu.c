@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/compute.h"
 
+#include "agent/base/mem.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +12,6 @@ struct cpu {
 
 static int cpu_close(void *c, struct err *err) {
     struct cpu *cpu = c;
-    (void)err;
     if (!cpu)
         return 0;
     blas_close(&cpu->blas);
@@ -21,10 +22,7 @@ static int cpu_close(void *c, struct err *err) {
 
 static int cpu_open(const struct compute_place *at, void **ret, char ret_label[COMPUTE_LABEL],
                     struct err *err) {
-    (void)at;
-    struct cpu *cpu = calloc(1, sizeof(*cpu));
-    if (!cpu)
-        abort();
+    struct cpu *cpu = mem_new(struct cpu);
     int r = blas_open(&cpu->blas, err);
     if (r < 0) {
         cpu_close(cpu, NULL);
@@ -46,7 +44,6 @@ static double cpu_gradient(void *c, const float *parameters,
 
 static int cpu_classify(void *c, const float *parameters, const uint8_t *const images[LENET_BATCH],
                         uint8_t ret_classes[LENET_BATCH], struct err *err) {
-    (void)err;
     struct cpu *cpu = c;
     lenet_classify(cpu->lenet, &cpu->blas, parameters, images, ret_classes);
     return 0;

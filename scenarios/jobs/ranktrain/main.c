@@ -3,14 +3,17 @@
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/train.h"
 
+#include "agent/sys/limits.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 64 };
+enum {
+    EXIT_USAGE = 64,
+    STACK_BYTES = 1 << 20 /* of the kernels of OpenBLAS and the shards of a step */
+};
 
 static void print_help(void) {
     char text[4096];
@@ -38,25 +41,11 @@ static int end_by_sigterm(void) {
     return 128 + SIGTERM;
 }
 
-/* What the kernels of OpenBLAS and the shards of a step have on it. */
-static int want_stack(struct err *err) {
-    struct rlimit l;
-    const rlim_t needed = 1 << 20;
-    if (getrlimit(RLIMIT_STACK, &l) < 0 || l.rlim_cur >= needed) /* infinity is more, too */
-        return 0;
-    rlim_t had = l.rlim_cur;
-    l.rlim_cur = needed;
-    if (l.rlim_max >= needed && setrlimit(RLIMIT_STACK, &l) == 0)
-        return 0;
-    return err_say(err, -ENOMEM, "the stack may have %llu kB here and needs %llu: ulimit -s 8192",
-                   (unsigned long long)had / 1024, (unsigned long long)needed / 1024);
-}
-
 int main(int argc, char **argv) {
     struct options o;
     struct err err = {0}, stuck = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
-    if (want_stack(&err) < 0) {
+    if (limits_want_stack(STACK_BYTES, &err) < 0) {
         fprintf(stderr, "ranktrain: %s\n", err.msg);
         return 1;
     }

@@ -1,7 +1,6 @@
 #include "scenarios/jobs/ranktrain/manifest.h"
 
 #include "agent/base/json.h"
-#include "agent/base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,13 +8,6 @@
 
 static const char format[] = "ranktrain-checkpoint";
 static const char *const names[MANIFEST_FILES] = {MANIFEST_WEIGHTS, MANIFEST_VELOCITY};
-
-void manifest_hash(const void *p, size_t n, char ret[65]) {
-    struct sha256 sum;
-    sha256_init(&sum);
-    sha256_update(&sum, p, n);
-    sha256_hex(&sum, ret);
-}
 
 void manifest_write(const struct manifest *m, struct buf *out) {
     struct json_writer w = {.out = out};
@@ -81,11 +73,10 @@ static int read_tree(const struct json *j, struct manifest *m, struct err *err) 
 }
 
 int manifest_read(const char *text, size_t n, struct manifest *ret, struct err *err) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct manifest m = {0};
     const struct json *j = json_parse(&arena, text, n, err);
     int r = j ? read_tree(j, &m, err) : -EBADMSG;
-    arena_fini(&arena);
     if (r < 0)
         return r;
     *ret = m;

@@ -52,5 +52,3 @@ void manifest_write(const struct manifest *m, struct buf *out);
 
 /* Returns 0, or -EBADMSG with a sentence that says what is wrong with the text. */
 int manifest_read(const char *text, size_t n, struct manifest *ret, struct err *err);
-
-void manifest_hash(const void *p, size_t n, char ret[65]);

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-int shards_owner(int shard, int world) {
+static int owner_of(int shard, int world) {
     assert(shard >= 0 && shard < SHARDS && world >= 1 && world <= SHARDS);
     return shard * world / SHARDS;
 }
@@ -13,7 +13,7 @@ int shards_owner(int shard, int world) {
 int shards_of(int rank, int world, int ret_shards[SHARDS]) {
     int n = 0;
     for (int s = 0; s < SHARDS; s++)
-        if (shards_owner(s, world) == rank)
+        if (owner_of(s, world) == rank)
             ret_shards[n++] = s;
     return n;
 }

@@ -18,9 +18,7 @@ enum {
     SHARDS_SUMS = LENET_PARAMETERS + 1
 };
 
-/* world in 1..SHARDS. */
-int shards_owner(int shard, int world);
-/* Writes the shards of a rank in rising order; returns how many. */
+/* Writes the shards of a rank in rising order; returns how many. world in 1..SHARDS. */
 int shards_of(int rank, int world, int ret_shards[SHARDS]);
 
 /* Computes the shards and leaves the sum of their gradients and losses, in fixed point, in

@@ -14,8 +14,5 @@ struct state {
 
 /* The model's hash: SHA-256 over the weights, little-endian float32, in the order of lenet.h. */
 static inline void state_hash(const struct state *s, char ret[65]) {
-    struct sha256 sum;
-    sha256_init(&sum);
-    sha256_update(&sum, s->weights, sizeof(s->weights));
-    sha256_hex(&sum, ret);
+    sha256_of(s->weights, sizeof(s->weights), ret);
 }

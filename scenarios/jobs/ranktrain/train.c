@@ -13,6 +13,9 @@
 #include "scenarios/jobs/ranktrain/shards.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
+#include "agent/base/mem.h"
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -103,7 +106,6 @@ static bool asked_to_end(const struct train *t) {
 }
 
 static void say_ignored(void *arg, const char *sentence) {
-    (void)arg;
     fprintf(stderr, "ranktrain: rank 0: %s\n", sentence);
 }
 
@@ -164,14 +166,11 @@ static int decide(struct train *t, struct err *err) {
 /* All that must be equal on all ranks for them to compute the same. */
 static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) {
     char text[512], hex[65];
-    struct sha256 sum;
     int n = snprintf(text, sizeof(text), "%s|%s|%s|%lld|%.17g|%.17g|%llu|%d|%u|%d",
                      RANKQUAKE_VERSION, t->label, t->collective->name, (long long)t->o->seed,
                      t->o->lr, t->o->momentum, (unsigned long long)t->last_step, t->data.generated,
                      t->data.train.count, SHARDS_BATCH);
-    sha256_init(&sum);
-    sha256_update(&sum, text, (size_t)n);
-    sha256_hex(&sum, hex);
+    sha256_of(text, (size_t)n, hex);
     memcpy(ret, hex, DOOR_DIGEST);
 }
 
@@ -179,14 +178,11 @@ static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) 
  * one round, and no other. */
 static void tell_device(struct train *t, const struct group *g) {
     struct compute_device d = {.index = -1};
-    struct sha256 sum;
     char hex[65];
     if (!t->compute->device)
         return;
     t->compute->device(t->c, &d);
-    sha256_init(&sum);
-    sha256_update(&sum, g->token, sizeof(g->token));
-    sha256_hex(&sum, hex);
+    sha256_of(g->token, sizeof(g->token), hex);
     rankquake_event_named(&t->q, "device", "\"uuid\":\"%s\",\"index\":%d%s%.*s%s", d.uuid, d.index,
                           t->collective->token ? ",\"communicator\":\"" : "",
                           t->collective->token ? COMMUNICATOR_DIGITS : 0, hex,
@@ -232,9 +228,7 @@ static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
 }
 
 static int meet(struct train *t, struct err *err) {
-    struct bootstrap *b = calloc(1, sizeof(*b));
-    if (!b)
-        abort();
+    struct bootstrap *b = mem_new(struct bootstrap);
     int r = form_group(t, b, err);
     bootstrap_end(b);
     free(b);
@@ -380,9 +374,7 @@ static int run(struct train *t, struct err *err) {
 }
 
 int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
-    struct train *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct train *t = mem_new(struct train);
     t->o = o;
     t->wake_fd = -1;
     t->compute = &compute_cpu;
@@ -395,8 +387,7 @@ int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
     sampler_fini(&t->sampler);
     dataset_close(&t->data);
     rankquake_close(&t->q);
-    if (t->wake_fd >= 0)
-        close(t->wake_fd);
+    file_close(&t->wake_fd);
     free(t);
     return r;
 }

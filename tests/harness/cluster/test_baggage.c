@@ -75,10 +75,10 @@ static void test_libraries_are_taken_from_the_loaders_trace_once_each(void **sta
              dir, dir, dir, dir);
     struct baggage b = {0};
     baggage_add_trace(&b, trace);
-    assert_int_equal(b.libraries_n, 2);
-    assert_string_equal(b.libraries[0], first);
-    assert_true(str_starts(b.libraries[1], "libz.so.1.2=")); /* one named by its path alone */
-    assert_null(b.libraries[2]);
+    assert_int_equal(b.libraries.n, 2);
+    assert_string_equal(b.libraries.v[0], first);
+    assert_true(str_starts(b.libraries.v[1], "libz.so.1.2=")); /* one named by its path alone */
+    assert_null(b.libraries.v[2]);
     baggage_fini(&b);
     file_remove_tree(dir, NULL);
 }
@@ -102,9 +102,9 @@ static void test_packed_programs_run_with_the_loader_they_bring(void **state) {
     assert_int_equal(file_read(copy, 256 << 20, &image, NULL), 0);
     assert_string_equal(baggage_interpreter(&image), BAGGAGE_LOADER);
     bool loader = false, c_library = false;
-    for (size_t i = 0; i < b.libraries_n; i++) {
-        loader |= str_starts(b.libraries[i], "ld.so=/");
-        c_library |= str_starts(b.libraries[i], "libc.so.6=/");
+    for (size_t i = 0; i < b.libraries.n; i++) {
+        loader |= str_starts(b.libraries.v[i], "ld.so=/");
+        c_library |= str_starts(b.libraries.v[i], "libc.so.6=/");
     }
     assert_true(loader && c_library);
     snprintf(copy, sizeof(copy), "%s/rankquake", to);

@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/data/cache.h"
 
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,22 +11,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-int cache_write(int fd, const void *p, size_t n, struct err *err) {
-    const char *q = p;
-    while (n) {
-        ssize_t w = write(fd, q, n);
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w < 0)
-            return err_set(err, -errno, "write");
-        q += w;
-        n -= (size_t)w;
-    }
-    return 0;
-}
 
 /* Returns the open directory, made if need be, or -1: do without. */
 static int open_directory(void) {
@@ -35,12 +22,7 @@ static int open_directory(void) {
                                    : -1;
     if (n < 0 || n >= (int)sizeof(path))
         return -1;
-    for (char *p = strchr(path + 1, '/'); p; p = strchr(p + 1, '/')) {
-        *p = 0;
-        mkdir(path, 0755);
-        *p = '/';
-    }
-    mkdir(path, 0755);
+    file_make_dirs(path, 0755, NULL);
     return open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
@@ -49,11 +31,9 @@ static int make_in_memory(cache_make_fn *make, const void *arg, struct err *err)
     if (fd < 0)
         return err_set(err, -errno, "memfd_create");
     int r = make(fd, arg, err);
-    if (r < 0) {
-        close(fd);
-        return r;
-    }
-    return fd;
+    if (r < 0)
+        file_close(&fd);
+    return r < 0 ? r : fd;
 }
 
 /* Makes the file unless somebody has meanwhile. Returns a descriptor; -EROFS when the directory
@@ -85,18 +65,15 @@ static int make_in(int dir, const char *name, bool locked, cache_make_fn *make, 
 }
 
 int cache_open(const char *name, cache_make_fn *make, const void *arg, struct err *err) {
-    int dir = open_directory();
+    FILE_CLOSE int dir = open_directory();
     if (dir < 0)
         return make_in_memory(make, arg, err);
     int fd = openat(dir, name, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         /* Without a lock (a file system that has none) the file is made twice, no more. */
-        int lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+        FILE_CLOSE int lock = openat(dir, ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
         bool locked = lock >= 0 && flock(lock, LOCK_EX) == 0;
         fd = make_in(dir, name, locked, make, arg, err);
-        if (lock >= 0)
-            close(lock);
     }
-    close(dir);
     return fd == -EROFS ? make_in_memory(make, arg, err) : fd;
 }

@@ -7,14 +7,9 @@
 
 #include "agent/base/err.h"
 
-#include <stddef.h>
-
 /* Writes the whole file to fd. */
 typedef int cache_make_fn(int fd, const void *arg, struct err *err);
 
 /* Returns a descriptor open for reading, or a -errno. name has no slash and stands for the content:
  * what would be different must be named differently. */
 int cache_open(const char *name, cache_make_fn *make, const void *arg, struct err *err);
-
-/* write() until all is written. */
-int cache_write(int fd, const void *p, size_t n, struct err *err);

@@ -3,6 +3,7 @@
 #include "scenarios/jobs/ranktrain/data/generated.h"
 
 #include "agent/base/sha256.h"
+#include "agent/sys/file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -24,7 +25,7 @@ static int unpack(int fd, const void *arg, struct err *err) {
     gzbuffer(gz, sizeof(block));
     int n, r = 0;
     while (r == 0 && (n = gzread(gz, block, sizeof(block))) > 0)
-        r = cache_write(fd, block, (size_t)n, err);
+        r = file_write_all(fd, block, (size_t)n, err);
     if (r == 0 && n < 0)
         r = err_say(err, -EBADMSG, "%s is no whole gzip file: install dataset-fashion-mnist anew",
                     path);
@@ -49,12 +50,9 @@ static int open_packed(const char *dir, int i, struct err *err) {
     struct stat st;
     if (!locate(dir, files[i], path, &st))
         return -ENOENT;
-    struct sha256 sum;
     int n = snprintf(text, sizeof(text), "%s %lld %lld.%09ld", path, (long long)st.st_size,
                      (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
-    sha256_init(&sum);
-    sha256_update(&sum, text, (size_t)n);
-    sha256_hex(&sum, key);
+    sha256_of(text, (size_t)n, key);
     snprintf(name, sizeof(name), "%.16s-%s", key, files[i]);
     return cache_open(name, unpack, path, err);
 }
@@ -87,8 +85,7 @@ int dataset_open(const char *dir, struct dataset *ret, struct err *err) {
     if (r >= 0)
         r = map_pair(fd + 2, dir, files + 2, &d.test, err);
     for (int i = 0; i < 4; i++)
-        if (fd[i] >= 0)
-            close(fd[i]);
+        file_close(&fd[i]);
     if (r < 0) {
         dataset_close(&d);
         return r;

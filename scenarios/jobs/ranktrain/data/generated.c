@@ -3,6 +3,9 @@
 #include "scenarios/jobs/ranktrain/data/draw.h"
 #include "scenarios/jobs/ranktrain/data/idx.h"
 
+#include "agent/base/mem.h"
+#include "agent/sys/file.h"
+
 #include <stdlib.h>
 
 enum { GRID = 7, WIDE = IDX_SIDE + 6, SEED = 20240 };
@@ -51,9 +54,7 @@ int generated_write(int fd, const void *arg, struct err *err) {
     uint32_t n = g->test ? GENERATED_TEST : GENERATED_TRAIN;
     size_t header = g->labels ? IDX_LABELS_HEADER : IDX_IMAGES_HEADER;
     size_t bytes = header + (size_t)n * (g->labels ? 1 : IDX_PIXELS);
-    uint8_t *file = calloc(1, bytes);
-    if (!file)
-        abort();
+    uint8_t *file = mem_alloc(bytes, 1);
     idx_put_header(file, g->labels ? 1 : 3, n);
     draw_patterns(pattern);
     for (uint32_t i = 0; i < n; i++)
@@ -61,7 +62,7 @@ int generated_write(int fd, const void *arg, struct err *err) {
             file[header + i] = label_of(g->test, i);
         else
             draw_image(pattern, g->test, i, file + header + (size_t)i * IDX_PIXELS);
-    int r = cache_write(fd, file, bytes, err);
+    int r = file_write_all(fd, file, bytes, err);
     free(file);
     return r;
 }

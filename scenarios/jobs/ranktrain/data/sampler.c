@@ -1,20 +1,20 @@
 #include "scenarios/jobs/ranktrain/data/sampler.h"
 #include "scenarios/jobs/ranktrain/data/draw.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
 void sampler_init(struct sampler *s, uint64_t seed, uint32_t samples, uint32_t batch) {
     assert(batch > 0 && samples >= batch);
     *s = (struct sampler){
-        .order = malloc(samples * sizeof(*s->order)),
+        .order = mem_array(uint32_t, samples),
         .samples = samples,
         .batch = batch,
         .seed = seed,
         .epoch = UINT64_MAX,
     };
-    if (!s->order)
-        abort();
 }
 
 void sampler_fini(struct sampler *s) {

@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/gpu/backend.h"
 
+#include "agent/sys/file.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -7,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* Beside the executable; "" when that is not known. */
-static void path_beside(char ret[PATH_MAX]) {
-    ssize_t n = readlink("/proc/self/exe", ret, PATH_MAX - sizeof("/" BACKEND_FILE));
-    ret[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(ret, '/');
-    if (slash)
-        memcpy(slash + 1, BACKEND_FILE, sizeof(BACKEND_FILE));
-}
 
 static int open_file(const char *path, const struct gpu_backend **ret, struct err *err) {
     const struct gpu_backend *(*get)(void);
@@ -43,17 +36,19 @@ static int open_file(const char *path, const struct gpu_backend **ret, struct er
 }
 
 int backend_open(const struct gpu_backend **ret, struct err *err) {
-    char beside[PATH_MAX];
+    char folder[PATH_MAX], beside[PATH_MAX];
     const char *named = getenv(BACKEND_VARIABLE);
     if (named && *named)
         return access(named, F_OK) == 0
                    ? open_file(named, ret, err)
                    : err_say(err, -ENOEXEC, BACKEND_VARIABLE "=%s: there is no such file", named);
-    path_beside(beside);
-    if (!*beside || access(beside, F_OK) < 0)
+    file_own_folder(folder, sizeof(folder));
+    int n = snprintf(beside, sizeof(beside), "%s/" BACKEND_FILE, folder);
+    bool known = folder[0] == '/' && n < PATH_MAX;
+    if (!known || access(beside, F_OK) < 0)
         return err_say(err, -ENOENT,
                        "this ranktrain was built without CUDA (there is no %s): install the CUDA "
                        "toolkit (nvcc) and run make, or name the library in " BACKEND_VARIABLE,
-                       *beside ? beside : BACKEND_FILE);
+                       known ? beside : BACKEND_FILE);
     return open_file(beside, ret, err);
 }

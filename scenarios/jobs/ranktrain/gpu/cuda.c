@@ -2,6 +2,8 @@
 #include "scenarios/jobs/ranktrain/gpu/device.h"
 #include "scenarios/jobs/ranktrain/gpu/kernels.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stddef.h>
@@ -57,7 +59,6 @@ static int allocate(struct device *d, void *arg, struct err *err) {
 /* What CUDA answers is of no interest any more: the process is about to end. */
 static int release(struct device *d, void *arg, struct err *err) {
     struct cuda *c = arg;
-    (void)err;
     cudaStreamSynchronize(d->stream);
     cudaFree(c->network);
     cudaFreeHost(c->in);
@@ -101,7 +102,6 @@ static int receive(struct cuda *c, struct err *err) {
 }
 
 static int compute(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct cuda *c = arg;
     int r = send(c, err);
     if (r == 0)
@@ -114,7 +114,6 @@ static int compute(struct device *d, void *arg, struct err *err) {
 }
 
 static int classify(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct cuda *c = arg;
     int r = send(c, err);
     if (r == 0)
@@ -150,9 +149,7 @@ static int cuda_open(const struct compute_place *at, void **ret, char ret_label[
                      struct err *err) {
     struct device_request q = {
         .local_rank = at->local_rank, .wake_fd = at->wake_fd, .limit_ns = at->limit_ns};
-    struct cuda *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct cuda *c = mem_new(struct cuda);
     int r = device_open(&q, &c->device, err);
     if (r == 0)
         r = device_do(c->device, allocate, c, err);

@@ -2,6 +2,8 @@
 #include "scenarios/jobs/ranktrain/gpu/failure.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -163,7 +165,6 @@ static void describe(struct device *d) {
 
 /* In the device's thread, as everything that calls CUDA. */
 static int choose(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     int count = 0;
     cudaDriverGetVersion(&d->driver);
     cudaRuntimeGetVersion(&d->runtime);
@@ -178,7 +179,6 @@ static int choose(struct device *d, void *arg, struct err *err) {
 }
 
 static int take(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     char who[DEVICE_NAME + 16];
     int mode = -1;
     name_of(d, who, sizeof(who));
@@ -196,7 +196,6 @@ static int take(struct device *d, void *arg, struct err *err) {
 }
 
 static int give_back(struct device *d, void *arg, struct err *err) {
-    (void)arg;
     cudaError_t e = d->stream ? cudaStreamDestroy(d->stream) : cudaSuccess;
     d->stream = NULL;
     return e == cudaSuccess ? 0 : device_fail(d, e, "ending", err);
@@ -213,10 +212,8 @@ static int start(struct device *d, struct err *err) {
 }
 
 static struct device *device_new(const struct device_request *q) {
-    struct device *d = calloc(1, sizeof(*d));
-    struct device_thread *t = calloc(1, sizeof(*t));
-    if (!d || !t)
-        abort();
+    struct device *d = mem_new(struct device);
+    struct device_thread *t = mem_new(struct device_thread);
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->posted, NULL);
     t->request = *q;

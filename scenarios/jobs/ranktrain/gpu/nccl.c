@@ -14,6 +14,8 @@
 #include "scenarios/jobs/ranktrain/gpu/nccl_interface.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -59,7 +61,6 @@ static int answer(struct nccl *n, int result, struct err *err) {
 }
 
 static int ask(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     int state = NCCL_SUCCESS, r = api.CommGetAsyncError(n->comm, &state);
     return answer(n, r == NCCL_SUCCESS ? state : r, err);
@@ -94,7 +95,6 @@ static int look_at_links(const struct nccl *n, int links[BOOTSTRAP_MEMBERS], str
 }
 
 static int form(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     struct nccl_config config = nccl_config_unblocking();
     cudaError_t e = cudaEventCreateWithFlags(&n->done, cudaEventDisableTiming);
@@ -222,8 +222,6 @@ static bool left_behind(int r) {
 }
 
 static int give_up(struct device *d, void *arg, struct err *err) {
-    (void)d;
-    (void)err;
     struct nccl *n = arg;
     api.CommAbort(n->comm); /* what it answers changes nothing: the communicator is gone */
     n->comm = NULL;
@@ -241,7 +239,6 @@ static void nccl_abort(void *c) {
 }
 
 static int finalize(struct device *d, void *arg, struct err *err) {
-    (void)d;
     struct nccl *n = arg;
     return answer(n, api.CommFinalize(n->comm), err);
 }
@@ -339,7 +336,6 @@ static int nccl_prepare(struct err *err) {
 
 static int draw(struct device *d, void *arg, struct err *err) {
     struct nccl_peers nobody = {.world = 1};
-    (void)d;
     int r = api.GetUniqueId(arg);
     return r == NCCL_SUCCESS ? 0
                              : nccl_fail(&nobody, r, api.GetLastError(NULL),
@@ -360,10 +356,8 @@ static int nccl_token(unsigned char ret[GROUP_TOKEN], struct err *err) {
 }
 
 static int nccl_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
-    struct nccl *n = calloc(1, sizeof(*n));
+    struct nccl *n = mem_new(struct nccl);
     struct err ignored;
-    if (!n)
-        abort();
     n->device = device_in_use();
     n->peers = nccl_peers_of(g);
     n->wake_fd = w->wake_fd;

@@ -29,11 +29,8 @@ struct answer {
 };
 
 static void digest(const char *text, unsigned char ret[DOOR_DIGEST]) {
-    struct sha256 sum;
     char hex[65];
-    sha256_init(&sum);
-    sha256_update(&sum, text, strlen(text));
-    sha256_hex(&sum, hex);
+    sha256_of(text, strlen(text), hex);
     memcpy(ret, hex, DOOR_DIGEST);
 }
 

@@ -8,6 +8,8 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <poll.h>
@@ -217,9 +219,8 @@ static int ring_start(void *c, int64_t *data, size_t n, int64_t deadline_ns, str
         return 0;
     if (r->staging_n < n / (size_t)r->world + 1) {
         r->staging_n = n / (size_t)r->world + 1;
-        r->staging = realloc(r->staging, r->staging_n * sizeof(*r->staging));
-        if (!r->staging)
-            abort();
+        free(r->staging);
+        r->staging = mem_array(int64_t, r->staging_n);
     }
     r->phase = 0;
     phase_begin(r);
@@ -234,7 +235,6 @@ static void ring_abort(void *c) {
 
 static int ring_close(void *c, struct err *err) {
     struct ring *r = c;
-    (void)err;
     if (!r)
         return 0;
     ring_abort(r);
@@ -283,9 +283,7 @@ static int ring_connect(struct ring *r, struct group *g, const struct link_wait 
 }
 
 static int ring_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
-    struct ring *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct ring *r = mem_new(struct ring);
     r->rank = g->rank;
     r->world = g->world;
     r->wake_fd = w->wake_fd;

@@ -18,11 +18,11 @@ static int made;
 
 static int make_word(int fd, const void *arg, struct err *err) {
     __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
-    return cache_write(fd, arg, strlen(arg), err);
+    return file_write_all(fd, arg, strlen(arg), err);
 }
 
 static int make_nothing(int fd, const void *arg, struct err *err) {
-    (void)cache_write(fd, arg, 3, NULL);
+    (void)file_write_all(fd, arg, 3, NULL);
     return err_say(err, -EBADMSG, "there is nothing to make");
 }
 
