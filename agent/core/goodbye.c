@@ -44,7 +44,7 @@ static void exit_closed(struct rendezvous *r) {
     const struct failure *f = failed && h->failure.uid[0] ? &h->failure : NULL;
     struct action *a =
         action_exit(r, failed ? 1 : 0, earlier ? earlier_text(r) : outcome_text(r), f);
-    a->exit.round = r->cur.max_restarts > 0 ? h->last_round : 0;
+    a->exit.round = h->last_round;
     a->exit.earlier = earlier;
 }
 

@@ -306,7 +306,7 @@ struct action {
             int code;                      /* 0, 1, 64, 69, 128 + signal */
             const char *text;              /* a sentence; "" when there is nothing to say */
             const struct failure *failure; /* what failed first, or NULL */
-            int64_t round;                 /* it failed in; 0: there could be only one */
+            int64_t round;                 /* the last one: of the failure, if there was one */
             bool earlier; /* all that was before this agent came: it took no part in the run */
         } exit;
         struct {

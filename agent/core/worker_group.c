@@ -109,6 +109,15 @@ static void stop_advance(struct rendezvous *r) {
     }
 }
 
+/* Told once for each group, whether this agent ends it or hears that its guard has. */
+static void fence(struct rendezvous *r, const char *why) {
+    if (r->group.fenced)
+        return;
+    r->group.fenced = true;
+    action_claim(r, CLAIM_FENCED, r->group.round);
+    action_log(r, "%s", why);
+}
+
 /* The deadline passed without an accepted beat: the others may count this node as dead soon. Also
  * when the workers ended by themselves meanwhile: what ended them is a cut-off node's trouble. */
 static void fence_advance(struct rendezvous *r) {
@@ -120,12 +129,8 @@ static void fence_advance(struct rendezvous *r) {
         wake_at_boottime(r, r->session.deadline_ns);
         return;
     }
-    if (!g->fenced) {
-        g->fenced = true;
-        action_claim(r, CLAIM_FENCED, g->round);
-        action_log(r, "no beat was accepted in time (the store cannot be reached?): workers are "
-                      "killed before the others count this node as dead");
-    }
+    fence(r, "no beat was accepted in time (the store cannot be reached?): workers are killed "
+             "before the others count this node as dead");
     group_kill(r);
 }
 
@@ -307,10 +312,12 @@ static void worker_exited(struct rendezvous *r, const struct event *ev) {
 static void group_reaped(struct rendezvous *r, bool fenced) {
     struct group *g = &r->group;
     g->state = GROUP_IDLE;
-    g->fenced |= fenced;
+    if (fenced)
+        fence(r, "no beat was accepted in time: the guard has ended the workers before the others "
+                 "count this node as dead");
     g->ok = !g->stopping && !g->failed && !g->fenced && g->exited == g->workers;
     if (!g->ok && !g->stopping && !g->failed)
-        g->fenced = true; /* it never lived, or ended without an exit: nobody's failure */
+        fence(r, "the workers are gone without a word: the round ends at no cost");
 }
 
 /* Its own timer ends a guard when its workers must be dead. Whatever else does - a worker, somebody

@@ -47,7 +47,7 @@ void legacy_exit(struct legacy *l, int code, const struct failure *f, const char
     a->exit.code = code;
     a->exit.text = text;
     a->exit.failure = f;
-    a->exit.round = f && l->config.max_restarts > 0 ? l->round.version : 0;
+    a->exit.round = l->round.version;
     l->over = true;
 }
 

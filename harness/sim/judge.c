@@ -386,6 +386,18 @@ void sim_judge_success(struct sim *c, const char *uid, int64_t round) {
         m->succeeded = true;
 }
 
+void sim_judge_claim(struct sim *c, int node, const char *what, int64_t round) {
+    struct group_model *g = &c->nodes[node].group;
+    if (strcmp(what, CLAIM_FENCED) == 0 && g->round == round)
+        g->told_fenced = true;
+}
+
+void sim_judge_failure(struct sim *c, int node, int64_t round) {
+    for (size_t i = 0; invariants[i]; i++)
+        if (invariants[i]->on_failure)
+            invariants[i]->on_failure(c, node, round);
+}
+
 void sim_judge_exit(struct sim *c, int node, int code) {
     sim_mark_if(c, SIM_MARK_STORE_FULL_LONG, code == 69 && c->nodes[node].denied_ns);
     for (size_t i = 0; invariants[i]; i++)

@@ -40,6 +40,7 @@ struct planned {
 struct group_model {
     bool alive, failed, disturbed, stopping, dying, by_guard, orphan;
     bool guard_dead, closes;  /* its workers keep no descriptor that they did not open */
+    bool told_fenced;         /* by its agent, to who watches */
     int64_t round, world_key; /* the key: of all groups of this round, and of no other job's */
     char uid[UID_SIZE];
     uint64_t number; /* so that what was planned for an earlier group is ignored */
@@ -334,6 +335,10 @@ bool sim_judge_is_former(const struct sim *c, const struct round_spec *spec);
 void sim_judge_success(struct sim *c, const char *uid, int64_t round);
 /* Whether the store knows this session now, in the job that `like` is of. */
 bool sim_judge_has_session(struct sim *c, const struct key *like, const char *uid);
+/* The agent claims one of CLAIM_*. */
+void sim_judge_claim(struct sim *c, int node, const char *what, int64_t round);
 void sim_judge_exit(struct sim *c, int node, int code);
+/* The agent that ends names a failure of the run that it was in. */
+void sim_judge_failure(struct sim *c, int node, int64_t round);
 /* Nothing happens any more. over: the job has ended, and all agents and workers with it. */
 void sim_judge_end(struct sim *c, bool over);

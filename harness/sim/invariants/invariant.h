@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct sim;
 struct op;
@@ -28,7 +29,8 @@ struct invariant {
     void (*on_stop)(struct sim *c, int node);           /* an agent ends its workers */
     void (*on_denied)(struct sim *c, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct sim *c, int node, int code); /* of an agent */
-    void (*on_forgotten)(struct sim *c);                /* the job, by its lease: it has ended */
+    void (*on_failure)(struct sim *c, int node, int64_t round); /* it names one of that round */
+    void (*on_forgotten)(struct sim *c);      /* the job, by its lease: it has ended */
     void (*on_end)(struct sim *c, bool over); /* of the seed; over: the job ended, all are gone */
 };
 

@@ -11,14 +11,20 @@ static const struct group_model *group_of(const struct sim *c, const char *uid, 
     return NULL;
 }
 
-/* What was fenced counts as lost: who hides it makes the others pay. */
+/* What was fenced counts as lost: who hides it makes the others pay. Who watches is told as well,
+ * who would otherwise look for another reason why the round was free. */
 static void on_put(struct sim *c, const char *uid, const struct op *op) {
     const struct group_model *g = group_of(c, op->key.uid, op->key.round);
+    bool says = op->value->ack.why == ACK_FENCED;
     (void)uid;
-    if (g && g->by_guard && op->value->ack.why != ACK_FENCED)
+    if (g && g->by_guard && !says)
         invariant_broken(c, &invariant_restarts,
                          "%s was fenced in round %lld, and its ack does not say so", op->key.uid,
                          (long long)op->key.round);
+    if (g && says && !g->told_fenced)
+        invariant_broken(c, &invariant_restarts,
+                         "%s acks round %lld as fenced, and has not told so who watches",
+                         op->key.uid, (long long)op->key.round);
 }
 
 static void judge_failure(struct sim *c, const struct head_value *to) {
@@ -78,10 +84,12 @@ const struct invariant invariant_restarts = {
     .name = "restarts",
     .number = "I4",
     .summary = "a failed round costs one restart, one that lost a node none",
-    .text = "The restarts that head tells are the rounds that ended by a failure and lost no "
-            "member, as the judge counts them; they never go back, and no round runs beyond the "
-            "budget; nor do more rounds without cost than were allowed, if any number was. A round "
-            "ends as failed only when a worker of it has failed, and who was fenced says so.",
+    .text =
+        "The restarts that head tells are the rounds that ended by a failure and lost no "
+        "member, as the judge counts them; they never go back, and no round runs beyond the "
+        "budget; nor do more rounds without cost than were allowed, if any number was. A round "
+        "ends as failed only when a worker of it has failed, and who was fenced says so, in its "
+        "ack and to who watches.",
     .check = "restart_count",
     .kinds = 1u << KEY_ACK,
     .on_put = on_put,
