@@ -195,21 +195,26 @@ static void pending_add(struct sim *c, struct sim_node *n, uint64_t id) {
     sim_violation(c, "the core asks for more than 64 things at once");
 }
 
+static bool beat_take(struct sim_node *n, uint64_t seq) {
+    bool waits = n->beat_pending == (int64_t)seq;
+    if (waits)
+        n->beat_pending = 0;
+    return waits;
+}
+
+/* What comes after the end of the sender's patience is thrown away, and tells it nothing. */
 static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
     struct event ev = {.kind = EVENT_DONE};
+    if (!(w->kind == WIRE_BEAT ? beat_take(n, w->id) : pending_take(n, w->id)))
+        return;
     if (reached && w->kind <= WIRE_BEAT)
         sim_judge_answered(c, node, w->refused);
     reached = reached && !w->refused;
     if (w->kind == WIRE_BEAT) {
-        if (n->beat_pending != (int64_t)w->id)
-            return;
-        n->beat_pending = 0;
         ev.kind = EVENT_BEAT;
         ev.beat.seq = (int64_t)w->id;
         ev.beat.result = !reached ? BEAT_FAILED : w->applied ? BEAT_APPLIED : BEAT_REFUSED;
-    } else if (!pending_take(n, w->id)) {
-        return;
     } else if (w->kind == WIRE_SNAPSHOT) {
         ev.kind = EVENT_SNAPSHOT;
         ev.snapshot.id = w->id;
