@@ -210,6 +210,13 @@ struct round_spec {
     bool lifeline; /* each worker inherits the one that is open */
 };
 
+/* What is sent on a lifeline (lifeline.h): whose end its end is. */
+struct lifeline_claim {
+    char inc[INC_SIZE];
+    char uid[UID_SIZE];
+    int64_t revision; /* C(s/uid) */
+};
+
 enum action_kind {
     ACTION_SNAPSHOT,
     ACTION_WATCH, /* replaces the watch that the slot had */
@@ -282,8 +289,7 @@ struct action {
         } deadline;
         struct {
             uint64_t id; /* DROP: only this */
-            char inc[INC_SIZE], uid[UID_SIZE];
-            int64_t revision; /* C(s/uid) */
+            struct lifeline_claim claim;
         } lifeline;
         const struct round_spec *start;
         struct {

@@ -75,7 +75,6 @@ static void say_difference(struct rendezvous *r) {
 static void inc_adopt(struct rendezvous *r, const struct entry *e) {
     struct session *s = &r->session;
     if (!r->has_cur || strcmp(r->cur.inc, e->value->cur.inc) != 0) {
-        r->has_head = false;
         r->head_revision = r->lead_revision = r->lead_seen = r->places_head = 0;
         memset(&r->head, 0, sizeof(r->head));
         memset(r->lead, 0, sizeof(r->lead));
@@ -202,13 +201,12 @@ static void refuse_id(struct rendezvous *r, const char *why) {
  * is said of it is in its keys, all of which are read once. */
 static void former_begin(struct rendezvous *r) {
     struct former *f = &r->session.former;
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    bool closed = r->head.phase == HEAD_CLOSED;
     bool late = r->now.monotonic_ns - r->start_ns > r->config.join_timeout_ns;
     if (f->live && (!closed || late)) {
         refuse_id(r, closed ? ", whose agents have not ended" : "");
         return;
     }
-    r->has_head = false;
     memset(&r->head, 0, sizeof(r->head));
     r->session.phase = SESSION_READ_FORMER;
 }
@@ -245,10 +243,9 @@ static void former_read(struct rendezvous *r, const struct event *ev) {
 /* Head and lead as they are before the join: a closed run is not joined. */
 static void head_read(struct rendezvous *r, const struct event *ev) {
     watch_take(r, ev);
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     if (attempts_differ(r)) {
         former_begin(r);
-    } else if (!closed) {
+    } else if (r->head.phase != HEAD_CLOSED) {
         watch_begin(r, ev->snapshot.revision);
         r->session.phase = SESSION_JOIN;
     }
@@ -366,8 +363,7 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
 
 void session_snapshot(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;
-    if (!request_reply(r, &s->request, ev->snapshot.id, ev->snapshot.reached) ||
-        !ev->snapshot.reached)
+    if (!request_read(r, &s->request, ev))
         return;
     if (s->phase == SESSION_READ_CUR)
         cur_read(r, ev);

@@ -15,7 +15,7 @@ static bool alive(const struct rendezvous *r) {
 
 /* The round that head says is running is the group's. */
 static bool in_round(const struct rendezvous *r) {
-    return r->has_head && r->head.phase == HEAD_RUN && r->group.round == r->head.round;
+    return r->head.phase == HEAD_RUN && r->group.round == r->head.round;
 }
 
 void group_init(struct rendezvous *r) {
@@ -81,7 +81,7 @@ void group_stalled(struct rendezvous *r) {
 /* A failure in the round: a short grace. A membership change or a signal: the full one. */
 static void stop_advance(struct rendezvous *r) {
     struct group *g = &r->group;
-    bool failure = r->has_head && r->head.cause == CAUSE_FAILURE;
+    bool failure = r->head.cause == CAUSE_FAILURE;
     if (!alive(r))
         return;
     if (r->giving_up)
@@ -174,7 +174,7 @@ static void done_advance(struct rendezvous *r) {
 /* Whether an ack of the last round is asked of this session. */
 static bool ack_wanted(const struct rendezvous *r) {
     const struct head_value *h = &r->head;
-    bool form = r->has_head && h->phase == HEAD_FORM, end = r->has_head && h->phase == HEAD_END;
+    bool form = h->phase == HEAD_FORM, end = h->phase == HEAD_END;
     if (alive(r) || (!form && !end) || r->group.acked >= h->last_round)
         return false;
     const struct place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
@@ -252,8 +252,7 @@ static const struct round_spec *spec_new(struct rendezvous *r, const struct plan
 static void start_advance(struct rendezvous *r) {
     struct group *g = &r->group;
     const struct head_value *h = &r->head;
-    if (alive(r) || !r->has_head || h->phase != HEAD_RUN || h->round <= g->round ||
-        h->round < g->floor)
+    if (alive(r) || h->phase != HEAD_RUN || h->round <= g->round || h->round < g->floor)
         return;
     const struct place *p = place_in(r, h->pid);
     if (!p || !p->present || !session_in_time(r))
