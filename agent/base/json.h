@@ -70,6 +70,7 @@ void json_end_array(struct json_writer *w);
 void json_put_string(struct json_writer *w, const char *key, const char *s); /* NULL: null */
 void json_put_stringn(struct json_writer *w, const char *key, const char *s, size_t n);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
+void json_put_known(struct json_writer *w, const char *key, bool known, int64_t v); /* or null */
 void json_put_double(struct json_writer *w, const char *key, double v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);
 void json_put_null(struct json_writer *w, const char *key);

@@ -216,6 +216,13 @@ bool request_read(struct rendezvous *r, struct request *q, const struct event *e
     return request_reply(r, q, ev->snapshot.id, ev->snapshot.reached) && ev->snapshot.reached;
 }
 
+const struct entry *snapshot_find(const struct event *ev, enum key_kind kind) {
+    for (size_t i = 0; i < ev->snapshot.n; i++)
+        if (ev->snapshot.entries[i].key.kind == kind)
+            return &ev->snapshot.entries[i];
+    return NULL;
+}
+
 /* --- time and chance --- */
 
 void wake_at(struct rendezvous *r, int64_t monotonic_ns) {

@@ -107,14 +107,11 @@ static void inc_offer(struct rendezvous *r) {
 }
 
 static void cur_read(struct rendezvous *r, const struct event *ev) {
-    r->session.quarantine = false;
-    for (size_t i = 0; i < ev->snapshot.n; i++)
-        r->session.quarantine |= ev->snapshot.entries[i].key.kind == KEY_QUARANTINE;
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        if (ev->snapshot.entries[i].key.kind == KEY_CUR) {
-            inc_adopt(r, &ev->snapshot.entries[i]);
-            return;
-        }
+    const struct entry *cur = snapshot_find(ev, KEY_CUR);
+    r->session.quarantine = snapshot_find(ev, KEY_QUARANTINE) != NULL;
+    if (cur) {
+        inc_adopt(r, cur);
+        return;
     }
     r->session.former.set = false;
     inc_offer(r);
@@ -289,14 +286,13 @@ static void session_renew(struct rendezvous *r) {
 }
 
 static void join_check(struct rendezvous *r, const struct event *ev) {
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        if (ev->snapshot.entries[i].key.kind == KEY_SESSION) {
-            r->session.beat_next_ns = r->now.monotonic_ns;
-            session_active(r, ev->snapshot.entries[i].create_revision);
-            return;
-        }
+    const struct entry *own = snapshot_find(ev, KEY_SESSION);
+    if (own) {
+        r->session.beat_next_ns = r->now.monotonic_ns;
+        session_active(r, own->create_revision);
+    } else {
+        session_renew(r);
     }
-    session_renew(r);
 }
 
 /* --- beats --- */

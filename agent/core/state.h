@@ -294,6 +294,8 @@ void request_snapshot(struct rendezvous *r, struct request *q, const struct key 
 bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool reached);
 /* The same of a SNAPSHOT, and that there is something to read. */
 bool request_read(struct rendezvous *r, struct request *q, const struct event *ev);
+/* The first key of that kind in a SNAPSHOT; NULL: none was there. */
+const struct entry *snapshot_find(const struct event *ev, enum key_kind kind);
 
 void wake_at(struct rendezvous *r, int64_t monotonic_ns);
 void wake_at_boottime(struct rendezvous *r, int64_t boottime_ns);

@@ -72,14 +72,6 @@ void watch_lead_entry(struct rendezvous *r, const struct entry *e) {
         memcpy(r->lead, e->value->lead.uid, sizeof(r->lead));
 }
 
-static void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision) {
-    struct entry e = {.key = key_job(r, kind), .deleted = true, .mod_revision = revision};
-    if (kind == KEY_HEAD && r->head.phase != HEAD_NONE)
-        watch_head_entry(r, &e);
-    if (kind == KEY_LEAD && r->lead_revision)
-        watch_lead_entry(r, &e);
-}
-
 void watch_advance(struct rendezvous *r) {
     if (!r->watch_lost[WATCH_HEAD] && !r->watch_lost[WATCH_LEAD])
         return;
@@ -90,20 +82,12 @@ void watch_advance(struct rendezvous *r) {
 }
 
 void watch_take(struct rendezvous *r, const struct event *ev) {
-    bool head = false, lead = false;
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        const struct entry *e = &ev->snapshot.entries[i];
-        head |= e->key.kind == KEY_HEAD;
-        lead |= e->key.kind == KEY_LEAD;
-        if (e->key.kind == KEY_HEAD)
-            watch_head_entry(r, e);
-        if (e->key.kind == KEY_LEAD)
-            watch_lead_entry(r, e);
-    }
-    if (!head)
-        watch_absent(r, KEY_HEAD, ev->snapshot.revision);
-    if (!lead)
-        watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+    const struct entry *head = snapshot_find(ev, KEY_HEAD), *lead = snapshot_find(ev, KEY_LEAD);
+    const struct entry absent = {.deleted = true, .mod_revision = ev->snapshot.revision};
+    if (head || r->head.phase != HEAD_NONE)
+        watch_head_entry(r, head ? head : &absent);
+    if (lead || r->lead_revision)
+        watch_lead_entry(r, lead ? lead : &absent);
 }
 
 /* Nothing is taken of a snapshot that was asked for before the incarnation changed. */

@@ -1,7 +1,6 @@
 #include "agent/legacy/state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
