@@ -103,9 +103,7 @@ void agent_lifeline_do(struct agent_lifeline *l, const struct action *a) {
     if (a->kind == ACTION_LIFELINE_DROP)
         return;
     l->id = a->lifeline.id;
-    memcpy(l->claim.inc, a->lifeline.inc, sizeof(l->claim.inc));
-    memcpy(l->claim.uid, a->lifeline.uid, sizeof(l->claim.uid));
-    l->claim.revision = a->lifeline.revision;
+    l->claim = a->lifeline.claim;
     l->dial = dial_begin(l->dialer, on_connected, l);
 }
 

@@ -95,10 +95,7 @@ static void put_metadata(struct json_writer *w, const struct event_log *e, int l
     struct buf text = {0};
     struct json_writer inner = {.out = &text};
     json_object(&inner, NULL);
-    if (e->n)
-        json_put_i64(&inner, "group_world_size", e->group_world);
-    else
-        json_put_null(&inner, "group_world_size");
+    json_put_known(&inner, "group_world_size", e->n, e->group_world);
     json_put_string(&inner, "entry_point", str_base(e->options->command[0]));
     if (local_rank >= 0) {
         put_one(&inner, "local_rank", local_rank);
@@ -113,14 +110,8 @@ static void put_metadata(struct json_writer *w, const struct event_log *e, int l
 static void put_ranks(struct json_writer *w, const struct event_log *e, int local_rank) {
     char pid[16];
     json_put_string(w, "run_id", e->options->run_id);
-    if (local_rank >= 0)
-        json_put_i64(w, "global_rank", e->rank_base + local_rank);
-    else
-        json_put_null(w, "global_rank");
-    if (e->n)
-        json_put_i64(w, "group_rank", e->group_rank);
-    else
-        json_put_null(w, "group_rank");
+    json_put_known(w, "global_rank", local_rank >= 0, e->rank_base + local_rank);
+    json_put_known(w, "group_rank", e->n, e->group_rank);
     if (local_rank >= 0)
         snprintf(pid, sizeof(pid), "%d", (int)e->workers[local_rank].pid);
     json_put_string(w, "worker_id", local_rank >= 0 ? pid : NULL);

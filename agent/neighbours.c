@@ -32,16 +32,12 @@ struct seen {
 
 /* The run of a key and what follows: false for a key of none. */
 static bool take_apart(const struct kv_pair *p, struct seen *ret, const char **rest, size_t *left) {
-    size_t skip = sizeof(prefix) - 1;
-    if (p->key.len <= skip || memcmp(p->key.data, prefix, skip) != 0)
+    size_t n = key_run_length(p->key.data, p->key.len), skip = sizeof(prefix) - 1;
+    if (!n)
         return false;
-    const char *id = p->key.data + skip, *end = p->key.data + p->key.len;
-    const char *slash = memchr(id, '/', (size_t)(end - id));
-    if (!slash)
-        return false;
-    *ret = (struct seen){.id = id, .len = (size_t)(slash - id)};
-    *rest = slash + 1;
-    *left = (size_t)(end - *rest);
+    *ret = (struct seen){.id = p->key.data + skip, .len = n - skip - 1};
+    *rest = p->key.data + n;
+    *left = p->key.len - n;
     return true;
 }
 

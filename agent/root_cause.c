@@ -25,20 +25,19 @@ void root_cause_note(struct root_cause *c, int64_t round, int local_rank, pid_t 
 /* The sentence of the exit names rank, node and reason; this is what one needs to find its traces.
  */
 void root_cause_print(const struct failure *f, int64_t round, bool earlier) {
-    char when[64] = "", which[64] = "";
+    char when[64] = "";
     time_t s = (time_t)(f->realtime_ns / 1000000000);
     struct tm tm;
     if (f->realtime_ns && gmtime_r(&s, &tm))
         strftime(when, sizeof(when), " at %Y-%m-%d %H:%M:%S UTC", &tm);
-    if (round)
-        snprintf(which, sizeof(which), " of round %lld", (long long)round);
     const struct line_field fields[] = {
         {"node", f->node, 0}, {"rank", NULL, f->rank}, {"pid", NULL, f->pid}};
     const struct line line = {
         .level = LINE_ERROR, .what = "failure", .round = round, .fields = fields, .n_fields = 3};
     if (f->rank >= 0)
-        line_put(&line, "first failure%s%s: node %s, rank %d, pid %lld%s", which,
-                 earlier ? " of that run" : "", f->node, f->rank, (long long)f->pid, when);
+        line_put(&line, "first failure of round %lld%s: node %s, rank %d, pid %lld%s",
+                 (long long)round, earlier ? " of that run" : "", f->node, f->rank,
+                 (long long)f->pid, when);
 }
 
 void root_cause_hand_on(const struct root_cause *c, const struct failure *f, const char *node,

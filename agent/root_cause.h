@@ -24,7 +24,7 @@ struct root_cause {
 void root_cause_note(struct root_cause *c, int64_t round, int local_rank, pid_t pid, int status,
                      const char *error);
 
-/* earlier: of a run that this agent took no part in. round 0: there could be only one. */
+/* earlier: of a run that this agent took no part in. */
 void root_cause_print(const struct failure *f, int64_t round, bool earlier);
 
 /* Says what went wrong on stderr; no reason for the agent to end otherwise. node: this one's name.

@@ -94,13 +94,6 @@ static void put_unknown(struct json_writer *w) {
         json_put_null(w, keys[i]);
 }
 
-static void put_number(struct json_writer *w, const char *key, int64_t value, bool known) {
-    if (known)
-        json_put_i64(w, key, value);
-    else
-        json_put_null(w, key);
-}
-
 static void put_member(struct json_writer *w, const struct account *c, int rank) {
     const struct account_member *m = &c->members[rank];
     json_object(w, NULL);
@@ -108,11 +101,11 @@ static void put_member(struct json_writer *w, const struct account *c, int rank)
     json_put_null(w, "node");
     json_put_string(w, "addr", rank == 0 ? c->addr : NULL);
     json_put_string(w, "role", m->role);
-    put_number(w, "slots", m->slots, m->slots > 0);
+    json_put_known(w, "slots", m->slots > 0, m->slots);
     json_put_string(w, "state", account_member_state(c, m));
     json_put_bool(w, "spare", false);
     json_put_i64(w, "group_rank", rank);
-    put_number(w, "first_rank", m->rank_base, m->slots > 0 && m->rank_base >= 0);
+    json_put_known(w, "first_rank", m->slots > 0 && m->rank_base >= 0, m->rank_base);
     json_put_null(w, "next_beat_ms");
     json_put_bool(w, "alive", m->alive);
     json_put_string(w, "agent", m->uid ? "rankrun" : "torchrun");
@@ -142,12 +135,12 @@ static void print_json(const struct asked *s) {
     json_put_i64(&w, "revision", c->index);
     json_put_string(&w, "phase", account_phase(c));
     json_put_string(&w, "outcome", outcome_of(c));
-    put_number(&w, "round", c->version, c->version > 0);
+    json_put_known(&w, "round", c->version > 0, c->version);
     json_put_i64(&w, "nodes", c->n);
     json_put_i64(&w, "waiting", c->doc.waiting);
-    put_number(&w, "world", c->world, c->world > 0);
+    json_put_known(&w, "world", c->world > 0, c->world);
     json_put_string(&w, "master_addr", c->addr);
-    put_number(&w, "master_port", port, has_port);
+    json_put_known(&w, "master_port", has_port, port);
     put_unknown(&w);
     json_put_i64(&w, "not_read", 0);
     put_failure(&w, c);

@@ -130,10 +130,7 @@ static void put_member(struct json_writer *w, const struct job_status *s,
         json_put_i64(w, "group_rank", m->plan.group_rank);
         json_put_i64(w, "first_rank", m->plan.rank_base);
     }
-    if (m->beat_ns >= 0)
-        json_put_i64(w, "next_beat_ms", m->beat_ns / 1000000);
-    else
-        json_put_null(w, "next_beat_ms");
+    json_put_known(w, "next_beat_ms", m->beat_ns >= 0, m->beat_ns / 1000000);
     json_end_object(w);
 }
 

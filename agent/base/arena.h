@@ -4,6 +4,7 @@
  * (out of memory aborts: no caller could do anything better) and is zeroed, aligned to 16. */
 #pragma once
 
+#include <stdarg.h>
 #include <stddef.h>
 
 struct arena {
@@ -14,6 +15,8 @@ void *arena_alloc(struct arena *a, size_t size);
 char *arena_strdup(struct arena *a, const char *s);
 char *arena_strndup(struct arena *a, const char *s, size_t n);
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
 /* Frees everything and leaves an empty arena; {0} is an empty arena too. */
 void arena_fini(struct arena *a);
 /* ARENA_FINI struct arena a = {0}; ends with its block. */

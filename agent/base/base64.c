@@ -1,6 +1,7 @@
 #include "agent/base/base64.h"
 
 #include <stdint.h>
+#include <string.h>
 
 static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -48,4 +49,19 @@ bool base64_take(struct buf *out, const char *text, size_t n) {
         out->data[start] = '\0';
     }
     return good;
+}
+
+const char *base64_coded(struct arena *a, const char *text) {
+    struct buf b = {0};
+    base64_put(&b, text, strlen(text));
+    const char *coded = arena_strdup(a, buf_str(&b));
+    buf_fini(&b);
+    return coded;
+}
+
+const char *base64_plain(struct arena *a, const char *text) {
+    struct buf b = {0};
+    const char *plain = base64_take(&b, text, strlen(text)) ? arena_strdup(a, buf_str(&b)) : NULL;
+    buf_fini(&b);
+    return plain;
 }

@@ -365,6 +365,13 @@ void json_put_null(struct json_writer *w, const char *key) {
     buf_puts(w->out, "null");
 }
 
+void json_put_known(struct json_writer *w, const char *key, bool known, int64_t v) {
+    if (known)
+        json_put_i64(w, key, v);
+    else
+        json_put_null(w, key);
+}
+
 void json_put_tree(struct json_writer *w, const char *key, const struct json *j) {
     switch (j ? j->type : JSON_NULL) {
     case JSON_NULL:

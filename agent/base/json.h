@@ -72,6 +72,7 @@ void json_put_stringn(struct json_writer *w, const char *key, const char *s, siz
 /* A list, ended by a NULL; NULL: an empty one. */
 void json_put_strings(struct json_writer *w, const char *key, const char *const *v);
 void json_put_i64(struct json_writer *w, const char *key, int64_t v);
+void json_put_known(struct json_writer *w, const char *key, bool known, int64_t v); /* or null */
 void json_put_double(struct json_writer *w, const char *key, double v);
 void json_put_bool(struct json_writer *w, const char *key, bool v);
 void json_put_null(struct json_writer *w, const char *key);

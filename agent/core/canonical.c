@@ -248,11 +248,10 @@ static void view_see(struct canonical *c, uint64_t ids, const struct rendezvous 
     canonical_order(c, CANONICAL_REVISION, v->revision);
     canonical_order(c, CANONICAL_REVISION, v->head_revision);
     canonical_order(c, CANONICAL_REVISION, v->lead_revision);
-    uint64_t bits = (uint64_t)v->n << 32 | (uint64_t)v->n_plans << 8 | (uint64_t)v->has_head << 2 |
-                    (uint64_t)v->dirty << 1 | v->changed;
+    uint64_t bits =
+        (uint64_t)v->n << 32 | (uint64_t)v->n_plans << 8 | (uint64_t)v->dirty << 1 | v->changed;
     c->hash = canonical_mix(c->hash, bits);
     head_see(c, &v->head);
-    text(c, v->lead);
     for (size_t i = 0; i < v->n; i++)
         member_see(c, ids, r, v->members[i]);
     for (size_t i = 0; i < v->n_plans; i++)

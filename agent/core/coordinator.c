@@ -37,7 +37,7 @@ static void read_all(struct rendezvous *r) {
 
 void coordinator_snapshot(struct rendezvous *r, const struct event *ev) {
     struct coordinator *c = &r->coordinator;
-    if (!request_reply(r, &c->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
+    if (!request_read(r, &c->read, ev))
         return;
     c->loaded = true;
     if (!c->since_ns)

@@ -273,6 +273,14 @@ static struct head_value *close_put(struct rendezvous *r, struct draft *d,
     return h;
 }
 
+/* Failed, and by no worker. */
+static struct failure *close_put_failed(struct rendezvous *r, struct draft *d) {
+    struct failure *f = &close_put(r, d, OUTCOME_FAILED)->failure;
+    memset(f, 0, sizeof(*f));
+    f->rank = f->local_rank = -1;
+    return f;
+}
+
 static void close_succeeded(struct rendezvous *r) {
     struct draft *d = decision_new(r);
     close_put(r, d, OUTCOME_SUCCEEDED);
@@ -290,12 +298,9 @@ static void close_over_budget(struct rendezvous *r) {
 static void close_below_min(struct rendezvous *r, const struct wanted *w) {
     struct draft *d = decision_new(r);
     draft_compare_below(d, key_all(r, KEY_MEMBER), view_of(r)->revision + 1);
-    struct head_value *h = close_put(r, d, OUTCOME_FAILED);
-    memset(&h->failure, 0, sizeof(h->failure));
-    h->failure.rank = h->failure.local_rank = -1;
-    snprintf(h->failure.error, sizeof(h->failure.error),
-             "fewer than %d nodes (%zu) for %lld s (join_timeout)%s", r->cur.min, w->n,
-             (long long)(r->config.join_timeout_ns / 1000000000),
+    struct failure *f = close_put_failed(r, d);
+    snprintf(f->error, sizeof(f->error), "fewer than %d nodes (%zu) for %lld s (join_timeout)%s",
+             r->cur.min, w->n, (long long)(r->config.join_timeout_ns / 1000000000),
              w->doubled ? "; several nodes have the same node rank" : "");
     decision_send(r, d);
 }
@@ -303,9 +308,7 @@ static void close_below_min(struct rendezvous *r, const struct wanted *w) {
 static void close_gang(struct rendezvous *r, const struct member *missed) {
     const char *node = missed->known ? missed->value.node : missed->uid;
     struct draft *d = decision_new(r);
-    struct failure *f = &close_put(r, d, OUTCOME_FAILED)->failure;
-    memset(f, 0, sizeof(*f));
-    f->rank = f->local_rank = -1;
+    struct failure *f = close_put_failed(r, d);
     snprintf(f->node, sizeof(f->node), "%s", node);
     snprintf(f->error, sizeof(f->error),
              "node %.100s was lost or left, and --on-node-loss=gang ends the run with it", node);
@@ -314,14 +317,12 @@ static void close_gang(struct rendezvous *r, const struct member *missed) {
 
 static void close_over_free(struct rendezvous *r) {
     struct draft *d = decision_new(r);
-    struct head_value *h = close_put(r, d, OUTCOME_FAILED);
-    memset(&h->failure, 0, sizeof(h->failure));
-    h->failure.rank = h->failure.local_rank = -1;
+    struct failure *f = close_put_failed(r, d);
     snprintf(
-        h->failure.error, sizeof(h->failure.error),
+        f->error, sizeof(f->error),
         "%d rounds within an hour were begun again because nodes came and went, which costs no "
         "restart (--rdzv-conf max_free_rounds_per_hour=%d)",
-        h->free_rounds, r->cur.max_free_rounds);
+        view_of(r)->head.free_rounds, r->cur.max_free_rounds);
     decision_send(r, d);
 }
 

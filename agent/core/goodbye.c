@@ -8,8 +8,7 @@
  * First the workers end, then the session is given back, then comes EXIT. */
 
 bool goodbye_due(const struct rendezvous *r) {
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
-    return r->signo || r->giving_up || closed;
+    return r->signo || r->giving_up || r->head.phase == HEAD_CLOSED;
 }
 
 /* The sentence with which every agent of the job ends: the same on all of them. */
@@ -44,7 +43,7 @@ static void exit_closed(struct rendezvous *r) {
     const struct failure *f = failed && h->failure.uid[0] ? &h->failure : NULL;
     struct action *a =
         action_exit(r, failed ? 1 : 0, earlier ? earlier_text(r) : outcome_text(r), f);
-    a->exit.round = r->cur.max_restarts > 0 ? h->last_round : 0;
+    a->exit.round = h->last_round;
     a->exit.earlier = earlier;
 }
 
@@ -55,10 +54,9 @@ static void leave_over(struct rendezvous *r) {
 }
 
 static void goodbye_exit(struct rendezvous *r) {
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     if (r->signo) {
         leave_over(r);
-    } else if (closed) {
+    } else if (r->head.phase == HEAD_CLOSED) {
         exit_closed(r);
     } else {
         action_exit(r, 69, contact_text(r), NULL);

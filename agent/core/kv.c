@@ -172,10 +172,7 @@ struct kv *kv_free(struct kv *kv) {
 }
 
 void kv_each(const struct kv *kv, void (*see)(void *arg, const struct kv_pair *pair), void *arg) {
-    for (size_t i = 0; i < kv->n; i++) {
-        struct kv_pair pair = kv_pair_of(kv->sorted[i]);
-        see(arg, &pair);
-    }
+    kv_each_in(kv, kv_string(""), (struct kv_bytes){"", 1}, see, arg);
 }
 
 int64_t kv_revision(const struct kv *kv) {

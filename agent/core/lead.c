@@ -36,7 +36,7 @@ static void holder_follow(struct rendezvous *r) {
 void lead_snapshot(struct rendezvous *r, const struct event *ev) {
     struct holder *h = &r->holder;
     const struct entry *found = NULL;
-    if (!request_reply(r, &h->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
+    if (!request_read(r, &h->read, ev))
         return;
     for (size_t i = 0; i < ev->snapshot.n; i++)
         if (strcmp(ev->snapshot.entries[i].key.uid, h->uid) == 0)

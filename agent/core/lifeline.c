@@ -62,9 +62,9 @@ void lifeline_advance(struct rendezvous *r) {
     }
     struct action *a = action_add(r, ACTION_LIFELINE_OPEN);
     l->id = a->lifeline.id = ++r->next_id;
-    memcpy(a->lifeline.inc, r->cur.inc, sizeof(a->lifeline.inc));
-    memcpy(a->lifeline.uid, r->session.uid, sizeof(a->lifeline.uid));
-    a->lifeline.revision = r->session.revision;
+    memcpy(a->lifeline.claim.inc, r->cur.inc, INC_SIZE);
+    memcpy(a->lifeline.claim.uid, r->session.uid, UID_SIZE);
+    a->lifeline.claim.revision = r->session.revision;
 }
 
 /* One that breaks is made anew when the workers that hold it are gone. */

@@ -14,13 +14,6 @@
 
 #include "agent/core/rendezvous.h"
 
-/* The message: whose end it is. */
-struct lifeline_claim {
-    char inc[INC_SIZE];
-    char uid[UID_SIZE];
-    int64_t revision; /* C(s/uid) */
-};
-
 enum lifeline_end {
     LIFELINE_CLOSED, /* orderly: every holder is gone */
     LIFELINE_BROKEN, /* any other way */

@@ -56,8 +56,7 @@ struct rendezvous *rendezvous_free(struct rendezvous *r) {
         return NULL;
     view_fini(&r->coordinator.view);
     arena_fini(&r->strings);
-    arena_fini(&r->arena);
-    free(r->actions);
+    rendezvous_rest(r);
     free(r);
     return NULL;
 }

@@ -210,6 +210,13 @@ struct round_spec {
     bool lifeline; /* each worker inherits the one that is open */
 };
 
+/* What is sent on a lifeline (lifeline.h): whose end its end is. */
+struct lifeline_claim {
+    char inc[INC_SIZE];
+    char uid[UID_SIZE];
+    int64_t revision; /* C(s/uid) */
+};
+
 enum action_kind {
     ACTION_SNAPSHOT,
     ACTION_WATCH, /* replaces the watch that the slot had */
@@ -282,8 +289,7 @@ struct action {
         } deadline;
         struct {
             uint64_t id; /* DROP: only this */
-            char inc[INC_SIZE], uid[UID_SIZE];
-            int64_t revision; /* C(s/uid) */
+            struct lifeline_claim claim;
         } lifeline;
         const struct round_spec *start;
         struct {
@@ -306,7 +312,7 @@ struct action {
             int code;                      /* 0, 1, 64, 69, 128 + signal */
             const char *text;              /* a sentence; "" when there is nothing to say */
             const struct failure *failure; /* what failed first, or NULL */
-            int64_t round;                 /* it failed in; 0: there could be only one */
+            int64_t round;                 /* the last one: of the failure, if there was one */
             bool earlier; /* all that was before this agent came: it took no part in the run */
         } exit;
         struct {

@@ -28,12 +28,10 @@ struct action *action_add(struct rendezvous *r, enum action_kind kind) {
 }
 
 void action_log(struct rendezvous *r, const char *fmt, ...) {
-    char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    action_add(r, ACTION_LOG)->log = arena_vprintf(&r->arena, fmt, ap);
     va_end(ap);
-    action_add(r, ACTION_LOG)->log = arena_strdup(&r->arena, text);
 }
 
 void action_claim(struct rendezvous *r, const char *what, int64_t round) {
@@ -43,13 +41,11 @@ void action_claim(struct rendezvous *r, const char *what, int64_t round) {
 }
 
 void action_store(struct rendezvous *r, bool lost, const char *fmt, ...) {
-    char text[1024];
+    struct action *a = action_add(r, ACTION_STORE);
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    a->store.text = arena_vprintf(&r->arena, fmt, ap);
     va_end(ap);
-    struct action *a = action_add(r, ACTION_STORE);
-    a->store.text = arena_strdup(&r->arena, text);
     a->store.lost = lost;
 }
 
@@ -59,8 +55,6 @@ struct action *action_exit(struct rendezvous *r, int code, const char *text,
     a->exit.code = code;
     a->exit.text = text;
     a->exit.failure = failure;
-    a->exit.round = 0;
-    a->exit.earlier = false;
     r->over = true;
     return a;
 }
@@ -216,6 +210,17 @@ bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool re
     q->settled = reached;
     q->retry_ns = reached ? 0 : r->now.monotonic_ns + rendezvous_timing(r).hb_ns;
     return true;
+}
+
+bool request_read(struct rendezvous *r, struct request *q, const struct event *ev) {
+    return request_reply(r, q, ev->snapshot.id, ev->snapshot.reached) && ev->snapshot.reached;
+}
+
+const struct entry *snapshot_find(const struct event *ev, enum key_kind kind) {
+    for (size_t i = 0; i < ev->snapshot.n; i++)
+        if (ev->snapshot.entries[i].key.kind == kind)
+            return &ev->snapshot.entries[i];
+    return NULL;
 }
 
 /* --- time and chance --- */

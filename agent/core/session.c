@@ -75,7 +75,6 @@ static void say_difference(struct rendezvous *r) {
 static void inc_adopt(struct rendezvous *r, const struct entry *e) {
     struct session *s = &r->session;
     if (!r->has_cur || strcmp(r->cur.inc, e->value->cur.inc) != 0) {
-        r->has_head = false;
         r->head_revision = r->lead_revision = r->lead_seen = r->places_head = 0;
         memset(&r->head, 0, sizeof(r->head));
         memset(r->lead, 0, sizeof(r->lead));
@@ -108,14 +107,11 @@ static void inc_offer(struct rendezvous *r) {
 }
 
 static void cur_read(struct rendezvous *r, const struct event *ev) {
-    r->session.quarantine = false;
-    for (size_t i = 0; i < ev->snapshot.n; i++)
-        r->session.quarantine |= ev->snapshot.entries[i].key.kind == KEY_QUARANTINE;
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        if (ev->snapshot.entries[i].key.kind == KEY_CUR) {
-            inc_adopt(r, &ev->snapshot.entries[i]);
-            return;
-        }
+    const struct entry *cur = snapshot_find(ev, KEY_CUR);
+    r->session.quarantine = snapshot_find(ev, KEY_QUARANTINE) != NULL;
+    if (cur) {
+        inc_adopt(r, cur);
+        return;
     }
     r->session.former.set = false;
     inc_offer(r);
@@ -202,13 +198,12 @@ static void refuse_id(struct rendezvous *r, const char *why) {
  * is said of it is in its keys, all of which are read once. */
 static void former_begin(struct rendezvous *r) {
     struct former *f = &r->session.former;
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
+    bool closed = r->head.phase == HEAD_CLOSED;
     bool late = r->now.monotonic_ns - r->start_ns > r->config.join_timeout_ns;
     if (f->live && (!closed || late)) {
         refuse_id(r, closed ? ", whose agents have not ended" : "");
         return;
     }
-    r->has_head = false;
     memset(&r->head, 0, sizeof(r->head));
     r->session.phase = SESSION_READ_FORMER;
 }
@@ -245,10 +240,9 @@ static void former_read(struct rendezvous *r, const struct event *ev) {
 /* Head and lead as they are before the join: a closed run is not joined. */
 static void head_read(struct rendezvous *r, const struct event *ev) {
     watch_take(r, ev);
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
     if (attempts_differ(r)) {
         former_begin(r);
-    } else if (!closed) {
+    } else if (r->head.phase != HEAD_CLOSED) {
         watch_begin(r, ev->snapshot.revision);
         r->session.phase = SESSION_JOIN;
     }
@@ -292,14 +286,13 @@ static void session_renew(struct rendezvous *r) {
 }
 
 static void join_check(struct rendezvous *r, const struct event *ev) {
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        if (ev->snapshot.entries[i].key.kind == KEY_SESSION) {
-            r->session.beat_next_ns = r->now.monotonic_ns;
-            session_active(r, ev->snapshot.entries[i].create_revision);
-            return;
-        }
+    const struct entry *own = snapshot_find(ev, KEY_SESSION);
+    if (own) {
+        r->session.beat_next_ns = r->now.monotonic_ns;
+        session_active(r, own->create_revision);
+    } else {
+        session_renew(r);
     }
-    session_renew(r);
 }
 
 /* --- beats --- */
@@ -366,8 +359,7 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
 
 void session_snapshot(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;
-    if (!request_reply(r, &s->request, ev->snapshot.id, ev->snapshot.reached) ||
-        !ev->snapshot.reached)
+    if (!request_read(r, &s->request, ev))
         return;
     if (s->phase == SESSION_READ_CUR)
         cur_read(r, ev);

@@ -169,13 +169,11 @@ struct view {
     size_t n, cap;
     struct plan *plans;
     size_t n_plans, cap_plans;
-    bool has_head;
     int64_t head_revision;
     struct head_value head;
     int64_t lead_revision; /* 0: none */
-    char lead[UID_SIZE];
-    bool dirty;   /* something that can change a place has changed since view_settle */
-    bool changed; /* something other than a beat, since the coordinator last looked */
+    bool dirty;            /* something that can change a place has changed since view_settle */
+    bool changed;          /* something other than a beat, since the coordinator last looked */
 };
 
 struct coordinator {
@@ -213,12 +211,10 @@ struct rendezvous {
     int64_t start_ns; /* monotonic */
     struct contact contact;
     int64_t wake_ns, due_ns;
-    bool stalled;
 
     bool has_cur;
     struct cur_value cur;
-    bool has_head;
-    struct head_value head;
+    struct head_value head;   /* HEAD_NONE: there is none */
     int64_t head_revision;    /* of the newest change seen, also of a deletion */
     int64_t ran_ns, ended_ns; /* when the last round was seen to run, and no more; 0: not counted */
     char lead[UID_SIZE];
@@ -296,6 +292,10 @@ void request_txn(struct rendezvous *r, struct request *q, const struct draft *d)
 void request_snapshot(struct rendezvous *r, struct request *q, const struct key *keys, size_t n);
 /* Whether the reply is to this one; notes that it came, or when to try again. */
 bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool reached);
+/* The same of a SNAPSHOT, and that there is something to read. */
+bool request_read(struct rendezvous *r, struct request *q, const struct event *ev);
+/* The first key of that kind in a SNAPSHOT; NULL: none was there. */
+const struct entry *snapshot_find(const struct event *ev, enum key_kind kind);
 
 void wake_at(struct rendezvous *r, int64_t monotonic_ns);
 void wake_at_boottime(struct rendezvous *r, int64_t boottime_ns);

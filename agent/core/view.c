@@ -143,7 +143,6 @@ static void apply_plan(struct view *v, const struct entry *e) {
 static void apply_head(struct view *v, const struct entry *e) {
     int64_t last = v->head.last_round;
     v->dirty = true;
-    v->has_head = !e->deleted;
     v->head_revision = e->deleted ? 0 : e->mod_revision;
     if (e->deleted)
         memset(&v->head, 0, sizeof(v->head));
@@ -184,14 +183,6 @@ static void apply_member(struct view *v, struct member *m, const struct entry *e
         m->value = e->value->member;
 }
 
-static void apply_lead(struct view *v, const struct entry *e) {
-    v->dirty = true;
-    memset(v->lead, 0, sizeof(v->lead));
-    v->lead_revision = e->deleted ? 0 : e->mod_revision;
-    if (!e->deleted)
-        memcpy(v->lead, e->value->lead.uid, sizeof(v->lead));
-}
-
 static void apply(struct view *v, const struct entry *e, int64_t now_ns) {
     switch (e->key.kind) {
     case KEY_MEMBER:
@@ -204,7 +195,8 @@ static void apply(struct view *v, const struct entry *e, int64_t now_ns) {
         apply_gone(v, member_get(v, e->key.uid), e);
         break;
     case KEY_LEAD:
-        apply_lead(v, e);
+        v->dirty = true;
+        v->lead_revision = e->deleted ? 0 : e->mod_revision;
         break;
     case KEY_PLAN:
         apply_plan(v, e);

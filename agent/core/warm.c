@@ -31,7 +31,7 @@ static bool holder_known(struct rendezvous *r) {
 
 void warm_snapshot(struct rendezvous *r, const struct event *ev) {
     struct warm *w = &r->warm;
-    if (!request_reply(r, &w->read, ev->snapshot.id, ev->snapshot.reached) || !ev->snapshot.reached)
+    if (!request_read(r, &w->read, ev))
         return;
     w->known = true;
     w->rank = ev->snapshot.n ? ev->snapshot.entries[0].value->plan.group_rank : -1;
@@ -41,7 +41,7 @@ void warm_snapshot(struct rendezvous *r, const struct event *ev) {
  * moment. */
 void warm_advance(struct rendezvous *r) {
     struct warm *w = &r->warm;
-    bool member = r->session.phase == SESSION_ACTIVE && r->has_head && !goodbye_due(r);
+    bool member = r->session.phase == SESSION_ACTIVE && !goodbye_due(r);
     const struct place *p = place_in(r, r->head.pid);
     if (!member || r->head.n < 2 || r->head.n > WARM_NODES_MAX) {
         w->on = false;

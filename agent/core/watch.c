@@ -42,13 +42,11 @@ static void rounds_note(struct rendezvous *r, enum head_phase before, int64_t la
 
 /* A run that is closed stays so for who has seen it, also when another attempt removes it. */
 void watch_head_entry(struct rendezvous *r, const struct entry *e) {
-    bool closed = r->has_head && r->head.phase == HEAD_CLOSED;
-    if (e->mod_revision <= r->head_revision || closed)
+    enum head_phase before = r->head.phase;
+    int64_t last = r->head.last_round;
+    if (e->mod_revision <= r->head_revision || before == HEAD_CLOSED)
         return;
-    enum head_phase before = r->has_head ? r->head.phase : HEAD_NONE;
-    int64_t last = r->has_head ? r->head.last_round : 0;
     r->head_revision = e->mod_revision;
-    r->has_head = !e->deleted;
     if (e->deleted)
         memset(&r->head, 0, sizeof(r->head));
     else
@@ -74,14 +72,6 @@ void watch_lead_entry(struct rendezvous *r, const struct entry *e) {
         memcpy(r->lead, e->value->lead.uid, sizeof(r->lead));
 }
 
-static void watch_absent(struct rendezvous *r, enum key_kind kind, int64_t revision) {
-    struct entry e = {.key = key_job(r, kind), .deleted = true, .mod_revision = revision};
-    if (kind == KEY_HEAD && r->has_head)
-        watch_head_entry(r, &e);
-    if (kind == KEY_LEAD && r->lead_revision)
-        watch_lead_entry(r, &e);
-}
-
 void watch_advance(struct rendezvous *r) {
     if (!r->watch_lost[WATCH_HEAD] && !r->watch_lost[WATCH_LEAD])
         return;
@@ -92,26 +82,17 @@ void watch_advance(struct rendezvous *r) {
 }
 
 void watch_take(struct rendezvous *r, const struct event *ev) {
-    bool head = false, lead = false;
-    for (size_t i = 0; i < ev->snapshot.n; i++) {
-        const struct entry *e = &ev->snapshot.entries[i];
-        head |= e->key.kind == KEY_HEAD;
-        lead |= e->key.kind == KEY_LEAD;
-        if (e->key.kind == KEY_HEAD)
-            watch_head_entry(r, e);
-        if (e->key.kind == KEY_LEAD)
-            watch_lead_entry(r, e);
-    }
-    if (!head)
-        watch_absent(r, KEY_HEAD, ev->snapshot.revision);
-    if (!lead)
-        watch_absent(r, KEY_LEAD, ev->snapshot.revision);
+    const struct entry *head = snapshot_find(ev, KEY_HEAD), *lead = snapshot_find(ev, KEY_LEAD);
+    const struct entry absent = {.deleted = true, .mod_revision = ev->snapshot.revision};
+    if (head || r->head.phase != HEAD_NONE)
+        watch_head_entry(r, head ? head : &absent);
+    if (lead || r->lead_revision)
+        watch_lead_entry(r, lead ? lead : &absent);
 }
 
 /* Nothing is taken of a snapshot that was asked for before the incarnation changed. */
 void watch_snapshot(struct rendezvous *r, const struct event *ev) {
-    if (!request_reply(r, &r->reread, ev->snapshot.id, ev->snapshot.reached) ||
-        !ev->snapshot.reached)
+    if (!request_read(r, &r->reread, ev))
         return;
     for (size_t i = 0; i < ev->snapshot.n; i++)
         if (strcmp(ev->snapshot.entries[i].key.inc, r->cur.inc) != 0)
@@ -149,8 +130,8 @@ static void place_keep(struct rendezvous *r, const char *pid, const struct plan_
 void place_advance(struct rendezvous *r) {
     struct key keys[2];
     size_t n = 0;
-    if (r->session.phase != SESSION_ACTIVE || !r->has_head || r->places_head == r->head_revision ||
-        !request_may(r, &r->read_places))
+    if (r->session.phase != SESSION_ACTIVE || r->head.phase == HEAD_NONE ||
+        r->places_head == r->head_revision || !request_may(r, &r->read_places))
         return;
     const char *pids[2] = {r->head.pid, r->head.last_pid};
     memset(r->asked_pids, 0, sizeof(r->asked_pids));
@@ -169,8 +150,7 @@ void place_advance(struct rendezvous *r) {
 
 /* What was asked for was named by head, so it was written: absent now is absent for ever. */
 void place_snapshot(struct rendezvous *r, const struct event *ev) {
-    if (!request_reply(r, &r->read_places, ev->snapshot.id, ev->snapshot.reached) ||
-        !ev->snapshot.reached)
+    if (!request_read(r, &r->read_places, ev))
         return;
     for (int i = 0; i < 2; i++) {
         const char *pid = r->asked_pids[i];

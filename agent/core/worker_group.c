@@ -15,7 +15,7 @@ static bool alive(const struct rendezvous *r) {
 
 /* The round that head says is running is the group's. */
 static bool in_round(const struct rendezvous *r) {
-    return r->has_head && r->head.phase == HEAD_RUN && r->group.round == r->head.round;
+    return r->head.phase == HEAD_RUN && r->group.round == r->head.round;
 }
 
 void group_init(struct rendezvous *r) {
@@ -81,7 +81,7 @@ void group_stalled(struct rendezvous *r) {
 /* A failure in the round: a short grace. A membership change or a signal: the full one. */
 static void stop_advance(struct rendezvous *r) {
     struct group *g = &r->group;
-    bool failure = r->has_head && r->head.cause == CAUSE_FAILURE;
+    bool failure = r->head.cause == CAUSE_FAILURE;
     if (!alive(r))
         return;
     if (r->giving_up)
@@ -109,6 +109,15 @@ static void stop_advance(struct rendezvous *r) {
     }
 }
 
+/* Told once for each group, whether this agent ends it or hears that its guard has. */
+static void fence(struct rendezvous *r, const char *why) {
+    if (r->group.fenced)
+        return;
+    r->group.fenced = true;
+    action_claim(r, CLAIM_FENCED, r->group.round);
+    action_log(r, "%s", why);
+}
+
 /* The deadline passed without an accepted beat: the others may count this node as dead soon. Also
  * when the workers ended by themselves meanwhile: what ended them is a cut-off node's trouble. */
 static void fence_advance(struct rendezvous *r) {
@@ -120,12 +129,8 @@ static void fence_advance(struct rendezvous *r) {
         wake_at_boottime(r, r->session.deadline_ns);
         return;
     }
-    if (!g->fenced) {
-        g->fenced = true;
-        action_claim(r, CLAIM_FENCED, g->round);
-        action_log(r, "no beat was accepted in time (the store cannot be reached?): workers are "
-                      "killed before the others count this node as dead");
-    }
+    fence(r, "no beat was accepted in time (the store cannot be reached?): workers are killed "
+             "before the others count this node as dead");
     group_kill(r);
 }
 
@@ -169,7 +174,7 @@ static void done_advance(struct rendezvous *r) {
 /* Whether an ack of the last round is asked of this session. */
 static bool ack_wanted(const struct rendezvous *r) {
     const struct head_value *h = &r->head;
-    bool form = r->has_head && h->phase == HEAD_FORM, end = r->has_head && h->phase == HEAD_END;
+    bool form = h->phase == HEAD_FORM, end = h->phase == HEAD_END;
     if (alive(r) || (!form && !end) || r->group.acked >= h->last_round)
         return false;
     const struct place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
@@ -247,8 +252,7 @@ static const struct round_spec *spec_new(struct rendezvous *r, const struct plan
 static void start_advance(struct rendezvous *r) {
     struct group *g = &r->group;
     const struct head_value *h = &r->head;
-    if (alive(r) || !r->has_head || h->phase != HEAD_RUN || h->round <= g->round ||
-        h->round < g->floor)
+    if (alive(r) || h->phase != HEAD_RUN || h->round <= g->round || h->round < g->floor)
         return;
     const struct place *p = place_in(r, h->pid);
     if (!p || !p->present || !session_in_time(r))
@@ -307,10 +311,12 @@ static void worker_exited(struct rendezvous *r, const struct event *ev) {
 static void group_reaped(struct rendezvous *r, bool fenced) {
     struct group *g = &r->group;
     g->state = GROUP_IDLE;
-    g->fenced |= fenced;
+    if (fenced)
+        fence(r, "no beat was accepted in time: the guard has ended the workers before the others "
+                 "count this node as dead");
     g->ok = !g->stopping && !g->failed && !g->fenced && g->exited == g->workers;
     if (!g->ok && !g->stopping && !g->failed)
-        g->fenced = true; /* it never lived, or ended without an exit: nobody's failure */
+        fence(r, "the workers are gone without a word: the round ends at no cost");
 }
 
 /* Its own timer ends a guard when its workers must be dead. Whatever else does - a worker, somebody

@@ -30,17 +30,10 @@ static const struct tree_node *find(const struct reading *r, const char *key) {
 
 /* What the members of this version have told each other under that name; NULL: nothing yet. */
 static const char *told(const struct reading *r, const char *name) {
-    struct buf b = {0};
-    const char *value = NULL;
-    base64_put(&b, name, strlen(name));
     const struct tree_node *node =
         find(r, arena_printf(r->arena, "%s/v_%" PRId64 "/kv/%s", r->folder, r->account->version,
-                             buf_str(&b)));
-    buf_fini(&b);
-    if (node && base64_take(&b, node->value, strlen(node->value)))
-        value = arena_strdup(r->arena, buf_str(&b));
-    buf_fini(&b);
-    return value;
+                             base64_coded(r->arena, name)));
+    return node ? base64_plain(r->arena, node->value) : NULL;
 }
 
 /* A torch from 2.4 on has a slash before the rank. */

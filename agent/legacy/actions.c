@@ -1,7 +1,6 @@
 #include "agent/legacy/state.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,18 +17,11 @@ struct action *legacy_add(struct legacy *l, enum action_kind kind) {
     return a;
 }
 
-static const char *print(struct legacy *l, const char *fmt, va_list ap) {
-    char text[1024];
-    vsnprintf(text, sizeof(text), fmt, ap);
-    return arena_strdup(&l->arena, text);
-}
-
 void legacy_log(struct legacy *l, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    const char *text = print(l, fmt, ap);
+    legacy_add(l, ACTION_LOG)->log = arena_vprintf(&l->arena, fmt, ap);
     va_end(ap);
-    legacy_add(l, ACTION_LOG)->log = text;
 }
 
 void legacy_claim(struct legacy *l, const char *what, int64_t round) {
@@ -39,15 +31,14 @@ void legacy_claim(struct legacy *l, const char *what, int64_t round) {
 }
 
 void legacy_exit(struct legacy *l, int code, const struct failure *f, const char *fmt, ...) {
+    struct action *a = legacy_add(l, ACTION_EXIT);
     va_list ap;
     va_start(ap, fmt);
-    const char *text = print(l, fmt, ap);
+    a->exit.text = arena_vprintf(&l->arena, fmt, ap);
     va_end(ap);
-    struct action *a = legacy_add(l, ACTION_EXIT);
     a->exit.code = code;
-    a->exit.text = text;
     a->exit.failure = f;
-    a->exit.round = f && l->config.max_restarts > 0 ? l->round.version : 0;
+    a->exit.round = l->round.version;
     l->over = true;
 }
 

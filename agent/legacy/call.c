@@ -27,12 +27,8 @@ const char *path_rank(struct legacy *l, int64_t version, int rank) {
 }
 
 const char *path_kv(struct legacy *l, int64_t version, const char *key) {
-    struct buf b = {0};
-    base64_put(&b, key, strlen(key));
-    const char *path =
-        arena_printf(&l->arena, "%s/v_%" PRId64 "/kv/%s", l->rdzv, version, buf_str(&b));
-    buf_fini(&b);
-    return path;
+    return arena_printf(&l->arena, "%s/v_%" PRId64 "/kv/%s", l->rdzv, version,
+                        base64_coded(&l->arena, key));
 }
 
 /* ---- requests ---- */

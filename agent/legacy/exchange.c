@@ -4,7 +4,6 @@
 #include "agent/base/json.h"
 #include "agent/base/str.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* What the members of a final state tell each other before they start: how many workers each has,
@@ -12,34 +11,22 @@
 
 const char *exchange_get(struct legacy *l, const char *key) {
     const struct mirror_key *k = mirror_find(&l->mirror, path_kv(l, l->round.version, key));
-    struct buf b = {0};
-    const char *value = NULL;
-    if (k && base64_take(&b, k->value, strlen(k->value)))
-        value = arena_strdup(&l->arena, buf_str(&b));
-    buf_fini(&b);
-    return value;
+    return k ? base64_plain(&l->arena, k->value) : NULL;
 }
 
 void exchange_put(struct legacy *l, const char *key, const char *value) {
-    struct buf b = {0};
-    base64_put(&b, value, strlen(value));
-    flow_put(l, path_kv(l, l->round.version, key), arena_strdup(&l->arena, buf_str(&b)), 0);
-    buf_fini(&b);
+    flow_put(l, path_kv(l, l->round.version, key), base64_coded(&l->arena, value), 0);
 }
 
 void exchange_add(struct legacy *l, const char *key, int64_t value) {
     const char *path = path_kv(l, l->round.version, key);
     const struct mirror_key *k = mirror_find(&l->mirror, path);
-    char text[24];
-    struct buf b = {0};
-    snprintf(text, sizeof(text), "%lld", (long long)value);
-    base64_put(&b, text, strlen(text));
+    const char *text = arena_printf(&l->arena, "%lld", (long long)value);
     struct tree_request q = {.verb = TREE_PUT,
                              .key = path,
-                             .value = arena_strdup(&l->arena, buf_str(&b)),
+                             .value = base64_coded(&l->arena, text),
                              .compare = k ? arena_strdup(&l->arena, k->value) : NULL,
                              .exist = k ? TREE_ANY : TREE_ABSENT};
-    buf_fini(&b);
     flow_send(l, FLOW_ADD, &q);
 }
 

@@ -20,10 +20,6 @@ static void round_leave(struct legacy *l) {
     meeting_begin(l);
 }
 
-static bool is_gone(void *arg, const char *key) {
-    return !mirror_find(&((struct legacy *)arg)->mirror, key);
-}
-
 /* Why the round cannot go on, NULL when it can; *ret_grace_ns is what its workers are given then.
  * Where others may have begun already it is little, and none where they take us for dead. A closed
  * round goes on: torchrun's agents close it when they are done, whatever the others still do. */
@@ -43,7 +39,7 @@ static const char *disturbance(struct legacy *l, int64_t *ret_grace_ns) {
     }
     if (d->waiting > 0)
         return "nodes wait to be taken in";
-    return document_any_keep_alive(d, is_gone, l) ? "a node was lost" : NULL;
+    return waiting_missing(l) ? "a node was lost" : NULL;
 }
 
 static void group_kill(struct legacy *l) {

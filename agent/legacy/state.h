@@ -174,7 +174,7 @@ void alive_forget(struct legacy *l);
 void meeting_advance(struct legacy *l);
 void meeting_begin(struct legacy *l);
 void waiting_advance(struct legacy *l);
-bool waiting_missing(struct legacy *l);
+bool waiting_missing(struct legacy *l); /* a key of a member of the round that there is */
 void exchange_advance(struct legacy *l);
 void round_begin(struct legacy *l, int rank);
 void round_advance(struct legacy *l);

@@ -411,6 +411,16 @@ void judge_exit(struct judge *j, int node, int code) {
     TELL(on_exit, j, node, code);
 }
 
+void judge_claim(struct judge *j, int node, const char *what, int64_t round) {
+    struct judged_group *g = judge_group(j, node);
+    if (strcmp(what, CLAIM_FENCED) == 0 && g->round == round)
+        g->told_fenced = true;
+}
+
+void judge_failure(struct judge *j, int node, int64_t round) {
+    TELL(on_failure, j, node, round);
+}
+
 void judge_end(struct judge *j, bool over, bool late) {
     TELL(on_end, j, over, late);
 }

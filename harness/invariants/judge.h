@@ -38,7 +38,8 @@ struct judged_job {
 /* The workers of a node, or the last that it had. */
 struct judged_group {
     bool alive, failed, by_guard;
-    bool former; /* the store that knows of its round is no more */
+    bool former;      /* the store that knows of its round is no more */
+    bool told_fenced; /* by its agent, to who watches; where groups are kept */
     int64_t round;
     char uid[UID_SIZE];
     uint64_t life;     /* of the agent that began it */
@@ -174,7 +175,11 @@ void judge_stop(struct judge *j, int node, bool fenced);
 void judge_success(struct judge *j, const char *uid, int64_t round);
 /* The agent hears that what it would write was refused; or that it was written, or judged. */
 void judge_answered(struct judge *j, int node, bool denied);
+/* The agent claims one of CLAIM_*. */
+void judge_claim(struct judge *j, int node, const char *what, int64_t round);
 void judge_exit(struct judge *j, int node, int code);
+/* The agent that ends names a failure of the run that it was in. */
+void judge_failure(struct judge *j, int node, int64_t round);
 /* The store is about to lose its data. */
 void judge_wiped(struct judge *j);
 /* Leases have ended: the job's may have. */

@@ -79,6 +79,14 @@ static void on_exit(struct judge *j, int node, int code) {
                          node, code, o);
 }
 
+/* With two jobs one after the other it may be of the first. */
+static void on_failure(struct judge *j, int node, int64_t round) {
+    if (!j->ended[OUTCOME_FAILED] && round != j->head.last_round)
+        invariant_broken(j, &invariant_outcome,
+                         "the agent of n%d names a failure of round %lld; the last was %lld", node,
+                         (long long)round, (long long)j->head.last_round);
+}
+
 const struct invariant invariant_outcome = {
     .name = "outcome",
     .number = "I6",
@@ -86,11 +94,12 @@ const struct invariant invariant_outcome = {
     .text = "A job has succeeded when every worker of its last round has, in that round; it has "
             "failed when the budget is spent, when a node is lost and on-node-loss is gang, or "
             "when there were fewer than min nodes for join_timeout. Every agent that ends by "
-            "itself ends with that "
-            "outcome, one that was told to leave with its signal.",
+            "itself ends with that outcome, and names the round of the failure; one that was told "
+            "to leave ends with its signal.",
     .check = "one_outcome",
     .kinds = 1u << KEY_DONE,
     .on_put = on_put,
     .on_head = on_head,
     .on_exit = on_exit,
+    .on_failure = on_failure,
 };

@@ -11,16 +11,22 @@ static const struct judged_group *group_of(const struct judge *j, const char *ui
     return NULL;
 }
 
-/* What was fenced counts as lost: who hides it makes the others pay. */
+/* What was fenced counts as lost: who hides it makes the others pay. Who watches is told as well,
+ * who would otherwise look for another reason why the round was free. */
 static void on_put(struct judge *j, const struct op *op) {
     const struct judged_group *g = group_of(j, op->key.uid, op->key.round);
-    if (g && g->by_guard && op->value->ack.why != ACK_FENCED)
+    bool says = op->value->ack.why == ACK_FENCED;
+    if (g && g->by_guard && !says)
         invariant_broken(j, &invariant_restarts,
                          "%s was fenced in round %lld, and its ack does not say so", op->key.uid,
                          (long long)op->key.round);
+    if (g && j->job.kept && says && !g->told_fenced)
+        invariant_broken(j, &invariant_restarts,
+                         "%s acks round %lld as fenced, and has not told so who watches",
+                         op->key.uid, (long long)op->key.round);
 }
 
-static void judge_failure(struct judge *j, const struct head_value *to) {
+static void judge_cause(struct judge *j, const struct head_value *to) {
     const struct judged_group *g = group_of(j, to->failure.uid, to->round);
     if (g ? !g->failed : j->job.kept)
         invariant_broken(j, &invariant_restarts,
@@ -52,7 +58,7 @@ static void judge_memory(struct judge *j, const struct head_change *h) {
 static void on_head(struct judge *j, const struct head_change *h) {
     const struct head_value *to = h->to;
     if (to->phase == HEAD_END && to->cause == CAUSE_FAILURE)
-        judge_failure(j, to);
+        judge_cause(j, to);
     if (h->settles && to->restarts != h->restarts)
         invariant_broken(j, &invariant_restarts, "%d restarts are written, %d rounds have failed",
                          to->restarts, h->restarts);
@@ -77,7 +83,8 @@ const struct invariant invariant_restarts = {
     .text = "The restarts that head tells are the rounds that ended by a failure and lost no "
             "member, as the judge counts them; they never go back, and no round runs beyond the "
             "budget; nor do more rounds without cost than were allowed, if any number was. A round "
-            "ends as failed only when a worker of it has failed, and who was fenced says so.",
+            "ends as failed only when a worker of it has failed, and who was fenced says so, in its "
+            "ack and to who watches.",
     .check = "restart_count",
     .kinds = 1u << KEY_ACK,
     .on_put = on_put,

@@ -3,28 +3,12 @@
 
 #include <stdio.h>
 
-/* What a fault of the simulator does, where a live run can do the same. */
-static const unsigned live_effects[SIM_FAULTS_N] = {
-    [SIM_FAULT_AGENT_KILL] = EFFECT_ENDS_AGENT | EFFECT_LOUD,
-    [SIM_FAULT_AGENT_LEAVE] = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
-    [SIM_FAULT_LEAVE_STORM] = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
-    [SIM_FAULT_NODE_CUT] = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
-    [SIM_FAULT_NODE_KILL] = EFFECT_ENDS_NODE | EFFECT_LOUD,
-    [SIM_FAULT_NODE_POWEROFF] = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
-    [SIM_FAULT_WORKER_FAIL] = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
-};
-
-static bool ends_agent(int fault) {
-    return fault == SIM_FAULT_AGENT_KILL || fault == SIM_FAULT_AGENT_LEAVE ||
-           fault == SIM_FAULT_NODE_POWEROFF || fault == SIM_FAULT_NODE_KILL ||
-           fault == SIM_FAULT_LOST_TOGETHER || fault == SIM_FAULT_LEAVE_STORM;
+static unsigned effects_of(int fault) {
+    return sim_faults()[fault].effects;
 }
 
-static bool is_of_network(int fault) {
-    return fault == SIM_FAULT_NODE_CUT || fault == SIM_FAULT_FLAPPING ||
-           fault == SIM_FAULT_REQUESTS_LOST || fault == SIM_FAULT_STORE_LEADER ||
-           fault == SIM_FAULT_STORE_WIPED || fault == SIM_FAULT_STORE_AWAY ||
-           fault == SIM_FAULT_STORE_RESTART || fault == SIM_FAULT_ANSWERS_LOST;
+static bool is_of_network(const struct sim *c, int at) {
+    return effects_of(c->schedule->entries[at].fault) & EFFECT_PARTS_NETWORK;
 }
 
 /* --- records --- */
@@ -42,8 +26,8 @@ static struct subject subject_of(const struct sim *c, int at) {
         return s;
     }
     int fault = c->schedule->entries[at].fault;
-    s.fault = live_effects[fault] ? fault_that(live_effects[fault]) : sim_faults()[fault].name;
-    s.ends_node = ends_agent(fault);
+    s.fault = sim_fault_live(fault) ? sim_fault_live(fault) : sim_faults()[fault].name;
+    s.ends_node = effects_of(fault) & EFFECTS_TAKE_AGENT;
     snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, at + 1);
     return s;
 }
@@ -151,7 +135,8 @@ static const char *own_evidence(int fault) {
     case SIM_FAULT_WORKER_FAIL:
         return "it ended with code 1";
     default:
-        return ends_agent(fault) || is_of_network(fault) ? NULL : "it is in force";
+        return effects_of(fault) & (EFFECTS_TAKE_AGENT | EFFECT_PARTS_NETWORK) ? NULL
+                                                                               : "it is in force";
     }
 }
 
@@ -180,40 +165,38 @@ void chronicle_struck(struct sim *c, const struct sim_entry *e, int node) {
         chronicle_agent_felt(c, f->node);
 }
 
-void chronicle_joined(struct sim *c, int node) {
-    struct subject s = {.fault = fault_that(EFFECT_STARTS_NODE)};
-    snprintf(s.id, sizeof(s.id), "%s-%d", s.fault, ++c->chronicle->starts);
+/* What is no entry of the schedule, in force and seen at once. */
+static void put_seen(struct sim *c, int node, const char *fault, const char *name, int number,
+                     const char *what) {
+    struct subject s = {.fault = fault, .ends_node = !(fault_effects(fault) & EFFECT_STARTS_NODE)};
+    snprintf(s.id, sizeof(s.id), "%s-%d", name, number);
     put_fault(c, &s, node);
     struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
-    json_put_string(w, "what", "an agent has started");
+    json_put_string(w, "what", what);
     end(c);
+}
+
+void chronicle_joined(struct sim *c, int node) {
+    const char *fault = fault_that(EFFECT_STARTS_NODE);
+    put_seen(c, node, fault, fault, ++c->chronicle->starts, "an agent has started");
 }
 
 void chronicle_crashed(struct sim *c, int node) {
-    struct subject s = {.fault = fault_that(live_effects[SIM_FAULT_NODE_KILL]), .ends_node = true};
-    if (!c->chronicle)
-        return;
-    snprintf(s.id, sizeof(s.id), "node-crash-%d", ++c->chronicle->crashes);
-    put_fault(c, &s, node);
-    struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
-    json_put_string(w, "what", "all its processes have ended");
-    end(c);
+    if (c->chronicle)
+        put_seen(c, node, sim_fault_live(SIM_FAULT_NODE_KILL), "node-crash",
+                 ++c->chronicle->crashes, "all its processes have ended");
 }
 
 void chronicle_gave_up(struct sim *c, int node) {
-    struct subject s = {.fault = "worker-stuck", .ends_node = true};
-    snprintf(s.id, sizeof(s.id), "gave-up-%d", ++c->chronicle->stuck);
-    put_fault(c, &s, node);
-    struct json_writer *w = record(c, c->now_ns, SOURCE_KERNEL, "fault-evidence", s.id);
-    json_put_string(w, "what", "workers in state D, and an agent that has ended");
-    end(c);
+    put_seen(c, node, sim_faults()[SIM_FAULT_WORKER_STUCK].name, "gave-up", ++c->chronicle->stuck,
+             "workers in state D, and an agent that has ended");
 }
 
 void chronicle_dropped(struct sim *c, int node) {
     for (int i = 0; c->chronicle && i < c->schedule->n_entries; i++) {
         struct chronicle_fault *f = &c->chronicle->faults[i];
         if (f->struck && !f->felt && f->until_ns > c->now_ns &&
-            (f->node == ALL || f->node == node) && is_of_network(c->schedule->entries[i].fault))
+            (f->node == ALL || f->node == node) && is_of_network(c, i))
             put_evidence(c, SOURCE_WIRE, i, "a message was dropped");
     }
 }
@@ -222,7 +205,7 @@ void chronicle_agent_felt(struct sim *c, int node) {
     for (int i = 0; i < c->schedule->n_entries; i++) {
         struct chronicle_fault *f = &c->chronicle->faults[i];
         if (f->struck && !f->felt && (f->node == node || f->node == THE_SIGNALED) &&
-            ends_agent(c->schedule->entries[i].fault))
+            effects_of(c->schedule->entries[i].fault) & EFFECTS_TAKE_AGENT)
             put_evidence(c, SOURCE_KERNEL, i, "its agent has ended");
     }
 }
@@ -230,7 +213,7 @@ void chronicle_agent_felt(struct sim *c, int node) {
 /* Calm mends the network; who is stopped wakes when his time has come. */
 static int64_t healed_ns(const struct sim *c, int at) {
     const struct chronicle_fault *f = &c->chronicle->faults[at];
-    bool network = at < c->schedule->n_entries && is_of_network(c->schedule->entries[at].fault);
+    bool network = at < c->schedule->n_entries && is_of_network(c, at);
     return network && f->until_ns > c->schedule->trouble_ns ? c->schedule->trouble_ns : f->until_ns;
 }
 

@@ -2,6 +2,7 @@
 #include "harness/sim/strikes.h"
 
 #include "agent/base/str.h"
+#include "faults/effect.h"
 
 #include <stdlib.h>
 
@@ -9,11 +10,13 @@
 
 #define X(name)                 [SIM_FAULT_##name]
 #define SPAN(least_ms, most_ms) .span_least_ns = (least_ms)*SIM_MS, .span_most_ns = (most_ms)*SIM_MS
+#define LIKE(set)               .effects = (set), .alike = true
+#define CUTS                    .effects = EFFECT_PARTS_NETWORK
 static const struct sim_fault table[SIM_FAULTS_N] = {
     X(AGENT_KILL) = {"agent-kill", "an agent is killed; its guard ends the workers", 1,
-                     .on_node = true, .returns = true},
+                     .on_node = true, .returns = true, LIKE(EFFECT_ENDS_AGENT | EFFECT_LOUD)},
     X(AGENT_LEAVE) = {"agent-leave", "an agent is told to leave (SIGTERM)", 1, .on_node = true,
-                      .returns = true},
+                      .returns = true, LIKE(EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD)},
     X(AGENT_OTHER) = {"agent-other", "a node's agent is replaced by one of another attempt", 1,
                       .on_node = true},
     X(AGENT_START) = {"agent-start",
@@ -24,60 +27,66 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
     X(ANSWERS_LATE) = {"answers-late", "answers and watch events come together, late", 1,
                        SPAN(1, 1500), .on_node = true},
     X(ANSWERS_LOST) = {"answers-lost", "requests are applied, their answers lost", 1, SPAN(1, 1500),
-                       .on_node = true},
+                       .on_node = true, CUTS},
     X(CLOCK_RATE) = {"clock-rate", "a node's clock goes at another rate from now on", 1,
                      .on_node = true},
     X(CLOCK_STALL) = {"clock-stall", "a node's CLOCK_MONOTONIC stands still for a while", 1,
                       SPAN(1, 1500), .on_node = true},
-    X(FLAPPING) = {"flapping", "a node's network comes and goes", 1, SPAN(5, 2400),
-                   .on_node = true},
+    X(FLAPPING) = {"flapping", "a node's network comes and goes", 1, SPAN(5, 2400), .on_node = true,
+                   CUTS},
     X(GUARD_KILL) = {"guard-kill", "a guard is killed, and its workers with it", 1,
                      .on_node = true},
     X(JOIN_STORM) = {"join-storm", "all agents that are away come at once", 1},
     X(LEAVE_STORM) = {"leave-storm", "all agents but one are told to leave", 1, .on_node = true,
-                      .returns = true},
+                      .returns = true, LIKE(EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD)},
     X(LIFELINE_RESET) = {"lifeline-reset", "a node's lifeline is reset on its way", 1,
                          .on_node = true},
     X(LOST_TOGETHER) = {"lost-together", "the coordinator and another node are gone at once", 1,
-                        .on_node = true, .returns = true},
+                        .on_node = true, .returns = true,
+                        .effects = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT},
     X(NODE_CRASHES) = {"node-crashes",
                        "whenever a node's workers begin, all of it is killed and comes back", 1,
                        SPAN(500, 6000), .on_node = true},
     X(NODE_CUT) = {"node-cut", "a node is cut off from the store", 2, SPAN(1, 2000),
-                   .on_node = true},
+                   .on_node = true, LIKE(EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING)},
     X(NODE_FREEZE) = {"node-freeze", "agent, guard and workers are stopped for a while", 1,
-                      SPAN(1, 2500), .on_node = true},
+                      SPAN(1, 2500), .on_node = true,
+                      LIKE(EFFECT_STALLS_NODE | EFFECT_SILENT | EFFECT_LASTING)},
     X(NODE_KILL) = {"node-kill", "all processes of a node are killed, its network lives on", 1,
-                    .on_node = true, .returns = true},
+                    .on_node = true, .returns = true, LIKE(EFFECT_ENDS_NODE | EFFECT_LOUD)},
     X(NODE_POWEROFF) = {"node-poweroff", "a node and all on it is gone", 1, .on_node = true,
-                        .returns = true},
+                        .returns = true,
+                        LIKE(EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT)},
     X(NODE_STOP) = {"node-stop", "an agent and its guard are stopped for a while", 1, SPAN(1, 2500),
                     .on_node = true},
     X(REQUESTS_LATE) = {"requests-late", "requests come together, late, their senders maybe gone",
                         1, SPAN(1, 2500), .on_node = true},
     X(REQUESTS_LOST) = {"requests-lost", "requests are lost, watch events are not", 1,
-                        SPAN(1, 1500), .on_node = true},
-    X(STORE_AWAY) = {"store-away", "nobody reaches the store for a while", 1, SPAN(1, 1500)},
+                        SPAN(1, 1500), .on_node = true, CUTS},
+    X(STORE_AWAY) = {"store-away", "nobody reaches the store for a while", 1, SPAN(1, 1500), CUTS},
     X(STORE_COMPACT) = {"store-compact", "the store forgets every change at once", 1,
                         SPAN(1, 2000)},
     X(STORE_FULL) = {"store-full", "the store answers what is read, and writes nothing", 1,
                      SPAN(1, 12000)},
     X(STORE_LEADER) = {"store-leader", "the store elects a leader, all leases begin anew", 1,
-                       SPAN(50, 1900)},
+                       SPAN(50, 1900), CUTS},
     X(STORE_RESTART) = {"store-restart", "the store restarts with its data, all watches are gone",
-                        1, SPAN(10, 1900)},
-    X(STORE_WIPED) = {"store-wiped", "the store restarts without its data", 1, SPAN(10, 1900)},
+                        1, SPAN(10, 1900), CUTS},
+    X(STORE_WIPED) = {"store-wiped", "the store restarts without its data", 1, SPAN(10, 1900),
+                      CUTS},
     X(WATCH_LOST) = {"watch-lost", "a watch breaks", 1, .on_node = true, .on_watch = true},
     X(WATCH_STALLED) = {"watch-stalled", "a watch breaks, and nobody is told for a long time", 1,
                         SPAN(1, 25000), .on_node = true},
     X(WORKER_FAIL) = {"worker-fail", "a worker exits with 1; its peers may follow", 2,
-                      .on_node = true},
+                      .on_node = true, LIKE(EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD)},
     X(WORKER_STUCK) = {"worker-stuck", "workers in state D: SIGKILL acts, but none is reaped", 1,
                        SPAN(1, 15000), .on_node = true},
 };
 
 #undef X
 #undef SPAN
+#undef LIKE
+#undef CUTS
 
 #define X(NAME, name) [SIM_FAULT_##NAME] = strike_##name,
 static bool (*const strikes[])(struct sim *c, int node,
@@ -93,6 +102,10 @@ int sim_fault_find(const char *name) {
         if (str_eq(table[i].name, name))
             return i;
     return -1;
+}
+
+const char *sim_fault_live(enum sim_fault_kind fault) {
+    return table[fault].alike ? fault_that(table[fault].effects) : NULL;
 }
 
 const char *const *sim_watches(void) {

@@ -126,9 +126,7 @@ static void open_one(struct sim *c, int node, const struct action *a) {
     l->life = c->nodes[node].shown.life;
     l->id = a->lifeline.id;
     l->agent = true;
-    memcpy(l->claim.inc, a->lifeline.inc, sizeof(l->claim.inc));
-    memcpy(l->claim.uid, a->lifeline.uid, sizeof(l->claim.uid));
-    l->claim.revision = a->lifeline.revision;
+    l->claim = a->lifeline.claim;
     l->next = c->lifelines;
     c->lifelines = l;
     l->older = c->nodes[node].lifelines;

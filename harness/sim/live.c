@@ -8,16 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* What the faults of a live run do that are played; their names follow. */
-enum {
-    KILLS = EFFECT_ENDS_NODE | EFFECT_LOUD,
-    POWERS_OFF = EFFECT_ENDS_NODE | EFFECT_SILENCES_NODE | EFFECT_SILENT,
-    LEAVES = EFFECT_ASKS_TO_LEAVE | EFFECT_LOUD,
-    FAILS = EFFECT_ENDS_WORKER | EFFECT_OWN_EXIT | EFFECT_LOUD,
-    STALLS = EFFECT_STALLS_NODE | EFFECT_SILENT | EFFECT_LASTING,
-    PARTS = EFFECT_PARTS_NETWORK | EFFECT_SILENT | EFFECT_LASTING,
-};
-
 /* LEFT: its agent has ended, the machine is on. */
 enum where { OFF, HERE, LEFT };
 
@@ -86,7 +76,7 @@ static bool is_over(const struct live *l) {
 static void come(struct live *l, int node, int64_t live_at_ns) {
     struct spot *p = &l->spots[node];
     if (p->where == LEFT)
-        line(l, live_at_ns - FELT_NS, "%s, on: n%d", fault_that(KILLS), p->name);
+        line(l, live_at_ns - FELT_NS, "%s, on: n%d", sim_fault_live(SIM_FAULT_NODE_KILL), p->name);
     line(l, live_at_ns, "%s, on: n%d", fault_that(EFFECT_STARTS_NODE), p->name);
     p->where = HERE;
     p->back_ns = 0;
@@ -167,9 +157,11 @@ static bool is_here(struct live *l, const struct sim_entry *e) {
     return l->spots[e->node].where == HERE || refuse(l, e, nobody);
 }
 
-static bool end_node(struct live *l, const struct sim_entry *e, int node, unsigned effects) {
+/* As a fault that a live run has, too. */
+static bool end_node(struct live *l, const struct sim_entry *e, int node, int like) {
+    unsigned effects = sim_faults()[like].effects;
     bool leaves = effects & EFFECT_ASKS_TO_LEAVE, goes_off = effects & EFFECT_ENDS_NODE;
-    line(l, live_ns(l, e->at_ns), "%s, on: n%d", fault_that(effects), l->spots[node].name);
+    line(l, live_ns(l, e->at_ns), "%s, on: n%d", sim_fault_live(like), l->spots[node].name);
     go(l, e, node, goes_off ? OFF : LEFT);
     l->told = leaves;
     l->gang_lost |= l->schedule->gang && !leaves;
@@ -177,12 +169,12 @@ static bool end_node(struct live *l, const struct sim_entry *e, int node, unsign
 }
 
 static bool play_agent_kill(struct live *l, const struct sim_entry *e) {
-    unsigned effects = e->back_ns ? KILLS : EFFECT_ENDS_AGENT | EFFECT_LOUD;
-    return is_here(l, e) && end_node(l, e, e->node, effects);
+    int like = e->back_ns ? SIM_FAULT_NODE_KILL : SIM_FAULT_AGENT_KILL;
+    return is_here(l, e) && end_node(l, e, e->node, like);
 }
 
-static bool play_agent_leave(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, LEAVES);
+static bool play_end(struct live *l, const struct sim_entry *e) {
+    return is_here(l, e) && end_node(l, e, e->node, e->fault);
 }
 
 static bool play_agent_start(struct live *l, const struct sim_entry *e) {
@@ -211,7 +203,7 @@ static bool play_leave_storm(struct live *l, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < l->schedule->agents; i++)
         if (i != e->node && l->spots[i].where == HERE)
-            any |= end_node(l, e, i, LEAVES);
+            any |= end_node(l, e, i, e->fault);
     return any || refuse(l, e, nobody);
 }
 
@@ -225,15 +217,8 @@ static bool play_lost_together(struct live *l, const struct sim_entry *e) {
         return refuse(l, e, nobody);
     buf_printf(&l->lines, "  # lost-together: n%d in the place of the coordinator\n",
                l->spots[first].name);
-    return end_node(l, e, first, POWERS_OFF) && end_node(l, e, e->node, POWERS_OFF);
-}
-
-static bool play_node_kill(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, KILLS);
-}
-
-static bool play_node_poweroff(struct live *l, const struct sim_entry *e) {
-    return is_here(l, e) && end_node(l, e, e->node, POWERS_OFF);
+    return end_node(l, e, first, SIM_FAULT_NODE_POWEROFF) &&
+           end_node(l, e, e->node, SIM_FAULT_NODE_POWEROFF);
 }
 
 static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
@@ -245,7 +230,8 @@ static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
         l->shift_ns += FELT_NS - since_ns;
         at_ns += FELT_NS - since_ns;
     }
-    line(l, at_ns, "%s, with: {code: 1}, on: n%d/0", fault_that(FAILS), l->spots[e->node].name);
+    line(l, at_ns, "%s, with: {code: 1}, on: n%d/0", sim_fault_live(SIM_FAULT_WORKER_FAIL),
+         l->spots[e->node].name);
     l->failures += another;
     l->failed_ns = another ? at_ns : l->failed_ns;
     return true;
@@ -267,8 +253,8 @@ static bool has_wire(struct live *l, const struct sim_entry *e) {
 static void cut(struct live *l, int node, int64_t live_at_ns, int64_t span_ns) {
     char span[32];
     span_ns = span_ns > FELT_NS ? span_ns : FELT_NS;
-    line(l, live_at_ns, "%s, with: {planes: store}, on: n%d, for: %s", fault_that(PARTS),
-         l->spots[node].name, script_time(span_ns, span));
+    line(l, live_at_ns, "%s, with: {planes: store}, on: n%d, for: %s",
+         sim_fault_live(SIM_FAULT_NODE_CUT), l->spots[node].name, script_time(span_ns, span));
 }
 
 /* Given up for good by a job that is all or nothing. */
@@ -291,7 +277,7 @@ static bool play_node_freeze(struct live *l, const struct sim_entry *e) {
         return false;
     if (l->hosted && e->node == 0)
         return refuse(l, e, "the store stands on its node, and would stand still as well");
-    line(l, live_ns(l, e->at_ns), "%s, on: n%d, for: %s", fault_that(STALLS),
+    line(l, live_ns(l, e->at_ns), "%s, on: n%d, for: %s", sim_fault_live(SIM_FAULT_NODE_FREEZE),
          l->spots[e->node].name, script_time(e->span_ns, span));
     outlive(l, e->span_ns);
     return true;
@@ -321,8 +307,8 @@ static bool part_store(struct live *l, const struct sim_entry *e, const char *mi
     buf_printf(
         &l->lines,
         "  - {when: {time: %s}, fault: %s, with: {groups: \"%s|%s\", planes: store}, for: %s}\n",
-        script_time(live_ns(l, e->at_ns), time), fault_that(PARTS), buf_str(&nodes),
-        l->hosted ? "n0" : "store", script_time(span_ns, span));
+        script_time(live_ns(l, e->at_ns), time), sim_fault_live(SIM_FAULT_NODE_CUT),
+        buf_str(&nodes), l->hosted ? "n0" : "store", script_time(span_ns, span));
     buf_fini(&nodes);
     return true;
 }
@@ -352,7 +338,7 @@ static const struct {
     const char *lacks;
 } plays[SIM_FAULTS_N] = {
     [SIM_FAULT_AGENT_KILL] = {play_agent_kill, NULL},
-    [SIM_FAULT_AGENT_LEAVE] = {play_agent_leave, NULL},
+    [SIM_FAULT_AGENT_LEAVE] = {play_end, NULL},
     [SIM_FAULT_AGENT_OTHER] =
         {NULL, "a node that is switched on runs the same command line, thus the attempt"},
     [SIM_FAULT_AGENT_START] = {play_agent_start, NULL},
@@ -370,8 +356,8 @@ static const struct {
     [SIM_FAULT_NODE_CRASHES] = {NULL, "no fault strikes whenever workers begin"},
     [SIM_FAULT_NODE_CUT] = {play_node_cut, NULL},
     [SIM_FAULT_NODE_FREEZE] = {play_node_freeze, NULL},
-    [SIM_FAULT_NODE_KILL] = {play_node_kill, NULL},
-    [SIM_FAULT_NODE_POWEROFF] = {play_node_poweroff, NULL},
+    [SIM_FAULT_NODE_KILL] = {play_end, NULL},
+    [SIM_FAULT_NODE_POWEROFF] = {play_end, NULL},
     [SIM_FAULT_NODE_STOP] = {NULL, stopped},
     [SIM_FAULT_REQUESTS_LATE] = {NULL, held},
     [SIM_FAULT_REQUESTS_LOST] = {NULL, one_way},
@@ -433,10 +419,9 @@ static void put_odds(const struct live *l, struct buf *out) {
 /* The store goes with its agent; in the simulation it does not. One that is told to leave stays for
  * the others. */
 static bool ends_host(const struct sim_entry *e) {
-    bool leaves = e->fault == SIM_FAULT_AGENT_LEAVE || e->fault == SIM_FAULT_LEAVE_STORM;
+    unsigned effects = sim_faults()[e->fault].effects;
     bool whom = e->fault == SIM_FAULT_LEAVE_STORM ? e->node != 0 : e->node == 0;
-    bool ends = e->fault == SIM_FAULT_AGENT_KILL || e->fault == SIM_FAULT_NODE_KILL ||
-                e->fault == SIM_FAULT_NODE_POWEROFF || (leaves && e->back_ns);
+    bool ends = effects & EFFECTS_TAKE_AGENT && (!(effects & EFFECT_ASKS_TO_LEAVE) || e->back_ns);
     return e->fault == SIM_FAULT_LOST_TOGETHER || (whom && ends);
 }
 

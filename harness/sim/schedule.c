@@ -177,6 +177,7 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_CLAIM:
         sim_say(c, node, "%s %lld", a->claim.what, (long long)a->claim.round);
         sim_mark_claim(c, node, a->claim.what);
+        judge_claim(&c->judge, node, a->claim.what, a->claim.round);
         chronicle_claim(c, node, a->claim.what, a->claim.round);
         break;
     case ACTION_LOG:
@@ -195,6 +196,8 @@ static void act(struct sim *c, int node, const struct action *a) {
     case ACTION_EXIT:
         sim_say(c, node, "exit %d %s", a->exit.code, a->exit.text);
         sim_judge_exit(c, node, a->exit.code);
+        if (a->exit.failure && !a->exit.earlier)
+            judge_failure(&c->judge, node, a->exit.round);
         chronicle_agent_end(c, node, a->exit.code, 0);
         sim_plan_agent(c, c->now_ns, node, on_exit_done)->a = a->exit.code;
         break;

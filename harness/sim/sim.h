@@ -70,9 +70,13 @@ struct sim_fault {
     bool on_node;                        /* it strikes one node; else all, or the store */
     bool returns;                        /* the node's agent may be started again */
     bool on_watch;                       /* it strikes one of the node's watches */
+    unsigned effects; /* in the words of faults/effect.h, where they have words for it */
+    bool alike;       /* there is a live fault of just these effects, and it does just this */
 };
 const struct sim_fault *sim_faults(void); /* SIM_FAULTS_N of them, in alphabetical order */
 int sim_fault_find(const char *name);     /* its place in the table, -1: none */
+/* The name of the live fault that is alike; NULL: none is. */
+const char *sim_fault_live(enum sim_fault_kind fault);
 
 /* What a schedule should sometimes reach: where nobody thought of looking. */
 #define SIM_MARKS(X)                                                                               \

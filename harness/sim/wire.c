@@ -134,15 +134,20 @@ static void pending_add(struct sim *c, struct sim_node *n, uint64_t id) {
     sim_violation(c, "the core asks for more than 64 things at once");
 }
 
+static bool beat_take(struct sim_node *n, uint64_t seq) {
+    bool waits = n->beat_pending == (int64_t)seq;
+    if (waits)
+        n->beat_pending = 0;
+    return waits;
+}
+
+/* What comes after the end of the sender's patience is thrown away, and tells it nothing. */
 static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
-    bool beat = w->kind == ACTION_BEAT;
+    if (!(w->kind == ACTION_BEAT ? beat_take(n, w->id) : pending_take(n, w->id)))
+        return;
     if (reached && writes(w))
         judge_answered(&c->judge, node, w->refused);
-    if (beat ? n->beat_pending != (int64_t)w->id : !pending_take(n, w->id))
-        return;
-    if (beat)
-        n->beat_pending = 0;
     struct event ev =
         kv_request_event(w->kind, w->id, reached && !w->refused, w->applied, w->revision);
     if (ev.kind == EVENT_SNAPSHOT) {

@@ -29,6 +29,7 @@ grep -qx '{"message":{"message":"E: of rank 0, restart 1","extraInfo":{"timestam
     fail "one node: $(cat said alone.json)"
 TORCHELASTIC_ERROR_FILE=none.json timeout 30 "$run" sh -c 'exit 3' 2>said
 [ ! -e none.json ] || fail "a worker without an error file: $(cat none.json)"
+grep -q 'first failure of round 1: node .*, rank 0, pid ' said || fail "without restarts, too, the round is named: $(cat said)"
 TORCHELASTIC_ERROR_FILE=/nowhere/mine.json timeout 30 "$run" bash -c 'echo "{}" >"$TORCHELASTIC_ERROR_FILE"; exit 3' 2>said
 [ $? = 1 ] && grep -q 'is not handed on: .*/nowhere/' said || fail "a folder that is not there: $(cat said)"
 

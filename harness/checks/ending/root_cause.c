@@ -27,8 +27,8 @@ static const char *node_of(const struct history *h, const char *name) {
     return NULL;
 }
 
-/* The worker that was told this round of the launcher's own counting. A launcher that allows no
- * restart does not say the round (0): then it is the newest. */
+/* The worker that was told this round of the launcher's own counting. Histories of before have
+ * round 0 where no restart was allowed: then it is the newest. */
 static const struct worker *find(const struct rounds *rs, const char *node, int64_t rank,
                                  int64_t round) {
     for (size_t i = rs->workers_n; i-- > 0;) {

@@ -20,15 +20,20 @@ static const struct {
 
 static void test_the_vectors_of_the_rfc_are_written_and_read(void **state) {
     (void)state;
+    struct arena a = {0};
     for (size_t i = 0; i < sizeof(PAIRS) / sizeof(*PAIRS); i++) {
         struct buf coded = {0}, plain = {0};
         base64_put(&coded, PAIRS[i].plain, strlen(PAIRS[i].plain));
         assert_string_equal(buf_str(&coded), PAIRS[i].coded);
         assert_true(base64_take(&plain, PAIRS[i].coded, strlen(PAIRS[i].coded)));
         assert_string_equal(buf_str(&plain), PAIRS[i].plain);
+        assert_string_equal(base64_coded(&a, PAIRS[i].plain), PAIRS[i].coded);
+        assert_string_equal(base64_plain(&a, PAIRS[i].coded), PAIRS[i].plain);
         buf_fini(&coded);
         buf_fini(&plain);
     }
+    assert_null(base64_plain(&a, "Zg="));
+    arena_fini(&a);
 }
 
 static void test_every_byte_survives(void **state) {

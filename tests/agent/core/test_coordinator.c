@@ -123,12 +123,41 @@ static void test_changes_may_say_up_to_which_revision_they_are_whole(void **stat
     assert_int_equal(r->coordinator.view.revision, 40);
 }
 
+static bool is_logged(const char *words) {
+    for (size_t i = 0; i < n_actions; i++)
+        if (actions[i].kind == ACTION_LOG && strstr(actions[i].log, words))
+            return true;
+    return false;
+}
+
+static void test_two_nodes_of_one_rank_are_too_few_and_why_is_said(void **state) {
+    (void)state;
+    union value session = {0}, member = {.member = {.slots = 2, .seat = 1}};
+    const union value *v = NULL;
+    join();
+    r->cur.min = 2;
+    r->config.join_timeout_ns = 1000 * MS;
+    struct entry all[] = {own(KEY_SESSION, 11, &session), own(KEY_MEMBER, 11, &member),
+                          entry_of(KEY_SESSION, 12, &session), entry_of(KEY_MEMBER, 12, &member)};
+    strcpy(all[2].key.uid, "other");
+    strcpy(all[3].key.uid, "other");
+    lead(all, 4, 12);
+    assert_true(is_logged("node rank 0 was given to several nodes"));
+    for (int i = 0; i < 20 && !find_put(KEY_HEAD, NULL); i++)
+        tick(100 * MS);
+    assert_non_null(find_put(KEY_HEAD, &v));
+    assert_int_equal(v->head.phase, HEAD_CLOSED);
+    assert_string_equal(v->head.failure.error, "fewer than 2 nodes (1) for 1 s (join_timeout); "
+                                               "several nodes have the same node rank");
+}
+
 int main(int argc, char **argv) {
 #define TEST(name) cmocka_unit_test_teardown(name, script_end)
     const struct CMUnitTest tests[] = {
         TEST(test_plans_that_nobody_names_any_more_go_as_many_as_one_transaction_takes),
         TEST(test_a_first_round_waits_for_members_that_only_others_remember),
         TEST(test_changes_may_say_up_to_which_revision_they_are_whole),
+        TEST(test_two_nodes_of_one_rank_are_too_few_and_why_is_said),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

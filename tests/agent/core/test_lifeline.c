@@ -18,9 +18,9 @@ static uint64_t join_with_lifeline(void) {
     assert_null(find(ACTION_LIFELINE_OPEN)); /* there is no session yet */
     done(find_put(KEY_MEMBER, NULL)->txn.id, true, true, 11);
     const struct action *a = need(ACTION_LIFELINE_OPEN);
-    assert_string_equal(a->lifeline.uid, uid);
-    assert_string_equal(a->lifeline.inc, INC);
-    assert_int_equal(a->lifeline.revision, 11);
+    assert_string_equal(a->lifeline.claim.uid, uid);
+    assert_string_equal(a->lifeline.claim.inc, INC);
+    assert_int_equal(a->lifeline.claim.revision, 11);
     return a->lifeline.id;
 }
 

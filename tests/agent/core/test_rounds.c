@@ -132,8 +132,16 @@ static void test_a_run_that_was_seen_closed_stays_so(void **state) {
     changed(WATCH_HEAD, entry_of(KEY_HEAD, 32, &closed));
     changed(WATCH_HEAD, entry_of(KEY_HEAD, 40, &other));
     changed(WATCH_HEAD, entry_of(KEY_HEAD, 41, NULL));
-    assert_true(r->has_head);
     assert_int_equal(r->head.phase, HEAD_CLOSED);
+}
+
+/* How often the last step claims it, of round 1. */
+static int claims(const char *what) {
+    int n = 0;
+    for (size_t i = 0; i < n_actions; i++)
+        n += actions[i].kind == ACTION_CLAIM && actions[i].claim.round == 1 &&
+             strcmp(actions[i].claim.what, what) == 0;
+    return n;
 }
 
 static void guard_dead(int64_t pid, int status, bool fenced) {
@@ -149,6 +157,29 @@ static void test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure(void **state
     assert_non_null(find_put(KEY_HEAD, &v));
     assert_int_equal(v->head.cause, CAUSE_MEMBERSHIP);
     assert_true(r->group.fenced);
+    assert_int_equal(claims(CLAIM_FENCED), 1);
+}
+
+/* The guard has ended them at the last moment, and the agent is back in time. */
+static void test_workers_that_the_guard_has_ended_are_told_as_fenced(void **state) {
+    (void)state;
+    work();
+    exited(0, 9);
+    exited(1, 9);
+    step((struct event){.kind = EVENT_GROUP_REAPED, .reaped = {.fenced = true}});
+    assert_int_equal(claims(CLAIM_FENCED), 1);
+    assert_non_null(strstr(need(ACTION_LOG)->log, "the guard has ended the workers"));
+}
+
+static void test_that_workers_are_fenced_is_told_once(void **state) {
+    (void)state;
+    work();
+    now_ns += 20000 * MS; /* with no beat */
+    exited(0, 9);
+    assert_int_equal(claims(CLAIM_FENCED), 1);
+    exited(1, 9);
+    step((struct event){.kind = EVENT_GROUP_REAPED, .reaped = {.fenced = true}});
+    assert_int_equal(claims(CLAIM_FENCED), 0);
 }
 
 static void test_a_guard_dead_by_anything_else_is_a_failure_that_names_it(void **state) {
@@ -225,6 +256,7 @@ static void test_a_group_that_ends_without_a_word_is_nobodys_failure(void **stat
     assert_non_null(find_put(KEY_HEAD, &v));
     assert_int_equal(v->head.cause, CAUSE_MEMBERSHIP);
     assert_true(r->group.fenced);
+    assert_int_equal(claims(CLAIM_FENCED), 1);
 }
 
 static void test_what_the_guard_says_out_of_turn_is_nothing(void **state) {
@@ -258,6 +290,8 @@ int main(int argc, char **argv) {
         TEST(test_workers_that_all_exit_zero_are_done_and_wait_in_the_barrier),
         TEST(test_a_run_that_was_seen_closed_stays_so),
         TEST(test_a_guard_dead_by_its_timer_is_a_fence_not_a_failure),
+        TEST(test_workers_that_the_guard_has_ended_are_told_as_fenced),
+        TEST(test_that_workers_are_fenced_is_told_once),
         TEST(test_a_guard_dead_by_anything_else_is_a_failure_that_names_it),
         TEST(test_a_guard_that_dies_while_workers_are_stopped_changes_nothing),
         TEST(test_a_guard_that_dies_when_all_workers_are_done_undoes_nothing),

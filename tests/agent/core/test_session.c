@@ -124,7 +124,7 @@ static void test_a_snapshot_of_a_former_incarnation_is_not_taken(void **state) {
     struct entry e = entry_of(KEY_HEAD, 20, &head);
     strcpy(e.key.inc, "fedcba9876543210");
     answer(need(ACTION_SNAPSHOT), &e, 1, 20);
-    assert_false(r->has_head);
+    assert_int_equal(r->head.phase, HEAD_NONE);
     assert_null(find(ACTION_WATCH));
 }
 

@@ -255,6 +255,7 @@ static void do_exit(struct fleet *f, int i, const struct action *a) {
     m->pub.group.alive = false;
     m->pub.exit_code = a->exit.code;
     snprintf(m->pub.exit_text, sizeof(m->pub.exit_text), "%s", a->exit.text);
+    m->pub.exit_round = a->exit.failure ? a->exit.round : 0;
 }
 
 static void act(struct fleet *f, int i, const struct action *a) {

@@ -13,6 +13,7 @@ struct fleet_agent {
     bool up;
     int exit_code; /* -1: it has not ended by itself */
     char exit_text[512];
+    int64_t exit_round; /* of the failure it named */
     struct {
         bool alive;
         int64_t round, fence_ns;

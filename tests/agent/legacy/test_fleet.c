@@ -101,6 +101,7 @@ static void test_a_budget_that_is_spent_ends_all_agents_with_the_failure(void **
         assert_int_equal(fleet_agent(f, i)->exit_code, 1);
         assert_non_null(strstr(fleet_agent(f, i)->exit_text, "exited with code 3: it broke"));
     }
+    assert_int_equal(fleet_agent(f, 0)->exit_round, 1); /* also where no restart is allowed */
 }
 
 static void test_a_guard_that_is_killed_is_charged_and_one_whose_time_is_up_is_not(void **state) {

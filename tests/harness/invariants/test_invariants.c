@@ -280,6 +280,19 @@ static void hides_that_it_was_fenced(struct world *w) {
     ack(w, "b", 1);
 }
 
+static void hides_from_who_watches_that_it_was_fenced(struct world *w) {
+    sessions(w);
+    groups_end(w);
+    w->nodes[1].group.by_guard = true;
+    judge_claim(&w->judge, 1, CLAIM_FENCED, 0); /* of another round */
+    put(w, "b", key_of(KEY_ACK, "b", 1), (union value){.ack = {.why = ACK_FENCED}});
+}
+
+static void names_a_failure_of_no_round(struct world *w) {
+    w->judge.outcome = OUTCOME_FAILED;
+    judge_failure(&w->judge, 0, 0);
+}
+
 static void ends_its_workers_for_nothing(struct world *w) {
     sessions(w);
     judge_stop(&w->judge, 1, false);
@@ -344,6 +357,7 @@ static const struct row {
     {"outcome", gang_without_a_loss},
     {"outcome", loss_that_was_to_be_replaced},
     {"outcome", gives_up_on_too_few_at_once},
+    {"outcome", names_a_failure_of_no_round},
     {"patience", asks_for_ever},
     {"progress", has_no_end},
     {"progress", proposes_again_and_again},
@@ -354,6 +368,7 @@ static const struct row {
     {"restarts", budget_is_passed},
     {"restarts", ends_as_failed_though_none_has},
     {"restarts", failure_costs_nothing},
+    {"restarts", hides_from_who_watches_that_it_was_fenced},
     {"restarts", hides_that_it_was_fenced},
     {"seats", takes_another_seat},
     {"spares", spare_makes_it_larger},
@@ -383,6 +398,17 @@ static void test_every_invariant_has_a_wrong_that_it_catches(void **state) {
         if (!n)
             fail_msg("%s: no row breaks it", invariants[i]->name);
     }
+}
+
+static void test_who_was_fenced_and_says_so_breaks_nothing(void **state) {
+    (void)state;
+    struct world *w = world_new();
+    sessions(w);
+    groups_end(w);
+    judge_claim(&w->judge, 1, CLAIM_FENCED, 1);
+    put(w, "b", key_of(KEY_ACK, "b", 1), (union value){.ack = {.why = ACK_FENCED}});
+    assert_string_equal(w->text, "");
+    world_free(w);
 }
 
 static void test_a_new_job_begins_only_when_the_old_ones_workers_are_gone(void **state) {
@@ -477,6 +503,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_invariant_catches_what_breaks_it),
         cmocka_unit_test(test_every_invariant_has_a_wrong_that_it_catches),
+        cmocka_unit_test(test_who_was_fenced_and_says_so_breaks_nothing),
         cmocka_unit_test(test_a_new_job_begins_only_when_the_old_ones_workers_are_gone),
         cmocka_unit_test(test_a_round_that_fails_and_is_formed_again_breaks_nothing),
         cmocka_unit_test(test_a_world_without_times_is_not_judged_by_them),

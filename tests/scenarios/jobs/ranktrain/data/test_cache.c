@@ -1,5 +1,7 @@
 #include "scenarios/jobs/ranktrain/data/cache.h"
 
+#include "agent/sys/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
