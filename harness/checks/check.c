@@ -17,11 +17,10 @@ bool check_sees_rounds(const struct trial *t, struct finding *f) {
     if (t->rounds->n)
         return true;
     if (t->scenario->expect.outcome == OUTCOME_SUCCEEDED)
-        finding_unknown(f, "No worker was seen to start, so nothing is known about the workers.",
-                        "no worker-start from rankprobe");
-    else
-        finding_skip(f, "no worker started, so there is nothing to judge");
-    return false;
+        return finding_unknown(
+            f, "No worker was seen to start, so nothing is known about the workers.",
+            "no worker-start from rankprobe");
+    return finding_skip(f, "no worker started, so there is nothing to judge");
 }
 
 void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,

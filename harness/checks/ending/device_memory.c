@@ -59,12 +59,10 @@ static bool judge_process(const struct trial *t, struct finding *f, const struct
     if (w->exit_ns && w->exit_ns <= look->t_ns)
         snprintf(since, sizeof(since), "had ended %.1f ms before",
                  (double)(look->t_ns - w->exit_ns) / 1e6);
-    finding_fail(f, broken, "no worker of an earlier round has anything on a device",
-                 "rank %d of round %d on %s had %s when round %lld began; it %s", w->rank, w->round,
-                 w->node, what, (long long)round, since);
-    finding_prove(f, w->start_seq);
-    finding_prove(f, look->seq);
-    return false;
+    finding_prove(f, w->start_seq, look->seq);
+    return finding_fail(f, broken, "no worker of an earlier round has anything on a device",
+                        "rank %d of round %d on %s had %s when round %lld began; it %s", w->rank,
+                        w->round, w->node, what, (long long)round, since);
 }
 
 static bool judge_beginning(const struct trial *t, struct finding *f, const struct record *look) {
@@ -152,10 +150,10 @@ static bool judge_left(struct finding *f, const struct record *look, const struc
     if (!*node)
         return true; /* somebody else's */
     describe(look, pid, what, sizeof(what));
-    finding_fail(f, broken, "no process of a node has anything on a device when the job has ended",
-                 "process %lld on %s still had %s", (long long)pid, node, what);
     finding_prove(f, look->seq);
-    return false;
+    return finding_fail(f, broken,
+                        "no process of a node has anything on a device when the job has ended",
+                        "process %lld on %s still had %s", (long long)pid, node, what);
 }
 
 static bool judge_processes_left(struct finding *f, const struct record *look) {
@@ -203,25 +201,20 @@ static bool judge_memory_left(struct finding *f, const struct tally *t, const st
     long long index = json_get_i64(after, "index", -1);
     if (more <= SLACK)
         return true;
+    finding_prove(f, t->first->seq, t->last->seq);
     if (known)
-        finding_fail(f, broken, "as much memory in use on each device as before the job",
-                     "%lld MB more in use on GPU %lld, and no process to show for it",
-                     (long long)more >> 20, index);
-    else
-        finding_unknown(f, broken,
-                        "%lld MB more in use on GPU %lld, but not all who use it can be told",
-                        (long long)more >> 20, index);
-    finding_prove(f, t->first->seq);
-    finding_prove(f, t->last->seq);
-    return false;
+        return finding_fail(f, broken, "as much memory in use on each device as before the job",
+                            "%lld MB more in use on GPU %lld, and no process to show for it",
+                            (long long)more >> 20, index);
+    return finding_unknown(f, broken,
+                           "%lld MB more in use on GPU %lld, but not all who use it can be told",
+                           (long long)more >> 20, index);
 }
 
 static bool judge_end(struct finding *f, const struct tally *t) {
-    if (!t->last || record_get(t->last, "error")) {
-        finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
-                        t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
-        return false;
-    }
+    if (!t->last || record_get(t->last, "error"))
+        return finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
+                               t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
     if (!judge_processes_left(f, t->last))
         return false;
     json_each(d, record_get(t->last, "devices")) {

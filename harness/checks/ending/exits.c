@@ -44,12 +44,10 @@ static bool judge_restart(const struct trial *t, struct finding *f, const struct
     if (!round_ended_well(r) || had_newcomer(r, next, v, n) ||
         was_disturbed(t, r, next->first_start_ns))
         return true;
-    finding_fail(f, broken, "no round after one whose workers have all ended 0",
-                 "all %zu workers of round %d had ended 0, and round %d was started", r->n,
-                 r->number, next->number);
-    finding_prove(f, r->workers[r->n - 1]->exit_seq);
-    finding_prove(f, next->workers[0]->start_seq);
-    return false;
+    finding_prove(f, r->workers[r->n - 1]->exit_seq, next->workers[0]->start_seq);
+    return finding_fail(f, broken, "no round after one whose workers have all ended 0",
+                        "all %zu workers of round %d had ended 0, and round %d was started", r->n,
+                        r->number, next->number);
 }
 
 /* Success reported as failure: the last group ended well, and its agent says otherwise. */
@@ -59,13 +57,12 @@ static bool judge_failure(const struct trial *t, struct finding *f, const struct
         !round_on_node(last, a->node) || !round_ended_well(last) ||
         was_disturbed(t, last, a->exit_ns))
         return true;
-    finding_fail(f, broken, "agents end 0 when every worker of the last round has",
-                 "all %zu workers of round %d ended 0, and the agent of %s ended with code %d, "
-                 "signal %d",
-                 last->n, last->number, a->node, a->code, a->signal);
-    finding_prove(f, last->workers[last->n - 1]->exit_seq);
-    finding_prove(f, a->seq);
-    return false;
+    finding_prove(f, last->workers[last->n - 1]->exit_seq, a->seq);
+    return finding_fail(
+        f, broken, "agents end 0 when every worker of the last round has",
+        "all %zu workers of round %d ended 0, and the agent of %s ended with code %d, "
+        "signal %d",
+        last->n, last->number, a->node, a->code, a->signal);
 }
 
 /* A launcher that ends before its workers has not waited for them. */
@@ -87,8 +84,7 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct a
         } else {
             continue;
         }
-        finding_prove(f, a->seq);
-        finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+        finding_prove(f, a->seq, w->exit_seq ? w->exit_seq : w->start_seq);
         return false;
     }
     return true;

@@ -171,7 +171,6 @@ static bool judge_worker(const struct blows *b, struct finding *f, const struct 
     const struct cause c = cause_of(b, r, w);
     int64_t grace = check_grace_ns(t->scenario, c.failure), had = w->exit_ns - c.t_ns;
     const struct record *fenced;
-    char expected[200];
     if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w))
         return true;
     if (c.t_ns && had + lags_most_ns(t->lags, c.t_ns, w->exit_ns) >= grace - grace / 10) {
@@ -197,8 +196,8 @@ static bool judge_worker(const struct blows *b, struct finding *f, const struct 
                         "it says whom a fault struck",
                         w->rank, w->node, w->round);
     } else if (c.t_ns) {
-        snprintf(expected, sizeof(expected), "%lld s between the signal to end and SIGKILL",
-                 (long long)(grace / S));
+        const char *expected = finding_expected(f, "%lld s between the signal to end and SIGKILL",
+                                                (long long)(grace / S));
         finding_fail(f, broken, expected,
                      "rank %d on %s of round %d died on signal 9 no more than %.0f ms after it "
                      "could have been told to end",

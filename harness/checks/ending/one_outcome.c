@@ -50,12 +50,10 @@ static bool judge_alike(const struct trial *t, struct finding *f, const struct a
         if (v[i].fault_id || v[i].spare)
             continue;
         if (*ret_any && (*ret_any)->code != v[i].code) {
-            finding_fail(f, broken, "one outcome for all agents",
-                         "the agent of %s ended %d, the agent of %s ended %d", (*ret_any)->node,
-                         (*ret_any)->code, v[i].node, v[i].code);
-            finding_prove(f, (*ret_any)->seq);
-            finding_prove(f, v[i].seq);
-            return false;
+            finding_prove(f, (*ret_any)->seq, v[i].seq);
+            return finding_fail(f, broken, "one outcome for all agents",
+                                "the agent of %s ended %d, the agent of %s ended %d",
+                                (*ret_any)->node, (*ret_any)->code, v[i].node, v[i].code);
         }
         *ret_any = &v[i];
     }
@@ -130,8 +128,7 @@ static void judge_each(const struct trial *t, struct finding *f, const struct ag
             finding_fail(f, broken, "an agent ends 0 when its workers did",
                          "the agent of %s ended 0, but rank %d of round %d did not", v[i].node,
                          w->rank, w->round);
-            finding_prove(f, v[i].seq);
-            finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+            finding_prove(f, v[i].seq, w->exit_seq ? w->exit_seq : w->start_seq);
             return;
         }
     }

@@ -87,7 +87,7 @@ static void judge_agents(const struct trial *t, struct finding *f, const struct 
                          size_t n) {
     static const char *const names[] = {"succeeded", "failed", "stopped"};
     const char *wanted = names[t->scenario->expect.outcome], *seen = outcome_of(t, v, n, f);
-    char expected[200], ends[200];
+    char ends[200];
     if (str_eq(wanted, seen)) {
         const struct worker *w = str_eq(seen, "succeeded") ? unknown_end(t) : NULL;
         if (w)
@@ -102,7 +102,7 @@ static void judge_agents(const struct trial *t, struct finding *f, const struct 
                         well ? "all workers ended well, but " : "");
         return;
     }
-    snprintf(expected, sizeof(expected), "outcome: %s", wanted);
+    const char *expected = finding_expected(f, "outcome: %s", wanted);
     describe(ends, sizeof(ends), v, n);
     if (*seen)
         finding_fail(f, broken, expected, "it %s%s (agents ended: %s)",

@@ -75,7 +75,6 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
     long long rank = record_i64(claim, "rank", -1), round = record_i64(claim, "round", -1);
     const struct worker *w = find(t->rounds, node_of(t->history, node), rank, round), *truth;
     const struct incident *by = NULL;
-    char expected[200];
     if (!w)
         WRONG(w, "a worker of that round",
               "the agent of %s names rank %lld on %s in its round %lld; there was none",
@@ -92,8 +91,8 @@ static bool judge_claim(const struct trial *t, struct finding *f, const struct r
         w->exit_ns <= truth->exit_ns + MOMENT_NS ||
         w->exit_ns - truth->exit_ns <= lags_most_ns(t->lags, truth->exit_ns, w->exit_ns))
         return true;
-    snprintf(expected, sizeof(expected), "rank %d on %s, which %s (%s) has ended", truth->rank,
-             truth->node, by->id, by->fault);
+    const char *expected = finding_expected(f, "rank %d on %s, which %s (%s) has ended",
+                                            truth->rank, truth->node, by->id, by->fault);
     finding_prove(f, truth->exit_seq);
     WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms later",
           claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6);

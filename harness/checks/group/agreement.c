@@ -7,13 +7,12 @@ static const char broken[] = "Agreement: all workers of a round are told the sam
 
 static bool differ(struct finding *f, const struct worker *a, const struct worker *b,
                    const char *variable) {
-    finding_fail(f, broken, "the same in the environment of all workers of a round",
-                 "%s is %s for rank %d on %s and %s for rank %d on %s, which ran at the same time",
-                 variable, json_get_string(a->env, variable, "(missing)"), a->rank, a->node,
-                 json_get_string(b->env, variable, "(missing)"), b->rank, b->node);
-    finding_prove(f, a->start_seq);
-    finding_prove(f, b->start_seq);
-    return false;
+    finding_prove(f, a->start_seq, b->start_seq);
+    return finding_fail(
+        f, broken, "the same in the environment of all workers of a round",
+        "%s is %s for rank %d on %s and %s for rank %d on %s, which ran at the same time", variable,
+        json_get_string(a->env, variable, "(missing)"), a->rank, a->node,
+        json_get_string(b->env, variable, "(missing)"), b->rank, b->node);
 }
 
 static bool same(const struct worker *a, const struct worker *b, const char *variable) {

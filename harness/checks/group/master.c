@@ -48,20 +48,17 @@ static bool judge_address(const struct tally *tally, struct finding *f, const st
                           const struct worker *zero) {
     const char *address = zero->master_addr;
     const char *at = is_node(tally, address) ? address : node_at(tally, address);
-    char expected[200];
     if (!*at && tally->nodes_are_processes)
         return true;
     if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
         return true;
-    snprintf(expected, sizeof(expected), "MASTER_ADDR of round %d is %s, where rank 0 runs",
-             r->number, zero->node);
+    const char *expected = finding_expected(f, "MASTER_ADDR of round %d is %s, where rank 0 runs",
+                                            r->number, zero->node);
     finding_prove(f, zero->start_seq);
     if (*at || is_loopback(address))
-        finding_fail(f, broken, expected, "it is %s", address);
-    else
-        finding_unknown(f, broken, "MASTER_ADDR of round %d is %s, which is no node's name",
-                        r->number, address);
-    return false;
+        return finding_fail(f, broken, expected, "it is %s", address);
+    return finding_unknown(f, broken, "MASTER_ADDR of round %d is %s, which is no node's name",
+                           r->number, address);
 }
 
 static bool has_port(const char *end, const char *port) {
@@ -155,9 +152,8 @@ static bool judge_port(struct finding *f, const struct round *r, const struct wo
         char expected[200];
         snprintf(expected, sizeof(expected), "the workers of round %d meet at %s:%s", r->number,
                  zero->node, zero->master_port);
-        finding_fail(f, broken, expected, "they met at port %s of %s; rank 0 runs on %s",
-                     zero->master_port, met, zero->node);
-        return false;
+        return finding_fail(f, broken, expected, "they met at port %s of %s; rank 0 runs on %s",
+                            zero->master_port, met, zero->node);
     }
     tally->met += *met != 0;
     if (!*met && looks == round_nodes(r)) {

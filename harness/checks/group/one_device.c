@@ -111,8 +111,7 @@ static bool says_another(struct finding *f, const struct seat *s, const struct r
         return false;
     finding_fail(f, broken, "one device for each rank", "rank %d on %s says that it uses %s and %s",
                  s->worker->rank, s->worker->node, s->said, record_text(r, "uuid"));
-    finding_prove(f, s->said_seq);
-    finding_prove(f, r->seq);
+    finding_prove(f, s->said_seq, r->seq);
     return true;
 }
 
@@ -186,13 +185,10 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
         tally->crowded = a->devices;
         return true;
     }
-    finding_fail(f, broken, "a device for each rank of a node",
-                 "ranks %d and %d of round %d are both on %s of %s, which has %d", x->rank, y->rank,
-                 x->round, both, x->node, a->devices);
-    finding_prove(f, x->start_seq);
-    finding_prove(f, y->start_seq);
-    finding_prove(f, a->seen_seq ? a->seen_seq : a->said_seq);
-    return false;
+    finding_prove(f, x->start_seq, y->start_seq, a->seen_seq ? a->seen_seq : a->said_seq);
+    return finding_fail(f, broken, "a device for each rank of a node",
+                        "ranks %d and %d of round %d are both on %s of %s, which has %d", x->rank,
+                        y->rank, x->round, both, x->node, a->devices);
 }
 
 /* ---- all of them ---- */

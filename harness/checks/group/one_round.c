@@ -12,8 +12,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
         finding_unknown(f, "One round at a time: nobody saw when a worker ended.",
                         "rank %d on %s of round %d was never seen to end; round %d began after it",
                         old->rank, old->node, old->round, next->number);
-        finding_prove(f, old->start_seq);
-        finding_prove(f, next->workers[0]->start_seq);
+        finding_prove(f, old->start_seq, next->workers[0]->start_seq);
         return;
     }
     int64_t late = old->exit_ns - next->first_start_ns;
@@ -31,8 +30,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
                      "(for another %.1f ms)",
                      first->rank, first->node, next->number, old->rank, old->node, old->round,
                      (double)late / 1e6);
-    finding_prove(f, first->start_seq);
-    finding_prove(f, old->exit_seq);
+    finding_prove(f, first->start_seq, old->exit_seq);
 }
 
 /* Who is frozen does nothing, and counts as ended; once it runs again it must be dead within this.

@@ -78,11 +78,10 @@ static bool judge_order(const struct agents *all, struct finding *f, const struc
                 continue;
             if (may_be_given_up(all, f, a, b, one))
                 return false;
-            finding_fail(f, broken, "the order of the round before",
-                         "%s came before %s in round %d and after it in round %d", one, two,
-                         a->number, b->number);
             finding_prove(f, b->workers[0]->start_seq);
-            return false;
+            return finding_fail(f, broken, "the order of the round before",
+                                "%s came before %s in round %d and after it in round %d", one, two,
+                                a->number, b->number);
         }
     return true;
 }
@@ -98,11 +97,11 @@ static bool judge_first(const struct agents *all, struct finding *f, const struc
             continue;
         if (may_be_given_up(all, f, a, b, node))
             return false;
-        finding_fail(f, broken, "rank 0 on a node that has the job's state",
-                     "rank 0 of round %d is on %s, which is new, although %s survived round %d",
-                     b->number, first->node, node, a->number);
         finding_prove(f, first->start_seq);
-        return false;
+        return finding_fail(
+            f, broken, "rank 0 on a node that has the job's state",
+            "rank 0 of round %d is on %s, which is new, although %s survived round %d", b->number,
+            first->node, node, a->number);
     }
     return true;
 }

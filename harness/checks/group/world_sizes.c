@@ -40,7 +40,7 @@ static const char *idle(const struct scenario *s) {
 }
 
 static void judge_sizes(const struct expect *e, struct finding *f, const int *sizes, size_t n) {
-    char wanted[150], seen[200], expected[200];
+    char wanted[150], seen[200];
     size_t tail = e->world_sizes_ends && n > e->world_sizes_n ? n - e->world_sizes_n : 0;
     print(wanted, sizeof(wanted), e->world_sizes, e->world_sizes_n);
     print(seen, sizeof(seen), sizes, n);
@@ -48,8 +48,8 @@ static void judge_sizes(const struct expect *e, struct finding *f, const int *si
         finding_pass(f, "%s", seen);
         return;
     }
-    snprintf(expected, sizeof(expected),
-             e->world_sizes_ends ? "world_sizes: {ends: %s}" : "world_sizes: %s", wanted);
+    const char *expected = finding_expected(
+        f, e->world_sizes_ends ? "world_sizes: {ends: %s}" : "world_sizes: %s", wanted);
     finding_fail(f, "World sizes: the rounds that the scenario expects.", expected,
                  "%s in the %zu complete round%s", seen, n, n == 1 ? "" : "s");
 }

@@ -64,10 +64,10 @@ static bool judge_end(const struct trial *t, struct finding *f) {
         f->evidence[0] = 0;
         return true;
     }
-    finding_fail(f, broken, "the job goes on while restarts are left and enough nodes are there",
-                 "%d agent%s gave up after round %d with %d of %d restarts left", failed,
-                 failed == 1 ? "" : "s", last->number, left, t->scenario->job.max_restarts);
-    return false;
+    return finding_fail(f, broken,
+                        "the job goes on while restarts are left and enough nodes are there",
+                        "%d agent%s gave up after round %d with %d of %d restarts left", failed,
+                        failed == 1 ? "" : "s", last->number, left, t->scenario->job.max_restarts);
 }
 
 static const char *idle(const struct scenario *s) {

@@ -47,9 +47,7 @@ static int64_t growth(const struct readings *r) {
 }
 
 static void prove(struct finding *f, const struct readings *r) {
-    finding_prove(f, r->seq[0]);
-    finding_prove(f, r->seq[r->n / 2]);
-    finding_prove(f, r->seq[r->n - 1]);
+    finding_prove(f, r->seq[0], r->seq[r->n / 2], r->seq[r->n - 1]);
 }
 
 /* ---- time: of the recoveries from one line of the timeline ---- */

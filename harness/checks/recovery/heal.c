@@ -68,9 +68,8 @@ static int64_t took_ns(const struct trial *t, struct finding *f, const struct in
         return -1; /* it ended before that could be seen */
     if (step && step - healed <= bound)
         return step - healed;
-    char expected[200];
-    snprintf(expected, sizeof(expected), "a step within limits.stall, %g s, after %s was healed",
-             (double)bound / 1e9, i->id);
+    const char *expected = finding_expected(
+        f, "a step within limits.stall, %g s, after %s was healed", (double)bound / 1e9, i->id);
     if (step)
         finding_fail(f, broken, expected, "the next step came after %.1f s",
                      (double)(step - healed) / 1e9);

@@ -53,22 +53,21 @@ static bool judge_answer(struct finding *f, const struct record *r, const struct
     int64_t settled =
         s->whole_ns < INT64_MAX - x->settle_ns ? s->whole_ns + x->settle_ns : INT64_MAX;
     bool before = r->t_ns < s->first_ns, after = !before && asked >= settled;
-    char expected[200];
     if (r->t_ns >= s->over_ns)
         return true;
     *(before ? &n->before : after ? &n->after : &n->during) += 1;
     if (json_get_bool(r->fields, "ok", false) || (!before && !after && !x->always))
         return true;
-    snprintf(expected, sizeof(expected), "every answer %s within its tolerance",
-             x->always ? "from steady state to the end" : "before the faults and after them");
-    finding_fail(f, broken, expected, "%s, %s: %s%s%.100s", x->name,
-                 before  ? "before the first fault"
-                 : after ? "after the last recovery"
-                         : "while a fault lasted",
-                 record_text(r, "error"), *record_text(r, "value") ? ": " : "",
-                 record_text(r, "value"));
+    const char *expected = finding_expected(f, "every answer %s within its tolerance",
+                                            x->always ? "from steady state to the end"
+                                                      : "before the faults and after them");
     finding_prove(f, r->seq);
-    return false;
+    return finding_fail(f, broken, expected, "%s, %s: %s%s%.100s", x->name,
+                        before  ? "before the first fault"
+                        : after ? "after the last recovery"
+                                : "while a fault lasted",
+                        record_text(r, "error"), *record_text(r, "value") ? ": " : "",
+                        record_text(r, "value"));
 }
 
 static bool judge_probe(const struct trial *t, struct finding *f, const struct probe_expect *x,
@@ -80,12 +79,10 @@ static bool judge_probe(const struct trial *t, struct finding *f, const struct p
             return false;
     }
     bool faults = s.first_ns != INT64_MAX;
-    if (!n.before || (faults && !n.after)) {
-        finding_unknown(f, broken, "%s was not answered %s", x->name,
-                        !n.before ? "before the first fault"
-                                  : "after the last recovery, while the job ran");
-        return false;
-    }
+    if (!n.before || (faults && !n.after))
+        return finding_unknown(f, broken, "%s was not answered %s", x->name,
+                               !n.before ? "before the first fault"
+                                         : "after the last recovery, while the job ran");
     sum->before += n.before;
     sum->during += n.during;
     sum->after += n.after;

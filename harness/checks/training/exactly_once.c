@@ -68,25 +68,19 @@ static bool take_step(struct account *a, struct finding *f, const struct round *
     const struct worker *w = absent(r, v, n);
     a->newest = v[0].record;
     finding_prove(f, v[0].record->seq);
-    if (a->next && step != a->next) {
-        finding_fail(f, broken, "the steps that count follow each other",
-                     "step %lld of round %d counts after step %lld: %s", (long long)step, r->number,
-                     (long long)a->last,
-                     step > a->next ? "those between were made void or never made"
-                                    : "it counts twice");
-        return false;
-    }
-    if (w && w->lost_events) {
-        finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                        (long long)w->lost_events, w->rank, w->node);
-        return false;
-    }
-    if (w && a->horizons[r->number - 1] == INT64_MAX && round_ended_well(r)) {
-        finding_fail(f, broken, "every rank's part of every step that counts",
-                     "step %lld of round %d lacks the part of rank %d on %s", (long long)step,
-                     r->number, w->rank, w->node);
-        return false;
-    }
+    if (a->next && step != a->next)
+        return finding_fail(f, broken, "the steps that count follow each other",
+                            "step %lld of round %d counts after step %lld: %s", (long long)step,
+                            r->number, (long long)a->last,
+                            step > a->next ? "those between were made void or never made"
+                                           : "it counts twice");
+    if (w && w->lost_events)
+        return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                               (long long)w->lost_events, w->rank, w->node);
+    if (w && a->horizons[r->number - 1] == INT64_MAX && round_ended_well(r))
+        return finding_fail(f, broken, "every rank's part of every step that counts",
+                            "step %lld of round %d lacks the part of rank %d on %s",
+                            (long long)step, r->number, w->rank, w->node);
     f->evidence[0] = 0;
     a->vouched += w != NULL;
     a->counted++;
@@ -122,10 +116,10 @@ static int64_t steps_in_all(const struct trial *t) {
 static void judge_total(const struct account *a, struct finding *f) {
     int64_t all = steps_in_all(a->t);
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
-    char expected[200], vouched[80] = "";
+    char vouched[80] = "";
     if (all > 0 && round_ended_well(last) && a->last != all) {
-        snprintf(expected, sizeof(expected), "%lld steps, as the control run makes",
-                 (long long)all);
+        const char *expected =
+            finding_expected(f, "%lld steps, as the control run makes", (long long)all);
         finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",
                      (long long)a->last);
         finding_prove(f, a->newest ? a->newest->seq : 0);
@@ -195,17 +189,15 @@ static bool ends_early(const struct account *a, struct finding *f) {
     const struct record *control = history_newest(a->t->history, SOURCE_HARNESS, "control");
     int64_t all = control ? record_i64(control, "last_step", -1) : -1;
     int64_t stride = stride_of(a->l), step = came_to(a->l, last);
-    char expected[200];
     if (all < 0 || !stride || step > all - stride || !round_ended_well(last) ||
         grew_or_shrank(rs) || counts_anew(rs, control) || has_gaps(a->t, last))
         return false;
-    snprintf(expected, sizeof(expected), "step %lld, which the control run reached",
-             (long long)all);
+    const char *expected =
+        finding_expected(f, "step %lld, which the control run reached", (long long)all);
     finding_fail(f, broken, expected,
                  "all workers of round %d ended well, and step %lld was the last", last->number,
                  (long long)step);
-    finding_prove(f, a->l->v[a->l->n - 1].record->seq);
-    finding_prove(f, last->workers[0]->exit_seq);
+    finding_prove(f, a->l->v[a->l->n - 1].record->seq, last->workers[0]->exit_seq);
     return true;
 }
 

@@ -37,7 +37,6 @@ static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     int64_t step_ns = control ? record_i64(control, "step_ns", 0) : 0;
     struct work w = work_of(t->history);
-    char expected[200];
     if (!check_sees_rounds(t, f))
         return;
     if (w.first < 0 || w.last <= w.first || w.last_ns <= w.first_ns) {
@@ -56,12 +55,11 @@ static void judge(const struct trial *t, struct finding *f) {
                      (long long)(w.last - w.first), span_s, worth_s);
         return;
     }
-    snprintf(expected, sizeof(expected), "goodput: %d%%", t->scenario->expect.goodput);
+    const char *expected = finding_expected(f, "goodput: %d%%", t->scenario->expect.goodput);
     finding_fail(f, broken, expected,
                  "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
                  (long long)(w.last - w.first), span_s, worth_s);
-    finding_prove(f, w.first_seq);
-    finding_prove(f, w.last_seq);
+    finding_prove(f, w.first_seq, w.last_seq);
 }
 
 const struct check check_goodput = {

@@ -39,7 +39,6 @@ static void judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct json *theirs = control ? record_get(control, "loss") : NULL;
     struct end e = end_of(t);
-    char expected[200];
     if (!theirs) {
         finding_unknown(f, broken, "the control run reported no loss");
         return;
@@ -50,8 +49,7 @@ static void judge(const struct trial *t, struct finding *f) {
     }
     double undisturbed = json_number(theirs, 0), loss = e.sum / e.n;
     double off = 100 * fabs(loss - undisturbed) / (fabs(undisturbed) > 0 ? fabs(undisturbed) : 1);
-    finding_prove(f, control->seq);
-    finding_prove(f, e.seq);
+    finding_prove(f, control->seq, e.seq);
     if (!round_ended_well(t->rounds->v[t->rounds->n - 1])) {
         finding_fail(f, broken, "a last round that ends well",
                      "the last round did not, so its loss of %.4g counts for nothing", loss);
@@ -60,8 +58,8 @@ static void judge(const struct trial *t, struct finding *f) {
         finding_pass(f, "%.4g after step %lld, %.1f %% from the %.4g of the control run", loss,
                      (long long)e.step, off, undisturbed);
     } else {
-        snprintf(expected, sizeof(expected), "loss_within: %d%% of %.4g",
-                 t->scenario->expect.loss_within, undisturbed);
+        const char *expected = finding_expected(f, "loss_within: %d%% of %.4g",
+                                                t->scenario->expect.loss_within, undisturbed);
         finding_fail(f, broken, expected, "%.4g after step %lld", loss, (long long)e.step);
     }
 }

@@ -132,12 +132,11 @@ static bool more_than_asked(const struct trial *t, struct finding *f, const stru
 
 static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
     int64_t most = interval(&t->scenario->job);
-    char expected[200];
     if (!most || l->made - l->from <= most)
         return false;
-    snprintf(expected, sizeof(expected),
-             "at most %lld steps made again, as there is a checkpoint every %lld steps",
-             (long long)most, (long long)most);
+    const char *expected = finding_expected(
+        f, "at most %lld steps made again, as there is a checkpoint every %lld steps",
+        (long long)most, (long long)most);
     finding_fail(f, broken, expected,
                  "round %d resumed from step %lld when step %lld had been made: %lld steps, %.1f s",
                  l->round, (long long)l->from, (long long)l->made, (long long)(l->made - l->from),

@@ -9,11 +9,10 @@ static const char broken[] = "Model: the run ends with the model of the control 
 /* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const char *model) {
-    char expected[200];
     if (worker_ended_well(w) && str_eq(w->model, model))
         return true;
     finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
-    snprintf(expected, sizeof(expected), "model %s", model);
+    const char *expected = finding_expected(f, "model %s", model);
     if (!w->exit_ns || worker_failed(w))
         finding_fail(f, broken, expected, "rank %d on %s did not end well", w->rank, w->node);
     else if (!w->exit_known)

@@ -86,10 +86,9 @@ static bool judge_partly(struct finding *f, const struct group *g) {
         if (entry_of(g, w))
             continue;
         if (w->lost_events) {
-            finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                            (long long)w->lost_events, w->rank, w->node);
             finding_prove(f, w->start_seq);
-            return false;
+            return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                                   (long long)w->lost_events, w->rank, w->node);
         }
         if (w->last_step > g->step)
             WRONG(g->v[0].record->seq, "every rank makes every step",

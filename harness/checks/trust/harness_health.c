@@ -90,8 +90,7 @@ static void judge(const struct trial *t, struct finding *f) {
                      (long long)s.backwards->seq, s.backwards->kind,
                      (double)(s.before->t_ns - s.backwards->t_ns) / 1e6, (long long)s.before->seq,
                      s.before->kind);
-        finding_prove(f, s.before->seq);
-        finding_prove(f, s.backwards->seq);
+        finding_prove(f, s.before->seq, s.backwards->seq);
     } else if (!s.evidence && str_eq(why, "ended")) {
         finding_fail(f, "Harness: what it judges by is evidence.", "a record of some evidence",
                      "nothing of the kernel, the wire, the disk or rankprobe was recorded");

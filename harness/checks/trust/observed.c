@@ -51,9 +51,8 @@ static bool is_wanted(const struct trial *t, const struct json *pattern) {
 static void tell_unmatched(struct finding *f, const struct json *p, int64_t lines) {
     const char *closest = json_get_string(p, "closest", "");
     const char *event = json_get_string(p, "event", "");
-    char expected[200];
-    snprintf(expected, sizeof(expected), "a line that matches /%.150s/",
-             json_get_string(p, "pattern", ""));
+    const char *expected =
+        finding_expected(f, "a line that matches /%.150s/", json_get_string(p, "pattern", ""));
     if (!lines)
         finding_fail(f, broken, expected, "observe.%s: the workers printed nothing at all", event);
     else if (*closest)
