@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- findings ---- */
 
@@ -225,7 +224,9 @@ static void views_free(struct views *v) {
 
 static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
                       const struct view *seen, const struct lost *lost) {
+    struct arena arena = {0};
     struct trial t = {.scenario = s,
+                      .arena = &arena,
                       .history = &seen->history,
                       .rounds = seen->rounds,
                       .incidents = seen->incidents,
@@ -238,6 +239,7 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
     else
         c->judge(&t, f);
     want_kernel(f, c, &seen->history);
+    arena_fini(&arena);
 }
 
 /* ---- what was lost ---- */

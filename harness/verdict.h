@@ -31,6 +31,7 @@ struct trial {
     const struct incidents *incidents;
     const struct lags *lags; /* of the harness: harness/checks/lags.h */
     const struct lost *lost; /* of the whole history: harness/checks/lost.h */
+    struct arena *arena;     /* for what a check needs until it has judged */
 };
 
 struct finding {

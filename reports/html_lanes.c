@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 
 #include <signal.h>
-#include <string.h>
 
 /* Beyond these a lane is drawn without words, and no further lane is drawn. */
 enum { BARS_WITH_WORDS = 1200, LANES_MAX = 200 };

@@ -2,7 +2,6 @@
 #include "reports/story.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SAVES_MAX = 2000, PIN_ROWS = 4, LANES_FEW = 24 };
 

@@ -1,8 +1,6 @@
 #include "reports/escape.h"
 #include "reports/html.h"
 
-#include <stdlib.h>
-
 void html_raw(struct html *h, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

@@ -6,7 +6,6 @@
 #include "agent/sys/printing.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { REDRAW_NS = 100000000, BAR_CELLS = 20 };
 

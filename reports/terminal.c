@@ -5,7 +5,6 @@
 #include "agent/base/str.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Columns of the left edge of texts, where there is room for them. */

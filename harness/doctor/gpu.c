@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include "agent/sys/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>

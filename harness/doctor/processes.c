@@ -7,10 +7,8 @@
 #include "agent/sys/process.h"
 #include "faults/need.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void look_processes(const struct probe_given *given, struct probe_result *r) {
     enum { STORE_PORT = 29400 };

@@ -6,7 +6,6 @@
 #include "agent/sys/file.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <netdb.h>
 #include <sched.h>
 #include <stdio.h>

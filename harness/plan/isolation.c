@@ -6,7 +6,6 @@
 #include "harness/plan/actions.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What namespaces have by themselves, processes have only where the host allows it. */

@@ -2,7 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 extern char **environ;

@@ -5,7 +5,6 @@
 #include "agent/base/str.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* JSON's strings are YAML's double-quoted ones, so every text is written that way. */
 static void put_text(struct buf *b, const char *s) {

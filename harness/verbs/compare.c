@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { LAUNCHERS_MAX = 32 };
 

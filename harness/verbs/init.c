@@ -5,7 +5,6 @@
 #include "harness/play/suite.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A scenario is judged by what the job shows; here is what it could show, and what could be done to

@@ -3,8 +3,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char broken[] =
     "Device memory: what a worker had on a device is gone with it, before the next round begins.";
@@ -126,8 +124,8 @@ static void see_off(struct guests *g, const struct record *look, struct tally *t
 
 static void measure_workers(const struct trial *t, struct tally *tally) {
     size_t n = t->rounds->workers_n;
-    struct guests g = {t->rounds, check_array(n, sizeof(*g.v)), check_array(n, sizeof(*g.there)),
-                       0};
+    struct guests g = {t->rounds, arena_array(t->arena, struct guest, n),
+                       arena_array(t->arena, struct guest *, n), 0};
     history_each(r, t->history) {
         if (!is_look(r) || record_get(r, "error"))
             continue;
@@ -137,8 +135,6 @@ static void measure_workers(const struct trial *t, struct tally *tally) {
         json_each(p, record_get(r, "open")) note_guest(&g, r, p);
         see_off(&g, r, tally);
     }
-    free(g.v);
-    free(g.there);
 }
 
 /* ---- at the end ---- */
@@ -224,7 +220,7 @@ static bool judge_end(struct finding *f, const struct tally *t) {
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     history_each(r, t->history) {
         if (!is_look(r))
@@ -233,25 +229,22 @@ static void judge(const struct trial *t, struct finding *f) {
         if (is_at(r, "job-end"))
             tally.last = r;
         if (is_at(r, "round-start") && !judge_beginning(t, f, r))
-            return;
+            return false;
     }
-    if (!tally.first) {
-        finding_skip(f, "no node was given a GPU");
-        return;
-    }
+    if (!tally.first)
+        return finding_skip(f, "no node was given a GPU");
     measure_workers(t, &tally);
     if (!judge_end(f, &tally) || !check_sees_rounds(t, f))
-        return;
+        return false;
     const struct json *devices = record_get(tally.last, "devices");
     size_t n = devices ? devices->length : 0;
     if (tally.workers)
-        finding_pass(f,
-                     "nothing left on %zu GPU%s; %d ended worker%s seen to be gone within %.1f ms",
-                     n, n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
-                     (double)tally.gone_ns / 1e6);
-    else
-        finding_pass(f, "nothing left on %zu GPU%s, and no worker was seen on any", n,
-                     n == 1 ? "" : "s");
+        return finding_pass(
+            f, "nothing left on %zu GPU%s; %d ended worker%s seen to be gone within %.1f ms", n,
+            n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
+            (double)tally.gone_ns / 1e6);
+    return finding_pass(f, "nothing left on %zu GPU%s, and no worker was seen on any", n,
+                        n == 1 ? "" : "s");
 }
 
 const struct check check_device_memory = {

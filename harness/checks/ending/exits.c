@@ -3,9 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] =
     "Exits: a group that ends well is the last, its agents say so, and outlive it.";
 
@@ -95,28 +92,26 @@ static bool stopped_by_harness(const struct trial *t) {
     return end && !str_eq(record_text(end, "why"), "ended");
 }
 
-static void judge_all(const struct trial *t, struct finding *f, const struct agent_end *v,
+static bool judge_all(const struct trial *t, struct finding *f, const struct agent_end *v,
                       size_t n) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i + 1 < rs->n; i++)
         if (!judge_restart(t, f, rs->v[i], rs->v[i + 1], v, n))
-            return;
+            return false;
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
-            return;
-    finding_pass(f,
-                 "%zu workers ended before their agents, and no round followed one that succeeded",
-                 rs->workers_n);
+            return false;
+    return finding_pass(
+        f, "%zu workers ended before their agents, and no round followed one that succeeded",
+        rs->workers_n);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n);
     if (stopped_by_harness(t))
-        finding_skip(f, "the harness stopped the job");
-    else if (check_sees_rounds(t, f))
-        judge_all(t, f, agents, n);
-    free(agents);
+        return finding_skip(f, "the harness stopped the job");
+    return check_sees_rounds(t, f) && judge_all(t, f, agents, n);
 }
 
 const struct check check_exits = {

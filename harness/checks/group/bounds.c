@@ -1,7 +1,5 @@
 #include "harness/checks/check.h"
 
-#include <stdio.h>
-
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r) {
     const struct job_spec *job = &t->scenario->job;
     int min = job->min_nodes * job->workers_per_node, max = job->max_nodes * job->workers_per_node;
@@ -18,14 +16,14 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
                         nodes == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < t->rounds->n; i++)
         if (!judge_round(t, f, t->rounds->v[i]))
-            return;
-    finding_pass(f, "every round has %d to %d nodes", t->scenario->job.min_nodes,
-                 t->scenario->job.max_nodes);
+            return false;
+    return finding_pass(f, "every round has %d to %d nodes", t->scenario->job.min_nodes,
+                        t->scenario->job.max_nodes);
 }
 
 const struct check check_bounds = {

@@ -82,30 +82,29 @@ static bool judge_silent(const struct trial *t, struct finding *f, struct named 
     return true;
 }
 
-static void judge_all(const struct trial *t, struct finding *f, struct named *m) {
+static bool judge_all(const struct trial *t, struct finding *f, struct named *m) {
     history_each(r, t->history) {
         const struct worker *w = *id_of(r) ? teller(t, r) : NULL;
         if (w && !judge_record(t, f, m, r, w))
-            return;
+            return false;
     }
     if (!m->rounds)
-        finding_skip(f, "no worker named a communicator");
-    else if (judge_silent(t, f, m))
-        finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
-                     m->rounds, m->rounds == 1 ? "" : "s");
+        return finding_skip(f, "no worker named a communicator");
+    return judge_silent(t, f, m) &&
+           finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
+                        m->rounds, m->rounds == 1 ? "" : "s");
 }
 
 static void in_the_history(void *record) {
     (void)record;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct named m = {.first = check_array(t->rounds->n, sizeof(*m.first)),
-                      .told = check_array(t->rounds->workers_n, sizeof(*m.told))};
-    judge_all(t, f, &m);
+static bool judge(const struct trial *t, struct finding *f) {
+    struct named m = {.first = arena_array(t->arena, const struct record *, t->rounds->n),
+                      .told = arena_array(t->arena, bool, t->rounds->workers_n)};
+    bool well = judge_all(t, f, &m);
     tdestroy(m.by_id, in_the_history);
-    free(m.first);
-    free(m.told);
+    return well;
 }
 
 const struct check check_communicator = {

@@ -74,7 +74,7 @@ static void judge_workers(const struct trial *t, struct finding *f,
                           enum finding_status until) {
     const struct rounds *rs = t->rounds;
     struct spans lives;
-    spans_init(&lives, rs->workers_n, life, rs);
+    spans_init(&lives, t->arena, rs->workers_n, life, rs);
     for (size_t k = 1; k < rs->n && f->status != until; k++) {
         int64_t began_ns = rs->v[k]->first_start_ns;
         for (size_t i = 0; f->status != until; i++) {
@@ -85,18 +85,18 @@ static void judge_workers(const struct trial *t, struct finding *f,
                 judge_pair(t, f, rs->workers[i], rs->v[k]);
         }
     }
-    spans_fini(&lives);
 }
 
 /* An overlap that is certain is worth more than one that is not, so those come first. */
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     finding_pass(f, "%zu round%s, one after the other", rs->n, rs->n == 1 ? "" : "s");
     judge_workers(t, f, seen_to_end, FINDING_FAIL);
     if (f->status == FINDING_PASS)
         judge_workers(t, f, never_seen_to_end, FINDING_UNKNOWN);
+    return f->status == FINDING_PASS;
 }
 
 const struct check check_one_round = {

@@ -110,7 +110,7 @@ static const char *idle(const struct scenario *s) {
     return s->torchrun_semantics ? "torchrun gives no order of the nodes" : NULL;
 }
 
-static void judge_rounds(const struct agents *all, struct finding *f) {
+static bool judge_rounds(const struct agents *all, struct finding *f) {
     const struct rounds *rs = all->t->rounds;
     int pairs = 0;
     for (size_t i = 1; i < rs->n; i++) {
@@ -118,25 +118,22 @@ static void judge_rounds(const struct agents *all, struct finding *f) {
             continue;
         if (!judge_order(all, f, rs->v[i - 1], rs->v[i]) ||
             !judge_first(all, f, rs->v[i - 1], rs->v[i]))
-            return;
+            return false;
         pairs++;
     }
-    finding_pass(f, "the order was kept through %d change%s of round", pairs,
-                 pairs == 1 ? "" : "s");
+    return finding_pass(f, "the order was kept through %d change%s of round", pairs,
+                        pairs == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
-    if (run && json_get_bool(run->fields, "fixed_ranks", false)) {
-        finding_skip(f, "the nodes were given fixed ranks");
-        return;
-    }
+    if (run && json_get_bool(run->fields, "fixed_ranks", false))
+        return finding_skip(f, "the nodes were given fixed ranks");
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     struct agents all = {.t = t};
-    moments_init(&all.changes, t->history, is_change);
-    judge_rounds(&all, f);
-    moments_fini(&all.changes);
+    moments_init(&all.changes, t->arena, t->history, is_change);
+    return judge_rounds(&all, f);
 }
 
 const struct check check_rank_order = {

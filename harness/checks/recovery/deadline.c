@@ -74,18 +74,15 @@ static void describe(const struct deadline *d, const struct incidents *is, char 
     }
 }
 
-void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
+bool deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n) {
     char times[290];
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < n; i++)
         if (!judge_budget(d, t, f, &budgets[i]))
-            return;
+            return false;
     describe(d, t->incidents, times, sizeof(times));
     *f = (struct finding){.check = f->check, .class = f->class};
-    if (*times)
-        finding_pass(f, "%s", times);
-    else
-        finding_skip(f, "no fault ended a round");
+    return *times ? finding_pass(f, "%s", times) : finding_skip(f, "no fault ended a round");
 }

@@ -272,7 +272,7 @@ static const char *idle(const struct scenario *s) {
 }
 
 /* One that is broken goes before one that is open. */
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     const struct finding fresh = *f;
     struct finding open = {0};
@@ -282,14 +282,14 @@ static void judge(const struct trial *t, struct finding *f) {
             continue;
         if (one.status == FINDING_FAIL) {
             *f = one;
-            return;
+            return false;
         }
         open = open.check ? open : one;
     }
-    if (open.check)
-        *f = open;
-    else
-        finding_pass(f, "all %zu as expected", e->logs_n);
+    if (!open.check)
+        return finding_pass(f, "all %zu as expected", e->logs_n);
+    *f = open;
+    return false;
 }
 
 const struct check check_log = {

@@ -52,7 +52,7 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.phases_n ? "the scenario sets no phases_within" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     char text[250] = "";
     size_t at = 0;
@@ -60,16 +60,15 @@ static void judge(const struct trial *t, struct finding *f) {
         int64_t longest_ns = -1;
         for (size_t i = 0; i < t->incidents->n; i++)
             if (!judge_incident(t, f, t->incidents->v[i], &e->phases_within[k], &longest_ns))
-                return;
+                return false;
         if (longest_ns >= 0 && at < sizeof(text))
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms", at ? ", " : "",
                                    e->phases_within[k].id, (double)longest_ns / 1e6);
     }
     *f = (struct finding){.check = f->check, .class = f->class};
     if (at)
-        finding_pass(f, "at most %s", text);
-    else
-        finding_unknown(f, broken, "no fault ended a round, so there is no recovery");
+        return finding_pass(f, "at most %s", text);
+    return finding_unknown(f, broken, "no fault ended a round, so there is no recovery");
 }
 
 const struct check check_phases = {

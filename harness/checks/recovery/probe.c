@@ -2,8 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] =
     "Probe: the answers to the scenario's probes are within their tolerance.";
 
@@ -93,16 +91,16 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.probes_n ? "the scenario expects nothing of its probes" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     struct answers sum = {0};
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < e->probes_n; i++)
         if (!judge_probe(t, f, &e->probes[i], &sum))
-            return;
-    finding_pass(f, "%d answers before, %d while faults lasted, %d after, as they should be",
-                 sum.before, sum.during, sum.after);
+            return false;
+    return finding_pass(f, "%d answers before, %d while faults lasted, %d after, as they should be",
+                        sum.before, sum.during, sum.after);
 }
 
 const struct check check_probe = {

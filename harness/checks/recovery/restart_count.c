@@ -261,33 +261,30 @@ static const char *idle(const struct scenario *s) {
                                                  : NULL;
 }
 
-static void judge_rounds(const struct happened *all, struct finding *f) {
+static bool judge_rounds(const struct happened *all, struct finding *f) {
     const struct round *before = NULL;
     for (size_t i = 0; i < all->t->rounds->n; i++) {
         const struct round *r = all->t->rounds->v[i];
         if (!r->complete)
             continue;
         if (before ? !judge_change(all, f, before, r) : !judge_first(f, r))
-            return;
+            return false;
         before = r;
     }
     if (!before)
-        finding_skip(f, "no round was complete");
-    else
-        finding_pass(f, "%d after %d round%s, as the faults imply",
-                     before->workers[0]->restart_count, before->number,
-                     before->number == 1 ? "" : "s");
+        return finding_skip(f, "no round was complete");
+    return finding_pass(f, "%d after %d round%s, as the faults imply",
+                        before->workers[0]->restart_count, before->number,
+                        before->number == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct happened all = {.t = t};
     if (!check_sees_rounds(t, f))
-        return;
-    spans_of_incidents(&all.incidents, t->incidents);
-    moments_init(&all.others, t->history, is_other);
-    judge_rounds(&all, f);
-    moments_fini(&all.others);
-    spans_fini(&all.incidents);
+        return false;
+    spans_of_incidents(&all.incidents, t->arena, t->incidents);
+    moments_init(&all.others, t->arena, t->history, is_other);
+    return judge_rounds(&all, f);
 }
 
 const struct check check_restart_count = {

@@ -2,18 +2,14 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
 /* The last look at the directory after each round, and before the first, as those say that looked:
- * by round. Freed by the caller. */
-static const struct record **find_looks(const struct history *h, const struct rounds *rs) {
-    const struct record **looks = calloc(rs->n + 1, sizeof(*looks));
-    if (!looks)
-        abort(); /* out of memory */
-    history_each(r, h) {
+ * by round. */
+static const struct record **find_looks(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    const struct record **looks = arena_array(t->arena, const struct record *, rs->n + 1);
+    history_each(r, t->history) {
         int64_t of = r->source == SOURCE_DISK && record_is(r, "checkpoints")
                          ? record_i64(r, "round", -1)
                          : -1;
@@ -118,13 +114,11 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
 
 static bool judge_workers(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
-    const struct record **looks = find_looks(t->history, rs);
-    size_t i = 0;
-    while (i < rs->workers_n &&
-           judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
-        i++;
-    free(looks);
-    return i == rs->workers_n;
+    const struct record **looks = find_looks(t);
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (!judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
+            return false;
+    return true;
 }
 
 static bool any_began(const struct rounds *rs) {
@@ -142,23 +136,20 @@ static int64_t resumed(const struct round *r) {
     return r->workers[0]->first_step > 0 ? r->workers[0]->first_step - 1 : 0;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     if (!check_sees_rounds(t, f))
-        return;
-    if (!job_says(rs) && !scenario_observes(t->scenario, "resume")) {
-        finding_skip(f, "the job does not say where it resumes");
-        return;
-    }
-    if (!any_began(rs)) {
-        finding_unknown(f, broken, "no worker made a step or said where it resumed");
-        return;
-    }
-    if (judge_workers(t, f))
-        finding_pass(f,
-                     "all rounds went on from the newest complete checkpoint (round %d from step "
-                     "%lld)",
-                     rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
+        return false;
+    if (!job_says(rs) && !scenario_observes(t->scenario, "resume"))
+        return finding_skip(f, "the job does not say where it resumes");
+    if (!any_began(rs))
+        return finding_unknown(f, broken, "no worker made a step or said where it resumed");
+    return judge_workers(t, f) &&
+           finding_pass(
+               f,
+               "all rounds went on from the newest complete checkpoint (round %d from step "
+               "%lld)",
+               rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
 }
 
 const struct check check_resume_step = {

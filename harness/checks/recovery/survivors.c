@@ -3,8 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] =
     "Survivors: when a worker has failed, the others of its round are ended at once.";
 
@@ -91,19 +89,19 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {.bound_ns = bound_ns(t->scenario),
                           .last_seen_ns = last_seen_ns(t->history)};
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < t->rounds->n; i++)
         if (!judge_round(t, f, t->rounds->v[i], &tally))
-            return;
+            return false;
     if (tally.rounds)
-        finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
-                     (double)tally.longest_ns / 1e6, tally.rounds, tally.rounds == 1 ? "" : "s");
-    else
-        finding_skip(f, "no worker failed");
+        return finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
+                            (double)tally.longest_ns / 1e6, tally.rounds,
+                            tally.rounds == 1 ? "" : "s");
+    return finding_skip(f, "no worker failed");
 }
 
 const struct check check_survivors = {

@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] = "Exactly once: over all rounds every step counts once in the end.";
@@ -36,10 +35,9 @@ static int64_t began_after(const struct round *r) {
 }
 
 /* The lowest step from which a later one began, of each round. */
-static int64_t *find_horizons(const struct rounds *rs) {
-    int64_t *horizons = calloc(rs->n + 1, sizeof(*horizons)), lowest = INT64_MAX;
-    if (!horizons)
-        abort(); /* out of memory */
+static int64_t *find_horizons(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    int64_t *horizons = arena_array(t->arena, int64_t, rs->n), lowest = INT64_MAX;
     for (size_t i = rs->n; i-- > 0;) {
         int64_t from = began_after(rs->v[i]);
         horizons[i] = lowest;
@@ -113,7 +111,7 @@ static int64_t steps_in_all(const struct trial *t) {
     return steps || !control ? steps : record_i64(control, "last_step", 0);
 }
 
-static void judge_total(const struct account *a, struct finding *f) {
+static bool judge_total(const struct account *a, struct finding *f) {
     int64_t all = steps_in_all(a->t);
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
     char vouched[80] = "";
@@ -123,13 +121,13 @@ static void judge_total(const struct account *a, struct finding *f) {
         finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",
                      (long long)a->last);
         finding_prove(f, a->newest ? a->newest->seq : 0);
-        return;
+        return false;
     }
     if (a->vouched)
         snprintf(vouched, sizeof(vouched), "; for %lld the checkpoint vouches",
                  (long long)a->vouched);
-    finding_pass(f, "%lld steps count, each once; %lld that were made again do not%s",
-                 (long long)a->counted, (long long)a->voided, vouched);
+    return finding_pass(f, "%lld steps count, each once; %lld that were made again do not%s",
+                        (long long)a->counted, (long long)a->voided, vouched);
 }
 
 /* ---- of a job that tells its steps, and not who made what of them ---- */
@@ -201,18 +199,16 @@ static bool ends_early(const struct account *a, struct finding *f) {
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct ledger l;
-    ledger_read(&l, t->history, t->rounds);
-    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t->rounds)};
+    ledger_read(&l, t);
+    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t)};
     if (!l.n)
-        finding_skip(f, "the job reports no steps");
-    else if (l.shards && take_rounds(&a, f))
-        judge_total(&a, f);
-    else if (!l.shards && !ends_early(&a, f))
-        finding_skip(f, "the job does not say which shards its steps count");
-    free(a.horizons);
-    ledger_fini(&l);
+        return finding_skip(f, "the job reports no steps");
+    if (l.shards)
+        return take_rounds(&a, f) && judge_total(&a, f);
+    return !ends_early(&a, f) &&
+           finding_skip(f, "the job does not say which shards its steps count");
 }
 
 const struct check check_exactly_once = {

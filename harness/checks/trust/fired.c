@@ -2,9 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
 /* NULL: it is not said. */
@@ -218,11 +215,9 @@ struct left {
 
 static void find_left(const struct trial *t, struct left *l) {
     const struct rounds *rs = t->rounds;
-    *l = (struct left){.agents = calloc(CHECK_AGENTS_MAX, sizeof(*l->agents)),
-                       .workers = calloc(rs->workers_n + 1, sizeof(*l->workers))};
-    if (!l->agents || !l->workers)
-        abort(); /* out of memory */
-    size_t n = check_agents(t, l->agents, CHECK_AGENTS_MAX);
+    size_t n;
+    *l = (struct left){.agents = check_agents(t, &n),
+                       .workers = arena_array(t->arena, const struct worker *, rs->workers_n)};
     for (size_t k = 0; k < n; k++)
         if (!l->agents[k].exit_ns)
             l->agents[l->agents_n++] = l->agents[k];
@@ -257,8 +252,6 @@ static bool judge_ends(const struct trial *t, struct finding *f) {
         for (size_t j = 0; incident_has(i, EFFECTS_TAKE_AGENT) && j < i->targets_n && gone; j++)
             gone = judge_target(f, i, &i->targets[j], &l);
     }
-    free(l.agents);
-    free(l.workers);
     return gone;
 }
 
@@ -340,19 +333,17 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
                         why_not(t, a->id));
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     size_t n = t->scenario->timeline_n;
     for (size_t i = 0; i < n; i++)
         if (!judge_action(t, f, &t->scenario->timeline[i]))
-            return;
-    if (!n) {
-        finding_pass(f, "the timeline is empty: nothing was to be injected");
-        return;
-    }
+            return false;
+    if (!n)
+        return finding_pass(f, "the timeline is empty: nothing was to be injected");
     *f = (struct finding){.check = f->check, .class = f->class};
     if (!judge_ends(t, f))
-        return;
-    finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
+        return false;
+    return finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
 }
 
 const struct check check_fired = {

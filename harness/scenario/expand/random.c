@@ -4,7 +4,6 @@
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/load.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>

@@ -4,8 +4,6 @@
 #include "faults/effect.h"
 #include "harness/scenario/target.h"
 
-#include <string.h>
-
 enum hit hit_of(const char *fault) {
     unsigned effects = fault_effects(fault);
     bool lasting = effects & EFFECT_LASTING;

@@ -4,7 +4,6 @@
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
