@@ -18,11 +18,8 @@ static int compare_names(const char *a, const char *b) {
     return strcmp(a, b);
 }
 
-int64_t html_last_step(const struct round *r) {
-    int64_t last = -1;
-    for (size_t k = 0; k < r->n; k++)
-        last = r->workers[k]->last_step > last ? r->workers[k]->last_step : last;
-    return last;
+bool html_same_lane(const struct worker *a, const struct worker *b) {
+    return str_eq(a->node, b->node) && a->local_rank == b->local_rank;
 }
 
 int64_t html_round_end(const struct html *h, const struct round *r) {
