@@ -2,7 +2,6 @@
 #include "reports/page.h"
 
 #include "agent/base/printable.h"
-#include "agent/base/str.h"
 #include "agent/sys/printing.h"
 
 #include <stdlib.h>

@@ -3,8 +3,6 @@
 #include "reports/html.h"
 #include "reports/story.h"
 
-#include "agent/base/str.h"
-
 enum {
     WIDTH = 960, /* in units of the picture, as all that follows */
     LEFT = 92,   /* where time begins and ends */

@@ -2,8 +2,6 @@
 #include "reports/reports.h"
 #include "reports/story.h"
 
-#include "agent/base/str.h"
-
 #include <signal.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* How the nodes of a plan are kept apart, decided by trying. */
-#include "agent/base/str.h"
 #include "agent/sys/loopback.h"
 #include "agent/sys/namespace.h"
 #include "faults/need.h"

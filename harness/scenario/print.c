@@ -2,7 +2,6 @@
 
 #include "agent/base/json.h"
 #include "agent/base/printable.h"
-#include "agent/base/str.h"
 
 #include <inttypes.h>
 

@@ -46,6 +46,15 @@ static void read_default(struct reader *r, const struct section *s, const struct
     }
 }
 
+static void read_value(struct reader *r, const struct key *k, const struct yaml *v, void *out) {
+    if (k->place)
+        *(struct place *)(void *)((char *)out + k->place) = v->place;
+    if (k->said)
+        *(bool *)((char *)out + k->said) = true;
+    if (k->read)
+        k->read(r, k, v, out);
+}
+
 void reader_section(struct reader *r, const struct section *s, const struct yaml *n, void *out) {
     if (n && n->type != YAML_MAP && !yaml_is_null(n)) {
         diagnostics_add(r->d, n->place, "%s must be a map, such as {%s: ...}, not %s", s->name,
@@ -63,8 +72,8 @@ void reader_section(struct reader *r, const struct section *s, const struct yaml
         const struct yaml *v = n ? yaml_get(n, k->name) : NULL;
         if (!v)
             read_default(r, s, k, n, out);
-        else if (k->read)
-            k->read(r, k, v, out);
+        else
+            read_value(r, k, v, out);
     }
 }
 
@@ -206,6 +215,22 @@ int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
     else
         diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
     return -1;
+}
+
+void reader_enum(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    int i = reader_choice(r, k, n, k->choices, NULL);
+    if (i >= 0)
+        *(int *)(void *)((char *)section + k->offset) = i;
+}
+
+void reader_flag(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    int i = reader_choice(r, k, n, k->choices, NULL);
+    if (i >= 0)
+        *(bool *)((char *)section + k->offset) = !k->choices[i + 1];
+}
+
+void reader_under(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    reader_section(r, k->under, n, (char *)section + k->offset);
 }
 
 bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,

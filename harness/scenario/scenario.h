@@ -77,9 +77,9 @@ struct job_spec {
 
 /* A trigger: all that is set must have come true, in any order. */
 struct trigger {
-    bool has_step, has_round, has_time, has_event;
     int64_t step;
     int round;
+    bool has_step, has_round, has_time, has_event;
     int64_t time_ns;   /* since steady state */
     int64_t plus_ns;   /* after the condition */
     int64_t within_ns; /* 0: limits.total */

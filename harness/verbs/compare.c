@@ -1,7 +1,6 @@
 #include "harness/verbs.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/clock.h"
 #include "agent/sys/printing.h"
 #include "harness/plan/plan.h"
 #include "harness/play/cell.h"

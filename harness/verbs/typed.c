@@ -1,7 +1,6 @@
 #include "harness/verbs/typed.h"
 
 #include "agent/base/json.h"
-#include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/play/selection.h"
 

@@ -2,8 +2,6 @@
 #include "harness/checks/lags.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
-
 /* The harness stamps what it receives; when its loop was late, two stamps that are closer together
  * than that may lie in the wrong order. */
 static void judge_pair(const struct trial *t, struct finding *f, const struct worker *old,

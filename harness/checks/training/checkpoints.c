@@ -1,7 +1,5 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
-
 static const char broken[] =
     "Checkpoints: once there is one, the directory always holds one that can be loaded.";
 

@@ -1,6 +1,5 @@
 #include "harness/scenario/expand/trace.h"
 
-#include "agent/base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
 
