@@ -143,10 +143,9 @@ bool reader_decimal(struct reader *r, const struct key *k, const struct yaml *n,
     if (!reader_is_scalar(r, k, n))
         return false;
     double v = strtod(n->text, &end);
-    if (n->quoted || end == n->text || *end || !(v >= min && v <= max)) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
-        return false;
-    }
+    if (n->quoted || end == n->text || *end || !(v >= min && v <= max))
+        return diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type,
+                               n->text);
     *ret = v;
     return true;
 }
@@ -156,14 +155,10 @@ bool reader_time(struct reader *r, const struct key *k, const struct yaml *n, in
         return false;
     struct err err = {0};
     int64_t ns;
-    if (str_to_duration_ns(n->text, &ns, &err)) {
-        diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
-        return false;
-    }
-    if (ns < k->min) {
-        diagnostics_add(r->d, n->place, "%s must be longer than 0", k->name);
-        return false;
-    }
+    if (str_to_duration_ns(n->text, &ns, &err))
+        return diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
+    if (ns < k->min)
+        return diagnostics_add(r->d, n->place, "%s must be longer than 0", k->name);
     *ret_ns = ns;
     return true;
 }
@@ -235,11 +230,9 @@ void reader_under(struct reader *r, const struct key *k, const struct yaml *n, v
 
 bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
                   const struct pair **ret, size_t *ret_n) {
-    if (n->type != YAML_MAP && !yaml_is_null(n)) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
-                        yaml_type_name(n));
-        return false;
-    }
+    if (n->type != YAML_MAP && !yaml_is_null(n))
+        return diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
+                               yaml_type_name(n));
     struct pair *v = arena_array(r->arena, struct pair, n->length + 1);
     size_t used = 0;
     yaml_each(it, n) {
@@ -258,11 +251,9 @@ bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
 
 bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const **ret, size_t *ret_n) {
-    if (n->type != YAML_LIST) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
-                        yaml_type_name(n));
-        return false;
-    }
+    if (n->type != YAML_LIST)
+        return diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
+                               yaml_type_name(n));
     const char **v = arena_array(r->arena, const char *, n->length + 1);
     size_t used = 0;
     yaml_each(it, n) {

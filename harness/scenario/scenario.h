@@ -305,7 +305,8 @@ struct diagnostics {
 void diagnostics_fini(struct diagnostics *d);
 /* The text that places of this file are in. */
 struct buf *diagnostics_source(struct diagnostics *d, int file);
-void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
+/* Returns false, so that what has found something wrong returns it. */
+bool diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Reads and validates a file. `set` are --set key=value overrides ("job.max_restarts=2"),

@@ -71,13 +71,12 @@ bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, st
     q->away_until = arena_array(r->arena, int64_t, (size_t)q->nodes + 1);
     q->v = arena_array(r->arena, struct action, SCHEDULE_MAX + 1);
     for (size_t i = 0; i < r->ids_n; i++)
-        if (str_starts(r->ids[i], prefix)) {
-            diagnostics_add(r->d, s->timeline[i].place,
-                            "the id \"%s\" begins like those of the faults that are drawn; choose "
-                            "another one",
-                            r->ids[i]);
-            return false;
-        }
+        if (str_starts(r->ids[i], prefix))
+            return diagnostics_add(
+                r->d, s->timeline[i].place,
+                "the id \"%s\" begins like those of the faults that are drawn; choose "
+                "another one",
+                r->ids[i]);
     return true;
 }
 

@@ -129,12 +129,11 @@ static bool parse_time(struct table *t, const struct cell *c, const char *name, 
         t->kind = kind;
         return true;
     }
-    diagnostics_add(
+    return diagnostics_add(
         t->r->d, t->at,
         kind ? "%s: \"%s\" is %s the times above are not; write all in one way"
              : "%s: \"%s\" is no time; write seconds, or a date such as 2024-05-01 13:00",
         name, c->text, kind == 1 ? "in seconds, which" : "a date, which");
-    return false;
 }
 
 /* ---- lines ---- */
