@@ -82,5 +82,3 @@ void html_bars(struct html *h);
 bool html_same_lane(const struct worker *a, const struct worker *b);
 /* When its last worker ended; the end of the axis while one had not. */
 int64_t html_round_end(const struct html *h, const struct round *r);
-/* The record of that number, or NULL. */
-const struct record *html_record(const struct html *h, int64_t seq);

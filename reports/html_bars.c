@@ -135,19 +135,6 @@ static void find_nodes(struct html *h) {
         qsort(h->nodes, h->nodes_n, sizeof(*h->nodes), compare_nodes);
 }
 
-const struct record *html_record(const struct html *h, int64_t seq) {
-    const struct history *all = h->run->history;
-    size_t low = 0, high = all->n; /* numbers rise from line to line */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (all->records[middle]->seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < all->n && all->records[low]->seq == seq ? all->records[low] : NULL;
-}
-
 void html_bars(struct html *h) {
     const struct rounds *rs = h->run->rounds;
     find_end(h);

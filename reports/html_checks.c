@@ -4,7 +4,7 @@
 enum { RECORD_SHOWN = 700 }; /* characters of a record; an environment can be long */
 
 static void put_record(struct html *h, int64_t seq) {
-    const struct record *r = html_record(h, seq);
+    const struct record *r = history_record(h->run->history, seq);
     if (!r)
         return;
     struct buf line = {0};

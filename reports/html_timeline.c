@@ -166,7 +166,7 @@ static void put_moments(struct html *h) {
         return;
     html_put(h, "<div class=\"row moments\"><b>seen here</b><div class=\"track\">");
     for (size_t i = 0; i < sizeof(f->evidence) / sizeof(*f->evidence) && f->evidence[i]; i++) {
-        const struct record *r = html_record(h, f->evidence[i]);
+        const struct record *r = history_record(h->run->history, f->evidence[i]);
         if (!r)
             continue;
         html_put(h,
