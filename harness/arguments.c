@@ -51,7 +51,7 @@ static int read_option(struct arguments *a, int argc, char **argv, int *i) {
 
 int arguments_read(struct arguments *ret, const struct verb *v, int argc, char **argv) {
     size_t most = (size_t)argc + 1;
-    *ret = (struct arguments){.verb = v};
+    *ret = (struct arguments){.verb = v, .argv = argv};
     ret->files = take(most, sizeof(*ret->files));
     ret->names = take(most, sizeof(*ret->names));
     ret->values = take(most, sizeof(*ret->values));

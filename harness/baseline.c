@@ -7,9 +7,6 @@
 #include "harness/run/control.h"
 #include "harness/verb.h"
 
-#include <errno.h>
-#include <stdio.h>
-
 enum { BASELINE_VERSION = 1, BASELINE_MAX = 1 << 16 };
 
 static bool is_backed(const struct finding *f) {

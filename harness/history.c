@@ -63,6 +63,18 @@ void record_put(const struct record *r, struct json_writer *w) {
     json_end_object(w);
 }
 
+const struct record *history_record(const struct history *h, int64_t seq) {
+    size_t low = 0, high = h->n; /* numbers rise from line to line */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (h->records[middle]->seq < seq)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < h->n && h->records[low]->seq == seq ? h->records[low] : NULL;
+}
+
 const struct record *history_newest(const struct history *h, enum source source, const char *kind) {
     for (size_t i = h->n; i-- > 0;)
         if (h->records[i]->source == source && record_is(h->records[i], kind))

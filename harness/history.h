@@ -178,6 +178,8 @@ const struct json *record_get(const struct record *r, const char *key); /* NULL:
 const char *record_text(const struct record *r, const char *key);       /* "": absent */
 int64_t record_i64(const struct record *r, const char *key, int64_t absent);
 void record_put(const struct record *r, struct json_writer *w); /* the whole line, as an object */
+/* The record of that number, or NULL. */
+const struct record *history_record(const struct history *h, int64_t seq);
 /* The newest record of that source and kind, or NULL. */
 const struct record *history_newest(const struct history *h, enum source source, const char *kind);
 

@@ -58,6 +58,18 @@ static void take_interrupts(const struct verb *v) {
             sigaction(signals[i], &ours, NULL);
 }
 
+static int start(const struct verb *v, int argc, char **argv) {
+    struct arguments a;
+    if (v->main)
+        return v->main(argc, argv);
+    int code = arguments_read(&a, v, argc, argv);
+    if (code)
+        return code;
+    code = v->run(&a);
+    arguments_fini(&a);
+    return code;
+}
+
 static int dispatch(int argc, char **argv) {
     if (argc < 2) {
         verbs_print_help(stderr);
@@ -80,7 +92,7 @@ static int dispatch(int argc, char **argv) {
     }
     if (v->summary)
         take_interrupts(v); /* not for nodes and wires, which end with their harness */
-    return v->main(argc - 1, argv + 1);
+    return start(v, argc - 1, argv + 1);
 }
 
 enum { STACK_BYTES = 1 << 20 };

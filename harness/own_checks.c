@@ -2,12 +2,10 @@
 
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
-#include "harness/checks/sorted.h"
 #include "harness/observe/question.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { ANSWER_MAX = 1 << 20 };
@@ -32,21 +30,12 @@ static int read_status(const struct json *answer, enum finding_status *ret, stru
                    "\"skip\"");
 }
 
-static int64_t seq_of(const void *thing) {
-    return (*(const struct record *const *)thing)->seq;
-}
-
-static bool has_record(const struct history *h, int64_t seq) {
-    size_t at = sorted_below(h->records, h->n, sizeof(*h->records), seq_of, seq);
-    return at < h->n && h->records[at]->seq == seq;
-}
-
 static int read_evidence(struct finding *f, const struct history *h, const struct json *list,
                          struct err *err) {
     if (list && list->type != JSON_ARRAY)
         return err_say(err, -EBADMSG, "\"evidence\" must be a list of the seq of records");
     json_each(it, list) {
-        if (it->type != JSON_INT || !has_record(h, it->integer))
+        if (it->type != JSON_INT || !history_record(h, it->integer))
             return err_say(err, -EBADMSG,
                            "\"evidence\" names a record that the history does not have");
         finding_prove(f, it->integer);

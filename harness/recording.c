@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static int not_a_run(struct buf *complaint, const char *dir, const char *missing) {
     printable_puts(complaint, dir);

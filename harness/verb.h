@@ -2,6 +2,9 @@
  * printed from the table. */
 #pragma once
 
+struct arguments;
+struct err;
+
 struct verb_option {
     const char *name;  /* "--seed" */
     const char *value; /* "N", or NULL for a flag */
@@ -19,8 +22,11 @@ struct verb_option {
 struct verb {
     const char *name, *usage, *summary;
     const char *example; /* what may be typed after "rankquake"; tried by tests/live/explain.sh */
-    const struct verb_option *options;  /* ended by {0} */
-    int (*main)(int argc, char **argv); /* argv[0] is the verb; returns the exit code */
+    const struct verb_option *options; /* ended by {0} */
+    /* One of these does it and returns the exit code: what was typed taken apart by the options
+     * (verbs.h), or as it stands, argv[0] being the verb. */
+    int (*run)(const struct arguments *a);
+    int (*main)(int argc, char **argv);
 };
 
 enum exit_status {
@@ -34,6 +40,8 @@ enum exit_status {
     EXIT_INTERRUPTED = 130,
 };
 
+/* Says what went wrong on stderr; returns EXIT_BROKEN. */
+int verb_broken(const struct verb *v, const struct err *err);
 /* Says what is wrong with the arguments on stderr; returns EXIT_USAGE_ERROR. */
 int verb_usage_error(const struct verb *v, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

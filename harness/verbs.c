@@ -59,6 +59,11 @@ void verbs_print_help(FILE *out) {
           out);
 }
 
+int verb_broken(const struct verb *v, const struct err *err) {
+    fprintf(stderr, "rankquake %s: %s\n", v->name, err->msg);
+    return EXIT_BROKEN;
+}
+
 int verb_usage_error(const struct verb *v, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

@@ -49,6 +49,7 @@ void verbs_print_help(FILE *out);                      /* all of them */
  * a flag alone. */
 struct arguments {
     const struct verb *verb;
+    char **argv;        /* all of it, from the verb on */
     const char **files; /* what is no option, NULL-ended; points into argv */
     size_t files_n;
     char **rest; /* what stood behind "--", NULL-ended; NULL: there was none */

@@ -9,53 +9,62 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- findings ---- */
 
-static void put(char *dst, size_t size, const char *fmt, va_list ap)
-    __attribute__((format(printf, 3, 0)));
-static void put(char *dst, size_t size, const char *fmt, va_list ap) {
-    vsnprintf(dst, size, fmt, ap);
-}
-
-void finding_pass(struct finding *f, const char *fmt, ...) {
+bool finding_pass(struct finding *f, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     f->status = FINDING_PASS;
-    put(f->seen, sizeof(f->seen), fmt, ap);
+    f->expected[0] = '\0';
+    vsnprintf(f->seen, sizeof(f->seen), fmt, ap);
     va_end(ap);
+    return true;
 }
 
-void finding_skip(struct finding *f, const char *why, ...) {
+bool finding_skip(struct finding *f, const char *why, ...) {
     va_list ap;
     va_start(ap, why);
     f->status = FINDING_SKIP;
-    put(f->seen, sizeof(f->seen), why, ap);
+    f->expected[0] = '\0';
+    vsnprintf(f->seen, sizeof(f->seen), why, ap);
     va_end(ap);
+    return false;
 }
 
-void finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt,
+bool finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt,
                   ...) {
     va_list ap;
     va_start(ap, fmt);
     f->status = FINDING_FAIL;
     str_copy(f->broken, sizeof(f->broken), broken);
-    str_copy(f->expected, sizeof(f->expected), expected);
-    put(f->seen, sizeof(f->seen), fmt, ap);
+    if (expected != f->expected)
+        str_copy(f->expected, sizeof(f->expected), expected);
+    vsnprintf(f->seen, sizeof(f->seen), fmt, ap);
     va_end(ap);
+    return false;
 }
 
-void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...) {
+bool finding_unknown(struct finding *f, const char *broken, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     f->status = FINDING_UNKNOWN;
+    f->expected[0] = '\0';
     str_copy(f->broken, sizeof(f->broken), broken);
-    put(f->seen, sizeof(f->seen), fmt, ap);
+    vsnprintf(f->seen, sizeof(f->seen), fmt, ap);
     va_end(ap);
+    return false;
 }
 
-void finding_prove(struct finding *f, int64_t seq) {
+const char *finding_expected(struct finding *f, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(f->expected, sizeof(f->expected), fmt, ap);
+    va_end(ap);
+    return f->expected;
+}
+
+static void prove(struct finding *f, int64_t seq) {
     const size_t max = sizeof(f->evidence) / sizeof(*f->evidence) - 1;
     for (size_t i = 0; i < max && seq; i++) {
         if (f->evidence[i] == seq)
@@ -65,6 +74,11 @@ void finding_prove(struct finding *f, int64_t seq) {
             return;
         }
     }
+}
+
+void finding_prove_all(struct finding *f, const int64_t *seq, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        prove(f, seq[i]);
 }
 
 const char *finding_status_name(enum finding_status s) {
@@ -210,7 +224,9 @@ static void views_free(struct views *v) {
 
 static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
                       const struct view *seen, const struct lost *lost) {
+    struct arena arena = {0};
     struct trial t = {.scenario = s,
+                      .arena = &arena,
                       .history = &seen->history,
                       .rounds = seen->rounds,
                       .incidents = seen->incidents,
@@ -223,6 +239,7 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
     else
         c->judge(&t, f);
     want_kernel(f, c, &seen->history);
+    arena_fini(&arena);
 }
 
 /* ---- what was lost ---- */

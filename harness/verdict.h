@@ -31,6 +31,7 @@ struct trial {
     const struct incidents *incidents;
     const struct lags *lags; /* of the harness: harness/checks/lags.h */
     const struct lost *lost; /* of the whole history: harness/checks/lost.h */
+    struct arena *arena;     /* for what a check needs until it has judged */
 };
 
 struct finding {
@@ -52,15 +53,22 @@ struct verdict {
     char lost_since[300]; /* the directory of that run; "": nothing was lost */
 };
 
-/* Fills one finding; the status decides which texts are kept. Evidence records may be added with
- * finding_prove. Every check function ends in exactly one of these. */
-void finding_pass(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void finding_skip(struct finding *f, const char *why, ...) __attribute__((format(printf, 2, 3)));
-void finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt, ...)
+/* Fills one finding; the status decides which texts are kept. Every check function ends in exactly
+ * one of these. Only finding_pass returns true, so what has found something returns it. */
+bool finding_pass(struct finding *f, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool finding_skip(struct finding *f, const char *why, ...) __attribute__((format(printf, 2, 3)));
+bool finding_fail(struct finding *f, const char *broken, const char *expected, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-void finding_unknown(struct finding *f, const char *broken, const char *fmt, ...)
+bool finding_unknown(struct finding *f, const char *broken, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void finding_prove(struct finding *f, int64_t seq);
+/* What should be, for finding_fail, in words of its own. */
+const char *finding_expected(struct finding *f, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Adds evidence, whatever is found: the seq of records, of which 0 is none. */
+#define finding_prove(f, ...)                                                                      \
+    finding_prove_all(f, (const int64_t[]){__VA_ARGS__},                                           \
+                      sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
+void finding_prove_all(struct finding *f, const int64_t *seq, size_t n);
 
 const char *finding_status_name(enum finding_status s); /* "pass" ... */
 /* The finding to show first: what decided the exit code, NULL when everything is well. Of a run

@@ -24,48 +24,45 @@ static void put_script_hash(struct html *h) {
 
 /* Nothing but what stands on the page may be used by it, whatever is on it. */
 static void put_begin(struct html *h) {
-    html_raw(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+    html_put(h, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                 "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
                 "base-uri 'none'; form-action 'none'; style-src 'unsafe-inline'; img-src data:; "
                 "script-src 'sha256-");
     put_script_hash(h);
-    html_raw(h, "'\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-                "<link rel=\"icon\" href=\"data:,\">\n<title>");
-    html_printf(h, "%s %s", h->run->scenario->name, report_outcome(h->run->verdict->exit_code));
-    html_raw(h, "</title>\n<style>\n");
+    html_put(h,
+             "'\">\n<meta name=\"viewport\" content=\"width=device-width, "
+             "initial-scale=1\">\n<link rel=\"icon\" href=\"data:,\">\n<title>"
+             "%s %s</title>\n<style>\n",
+             h->run->scenario->name, report_outcome(h->run->verdict->exit_code));
     buf_puts(h->out, html_style);
-    html_raw(h, "</style>\n</head>\n<body>\n");
+    html_put(h, "</style>\n</head>\n<body>\n");
 }
 
 static void put_link(struct html *h, const char *where, const char *part, const char *name) {
-    html_raw(h, " <a href=\"");
-    html_printf(h, "%s%s", where, part);
-    html_raw(h, "\">");
-    html_text(h, name);
-    html_raw(h, "</a>");
+    html_put(h, " <a href=\"%s%s\">%s</a>", where, part, name);
 }
 
 /* Links lead to the files beside the page. */
 static void put_end(struct html *h) {
-    html_raw(h, "<footer>\n<p>In this directory:");
+    html_put(h, "<footer>\n<p>In this directory:");
     put_link(h, "", "history.jsonl", "every record");
-    html_raw(h, " \u00b7");
+    html_put(h, " \u00b7");
     put_link(h, "", "scenario.yaml", "the scenario");
-    html_raw(h, " \u00b7");
+    html_put(h, " \u00b7");
     put_link(h, "", "verdict.json", "the verdict");
-    html_raw(h, " \u00b7 logs of");
+    html_put(h, " \u00b7 logs of");
     for (size_t i = 0; i < h->nodes_n; i++)
         put_link(h, "logs/", h->nodes[i], h->nodes[i]);
-    html_raw(h, "</p>\n<p>");
-    html_printf(
-        h, "RankQuake %s, launcher %s%s, seed %lld. %zu records%s",
+    html_put(
+        h,
+        "</p>\n<p>RankQuake %s, launcher %s%s, seed %lld. %zu records%s"
+        "</p>\n</footer>\n<script>",
         story_run_text(h->run, "version"), story_run_text(h->run, "launcher"),
         story_of_processes(h->run) ? ", nodes were processes of the host" : "",
         (long long)(h->run->history->n ? record_i64(h->run->history->records[0], "seed", 1) : 1),
         h->run->history->n, ".");
-    html_raw(h, "</p>\n</footer>\n<script>");
     buf_puts(h->out, html_script);
-    html_raw(h, "</script>\n</body>\n</html>\n");
+    html_put(h, "</script>\n</body>\n</html>\n");
 }
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
@@ -76,13 +73,13 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     incidents_load(&h.incidents, run->history, run->rounds);
     html_bars(&h);
     put_begin(&h);
-    html_raw(&h, "<main>\n");
+    html_put(&h, "<main>\n");
     html_head(&h);
     html_timeline(&h);
     html_recoveries(&h);
     html_checks(&h);
     html_rounds(&h);
-    html_raw(&h, "</main>\n");
+    html_put(&h, "</main>\n");
     put_end(&h);
     incidents_fini(&h.incidents);
     arena_fini(&h.arena);

@@ -5,8 +5,7 @@
  * stretched over the width of the page; texts stand beside or above them and are never stretched.
  * All of them share one axis of time, from the first record to the end of the job.
  *
- * Whatever comes from a run goes through html_text or html_printf, which escape it; html_raw is for
- * markup and numbers. Long runs are thinned out, so that a page stays below 2 MB. */
+ * Whatever comes from a run is a %s of html_put, which escapes it. Long runs are thinned out, so that a page stays below 2 MB. */
 #pragma once
 
 #include "reports/report.h"
@@ -40,9 +39,10 @@ struct html {
 
 /* ---- html_write.c: what is put on the page ---- */
 
-void html_raw(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void html_text(struct html *h, const char *s);
-void html_printf(struct html *h, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void html_put(struct html *h, const char *fmt, ...) /* escape_printf */
+    __attribute__((format(printf, 2, 3)));
+/* A term and what it is, of a list of those; nothing where there is no text. */
+void html_labelled(struct html *h, const char *label, const char *text);
 /* A time as a place on the axis: 0 to HTML_X, and in per cent. */
 int html_x(const struct html *h, int64_t t_ns);
 double html_percent(const struct html *h, int64_t t_ns);
@@ -78,9 +78,7 @@ int64_t html_away_until(const struct html *h, const struct incident *f, const ch
 
 /* Fills all that follows incidents from the run. */
 void html_bars(struct html *h);
-/* The highest step that a worker of the round made, -1: none. */
-int64_t html_last_step(const struct round *r);
+/* Both were on one node, with one local rank. */
+bool html_same_lane(const struct worker *a, const struct worker *b);
 /* When its last worker ended; the end of the axis while one had not. */
 int64_t html_round_end(const struct html *h, const struct round *r);
-/* The record of that number, or NULL. */
-const struct record *html_record(const struct html *h, int64_t seq);

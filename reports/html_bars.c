@@ -18,11 +18,8 @@ static int compare_names(const char *a, const char *b) {
     return strcmp(a, b);
 }
 
-int64_t html_last_step(const struct round *r) {
-    int64_t last = -1;
-    for (size_t k = 0; k < r->n; k++)
-        last = r->workers[k]->last_step > last ? r->workers[k]->last_step : last;
-    return last;
+bool html_same_lane(const struct worker *a, const struct worker *b) {
+    return str_eq(a->node, b->node) && a->local_rank == b->local_rank;
 }
 
 int64_t html_round_end(const struct html *h, const struct round *r) {
@@ -136,19 +133,6 @@ static void find_nodes(struct html *h) {
             add_node(h, &cap, h->bars[i].worker->node);
     if (h->nodes_n)
         qsort(h->nodes, h->nodes_n, sizeof(*h->nodes), compare_nodes);
-}
-
-const struct record *html_record(const struct html *h, int64_t seq) {
-    const struct history *all = h->run->history;
-    size_t low = 0, high = all->n; /* numbers rise from line to line */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (all->records[middle]->seq < seq)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < all->n && all->records[low]->seq == seq ? all->records[low] : NULL;
 }
 
 void html_bars(struct html *h) {

@@ -42,35 +42,35 @@ static void put_running(struct html *h) {
     struct change *v = arena_array(&h->arena, struct change, h->bars_n * 2 + 1);
     size_t n = read_changes(h, v);
     int running = 0, most = largest(h->run->rounds);
-    html_raw(h, "<path class=\"running\" d=\"M0 100");
+    html_put(h, "<path class=\"running\" d=\"M0 100");
     for (size_t i = 0; i < n; i++) {
         running += v[i].by;
         int x = html_x(h, v[i].t_ns);
         if (i + 1 == n || html_x(h, v[i + 1].t_ns) != x)
-            html_raw(h, "H%dV%d", x, 100 - 90 * (running < most ? running : most) / most);
+            html_put(h, "H%dV%d", x, 100 - 90 * (running < most ? running : most) / most);
     }
-    html_raw(h, "H%dV100z\"/>", HTML_X);
+    html_put(h, "H%dV100z\"/>", HTML_X);
 }
 
 /* What each round was to have, as a line over what it had. */
 static void put_wanted(struct html *h) {
     const struct rounds *rs = h->run->rounds;
     int most = largest(rs), last = -1;
-    html_raw(h, "<path class=\"wanted\" d=\"");
+    html_put(h, "<path class=\"wanted\" d=\"");
     for (size_t i = 0; i < rs->n; i++) {
         int x = html_x(h, rs->v[i]->first_start_ns);
         int end = i + 1 < rs->n ? html_x(h, rs->v[i + 1]->first_start_ns)
                                 : html_x(h, html_round_end(h, rs->v[i]));
         if (end > last)
-            html_raw(h, "%c%d %dH%d", i ? 'L' : 'M', x, 100 - 90 * rs->v[i]->world_size / most,
+            html_put(h, "%c%d %dH%d", i ? 'L' : 'M', x, 100 - 90 * rs->v[i]->world_size / most,
                      end);
         last = end;
     }
-    html_raw(h, "\"/>");
+    html_put(h, "\"/>");
 }
 
 static void begin_curve(struct html *h, const char *name) {
-    html_raw(h,
+    html_put(h,
              "<div class=\"row curve\"><b>%s</b><div class=\"track\">"
              "<svg viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" role=\"img\" "
              "aria-label=\"%s over time\">",
@@ -129,17 +129,17 @@ static void put_loss(struct html *h, const struct loss *l) {
     const struct round *drawn = NULL;
     double range = l->highest > l->lowest ? l->highest - l->lowest : 1;
     size_t at = 0, k = 0, stride = l->seen / LOSS_POINTS + 1;
-    html_raw(h, "<path class=\"loss\" d=\"");
+    html_put(h, "<path class=\"loss\" d=\"");
     history_each(r, h->run->history) {
         double loss = loss_of(r);
         const struct round *told = isfinite(loss) ? told_by(rs, r, &at) : NULL;
         if (!told || (k++ % stride && told == drawn && k != l->seen))
             continue;
-        html_raw(h, "%c%d %.1f", told == drawn ? 'L' : 'M', html_x(h, r->t_ns),
+        html_put(h, "%c%d %.1f", told == drawn ? 'L' : 'M', html_x(h, r->t_ns),
                  95 - 90 * (loss - l->lowest) / range);
         drawn = told;
     }
-    html_raw(h, "\"/>");
+    html_put(h, "\"/>");
 }
 
 void html_curves(struct html *h) {
@@ -147,12 +147,12 @@ void html_curves(struct html *h) {
     begin_curve(h, "workers");
     put_running(h);
     put_wanted(h);
-    html_raw(h, "</svg><span class=\"top\">%d</span></div></div>\n", largest(h->run->rounds));
+    html_put(h, "</svg><span class=\"top\">%d</span></div></div>\n", largest(h->run->rounds));
     if (!l.seen)
         return;
     begin_curve(h, "loss");
     put_loss(h, &l);
-    html_raw(
+    html_put(
         h, "</svg><span class=\"top\">%.3g</span><span class=\"bottom\">%.3g</span></div></div>\n",
         l.highest, l.lowest);
 }

@@ -2,7 +2,6 @@
 #include "reports/story.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 enum { SAVES_MAX = 2000, PIN_ROWS = 4, LANES_FEW = 24 };
 
@@ -24,30 +23,32 @@ static int64_t tick_ns(const struct html *h, int i) {
 
 static void put_back(struct html *h) {
     const struct incidents *is = &h->incidents;
-    html_raw(h,
+    html_put(h,
              "<svg class=\"back\" viewBox=\"0 0 %d 100\" preserveAspectRatio=\"none\" "
              "aria-hidden=\"true\">\n<path class=\"grid\" d=\"",
              HTML_X);
     for (int i = 0; tick_ns(h, i) < h->end_ns; i++)
-        html_raw(h, "M%d 0V100", html_x(h, tick_ns(h, i)));
-    html_raw(h, "\"/>\n<path class=\"lost\" d=\"");
+        html_put(h, "M%d 0V100", html_x(h, tick_ns(h, i)));
+    html_put(h, "\"/>\n<path class=\"lost\" d=\"");
     for (size_t i = 0; i < is->n && i < HTML_FAULTS_SEEN; i++)
         if (is->v[i]->in_force && is->v[i]->recover_ns > 0)
-            html_raw(h, "M%d 0H%dV100H%dz", html_x(h, is->v[i]->t0_ns),
+            html_put(h, "M%d 0H%dV100H%dz", html_x(h, is->v[i]->t0_ns),
                      html_x(h, is->v[i]->t0_ns + is->v[i]->recover_ns), html_x(h, is->v[i]->t0_ns));
-    html_raw(h, "\"/>\n<path class=\"struck\" d=\"");
+    html_put(h, "\"/>\n<path class=\"struck\" d=\"");
     for (size_t i = 0; i < is->n && is->n <= HTML_FAULTS; i++)
         if (is->v[i]->in_force)
-            html_raw(h, "M%d 0V100", html_x(h, is->v[i]->t0_ns));
-    html_raw(h, "\"/>\n</svg>\n");
+            html_put(h, "M%d 0V100", html_x(h, is->v[i]->t0_ns));
+    html_put(h, "\"/>\n</svg>\n");
 }
 
 static void put_axis(struct html *h) {
-    html_raw(h, "<div class=\"row axis\"><b></b><div class=\"track\">");
+    html_put(h, "<div class=\"row axis\"><b></b><div class=\"track\">");
     for (int i = 0; tick_ns(h, i) < h->end_ns; i++)
-        html_raw(h, "<span%s style=\"left:%.2f%%\">%g\u00a0s</span>", i % 2 ? " class=\"odd\"" : "",
+        html_put(h,
+                 i % 2 ? "<span class=\"odd\" style=\"left:%.2f%%\">%g\u00a0s</span>"
+                       : "<span style=\"left:%.2f%%\">%g\u00a0s</span>",
                  html_percent(h, tick_ns(h, i)), i * html_tick_seconds(h));
-    html_raw(h, "</div></div>\n");
+    html_put(h, "</div></div>\n");
 }
 
 /* ---- faults: numbered as they are below ---- */
@@ -57,14 +58,15 @@ static void put_pin(struct html *h, size_t k, int row) {
     struct buf targets = {0};
     story_targets(i, &targets);
     if (i->in_force && i->recovered)
-        html_raw(h, "<i class=\"lasting\" style=\"left:%.2f%%;width:%.2f%%;top:%dpx\"></i>",
+        html_put(h, "<i class=\"lasting\" style=\"left:%.2f%%;width:%.2f%%;top:%dpx\"></i>",
                  html_percent(h, i->t0_ns),
                  html_percent(h, i->recovered_ns) - html_percent(h, i->t0_ns), row * 22 + 8);
-    html_raw(h, "<a class=\"pin%s\" href=\"#fault-%zu\" style=\"left:%.2f%%;top:%dpx\" title=\"",
+    html_put(h,
+             "<a class=\"pin%s\" href=\"#fault-%zu\" style=\"left:%.2f%%;top:%dpx\" title=\""
+             "%s: %s %s%s\">%zu</a>",
              i->in_force ? "" : " void", k + 1,
-             html_percent(h, i->in_force ? i->t0_ns : i->fired_ns), row * 22);
-    html_printf(h, "%s: %s %s%s", i->id, i->fault, targets.len ? "on " : "", buf_str(&targets));
-    html_raw(h, "\">%zu</a>", k + 1);
+             html_percent(h, i->in_force ? i->t0_ns : i->fired_ns), row * 22, i->id, i->fault,
+             targets.len ? "on " : "", buf_str(&targets), k + 1);
     buf_fini(&targets);
 }
 
@@ -81,15 +83,15 @@ static int pin_row(const struct html *h, size_t k, double *ends) {
 
 /* Of very many faults only when they were. */
 static void put_ticks(struct html *h) {
-    html_raw(
+    html_put(
         h,
         "<div class=\"row ticks\"><b>faults</b><div class=\"track\"><svg viewBox=\"0 0 %d 100\" "
         "preserveAspectRatio=\"none\" aria-hidden=\"true\"><path class=\"tick\" d=\"",
         HTML_X);
     for (size_t i = 0; i < h->incidents.n && i < HTML_FAULTS_SEEN; i++)
         if (h->incidents.v[i]->in_force)
-            html_raw(h, "M%d 0V100", html_x(h, h->incidents.v[i]->t0_ns));
-    html_raw(h, "\"/></svg></div></div>\n");
+            html_put(h, "M%d 0V100", html_x(h, h->incidents.v[i]->t0_ns));
+    html_put(h, "\"/></svg></div></div>\n");
 }
 
 static void put_pins(struct html *h) {
@@ -100,13 +102,13 @@ static void put_pins(struct html *h) {
         int row = pin_row(h, k, ends);
         rows = row + 1 > rows ? row + 1 : rows;
     }
-    html_raw(h, "<div class=\"row pins\" style=\"height:%dpx\"><b>faults</b><div class=\"track\">",
+    html_put(h, "<div class=\"row pins\" style=\"height:%dpx\"><b>faults</b><div class=\"track\">",
              rows * 22);
     for (int row = 0; row < PIN_ROWS; row++)
         ends[row] = 0;
     for (size_t k = 0; k < n; k++)
         put_pin(h, k, pin_row(h, k, ends));
-    html_raw(h, "</div></div>\n");
+    html_put(h, "</div></div>\n");
 }
 
 /* ---- rounds and checkpoints ---- */
@@ -115,26 +117,28 @@ static void put_round(struct html *h, const struct round *r) {
     double left = html_percent(h, r->first_start_ns);
     double width = html_percent(h, html_round_end(h, r)) - left;
     int64_t from = story_resume_step(r);
-    html_raw(h, "<span class=\"round%s%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"round %d",
-             r->complete ? "" : " partial", width > 1.5 ? "" : " thin", left, width, r->number);
-    html_raw(h, ", %d of %d workers started", r->started, r->world_size);
+    html_put(h,
+             "<span class=\"round%s%s\" style=\"left:%.2f%%;width:%.2f%%\" title=\"round %d"
+             ", %d of %d workers started",
+             r->complete ? "" : " partial", width > 1.5 ? "" : " thin", left, width, r->number,
+             r->started, r->world_size);
     if (from >= 0)
-        html_raw(h, ", from step %lld", (long long)from);
-    html_raw(h, "\">");
+        html_put(h, ", from step %lld", (long long)from);
+    html_put(h, "\">");
     if (width > 1.5)
-        html_raw(h, "<b>%d</b>", r->number);
+        html_put(h, "<b>%d</b>", r->number);
     if (width > 6)
-        html_raw(h, " %d workers", r->world_size);
+        html_put(h, " %d workers", r->world_size);
     if (width > 6 && from > 0)
-        html_raw(h, " <em>from step %lld</em>", (long long)from);
-    html_raw(h, "</span>");
+        html_put(h, " <em>from step %lld</em>", (long long)from);
+    html_put(h, "</span>");
 }
 
 static void put_rounds(struct html *h) {
-    html_raw(h, "<div class=\"row rounds\"><b>rounds</b><div class=\"track\">");
+    html_put(h, "<div class=\"row rounds\"><b>rounds</b><div class=\"track\">");
     for (size_t i = 0; i < h->run->rounds->n && i < HTML_X / 10; i++)
         put_round(h, h->run->rounds->v[i]);
-    html_raw(h, "</div></div>\n");
+    html_put(h, "</div></div>\n");
 }
 
 static bool is_save(const struct record *r) {
@@ -146,13 +150,13 @@ static void put_saves(struct html *h) {
     history_each(r, h->run->history) all += is_save(r);
     if (!all)
         return;
-    html_raw(h, "<div class=\"row saves\"><b>checkpoints</b><div class=\"track\">");
+    html_put(h, "<div class=\"row saves\"><b>checkpoints</b><div class=\"track\">");
     history_each(r, h->run->history) {
         if (is_save(r) && k++ % (all / SAVES_MAX + 1) == 0)
-            html_raw(h, "<i style=\"left:%.2f%%\" title=\"step %lld\"></i>",
+            html_put(h, "<i style=\"left:%.2f%%\" title=\"step %lld\"></i>",
                      html_percent(h, r->t_ns), (long long)record_i64(r, "step", 0));
     }
-    html_raw(h, "</div></div>\n");
+    html_put(h, "</div></div>\n");
 }
 
 /* The moments that show what is wrong: where the eye should go. */
@@ -160,21 +164,21 @@ static void put_moments(struct html *h) {
     const struct finding *f = verdict_first(h->run->verdict);
     if (!f || !f->evidence[0])
         return;
-    html_raw(h, "<div class=\"row moments\"><b>seen here</b><div class=\"track\">");
+    html_put(h, "<div class=\"row moments\"><b>seen here</b><div class=\"track\">");
     for (size_t i = 0; i < sizeof(f->evidence) / sizeof(*f->evidence) && f->evidence[i]; i++) {
-        const struct record *r = html_record(h, f->evidence[i]);
+        const struct record *r = history_record(h->run->history, f->evidence[i]);
         if (!r)
             continue;
-        html_raw(h, "<i style=\"left:%.2f%%\" title=\"record %lld, evidence of ",
-                 html_percent(h, r->t_ns), (long long)r->seq);
-        html_text(h, f->check);
-        html_raw(h, "\">\u25bc</i>");
+        html_put(h,
+                 "<i style=\"left:%.2f%%\" title=\"record %lld, evidence of %s"
+                 "\">\u25bc</i>",
+                 html_percent(h, r->t_ns), (long long)r->seq, f->check);
     }
-    html_raw(h, "</div></div>\n");
+    html_put(h, "</div></div>\n");
 }
 
 static void put_legend(struct html *h) {
-    html_raw(h, "<p class=\"legend\"><span><i class=\"k setup\"></i>starting</span>"
+    html_put(h, "<p class=\"legend\"><span><i class=\"k setup\"></i>starting</span>"
                 "<span><i class=\"k train\"></i>training (height: its step)</span>"
                 "<span><i class=\"k lost\"></i>recovering</span>"
                 "<span><i class=\"k off\"></i>node away</span>"
@@ -193,14 +197,14 @@ static int largest_world(const struct html *h) {
 }
 
 void html_timeline(struct html *h) {
-    html_raw(h, "<section id=\"timeline\">\n<h2>What happened</h2>\n");
+    html_put(h, "<section id=\"timeline\">\n<h2>What happened</h2>\n");
     if (!h->bars_n) {
-        html_raw(h, "<p class=\"doubt\">No worker was seen to start.</p>\n</section>\n");
+        html_put(h, "<p class=\"doubt\">No worker was seen to start.</p>\n</section>\n");
         return;
     }
     put_legend(h);
     bool many = largest_world(h) > LANES_FEW; /* the curves say more, and come first */
-    html_raw(h, "<div class=\"chart%s\" data-seconds=\"%.6f\">\n", many ? " dense" : "",
+    html_put(h, "<div class=\"chart%s\" data-seconds=\"%.6f\">\n", many ? " dense" : "",
              (double)(h->end_ns - h->begin_ns) / 1e9);
     put_back(h);
     put_axis(h);
@@ -216,5 +220,5 @@ void html_timeline(struct html *h) {
     html_curves(h);
     if (many)
         html_lanes(h);
-    html_raw(h, "</div>\n</section>\n");
+    html_put(h, "</div>\n</section>\n");
 }

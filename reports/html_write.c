@@ -1,27 +1,16 @@
 #include "reports/escape.h"
 #include "reports/html.h"
 
-#include <stdlib.h>
-
-void html_raw(struct html *h, const char *fmt, ...) {
+void html_put(struct html *h, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    buf_vprintf(h->out, fmt, ap);
+    escape_vprintf(h->out, fmt, ap);
     va_end(ap);
 }
 
-void html_text(struct html *h, const char *s) {
-    escape_put(h->out, s);
-}
-
-void html_printf(struct html *h, const char *fmt, ...) {
-    struct buf text = {0};
-    va_list ap;
-    va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
-    va_end(ap);
-    escape_put(h->out, buf_str(&text));
-    buf_fini(&text);
+void html_labelled(struct html *h, const char *label, const char *text) {
+    if (*text)
+        html_put(h, "<dt>%s</dt><dd>%s</dd>\n", label, text);
 }
 
 static double share(const struct html *h, int64_t t_ns) {
@@ -40,11 +29,11 @@ double html_percent(const struct html *h, int64_t t_ns) {
 void html_duration(struct html *h, int64_t ns) {
     double s = (double)ns / 1e9;
     if (s < 1)
-        html_raw(h, "%.*f\u00a0ms", s < 0.01 ? 1 : 0, s * 1e3);
+        html_put(h, "%.*f\u00a0ms", s < 0.01 ? 1 : 0, s * 1e3);
     else if (s < 120)
-        html_raw(h, "%.*f\u00a0s", s < 10 ? 2 : 1, s);
+        html_put(h, "%.*f\u00a0s", s < 10 ? 2 : 1, s);
     else
-        html_raw(h, "%lld\u00a0min %lld\u00a0s", (long long)(s / 60), (long long)s % 60);
+        html_put(h, "%lld\u00a0min %lld\u00a0s", (long long)(s / 60), (long long)s % 60);
 }
 
 const char *html_plural(size_t n) {

@@ -1,13 +1,6 @@
 #include "reports/report.h"
 #include "reports/story.h"
 
-static void put_ms(struct json_writer *w, const char *key, int64_t ns) {
-    if (ns < 0)
-        json_put_null(w, key);
-    else
-        json_put_double(w, key, (double)ns / 1e6);
-}
-
 static void put_round(const struct recorded_run *run, const struct incidents *is,
                       struct json_writer *w, const struct round *r) {
     struct buf why = {0};
@@ -58,10 +51,10 @@ static void put_fault(const struct recorded_run *run, struct json_writer *w,
     json_put_i64(w, "round", i->round ? i->round->number : 0);
     json_put_bool(w, "ended_round", i->ended_round);
     json_put_i64(w, "next_round", i->next ? i->next->number : 0);
-    put_ms(w, "recover_ms", i->recover_ns);
+    story_put_ms(w, "recover_ms", i->recover_ns);
     json_object(w, "phases_ms");
     for (int p = 0; p < PHASE_N; p++)
-        put_ms(w, phase_name((enum phase)p), i->phase_ns[p]);
+        story_put_ms(w, phase_name((enum phase)p), i->phase_ns[p]);
     json_end_object(w);
     json_end_object(w);
 }

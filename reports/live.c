@@ -2,11 +2,9 @@
 #include "reports/page.h"
 
 #include "agent/base/printable.h"
-#include "agent/base/str.h"
 #include "agent/sys/printing.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum { REDRAW_NS = 100000000, BAR_CELLS = 20 };
 

@@ -79,19 +79,6 @@ static void put_what(const struct recorded_run *run, const struct incidents *is,
 
 /* ---- figures ---- */
 
-static int64_t last_step(const struct round *r) {
-    int64_t step = -1;
-    for (size_t i = 0; r && i < r->n; i++)
-        step = r->workers[i]->last_step > step ? r->workers[i]->last_step : step;
-    return step;
-}
-
-/* Steps made before that were made again. */
-static int64_t lost_steps(const struct incident *i) {
-    int64_t made = last_step(i->round), from = i->next ? story_resume_step(i->next) : -1;
-    return made < 0 || from < 0 ? -1 : made > from ? made - from : 0;
-}
-
 static void put_decided(struct overview_row *row, const struct recorded_run *run) {
     const struct finding *f = verdict_first(run->verdict);
     if (!f)
@@ -134,7 +121,7 @@ void overview_read(struct overview *o, struct overview_row *row, const struct re
     if (is.n && !history_newest(run->history, SOURCE_HARNESS, "interrupted")) {
         row->detect_ns = is.v[0]->phase_ns[PHASE_DETECT];
         row->recover_ns = is.v[0]->recover_ns;
-        row->lost_steps = lost_steps(is.v[0]);
+        row->lost_steps = story_steps_again(is.v[0]->round, is.v[0]->next);
     }
     row->over_before = !(is.n && is.v[0]->fired) && ended_well(run, NULL) &&
                        history_newest(run->history, SOURCE_HARNESS, "fault-not-fired");
@@ -280,12 +267,7 @@ static void put_head(struct page *p, const struct columns *c) {
 }
 
 static void put_labelled(struct page *p, const char *label, const char *text) {
-    if (!*text)
-        return;
-    page_tab(p, 4);
-    page_put(p, INK_DIM, label);
-    page_tab(p, 14);
-    page_wrap(p, 14, INK_PLAIN, text);
+    page_labelled(p, 4, INK_DIM, label, 14, INK_PLAIN, text);
 }
 
 static void put_troubles(struct page *p, const struct overview *o) {
@@ -308,9 +290,7 @@ static void put_open(struct page *p, const struct overview *o) {
     const struct overview_open *open;
     if (!overview_not_judged(o, 0))
         return;
-    page_line(p);
-    page_put(p, INK_STRONG, "not judged");
-    page_line(p);
+    page_heading(p, "not judged");
     for (size_t i = 0; (open = overview_not_judged(o, i)); i++) {
         struct buf text = {0};
         buf_printf(&text, "%s: %s", open->check, open->why);

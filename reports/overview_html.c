@@ -34,9 +34,7 @@ static const char *tone(int code) {
 }
 
 static void put_cell(struct buf *out, const char *text) {
-    buf_puts(out, "<td>");
-    escape_put(out, text);
-    buf_puts(out, "</td>");
+    escape_printf(out, "<td>%s</td>", text);
 }
 
 static void put_time(struct buf *out, int64_t ns) {
@@ -49,9 +47,7 @@ static void put_time(struct buf *out, int64_t ns) {
 static void put_row(struct buf *out, const struct overview_row *r) {
     buf_puts(out, "<tr><td>");
     if (r->link) {
-        buf_puts(out, "<a href=\"");
-        escape_put(out, r->link);
-        buf_puts(out, "/report.html\">");
+        escape_printf(out, "<a href=\"%s/report.html\">", r->link);
     }
     escape_put(out, r->name);
     buf_puts(out, r->link ? "</a></td>" : "</td>");
@@ -68,22 +64,15 @@ static void put_row(struct buf *out, const struct overview_row *r) {
 }
 
 static void put_trouble(struct buf *out, const struct overview_row *r) {
-    buf_puts(out, "<h3>");
-    escape_put(out, r->name);
-    buf_printf(out, ": %s%s", report_outcome(r->exit_code), *r->check ? ", " : "");
-    escape_put(out, r->check);
-    buf_puts(out, "</h3>\n<p>");
+    escape_printf(out, "<h3>%s: %s%s%s</h3>\n<p>", r->name, report_outcome(r->exit_code),
+                  *r->check ? ", " : "", r->check);
     if (*r->expected) {
-        buf_puts(out, "Expected: ");
-        escape_put(out, r->expected);
-        buf_puts(out, "<br>");
+        escape_printf(out, "Expected: %s<br>", r->expected);
     }
     buf_puts(out, *r->check ? "Seen: " : "Why: ");
     escape_put(out, r->seen);
     if (*r->where) {
-        buf_puts(out, "<br>Look at: <code>");
-        escape_put(out, r->where);
-        buf_puts(out, "</code>");
+        escape_printf(out, "<br>Look at: <code>%s</code>", r->where);
     }
     buf_puts(out, "</p>\n");
 }
@@ -94,32 +83,23 @@ static void put_open(struct buf *out, const struct overview *o) {
         return;
     buf_puts(out, "<h2>Not judged</h2>\n<ul>\n");
     for (size_t i = 0; (open = overview_not_judged(o, i)); i++) {
-        buf_puts(out, "<li>");
-        escape_put(out, open->check);
-        buf_puts(out, ": ");
-        escape_put(out, open->why);
-        buf_puts(out, "</li>\n");
+        escape_printf(out, "<li>%s: %s</li>\n", open->check, open->why);
     }
     buf_puts(out, "</ul>\n");
     for (size_t i = 0; o->mend && o->mend[i]; i++) {
-        buf_puts(out, "<p>");
-        escape_put(out, o->mend[i]);
-        buf_puts(out, "</p>\n");
+        escape_printf(out, "<p>%s</p>\n", o->mend[i]);
     }
 }
 
 void overview_html(const struct overview *o, struct buf *out) {
     buf_puts(out, head);
-    buf_puts(out, "<title>");
-    escape_put(out, o->title);
-    buf_puts(out, "</title>\n");
+    escape_printf(out, "<title>%s</title>\n", o->title);
     buf_puts(out, style);
-    buf_puts(out, "</head>\n<body>\n<h1>");
-    escape_put(out, o->title);
-    buf_puts(out, "</h1>\n<pre>");
-    escape_put(out, o->command);
-    buf_puts(out, "</pre>\n<table>\n<tr><th>scenario</th><th>verdict</th><th>what happened</th>"
-                  "<th>detect</th><th>recover</th><th>lost steps</th></tr>\n");
+    escape_printf(out,
+                  "</head>\n<body>\n<h1>%s</h1>\n<pre>%s"
+                  "</pre>\n<table>\n<tr><th>scenario</th><th>verdict</th><th>what "
+                  "happened</th><th>detect</th><th>recover</th><th>lost steps</th></tr>\n",
+                  o->title, o->command);
     for (size_t i = 0; i < o->rows_n; i++)
         put_row(out, &o->rows[i]);
     buf_puts(out, "</table>\n");

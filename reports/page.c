@@ -55,6 +55,23 @@ void page_line(struct page *p) {
     p->column = 0;
 }
 
+void page_heading(struct page *p, const char *text) {
+    page_line(p);
+    page_put(p, INK_STRONG, text);
+    page_line(p);
+}
+
+void page_labelled(struct page *p, int at, enum ink label_ink, const char *label, int column,
+                   enum ink ink, const char *text) {
+    if (!*text)
+        return;
+    if (at)
+        page_tab(p, at);
+    page_put(p, label_ink, label);
+    page_tab(p, column);
+    page_wrap(p, column, ink, text);
+}
+
 void page_tab(struct page *p, int column) {
     do
         put_bytes(p, " ", 1);

@@ -21,6 +21,11 @@ void page_tab(struct page *p, int column);
 /* The rest of a paragraph: wrapped between words, its further lines indented; ends the line. */
 void page_wrap(struct page *p, int indent, enum ink ink, const char *text);
 void page_line(struct page *p); /* ends the line */
+/* On a line of its own, behind an empty one. */
+void page_heading(struct page *p, const char *text);
+/* The label at one column and the text from another one on; nothing where there is no text. */
+void page_labelled(struct page *p, int at, enum ink label_ink, const char *label, int column,
+                   enum ink ink, const char *text);
 /* Cuts a line that is longer than so many columns. */
 void page_cut(struct buf *line, int width);
 bool page_narrow(const struct page *p);

@@ -24,6 +24,26 @@ int64_t story_resume_step(const struct round *r) {
     return -1;
 }
 
+int64_t story_last_step(const struct round *r) {
+    int64_t last = -1;
+    for (size_t k = 0; k < r->n; k++)
+        last = r->workers[k]->last_step > last ? r->workers[k]->last_step : last;
+    return last;
+}
+
+int64_t story_steps_again(const struct round *before, const struct round *after) {
+    int64_t made = before ? story_last_step(before) : -1;
+    int64_t from = after ? story_resume_step(after) : -1;
+    return made < 0 || from < 0 ? -1 : made > from ? made - from : 0;
+}
+
+void story_put_ms(struct json_writer *w, const char *key, int64_t ns) {
+    if (ns < 0)
+        json_put_null(w, key);
+    else
+        json_put_double(w, key, (double)ns / 1e6);
+}
+
 void story_targets(const struct incident *i, struct buf *out) {
     for (size_t k = 0; k < i->targets_n; k++)
         buf_printf(out, "%s%s", k ? ", " : "", i->targets[k].name);

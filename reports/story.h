@@ -7,6 +7,12 @@
 double story_seconds(const struct recorded_run *run, int64_t t_ns);
 /* -1: no worker said it. */
 int64_t story_resume_step(const struct round *r);
+/* The highest step that a worker of the round made; -1: none. */
+int64_t story_last_step(const struct round *r);
+/* Steps of the one that the other made again; -1: not known, or there is no such round (NULL). */
+int64_t story_steps_again(const struct round *before, const struct round *after);
+/* Below 0 it is null. */
+void story_put_ms(struct json_writer *w, const char *key, int64_t ns);
 /* Why the round ended, in words: "dark (node-poweroff on n2)", "all workers ended well" ... */
 void story_round_end(const struct incidents *is, const struct round *r, struct buf *out);
 /* The targets of an incident: "n2", "n0/1 (rank 1), n1/0 (rank 2)"; "" when none is known. */

@@ -3,8 +3,6 @@
 #include "reports/html.h"
 #include "reports/story.h"
 
-#include "agent/base/str.h"
-
 enum {
     WIDTH = 960, /* in units of the picture, as all that follows */
     LEFT = 92,   /* where time begins and ends */
@@ -39,13 +37,11 @@ static int x_of(const struct picture *p, int64_t t_ns) {
 }
 
 static void put_text(struct picture *p, int x, int y, const char *class, const char *text) {
-    html_raw(&p->h, "<text x=\"%d\" y=\"%d\" class=\"%s\">", x, y, class);
-    html_text(&p->h, text);
-    html_raw(&p->h, "</text>\n");
+    html_put(&p->h, "<text x=\"%d\" y=\"%d\" class=\"%s\">%s</text>\n", x, y, class, text);
 }
 
 static void put_box(struct picture *p, const char *class, int x, int width, int y, int height) {
-    html_raw(&p->h, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", class, x,
+    html_put(&p->h, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", class, x,
              y, width > 1 ? width : 1, height);
 }
 
@@ -54,13 +50,9 @@ static void put_box(struct picture *p, const char *class, int x, int width, int 
 static void put_title(struct picture *p) {
     const struct recorded_run *run = p->h.run;
     enum finding_status status = report_status(run->verdict->exit_code);
-    struct buf title = {0};
-    buf_printf(&title, "%s %s %s", html_mark(status), run->scenario->name,
-               report_outcome(run->verdict->exit_code));
-    html_raw(&p->h, "<text x=\"16\" y=\"27\" class=\"title %s\">", html_tone(status));
-    html_text(&p->h, buf_str(&title));
-    html_raw(&p->h, "</text>\n");
-    buf_fini(&title);
+    html_put(&p->h, "<text x=\"16\" y=\"27\" class=\"title %s\">%s %s %s</text>\n",
+             html_tone(status), html_mark(status), run->scenario->name,
+             report_outcome(run->verdict->exit_code));
 }
 
 static int64_t moment(const struct incident *i) {
@@ -128,22 +120,18 @@ static void put_life(struct picture *p, const struct html_bar *b) {
     if (end > work)
         put_box(p, "alive", work, end - work, p->y, height);
     if (b->points_n) {
-        html_raw(&p->h, "<path class=\"steps\" d=\"M%d %d", x_of(p, b->points[0].t_ns), floor);
+        html_put(&p->h, "<path class=\"steps\" d=\"M%d %d", x_of(p, b->points[0].t_ns), floor);
         for (size_t i = 0; i < b->points_n; i++) {
             int x = x_of(p, b->points[i].t_ns);
             if (x > last)
-                html_raw(&p->h, "L%d %d", x,
+                html_put(&p->h, "L%d %d", x,
                          floor - (int)((height - 1) * b->points[i].step / p->h.last_step));
             last = x;
         }
-        html_raw(&p->h, "H%dV%dz\"/>\n", end, floor);
+        html_put(&p->h, "H%dV%dz\"/>\n", end, floor);
     }
     if (html_was_hit(&p->h, w))
         put_text(p, end - 4, p->y + 13, "bad", "\u2717");
-}
-
-static bool same_lane(const struct worker *a, const struct worker *b) {
-    return str_eq(a->node, b->node) && a->local_rank == b->local_rank;
 }
 
 /* All lives at one place. Returns how many there were. */
@@ -162,7 +150,7 @@ static size_t put_lane(struct picture *p, const struct html_bar *bars, size_t n)
             until = x_of(p, html_away_until(&p->h, is->v[i], w->node));
         put_box(p, "away", x, until - x, p->y - 2, LANE);
     }
-    for (; k < n && same_lane(w, bars[k].worker); k++)
+    for (; k < n && html_same_lane(w, bars[k].worker); k++)
         put_life(p, &bars[k]);
     p->y += LANE;
     return k;
@@ -187,7 +175,7 @@ static void put_saves(struct picture *p) {
             continue;
         if (last < 0)
             put_text(p, 16, p->y + 14, "soft", "checkpoints");
-        html_raw(&p->h, "<path class=\"save\" d=\"M%d %dl4 4-4 4-4-4z\"/>\n", x, p->y + 6);
+        html_put(&p->h, "<path class=\"save\" d=\"M%d %dl4 4-4 4-4-4z\"/>\n", x, p->y + 6);
         last = x + 2;
     }
     p->y += last < 0 ? 0 : LANE;
@@ -205,7 +193,7 @@ static int first_tick(const struct picture *p) {
 
 static void put_axis(struct picture *p) {
     for (int i = first_tick(p); tick_ns(p, i) < p->h.end_ns; i++)
-        html_raw(&p->h,
+        html_put(&p->h,
                  "<text x=\"%d\" y=\"%d\" class=\"soft\" text-anchor=\"middle\">%g s</text>\n",
                  x_of(p, tick_ns(p, i)), p->y + 14, i * html_tick_seconds(&p->h));
     p->y += 24;
@@ -216,10 +204,10 @@ static void put_axis(struct picture *p) {
 static void put_back(struct picture *p) {
     const struct incidents *is = &p->h.incidents;
     int floor = p->y - 22;
-    html_raw(&p->h, "<path class=\"grid\" d=\"");
+    html_put(&p->h, "<path class=\"grid\" d=\"");
     for (int i = first_tick(p); tick_ns(p, i) < p->h.end_ns; i++)
-        html_raw(&p->h, "M%d %dV%d", x_of(p, tick_ns(p, i)), p->first, floor);
-    html_raw(&p->h, "\"/>\n");
+        html_put(&p->h, "M%d %dV%d", x_of(p, tick_ns(p, i)), p->first, floor);
+    html_put(&p->h, "\"/>\n");
     for (size_t i = 0; i < is->n && i < HTML_FAULTS; i++) {
         int x = x_of(p, moment(is->v[i]));
         if (!is->v[i]->in_force)
@@ -227,7 +215,7 @@ static void put_back(struct picture *p) {
         if (is->v[i]->recover_ns > 0)
             put_box(p, "lost", x, x_of(p, is->v[i]->t0_ns + is->v[i]->recover_ns) - x, p->first,
                     floor - p->first);
-        html_raw(&p->h, "<path class=\"struck\" d=\"M%d %dV%d\"/>\n", x, p->first, floor);
+        html_put(&p->h, "<path class=\"struck\" d=\"M%d %dV%d\"/>\n", x, p->first, floor);
     }
 }
 
@@ -268,18 +256,19 @@ static int render(const struct recorded_run *run, const struct report_style *unu
     skip_setup(&p);
     put_rows(&p);
     p.h.out = out;
-    html_raw(
+    html_put(
         &p.h,
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>",
-        WIDTH, p.y + 4);
-    html_printf(&p.h, "%s: workers over time, with faults and rounds", run->scenario->name);
-    html_raw(&p.h, "</title>\n<style>\n%s</style>\n", style);
-    html_raw(&p.h,
-             "<rect class=\"panel\" x=\".5\" y=\".5\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n",
-             WIDTH - 1, p.y + 3);
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n<title>"
+        "%s: workers over time, with faults and rounds</title>\n<style>\n",
+        WIDTH, p.y + 4, run->scenario->name);
+    buf_puts(out, style);
+    html_put(
+        &p.h,
+        "</style>\n<rect class=\"panel\" x=\".5\" y=\".5\" width=\"%d\" height=\"%d\" rx=\"8\"/>\n",
+        WIDTH - 1, p.y + 3);
     put_back(&p);
     buf_puts(out, buf_str(&rows));
-    html_raw(&p.h, "</svg>\n");
+    html_put(&p.h, "</svg>\n");
     buf_fini(&rows);
     incidents_fini(&p.h.incidents);
     arena_fini(&p.h.arena);

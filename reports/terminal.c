@@ -2,10 +2,7 @@
 #include "reports/reports.h"
 #include "reports/story.h"
 
-#include "agent/base/str.h"
-
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 /* Columns of the left edge of texts, where there is room for them. */
@@ -20,11 +17,7 @@ static const char *plural(size_t n) {
 /* ---- the first lines ---- */
 
 static void put_labelled(struct page *p, const char *label, enum ink ink, const char *text) {
-    if (!*text)
-        return;
-    page_put(p, INK_STRONG, label);
-    page_tab(p, LABEL);
-    page_wrap(p, LABEL, ink, text);
+    page_labelled(p, 0, INK_STRONG, label, LABEL, ink, text);
 }
 
 static void put_where(struct page *p, const struct recorded_run *run, const char *where) {
@@ -195,9 +188,7 @@ static void put_round(struct page *p, const struct recorded_run *run, const stru
 static void put_rounds(struct page *p, const struct recorded_run *run, const struct incidents *is) {
     if (!run->rounds->n)
         return;
-    page_line(p);
-    page_put(p, INK_STRONG, "rounds");
-    page_line(p);
+    page_heading(p, "rounds");
     for (size_t i = 0; i < run->rounds->n; i++)
         put_round(p, run, is, run->rounds->v[i]);
 }
@@ -258,9 +249,7 @@ static void put_fault(struct page *p, const struct recorded_run *run, const stru
 static void put_faults(struct page *p, const struct recorded_run *run, const struct incidents *is) {
     if (!is->n)
         return;
-    page_line(p);
-    page_put(p, INK_STRONG, "faults");
-    page_line(p);
+    page_heading(p, "faults");
     for (size_t i = 0; i < is->n; i++)
         put_fault(p, run, is->v[i]);
 }

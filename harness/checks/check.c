@@ -3,44 +3,36 @@
 #include "agent/base/str.h"
 #include "harness/checks/lags.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-void *check_array(size_t n, size_t size) {
-    void *v = calloc(n + 1, size);
-    if (!v)
-        abort(); /* out of memory */
-    return v;
-}
 
 bool check_sees_rounds(const struct trial *t, struct finding *f) {
     if (t->rounds->n)
         return true;
     if (t->scenario->expect.outcome == OUTCOME_SUCCEEDED)
-        finding_unknown(f, "No worker was seen to start, so nothing is known about the workers.",
-                        "no worker-start from rankprobe");
-    else
-        finding_skip(f, "no worker started, so there is nothing to judge");
-    return false;
+        return finding_unknown(
+            f, "No worker was seen to start, so nothing is known about the workers.",
+            "no worker-start from rankprobe");
+    return finding_skip(f, "no worker started, so there is nothing to judge");
 }
 
-void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
+bool check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w) {
     const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
     const char *way = run ? record_text(run, "exits") : "";
     if (str_eq(way, "zombie"))
-        finding_unknown(f, broken,
-                        "how rank %d on %s ended was told to its parent alone: on Linux before "
-                        "6.15 (this is %s) only root can see it, and not in a container",
-                        w->rank, w->node, record_text(run, "kernel"));
-    else if (str_eq(way, "events"))
-        finding_unknown(f, broken,
-                        "the kernel's word of how rank %d on %s ended was lost: too many processes "
-                        "ended at once on this host; run again",
-                        w->rank, w->node);
-    else
-        finding_unknown(f, broken, "the kernel did not tell how rank %d on %s ended", w->rank,
-                        w->node);
+        return finding_unknown(
+            f, broken,
+            "how rank %d on %s ended was told to its parent alone: on Linux before "
+            "6.15 (this is %s) only root can see it, and not in a container",
+            w->rank, w->node, record_text(run, "kernel"));
+    if (str_eq(way, "events"))
+        return finding_unknown(
+            f, broken,
+            "the kernel's word of how rank %d on %s ended was lost: too many processes "
+            "ended at once on this host; run again",
+            w->rank, w->node);
+    return finding_unknown(f, broken, "the kernel did not tell how rank %d on %s ended", w->rank,
+                           w->node);
 }
 
 static const int64_t second_ns = 1000000000;
@@ -179,12 +171,14 @@ static bool had_workers(const struct trial *t, const struct agent_end *a) {
     return false;
 }
 
-size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
+struct agent_end *check_agents(const struct trial *t, size_t *ret_n) {
+    enum { AGENTS_MAX = 1024 };
+    struct agent_end *ret = arena_array(t->arena, struct agent_end, AGENTS_MAX);
     size_t n = 0;
     history_each(r, t->history) {
         if (r->source != SOURCE_KERNEL)
             continue;
-        if (record_is(r, "agent-start") && n < max)
+        if (record_is(r, "agent-start") && n < AGENTS_MAX)
             ret[n++] = (struct agent_end){
                 .node = r->node, .pid = r->pid, .start_ns = r->t_ns, .seq = r->seq};
         else if (record_is(r, "agent-exit"))
@@ -196,7 +190,8 @@ size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max) {
             ret[i].code = 1;
         ret[i].spare = t->scenario->torchrun_semantics && t->rounds->n && !had_workers(t, &ret[i]);
     }
-    return n;
+    *ret_n = n;
+    return ret;
 }
 
 /* ---- what torchrun does not promise ---- */

@@ -33,7 +33,7 @@ struct check {
     /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
      * May be NULL: there is always something. */
     const char *(*idle)(const struct scenario *s);
-    void (*judge)(const struct trial *t, struct finding *f);
+    bool (*judge)(const struct trial *t, struct finding *f); /* fills it; true: it passed */
 };
 
 /* For checks about rounds. False when no worker was seen to start, with the finding filled: nothing
@@ -41,7 +41,7 @@ struct check {
 bool check_sees_rounds(const struct trial *t, struct finding *f);
 
 /* The finding for a worker that was seen to end, but not how: why this host did not tell it. */
-void check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
+bool check_unknown_exit(const struct trial *t, struct finding *f, const char *broken,
                         const struct worker *w);
 
 /* What the launcher said of a node, or with NULL of any, in that time and a second more: that its
@@ -62,9 +62,6 @@ bool check_output_has_gaps(const struct history *h);
 
 /* The job is launched by a template: whatever that is, it is not asked for torchrun's variables. */
 bool check_template(const struct trial *t);
-
-/* At least n zeroed ones of that size, never NULL, also where n is 0; freed by free. */
-void *check_array(size_t n, size_t size);
 
 /* For idle: why no checkpoints of the job can be read from outside, else NULL. A directory that
  * each node has for itself is many, and nobody reads them. */
@@ -90,10 +87,9 @@ struct agent_end {
     bool told_to_leave;             /* by that fault */
     bool spare; /* semantics: torchrun, and it never had a worker: it may end as it likes */
 };
-/* The agents of all nodes, in order of start; at most max. Needs SOURCES(KERNEL), and for spare
- * SOURCES(PROBE). */
-size_t check_agents(const struct trial *t, struct agent_end *ret, size_t max);
-enum { CHECK_AGENTS_MAX = 1024 };
+/* The agents of all nodes, in order of start; the first 1024 at most. Needs SOURCES(KERNEL), and for
+ * spare SOURCES(PROBE). */
+struct agent_end *check_agents(const struct trial *t, size_t *ret_n);
 
 /* The fault was aimed at this node, its agent or the store, which all nodes need; not at a worker.
  */

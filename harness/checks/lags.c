@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 struct lags {
+    struct arena arena;
     struct moments told;
     struct spans spans;
 };
@@ -30,16 +31,15 @@ struct lags *lags_new(const struct history *h) {
     struct lags *l = calloc(1, sizeof(*l));
     if (!l)
         abort(); /* out of memory */
-    moments_init(&l->told, h, is_lag);
-    spans_init(&l->spans, l->told.when.n, of_lag, l->told.v);
+    moments_init(&l->told, &l->arena, h, is_lag);
+    spans_init(&l->spans, &l->arena, l->told.when.n, of_lag, l->told.v);
     return l;
 }
 
 struct lags *lags_free(struct lags *l) {
     if (!l)
         return NULL;
-    spans_fini(&l->spans);
-    moments_fini(&l->told);
+    arena_fini(&l->arena);
     free(l);
     return NULL;
 }

@@ -1,18 +1,14 @@
 #include "harness/checks/spans.h"
 
-#include "harness/checks/check.h"
-
-#include <stdlib.h>
-
-void spans_init(struct spans *s, size_t n, struct span (*of)(const void *things, size_t at),
-                const void *things) {
+void spans_init(struct spans *s, struct arena *a, size_t n,
+                struct span (*of)(const void *things, size_t at), const void *things) {
     int64_t earliest_ns = INT64_MAX;
     *s = (struct spans){.n = n, .leaves = 1};
     while (s->leaves < n)
         s->leaves *= 2;
-    s->begin_ns = check_array(n, sizeof(int64_t));
-    s->earliest_ns = check_array(n, sizeof(int64_t));
-    s->latest_ns = check_array(2 * s->leaves, sizeof(int64_t));
+    s->begin_ns = arena_array(a, int64_t, n);
+    s->earliest_ns = arena_array(a, int64_t, n);
+    s->latest_ns = arena_array(a, int64_t, 2 * s->leaves);
     for (size_t i = s->leaves; i-- > 0;) {
         struct span one = i < n ? of(things, i) : (struct span){INT64_MAX, INT64_MIN};
         s->latest_ns[s->leaves + i] = one.end_ns;
@@ -57,13 +53,6 @@ size_t spans_next(const struct spans *s, size_t at, int64_t from_ns, int64_t to_
     return s->n;
 }
 
-void spans_fini(struct spans *s) {
-    free(s->begin_ns);
-    free(s->earliest_ns);
-    free(s->latest_ns);
-    *s = (struct spans){0};
-}
-
 static struct span of_incident(const void *things, size_t at) {
     const struct incident *i = ((const struct incidents *)things)->v[at];
     if (!i->in_force)
@@ -73,8 +62,8 @@ static struct span of_incident(const void *things, size_t at) {
                                : (struct span){i->t0_ns, until_ns};
 }
 
-void spans_of_incidents(struct spans *s, const struct incidents *is) {
-    spans_init(s, is->n, of_incident, is);
+void spans_of_incidents(struct spans *s, struct arena *a, const struct incidents *is) {
+    spans_init(s, a, is->n, of_incident, is);
 }
 
 static struct span of_record(const void *things, size_t at) {
@@ -82,30 +71,14 @@ static struct span of_record(const void *things, size_t at) {
     return (struct span){r->t_ns, r->t_ns};
 }
 
-static const struct record **grown(const struct record **v, size_t n) {
-    v = reallocarray(v, n, sizeof(*v));
-    if (!v)
-        abort(); /* out of memory */
-    return v;
-}
-
-void moments_init(struct moments *m, const struct history *h,
+void moments_init(struct moments *m, struct arena *a, const struct history *h,
                   bool (*wanted)(const struct record *)) {
-    size_t n = 0, cap = 64;
-    m->v = grown(NULL, cap); /* never NULL, also where there is none */
-    history_each(r, h) {
-        if (!wanted(r))
-            continue;
-        if (n == cap)
-            m->v = grown(m->v, cap *= 2);
-        m->v[n++] = r;
-    }
-    spans_init(&m->when, n, of_record, m->v);
-}
-
-void moments_fini(struct moments *m) {
-    free(m->v);
-    spans_fini(&m->when);
+    size_t n = 0;
+    history_each(r, h) n += wanted(r);
+    m->v = arena_array(a, const struct record *, n);
+    n = 0;
+    history_each(r, h) if (wanted(r)) m->v[n++] = r;
+    spans_init(&m->when, a, n, of_record, m->v);
 }
 
 const struct record *moments_next(const struct moments *m, size_t *at, int64_t from_ns,

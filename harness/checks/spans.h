@@ -18,14 +18,14 @@ struct spans {
     size_t n, leaves;
 };
 
-void spans_init(struct spans *s, size_t n, struct span (*of)(const void *things, size_t at),
-                const void *things);
+/* All memory is the arena's. */
+void spans_init(struct spans *s, struct arena *a, size_t n,
+                struct span (*of)(const void *things, size_t at), const void *things);
 /* The first at or behind `at` that lasted at any moment from from_ns to to_ns; n: none. */
 size_t spans_next(const struct spans *s, size_t at, int64_t from_ns, int64_t to_ns);
-void spans_fini(struct spans *s);
 
 /* Incidents in force, from t0 to the recovery; what is not recovered counts for the moment t0. */
-void spans_of_incidents(struct spans *s, const struct incidents *is);
+void spans_of_incidents(struct spans *s, struct arena *a, const struct incidents *is);
 
 /* Some records of a history, in its order, each a moment of `when`. */
 struct moments {
@@ -33,9 +33,8 @@ struct moments {
     struct spans when;
 };
 
-void moments_init(struct moments *m, const struct history *h,
+void moments_init(struct moments *m, struct arena *a, const struct history *h,
                   bool (*wanted)(const struct record *));
-void moments_fini(struct moments *m);
 /* The first at or behind *at in that time, and *at goes behind it; NULL: none. */
 const struct record *moments_next(const struct moments *m, size_t *at, int64_t from_ns,
                                   int64_t to_ns);

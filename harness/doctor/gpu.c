@@ -7,7 +7,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -21,28 +20,24 @@ static size_t count_devices(void) {
     return count;
 }
 
-static void tell_devices(const struct nvml *n, struct probe_result *r) {
+static bool tell_devices(const struct nvml *n, struct probe_result *r) {
     struct nvml_device d;
     struct err err;
     for (size_t i = 0; i < nvml_count(n); i++) {
-        if (nvml_device(n, i, &d, &err) != 0) {
-            probe_lacks(r, "nvidia-smi -q; a device that is lost comes back with a restart", "%s",
-                        err.msg);
-            return;
-        }
-        if (!d.shareable) {
-            probe_lacks(r, "nvidia-smi -c DEFAULT, as root",
-                        "GPU %d (%.100s) lets one process in (compute mode)", d.index, d.name);
-            return;
-        }
+        if (nvml_device(n, i, &d, &err) != 0)
+            return probe_lacks(r, "nvidia-smi -q; a device that is lost comes back with a restart",
+                               "%s", err.msg);
+        if (!d.shareable)
+            return probe_lacks(r, "nvidia-smi -c DEFAULT, as root",
+                               "GPU %d (%.100s) lets one process in (compute mode)", d.index,
+                               d.name);
     }
-    probe_works(r, "%zu: %.100s%s, driver %.40s", nvml_count(n), d.name,
-                nvml_count(n) > 1 ? " and more" : "", nvml_driver(n));
+    return probe_works(r, "%zu: %.100s%s, driver %.40s", nvml_count(n), d.name,
+                       nvml_count(n) > 1 ? " and more" : "", nvml_driver(n));
 }
 
-static void look_gpu(const struct probe_given *given, struct probe_result *r) {
+static bool look_gpu(struct probe_result *r) {
     struct err err;
-    (void)given;
     struct nvml *n = nvml_open(&err);
     if (n && nvml_count(n))
         tell_devices(n, r);
@@ -54,6 +49,7 @@ static void look_gpu(const struct probe_given *given, struct probe_result *r) {
                     "or of another version than the library (restart)",
                     "%.200s", err.msg);
     nvml_close(n);
+    return r->status == PROBE_WORKS;
 }
 
 const struct probe probe_gpu = {
@@ -64,28 +60,23 @@ const struct probe probe_gpu = {
 
 /* ---- CUDA ---- */
 
-static void look_cuda(const struct probe_given *given, struct probe_result *r) {
+static bool look_cuda(struct probe_result *r) {
     int (*init)(unsigned), (*get_version)(int *), version = 0;
-    (void)given;
-    if (!count_devices()) {
-        probe_unasked(r, "%s", NO_GPU);
-        return;
-    }
+    if (!count_devices())
+        return probe_unasked(r, "%s", NO_GPU);
     void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *symbols[] = {cuda ? dlsym(cuda, "cuInit") : NULL,
                        cuda ? dlsym(cuda, "cuDriverGetVersion") : NULL};
-    if (!symbols[0] || !symbols[1]) {
-        probe_lacks(r, "install the driver's CUDA library (Debian: libcuda1)",
-                    "there are GPUs, but libcuda.so.1 cannot be loaded");
-        return;
-    }
+    if (!symbols[0] || !symbols[1])
+        return probe_lacks(r, "install the driver's CUDA library (Debian: libcuda1)",
+                           "there are GPUs, but libcuda.so.1 cannot be loaded");
     memcpy(&init, &symbols[0], sizeof(init));
     memcpy(&get_version, &symbols[1], sizeof(get_version));
     int code = init(0);
     if (code == 0 && get_version(&version) == 0)
-        probe_works(r, "the driver speaks CUDA %d.%d", version / 1000, version % 1000 / 10);
-    else
-        probe_lacks(r, "nvidia-smi; ci/gpu tells more", "the CUDA driver refuses: error %d", code);
+        return probe_works(r, "the driver speaks CUDA %d.%d", version / 1000, version % 1000 / 10);
+    return probe_lacks(r, "nvidia-smi; ci/gpu tells more", "the CUDA driver refuses: error %d",
+                       code);
 }
 
 const struct probe probe_cuda = {
@@ -104,20 +95,19 @@ static const char *library_path(char *buffer, size_t size) {
     return strcat(buffer, "/ranktrain_cuda.so");
 }
 
-static void look_ranktrain_cuda(const struct probe_given *given, struct probe_result *r) {
+static bool look_ranktrain_cuda(struct probe_result *r) {
     char buffer[4096];
     const char *path = library_path(buffer, sizeof(buffer));
     bool there = access(path, R_OK) == 0;
-    (void)given;
     if (there && dlopen(path, RTLD_NOW | RTLD_LOCAL))
-        probe_works(r, "%.200s loads", path);
-    else if (there)
-        probe_lacks(r, "build it again here: make", "%.200s", dlerror());
-    else if (count_devices())
-        probe_lacks(r, "install the CUDA toolkit (nvcc) and type make, or carry the file here",
-                    "ranktrain was built without CUDA: there is no %.150s", path);
-    else
-        probe_unasked(r, "not built (no nvcc), and no GPU here needs it");
+        return probe_works(r, "%.200s loads", path);
+    if (there)
+        return probe_lacks(r, "build it again here: make", "%.200s", dlerror());
+    if (count_devices())
+        return probe_lacks(r,
+                           "install the CUDA toolkit (nvcc) and type make, or carry the file here",
+                           "ranktrain was built without CUDA: there is no %.150s", path);
+    return probe_unasked(r, "not built (no nvcc), and no GPU here needs it");
 }
 
 const struct probe probe_ranktrain_cuda = {
@@ -155,35 +145,29 @@ static void *load_nccl(void) {
 }
 
 /* 2.28.9 is 22809; before 2.9 it was 2809. */
-static void judge_version(int v, struct probe_result *r) {
+static bool judge_version(int v, struct probe_result *r) {
     int major = v < 10000 ? v / 1000 : v / 10000, minor = v < 10000 ? v / 100 % 10 : v / 100 % 100;
     if (major == 2 && minor >= 14)
-        probe_works(r, "NCCL %d.%d.%d", major, minor, v % 100);
-    else
-        probe_lacks(r, "install NCCL 2.14 or newer of major version 2, or name it in NCCL_LIB",
-                    "NCCL %d.%d: communicators that do not block came with 2.14", major, minor);
+        return probe_works(r, "NCCL %d.%d.%d", major, minor, v % 100);
+    return probe_lacks(r, "install NCCL 2.14 or newer of major version 2, or name it in NCCL_LIB",
+                       "NCCL %d.%d: communicators that do not block came with 2.14", major, minor);
 }
 
-static void look_nccl(const struct probe_given *given, struct probe_result *r) {
+static bool look_nccl(struct probe_result *r) {
     int (*get_version)(int *), version = 0;
-    (void)given;
-    if (!count_devices() && !getenv("NCCL_LIB")) {
-        probe_unasked(r, "%s", NO_GPU);
-        return;
-    }
+    if (!count_devices() && !getenv("NCCL_LIB"))
+        return probe_unasked(r, "%s", NO_GPU);
     void *nccl = load_nccl(), *symbol = nccl ? dlsym(nccl, "ncclGetVersion") : NULL;
-    if (!symbol) {
-        probe_lacks(r,
-                    "install it (Debian: libnccl2; Python: nvidia-nccl-cu12 or -cu13), or name it "
-                    "in NCCL_LIB",
-                    "libnccl.so.2 cannot be loaded");
-        return;
-    }
+    if (!symbol)
+        return probe_lacks(
+            r,
+            "install it (Debian: libnccl2; Python: nvidia-nccl-cu12 or -cu13), or name it "
+            "in NCCL_LIB",
+            "libnccl.so.2 cannot be loaded");
     memcpy(&get_version, &symbol, sizeof(get_version));
     if (get_version(&version) == 0)
-        judge_version(version, r);
-    else
-        probe_lacks(r, "install it anew", "NCCL does not tell its version");
+        return judge_version(version, r);
+    return probe_lacks(r, "install it anew", "NCCL does not tell its version");
 }
 
 const struct probe probe_nccl = {

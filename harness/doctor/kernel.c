@@ -8,7 +8,6 @@
 #include "agent/sys/process.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -22,16 +21,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void look_kernel(const struct probe_given *given, struct probe_result *r) {
+static bool look_kernel(struct probe_result *r) {
     struct utsname u;
     int major = 0, minor = 0;
-    (void)given;
     uname(&u);
     sscanf(u.release, "%d.%d", &major, &minor);
     if (major > 5 || (major == 5 && minor >= 10))
-        probe_works(r, "Linux %.40s on %.40s", u.release, u.machine);
-    else
-        probe_lacks(r, "install a kernel of 5.10 or newer", "Linux %.40s", u.release);
+        return probe_works(r, "Linux %.40s on %.40s", u.release, u.machine);
+    return probe_lacks(r, "install a kernel of 5.10 or newer", "Linux %.40s", u.release);
 }
 
 const struct probe probe_kernel = {
@@ -57,13 +54,10 @@ static bool pidfd_tells(void) {
     return told;
 }
 
-static void look_exit_status(const struct probe_given *given, struct probe_result *r) {
+static bool look_exit_status(struct probe_result *r) {
     struct err err = {0};
-    (void)given;
-    if (pidfd_tells()) {
-        probe_works(r, "pidfds tell how a process ended (Linux 6.15)");
-        return;
-    }
+    if (pidfd_tells())
+        return probe_works(r, "pidfds tell how a process ended (Linux 6.15)");
     int fd = proc_events_open(&err);
     if (fd >= 0)
         probe_works(r, "the kernel's process events tell how a process ended");
@@ -71,6 +65,7 @@ static void look_exit_status(const struct probe_given *given, struct probe_resul
         probe_lacks(r, "run as root, or on Linux 6.15 or newer",
                     "neither pidfds nor the kernel's process events (%.120s)", err.msg);
     proc_events_close(fd);
+    return r->status == PROBE_WORKS;
 }
 
 const struct probe probe_exit_status = {
@@ -102,8 +97,7 @@ static int seize_sibling(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
-static void look_ptrace(const struct probe_given *given, struct probe_result *r) {
-    (void)given;
+static bool look_ptrace(struct probe_result *r) {
     namespace_enter(NULL);
     pid_t pid = pausing_child();
     int code = pid > 0 ? seize_sibling(pid) : EAGAIN;
@@ -116,10 +110,9 @@ static void look_ptrace(const struct probe_given *given, struct probe_result *r)
         waitpid(pid, NULL, 0);
     }
     if (code == 0)
-        probe_works(r, "a process can be seized%s", yama);
-    else
-        probe_lacks(r, "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add SYS_PTRACE",
-                    "PTRACE_SEIZE: %s%s", strerror(code), yama);
+        return probe_works(r, "a process can be seized%s", yama);
+    return probe_lacks(r, "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add SYS_PTRACE",
+                       "PTRACE_SEIZE: %s%s", strerror(code), yama);
 }
 
 const struct probe probe_ptrace = {
@@ -131,15 +124,15 @@ const struct probe probe_ptrace = {
 
 /* ---- others ---- */
 
-static void look_kernel_stack(const struct probe_given *given, struct probe_result *r) {
+static bool look_kernel_stack(struct probe_result *r) {
     struct buf text = {0};
     struct err err = {0};
-    (void)given;
     if (file_read("/proc/self/stack", 1 << 16, &text, &err) == 0)
         probe_works(r, "the kernel stack of a process can be read");
     else
         probe_lacks(r, "run as root", "%.200s", err.msg);
     buf_fini(&text);
+    return r->status == PROBE_WORKS;
 }
 
 const struct probe probe_kernel_stack = {
@@ -148,18 +141,16 @@ const struct probe probe_kernel_stack = {
     .look = look_kernel_stack,
 };
 
-static void look_seccomp(const struct probe_given *given, struct probe_result *r) {
+static bool look_seccomp(struct probe_result *r) {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {.len = 1, .filter = &allow};
-    (void)given;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     long fd =
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
     if (fd >= 0)
-        probe_works(r, "a filter with a listener was installed");
-    else
-        probe_lacks(r, "in a container, --security-opt seccomp=unconfined",
-                    "seccomp with a listener: %s", strerror(errno));
+        return probe_works(r, "a filter with a listener was installed");
+    return probe_lacks(r, "in a container, --security-opt seccomp=unconfined",
+                       "seccomp with a listener: %s", strerror(errno));
 }
 
 const struct probe probe_seccomp = {
@@ -168,14 +159,12 @@ const struct probe probe_seccomp = {
     .look = look_seccomp,
 };
 
-static void look_priority(const struct probe_given *given, struct probe_result *r) {
-    (void)given;
+static bool look_priority(struct probe_result *r) {
     errno = 0;
     if (setpriority(PRIO_PROCESS, 0, -1) == 0)
-        probe_works(r, "agents, store and wire go before the job's computing");
-    else
-        probe_lacks(r, "run as root, or allow a nice value of -10 in /etc/security/limits.conf",
-                    "a process cannot be given priority: %s", strerror(errno));
+        return probe_works(r, "agents, store and wire go before the job's computing");
+    return probe_lacks(r, "run as root, or allow a nice value of -10 in /etc/security/limits.conf",
+                       "a process cannot be given priority: %s", strerror(errno));
 }
 
 const struct probe probe_priority = {

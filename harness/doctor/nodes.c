@@ -41,10 +41,9 @@ static const char *mend_of(const struct err *err) {
     return colon ? colon + strlen("on this host: ") : err->msg;
 }
 
-static void look_namespaces(const struct probe_given *given, struct probe_result *r) {
+static bool look_namespaces(struct probe_result *r) {
     struct err err = {0};
     struct buf switches = {0};
-    (void)given;
     put_switches(&switches);
     if (namespace_check(&err) == 0)
         probe_works(r, "a node with a network card was made %s",
@@ -52,6 +51,7 @@ static void look_namespaces(const struct probe_given *given, struct probe_result
     else
         probe_lacks(r, mend_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
     buf_fini(&switches);
+    return r->status == PROBE_WORKS;
 }
 
 const struct probe probe_namespaces = {
@@ -81,13 +81,11 @@ static int try_layer(struct err *err) {
     return r;
 }
 
-static void look_rootfs(const struct probe_given *given, struct probe_result *r) {
+static bool look_rootfs(struct probe_result *r) {
     struct err err = {0};
-    (void)given;
     if (try_layer(&err) == 0)
-        probe_works(r, "a folder was used as a root file system and stayed as it was");
-    else
-        probe_lacks(r, "modprobe overlay; without root Linux 5.11 or newer", "%.200s", err.msg);
+        return probe_works(r, "a folder was used as a root file system and stayed as it was");
+    return probe_lacks(r, "modprobe overlay; without root Linux 5.11 or newer", "%.200s", err.msg);
 }
 
 const struct probe probe_rootfs = {
@@ -117,22 +115,21 @@ static int enter_network(int *ret_ifindex, struct err *err) {
     return r;
 }
 
-static void look_wire(const struct probe_given *given, struct probe_result *r) {
+static bool look_wire(struct probe_result *r) {
     struct packet_port port;
     struct err err = {0};
     int ifindex;
     long queue = probe_sysctl("net/core/rmem_max");
-    (void)given;
     if (enter_network(&ifindex, &err) != 0 ||
         packet_port_open(&port, ifindex, PACKET_QUEUE_AUTO, &err) != 0)
-        probe_lacks(r, "as for namespaces; the kernel needs veth and AF_PACKET (modprobe veth)",
-                    "%.200s", err.msg);
-    else if (port.ring)
-        probe_works(r, "frames of 64 KiB pass, through rings: net.core.rmem_max is %ld only",
-                    queue);
-    else
-        probe_works(r, "frames of 64 KiB pass, with a queue in the socket (net.core.rmem_max %ld)",
-                    queue);
+        return probe_lacks(r,
+                           "as for namespaces; the kernel needs veth and AF_PACKET (modprobe veth)",
+                           "%.200s", err.msg);
+    if (port.ring)
+        return probe_works(r, "frames of 64 KiB pass, through rings: net.core.rmem_max is %ld only",
+                           queue);
+    return probe_works(
+        r, "frames of 64 KiB pass, with a queue in the socket (net.core.rmem_max %ld)", queue);
 }
 
 const struct probe probe_wire = {
@@ -149,19 +146,17 @@ static int listen_somewhere(void) {
     return fd >= 0 && bind(fd, (void *)&any, sizeof(any)) == 0 && listen(fd, 1) == 0 ? 0 : -errno;
 }
 
-static void look_sockets(const struct probe_given *given, struct probe_result *r) {
+static bool look_sockets(struct probe_result *r) {
     struct err err = {0};
     int ifindex, diag = -1, code = enter_network(&ifindex, &err);
-    (void)given;
     if (code == 0 && (code = listen_somewhere()) == 0 &&
         (code = diag = netlink_open_diag(&err)) >= 0)
         code = netlink_destroy_sockets(diag, &err);
     if (code > 0)
-        probe_works(r, "the sockets of a node can be destroyed");
-    else
-        probe_lacks(
-            r, code == -EOPNOTSUPP ? "a kernel with CONFIG_INET_DIAG_DESTROY" : "as for namespaces",
-            "%.200s", err.code ? err.msg : "sockets cannot be destroyed");
+        return probe_works(r, "the sockets of a node can be destroyed");
+    return probe_lacks(
+        r, code == -EOPNOTSUPP ? "a kernel with CONFIG_INET_DIAG_DESTROY" : "as for namespaces",
+        "%.200s", err.code ? err.msg : "sockets cannot be destroyed");
 }
 
 const struct probe probe_sockets = {
@@ -193,31 +188,25 @@ static void own_cgroup(char *ret, size_t size) {
     buf_fini(&own);
 }
 
-static void look_cgroup(const struct probe_given *given, struct probe_result *r) {
+static bool look_cgroup(struct probe_result *r) {
     static const char mend[] = "run as root with cgroup v2 mounted, or in a delegated scope: "
                                "systemd-run --user --scope -p Delegate=yes rankquake ...";
     char own[1200], dir[1300], path[1400];
-    (void)given;
     own_cgroup(own, sizeof(own));
-    if (!*own) {
-        probe_lacks(r, mend, "no cgroup v2 is mounted");
-        return;
-    }
+    if (!*own)
+        return probe_lacks(r, mend, "no cgroup v2 is mounted");
     snprintf(dir, sizeof(dir), "%s/rankquake-doctor-%d", own, (int)getpid());
-    if (mkdir(dir, 0755) != 0) {
-        probe_lacks(r, mend, "no group can be made in %.140s: %s", own, strerror(errno));
-        return;
-    }
+    if (mkdir(dir, 0755) != 0)
+        return probe_lacks(r, mend, "no group can be made in %.140s: %s", own, strerror(errno));
     snprintf(path, sizeof(path), "%s/cgroup.freeze", dir);
     bool freezes = file_write(path, "1", 1, NULL) == 0;
     snprintf(path, sizeof(path), "%s/cgroup.kill", dir);
     bool kills = access(path, W_OK) == 0;
     rmdir(dir);
     if (freezes && kills)
-        probe_works(r, "a group was made, frozen and removed");
-    else
-        probe_lacks(r, "Linux 5.14 or newer", "groups can%s be frozen and can%s be killed",
-                    freezes ? "" : "not", kills ? "" : "not");
+        return probe_works(r, "a group was made, frozen and removed");
+    return probe_lacks(r, "Linux 5.14 or newer", "groups can%s be frozen and can%s be killed",
+                       freezes ? "" : "not", kills ? "" : "not");
 }
 
 const struct probe probe_cgroup = {
@@ -226,14 +215,12 @@ const struct probe probe_cgroup = {
     .look = look_cgroup,
 };
 
-static void look_fuse(const struct probe_given *given, struct probe_result *r) {
-    (void)given;
+static bool look_fuse(struct probe_result *r) {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fd >= 0)
-        probe_works(r, "/dev/fuse can be opened");
-    else
-        probe_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
-                    strerror(errno));
+        return probe_works(r, "/dev/fuse can be opened");
+    return probe_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
+                       strerror(errno));
 }
 
 const struct probe probe_fuse = {

@@ -11,7 +11,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -24,29 +23,32 @@ const struct probe *const probes[] = {
         NULL,
 };
 
-void probe_works(struct probe_result *r, const char *fmt, ...) {
+bool probe_works(struct probe_result *r, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     r->status = PROBE_WORKS;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     va_end(ap);
+    return true;
 }
 
-void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...) {
+bool probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     r->status = PROBE_LACKS;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     snprintf(r->mend, sizeof(r->mend), "%s", mend);
     va_end(ap);
+    return false;
 }
 
-void probe_unasked(struct probe_result *r, const char *fmt, ...) {
+bool probe_unasked(struct probe_result *r, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     r->status = PROBE_UNASKED;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     va_end(ap);
+    return false;
 }
 
 long probe_sysctl(const char *name) {
@@ -68,10 +70,10 @@ static void be_quiet(void) {
 static void look_and_tell(const struct probe *p, const struct probe_given *given, int out)
     __attribute__((noreturn));
 static void look_and_tell(const struct probe *p, const struct probe_given *given, int out) {
-    struct probe_result r = {0};
+    struct probe_result r = {.given = given};
     namespace_die_with_parent();
     be_quiet();
-    p->look(given, &r);
+    p->look(&r);
     _exit(write(out, &r, sizeof(r)) != sizeof(r));
 }
 

@@ -13,14 +13,15 @@ enum probe_status {
     PROBE_UNASKED /* it has to be asked for, or nothing is lost either way */
 };
 
+struct probe_given {
+    const char *etcd; /* HOST:PORT of a store that jobs will use; NULL: none named */
+};
+
 struct probe_result {
+    const struct probe_given *given;
     enum probe_status status;
     char seen[240];
     char mend[360];
-};
-
-struct probe_given {
-    const char *etcd; /* HOST:PORT of a store that jobs will use; NULL: none named */
 };
 
 /* Nodes need the probes of one of the two parts; the rest is for all. */
@@ -32,18 +33,18 @@ struct probe {
     unsigned need;     /* FAULT_NEEDS_*: faults with that need cannot be injected without it */
     enum probe_part part;
     bool demo; /* no scenario runs without it; of a part: not with nodes of that kind */
-    void (*look)(const struct probe_given *given, struct probe_result *ret);
+    bool (*look)(struct probe_result *ret); /* ends in an answer, and returns it */
 };
 
 /* Within ten seconds; a probe that dies or hangs lacks what it looked for. */
 void probe_try(const struct probe *p, const struct probe_given *given, struct probe_result *ret);
 
-/* The three answers of a probe; the last texts given count. */
-void probe_works(struct probe_result *r, const char *fmt, ...)
+/* The three answers of a probe; the last texts given count. Only the first returns true. */
+bool probe_works(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-void probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
+bool probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void probe_unasked(struct probe_result *r, const char *fmt, ...)
+bool probe_unasked(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* A switch of the kernel by its path below /proc/sys; -1: there is none. */

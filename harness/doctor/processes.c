@@ -7,16 +7,13 @@
 #include "agent/sys/process.h"
 #include "faults/need.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static void look_processes(const struct probe_given *given, struct probe_result *r) {
+static bool look_processes(struct probe_result *r) {
     enum { STORE_PORT = 29400 };
     char prefix[LOOPBACK_PREFIX_MAX];
     struct err err = {0};
-    (void)given;
     int fd = loopback_claim(STORE_PORT, prefix, &err), adopts = process_adopt_orphans();
     if (fd < 0)
         probe_lacks(r, "let this network have all of 127.0.0.0/8, as every Linux does by itself",
@@ -27,6 +24,7 @@ static void look_processes(const struct probe_given *given, struct probe_result 
     else
         probe_works(r, "nodes could have addresses of %s.0/24, and adopt their orphans", prefix);
     file_close(&fd);
+    return r->status == PROBE_WORKS;
 }
 
 const struct probe probe_processes = {
@@ -37,16 +35,14 @@ const struct probe probe_processes = {
     .look = look_processes,
 };
 
-static void look_cut(const struct probe_given *given, struct probe_result *r) {
+static bool look_cut(struct probe_result *r) {
     struct err err = {0};
-    (void)given;
     if (fault_needs_check(FAULT_NEEDS_SILENCE, &err) == 0)
-        probe_works(r, "a connection was cut at its socket and healed; new ones are seen");
-    else
-        probe_lacks(r,
-                    "allow ptrace and seccomp: in a container, start it with --cap-add "
-                    "SYS_PTRACE --security-opt seccomp=unconfined",
-                    "%.200s", err.msg);
+        return probe_works(r, "a connection was cut at its socket and healed; new ones are seen");
+    return probe_lacks(r,
+                       "allow ptrace and seccomp: in a container, start it with --cap-add "
+                       "SYS_PTRACE --security-opt seccomp=unconfined",
+                       "%.200s", err.msg);
 }
 
 const struct probe probe_cut = {

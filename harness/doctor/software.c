@@ -6,7 +6,6 @@
 #include "agent/sys/file.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <netdb.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,19 +14,16 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static void look_programs(const struct probe_given *given, struct probe_result *r) {
+static bool look_programs(struct probe_result *r) {
     static const char *const own[] = {"rankrun", "rankprobe", "ranktrain"};
     char folder[3000], path[3100];
-    (void)given;
     file_own_folder(folder, sizeof(folder));
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
-        if (access(path, X_OK) != 0) {
-            probe_lacks(r, "type make, or make install", "there is no program %.200s", path);
-            return;
-        }
+        if (access(path, X_OK) != 0)
+            return probe_lacks(r, "type make, or make install", "there is no program %.200s", path);
     }
-    probe_works(r, "rankrun, rankprobe and ranktrain lie beside rankquake");
+    return probe_works(r, "rankrun, rankprobe and ranktrain lie beside rankquake");
 }
 
 const struct probe probe_programs = {
@@ -44,12 +40,10 @@ static bool loads(const char *library, const char *symbol) {
     return lib && dlsym(lib, symbol);
 }
 
-static void look_curl(const struct probe_given *given, struct probe_result *r) {
-    (void)given;
+static bool look_curl(struct probe_result *r) {
     if (loads("libcurl.so.4", "curl_multi_init") || loads("libcurl-gnutls.so.4", "curl_multi_init"))
-        probe_works(r, "libcurl loads");
-    else
-        probe_lacks(r, "apt install libcurl4", "libcurl cannot be loaded");
+        return probe_works(r, "libcurl loads");
+    return probe_lacks(r, "apt install libcurl4", "libcurl cannot be loaded");
 }
 
 const struct probe probe_curl = {
@@ -58,13 +52,11 @@ const struct probe probe_curl = {
     .look = look_curl,
 };
 
-static void look_blas(const struct probe_given *given, struct probe_result *r) {
-    (void)given;
+static bool look_blas(struct probe_result *r) {
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (loads("libopenblas.so.0", "cblas_sgemm"))
-        probe_works(r, "OpenBLAS loads");
-    else
-        probe_lacks(r, "apt install libopenblas0-pthread", "OpenBLAS cannot be loaded");
+        return probe_works(r, "OpenBLAS loads");
+    return probe_lacks(r, "apt install libopenblas0-pthread", "OpenBLAS cannot be loaded");
 }
 
 const struct probe probe_blas = {
@@ -74,18 +66,16 @@ const struct probe probe_blas = {
     .look = look_blas,
 };
 
-static void look_dataset(const struct probe_given *given, struct probe_result *r) {
+static bool look_dataset(struct probe_result *r) {
     static const char dir[] = "/usr/share/datasets/fashion-mnist";
     char path[200];
-    (void)given;
     snprintf(path, sizeof(path), "%s/train-images-idx3-ubyte.gz", dir);
     bool packed = access(path, R_OK) == 0;
     path[strlen(path) - strlen(".gz")] = '\0';
     if (packed || access(path, R_OK) == 0)
-        probe_works(r, "%s", dir);
-    else
-        probe_lacks(r, "apt install dataset-fashion-mnist",
-                    "%s is not there: data of the same shape is generated", dir);
+        return probe_works(r, "%s", dir);
+    return probe_lacks(r, "apt install dataset-fashion-mnist",
+                       "%s is not there: data of the same shape is generated", dir);
 }
 
 const struct probe probe_dataset = {
@@ -94,15 +84,13 @@ const struct probe probe_dataset = {
     .look = look_dataset,
 };
 
-static void look_cores(const struct probe_given *given, struct probe_result *r) {
+static bool look_cores(struct probe_result *r) {
     cpu_set_t set;
-    (void)given;
     int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
     if (n >= 2)
-        probe_works(r, "%d cores", n);
-    else
-        probe_lacks(r, "give it two cores or more",
-                    "1 core: workers, agents and the wire wait for each other");
+        return probe_works(r, "%d cores", n);
+    return probe_lacks(r, "give it two cores or more",
+                       "1 core: workers, agents and the wire wait for each other");
 }
 
 const struct probe probe_cores = {
@@ -149,15 +137,14 @@ static double metric(const struct buf *text, const char *name) {
 
 /* An etcd keeps every change until it is told to forget, and refuses all writes when its quota is
  * full; each beat of an agent is a change. */
-static void look_at_store(const char *endpoint, struct probe_result *r) {
+static bool look_at_store(const char *endpoint, struct probe_result *r) {
     struct buf text = {0};
     if (str_starts(endpoint, "http://"))
         endpoint += strlen("http://");
     int fd = connect_to(endpoint);
-    if (fd < 0) {
-        probe_lacks(r, "start it, or name it as HOST:PORT", "nothing answers at %.150s", endpoint);
-        return;
-    }
+    if (fd < 0)
+        return probe_lacks(r, "start it, or name it as HOST:PORT", "nothing answers at %.150s",
+                           endpoint);
     get(fd, "/metrics", &text);
     double now = metric(&text, "etcd_debugging_mvcc_current_revision");
     double forgotten = metric(&text, "etcd_debugging_mvcc_compact_revision");
@@ -174,13 +161,14 @@ static void look_at_store(const char *endpoint, struct probe_result *r) {
                     "revision %.0f, and nothing has ever been compacted", now);
     buf_fini(&text);
     close(fd);
+    return r->status == PROBE_WORKS;
 }
 
-static void look_etcd(const struct probe_given *given, struct probe_result *r) {
+static bool look_etcd(struct probe_result *r) {
     char version[200] = "";
-    if (given->etcd) {
-        look_at_store(given->etcd, r);
-        return;
+    if (r->given->etcd) {
+        look_at_store(r->given->etcd, r);
+        return false;
     }
     FILE *p = popen("exec etcd --version 2>/dev/null", "re");
     if (p && !fgets(version, sizeof(version), p))
@@ -189,9 +177,8 @@ static void look_etcd(const struct probe_given *given, struct probe_result *r) {
         pclose(p);
     version[strcspn(version, "\n")] = '\0';
     if (*version)
-        probe_works(r, "%s", version);
-    else
-        probe_unasked(r, "no etcd in PATH; the embedded store needs none");
+        return probe_works(r, "%s", version);
+    return probe_unasked(r, "no etcd in PATH; the embedded store needs none");
 }
 
 const struct probe probe_etcd = {

@@ -10,7 +10,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* As the worker's exec will look for it: our folder, then the PATH. p NULL: on the host. */
 static enum found look_in_path(const struct plan *p, struct arena *a, const char *name,

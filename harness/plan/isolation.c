@@ -1,12 +1,10 @@
 /* How the nodes of a plan are kept apart, decided by trying. */
-#include "agent/base/str.h"
 #include "agent/sys/loopback.h"
 #include "agent/sys/namespace.h"
 #include "faults/need.h"
 #include "harness/plan/actions.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What namespaces have by themselves, processes have only where the host allows it. */

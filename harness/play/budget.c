@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const int64_t GUESS_NS = 15000000000, SECOND_NS = 1000000000;
 

@@ -36,7 +36,7 @@ static struct selected *add(struct selection *s) {
     return &s->v[s->n++];
 }
 
-const char *const *sets_join(struct arena *a, const char *const *point, const char *const *sets) {
+const char **sets_join(struct arena *a, const char *const *point, const char *const *sets) {
     size_t n = 0, k = 0;
     for (size_t i = 0; point[i]; i++)
         n++;
@@ -124,7 +124,7 @@ static int take(struct selection *s, struct selected one, struct diagnostics *d)
 
 static int read_point(struct selection *s, const char *file, const char *const *point) {
     struct diagnostics d = {.within = s->within};
-    const char **sets = (const char **)sets_join(&s->arena, point, s->sets);
+    const char **sets = sets_join(&s->arena, point, s->sets);
     for (const char **t = sets; *t; t++)
         *t = arena_strdup(&s->arena, *t); /* the sweep goes */
     struct selected one = {.file = file, .sets = (const char *const *)sets};

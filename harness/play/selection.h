@@ -34,7 +34,7 @@ struct selection {
 
 /* The point's, then those of the command line, which win. The list is the arena's, the texts stay
  * whose they are. */
-const char *const *sets_join(struct arena *a, const char *const *point, const char *const *sets);
+const char **sets_join(struct arena *a, const char *const *point, const char *const *sets);
 
 /* The same with the seed as an override: what a scenario draws is drawn when it is loaded. */
 const char *const *sets_with_seed(struct arena *a, const char *const *sets, uint64_t seed);

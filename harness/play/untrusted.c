@@ -1,8 +1,8 @@
 #include "harness/play/untrusted.h"
 
 #include "agent/base/str.h"
+#include "harness/play/selection.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 extern char **environ;
@@ -18,9 +18,7 @@ static const char *value_of(const char *const *sets, const char *key) {
 
 const char **untrusted_sets(struct arena *a, const struct verb *v, const char **sets) {
     const char *isolation = value_of(sets, "cluster.isolation");
-    size_t n = 0;
-    while (sets[n])
-        n++;
+    static const char *const forced[] = {"cluster.isolation=namespaces", "job.writes=undone", NULL};
     if (isolation && !str_eq(isolation, "namespaces")) {
         verb_usage_error(v, "--untrusted needs namespaces: nodes that are processes have all your "
                             "rights on this host");
@@ -31,11 +29,7 @@ const char **untrusted_sets(struct arena *a, const struct verb *v, const char **
                             "without one a job reads and writes this host's files as you do");
         return NULL;
     }
-    const char **ret = arena_array(a, const char *, n + 3);
-    memcpy(ret, sets, n * sizeof(*sets));
-    ret[n++] = "cluster.isolation=namespaces";
-    ret[n] = "job.writes=undone";
-    return ret;
+    return sets_join(a, sets, forced);
 }
 
 static bool is_harmless(const char *entry) {

@@ -142,14 +142,14 @@ static void cut(struct buf *message) {
     *message = out;
 }
 
-void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...) {
+bool diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...) {
     d->errors++;
     if (d->errors > DIAGNOSTICS_SHOWN + 1)
-        return;
+        return false;
     if (d->errors == DIAGNOSTICS_SHOWN + 1) {
         buf_printf(&d->out, "%s: more than %d errors; the rest is left out\n", d->file,
                    DIAGNOSTICS_SHOWN);
-        return;
+        return false;
     }
     struct buf message = {0}, text = {0};
     va_list ap;
@@ -168,4 +168,5 @@ void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
         put_source(d, p, &message);
     insert(d, p, &message);
     buf_fini(&message);
+    return false;
 }

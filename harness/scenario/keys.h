@@ -9,6 +9,7 @@
 
 struct reader;
 struct key;
+struct section;
 
 /* Reads the value of one key into its section's struct, or adds what is wrong with it. */
 typedef void key_read_fn(struct reader *r, const struct key *k, const struct yaml *n,
@@ -24,6 +25,10 @@ struct key {
     size_t offset;       /* of the member in the section's struct, for the readers of reader.h */
     int64_t min, max;    /* of a number; of a duration, in ns, 0: no bound */
     bool required;
+    size_t place, said; /* of a struct place and of a bool in the section's struct, which take where
+                           it stands and that it does; 0: none */
+    const char *const *choices;  /* for reader_enum and reader_flag: what may stand there */
+    const struct section *under; /* for reader_under: the words of the map that stands there */
     const char *form; /* what may stand there, for the schema; NULL: as its reader takes it, which
                          is one of reader.h's. Notation: word | other | <int> | [<text>] |
                          {<duration>} (any names) | {on: <node>} (these names) | <@when> (a

@@ -1,6 +1,5 @@
 #include "harness/scenario/load.h"
 
-#include "agent/base/str.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/sweep.h"
@@ -30,38 +29,13 @@ static void read_tags(struct reader *r, const struct key *k, const struct yaml *
 
 static void read_features(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct scenario *s = out;
-    s->features_place = n->place;
     reader_words(r, k, n, &s->features, &s->features_n);
-}
-
-static void read_seed(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct scenario *s = out;
-    int64_t v;
-    if (reader_number(r, k, n, &v)) {
-        s->seed = (uint64_t)v;
-        s->has_seed = n->place.line != 0;
-    }
-}
-
-static void read_semantics(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"strict", "torchrun", NULL};
-    struct scenario *s = out;
-    int i = reader_choice(r, k, n, choices, NULL);
-    s->has_semantics = i >= 0;
-    s->torchrun_semantics = i == 1;
-}
-
-static void read_cluster(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    ((struct scenario *)out)->cluster.place = n->place;
-    reader_section(r, &section_cluster, n, &((struct scenario *)out)->cluster);
 }
 
 static void read_launcher(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = &((struct scenario *)out)->job;
     const char *const *words = NULL;
     size_t words_n = 0;
-    j->launcher_place = n->place;
     if (n->type == YAML_LIST) {
         if (!reader_words(r, k, n, &words, &words_n))
             return;
@@ -76,28 +50,6 @@ static void read_launcher(struct reader *r, const struct key *k, const struct ya
                                    : launcher_take(r->arena, words, j);
     if (wrong)
         diagnostics_add(r->d, n->place, "%s", wrong);
-}
-
-static void read_job(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    ((struct scenario *)out)->job.place = n->place;
-    reader_section(r, &section_job, n, &((struct scenario *)out)->job);
-}
-
-static void read_observe(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    reader_section(r, &section_observe, n, &((struct scenario *)out)->observe);
-}
-
-static void read_expect(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    ((struct scenario *)out)->expect.place = n->place;
-    reader_section(r, &section_expect, n, &((struct scenario *)out)->expect);
-}
-
-static void read_limits(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)k;
-    reader_section(r, &section_limits, n, &((struct scenario *)out)->limits);
 }
 
 /* A number is that many runs. */
@@ -118,7 +70,11 @@ static void read_repeat(struct reader *r, const struct key *k, const struct yaml
                         q->failures);
 }
 
-#define AT(member) .offset = offsetof(struct scenario, member)
+static const char *const semantics[] = {"strict", "torchrun", NULL};
+
+#define AT(member)    .offset = offsetof(struct scenario, member)
+#define PLACE(member) .place = offsetof(struct scenario, member)
+#define SAID(member)  .said = offsetof(struct scenario, member)
 
 /* A section whose default is the empty one has all of its own defaults filled in. */
 const struct section section_top = {
@@ -145,26 +101,30 @@ const struct section section_top = {
          "4) and says which: arm64, command COMMAND, cpus N, etcd, gpu, namespaces, program NAME, "
          "ptrace, root, torchrun, x86-64; `rankquake list features`.",
          "feature: [namespaces, cpus 2, command test -d /proc]", read_features,
-         .form = "[<feature>]"},
+         PLACE(features_place), .form = "[<feature>]"},
         {"seed", "a whole number", "1", "Decides every random draw. --seed overrides it.",
-         "seed: 7", read_seed, .min = 0, .max = INT64_MAX, .form = "<int>"},
+         "seed: 7", reader_i64, AT(seed), SAID(has_seed), .min = 0, .max = INT64_MAX,
+         .form = "<int>"},
         {"semantics", "strict or torchrun", "(torchrun under torchrun, else strict)",
          "Whose promises the job is judged by: rankrun's (strict), or torchrun's, which are fewer.",
-         "semantics: strict", read_semantics, .form = "strict | torchrun"},
-        {"cluster", "a map", "", "The machines.", "cluster: {nodes: 3}", read_cluster,
-         .form = "<@cluster>"},
+         "semantics: strict", reader_flag, AT(torchrun_semantics), SAID(has_semantics),
+         .choices = semantics, .form = "strict | torchrun"},
+        {"cluster", "a map", "", "The machines.", "cluster: {nodes: 3}", reader_under, AT(cluster),
+         PLACE(cluster.place), .under = &section_cluster, .form = "<@cluster>"},
         {"launcher", "rankrun, torchrun, a command that takes torchrun's options, or a template",
          "rankrun",
          "What starts the job's workers. A template is any command that names {worker}, which is "
          "the worker's command, and as needed {nodes}, their number, {node}, this node's number, "
          "{address}, what others reach it by, and {endpoint}, a host and port where they can meet.",
-         "launcher: python3 -m torch.distributed.run", read_launcher,
+         "launcher: python3 -m torch.distributed.run", read_launcher, PLACE(job.launcher_place),
          .form = "rankrun | torchrun | <text> | [<scalar>]"},
-        {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}", read_job,
-         .required = true, .form = "<@job>"},
+        {"job", "a map", NULL, "What is under test.", "job: {run: [python3, train.py]}",
+         reader_under, AT(job), PLACE(job.place), .under = &section_job, .required = true,
+         .form = "<@job>"},
         {"observe", "a map", NULL,
          "What to read from the output of a job that sends no events; `rankquake explain observe`.",
-         "observe: {step: 'step ([0-9]+)'}", read_observe, .form = "<@observe>"},
+         "observe: {step: 'step ([0-9]+)'}", reader_under, AT(observe), .under = &section_observe,
+         .form = "<@observe>"},
         {"timeline", "a list of faults", NULL, "The faults, and when they happen.",
          "timeline: [{when: {time: 20s}, fault: worker-kill, on: random of workers}]",
          load_timeline, .form = "[<@timeline>]"},
@@ -175,13 +135,14 @@ const struct section section_top = {
          "replay: {trace: faults.csv, speed: 750, causes: {gpu: worker-kill}}", replay_read,
          .form = "<@replay>"},
         {"expect", "a map", "", "What is expected of the run.", "expect: {outcome: succeeded}",
-         read_expect, .form = "<@expect>"},
+         reader_under, AT(expect), PLACE(expect.place), .under = &section_expect,
+         .form = "<@expect>"},
         {"checks", "a list of checks", NULL,
          "Programs of your own that judge the run; `rankquake explain checks`.",
          "checks: [{name: no-nan, program: [python3, no_nan.py]}]", load_checks,
          .form = "[<@checks>]"},
-        {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", read_limits,
-         .form = "<@limits>"},
+        {"limits", "a map", "", "How long things may take.", "limits: {total: 2m}", reader_under,
+         AT(limits), .under = &section_limits, .form = "<@limits>"},
         {"repeat", "a whole number, or a map", "1",
          "How often the scenario is run; --repeat, --seeds and --stress override it.",
          "repeat: {runs: 20, seeds: each}", read_repeat, .min = 1, .max = 1000000,

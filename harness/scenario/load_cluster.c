@@ -3,22 +3,11 @@
 
 #include <stddef.h>
 
-static void read_nodes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    ((struct cluster_spec *)out)->nodes_place = n->place;
-    reader_int(r, k, n, out);
-}
-
-static void read_start(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    ((struct cluster_spec *)out)->start_place = n->place;
-    reader_int(r, k, n, out);
-}
-
 static void read_store(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     static const char *const choices[] = {"embedded", "etcd", "etcd-3", "none", NULL};
     static const enum store_kind kinds[] = {STORE_EMBEDDED, STORE_ETCD, STORE_ETCD_3, STORE_NONE};
     struct cluster_spec *c = out;
     const struct yaml *on = n->type == YAML_MAP ? yaml_get(n, "on") : NULL;
-    c->store_place = n->place;
     if (on && n->length == 1) {
         struct key item = {.name = "store: {on}", .type = "a node, such as n0"};
         if (reader_is_scalar(r, &item, on))
@@ -30,18 +19,7 @@ static void read_store(struct reader *r, const struct key *k, const struct yaml 
         c->store = kinds[i];
 }
 
-static void read_gpus(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    ((struct cluster_spec *)out)->has_gpus = true;
-    reader_int(r, k, n, out);
-}
-
 const char *const isolation_names[] = {"auto", "namespaces", "processes", NULL};
-
-static void read_isolation(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    int i = reader_choice(r, k, n, isolation_names, NULL);
-    if (i >= 0)
-        ((struct cluster_spec *)out)->isolation = (enum isolation)i;
-}
 
 /* One node of the rack'th rack, from 1. */
 static void put_in_rack(struct reader *r, const struct yaml *n, int rack, int *rack_of, int nodes) {
@@ -79,7 +57,9 @@ static void read_racks(struct reader *r, const struct key *k, const struct yaml 
     c->rack_of = rack_of;
 }
 
-#define AT(member) .offset = offsetof(struct cluster_spec, member)
+#define AT(member)    .offset = offsetof(struct cluster_spec, member)
+#define PLACE(member) .place = offsetof(struct cluster_spec, member)
+#define SAID(member)  .said = offsetof(struct cluster_spec, member)
 
 /* The wire's addresses are 198.18.0.10 .. .249: NODES_MAX of them. */
 enum { NODES_MAX = 240 };
@@ -89,23 +69,26 @@ const struct section section_cluster = {
     "The machines the job runs on, as namespaces of this one.",
     (const struct key[]){
         {"nodes", "a whole number", "2", "How many nodes exist: n0, n1, ...", "nodes: 4",
-         read_nodes, AT(nodes), .min = 1, .max = NODES_MAX, .form = "<int>"},
+         reader_int, AT(nodes), PLACE(nodes_place), .min = 1, .max = NODES_MAX, .form = "<int>"},
         {"start", "a whole number", "(all)",
          "How many nodes are switched on at the beginning, all at once; the others are off until a "
          "node-start.",
-         "start: 3", read_start, AT(start), .min = 1, .max = NODES_MAX, .form = "<int>"},
+         "start: 3", reader_int, AT(start), PLACE(start_place), .min = 1, .max = NODES_MAX,
+         .form = "<int>"},
         {"store", "embedded, etcd, etcd-3, none or {on: NODE}", "embedded",
          "Where the agents meet. embedded: the launcher's own; rankrun's in a node of its own "
          "named \"store\" (with one node and nnodes 1 in the agent itself), torchrun's c10d in the "
          "agent of n0. etcd: a real etcd in a node of its own; etcd-3: one of three members, "
          "store-0 to store-2. {on: n1}: the launcher's own, in the agent of n1. none: no store.",
-         "store: embedded", read_store, .form = "embedded | etcd | etcd-3 | none | {on: <node>}"},
+         "store: embedded", read_store, PLACE(store_place),
+         .form = "embedded | etcd | etcd-3 | none | {on: <node>}"},
         {"gpus_per_node", "a whole number", "(all of this host, dealt out)",
          "How many of this host's GPUs each node sees. When there are fewer than the nodes want "
          "they share them, each node as a host of its own for NCCL. Without the key all GPUs are "
          "dealt out, and a host without one is no mistake; with it the scenario is skipped where "
          "there are not that many. 0: nodes see none.",
-         "gpus_per_node: 1", read_gpus, AT(gpus_per_node), .min = 0, .max = 64, .form = "<int>"},
+         "gpus_per_node: 1", reader_int, AT(gpus_per_node), SAID(has_gpus), .min = 0, .max = 64,
+         .form = "<int>"},
         {"racks", "a list of lists of nodes", NULL,
          "Groups of nodes that fail together, each the target \"rack 0\", \"rack 1\" ...; a node "
          "is in one of them or in none.",
@@ -121,7 +104,8 @@ const struct section section_cluster = {
          "which works where namespaces are refused; faults on processes work as ever, a network is "
          "cut at the job's own sockets. auto: namespaces where the host allows them, else "
          "processes.",
-         "isolation: processes", read_isolation, .form = "auto | namespaces | processes"},
+         "isolation: processes", reader_enum, AT(isolation), .choices = isolation_names,
+         .form = "auto | namespaces | processes"},
         {"privileged", "true or false", "false",
          "The job keeps all rights of whoever starts the harness: as root every capability, "
          "devices and the host's /etc, /usr, /proc and /sys to write to, where it otherwise has "

@@ -5,16 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
-static void read_outcome(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"succeeded", "failed", "stopped", NULL};
-    int i = reader_choice(r, k, n, choices, NULL);
-    if (i >= 0)
-        ((struct expect *)out)->outcome = (enum outcome)i;
-}
-
 static void read_sizes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct expect *e = out;
-    e->world_sizes_place = n->place;
     const struct yaml *list = n;
     if (n->type == YAML_MAP && n->length == 1 && yaml_get(n, "ends")) {
         e->world_sizes_ends = true;
@@ -41,7 +33,6 @@ static void read_sizes(struct reader *r, const struct key *k, const struct yaml 
 /* 1, or 0..2 */
 static void read_restarts(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct expect *e = out;
-    e->restarts_place = n->place;
     if (!reader_is_scalar(r, k, n))
         return;
     const char *dots = strstr(n->text, "..");
@@ -60,12 +51,6 @@ static void read_restarts(struct reader *r, const struct key *k, const struct ya
     e->has_restarts = true;
     e->restarts_min = (int)min;
     e->restarts_max = (int)max;
-}
-
-static void read_model(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"same-as-undisturbed", NULL};
-    if (reader_choice(r, k, n, choices, NULL) == 0)
-        ((struct expect *)out)->model_same = true;
 }
 
 static void read_budgets(struct reader *r, const struct key *k, const struct yaml *n,
@@ -139,21 +124,27 @@ static void read_lost_work(struct reader *r, const struct key *k, const struct y
         diagnostics_add(r->d, n->place, "lost_work must be %s, not \"%s\"", k->type, n->text);
 }
 
+static const char *const outcomes[] = {"succeeded", "failed", "stopped", NULL};
+static const char *const models[] = {"same-as-undisturbed", NULL};
+
+#define AT(member)    .offset = offsetof(struct expect, member)
+#define PLACE(member) .place = offsetof(struct expect, member)
+
 const struct section section_expect = {
     "expect",
     "What is expected of this scenario; every invariant is judged anyway.",
     (const struct key[]){
         {"outcome", "succeeded, failed or stopped", "succeeded",
          "How the job must end: every agent 0; every agent 1; by a signal.", "outcome: succeeded",
-         read_outcome, .form = "succeeded | failed | stopped"},
+         reader_enum, AT(outcome), .choices = outcomes, .form = "succeeded | failed | stopped"},
         {"world_sizes", "a list of world sizes, \"*\" for any run of rounds, or {ends: [...]}",
          NULL,
          "WORLD_SIZE of the complete rounds, in order, all of them; with ends the last ones only.",
-         "world_sizes: [6, 4, 6]", read_sizes, .min = 1, .max = 1000000,
+         "world_sizes: [6, 4, 6]", read_sizes, PLACE(world_sizes_place), .min = 1, .max = 1000000,
          .form = "[<int> | *] | {ends: [<int> | *]}"},
         {"restarts", "a whole number or a range such as 0..2", NULL,
-         "The restart count of the last complete round.", "restarts: 1", read_restarts, .min = 0,
-         .max = 1000000, .form = "<int> | <range>"},
+         "The restart count of the last complete round.", "restarts: 1", read_restarts,
+         PLACE(restarts_place), .min = 0, .max = 1000000, .form = "<int> | <range>"},
         {"detect_within", "a duration, or a map of ids and durations", NULL,
          "From the fault in force to the end of the first other worker.",
          "detect_within: {dark: 2s}", read_detect, .min = 1, .form = "<duration> | {<duration>}"},
@@ -171,13 +162,12 @@ const struct section section_expect = {
         {"goodput", "a percentage such as 80%", NULL,
          "The share of the time in which steps were made that count, by the speed of the "
          "control run.",
-         "goodput: 60%", reader_percent, .offset = offsetof(struct expect, goodput), .min = 1,
-         .max = 100, .form = "<percent>"},
+         "goodput: 60%", reader_percent, AT(goodput), .min = 1, .max = 100, .form = "<percent>"},
         {"loss_within", "a percentage such as 5%", NULL,
          "How far the last loss may be from the control run's, where weights are not the same "
          "bit by bit.",
-         "loss_within: 5%", reader_percent, .offset = offsetof(struct expect, loss_within),
-         .min = 1, .max = 1000, .form = "<percent>"},
+         "loss_within: 5%", reader_percent, AT(loss_within), .min = 1, .max = 1000,
+         .form = "<percent>"},
         {"probe", "a map of probes and always, steady or a duration", NULL,
          "What each answer to a probe must be within its tolerance for: always; steady, before the "
          "first fault and after the last recovery; or steady, and so long after it.",
@@ -188,7 +178,8 @@ const struct section section_expect = {
          load_log_expects, .form = "<@log> | [<@log>]"},
         {"model", "same-as-undisturbed", NULL,
          "The final weights must be, bit by bit, those of the control run.",
-         "model: same-as-undisturbed", read_model, .form = "same-as-undisturbed"},
+         "model: same-as-undisturbed", reader_flag, AT(model_same), .choices = models,
+         .form = "same-as-undisturbed"},
         {0},
     },
 };

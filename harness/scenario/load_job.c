@@ -8,7 +8,6 @@
 /* "3" or "2:4". */
 static void read_nnodes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = out;
-    j->nnodes_place = n->place;
     if (!reader_is_scalar(r, k, n))
         return;
     size_t parts;
@@ -30,17 +29,11 @@ static void read_nnodes(struct reader *r, const struct key *k, const struct yaml
     j->max_nodes = (int)max;
 }
 
-static void read_workers(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    ((struct job_spec *)out)->workers_place = n->place;
-    reader_int(r, k, n, out);
-}
-
 static void read_backend(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     static const char *const choices[] = {"embedded", "etcd-v3", "c10d", "etcd-v2", "etcd", NULL};
     static const char *const later[] = {"static", NULL};
     struct job_spec *j = out;
     int i = reader_choice(r, k, n, choices, later);
-    j->backend_place = n->place;
     if (i >= 0)
         j->rdzv_backend = choices[i];
 }
@@ -74,11 +67,6 @@ static void read_env(struct reader *r, const struct key *k, const struct yaml *n
                             j->env[i].key);
 }
 
-static void read_writes(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"kept", "undone", NULL};
-    ((struct job_spec *)out)->writes_undone = reader_choice(r, k, n, choices, NULL) == 1;
-}
-
 /* A job that saves says where on its command line; what it says need not be said twice. */
 static const char *find_checkpoint_dir(const struct job_spec *j) {
     static const char option[] = "--checkpoint-dir";
@@ -94,7 +82,6 @@ static const char *find_checkpoint_dir(const struct job_spec *j) {
 
 static void read_run(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = out;
-    j->run_place = n->place;
     if (!reader_words(r, k, n, &j->run, &j->run_n))
         return;
     if (!j->run_n || !*j->run[0]) {
@@ -107,15 +94,8 @@ static void read_run(struct reader *r, const struct key *k, const struct yaml *n
 
 static void read_needs(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct job_spec *j = out;
-    j->needs_place = n->place;
     if (reader_words(r, k, n, &j->needs, &j->needs_n))
         reader_no_empty(r, k, n);
-}
-
-static void read_checkpoint(struct reader *r, const struct key *k, const struct yaml *n,
-                            void *out) {
-    (void)k;
-    reader_section(r, &section_checkpoint, n, out);
 }
 
 static void read_dir(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
@@ -124,12 +104,10 @@ static void read_dir(struct reader *r, const struct key *k, const struct yaml *n
         reader_check_placeholders(r, n->text, n->place);
 }
 
-static void read_complete(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    reader_text(r, k, n, out);
-    ((struct job_spec *)out)->complete_place = n->place;
-}
+static const char *const writes[] = {"kept", "undone", NULL};
 
-#define AT(member) .offset = offsetof(struct job_spec, member)
+#define AT(member)    .offset = offsetof(struct job_spec, member)
+#define PLACE(member) .place = offsetof(struct job_spec, member)
 
 const struct section section_job = {
     "job",
@@ -138,9 +116,10 @@ const struct section section_job = {
         {"nnodes", "a number of nodes or \"MIN:MAX\"", "(1:<nodes>)",
          "How many nodes the job needs and how many it takes; running agents beyond that are "
          "spares.",
-         "nnodes: \"2:3\"", read_nnodes, .form = "<nnodes>"},
+         "nnodes: \"2:3\"", read_nnodes, PLACE(nnodes_place), .form = "<nnodes>"},
         {"workers_per_node", "a whole number", "1", "Workers on each node.", "workers_per_node: 2",
-         read_workers, AT(workers_per_node), .min = 1, .max = 256, .form = "<int>"},
+         reader_int, AT(workers_per_node), PLACE(workers_place), .min = 1, .max = 256,
+         .form = "<int>"},
         {"max_restarts", "a whole number", "3",
          "How often the whole job may be restarted because a worker failed; losing a node costs "
          "nothing.",
@@ -151,7 +130,7 @@ const struct section section_job = {
         {"rdzv_backend", "embedded, etcd-v3, c10d, etcd-v2 or etcd", "(as the store wants it)",
          "The store protocol the launcher is told to use: under rankrun embedded or, with an etcd "
          "store, etcd-v3; under torchrun c10d or etcd-v2, or etcd, the legacy protocol.",
-         "rdzv_backend: embedded", read_backend,
+         "rdzv_backend: embedded", read_backend, PLACE(backend_place),
          .form = "embedded | etcd-v3 | c10d | etcd-v2 | etcd"},
         {"rdzv_conf", "a map of settings", NULL, "Settings of the rendezvous, as --rdzv-conf.",
          "rdzv_conf: {profile: fast}", read_conf, .form = "{<scalar>}"},
@@ -159,11 +138,12 @@ const struct section section_job = {
          "The command of every worker, executed as it stands, in the caller's environment and "
          "directory. {shared} is a directory all nodes share, {disk} the node's own, {tmp} its "
          "/tmp, {out} the run directory, {seed} the seed, {node} the node's name.",
-         "run: [python3, train.py, --lr=0.1]", read_run, .required = true, .form = "[<scalar>]"},
+         "run: [python3, train.py, --lr=0.1]", read_run, PLACE(run_place), .required = true,
+         .form = "[<scalar>]"},
         {"needs", "a list of modules", NULL,
          "Python modules that the job cannot do without. Where its interpreter lacks one the "
          "scenario is skipped, and says which.",
-         "needs: [torch]", read_needs, .form = "[<scalar>]"},
+         "needs: [torch]", read_needs, PLACE(needs_place), .form = "[<scalar>]"},
         {"env", "a map of names and values", NULL, "Added to the environment of every node.",
          "env: {OMP_NUM_THREADS: 1}", read_env, .form = "{<scalar>}"},
         {"writes", "kept or undone", "kept",
@@ -171,11 +151,13 @@ const struct section section_job = {
          "started. undone: nodes see it through a layer that they share and that is gone after "
          "the run, so that each run finds it as the first one did. Where nodes are processes it is "
          "copied instead, up to 512 MB.",
-         "writes: undone", read_writes, .form = "kept | undone"},
+         "writes: undone", reader_flag, AT(writes_undone), .choices = writes,
+         .form = "kept | undone"},
         {"checkpoint", "a map", NULL,
          "Where the job saves, so that the harness can see for itself what is complete. Not needed "
          "for a job that has --checkpoint-dir on its command line and writes ranktrain's format.",
-         "checkpoint: {dir: \"{shared}/ckpt\"}", read_checkpoint, .form = "<@checkpoint>"},
+         "checkpoint: {dir: \"{shared}/ckpt\"}", reader_under, .under = &section_checkpoint,
+         .form = "<@checkpoint>"},
         {0},
     },
 };
@@ -193,7 +175,8 @@ const struct section section_checkpoint = {
          "as "
          "in run. Without it only ranktrain's format is known: where no look finds any of it, "
          "whether a round resumed from the newest is left open.",
-         "complete: ./list-complete", read_complete, AT(checkpoint_complete), .form = "<text>"},
+         "complete: ./list-complete", reader_text, AT(checkpoint_complete), PLACE(complete_place),
+         .form = "<text>"},
         {0},
     },
 };

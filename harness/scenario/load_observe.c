@@ -3,7 +3,6 @@
 #include "harness/scenario/reader.h"
 
 #include <stddef.h>
-#include <string.h>
 
 enum { OBSERVED_MAX = 16 };
 

@@ -105,12 +105,6 @@ static void read_until(struct reader *r, const struct key *k, const struct yaml 
     ((struct action *)out)->until = t;
 }
 
-static void read_fault(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
-    a->fault_place = n->place;
-    reader_text(r, k, n, &a->fault);
-}
-
 static void read_heal(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct action *a = out;
     if (!reader_is_scalar(r, k, n))
@@ -157,10 +151,7 @@ static void read_times(struct reader *r, const struct key *k, const struct yaml 
         a->times_n = (int)v;
 }
 
-static void read_sticky(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    static const char *const choices[] = {"node", NULL};
-    ((struct action *)out)->sticky = reader_choice(r, k, n, choices, NULL) == 0;
-}
+static const char *const sticky[] = {"node", NULL};
 
 const struct section section_action = {
     "timeline",
@@ -173,7 +164,8 @@ const struct section section_action = {
         {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true,
          .form = "<@when>"},
         {"fault", "the name of a fault", NULL, "The fault; `rankquake list faults` lists them.",
-         "fault: node-poweroff", read_fault, .form = "<fault>"},
+         "fault: node-poweroff", reader_text, .offset = offsetof(struct action, fault),
+         .place = offsetof(struct action, fault_place), .form = "<fault>"},
         {"heal", "the id of a line above", NULL,
          "Ends the fault of that line; stands instead of fault.", "heal: cut", read_heal,
          .form = "<id>"},
@@ -200,7 +192,8 @@ const struct section section_action = {
         {"sticky", "node", NULL,
          "The fault stays with the node: it strikes again at once whenever the node's agent comes "
          "back (node-start); a fault on a worker, as soon as the node has that worker again.",
-         "sticky: node", read_sticky, .form = "node"},
+         "sticky: node", reader_flag, .offset = offsetof(struct action, sticky), .choices = sticky,
+         .form = "node"},
         {0},
     },
     .one_of = "fault heal",

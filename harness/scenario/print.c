@@ -2,10 +2,8 @@
 
 #include "agent/base/json.h"
 #include "agent/base/printable.h"
-#include "agent/base/str.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 /* JSON's strings are YAML's double-quoted ones, so every text is written that way. */
 static void put_text(struct buf *b, const char *s) {

@@ -46,6 +46,15 @@ static void read_default(struct reader *r, const struct section *s, const struct
     }
 }
 
+static void read_value(struct reader *r, const struct key *k, const struct yaml *v, void *out) {
+    if (k->place)
+        *(struct place *)(void *)((char *)out + k->place) = v->place;
+    if (k->said)
+        *(bool *)((char *)out + k->said) = true;
+    if (k->read)
+        k->read(r, k, v, out);
+}
+
 void reader_section(struct reader *r, const struct section *s, const struct yaml *n, void *out) {
     if (n && n->type != YAML_MAP && !yaml_is_null(n)) {
         diagnostics_add(r->d, n->place, "%s must be a map, such as {%s: ...}, not %s", s->name,
@@ -63,8 +72,8 @@ void reader_section(struct reader *r, const struct section *s, const struct yaml
         const struct yaml *v = n ? yaml_get(n, k->name) : NULL;
         if (!v)
             read_default(r, s, k, n, out);
-        else if (k->read)
-            k->read(r, k, v, out);
+        else
+            read_value(r, k, v, out);
     }
 }
 
@@ -134,10 +143,9 @@ bool reader_decimal(struct reader *r, const struct key *k, const struct yaml *n,
     if (!reader_is_scalar(r, k, n))
         return false;
     double v = strtod(n->text, &end);
-    if (n->quoted || end == n->text || *end || !(v >= min && v <= max)) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type, n->text);
-        return false;
-    }
+    if (n->quoted || end == n->text || *end || !(v >= min && v <= max))
+        return diagnostics_add(r->d, n->place, "%s must be %s, not \"%s\"", k->name, k->type,
+                               n->text);
     *ret = v;
     return true;
 }
@@ -147,14 +155,10 @@ bool reader_time(struct reader *r, const struct key *k, const struct yaml *n, in
         return false;
     struct err err = {0};
     int64_t ns;
-    if (str_to_duration_ns(n->text, &ns, &err)) {
-        diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
-        return false;
-    }
-    if (ns < k->min) {
-        diagnostics_add(r->d, n->place, "%s must be longer than 0", k->name);
-        return false;
-    }
+    if (str_to_duration_ns(n->text, &ns, &err))
+        return diagnostics_add(r->d, n->place, "%s: %s", k->name, err.msg);
+    if (ns < k->min)
+        return diagnostics_add(r->d, n->place, "%s must be longer than 0", k->name);
     *ret_ns = ns;
     return true;
 }
@@ -208,13 +212,27 @@ int reader_choice(struct reader *r, const struct key *k, const struct yaml *n,
     return -1;
 }
 
+void reader_enum(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    int i = reader_choice(r, k, n, k->choices, NULL);
+    if (i >= 0)
+        *(int *)(void *)((char *)section + k->offset) = i;
+}
+
+void reader_flag(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    int i = reader_choice(r, k, n, k->choices, NULL);
+    if (i >= 0)
+        *(bool *)((char *)section + k->offset) = !k->choices[i + 1];
+}
+
+void reader_under(struct reader *r, const struct key *k, const struct yaml *n, void *section) {
+    reader_section(r, k->under, n, (char *)section + k->offset);
+}
+
 bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
                   const struct pair **ret, size_t *ret_n) {
-    if (n->type != YAML_MAP && !yaml_is_null(n)) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
-                        yaml_type_name(n));
-        return false;
-    }
+    if (n->type != YAML_MAP && !yaml_is_null(n))
+        return diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
+                               yaml_type_name(n));
     struct pair *v = arena_array(r->arena, struct pair, n->length + 1);
     size_t used = 0;
     yaml_each(it, n) {
@@ -233,11 +251,9 @@ bool reader_pairs(struct reader *r, const struct key *k, const struct yaml *n,
 
 bool reader_words(struct reader *r, const struct key *k, const struct yaml *n,
                   const char *const **ret, size_t *ret_n) {
-    if (n->type != YAML_LIST) {
-        diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
-                        yaml_type_name(n));
-        return false;
-    }
+    if (n->type != YAML_LIST)
+        return diagnostics_add(r->d, n->place, "%s must be %s, not %s", k->name, k->type,
+                               yaml_type_name(n));
     const char **v = arena_array(r->arena, const char *, n->length + 1);
     size_t used = 0;
     yaml_each(it, n) {

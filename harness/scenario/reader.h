@@ -25,6 +25,9 @@ key_read_fn reader_i64;      /* int64_t, from min to max */
 key_read_fn reader_duration; /* int64_t, ns */
 key_read_fn reader_bool;     /* bool */
 key_read_fn reader_percent;  /* int, from min to max; "80%" */
+key_read_fn reader_enum;     /* an enum: the index of the choice */
+key_read_fn reader_flag;     /* bool: the last of the choices */
+key_read_fn reader_under;    /* the struct of the section under it */
 
 /* For readers of a section's own: each returns false after adding the error. */
 bool reader_is_scalar(struct reader *r, const struct key *k, const struct yaml *n);

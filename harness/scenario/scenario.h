@@ -77,9 +77,9 @@ struct job_spec {
 
 /* A trigger: all that is set must have come true, in any order. */
 struct trigger {
-    bool has_step, has_round, has_time, has_event;
     int64_t step;
     int round;
+    bool has_step, has_round, has_time, has_event;
     int64_t time_ns;   /* since steady state */
     int64_t plus_ns;   /* after the condition */
     int64_t within_ns; /* 0: limits.total */
@@ -305,7 +305,8 @@ struct diagnostics {
 void diagnostics_fini(struct diagnostics *d);
 /* The text that places of this file are in. */
 struct buf *diagnostics_source(struct diagnostics *d, int file);
-void diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
+/* Returns false, so that what has found something wrong returns it. */
+bool diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Reads and validates a file. `set` are --set key=value overrides ("job.max_restarts=2"),

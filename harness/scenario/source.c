@@ -42,12 +42,12 @@ static bool check_within(int fd, const char *file, struct place p, const char *w
     if (!d->within || is_handed_over(file, who) ||
         (file_path_of(fd, real, sizeof(real)) && is_below(real, d->within)))
         return true;
-    diagnostics_add(d, p,
-                    "%slies outside %s, and nothing is followed out of there for a file that "
-                    "somebody else may have written; if it is yours, start rankquake in a "
-                    "directory above both",
-                    who, d->within);
-    return false;
+    return diagnostics_add(
+        d, p,
+        "%slies outside %s, and nothing is followed out of there for a file that "
+        "somebody else may have written; if it is yours, start rankquake in a "
+        "directory above both",
+        who, d->within);
 }
 
 static void say_unreadable(const struct err *err, bool opened, const char *file, struct place p,

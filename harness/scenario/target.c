@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *const groups[] = {"nodes", "agents", "workers", NULL};

@@ -17,27 +17,8 @@ static const char *const events[] = {
     NULL,
 };
 
-static void read_step(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct trigger *t = out;
-    t->has_step = true;
-    reader_i64(r, k, n, out);
-}
-
-static void read_round(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct trigger *t = out;
-    t->has_round = true;
-    reader_int(r, k, n, out);
-}
-
-static void read_time(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct trigger *t = out;
-    t->has_time = true;
-    reader_duration(r, k, n, out);
-}
-
 static void read_event(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct trigger *t = out;
-    t->has_event = true;
     if (n->type == YAML_SCALAR && str_eq(n->text, "step")) {
         diagnostics_add(r->d, n->place, "event: step has a word of its own; write step: N");
         return;
@@ -90,7 +71,8 @@ static void read_log(struct reader *r, const struct key *k, const struct yaml *n
     ((struct trigger *)out)->log = reader_line(r, k, n);
 }
 
-#define AT(member) .offset = offsetof(struct trigger, member)
+#define AT(member)   .offset = offsetof(struct trigger, member)
+#define SAID(member) .said = offsetof(struct trigger, member)
 enum { STEPS_MAX = 1000000000, ROUNDS_MAX = 1000000 };
 
 const struct section section_when = {
@@ -99,18 +81,18 @@ const struct section section_when = {
     (const struct key[]){
         {"step", "a whole number", NULL,
          "A worker of the target has applied update s and has not begun s+1.", "when: {step: 137}",
-         read_step, AT(step), .min = 1, .max = STEPS_MAX, .form = "<int>"},
+         reader_i64, AT(step), SAID(has_step), .min = 1, .max = STEPS_MAX, .form = "<int>"},
         {"round", "a whole number", NULL, "The first worker of round r has started.",
-         "when: {round: 2, step: 160}", read_round, AT(round), .min = 1, .max = ROUNDS_MAX,
-         .form = "<int>"},
+         "when: {round: 2, step: 160}", reader_int, AT(round), SAID(has_round), .min = 1,
+         .max = ROUNDS_MAX, .form = "<int>"},
         {"time", "a duration", NULL,
          "Since the steady state: every worker of round 1 has sent its first step.",
-         "when: {time: 20s}", read_time, AT(time_ns), .form = "<duration>"},
+         "when: {time: 20s}", reader_duration, AT(time_ns), SAID(has_time), .form = "<duration>"},
         {"event", "the kind of a job's event", NULL,
          "The nth event of that kind from the target's workers together: ready, first-collective, "
          "checkpoint-begin, checkpoint-write, checkpoint-commit, resume, exit-barrier, done or "
          "other.",
-         "when: {event: checkpoint-write, nth: 2}", read_event,
+         "when: {event: checkpoint-write, nth: 2}", read_event, SAID(has_event),
          .form = "ready | first-collective | checkpoint-begin | checkpoint-write | "
                  "checkpoint-commit | resume | exit-barrier | done | other"},
         {"nth", "a whole number", "1",

@@ -282,16 +282,6 @@ static int clean_all(const struct arguments *a) {
     return c.failed ? EXIT_LEFTOVERS : EXIT_PASS;
 }
 
-static int clean(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_clean, argc, argv);
-    if (code)
-        return code;
-    code = clean_all(&a);
-    arguments_fini(&a);
-    return code;
-}
-
 const struct verb verb_clean = {
     .name = "clean",
     .usage = "clean [DIR...] [--dry-run] [--kept]",
@@ -302,5 +292,5 @@ const struct verb verb_clean = {
             {"--dry-run", NULL, "print what would be removed, and remove nothing"},
             {"--kept", NULL, "also remove what run --keep has kept"},
             {0}},
-    .main = clean,
+    .run = clean_all,
 };

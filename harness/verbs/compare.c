@@ -1,11 +1,11 @@
 #include "harness/verbs.h"
 
 #include "agent/base/str.h"
-#include "agent/sys/clock.h"
 #include "agent/sys/printing.h"
 #include "harness/plan/plan.h"
 #include "harness/play/cell.h"
 #include "harness/play/files.h"
+#include "harness/play/selection.h"
 #include "harness/play/suite.h"
 #include "harness/verbs/typed.h"
 #include "reports/comparison/comparison.h"
@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { LAUNCHERS_MAX = 32 };
 
@@ -127,18 +126,13 @@ static int take_options(struct request *q, const struct arguments *a) {
     return r;
 }
 
-static int parse(struct request *q, int argc, char **argv) {
-    struct arguments a;
-    int r = arguments_read(&a, &verb_compare, argc, argv);
-    if (r)
-        return r;
-    r = take_options(q, &a);
+static int parse(struct request *q, const struct arguments *a) {
+    int r = take_options(q, a);
     q->files.trusted = true;
-    for (size_t i = 0; i < a.files_n && r == 0; i++)
-        r = files_add(&q->files, a.verb, a.files[i]);
+    for (size_t i = 0; i < a->files_n && r == 0; i++)
+        r = files_add(&q->files, a->verb, a->files[i]);
     if (r == 0 && !q->files.n)
-        r = verb_usage_error(a.verb, "name a scenario file or a folder of them");
-    arguments_fini(&a);
+        r = verb_usage_error(a->verb, "name a scenario file or a folder of them");
     return r;
 }
 
@@ -146,15 +140,10 @@ static int parse(struct request *q, int argc, char **argv) {
 
 /* The overrides of a column, NULL-ended. */
 static const char **sets_of(struct request *q, const struct comparison_launcher *l) {
-    size_t n = 0;
-    while (q->sets[n])
-        n++;
-    const char **sets = arena_array(&q->arena, const char *, n + 3);
-    memcpy(sets, q->sets, n * sizeof(*sets));
-    sets[n++] = arguments_set(&q->arena, "launcher", l->words);
+    const char *own[3] = {arguments_set(&q->arena, "launcher", l->words)};
     if (l->rootfs)
-        sets[n++] = arguments_set(&q->arena, "cluster.rootfs", l->rootfs);
-    return sets;
+        own[1] = arguments_set(&q->arena, "cluster.rootfs", l->rootfs);
+    return sets_join(&q->arena, q->sets, own);
 }
 
 /* Whether this host can run it at all; fills the cell where it cannot. */
@@ -335,14 +324,14 @@ static int report(const struct request *q) {
     return code;
 }
 
-static int main_compare(int argc, char **argv) {
+static int main_compare(const struct arguments *a) {
     struct request *q = calloc(1, sizeof(*q));
     if (!q)
         abort();
-    int code = parse(q, argc, argv);
+    int code = parse(q, a);
     if (code == 0)
         code = prepare_all(q);
-    q->comparison.command = command_of(q, argv);
+    q->comparison.command = command_of(q, a->argv);
     if (code == 0)
         code = make_dir(q);
     if (code == 0) {
@@ -365,5 +354,5 @@ const struct verb verb_compare = {
     .example =
         "compare --launcher rankrun --launcher torchrun scenarios/restart/worker-killed.yaml",
     .options = options,
-    .main = main_compare,
+    .run = main_compare,
 };

@@ -146,17 +146,10 @@ static void print_faults(const struct examination *x) {
     buf_fini(&lost);
 }
 
-static int doctor(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_doctor, argc, argv);
-    if (code)
-        return code;
-    if (a.files_n) {
-        code = verb_usage_error(a.verb, "it takes no file, only options");
-        arguments_fini(&a);
-        return code;
-    }
-    struct probe_given given = {.etcd = arguments_value(&a, "--etcd")};
+static int doctor(const struct arguments *a) {
+    struct probe_given given = {.etcd = arguments_value(a, "--etcd")};
+    if (a->files_n)
+        return verb_usage_error(a->verb, "it takes no file, only options");
     struct report_style style = report_style_of(stdout);
     struct examination x = {.given = &given, .unicode = style.unicode};
     note_no_wire(&x);
@@ -165,7 +158,6 @@ static int doctor(int argc, char **argv) {
     examine(&x, "\nfor some things", false, false);
     print_isolation(&x);
     print_faults(&x);
-    arguments_fini(&a);
     for (size_t i = 0; i < PROBE_PARTS; i++)
         buf_fini(&x.faults[i]);
     bool runs = !x.missing[PROBE_FOR_ALL] && chosen(&x) != PROBE_FOR_ALL;
@@ -184,5 +176,5 @@ const struct verb verb_doctor = {
     .options =
         (const struct verb_option[]){
             {"--etcd", "HOST:PORT", "also look at this store: does it compact its history?"}, {0}},
-    .main = doctor,
+    .run = doctor,
 };

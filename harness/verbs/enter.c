@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -134,8 +133,7 @@ static int enter_node(const char *run, const char *node, char **command) {
     } else if (!(where = find_node(&p, node))) {
         code = refuse_node(&p, node);
     } else if (go(&p, where, &err) != 0) {
-        fprintf(stderr, "rankquake enter: %s\n", err.msg);
-        code = EXIT_BROKEN;
+        code = verb_broken(&verb_enter, &err);
     } else {
         if (!command && is_here(where->pid))
             fprintf(stderr,
@@ -154,17 +152,10 @@ static int enter_node(const char *run, const char *node, char **command) {
     return code;
 }
 
-static int enter(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_enter, argc, argv);
-    if (code)
-        return code;
-    if (a.files_n != 2)
-        code = verb_usage_error(a.verb, "name the directory of a run and a node of it");
-    else
-        code = enter_node(a.files[0], a.files[1], a.rest && a.rest[0] ? a.rest : NULL);
-    arguments_fini(&a);
-    return code;
+static int enter(const struct arguments *a) {
+    if (a->files_n != 2)
+        return verb_usage_error(a->verb, "name the directory of a run and a node of it");
+    return enter_node(a->files[0], a->files[1], a->rest && a->rest[0] ? a->rest : NULL);
 }
 
 const struct verb verb_enter = {
@@ -173,5 +164,5 @@ const struct verb verb_enter = {
     .summary = "open a shell, or run a command, inside a node of a run that goes on",
     .example = "enter runs/tour-1-20260105-093000 n0 -- hostname",
     .options = (const struct verb_option[]){{0}},
-    .main = enter,
+    .run = enter,
 };

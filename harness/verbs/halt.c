@@ -1,5 +1,4 @@
 /* rankquake halt: ends a run from another terminal, as Ctrl-C does in its own. */
-#include "agent/base/str.h"
 #include "agent/sys/process.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
@@ -38,8 +37,7 @@ static int halt_found(const struct folder *run) {
     if (presence_read_living(run, &a, &p) != 0) {
         printf("%s does not run any more\n", run->path);
     } else if (end_harness(&p, &err) != 0) {
-        fprintf(stderr, "rankquake halt: %s\n", err.msg);
-        code = EXIT_BROKEN;
+        code = verb_broken(&verb_halt, &err);
     } else {
         printf("ended %s: what was broken is undone, its report is written\n", run->path);
     }
@@ -59,17 +57,9 @@ static int halt_run(const char *path) {
     return code;
 }
 
-static int halt(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_halt, argc, argv);
-    if (code)
-        return code;
-    if (a.files_n != 1)
-        code = verb_usage_error(a.verb, "name the directory of one run");
-    else
-        code = halt_run(a.files[0]);
-    arguments_fini(&a);
-    return code;
+static int halt(const struct arguments *a) {
+    return a->files_n == 1 ? halt_run(a->files[0])
+                           : verb_usage_error(a->verb, "name the directory of one run");
 }
 
 const struct verb verb_halt = {
@@ -78,5 +68,5 @@ const struct verb verb_halt = {
     .summary = "end a run from another terminal: undo its faults, take its cluster down",
     .example = "halt runs/tour-1-20260105-093000",
     .options = (const struct verb_option[]){{0}},
-    .main = halt,
+    .run = halt,
 };

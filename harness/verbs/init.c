@@ -5,7 +5,6 @@
 #include "harness/play/suite.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 /* A scenario is judged by what the job shows; here is what it could show, and what could be done to
@@ -170,26 +169,21 @@ static int put_job(const struct arguments *a, const struct typed *t, struct buf 
     return code;
 }
 
-static int init(int argc, char **argv) {
-    struct arguments a;
+static int init(const struct arguments *a) {
     struct arena arena = {0};
     struct typed t = {0};
     struct buf job = {0}, text = {0};
-    int code = arguments_read(&a, &verb_init, argc, argv);
-    if (code)
-        return code;
-    code = typed_read(&arena, &a, &t);
+    int code = typed_read(&arena, a, &t);
     if (code == 0)
-        code = put_job(&a, &t, &job);
+        code = put_job(a, &t, &job);
     if (code == 0) {
         struct moment m = find_moment(&t, &arena);
-        put_file(&a, &t, buf_str(&job), &m, &text);
-        code = write_file(&a, &text);
+        put_file(a, &t, buf_str(&job), &m, &text);
+        code = write_file(a, &text);
     }
     buf_fini(&job);
     buf_fini(&text);
     arena_fini(&arena);
-    arguments_fini(&a);
     return code;
 }
 
@@ -210,5 +204,5 @@ const struct verb verb_init = {
             {"--nodes", "N", "emulated nodes (default: as the command says, or 2)"},
             {"--workers", "N", "workers on each node (default: as the command says, or 1)"},
             {0}},
-    .main = init,
+    .run = init,
 };

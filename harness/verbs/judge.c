@@ -27,32 +27,22 @@ static int judge_source(const struct recording_source *from) {
     int code = r.verdict.exit_code;
     if (from->dir)
         keep(&r);
-    if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0) {
-        fprintf(stderr, "rankquake judge: %s\n", err.msg);
-        code = EXIT_BROKEN;
-    }
+    if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0)
+        code = verb_broken(&verb_judge, &err);
     recording_fini(&r);
     buf_fini(&complaint);
     return code;
 }
 
-static int judge(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_judge, argc, argv);
-    if (code)
-        return code;
-    struct recording_source from = {.scenario = arguments_value(&a, "--scenario"),
-                                    .programs = arguments_value(&a, "--programs")};
-    if (from.programs && arguments_value(&a, "--no-programs")) {
-        code = verb_usage_error(&verb_judge, "either --programs or --no-programs");
-    } else if (a.files_n != 1) {
-        code = verb_usage_error(&verb_judge, a.files_n ? "one directory at a time" : "which run?");
-    } else {
-        *(from.scenario ? &from.history : &from.dir) = a.files[0];
-        code = judge_source(&from);
-    }
-    arguments_fini(&a);
-    return code;
+static int judge(const struct arguments *a) {
+    struct recording_source from = {.scenario = arguments_value(a, "--scenario"),
+                                    .programs = arguments_value(a, "--programs")};
+    if (from.programs && arguments_value(a, "--no-programs"))
+        return verb_usage_error(a->verb, "either --programs or --no-programs");
+    if (a->files_n != 1)
+        return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
+    *(from.scenario ? &from.history : &from.dir) = a->files[0];
+    return judge_source(&from);
 }
 
 const struct verb verb_judge = {
@@ -66,5 +56,5 @@ const struct verb verb_judge = {
              "the scenario to judge a history from elsewhere by; only the verdict is printed"},
             VERB_PROGRAMS,
             {0}},
-    .main = judge,
+    .run = judge,
 };

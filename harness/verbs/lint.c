@@ -42,19 +42,13 @@ static int lint_any(const char *path, const char *const *set) {
     return code;
 }
 
-static int lint(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_lint, argc, argv);
-    if (code)
-        return code;
-    if (!a.files_n)
-        code = verb_usage_error(&verb_lint, "which file?");
+static int lint(const struct arguments *a) {
     struct arena arena = {0};
-    const char **set = arguments_sets(&a, &arena);
-    for (size_t i = 0; i < a.files_n; i++)
-        code |= lint_any(a.files[i], set);
+    const char **set = arguments_sets(a, &arena);
+    int code = a->files_n ? EXIT_PASS : verb_usage_error(a->verb, "which file?");
+    for (size_t i = 0; i < a->files_n; i++)
+        code |= lint_any(a->files[i], set);
     arena_fini(&arena);
-    arguments_fini(&a);
     return code;
 }
 
@@ -69,5 +63,5 @@ const struct verb verb_lint = {
             {"--observe", "KIND=REGEX", "the same for observe: step=REGEX, or a preset"},
             {"--launcher", "LAUNCHER", "the same for launcher: torchrun, a command or a template"},
             {0}},
-    .main = lint,
+    .run = lint,
 };

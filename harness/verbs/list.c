@@ -12,7 +12,6 @@
 #include <glob.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void list_checks(void) {
     for (size_t i = 0; checks[i]; i++)

@@ -1,7 +1,7 @@
 /* rankquake node FD: the first process of a node; started by the harness, not by people. */
 #include "agent/base/str.h"
 #include "harness/cluster/node_helper.h"
-#include "harness/verb.h"
+#include "harness/verbs.h"
 
 #include <stdio.h>
 
@@ -14,8 +14,7 @@ static int node_main(int argc, char **argv) {
     }
     if (node_helper_run((int)fd, &err) == 0)
         return EXIT_PASS;
-    fprintf(stderr, "rankquake node: %s\n", err.msg);
-    return EXIT_BROKEN;
+    return verb_broken(&verb_node, &err);
 }
 
 const struct verb verb_node = {

@@ -96,16 +96,6 @@ static int plan_all(const struct arguments *a) {
     return code;
 }
 
-static int plan(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_plan, argc, argv);
-    if (code)
-        return code;
-    code = plan_all(&a);
-    arguments_fini(&a);
-    return code;
-}
-
 const struct verb verb_plan = {
     .name = "plan",
     .usage = "plan FILE|DIR... [--seed N] [--set KEY=VALUE] [--format text|json]",
@@ -119,5 +109,5 @@ const struct verb verb_plan = {
             {"--launcher", "LAUNCHER", "plan for this one: torchrun, a command or a template"},
             {"--format", "FORMAT", "text (for people) or json (plan.json of a run)"},
             {0}},
-    .main = plan,
+    .run = plan_all,
 };

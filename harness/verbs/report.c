@@ -35,24 +35,11 @@ static int render(const struct arguments *a) {
     if (recording_read(&r, &from, &complaint) < 0) {
         fprintf(stderr, "rankquake report: %s", buf_str(&complaint));
     } else {
-        code = EXIT_PASS;
-        if (report_print(report, &r.run, stdout, &err) < 0) {
-            fprintf(stderr, "rankquake report: %s\n", err.msg);
-            code = EXIT_BROKEN;
-        }
+        bool printed = report_print(report, &r.run, stdout, &err) == 0;
+        code = printed ? EXIT_PASS : verb_broken(a->verb, &err);
         recording_fini(&r);
     }
     buf_fini(&complaint);
-    return code;
-}
-
-static int report(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_report, argc, argv);
-    if (code)
-        return code;
-    code = render(&a);
-    arguments_fini(&a);
     return code;
 }
 
@@ -66,5 +53,5 @@ const struct verb verb_report = {
             {"--to", "REPORT", "terminal (default), html, json, junit, svg; see list reports"},
             VERB_PROGRAMS,
             {0}},
-    .main = report,
+    .run = render,
 };

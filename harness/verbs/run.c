@@ -144,23 +144,17 @@ static int take_options(struct request *q, const struct arguments *a) {
     return r ? r : take_numbers(q, a);
 }
 
-static int parse(struct request *q, int argc, char **argv) {
-    struct arguments a;
-    int r = arguments_read(&a, &verb_run, argc, argv);
-    if (r)
-        return r;
-    r = take_options(q, &a);
-    for (size_t i = 0; i < a.files_n && r == 0; i++)
-        r = files_add(&q->files, &verb_run, a.files[i]);
+static int parse(struct request *q, const struct arguments *a) {
+    int r = take_options(q, a);
+    for (size_t i = 0; i < a->files_n && r == 0; i++)
+        r = files_add(&q->files, a->verb, a->files[i]);
     if (r == 0 && !q->files.n)
-        r = verb_usage_error(&verb_run, "name a scenario file or a folder of them%s",
-                             a.rest ? " before --; for your command alone there is try" : "");
-    if (r == 0 && a.rest) {
-        const char **given = q->sets;
-        r = typed_replace(&q->arena, &a, given, &q->replaced);
+        r = verb_usage_error(a->verb, "name a scenario file or a folder of them%s",
+                             a->rest ? " before --; for your command alone there is try" : "");
+    if (r == 0 && a->rest) {
+        r = typed_replace(&q->arena, a, q->sets, &q->replaced);
         q->suite.sets = (const char *const *)q->replaced;
     }
-    arguments_fini(&a);
     return r;
 }
 
@@ -451,14 +445,14 @@ static int run_all(struct request *q) {
     return code;
 }
 
-static int main_run(int argc, char **argv) {
+static int main_run(const struct arguments *a) {
     struct request *q = calloc(1, sizeof(*q));
     if (!q)
         abort();
     q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);
-    int code = parse(q, argc, argv);
+    int code = parse(q, a);
     if (code == 0 && q->selection.untrusted)
         untrusted_clear_environment();
     if (code == 0)
@@ -477,5 +471,5 @@ const struct verb verb_run = {
     .summary = "run scenarios, with their job or with yours: break it as they say, judge, report",
     .example = "run scenarios/tour.yaml --seed 7",
     .options = options,
-    .main = main_run,
+    .run = main_run,
 };

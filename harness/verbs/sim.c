@@ -252,9 +252,7 @@ static int tell_found(const struct seeds_spec *s, const struct seeds_tally *t, c
     int r = found_write(&config, dir, &interrupted, &said, &err);
     fputs(buf_str(&said), stdout);
     buf_fini(&said);
-    if (r)
-        fprintf(stderr, "rankquake sim: %s\n", err.msg);
-    return r ? EXIT_BROKEN : 0;
+    return r ? verb_broken(&verb_sim, &err) : 0;
 }
 
 /* Played once more, for nobody records thousands of seeds. */
@@ -325,10 +323,8 @@ static int simulate(const struct seeds_spec *given, bool shrinks, const char *di
     s.arg = &progress;
     int r = seeds_run(&s, &t, &err);
     progress_end(&progress);
-    if (r < 0 && r != -ECANCELED) {
-        fprintf(stderr, "rankquake sim: %s\n", err.msg);
-        return EXIT_BROKEN;
-    }
+    if (r < 0 && r != -ECANCELED)
+        return verb_broken(&verb_sim, &err);
     int code = tell(&s, &t, (double)(clock_monotonic_ns() - progress.begun_ns) / 1e9);
     if (r == 0 && keep(&s, &t, shrinks, dir))
         code = EXIT_BROKEN;
@@ -389,27 +385,18 @@ static int take_scenario(const struct arguments *a) {
     return play_file(file, dir);
 }
 
-static int main_sim(int argc, char **argv) {
-    struct arguments a;
+static int main_sim(const struct arguments *a) {
     struct seeds_spec s = {0};
-    int r = arguments_read(&a, &verb_sim, argc, argv);
-    if (r)
-        return r;
-    if (arguments_value(&a, "--exhaustive")) {
-        r = exhaustive_main(&a, RANKQUAKE_CORE);
-        arguments_fini(&a);
-        return r;
-    }
-    const char *kinds = arguments_value(&a, "--faults");
-    sim_config_default(&s.config);
+    if (arguments_value(a, "--exhaustive"))
+        return exhaustive_main(a, RANKQUAKE_CORE);
+    const char *kinds = arguments_value(a, "--faults");
     if (kinds && str_eq(kinds, "list"))
-        r = print_faults();
-    else if (arguments_value(&a, "--scenario"))
-        r = take_scenario(&a);
-    else if ((r = take_options(&a, &s)) == 0)
-        r = simulate(&s, !arguments_value(&a, "--no-shrink"), arguments_value(&a, "--out"));
-    arguments_fini(&a);
-    return r;
+        return print_faults();
+    if (arguments_value(a, "--scenario"))
+        return take_scenario(a);
+    sim_config_default(&s.config);
+    int r = take_options(a, &s);
+    return r ? r : simulate(&s, !arguments_value(a, "--no-shrink"), arguments_value(a, "--out"));
 }
 
 const struct verb verb_sim = {
@@ -418,5 +405,5 @@ const struct verb verb_sim = {
     .summary = "drive the agents' real core in virtual time through seeded faults",
     .example = "sim --seeds 1:2000 --agents 5",
     .options = options,
-    .main = main_sim,
+    .run = main_sim,
 };

@@ -6,16 +6,12 @@
 #include "harness/cluster/layer.h"
 #include "harness/play/announcement.h"
 #include "harness/play/remains.h"
+#include "harness/play/selection.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int broken(const struct err *err) {
-    fprintf(stderr, "rankquake try: %s\n", err->msg);
-    return EXIT_BROKEN;
-}
 
 static void say_plan(const struct trying *t) {
     announcement_plan(&(struct announcement){.sketch = &t->typed.sketch,
@@ -52,23 +48,15 @@ static const struct verb_option options[] = {
 };
 
 /* Undisturbed, nobody knows yet how long the job takes to start. */
-static const char *const patience[] = {"limits.start=15m", "limits.stall=15m", "limits.total=1h"};
-enum { PATIENCE = sizeof(patience) / sizeof(*patience) };
+static const char *const patience[] = {"limits.start=15m", "limits.stall=15m", "limits.total=1h",
+                                       NULL};
+enum { PATIENCE = sizeof(patience) / sizeof(*patience) - 1 };
 
 static void take_sets(struct trying *t, const struct arguments *a) {
     const char **limits = arguments_all(a, "--limit");
-    size_t n = 0, limits_n = 0, k = 0;
-    while (t->typed.sets[n])
-        n++;
-    while (limits[limits_n])
-        limits_n++;
-    t->sets = arena_array(&t->arena, const char *, PATIENCE + n + limits_n + 1);
-    for (size_t i = 0; i < PATIENCE; i++)
-        t->sets[k++] = patience[i];
-    for (size_t i = 0; i < n; i++)
-        t->sets[k++] = t->typed.sets[i];
-    for (size_t i = 0; i < limits_n; i++)
-        t->sets[k++] = arena_printf(&t->arena, "limits.%s", limits[i]);
+    for (const char **l = limits; *l; l++)
+        *l = arena_printf(&t->arena, "limits.%s", *l);
+    t->sets = sets_join(&t->arena, sets_join(&t->arena, patience, t->typed.sets), limits);
     free(limits);
 }
 
@@ -124,7 +112,7 @@ static int write_base(struct trying *t) {
     const char *path = write_scenario(t, "undisturbed", &text, &err);
     buf_fini(&text);
     if (!path)
-        return broken(&err);
+        return verb_broken(&verb_try, &err);
     t->plan = plan_free(t->plan);
     t->base = scenario_free(t->base);
     t->base = trying_load(path, t->sets, t->seed, &t->plan);
@@ -136,7 +124,7 @@ static int load_base(struct trying *t) {
     struct err err = {0};
     const char *name = arena_printf(&t->arena, "try-%s", t->typed.command.name);
     if (suite_make_dir(t->suite.out, name, t->seed, &t->dir, &err) != 0)
-        return broken(&err);
+        return verb_broken(&verb_try, &err);
     int code = write_base(t);
     if (code == 0 && t->plan->isolation == ISOLATION_NAMESPACES &&
         layer_check(t->dir.path, &t->not_undone) != 0) {
@@ -176,7 +164,7 @@ static int write_faults(struct trying *t) {
                                    .seed = t->seed};
         t->files[i].code = -1;
         if (!t->files[i].file)
-            code = broken(&err);
+            code = verb_broken(&verb_try, &err);
     }
     buf_fini(&text);
     return code;
@@ -228,7 +216,7 @@ static int run_control(struct trying *t) {
     t->run = suite_sketch_run(&t->control);
     describe_control(t);
     if (!sketch_moment(&t->run, &t->moment, &err)) {
-        fprintf(stderr, "rankquake try: %s\n", err.msg);
+        verb_broken(&verb_try, &err);
         return trying_soft(t, EXIT_INCONCLUSIVE);
     }
     struct buf when = {0};
@@ -242,7 +230,9 @@ static int run_control(struct trying *t) {
 
 static int report(struct trying *t) {
     struct err err = {0};
-    return announcement_result(&t->overview, t->base, &t->dir, &err) == 0 ? 0 : broken(&err);
+    return announcement_result(&t->overview, t->base, &t->dir, &err) == 0
+               ? 0
+               : verb_broken(&verb_try, &err);
 }
 
 static int exit_code_of(const struct trying *t) {
@@ -290,21 +280,16 @@ static int try_it(struct trying *t, const struct arguments *a) {
     return code ? code : exit_code_of(t);
 }
 
-static int main_try(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_try, argc, argv);
-    if (code)
-        return code;
+static int main_try(const struct arguments *a) {
     struct trying *t = calloc(1, sizeof(*t));
     if (!t)
         abort();
-    code = try_it(t, &a);
+    int code = try_it(t, a);
     plan_free(t->plan);
     scenario_free(t->base);
     folder_close(&t->dir);
     arena_fini(&t->arena);
     free(t);
-    arguments_fini(&a);
     return code;
 }
 
@@ -315,5 +300,5 @@ const struct verb verb_try = {
         "run the command that you type today: once without faults, then through five disasters",
     .example = "try -- rankrun --nproc-per-node 2 ranktrain --steps=400 --compute-ms=25",
     .options = options,
-    .main = main_try,
+    .run = main_try,
 };

@@ -7,7 +7,6 @@
 
 #include <dirent.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 int64_t trying_left_ns(const struct trying *t) {

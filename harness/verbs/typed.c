@@ -1,8 +1,8 @@
 #include "harness/verbs/typed.h"
 
 #include "agent/base/json.h"
-#include "agent/base/str.h"
 #include "agent/sys/file.h"
+#include "harness/play/selection.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,10 +142,7 @@ int typed_replace(struct arena *arena, const struct arguments *a, const char **s
     int r = read_command(arena, a, &c);
     if (r)
         return r;
-    size_t n = 0;
-    while (sets[n])
-        n++;
-    const char **v = arena_array(arena, const char *, n + c.env_n + 4);
+    const char **v = arena_array(arena, const char *, c.env_n + 4);
     size_t k = 0;
     v[k++] = list_of(arena, "job.run", c.run);
     if (c.launcher)
@@ -156,10 +153,8 @@ int typed_replace(struct arena *arena, const struct arguments *a, const char **s
     for (size_t i = 0; i < c.env_n; i++)
         v[k++] =
             arguments_set(arena, arena_printf(arena, "job.env.%s", c.env[i].key), c.env[i].value);
-    for (size_t i = 0; i < n; i++)
-        v[k++] = sets[i]; /* what was said explicitly comes last, and wins */
     say_unused(&c);
-    *ret_sets = v;
+    *ret_sets = sets_join(arena, v, sets); /* what was said explicitly comes last, and wins */
     return 0;
 }
 

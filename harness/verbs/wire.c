@@ -2,7 +2,7 @@
 #include "agent/base/str.h"
 #include "agent/sys/priority.h"
 #include "harness/cluster/wire_server.h"
-#include "harness/verb.h"
+#include "harness/verbs.h"
 
 #include <stdio.h>
 
@@ -16,8 +16,7 @@ static int wire_main(int argc, char **argv) {
     priority_raise();
     if (wire_server_run((int)fd, &err) == 0)
         return EXIT_PASS;
-    fprintf(stderr, "rankquake wire: %s\n", err.msg);
-    return EXIT_BROKEN;
+    return verb_broken(&verb_wire, &err);
 }
 
 const struct verb verb_wire = {

@@ -49,10 +49,7 @@ void comparison_put_cell(const struct comparison_cell *cell, struct buf *out) {
 }
 
 const struct finding *comparison_finding(const struct comparison_cell *cell, const char *check) {
-    for (size_t i = 0; cell->judged && i < cell->verdict.n; i++)
-        if (str_eq(cell->verdict.v[i].check, check))
-            return &cell->verdict.v[i];
-    return NULL;
+    return cell->judged ? verdict_find(&cell->verdict, check) : NULL;
 }
 
 static bool passed(const struct finding *f) {

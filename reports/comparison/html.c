@@ -32,9 +32,7 @@ static void put_cell(struct buf *out, const struct comparison_cell *cell) {
     comparison_put_cell(cell, &text);
     buf_printf(out, "<td class=\"%s\">", tones[report_status(cell->exit_code)]);
     if (cell->dir) {
-        buf_puts(out, "<a href=\"");
-        escape_put(out, cell->dir);
-        buf_puts(out, "/report.html\">");
+        escape_printf(out, "<a href=\"%s/report.html\">", cell->dir);
     }
     escape_put(out, buf_str(&text));
     buf_puts(out, cell->dir ? "</a></td>" : "</td>");
@@ -44,19 +42,13 @@ static void put_cell(struct buf *out, const struct comparison_cell *cell) {
 static void put_table(struct buf *out, const struct comparison *c) {
     buf_puts(out, "<table>\n<tr><th>scenario</th>");
     for (size_t i = 0; i < c->launchers_n; i++) {
-        buf_puts(out, "<th>");
-        escape_put(out, c->launchers[i].name);
-        buf_puts(out, "<br><small>");
-        escape_put(out, c->launchers[i].words);
+        escape_printf(out, "<th>%s<br><small>%s", c->launchers[i].name, c->launchers[i].words);
         buf_puts(out, *c->launchers[i].version ? ", " : "");
-        escape_put(out, c->launchers[i].version);
-        buf_puts(out, "</small></th>");
+        escape_printf(out, "%s</small></th>", c->launchers[i].version);
     }
     buf_puts(out, "</tr>\n");
     for (size_t i = 0; i < c->rows_n; i++) {
-        buf_puts(out, "<tr><td>");
-        escape_put(out, c->rows[i].scenario);
-        buf_puts(out, "</td>");
+        escape_printf(out, "<tr><td>%s</td>", c->rows[i].scenario);
         for (size_t k = 0; k < c->launchers_n; k++)
             put_cell(out, &c->rows[i].cells[k]);
         buf_puts(out, "</tr>\n");
@@ -67,16 +59,12 @@ static void put_table(struct buf *out, const struct comparison *c) {
 static void put_part(struct buf *out, const char *label, const char *text) {
     if (!*text)
         return;
-    buf_printf(out, "<br><small>%s: ", label);
-    escape_put(out, text);
-    buf_puts(out, "</small>");
+    escape_printf(out, "<br><small>%s: %s</small>", label, text);
 }
 
 static void put_finding(struct buf *out, const char *launcher, const struct finding *f) {
-    buf_printf(out, "<dd class=\"%s\">%s ", tones[f->status], finding_status_name(f->status));
-    escape_put(out, launcher);
-    buf_puts(out, ": ");
-    escape_put(out, f->seen);
+    escape_printf(out, "<dd class=\"%s\">%s %s: %s", tones[f->status],
+                  finding_status_name(f->status), launcher, f->seen);
     if (f->status == FINDING_FAIL || f->status == FINDING_UNKNOWN) {
         put_part(out, "expected", f->expected);
         put_part(out, "look at", f->where);
@@ -87,24 +75,16 @@ static void put_finding(struct buf *out, const char *launcher, const struct find
 static void put_row(struct buf *out, const struct comparison *c, const struct comparison_row *row) {
     const char *checks[COMPARISON_CHECKS_MAX];
     size_t n = comparison_differences(row, c->launchers_n, checks);
-    buf_puts(out, "<h2>");
-    escape_put(out, row->scenario);
-    buf_puts(out, "</h2>\n<p>");
-    escape_put(out, row->about ? row->about : "");
-    buf_puts(out, "</p>\n<dl>\n");
+    escape_printf(out, "<h2>%s</h2>\n<p>%s</p>\n<dl>\n", row->scenario,
+                  row->about ? row->about : "");
     for (size_t i = 0; i < c->launchers_n; i++) {
         if (row->cells[i].judged)
             continue;
-        buf_puts(out, "<dt>");
-        escape_put(out, c->launchers[i].name);
-        buf_printf(out, "</dt><dd>%s: ", report_outcome(row->cells[i].exit_code));
-        escape_put(out, row->cells[i].why);
-        buf_puts(out, "</dd>\n");
+        escape_printf(out, "<dt>%s</dt><dd>%s: %s</dd>\n", c->launchers[i].name,
+                      report_outcome(row->cells[i].exit_code), row->cells[i].why);
     }
     for (size_t k = 0; k < n; k++) {
-        buf_puts(out, "<dt>");
-        escape_put(out, checks[k]);
-        buf_puts(out, "</dt>\n");
+        escape_printf(out, "<dt>%s</dt>\n", checks[k]);
         for (size_t i = 0; i < c->launchers_n; i++) {
             const struct finding *f = comparison_finding(&row->cells[i], checks[k]);
             if (f)
@@ -120,9 +100,8 @@ static void render(const struct comparison *c, const struct report_style *style,
     put_table(out, c);
     for (size_t i = 0; i < c->rows_n; i++)
         put_row(out, c, &c->rows[i]);
-    buf_puts(out, "<p><small>Again: <code>");
-    escape_put(out, c->command);
-    buf_puts(out, "</code></small></p>\n</body>\n</html>\n");
+    escape_printf(out, "<p><small>Again: <code>%s</code></small></p>\n</body>\n</html>\n",
+                  c->command);
 }
 
 const struct comparison_report comparison_html = {

@@ -1,11 +1,5 @@
 #include "reports/comparison/comparison.h"
-
-static void put_ms(struct json_writer *w, const char *key, int64_t ns) {
-    if (ns < 0)
-        json_put_null(w, key);
-    else
-        json_put_double(w, key, (double)ns / 1e6);
-}
+#include "reports/story.h"
 
 static void put_launchers(const struct comparison *c, struct json_writer *w) {
     json_array(w, "launchers");
@@ -31,8 +25,8 @@ static void put_cell(const struct comparison_launcher *l, const struct compariso
     if (!cell->judged) {
         json_put_string(w, "why", cell->why);
     } else {
-        put_ms(w, "detect_ms", cell->detect_ns);
-        put_ms(w, "recover_ms", cell->recover_ns);
+        story_put_ms(w, "detect_ms", cell->detect_ns);
+        story_put_ms(w, "recover_ms", cell->recover_ns);
         json_put_bool(w, "stayed_down", cell->stayed_down);
         verdict_json(&cell->verdict, w, "verdict");
     }

@@ -89,9 +89,7 @@ static bool has_something_to_say(const struct comparison *c, const struct compar
 static void put_row(struct page *p, const struct comparison *c, const struct comparison_row *row) {
     if (!has_something_to_say(c, row))
         return;
-    page_line(p);
-    page_put(p, INK_STRONG, row->scenario);
-    page_line(p);
+    page_heading(p, row->scenario);
     for (size_t i = 0; i < c->launchers_n; i++)
         if (!row->cells[i].judged) {
             page_printf(p, INK_PLAIN, "  %s: %s: ", c->launchers[i].name,

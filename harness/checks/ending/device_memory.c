@@ -3,8 +3,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const char broken[] =
     "Device memory: what a worker had on a device is gone with it, before the next round begins.";
@@ -59,12 +57,10 @@ static bool judge_process(const struct trial *t, struct finding *f, const struct
     if (w->exit_ns && w->exit_ns <= look->t_ns)
         snprintf(since, sizeof(since), "had ended %.1f ms before",
                  (double)(look->t_ns - w->exit_ns) / 1e6);
-    finding_fail(f, broken, "no worker of an earlier round has anything on a device",
-                 "rank %d of round %d on %s had %s when round %lld began; it %s", w->rank, w->round,
-                 w->node, what, (long long)round, since);
-    finding_prove(f, w->start_seq);
-    finding_prove(f, look->seq);
-    return false;
+    finding_prove(f, w->start_seq, look->seq);
+    return finding_fail(f, broken, "no worker of an earlier round has anything on a device",
+                        "rank %d of round %d on %s had %s when round %lld began; it %s", w->rank,
+                        w->round, w->node, what, (long long)round, since);
 }
 
 static bool judge_beginning(const struct trial *t, struct finding *f, const struct record *look) {
@@ -128,8 +124,8 @@ static void see_off(struct guests *g, const struct record *look, struct tally *t
 
 static void measure_workers(const struct trial *t, struct tally *tally) {
     size_t n = t->rounds->workers_n;
-    struct guests g = {t->rounds, check_array(n, sizeof(*g.v)), check_array(n, sizeof(*g.there)),
-                       0};
+    struct guests g = {t->rounds, arena_array(t->arena, struct guest, n),
+                       arena_array(t->arena, struct guest *, n), 0};
     history_each(r, t->history) {
         if (!is_look(r) || record_get(r, "error"))
             continue;
@@ -139,8 +135,6 @@ static void measure_workers(const struct trial *t, struct tally *tally) {
         json_each(p, record_get(r, "open")) note_guest(&g, r, p);
         see_off(&g, r, tally);
     }
-    free(g.v);
-    free(g.there);
 }
 
 /* ---- at the end ---- */
@@ -152,10 +146,10 @@ static bool judge_left(struct finding *f, const struct record *look, const struc
     if (!*node)
         return true; /* somebody else's */
     describe(look, pid, what, sizeof(what));
-    finding_fail(f, broken, "no process of a node has anything on a device when the job has ended",
-                 "process %lld on %s still had %s", (long long)pid, node, what);
     finding_prove(f, look->seq);
-    return false;
+    return finding_fail(f, broken,
+                        "no process of a node has anything on a device when the job has ended",
+                        "process %lld on %s still had %s", (long long)pid, node, what);
 }
 
 static bool judge_processes_left(struct finding *f, const struct record *look) {
@@ -203,25 +197,20 @@ static bool judge_memory_left(struct finding *f, const struct tally *t, const st
     long long index = json_get_i64(after, "index", -1);
     if (more <= SLACK)
         return true;
+    finding_prove(f, t->first->seq, t->last->seq);
     if (known)
-        finding_fail(f, broken, "as much memory in use on each device as before the job",
-                     "%lld MB more in use on GPU %lld, and no process to show for it",
-                     (long long)more >> 20, index);
-    else
-        finding_unknown(f, broken,
-                        "%lld MB more in use on GPU %lld, but not all who use it can be told",
-                        (long long)more >> 20, index);
-    finding_prove(f, t->first->seq);
-    finding_prove(f, t->last->seq);
-    return false;
+        return finding_fail(f, broken, "as much memory in use on each device as before the job",
+                            "%lld MB more in use on GPU %lld, and no process to show for it",
+                            (long long)more >> 20, index);
+    return finding_unknown(f, broken,
+                           "%lld MB more in use on GPU %lld, but not all who use it can be told",
+                           (long long)more >> 20, index);
 }
 
 static bool judge_end(struct finding *f, const struct tally *t) {
-    if (!t->last || record_get(t->last, "error")) {
-        finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
-                        t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
-        return false;
-    }
+    if (!t->last || record_get(t->last, "error"))
+        return finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
+                               t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
     if (!judge_processes_left(f, t->last))
         return false;
     json_each(d, record_get(t->last, "devices")) {
@@ -231,7 +220,7 @@ static bool judge_end(struct finding *f, const struct tally *t) {
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     history_each(r, t->history) {
         if (!is_look(r))
@@ -240,25 +229,22 @@ static void judge(const struct trial *t, struct finding *f) {
         if (is_at(r, "job-end"))
             tally.last = r;
         if (is_at(r, "round-start") && !judge_beginning(t, f, r))
-            return;
+            return false;
     }
-    if (!tally.first) {
-        finding_skip(f, "no node was given a GPU");
-        return;
-    }
+    if (!tally.first)
+        return finding_skip(f, "no node was given a GPU");
     measure_workers(t, &tally);
     if (!judge_end(f, &tally) || !check_sees_rounds(t, f))
-        return;
+        return false;
     const struct json *devices = record_get(tally.last, "devices");
     size_t n = devices ? devices->length : 0;
     if (tally.workers)
-        finding_pass(f,
-                     "nothing left on %zu GPU%s; %d ended worker%s seen to be gone within %.1f ms",
-                     n, n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
-                     (double)tally.gone_ns / 1e6);
-    else
-        finding_pass(f, "nothing left on %zu GPU%s, and no worker was seen on any", n,
-                     n == 1 ? "" : "s");
+        return finding_pass(
+            f, "nothing left on %zu GPU%s; %d ended worker%s seen to be gone within %.1f ms", n,
+            n == 1 ? "" : "s", tally.workers, tally.workers == 1 ? " was" : "s were",
+            (double)tally.gone_ns / 1e6);
+    return finding_pass(f, "nothing left on %zu GPU%s, and no worker was seen on any", n,
+                        n == 1 ? "" : "s");
 }
 
 const struct check check_device_memory = {

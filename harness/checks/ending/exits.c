@@ -3,9 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] =
     "Exits: a group that ends well is the last, its agents say so, and outlive it.";
 
@@ -44,12 +41,10 @@ static bool judge_restart(const struct trial *t, struct finding *f, const struct
     if (!round_ended_well(r) || had_newcomer(r, next, v, n) ||
         was_disturbed(t, r, next->first_start_ns))
         return true;
-    finding_fail(f, broken, "no round after one whose workers have all ended 0",
-                 "all %zu workers of round %d had ended 0, and round %d was started", r->n,
-                 r->number, next->number);
-    finding_prove(f, r->workers[r->n - 1]->exit_seq);
-    finding_prove(f, next->workers[0]->start_seq);
-    return false;
+    finding_prove(f, r->workers[r->n - 1]->exit_seq, next->workers[0]->start_seq);
+    return finding_fail(f, broken, "no round after one whose workers have all ended 0",
+                        "all %zu workers of round %d had ended 0, and round %d was started", r->n,
+                        r->number, next->number);
 }
 
 /* Success reported as failure: the last group ended well, and its agent says otherwise. */
@@ -59,13 +54,12 @@ static bool judge_failure(const struct trial *t, struct finding *f, const struct
         !round_on_node(last, a->node) || !round_ended_well(last) ||
         was_disturbed(t, last, a->exit_ns))
         return true;
-    finding_fail(f, broken, "agents end 0 when every worker of the last round has",
-                 "all %zu workers of round %d ended 0, and the agent of %s ended with code %d, "
-                 "signal %d",
-                 last->n, last->number, a->node, a->code, a->signal);
-    finding_prove(f, last->workers[last->n - 1]->exit_seq);
-    finding_prove(f, a->seq);
-    return false;
+    finding_prove(f, last->workers[last->n - 1]->exit_seq, a->seq);
+    return finding_fail(
+        f, broken, "agents end 0 when every worker of the last round has",
+        "all %zu workers of round %d ended 0, and the agent of %s ended with code %d, "
+        "signal %d",
+        last->n, last->number, a->node, a->code, a->signal);
 }
 
 /* A launcher that ends before its workers has not waited for them. */
@@ -87,8 +81,7 @@ static bool judge_order(const struct trial *t, struct finding *f, const struct a
         } else {
             continue;
         }
-        finding_prove(f, a->seq);
-        finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
+        finding_prove(f, a->seq, w->exit_seq ? w->exit_seq : w->start_seq);
         return false;
     }
     return true;
@@ -99,28 +92,26 @@ static bool stopped_by_harness(const struct trial *t) {
     return end && !str_eq(record_text(end, "why"), "ended");
 }
 
-static void judge_all(const struct trial *t, struct finding *f, const struct agent_end *v,
+static bool judge_all(const struct trial *t, struct finding *f, const struct agent_end *v,
                       size_t n) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i + 1 < rs->n; i++)
         if (!judge_restart(t, f, rs->v[i], rs->v[i + 1], v, n))
-            return;
+            return false;
     for (size_t i = 0; i < n; i++)
         if (!judge_failure(t, f, rs->v[rs->n - 1], &v[i]) || !judge_order(t, f, &v[i]))
-            return;
-    finding_pass(f,
-                 "%zu workers ended before their agents, and no round followed one that succeeded",
-                 rs->workers_n);
+            return false;
+    return finding_pass(
+        f, "%zu workers ended before their agents, and no round followed one that succeeded",
+        rs->workers_n);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n);
     if (stopped_by_harness(t))
-        finding_skip(f, "the harness stopped the job");
-    else if (check_sees_rounds(t, f))
-        judge_all(t, f, agents, n);
-    free(agents);
+        return finding_skip(f, "the harness stopped the job");
+    return check_sees_rounds(t, f) && judge_all(t, f, agents, n);
 }
 
 const struct check check_exits = {

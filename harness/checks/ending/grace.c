@@ -6,7 +6,6 @@
 #include "agent/base/str.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static const char broken[] =
@@ -130,9 +129,9 @@ static void blows_init(struct blows *b, const struct trial *t) {
     for (size_t i = 0; i < is->n; i++)
         targets += is->v[i]->targets_n;
     *b = (struct blows){.t = t,
-                        .v = check_array(is->n, sizeof(*b->v)),
-                        .at_nodes = check_array(is->n, sizeof(*b->at_nodes)),
-                        .hits = check_array(targets, sizeof(*b->hits))};
+                        .v = arena_array(t->arena, const struct incident *, is->n),
+                        .at_nodes = arena_array(t->arena, const struct incident *, is->n),
+                        .hits = arena_array(t->arena, struct hit, targets)};
     for (size_t i = 0; i < is->n; i++)
         if (is->v[i]->in_force)
             b->v[b->n++] = is->v[i];
@@ -141,14 +140,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
         if (!incident_has(b->v[i], EFFECT_ASKS_TO_LEAVE))
             note_targets(b, b->v[i]);
     qsort(b->hits, b->hits_n, sizeof(*b->hits), by_worker);
-    moments_init(&b->agent_ends, t->history, is_agent_end);
-}
-
-static void blows_fini(struct blows *b) {
-    moments_fini(&b->agent_ends);
-    free(b->v);
-    free(b->at_nodes);
-    free(b->hits);
+    moments_init(&b->agent_ends, t->arena, t->history, is_agent_end);
 }
 
 struct tally {
@@ -171,7 +163,6 @@ static bool judge_worker(const struct blows *b, struct finding *f, const struct 
     const struct cause c = cause_of(b, r, w);
     int64_t grace = check_grace_ns(t->scenario, c.failure), had = w->exit_ns - c.t_ns;
     const struct record *fenced;
-    char expected[200];
     if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w))
         return true;
     if (c.t_ns && had + lags_most_ns(t->lags, c.t_ns, w->exit_ns) >= grace - grace / 10) {
@@ -197,8 +188,8 @@ static bool judge_worker(const struct blows *b, struct finding *f, const struct 
                         "it says whom a fault struck",
                         w->rank, w->node, w->round);
     } else if (c.t_ns) {
-        snprintf(expected, sizeof(expected), "%lld s between the signal to end and SIGKILL",
-                 (long long)(grace / S));
+        const char *expected = finding_expected(f, "%lld s between the signal to end and SIGKILL",
+                                                (long long)(grace / S));
         finding_fail(f, broken, expected,
                      "rank %d on %s of round %d died on signal 9 no more than %.0f ms after it "
                      "could have been told to end",
@@ -230,27 +221,23 @@ static bool judge_killed(const struct trial *t, struct finding *f, int64_t end_n
         if (w->exit_ns && w->exit_known && w->exit_signal == SIGKILL && w->exit_ns < end_ns)
             well = judge_worker(&b, f, t->rounds->v[w->round - 1], w, tally);
     }
-    blows_fini(&b);
     return well;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
     int64_t end_ns = end ? end->t_ns : INT64_MAX; /* from then on the harness itself ends it all */
     if (!check_sees_rounds(t, f))
-        return;
-    if (history_is_simulated(t->history)) {
-        finding_skip(f, "simulated workers have times of their own");
-        return;
-    }
+        return false;
+    if (history_is_simulated(t->history))
+        return finding_skip(f, "simulated workers have times of their own");
     if (!judge_killed(t, f, end_ns, &tally))
-        return;
+        return false;
     if (tally.killed)
-        finding_pass(f, "%d worker%s ended by force, none before %.1f s", tally.killed,
-                     tally.killed == 1 ? " was" : "s were", (double)tally.shortest_ns / 1e9);
-    else
-        finding_pass(f, "no worker ended on SIGKILL, except by a fault");
+        return finding_pass(f, "%d worker%s ended by force, none before %.1f s", tally.killed,
+                            tally.killed == 1 ? " was" : "s were", (double)tally.shortest_ns / 1e9);
+    return finding_pass(f, "no worker ended on SIGKILL, except by a fault");
 }
 
 const struct check check_grace = {

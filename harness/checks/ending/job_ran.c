@@ -90,31 +90,34 @@ static bool nobody_has_a_rank(const struct trial *t, struct finding *f) {
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *control = find(t->history, SOURCE_HARNESS, "control");
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
     const struct record *exec = find(t->history, SOURCE_PROBE, "exec-failed");
     const char *error = control ? record_text(control, "error") : "";
     if (*error) {
-        finding_fail(f, broken, "a control run that ends well", "the control run: %s", error);
         finding_prove(f, control->seq);
-    } else if (end && str_eq(record_text(end, "why"), "error")) {
-        error = record_text(end, "error");
-        finding_fail(f, "Harness: it can build the cluster and watch the job.", "a run to its end",
-                     "%s", *error ? error : "the harness gave up");
-        finding_prove(f, end->seq);
-    } else if (exec && t->rounds->n <= 1) {
-        finding_fail(f, broken, "a program that can be executed",
-                     "process %lld on %s could not execute it: %s", (long long)exec->pid,
-                     exec->node, record_text(exec, "error"));
-        finding_prove(f, exec->seq);
-    } else if (!find(t->history, SOURCE_KERNEL, "agent-start")) {
-        finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
-                     "no agent was seen to start");
-    } else if (!never_began(t, f) && !nobody_has_a_rank(t, f)) {
-        finding_pass(f, control ? "the control run trained, and the job was started"
-                                : "the job was started");
+        return finding_fail(f, broken, "a control run that ends well", "the control run: %s",
+                            error);
     }
+    if (end && str_eq(record_text(end, "why"), "error")) {
+        error = record_text(end, "error");
+        finding_prove(f, end->seq);
+        return finding_fail(f, "Harness: it can build the cluster and watch the job.",
+                            "a run to its end", "%s", *error ? error : "the harness gave up");
+    }
+    if (exec && t->rounds->n <= 1) {
+        finding_prove(f, exec->seq);
+        return finding_fail(f, broken, "a program that can be executed",
+                            "process %lld on %s could not execute it: %s", (long long)exec->pid,
+                            exec->node, record_text(exec, "error"));
+    }
+    if (!find(t->history, SOURCE_KERNEL, "agent-start"))
+        return finding_fail(f, "Launcher: it is started on the nodes.", "an agent on every node",
+                            "no agent was seen to start");
+    return !never_began(t, f) && !nobody_has_a_rank(t, f) &&
+           finding_pass(f, control ? "the control run trained, and the job was started"
+                                   : "the job was started");
 }
 
 const struct check check_job_ran = {

@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char broken[] = "Leftovers: nothing of a node's job outlives its agent.";
 
@@ -75,9 +74,9 @@ static void judge_agent(const struct trial *t, struct finding *f, const struct a
     }
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0, ended = 0;
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n, ended = 0;
+    const struct agent_end *agents = check_agents(t, &n);
     for (size_t i = 0; i < n; i++)
         ended += agents[i].exit_ns != 0;
     if (ended)
@@ -88,7 +87,7 @@ static void judge(const struct trial *t, struct finding *f) {
     for (size_t i = 0; i < n && f->status != FINDING_FAIL; i++)
         if (agents[i].exit_ns)
             judge_agent(t, f, &agents[i]);
-    free(agents);
+    return f->status == FINDING_PASS;
 }
 
 const struct check check_leftovers = {

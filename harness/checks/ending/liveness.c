@@ -31,16 +31,12 @@ static void fail_stall(const struct trial *t, struct finding *f, const struct re
                      : "");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *limit = history_newest(t->history, SOURCE_HARNESS, "limit");
-    if (!limit && history_newest(t->history, SOURCE_HARNESS, "interrupted")) {
-        finding_skip(f, "the run was interrupted before it came to an end");
-        return;
-    }
-    if (!limit) {
-        finding_pass(f, "the job kept going and came to an end");
-        return;
-    }
+    if (!limit && history_newest(t->history, SOURCE_HARNESS, "interrupted"))
+        return finding_skip(f, "the run was interrupted before it came to an end");
+    if (!limit)
+        return finding_pass(f, "the job kept going and came to an end");
     const char *name = record_text(limit, "name");
     double s = (double)record_i64(limit, "ns", 0) / 1e9;
     if (str_eq(name, "start"))
@@ -54,6 +50,7 @@ static void judge(const struct trial *t, struct finding *f) {
     if (*record_text(limit, "hang"))
         str_copy(f->where, sizeof(f->where), "hang/");
     finding_prove(f, limit->seq);
+    return false;
 }
 
 const struct check check_liveness = {

@@ -50,12 +50,10 @@ static bool judge_alike(const struct trial *t, struct finding *f, const struct a
         if (v[i].fault_id || v[i].spare)
             continue;
         if (*ret_any && (*ret_any)->code != v[i].code) {
-            finding_fail(f, broken, "one outcome for all agents",
-                         "the agent of %s ended %d, the agent of %s ended %d", (*ret_any)->node,
-                         (*ret_any)->code, v[i].node, v[i].code);
-            finding_prove(f, (*ret_any)->seq);
-            finding_prove(f, v[i].seq);
-            return false;
+            finding_prove(f, (*ret_any)->seq, v[i].seq);
+            return finding_fail(f, broken, "one outcome for all agents",
+                                "the agent of %s ended %d, the agent of %s ended %d",
+                                (*ret_any)->node, (*ret_any)->code, v[i].node, v[i].code);
         }
         *ret_any = &v[i];
     }
@@ -63,36 +61,28 @@ static bool judge_alike(const struct trial *t, struct finding *f, const struct a
 }
 
 /* What a launcher calls success must have been one, worker by worker, in the last round. */
-static void judge_success(const struct trial *t, struct finding *f) {
+static bool judge_success(const struct trial *t, struct finding *f) {
     const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
-    if (!last || !last->complete) {
-        finding_fail(f, broken, "a complete last round", "the agents ended 0, but %s",
-                     last ? "the last round never became complete" : "no worker was ever started");
-        return;
-    }
+    if (!last || !last->complete)
+        return finding_fail(f, broken, "a complete last round", "the agents ended 0, but %s",
+                            last ? "the last round never became complete"
+                                 : "no worker was ever started");
     for (size_t i = 0; i < last->n; i++) {
         const struct worker *w = last->workers[i];
-        if (!w->exit_ns)
-            finding_fail(f, broken, "every worker of the last round ended 0",
-                         "the agents ended 0, but rank %d on %s was never seen to end", w->rank,
-                         w->node);
-        else if (!w->exit_known)
-            check_unknown_exit(t, f, broken, w);
-        else if (w->exit_signal)
-            finding_fail(f, broken, "every worker of the last round ended 0",
-                         "the agents ended 0, but rank %d on %s died on signal %d", w->rank,
-                         w->node, w->exit_signal);
-        else if (w->exit_code)
-            finding_fail(f, broken, "every worker of the last round ended 0",
-                         "the agents ended 0, but rank %d on %s ended %d", w->rank, w->node,
-                         w->exit_code);
-        else
+        if (worker_ended_well(w))
             continue;
         finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
-        return;
+        if (w->exit_ns && !w->exit_known)
+            return check_unknown_exit(t, f, broken, w);
+        char how[40] = "was never seen to end";
+        if (w->exit_ns)
+            snprintf(how, sizeof(how), w->exit_signal ? "died on signal %d" : "ended %d",
+                     w->exit_signal ? w->exit_signal : w->exit_code);
+        return finding_fail(f, broken, "every worker of the last round ended 0",
+                            "the agents ended 0, but rank %d on %s %s", w->rank, w->node, how);
     }
-    finding_pass(f, "all agents ended 0, and so did the %zu workers of round %d", last->n,
-                 last->number);
+    return finding_pass(f, "all agents ended 0, and so did the %zu workers of round %d", last->n,
+                        last->number);
 }
 
 /* ---- semantics: torchrun: each agent ends as its own workers did ---- */
@@ -111,52 +101,45 @@ static const struct worker *unsuccessful(const struct trial *t, const struct age
     return NULL;
 }
 
-static void judge_each(const struct trial *t, struct finding *f, const struct agent_end *v,
+static bool judge_each(const struct trial *t, struct finding *f, const struct agent_end *v,
                        size_t n) {
     size_t succeeded = 0, failed = 0;
     for (size_t i = 0; i < n; i++) {
         if (!judge_agent(t, f, &v[i]))
-            return;
+            return false;
         if (v[i].fault_id || v[i].spare)
             continue;
         const struct worker *w = v[i].code ? NULL : unsuccessful(t, &v[i]);
         succeeded += !v[i].code;
         failed += v[i].code == 1;
-        if (w && w->exit_ns && !w->exit_known) {
-            check_unknown_exit(t, f, broken, w);
-            return;
-        }
+        if (w && w->exit_ns && !w->exit_known)
+            return check_unknown_exit(t, f, broken, w);
         if (w) {
-            finding_fail(f, broken, "an agent ends 0 when its workers did",
-                         "the agent of %s ended 0, but rank %d of round %d did not", v[i].node,
-                         w->rank, w->round);
-            finding_prove(f, v[i].seq);
-            finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
-            return;
+            finding_prove(f, v[i].seq, w->exit_seq ? w->exit_seq : w->start_seq);
+            return finding_fail(f, broken, "an agent ends 0 when its workers did",
+                                "the agent of %s ended 0, but rank %d of round %d did not",
+                                v[i].node, w->rank, w->round);
         }
     }
-    finding_pass(f, "%zu agent%s ended 0, as did their workers; %zu ended 1", succeeded,
-                 succeeded == 1 ? "" : "s", failed);
+    return finding_pass(f, "%zu agent%s ended 0, as did their workers; %zu ended 1", succeeded,
+                        succeeded == 1 ? "" : "s", failed);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
-    const struct agent_end *any = NULL;
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n), *any = NULL;
     if (stopped_by_harness(t))
-        finding_skip(f, "the harness stopped the job");
-    else if (!n)
-        finding_unknown(f, broken, "no agent was seen to start");
-    else if (t->scenario->torchrun_semantics)
-        judge_each(t, f, agents, n);
-    else if (judge_alike(t, f, agents, n, &any)) {
-        if (any && any->code == 0)
-            judge_success(t, f);
-        else
-            finding_pass(f, any ? "all agents ended 1: the job failed"
-                                : "every agent was taken away by a fault");
-    }
-    free(agents);
+        return finding_skip(f, "the harness stopped the job");
+    if (!n)
+        return finding_unknown(f, broken, "no agent was seen to start");
+    if (t->scenario->torchrun_semantics)
+        return judge_each(t, f, agents, n);
+    if (!judge_alike(t, f, agents, n, &any))
+        return false;
+    if (any && any->code == 0)
+        return judge_success(t, f);
+    return finding_pass(f, any ? "all agents ended 1: the job failed"
+                               : "every agent was taken away by a fault");
 }
 
 const struct check check_one_outcome = {

@@ -3,7 +3,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const char broken[] = "Outcome: the job ends as the scenario expects.";
 
@@ -83,42 +82,33 @@ static void describe(char *out, size_t size, const struct agent_end *v, size_t n
     }
 }
 
-static void judge_agents(const struct trial *t, struct finding *f, const struct agent_end *v,
+static bool judge_agents(const struct trial *t, struct finding *f, const struct agent_end *v,
                          size_t n) {
     static const char *const names[] = {"succeeded", "failed", "stopped"};
     const char *wanted = names[t->scenario->expect.outcome], *seen = outcome_of(t, v, n, f);
-    char expected[200], ends[200];
+    char ends[200];
     if (str_eq(wanted, seen)) {
         const struct worker *w = str_eq(seen, "succeeded") ? unknown_end(t) : NULL;
-        if (w)
-            check_unknown_exit(t, f, broken, w);
-        else
-            finding_pass(f, "%s", seen);
-        return;
+        return w ? check_unknown_exit(t, f, broken, w) : finding_pass(f, "%s", seen);
     }
     bool well = succeeded_by_workers(t), wants_failed = str_eq(wanted, "failed");
-    if (all_taken_away(v, n) && (well || wants_failed)) {
-        finding_unknown(f, broken, "%severy agent was taken away by a fault before it could end",
-                        well ? "all workers ended well, but " : "");
-        return;
-    }
-    snprintf(expected, sizeof(expected), "outcome: %s", wanted);
+    if (all_taken_away(v, n) && (well || wants_failed))
+        return finding_unknown(f, broken,
+                               "%severy agent was taken away by a fault before it could end",
+                               well ? "all workers ended well, but " : "");
+    const char *expected = finding_expected(f, "outcome: %s", wanted);
     describe(ends, sizeof(ends), v, n);
     if (*seen)
-        finding_fail(f, broken, expected, "it %s%s (agents ended: %s)",
-                     str_eq(seen, "stopped") ? "was " : "", seen, ends);
-    else
-        finding_fail(f, broken, expected, "no one outcome (agents ended: %s)", ends);
+        return finding_fail(f, broken, expected, "it %s%s (agents ended: %s)",
+                            str_eq(seen, "stopped") ? "was " : "", seen, ends);
+    return finding_fail(f, broken, expected, "no one outcome (agents ended: %s)", ends);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
-    if (n)
-        judge_agents(t, f, agents, n);
-    else
-        finding_unknown(f, broken, "no agent was seen to start");
-    free(agents);
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n);
+    return n ? judge_agents(t, f, agents, n)
+             : finding_unknown(f, broken, "no agent was seen to start");
 }
 
 const struct check check_outcome = {

@@ -3,8 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] =
     "Root cause: the launcher names the worker that failed first, not one that fell with it.";
 
@@ -63,60 +61,55 @@ static const struct worker *struck_first(const struct trial *t, const struct rou
 }
 
 #define WRONG(w, expected, ...)                                                                    \
-    do {                                                                                           \
-        finding_fail(f, broken, expected, __VA_ARGS__);                                            \
-        finding_prove(f, claim->seq);                                                              \
-        finding_prove(f, (w) ? (w)->exit_seq : 0);                                                 \
-        return false;                                                                              \
-    } while (0)
+    (finding_prove(f, claim->seq, (w) ? (w)->exit_seq : 0),                                        \
+     finding_fail(f, broken, expected, __VA_ARGS__))
 
 static bool judge_claim(const struct trial *t, struct finding *f, const struct record *claim) {
     const char *node = record_text(claim, "of");
     long long rank = record_i64(claim, "rank", -1), round = record_i64(claim, "round", -1);
     const struct worker *w = find(t->rounds, node_of(t->history, node), rank, round), *truth;
     const struct incident *by = NULL;
-    char expected[200];
     if (!w)
-        WRONG(w, "a worker of that round",
-              "the agent of %s names rank %lld on %s in its round %lld; there was none",
-              claim->node, rank, node, round);
+        return WRONG(w, "a worker of that round",
+                     "the agent of %s names rank %lld on %s in its round %lld; there was none",
+                     claim->node, rank, node, round);
     if (w->exit_ns && !w->exit_known) {
         check_unknown_exit(t, f, broken, w);
         return false;
     }
     if (!worker_failed(w))
-        WRONG(w, "a worker that failed", "the agent of %s names rank %lld on %s, which %s",
-              claim->node, rank, node, w->exit_ns ? "ended 0" : "was never seen to end");
+        return WRONG(w, "a worker that failed", "the agent of %s names rank %lld on %s, which %s",
+                     claim->node, rank, node, w->exit_ns ? "ended 0" : "was never seen to end");
     truth = struck_first(t, t->rounds->v[w->round - 1], &by);
     if (!truth || truth == w || incident_hits_worker(by, w) ||
         w->exit_ns <= truth->exit_ns + MOMENT_NS ||
         w->exit_ns - truth->exit_ns <= lags_most_ns(t->lags, truth->exit_ns, w->exit_ns))
         return true;
-    snprintf(expected, sizeof(expected), "rank %d on %s, which %s (%s) has ended", truth->rank,
-             truth->node, by->id, by->fault);
+    const char *expected = finding_expected(f, "rank %d on %s, which %s (%s) has ended",
+                                            truth->rank, truth->node, by->id, by->fault);
     finding_prove(f, truth->exit_seq);
-    WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms later",
-          claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6);
+    return WRONG(w, expected, "the agent of %s names rank %lld on %s, which ended %.0f ms later",
+                 claim->node, rank, node, (double)(w->exit_ns - truth->exit_ns) / 1e6);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *last = NULL;
     int claims = 0;
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     history_each(r, t->history) {
         if (!is_claim(r))
             continue;
         if (!judge_claim(t, f, r))
-            return;
+            return false;
         last = r;
         claims++;
     }
     if (last)
-        finding_pass(f, "%d agent%s named rank %lld on %s, rightly", claims, claims == 1 ? "" : "s",
-                     (long long)record_i64(last, "rank", -1), record_text(last, "of"));
-    else
-        finding_skip(f, "the launcher has named no worker as the first that failed");
+        return finding_pass(f, "%d agent%s named rank %lld on %s, rightly", claims,
+                            claims == 1 ? "" : "s", (long long)record_i64(last, "rank", -1),
+                            record_text(last, "of"));
+    return finding_skip(f, "the launcher has named no worker as the first that failed");
 }
 
 const struct check check_root_cause = {

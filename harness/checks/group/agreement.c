@@ -7,13 +7,12 @@ static const char broken[] = "Agreement: all workers of a round are told the sam
 
 static bool differ(struct finding *f, const struct worker *a, const struct worker *b,
                    const char *variable) {
-    finding_fail(f, broken, "the same in the environment of all workers of a round",
-                 "%s is %s for rank %d on %s and %s for rank %d on %s, which ran at the same time",
-                 variable, json_get_string(a->env, variable, "(missing)"), a->rank, a->node,
-                 json_get_string(b->env, variable, "(missing)"), b->rank, b->node);
-    finding_prove(f, a->start_seq);
-    finding_prove(f, b->start_seq);
-    return false;
+    finding_prove(f, a->start_seq, b->start_seq);
+    return finding_fail(
+        f, broken, "the same in the environment of all workers of a round",
+        "%s is %s for rank %d on %s and %s for rank %d on %s, which ran at the same time", variable,
+        json_get_string(a->env, variable, "(missing)"), a->rank, a->node,
+        json_get_string(b->env, variable, "(missing)"), b->rank, b->node);
 }
 
 static bool same(const struct worker *a, const struct worker *b, const char *variable) {
@@ -52,23 +51,23 @@ static bool judge_between(const struct trial *t, struct finding *f, const struct
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     struct overlap o;
-    bool well = check_sees_rounds(t, f);
-    if (!well)
-        return;
-    overlap_init(&o, rs);
+    bool well = true;
+    if (!check_sees_rounds(t, f))
+        return false;
+    overlap_init(&o, t->arena, rs);
     for (size_t i = 0; i < rs->n && well; i++) {
         const struct round *earlier;
         well = judge_within(f, rs->v[i]);
         for (size_t k = 0; well && (earlier = overlap_next(&o, &k, rs->v[i]));)
             well = judge_between(t, f, earlier, rs->v[i]);
     }
-    overlap_fini(&o);
-    if (well)
-        finding_pass(
-            f, "one world size, master, run id and restart count in every round (%zu seen)", rs->n);
+    return well && finding_pass(f,
+                                "one world size, master, run id and restart count in every round "
+                                "(%zu seen)",
+                                rs->n);
 }
 
 const struct check check_agreement = {

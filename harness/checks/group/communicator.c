@@ -20,17 +20,14 @@ static bool judge_pair(struct finding *f, const struct record *a, const struct w
     bool same = str_eq(id_of(a), id_of(b));
     if (same == (wa->round == wb->round))
         return true;
+    finding_prove(f, a->seq, b->seq);
     if (same)
-        finding_fail(f, broken, "a new id in every round",
-                     "rank %d of round %d joined communicator %.16s, which was round %d's",
-                     wb->rank, wb->round, id_of(b), wa->round);
-    else
-        finding_fail(f, broken, "one id for all workers of a round",
-                     "in round %d rank %d joined communicator %.16s, rank %d %.16s", wa->round,
-                     wa->rank, id_of(a), wb->rank, id_of(b));
-    finding_prove(f, a->seq);
-    finding_prove(f, b->seq);
-    return false;
+        return finding_fail(f, broken, "a new id in every round",
+                            "rank %d of round %d joined communicator %.16s, which was round %d's",
+                            wb->rank, wb->round, id_of(b), wa->round);
+    return finding_fail(f, broken, "one id for all workers of a round",
+                        "in round %d rank %d joined communicator %.16s, rank %d %.16s", wa->round,
+                        wa->rank, id_of(a), wb->rank, id_of(b));
 }
 
 /* What was said so far. All of a round have said the same, so its first stands for them. */
@@ -75,42 +72,39 @@ static bool judge_silent(const struct trial *t, struct finding *f, struct named 
         const struct worker *w = t->rounds->workers[i];
         if (!w->first_step_ns || m->told[w->index])
             continue;
-        if (w->lost_events)
-            finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                            (long long)w->lost_events, w->rank, w->node);
-        else
-            finding_unknown(f, broken, "rank %d on %s of round %d did not name its communicator",
-                            w->rank, w->node, w->round);
         finding_prove(f, w->start_seq);
-        return false;
+        if (w->lost_events)
+            return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                                   (long long)w->lost_events, w->rank, w->node);
+        return finding_unknown(f, broken, "rank %d on %s of round %d did not name its communicator",
+                               w->rank, w->node, w->round);
     }
     return true;
 }
 
-static void judge_all(const struct trial *t, struct finding *f, struct named *m) {
+static bool judge_all(const struct trial *t, struct finding *f, struct named *m) {
     history_each(r, t->history) {
         const struct worker *w = *id_of(r) ? teller(t, r) : NULL;
         if (w && !judge_record(t, f, m, r, w))
-            return;
+            return false;
     }
     if (!m->rounds)
-        finding_skip(f, "no worker named a communicator");
-    else if (judge_silent(t, f, m))
-        finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
-                     m->rounds, m->rounds == 1 ? "" : "s");
+        return finding_skip(f, "no worker named a communicator");
+    return judge_silent(t, f, m) &&
+           finding_pass(f, "a new one in each of %d round%s, the same for all of its workers",
+                        m->rounds, m->rounds == 1 ? "" : "s");
 }
 
 static void in_the_history(void *record) {
     (void)record;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct named m = {.first = check_array(t->rounds->n, sizeof(*m.first)),
-                      .told = check_array(t->rounds->workers_n, sizeof(*m.told))};
-    judge_all(t, f, &m);
+static bool judge(const struct trial *t, struct finding *f) {
+    struct named m = {.first = arena_array(t->arena, const struct record *, t->rounds->n),
+                      .told = arena_array(t->arena, bool, t->rounds->workers_n)};
+    bool well = judge_all(t, f, &m);
     tdestroy(m.by_id, in_the_history);
-    free(m.first);
-    free(m.told);
+    return well;
 }
 
 const struct check check_communicator = {

@@ -48,20 +48,17 @@ static bool judge_address(const struct tally *tally, struct finding *f, const st
                           const struct worker *zero) {
     const char *address = zero->master_addr;
     const char *at = is_node(tally, address) ? address : node_at(tally, address);
-    char expected[200];
     if (!*at && tally->nodes_are_processes)
         return true;
     if (str_eq(at, zero->node) || (is_loopback(address) && round_nodes(r) == 1))
         return true;
-    snprintf(expected, sizeof(expected), "MASTER_ADDR of round %d is %s, where rank 0 runs",
-             r->number, zero->node);
+    const char *expected = finding_expected(f, "MASTER_ADDR of round %d is %s, where rank 0 runs",
+                                            r->number, zero->node);
     finding_prove(f, zero->start_seq);
     if (*at || is_loopback(address))
-        finding_fail(f, broken, expected, "it is %s", address);
-    else
-        finding_unknown(f, broken, "MASTER_ADDR of round %d is %s, which is no node's name",
-                        r->number, address);
-    return false;
+        return finding_fail(f, broken, expected, "it is %s", address);
+    return finding_unknown(f, broken, "MASTER_ADDR of round %d is %s, which is no node's name",
+                           r->number, address);
 }
 
 static bool has_port(const char *end, const char *port) {
@@ -155,9 +152,8 @@ static bool judge_port(struct finding *f, const struct round *r, const struct wo
         char expected[200];
         snprintf(expected, sizeof(expected), "the workers of round %d meet at %s:%s", r->number,
                  zero->node, zero->master_port);
-        finding_fail(f, broken, expected, "they met at port %s of %s; rank 0 runs on %s",
-                     zero->master_port, met, zero->node);
-        return false;
+        return finding_fail(f, broken, expected, "they met at port %s of %s; rank 0 runs on %s",
+                            zero->master_port, met, zero->node);
     }
     tally->met += *met != 0;
     if (!*met && looks == round_nodes(r)) {
@@ -184,47 +180,41 @@ static bool told_no_master(const struct trial *t) {
     return check_template(t);
 }
 
-static void judge_rounds(const struct trial *t, struct finding *f, struct tally *tally) {
+static bool judge_rounds(const struct trial *t, struct finding *f, struct tally *tally) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i < rs->n; i++)
         if (!judge_round(f, rs->v[i], tally))
-            return;
+            return false;
     if (tally->met && tally->unmet) {
         const struct worker *zero = round_rank(tally->first_unmet, 0);
-        finding_fail(f, broken, "a listener where the workers of every round meet",
-                     "nobody listened at %s:%s when the group of round %d had formed",
-                     zero->master_addr, zero->master_port, tally->first_unmet->number);
         finding_prove(f, zero->start_seq);
-        return;
+        return finding_fail(f, broken, "a listener where the workers of every round meet",
+                            "nobody listened at %s:%s when the group of round %d had formed",
+                            zero->master_addr, zero->master_port, tally->first_unmet->number);
     }
     *f = (struct finding){.check = f->check, .class = f->class};
     const char *s = tally->rounds == 1 ? "" : "s";
     if (tally->met)
-        finding_pass(f, "rank 0's node in %d round%s; its port was in use in %d of them",
-                     tally->rounds, s, tally->met);
-    else
-        finding_pass(f, "rank 0's node in %d round%s; its port was not seen in use", tally->rounds,
-                     s);
+        return finding_pass(f, "rank 0's node in %d round%s; its port was in use in %d of them",
+                            tally->rounds, s, tally->met);
+    return finding_pass(f, "rank 0's node in %d round%s; its port was not seen in use",
+                        tally->rounds, s);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
     if (!check_sees_rounds(t, f))
-        return;
-    if (told_no_master(t)) {
-        finding_skip(f, "the template gives its workers no MASTER_ADDR");
-        return;
-    }
+        return false;
+    if (told_no_master(t))
+        return finding_skip(f, "the template gives its workers no MASTER_ADDR");
     struct moments looks;
-    moments_init(&looks, t->history, is_look);
-    moments_init(&tally.nodes, t->history, is_node_up);
+    moments_init(&looks, t->arena, t->history, is_look);
+    moments_init(&tally.nodes, t->arena, t->history, is_node_up);
     qsort(looks.v, looks.when.n, sizeof(*looks.v), by_round);
     tally.looks = looks.v;
     tally.looks_n = looks.when.n;
     tally.nodes_are_processes = nodes_are_processes(t->history);
-    judge_rounds(t, f, &tally);
-    moments_fini(&tally.nodes);
-    moments_fini(&looks);
+    return judge_rounds(t, f, &tally);
 }
 
 const struct check check_master = {

@@ -111,8 +111,7 @@ static bool says_another(struct finding *f, const struct seat *s, const struct r
         return false;
     finding_fail(f, broken, "one device for each rank", "rank %d on %s says that it uses %s and %s",
                  s->worker->rank, s->worker->node, s->said, record_text(r, "uuid"));
-    finding_prove(f, s->said_seq);
-    finding_prove(f, r->seq);
+    finding_prove(f, s->said_seq, r->seq);
     return true;
 }
 
@@ -186,13 +185,10 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
         tally->crowded = a->devices;
         return true;
     }
-    finding_fail(f, broken, "a device for each rank of a node",
-                 "ranks %d and %d of round %d are both on %s of %s, which has %d", x->rank, y->rank,
-                 x->round, both, x->node, a->devices);
-    finding_prove(f, x->start_seq);
-    finding_prove(f, y->start_seq);
-    finding_prove(f, a->seen_seq ? a->seen_seq : a->said_seq);
-    return false;
+    finding_prove(f, x->start_seq, y->start_seq, a->seen_seq ? a->seen_seq : a->said_seq);
+    return finding_fail(f, broken, "a device for each rank of a node",
+                        "ranks %d and %d of round %d are both on %s of %s, which has %d", x->rank,
+                        y->rank, x->round, both, x->node, a->devices);
 }
 
 /* ---- all of them ---- */
@@ -200,17 +196,11 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
 static void room_init(struct room *m, const struct trial *t) {
     size_t n = t->rounds->workers_n;
     *m = (struct room){.rounds = t->rounds,
-                       .v = check_array(n, sizeof(*m->v)),
-                       .telling = check_array(n, sizeof(*m->telling))};
+                       .v = arena_array(t->arena, struct seat, n),
+                       .telling = arena_array(t->arena, struct seat *, n)};
     for (size_t i = 0; i < n; i++)
         m->v[i] = (struct seat){.worker = t->rounds->workers[i], .listed_seq = -1, .open_seq = -1};
-    moments_init(&m->looks, t->history, is_look);
-}
-
-static void room_fini(struct room *m) {
-    free(m->v);
-    free(m->telling);
-    moments_fini(&m->looks);
+    moments_init(&m->looks, t->arena, t->history, is_look);
 }
 
 static bool read_all(struct room *m, struct finding *f, const struct history *h) {
@@ -248,9 +238,9 @@ static bool judge_neighbours(struct room *m, struct finding *f, struct worker *c
     return true;
 }
 
-static bool judge_round(struct room *m, struct finding *f, const struct round *r,
-                        struct tally *tally) {
-    struct worker **v = check_array(r->n, sizeof(*v));
+static bool judge_round(const struct trial *t, struct room *m, struct finding *f,
+                        const struct round *r, struct tally *tally) {
+    struct worker **v = arena_array(t->arena, struct worker *, r->n);
     bool good = true;
     memcpy(v, r->workers, r->n * sizeof(*v));
     qsort(v, r->n, sizeof(*v), by_node);
@@ -259,7 +249,6 @@ static bool judge_round(struct room *m, struct finding *f, const struct round *r
             ;
         good = judge_neighbours(m, f, v + i, n, tally);
     }
-    free(v);
     return good;
 }
 
@@ -268,8 +257,7 @@ static bool judge_all(const struct trial *t, struct finding *f, struct tally *ta
     room_init(&m, t);
     bool good = read_all(&m, f, t->history);
     for (size_t i = 0; good && i < t->rounds->n; i++)
-        good = judge_round(&m, f, t->rounds->v[i], tally);
-    room_fini(&m);
+        good = judge_round(t, &m, f, t->rounds->v[i], tally);
     return good;
 }
 
@@ -278,34 +266,34 @@ static bool was_looked(const struct history *h) {
     return false;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {0};
-    if (!was_looked(t->history)) {
-        finding_skip(f, "no node was given a GPU");
-        return;
-    }
+    if (!was_looked(t->history))
+        return finding_skip(f, "no node was given a GPU");
     if (!judge_all(t, f, &tally))
-        return;
+        return false;
     if (tally.unseen)
-        finding_unknown(f, broken, "rank %d on %s says that it uses a GPU, and no look shows it",
-                        tally.unseen->rank, tally.unseen->node);
-    else if (tally.untold)
-        finding_skip(f, "the driver does not tell which GPU rank %d on %s is on (a container?)",
-                     tally.untold->rank, tally.untold->node);
-    else if (!tally.seen && tally.given)
-        finding_pass(f, "%d workers were given one GPU each and used it; the driver lists nobody",
-                     tally.given);
-    else if (!tally.seen && tally.said)
-        finding_unknown(f, broken, "%d workers say which GPU they use, and none was seen on any",
-                        tally.said);
-    else if (!tally.seen)
-        finding_skip(f, "no worker was seen on a GPU");
-    else if (tally.crowd)
-        finding_pass(f, "%d workers on one GPU each; those of %s have to share its %d", tally.seen,
-                     tally.crowd->node, tally.crowded);
-    else
-        finding_pass(f, "%d worker%s on one GPU each, none with another of its node", tally.seen,
-                     tally.seen == 1 ? "" : "s");
+        return finding_unknown(f, broken,
+                               "rank %d on %s says that it uses a GPU, and no look shows it",
+                               tally.unseen->rank, tally.unseen->node);
+    if (tally.untold)
+        return finding_skip(f,
+                            "the driver does not tell which GPU rank %d on %s is on (a container?)",
+                            tally.untold->rank, tally.untold->node);
+    if (!tally.seen && tally.given)
+        return finding_pass(
+            f, "%d workers were given one GPU each and used it; the driver lists nobody",
+            tally.given);
+    if (!tally.seen && tally.said)
+        return finding_unknown(
+            f, broken, "%d workers say which GPU they use, and none was seen on any", tally.said);
+    if (!tally.seen)
+        return finding_skip(f, "no worker was seen on a GPU");
+    if (tally.crowd)
+        return finding_pass(f, "%d workers on one GPU each; those of %s have to share its %d",
+                            tally.seen, tally.crowd->node, tally.crowded);
+    return finding_pass(f, "%d worker%s on one GPU each, none with another of its node", tally.seen,
+                        tally.seen == 1 ? "" : "s");
 }
 
 const struct check check_one_device = {

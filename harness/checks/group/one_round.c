@@ -2,8 +2,6 @@
 #include "harness/checks/lags.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
-
 /* The harness stamps what it receives; when its loop was late, two stamps that are closer together
  * than that may lie in the wrong order. */
 static void judge_pair(const struct trial *t, struct finding *f, const struct worker *old,
@@ -12,8 +10,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
         finding_unknown(f, "One round at a time: nobody saw when a worker ended.",
                         "rank %d on %s of round %d was never seen to end; round %d began after it",
                         old->rank, old->node, old->round, next->number);
-        finding_prove(f, old->start_seq);
-        finding_prove(f, next->workers[0]->start_seq);
+        finding_prove(f, old->start_seq, next->workers[0]->start_seq);
         return;
     }
     int64_t late = old->exit_ns - next->first_start_ns;
@@ -31,8 +28,7 @@ static void judge_pair(const struct trial *t, struct finding *f, const struct wo
                      "(for another %.1f ms)",
                      first->rank, first->node, next->number, old->rank, old->node, old->round,
                      (double)late / 1e6);
-    finding_prove(f, first->start_seq);
-    finding_prove(f, old->exit_seq);
+    finding_prove(f, first->start_seq, old->exit_seq);
 }
 
 /* Who is frozen does nothing, and counts as ended; once it runs again it must be dead within this.
@@ -76,7 +72,7 @@ static void judge_workers(const struct trial *t, struct finding *f,
                           enum finding_status until) {
     const struct rounds *rs = t->rounds;
     struct spans lives;
-    spans_init(&lives, rs->workers_n, life, rs);
+    spans_init(&lives, t->arena, rs->workers_n, life, rs);
     for (size_t k = 1; k < rs->n && f->status != until; k++) {
         int64_t began_ns = rs->v[k]->first_start_ns;
         for (size_t i = 0; f->status != until; i++) {
@@ -87,18 +83,18 @@ static void judge_workers(const struct trial *t, struct finding *f,
                 judge_pair(t, f, rs->workers[i], rs->v[k]);
         }
     }
-    spans_fini(&lives);
 }
 
 /* An overlap that is certain is worth more than one that is not, so those come first. */
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     finding_pass(f, "%zu round%s, one after the other", rs->n, rs->n == 1 ? "" : "s");
     judge_workers(t, f, seen_to_end, FINDING_FAIL);
     if (f->status == FINDING_PASS)
         judge_workers(t, f, never_seen_to_end, FINDING_UNKNOWN);
+    return f->status == FINDING_PASS;
 }
 
 const struct check check_one_round = {

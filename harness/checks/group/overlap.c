@@ -17,15 +17,10 @@ static struct span of_incomplete(const void *things, size_t at) {
     return complete ? (struct span){INT64_MAX, INT64_MIN} : of_round(things, at);
 }
 
-void overlap_init(struct overlap *o, const struct rounds *rs) {
+void overlap_init(struct overlap *o, struct arena *a, const struct rounds *rs) {
     o->rounds = rs;
-    spans_init(&o->all, rs->n, of_round, rs);
-    spans_init(&o->incomplete, rs->n, of_incomplete, rs);
-}
-
-void overlap_fini(struct overlap *o) {
-    spans_fini(&o->all);
-    spans_fini(&o->incomplete);
+    spans_init(&o->all, a, rs->n, of_round, rs);
+    spans_init(&o->incomplete, a, rs->n, of_incomplete, rs);
 }
 
 const struct round *overlap_next(const struct overlap *o, size_t *at, const struct round *later) {

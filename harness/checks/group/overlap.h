@@ -9,8 +9,7 @@ struct overlap {
     struct spans all, incomplete;
 };
 
-void overlap_init(struct overlap *o, const struct rounds *rs);
-void overlap_fini(struct overlap *o);
+void overlap_init(struct overlap *o, struct arena *a, const struct rounds *rs);
 /* The first round at or behind number `at` (from 0) that came before `later` and outlives it, where
  * not both of them are complete: those were two groups, not two halves of one. NULL: none. */
 const struct round *overlap_next(const struct overlap *o, size_t *at, const struct round *later);

@@ -78,11 +78,10 @@ static bool judge_order(const struct agents *all, struct finding *f, const struc
                 continue;
             if (may_be_given_up(all, f, a, b, one))
                 return false;
-            finding_fail(f, broken, "the order of the round before",
-                         "%s came before %s in round %d and after it in round %d", one, two,
-                         a->number, b->number);
             finding_prove(f, b->workers[0]->start_seq);
-            return false;
+            return finding_fail(f, broken, "the order of the round before",
+                                "%s came before %s in round %d and after it in round %d", one, two,
+                                a->number, b->number);
         }
     return true;
 }
@@ -98,11 +97,11 @@ static bool judge_first(const struct agents *all, struct finding *f, const struc
             continue;
         if (may_be_given_up(all, f, a, b, node))
             return false;
-        finding_fail(f, broken, "rank 0 on a node that has the job's state",
-                     "rank 0 of round %d is on %s, which is new, although %s survived round %d",
-                     b->number, first->node, node, a->number);
         finding_prove(f, first->start_seq);
-        return false;
+        return finding_fail(
+            f, broken, "rank 0 on a node that has the job's state",
+            "rank 0 of round %d is on %s, which is new, although %s survived round %d", b->number,
+            first->node, node, a->number);
     }
     return true;
 }
@@ -111,7 +110,7 @@ static const char *idle(const struct scenario *s) {
     return s->torchrun_semantics ? "torchrun gives no order of the nodes" : NULL;
 }
 
-static void judge_rounds(const struct agents *all, struct finding *f) {
+static bool judge_rounds(const struct agents *all, struct finding *f) {
     const struct rounds *rs = all->t->rounds;
     int pairs = 0;
     for (size_t i = 1; i < rs->n; i++) {
@@ -119,25 +118,22 @@ static void judge_rounds(const struct agents *all, struct finding *f) {
             continue;
         if (!judge_order(all, f, rs->v[i - 1], rs->v[i]) ||
             !judge_first(all, f, rs->v[i - 1], rs->v[i]))
-            return;
+            return false;
         pairs++;
     }
-    finding_pass(f, "the order was kept through %d change%s of round", pairs,
-                 pairs == 1 ? "" : "s");
+    return finding_pass(f, "the order was kept through %d change%s of round", pairs,
+                        pairs == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *run = history_newest(t->history, SOURCE_HARNESS, "run");
-    if (run && json_get_bool(run->fields, "fixed_ranks", false)) {
-        finding_skip(f, "the nodes were given fixed ranks");
-        return;
-    }
+    if (run && json_get_bool(run->fields, "fixed_ranks", false))
+        return finding_skip(f, "the nodes were given fixed ranks");
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     struct agents all = {.t = t};
-    moments_init(&all.changes, t->history, is_change);
-    judge_rounds(&all, f);
-    moments_fini(&all.changes);
+    moments_init(&all.changes, t->arena, t->history, is_change);
+    return judge_rounds(&all, f);
 }
 
 const struct check check_rank_order = {

@@ -1,7 +1,6 @@
 #include "harness/checks/check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* -1 in the pattern stands for any run of rounds, also none: as few as will do, and one more each
  * time that what follows does not fit. */
@@ -39,36 +38,31 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.has_world_sizes ? "the scenario does not ask for world sizes" : NULL;
 }
 
-static void judge_sizes(const struct expect *e, struct finding *f, const int *sizes, size_t n) {
-    char wanted[150], seen[200], expected[200];
+static bool judge_sizes(const struct expect *e, struct finding *f, const int *sizes, size_t n) {
+    char wanted[150], seen[200];
     size_t tail = e->world_sizes_ends && n > e->world_sizes_n ? n - e->world_sizes_n : 0;
     print(wanted, sizeof(wanted), e->world_sizes, e->world_sizes_n);
     print(seen, sizeof(seen), sizes, n);
-    if (matches(e->world_sizes, e->world_sizes_n, sizes + tail, n - tail)) {
-        finding_pass(f, "%s", seen);
-        return;
-    }
-    snprintf(expected, sizeof(expected),
-             e->world_sizes_ends ? "world_sizes: {ends: %s}" : "world_sizes: %s", wanted);
-    finding_fail(f, "World sizes: the rounds that the scenario expects.", expected,
-                 "%s in the %zu complete round%s", seen, n, n == 1 ? "" : "s");
+    if (matches(e->world_sizes, e->world_sizes_n, sizes + tail, n - tail))
+        return finding_pass(f, "%s", seen);
+    const char *expected = finding_expected(
+        f, e->world_sizes_ends ? "world_sizes: {ends: %s}" : "world_sizes: %s", wanted);
+    return finding_fail(f, "World sizes: the rounds that the scenario expects.", expected,
+                        "%s in the %zu complete round%s", seen, n, n == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     if (e->outcome == OUTCOME_SUCCEEDED && !check_sees_rounds(t, f))
-        return;
-    int *sizes = calloc(t->rounds->n + 1, sizeof(*sizes));
+        return false;
+    int *sizes = arena_array(t->arena, int, t->rounds->n);
     size_t n = 0;
-    if (!sizes)
-        abort(); /* out of memory */
     for (size_t i = 0; i < t->rounds->n; i++)
         if (t->rounds->v[i]->complete) {
             sizes[n++] = t->rounds->v[i]->world_size;
             finding_prove(f, t->rounds->v[i]->workers[0]->start_seq);
         }
-    judge_sizes(e, f, sizes, n);
-    free(sizes);
+    return judge_sizes(e, f, sizes, n);
 }
 
 const struct check check_world_sizes = {

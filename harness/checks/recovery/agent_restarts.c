@@ -2,19 +2,12 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] =
     "Restarts of an agent: it counts what it has restarted, one by one, and forgets none.";
 
 #define WRONG(expected, ...)                                                                       \
-    do {                                                                                           \
-        finding_fail(f, broken, expected, __VA_ARGS__);                                            \
-        finding_prove(f, last ? last->start_seq : a->seq);                                         \
-        finding_prove(f, w->start_seq);                                                            \
-        return false;                                                                              \
-    } while (0)
+    (finding_prove(f, last ? last->start_seq : a->seq, w->start_seq),                              \
+     finding_fail(f, broken, expected, __VA_ARGS__))
 
 /* last: whom the agent has told before, NULL: nobody. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct agent_end *a,
@@ -22,16 +15,16 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     bool by_agent = t->scenario->torchrun_semantics;
     int before = last ? last->restart_count : 0;
     if (last && w->restart_count < before)
-        WRONG("a count that never goes back while its agent lives",
-              "the agent of %s told %d in round %d and %d in round %d", a->node, before,
-              last->round, w->restart_count, w->round);
+        return WRONG("a count that never goes back while its agent lives",
+                     "the agent of %s told %d in round %d and %d in round %d", a->node, before,
+                     last->round, w->restart_count, w->round);
     if (by_agent && !last && w->restart_count)
-        WRONG("0 for the first workers of an agent", "the agent of %s told %d in round %d", a->node,
-              w->restart_count, w->round);
+        return WRONG("0 for the first workers of an agent", "the agent of %s told %d in round %d",
+                     a->node, w->restart_count, w->round);
     if (by_agent && last && w->restart_count > before + (w->round != last->round))
-        WRONG("one more at most with each round",
-              "the agent of %s told %d in round %d and %d in round %d", a->node, before,
-              last->round, w->restart_count, w->round);
+        return WRONG("one more at most with each round",
+                     "the agent of %s told %d in round %d and %d in round %d", a->node, before,
+                     last->round, w->restart_count, w->round);
     return true;
 }
 
@@ -53,17 +46,16 @@ static const char *idle(const struct scenario *s) {
     return str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
-    bool well = check_sees_rounds(t, f);
-    for (size_t i = 0; well && i < n; i++)
-        well = judge_agent(t, f, &agents[i]);
-    if (well && !n)
-        finding_unknown(f, broken, "no agent was seen to start");
-    else if (well)
-        finding_pass(f, "%zu agent%s never counted back", n, n == 1 ? "" : "s");
-    free(agents);
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n);
+    if (!check_sees_rounds(t, f))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!judge_agent(t, f, &agents[i]))
+            return false;
+    return n ? finding_pass(f, "%zu agent%s never counted back", n, n == 1 ? "" : "s")
+             : finding_unknown(f, broken, "no agent was seen to start");
 }
 
 const struct check check_agent_restarts = {

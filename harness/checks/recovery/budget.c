@@ -2,28 +2,19 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Budget: a job is restarted max_restarts times, then it fails.";
 
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w) {
     int max = t->scenario->job.max_restarts;
-    char expected[200];
-    if (w->max_restarts != max) {
-        snprintf(expected, sizeof(expected), "TORCHELASTIC_MAX_RESTARTS=%d", max);
-        finding_fail(f, broken, expected, "rank %d on %s of round %d was given %s", w->rank,
-                     w->node, w->round,
-                     json_get_string(w->env, "TORCHELASTIC_MAX_RESTARTS", "(nothing)"));
-    } else if (w->restart_count > max) {
-        snprintf(expected, sizeof(expected), "no round after restart %d", max);
-        finding_fail(f, broken, expected, "round %d was started with restart count %d", w->round,
-                     w->restart_count);
-    } else {
+    if (w->max_restarts == max && w->restart_count <= max)
         return true;
-    }
     finding_prove(f, w->start_seq);
-    return false;
+    if (w->max_restarts != max)
+        return finding_fail(f, broken, finding_expected(f, "TORCHELASTIC_MAX_RESTARTS=%d", max),
+                            "rank %d on %s of round %d was given %s", w->rank, w->node, w->round,
+                            json_get_string(w->env, "TORCHELASTIC_MAX_RESTARTS", "(nothing)"));
+    return finding_fail(f, broken, finding_expected(f, "no round after restart %d", max),
+                        "round %d was started with restart count %d", w->round, w->restart_count);
 }
 
 /* The highest count that any worker was told: a round that never became complete may have failed.
@@ -49,8 +40,8 @@ static bool is_gang(const struct job_spec *job) {
 /* The other direction: giving up while there is budget left and enough nodes to go on. */
 static bool judge_end(const struct trial *t, struct finding *f) {
     const struct round *last = rounds_last_complete(t->rounds);
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    size_t n = agents ? check_agents(t, agents, CHECK_AGENTS_MAX) : 0;
+    size_t n;
+    const struct agent_end *agents = check_agents(t, &n);
     int failed = 0, left = last ? t->scenario->job.max_restarts - restarts_seen(t->rounds) : 0;
     for (size_t i = 0; i < n; i++) {
         if (agents[i].fault_id || !agents[i].exit_ns || agents[i].signal || agents[i].code != 1)
@@ -58,30 +49,29 @@ static bool judge_end(const struct trial *t, struct finding *f) {
         failed++;
         finding_prove(f, agents[i].seq);
     }
-    free(agents);
     if (left <= 0 || failed < t->scenario->job.min_nodes || t->scenario->torchrun_semantics ||
         is_gang(&t->scenario->job)) {
         f->evidence[0] = 0;
         return true;
     }
-    finding_fail(f, broken, "the job goes on while restarts are left and enough nodes are there",
-                 "%d agent%s gave up after round %d with %d of %d restarts left", failed,
-                 failed == 1 ? "" : "s", last->number, left, t->scenario->job.max_restarts);
-    return false;
+    return finding_fail(f, broken,
+                        "the job goes on while restarts are left and enough nodes are there",
+                        "%d agent%s gave up after round %d with %d of %d restarts left", failed,
+                        failed == 1 ? "" : "s", last->number, left, t->scenario->job.max_restarts);
 }
 
 static const char *idle(const struct scenario *s) {
     return str_eq(s->job.launcher, "template") ? "a template restarts by rules of its own" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < t->rounds->workers_n; i++)
         if (!judge_worker(t, f, t->rounds->workers[i]))
-            return;
-    if (judge_end(t, f))
-        finding_pass(f, "never above max_restarts, %d", t->scenario->job.max_restarts);
+            return false;
+    return judge_end(t, f) &&
+           finding_pass(f, "never above max_restarts, %d", t->scenario->job.max_restarts);
 }
 
 const struct check check_budget = {

@@ -15,9 +15,9 @@ static bool judge_incident(const struct deadline *d, const struct trial *t, stru
                            const struct budget *b, const struct incident *i) {
     int64_t ns = d->took_ns(i);
     int64_t lag = lags_most_ns(t->lags, i->t0_ns, i->t0_ns + (ns > b->ns ? ns : b->ns));
-    char expected[200], told[250];
-    snprintf(expected, sizeof(expected), "%s %s within %.0f ms", i->id, d->done,
-             (double)b->ns / 1e6);
+    char told[250];
+    const char *expected =
+        finding_expected(f, "%s %s within %.0f ms", i->id, d->done, (double)b->ns / 1e6);
     enum finding_status answer = deadline_answer(ns, b->ns, lag);
     finding_prove(f, i->force_seq);
     if (ns < 0) {
@@ -40,10 +40,8 @@ static bool asked_in_vain(const struct deadline *d, const struct trial *t, struc
                           const struct budget *b) {
     const struct incident *i = incidents_find(t->incidents, b->id, 1);
     if (i && i->in_force)
-        finding_fail(f, d->broken, "a fault that ends a round", "%s ended no round", b->id);
-    else
-        finding_unknown(f, d->broken, "%s was never in force", b->id);
-    return false;
+        return finding_fail(f, d->broken, "a fault that ends a round", "%s ended no round", b->id);
+    return finding_unknown(f, d->broken, "%s was never in force", b->id);
 }
 
 static bool judge_budget(const struct deadline *d, const struct trial *t, struct finding *f,
@@ -76,18 +74,15 @@ static void describe(const struct deadline *d, const struct incidents *is, char 
     }
 }
 
-void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
+bool deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n) {
     char times[290];
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < n; i++)
         if (!judge_budget(d, t, f, &budgets[i]))
-            return;
+            return false;
     describe(d, t->incidents, times, sizeof(times));
     *f = (struct finding){.check = f->check, .class = f->class};
-    if (*times)
-        finding_pass(f, "%s", times);
-    else
-        finding_skip(f, "no fault ended a round");
+    return *times ? finding_pass(f, "%s", times) : finding_skip(f, "no fault ended a round");
 }

@@ -23,5 +23,5 @@ enum finding_status deadline_answer(int64_t took_ns, int64_t bound_ns, int64_t l
 
 /* Passes, with what each fault took, when every incident that ended a round kept the budgets it is
  * meant for; skips when none did. Fails otherwise, or leaves it unknown (deadline_answer). */
-void deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
+bool deadline_judge(const struct deadline *d, const struct trial *t, struct finding *f,
                     const struct budget *budgets, size_t n);

@@ -39,9 +39,9 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.detect_n ? "the scenario sets no detect_within" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
-    deadline_judge(&detection, t, f, e->detect_within, e->detect_n);
+    return deadline_judge(&detection, t, f, e->detect_within, e->detect_n);
 }
 
 const struct check check_detect = {

@@ -3,9 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Drift: the last of many failures costs what the first did.";
 
 /* Fewer say nothing of a trend; what is smaller than these is noise. */
@@ -47,9 +44,7 @@ static int64_t growth(const struct readings *r) {
 }
 
 static void prove(struct finding *f, const struct readings *r) {
-    finding_prove(f, r->seq[0]);
-    finding_prove(f, r->seq[r->n / 2]);
-    finding_prove(f, r->seq[r->n - 1]);
+    finding_prove(f, r->seq[0], r->seq[r->n / 2], r->seq[r->n - 1]);
 }
 
 /* ---- time: of the recoveries from one line of the timeline ---- */
@@ -134,35 +129,31 @@ static bool is_first_firing(const struct incidents *is, size_t at) {
     return true;
 }
 
-static void judge_all(const struct trial *t, struct finding *f, struct readings *r) {
+static bool judge_all(const struct trial *t, struct finding *f, struct readings *r) {
     int series = 0, agents = 0;
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!is_first_firing(t->incidents, i))
             continue;
         if (!judge_times(t, f, t->incidents->v[i]->id, r))
-            return;
+            return false;
         series += r->n >= TIMES_MIN;
     }
     history_each(a, t->history) {
         if (a->source == SOURCE_KERNEL && record_is(a, "agent-start") &&
             !judge_agent(t, f, a, r, &agents))
-            return;
+            return false;
     }
     if (series || agents)
-        finding_pass(f,
-                     "no trend in the recoveries of %d line%s of the timeline, nor in the memory "
-                     "and descriptors of %d agent%s",
-                     series, series == 1 ? "" : "s", agents, agents == 1 ? "" : "s");
-    else
-        finding_skip(f, "nothing was repeated %d times, so no trend can be seen", TIMES_MIN);
+        return finding_pass(
+            f,
+            "no trend in the recoveries of %d line%s of the timeline, nor in the memory "
+            "and descriptors of %d agent%s",
+            series, series == 1 ? "" : "s", agents, agents == 1 ? "" : "s");
+    return finding_skip(f, "nothing was repeated %d times, so no trend can be seen", TIMES_MIN);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct readings *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
-    judge_all(t, f, r);
-    free(r);
+static bool judge(const struct trial *t, struct finding *f) {
+    return judge_all(t, f, arena_new(t->arena, struct readings));
 }
 
 const struct check check_drift = {

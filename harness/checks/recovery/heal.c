@@ -3,9 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Healing: when what was broken is whole again, the job goes on.";
 
 static bool is_step(const struct record *r) {
@@ -68,9 +65,8 @@ static int64_t took_ns(const struct trial *t, struct finding *f, const struct in
         return -1; /* it ended before that could be seen */
     if (step && step - healed <= bound)
         return step - healed;
-    char expected[200];
-    snprintf(expected, sizeof(expected), "a step within limits.stall, %g s, after %s was healed",
-             (double)bound / 1e9, i->id);
+    const char *expected = finding_expected(
+        f, "a step within limits.stall, %g s, after %s was healed", (double)bound / 1e9, i->id);
     if (step)
         finding_fail(f, broken, expected, "the next step came after %.1f s",
                      (double)(step - healed) / 1e9);
@@ -84,7 +80,7 @@ static bool hits_workers(const struct incident *i) {
     return i->targets_n && str_eq(i->targets[0].what, "worker");
 }
 
-static void judge_healed(const struct trial *t, struct finding *f, const struct course *c) {
+static bool judge_healed(const struct trial *t, struct finding *f, const struct course *c) {
     int64_t longest = -1;
     const struct incident *slowest = NULL;
     for (size_t k = 0; k < t->incidents->n; k++) {
@@ -95,38 +91,28 @@ static void judge_healed(const struct trial *t, struct finding *f, const struct 
             continue;
         int64_t ns = took_ns(t, f, i, c);
         if (f->status == FINDING_FAIL)
-            return;
+            return false;
         if (ns > longest) {
             longest = ns;
             slowest = i;
         }
     }
     if (slowest)
-        finding_pass(f, "the next step %.0f ms after %s was healed", (double)longest / 1e6,
-                     slowest->id);
-    else
-        finding_skip(f, "nothing was healed while the job ran");
+        return finding_pass(f, "the next step %.0f ms after %s was healed", (double)longest / 1e6,
+                            slowest->id);
+    return finding_skip(f, "nothing was healed while the job ran");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
-    struct agent_end *agents = calloc(CHECK_AGENTS_MAX, sizeof(*agents));
-    struct course c = {.agents = agents};
+static bool judge(const struct trial *t, struct finding *f) {
+    struct course c;
     struct moments ends;
-    if (!agents)
-        abort();
-    c.agents_n = check_agents(t, agents, CHECK_AGENTS_MAX);
-    moments_init(&c.steps, t->history, is_step);
-    moments_init(&ends, t->history, is_end);
-    spans_of_incidents(&c.broken, t->incidents);
+    c.agents = check_agents(t, &c.agents_n);
+    moments_init(&c.steps, t->arena, t->history, is_step);
+    moments_init(&ends, t->arena, t->history, is_end);
+    spans_of_incidents(&c.broken, t->arena, t->incidents);
     c.end_ns = first_after(&ends, 0);
-    if (first_after(&c.steps, 0))
-        judge_healed(t, f, &c);
-    else
-        finding_skip(f, "the job sends no steps");
-    spans_fini(&c.broken);
-    moments_fini(&ends);
-    moments_fini(&c.steps);
-    free(agents);
+    return first_after(&c.steps, 0) ? judge_healed(t, f, &c)
+                                    : finding_skip(f, "the job sends no steps");
 }
 
 const struct check check_heal = {

@@ -39,15 +39,12 @@ static bool open_window(const struct trial *t, struct finding *f, const struct l
         from = moment_of(t, x->after);
     else if (x->within_ns && steady)
         from = steady->t_ns;
-    if (x->after && !from) {
-        finding_unknown(f, broken, "%s, after which /%.100s/ is expected, was never in force",
-                        x->after, x->pattern);
-        return false;
-    }
-    if (x->within_ns && !from) {
-        finding_unknown(f, broken, "the job was never steady, and within counts from there");
-        return false;
-    }
+    if (x->after && !from)
+        return finding_unknown(f, broken,
+                               "%s, after which /%.100s/ is expected, was never in force", x->after,
+                               x->pattern);
+    if (x->within_ns && !from)
+        return finding_unknown(f, broken, "the job was never steady, and within counts from there");
     bool ends = x->within_ns && from < INT64_MAX - x->within_ns;
     *ret = (struct window){from, ends ? from + x->within_ns : INT64_MAX};
     return true;
@@ -217,8 +214,7 @@ static bool too_many(const struct trial *t, struct finding *f, const struct log_
                  x->count == LOG_NEVER ? "the first" : "the second", n->n);
     finding_fail(f, broken, expected, "%s printed%s: %.*s", who, many, LINE_SHOWN,
                  record_text(r, "line"));
-    finding_prove(f, n->first->seq);
-    finding_prove(f, r->seq);
+    finding_prove(f, n->first->seq, r->seq);
     return true;
 }
 
@@ -249,7 +245,7 @@ static void too_few(const struct trial *t, struct finding *f, const struct log_e
 
 /* False: it is not as expected, or nobody knows, with the finding filled. */
 static bool judge_line(const struct trial *t, struct finding *f, const struct log_expect *x) {
-    struct window w;
+    struct window w = {0};
     struct tally n;
     if (!open_window(t, f, x, &w))
         return false;
@@ -257,10 +253,10 @@ static bool judge_line(const struct trial *t, struct finding *f, const struct lo
     if (too_many(t, f, x, &n))
         return false;
     if (n.unplaced && (x->count != LOG_SEEN || !n.n)) {
-        finding_unknown(f, broken, "process %" PRId64 " on %s printed it, and nobody saw it start",
-                        n.unplaced->pid, n.unplaced->node);
         finding_prove(f, n.unplaced->seq);
-        return false;
+        return finding_unknown(f, broken,
+                               "process %" PRId64 " on %s printed it, and nobody saw it start",
+                               n.unplaced->pid, n.unplaced->node);
     }
     if (!n.n && x->count != LOG_NEVER) {
         too_few(t, f, x, &w, &n);
@@ -276,7 +272,7 @@ static const char *idle(const struct scenario *s) {
 }
 
 /* One that is broken goes before one that is open. */
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     const struct finding fresh = *f;
     struct finding open = {0};
@@ -286,14 +282,14 @@ static void judge(const struct trial *t, struct finding *f) {
             continue;
         if (one.status == FINDING_FAIL) {
             *f = one;
-            return;
+            return false;
         }
         open = open.check ? open : one;
     }
-    if (open.check)
-        *f = open;
-    else
-        finding_pass(f, "all %zu as expected", e->logs_n);
+    if (!open.check)
+        return finding_pass(f, "all %zu as expected", e->logs_n);
+    *f = open;
+    return false;
 }
 
 const struct check check_log = {

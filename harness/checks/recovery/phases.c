@@ -18,21 +18,18 @@ static int phase_of(const char *name) {
 /* The stamps that surround a phase lie somewhere in the recovery. */
 static bool judge_phase(const struct trial *t, struct finding *f, const struct incident *i,
                         const struct budget *b, int64_t ns) {
-    char expected[200];
     int64_t until = i->t0_ns + (i->recover_ns > b->ns ? i->recover_ns : b->ns);
     int64_t lag = lags_most_ns(t->lags, i->t0_ns, until);
-    snprintf(expected, sizeof(expected), "%s within %.0f ms", b->id, (double)b->ns / 1e6);
+    const char *expected = finding_expected(f, "%s within %.0f ms", b->id, (double)b->ns / 1e6);
     finding_prove(f, i->force_seq);
     enum finding_status answer = deadline_answer(ns, b->ns, lag);
-    if (answer == FINDING_UNKNOWN) {
-        finding_unknown(f, broken, "%s of %s: %.0f ms, but the harness itself was late by %.0f ms",
-                        b->id, i->id, (double)ns / 1e6, (double)lag / 1e6);
-        return false;
-    }
-    if (answer == FINDING_FAIL) {
-        finding_fail(f, broken, expected, "%s of %s took %.0f ms", b->id, i->id, (double)ns / 1e6);
-        return false;
-    }
+    if (answer == FINDING_UNKNOWN)
+        return finding_unknown(f, broken,
+                               "%s of %s: %.0f ms, but the harness itself was late by %.0f ms",
+                               b->id, i->id, (double)ns / 1e6, (double)lag / 1e6);
+    if (answer == FINDING_FAIL)
+        return finding_fail(f, broken, expected, "%s of %s took %.0f ms", b->id, i->id,
+                            (double)ns / 1e6);
     return true;
 }
 
@@ -43,9 +40,8 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
     if (p < 0 || !i->ended_round || (!i->next && p >= PHASE_RENDEZVOUS))
         return true;
     if (i->phase_ns[p] < 0) {
-        finding_unknown(f, broken, "%s of %s was not seen", b->id, i->id);
         finding_prove(f, i->force_seq);
-        return false;
+        return finding_unknown(f, broken, "%s of %s was not seen", b->id, i->id);
     }
     if (i->phase_ns[p] > *longest_ns)
         *longest_ns = i->phase_ns[p];
@@ -56,7 +52,7 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.phases_n ? "the scenario sets no phases_within" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     char text[250] = "";
     size_t at = 0;
@@ -64,16 +60,15 @@ static void judge(const struct trial *t, struct finding *f) {
         int64_t longest_ns = -1;
         for (size_t i = 0; i < t->incidents->n; i++)
             if (!judge_incident(t, f, t->incidents->v[i], &e->phases_within[k], &longest_ns))
-                return;
+                return false;
         if (longest_ns >= 0 && at < sizeof(text))
             at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %.0f ms", at ? ", " : "",
                                    e->phases_within[k].id, (double)longest_ns / 1e6);
     }
     *f = (struct finding){.check = f->check, .class = f->class};
     if (at)
-        finding_pass(f, "at most %s", text);
-    else
-        finding_unknown(f, broken, "no fault ended a round, so there is no recovery");
+        return finding_pass(f, "at most %s", text);
+    return finding_unknown(f, broken, "no fault ended a round, so there is no recovery");
 }
 
 const struct check check_phases = {

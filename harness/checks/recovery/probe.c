@@ -2,8 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] =
     "Probe: the answers to the scenario's probes are within their tolerance.";
 
@@ -53,22 +51,21 @@ static bool judge_answer(struct finding *f, const struct record *r, const struct
     int64_t settled =
         s->whole_ns < INT64_MAX - x->settle_ns ? s->whole_ns + x->settle_ns : INT64_MAX;
     bool before = r->t_ns < s->first_ns, after = !before && asked >= settled;
-    char expected[200];
     if (r->t_ns >= s->over_ns)
         return true;
     *(before ? &n->before : after ? &n->after : &n->during) += 1;
     if (json_get_bool(r->fields, "ok", false) || (!before && !after && !x->always))
         return true;
-    snprintf(expected, sizeof(expected), "every answer %s within its tolerance",
-             x->always ? "from steady state to the end" : "before the faults and after them");
-    finding_fail(f, broken, expected, "%s, %s: %s%s%.100s", x->name,
-                 before  ? "before the first fault"
-                 : after ? "after the last recovery"
-                         : "while a fault lasted",
-                 record_text(r, "error"), *record_text(r, "value") ? ": " : "",
-                 record_text(r, "value"));
+    const char *expected = finding_expected(f, "every answer %s within its tolerance",
+                                            x->always ? "from steady state to the end"
+                                                      : "before the faults and after them");
     finding_prove(f, r->seq);
-    return false;
+    return finding_fail(f, broken, expected, "%s, %s: %s%s%.100s", x->name,
+                        before  ? "before the first fault"
+                        : after ? "after the last recovery"
+                                : "while a fault lasted",
+                        record_text(r, "error"), *record_text(r, "value") ? ": " : "",
+                        record_text(r, "value"));
 }
 
 static bool judge_probe(const struct trial *t, struct finding *f, const struct probe_expect *x,
@@ -80,12 +77,10 @@ static bool judge_probe(const struct trial *t, struct finding *f, const struct p
             return false;
     }
     bool faults = s.first_ns != INT64_MAX;
-    if (!n.before || (faults && !n.after)) {
-        finding_unknown(f, broken, "%s was not answered %s", x->name,
-                        !n.before ? "before the first fault"
-                                  : "after the last recovery, while the job ran");
-        return false;
-    }
+    if (!n.before || (faults && !n.after))
+        return finding_unknown(f, broken, "%s was not answered %s", x->name,
+                               !n.before ? "before the first fault"
+                                         : "after the last recovery, while the job ran");
     sum->before += n.before;
     sum->during += n.during;
     sum->after += n.after;
@@ -96,16 +91,16 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.probes_n ? "the scenario expects nothing of its probes" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     struct answers sum = {0};
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < e->probes_n; i++)
         if (!judge_probe(t, f, &e->probes[i], &sum))
-            return;
-    finding_pass(f, "%d answers before, %d while faults lasted, %d after, as they should be",
-                 sum.before, sum.during, sum.after);
+            return false;
+    return finding_pass(f, "%d answers before, %d while faults lasted, %d after, as they should be",
+                        sum.before, sum.during, sum.after);
 }
 
 const struct check check_probe = {

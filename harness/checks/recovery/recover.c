@@ -51,9 +51,9 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.recover_n ? "the scenario sets no recover_within" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
-    deadline_judge(&recovery, t, f, e->recover_within, e->recover_n);
+    return deadline_judge(&recovery, t, f, e->recover_within, e->recover_n);
 }
 
 const struct check check_recover = {

@@ -209,7 +209,7 @@ static bool judge_change(const struct happened *all, struct finding *f, const st
     int before = p->workers[0]->restart_count, after = q->workers[0]->restart_count;
     struct causes causes = causes_of(all, p, q);
     struct cost cost = cost_of(&causes, p, q);
-    char expected[200], number[40];
+    char number[40];
     if (after - before >= cost.min && after - before <= cost.max)
         return true;
     const struct record *fenced =
@@ -217,25 +217,26 @@ static bool judge_change(const struct happened *all, struct finding *f, const st
             ? check_said_fenced(t->history, NULL, p->first_start_ns, q->first_start_ns)
             : NULL;
     if (fenced) {
-        finding_unknown(f, broken,
-                        "rank %d on %s failed by itself in round %d, which has cost nothing; the "
-                        "launcher says that %s had lost the store",
-                        causes.alone->rank, causes.alone->node, p->number, fenced->node);
         finding_prove(f, fenced->seq);
-        return false;
+        return finding_unknown(
+            f, broken,
+            "rank %d on %s failed by itself in round %d, which has cost nothing; the "
+            "launcher says that %s had lost the store",
+            causes.alone->rank, causes.alone->node, p->number, fenced->node);
     }
     if (after == before && cost.min && check_may_be_fenced(t, p, NULL, q->first_start_ns)) {
-        finding_unknown(f, broken,
-                        "%d in round %d, as in round %d before it (%s), but this host was short of "
-                        "time: the round may have lost a node whose agent was silent for too long",
-                        after, q->number, p->number, cost.why);
         finding_prove(f, q->workers[0]->start_seq);
-        return false;
+        return finding_unknown(
+            f, broken,
+            "%d in round %d, as in round %d before it (%s), but this host was short of "
+            "time: the round may have lost a node whose agent was silent for too long",
+            after, q->number, p->number, cost.why);
     }
     snprintf(number, sizeof(number), cost.min == cost.max ? "%d" : "%d to %d", before + cost.min,
              before + cost.max);
-    snprintf(expected, sizeof(expected), "TORCHELASTIC_RESTART_COUNT %s in round %d: %s", number,
-             q->number, after < before ? "it never goes back" : cost.why);
+    const char *expected =
+        finding_expected(f, "TORCHELASTIC_RESTART_COUNT %s in round %d: %s", number, q->number,
+                         after < before ? "it never goes back" : cost.why);
     finding_fail(f, broken, expected, "%d on %s%zu worker%s of round %d, after %d in round %d",
                  after, q->n == 1 ? "the " : "all ", q->n, q->n == 1 ? "" : "s", q->number, before,
                  p->number);
@@ -248,10 +249,9 @@ static bool judge_first(struct finding *f, const struct round *r) {
     int count = r->workers[0]->restart_count;
     if (count >= 0 && count < r->number)
         return true;
-    finding_fail(f, broken, "TORCHELASTIC_RESTART_COUNT 0 in the first round",
-                 "%d in round %d, the first that was complete", count, r->number);
     finding_prove(f, r->workers[0]->start_seq);
-    return false;
+    return finding_fail(f, broken, "TORCHELASTIC_RESTART_COUNT 0 in the first round",
+                        "%d in round %d, the first that was complete", count, r->number);
 }
 
 static const char *idle(const struct scenario *s) {
@@ -261,33 +261,30 @@ static const char *idle(const struct scenario *s) {
                                                  : NULL;
 }
 
-static void judge_rounds(const struct happened *all, struct finding *f) {
+static bool judge_rounds(const struct happened *all, struct finding *f) {
     const struct round *before = NULL;
     for (size_t i = 0; i < all->t->rounds->n; i++) {
         const struct round *r = all->t->rounds->v[i];
         if (!r->complete)
             continue;
         if (before ? !judge_change(all, f, before, r) : !judge_first(f, r))
-            return;
+            return false;
         before = r;
     }
     if (!before)
-        finding_skip(f, "no round was complete");
-    else
-        finding_pass(f, "%d after %d round%s, as the faults imply",
-                     before->workers[0]->restart_count, before->number,
-                     before->number == 1 ? "" : "s");
+        return finding_skip(f, "no round was complete");
+    return finding_pass(f, "%d after %d round%s, as the faults imply",
+                        before->workers[0]->restart_count, before->number,
+                        before->number == 1 ? "" : "s");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct happened all = {.t = t};
     if (!check_sees_rounds(t, f))
-        return;
-    spans_of_incidents(&all.incidents, t->incidents);
-    moments_init(&all.others, t->history, is_other);
-    judge_rounds(&all, f);
-    moments_fini(&all.others);
-    spans_fini(&all.incidents);
+        return false;
+    spans_of_incidents(&all.incidents, t->arena, t->incidents);
+    moments_init(&all.others, t->arena, t->history, is_other);
+    return judge_rounds(&all, f);
 }
 
 const struct check check_restart_count = {

@@ -2,8 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 /* torchrun counts by agent, so its number is the sum over the nodes. */
 static int count_of(const struct trial *t, const struct round *r) {
     if (!t->scenario->torchrun_semantics)
@@ -23,26 +21,21 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.has_restarts ? "the scenario does not ask for a number of restarts" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct expect *e = &t->scenario->expect;
     const struct round *last = rounds_last_complete(t->rounds);
-    char expected[200];
-    if (!last) {
-        finding_unknown(f, "Restarts: as many as the scenario expects.", "no round was complete");
-        return;
-    }
+    if (!last)
+        return finding_unknown(f, "Restarts: as many as the scenario expects.",
+                               "no round was complete");
     int count = count_of(t, last);
-    if (count >= e->restarts_min && count <= e->restarts_max) {
-        finding_pass(f, "%d restart%s", count, count == 1 ? "" : "s");
-        return;
-    }
-    if (e->restarts_min == e->restarts_max)
-        snprintf(expected, sizeof(expected), "restarts: %d", e->restarts_min);
-    else
-        snprintf(expected, sizeof(expected), "restarts: %d..%d", e->restarts_min, e->restarts_max);
-    finding_fail(f, "Restarts: as many as the scenario expects.", expected,
-                 "%d in round %d, the last complete one", count, last->number);
+    if (count >= e->restarts_min && count <= e->restarts_max)
+        return finding_pass(f, "%d restart%s", count, count == 1 ? "" : "s");
+    bool range = e->restarts_min != e->restarts_max;
+    const char *expected = finding_expected(f, range ? "restarts: %d..%d" : "restarts: %d",
+                                            e->restarts_min, e->restarts_max);
     finding_prove(f, last->workers[0]->start_seq);
+    return finding_fail(f, "Restarts: as many as the scenario expects.", expected,
+                        "%d in round %d, the last complete one", count, last->number);
 }
 
 const struct check check_restarts = {

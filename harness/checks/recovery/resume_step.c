@@ -2,18 +2,14 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 
 /* The last look at the directory after each round, and before the first, as those say that looked:
- * by round. Freed by the caller. */
-static const struct record **find_looks(const struct history *h, const struct rounds *rs) {
-    const struct record **looks = calloc(rs->n + 1, sizeof(*looks));
-    if (!looks)
-        abort(); /* out of memory */
-    history_each(r, h) {
+ * by round. */
+static const struct record **find_looks(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    const struct record **looks = arena_array(t->arena, const struct record *, rs->n + 1);
+    history_each(r, t->history) {
         int64_t of = r->source == SOURCE_DISK && record_is(r, "checkpoints")
                          ? record_i64(r, "round", -1)
                          : -1;
@@ -46,24 +42,22 @@ static bool job_says(const struct rounds *rs) {
 static bool judge_silent(const struct trial *t, struct finding *f, const struct worker *w,
                          const struct record *disk) {
     int64_t newest = newest_complete(disk);
-    char expected[200];
     if (!newest || w->first_step > newest)
         return true;
-    snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
-             (long long)newest, record_text(disk, "dir"));
+    const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
+                                            (long long)newest, record_text(disk, "dir"));
+    finding_prove(f, disk->seq, w->start_seq);
     if (job_says(t->rounds) && !check_output_has_gaps(t->history))
-        finding_fail(f, broken, expected,
-                     "rank %d on %s of round %d said nothing of resuming and began with step %lld",
-                     w->rank, w->node, w->round, (long long)w->first_step);
-    else
-        finding_unknown(f, broken,
-                        "rank %d on %s of round %d began with step %lld although step %lld was "
-                        "complete: either it began anew, or observe.resume does not match what it "
-                        "says",
-                        w->rank, w->node, w->round, (long long)w->first_step, (long long)newest);
-    finding_prove(f, disk->seq);
-    finding_prove(f, w->start_seq);
-    return false;
+        return finding_fail(
+            f, broken, expected,
+            "rank %d on %s of round %d said nothing of resuming and began with step %lld", w->rank,
+            w->node, w->round, (long long)w->first_step);
+    return finding_unknown(
+        f, broken,
+        "rank %d on %s of round %d began with step %lld although step %lld was "
+        "complete: either it began anew, or observe.resume does not match what it "
+        "says",
+        w->rank, w->node, w->round, (long long)w->first_step, (long long)newest);
 }
 
 static bool tell_unlisted(const struct trial *t, struct finding *f, const struct record *disk) {
@@ -79,20 +73,17 @@ static bool tell_unlisted(const struct trial *t, struct finding *f, const struct
 /* Of a format that nobody has told us nothing is found, however much is there. */
 static bool tell_unrecognised(struct finding *f, const struct worker *w,
                               const struct record *disk) {
-    finding_unknown(f, broken,
-                    "rank %d on %s of round %d resumed from step %lld, but no checkpoint was "
-                    "recognised in %.100s; say what a complete one is by job.checkpoint.complete",
-                    w->rank, w->node, w->round, (long long)w->resume_step,
-                    record_text(disk, "dir"));
-    finding_prove(f, disk->seq);
-    finding_prove(f, w->start_seq);
-    return false;
+    finding_prove(f, disk->seq, w->start_seq);
+    return finding_unknown(
+        f, broken,
+        "rank %d on %s of round %d resumed from step %lld, but no checkpoint was "
+        "recognised in %.100s; say what a complete one is by job.checkpoint.complete",
+        w->rank, w->node, w->round, (long long)w->resume_step, record_text(disk, "dir"));
 }
 
 /* disk: the last look before its round; NULL: there was none. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const struct record *disk) {
-    char expected[200];
     if (!w->resume_ns && !w->first_step_ns)
         return true; /* it ended before it came to that */
     if (disk && *record_text(disk, "error"))
@@ -100,38 +91,34 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     if (!w->resume_ns && disk && t->rounds->printed)
         return judge_silent(t, f, w, disk);
     if (!w->resume_ns || !disk) {
-        finding_unknown(f, broken,
-                        disk ? "rank %d on %s of round %d did not say where it resumed"
-                             : "rank %d on %s resumed, but nobody read the directory before round "
-                               "%d",
-                        w->rank, w->node, w->round);
         finding_prove(f, w->start_seq);
-        return false;
+        return finding_unknown(
+            f, broken,
+            disk ? "rank %d on %s of round %d did not say where it resumed"
+                 : "rank %d on %s resumed, but nobody read the directory before round "
+                   "%d",
+            w->rank, w->node, w->round);
     }
     int64_t newest = newest_complete(disk);
     if (w->resume_step == newest)
         return true;
     if (!check_knows_checkpoints(t))
         return tell_unrecognised(f, w, disk);
-    snprintf(expected, sizeof(expected), "step %lld, the newest complete checkpoint in %s",
-             (long long)newest, record_text(disk, "dir"));
-    finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s", w->rank,
-                 w->node, w->round, (long long)w->resume_step,
-                 w->resume_step > newest ? ", which is not there" : "");
-    finding_prove(f, disk->seq);
-    finding_prove(f, w->start_seq);
-    return false;
+    const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
+                                            (long long)newest, record_text(disk, "dir"));
+    finding_prove(f, disk->seq, w->start_seq);
+    return finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s",
+                        w->rank, w->node, w->round, (long long)w->resume_step,
+                        w->resume_step > newest ? ", which is not there" : "");
 }
 
 static bool judge_workers(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
-    const struct record **looks = find_looks(t->history, rs);
-    size_t i = 0;
-    while (i < rs->workers_n &&
-           judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
-        i++;
-    free(looks);
-    return i == rs->workers_n;
+    const struct record **looks = find_looks(t);
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (!judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
+            return false;
+    return true;
 }
 
 static bool any_began(const struct rounds *rs) {
@@ -149,23 +136,20 @@ static int64_t resumed(const struct round *r) {
     return r->workers[0]->first_step > 0 ? r->workers[0]->first_step - 1 : 0;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct rounds *rs = t->rounds;
     if (!check_sees_rounds(t, f))
-        return;
-    if (!job_says(rs) && !scenario_observes(t->scenario, "resume")) {
-        finding_skip(f, "the job does not say where it resumes");
-        return;
-    }
-    if (!any_began(rs)) {
-        finding_unknown(f, broken, "no worker made a step or said where it resumed");
-        return;
-    }
-    if (judge_workers(t, f))
-        finding_pass(f,
-                     "all rounds went on from the newest complete checkpoint (round %d from step "
-                     "%lld)",
-                     rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
+        return false;
+    if (!job_says(rs) && !scenario_observes(t->scenario, "resume"))
+        return finding_skip(f, "the job does not say where it resumes");
+    if (!any_began(rs))
+        return finding_unknown(f, broken, "no worker made a step or said where it resumed");
+    return judge_workers(t, f) &&
+           finding_pass(
+               f,
+               "all rounds went on from the newest complete checkpoint (round %d from step "
+               "%lld)",
+               rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
 }
 
 const struct check check_resume_step = {

@@ -3,8 +3,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] =
     "Survivors: when a worker has failed, the others of its round are ended at once.";
 
@@ -49,7 +47,6 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
     int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
     int64_t took = until > from ? until - from : 0;
     bool in_time = took <= bound;
-    char expected[200];
     if (in_time && (!w->exit_ns || took <= tally->longest_ns))
         return true;
     if (out_of_reach(t, w, from, from + bound))
@@ -58,24 +55,22 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
         tally->longest_ns = took;
         return true;
     }
-    snprintf(expected, sizeof(expected),
-             "every worker of the round ended within %g s of the first failure",
-             (double)bound / 1e9);
+    const char *expected = finding_expected(
+        f, "every worker of the round ended within %g s of the first failure", (double)bound / 1e9);
+    finding_prove(f, failed->exit_seq, w->exit_seq ? w->exit_seq : w->start_seq);
     if (!w->exit_ns)
-        finding_unknown(f, broken,
-                        "rank %d on %s was never seen to end after rank %d on %s had failed in "
-                        "round %d",
-                        w->rank, w->node, failed->rank, failed->node, w->round);
-    else if (took - bound < lags_most_ns(t->lags, from, until))
-        finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
-                        (double)took / 1e9);
-    else
-        finding_fail(f, broken, expected,
-                     "rank %d on %s of round %d lived on for %.1f s after rank %d on %s had failed",
-                     w->rank, w->node, w->round, (double)took / 1e9, failed->rank, failed->node);
-    finding_prove(f, failed->exit_seq);
-    finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
-    return false;
+        return finding_unknown(
+            f, broken,
+            "rank %d on %s was never seen to end after rank %d on %s had failed in "
+            "round %d",
+            w->rank, w->node, failed->rank, failed->node, w->round);
+    if (took - bound < lags_most_ns(t->lags, from, until))
+        return finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
+                               (double)took / 1e9);
+    return finding_fail(
+        f, broken, expected,
+        "rank %d on %s of round %d lived on for %.1f s after rank %d on %s had failed", w->rank,
+        w->node, w->round, (double)took / 1e9, failed->rank, failed->node);
 }
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
@@ -94,19 +89,19 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct tally tally = {.bound_ns = bound_ns(t->scenario),
                           .last_seen_ns = last_seen_ns(t->history)};
     if (!check_sees_rounds(t, f))
-        return;
+        return false;
     for (size_t i = 0; i < t->rounds->n; i++)
         if (!judge_round(t, f, t->rounds->v[i], &tally))
-            return;
+            return false;
     if (tally.rounds)
-        finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
-                     (double)tally.longest_ns / 1e6, tally.rounds, tally.rounds == 1 ? "" : "s");
-    else
-        finding_skip(f, "no worker failed");
+        return finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
+                            (double)tally.longest_ns / 1e6, tally.rounds,
+                            tally.rounds == 1 ? "" : "s");
+    return finding_skip(f, "no worker failed");
 }
 
 const struct check check_survivors = {

@@ -1,9 +1,5 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
-
-#include <stdio.h>
-
 static const char broken[] =
     "Checkpoints: once there is one, the directory always holds one that can be loaded.";
 
@@ -23,30 +19,26 @@ static int64_t newest_complete(const struct record *look) {
 }
 
 #define WRONG(before_seq, expected, ...)                                                           \
-    do {                                                                                           \
-        finding_fail(f, broken, expected, __VA_ARGS__);                                            \
-        finding_prove(f, before_seq);                                                              \
-        finding_prove(f, look->seq);                                                               \
-        return false;                                                                              \
-    } while (0)
+    (finding_prove(f, before_seq, look->seq), finding_fail(f, broken, expected, __VA_ARGS__))
 
 static bool judge_look(struct finding *f, const struct record *look, struct kept *k) {
     const struct json *damaged = record_get(look, "damaged");
     long long round = record_i64(look, "round", 0), newest = newest_complete(look);
     const char *torn = json_get_string(json_first(damaged), "path", "");
     if (!newest && k->newest)
-        WRONG(k->newest_seq, "a complete checkpoint in the directory, as before",
-              "after round %lld none was complete%s%s; step %lld had been", round,
-              *torn ? ", damaged: " : "", torn, (long long)k->newest);
+        return WRONG(k->newest_seq, "a complete checkpoint in the directory, as before",
+                     "after round %lld none was complete%s%s; step %lld had been", round,
+                     *torn ? ", damaged: " : "", torn, (long long)k->newest);
     if (newest < k->newest)
-        WRONG(k->newest_seq, "the newest complete checkpoint is never lost",
-              "after round %lld the newest was step %lld; step %lld had been complete", round,
-              newest, (long long)k->newest);
+        return WRONG(k->newest_seq, "the newest complete checkpoint is never lost",
+                     "after round %lld the newest was step %lld; step %lld had been complete",
+                     round, newest, (long long)k->newest);
     if (newest < k->said)
-        WRONG(k->said_seq, "what the job calls committed is complete on disk",
-              "the job had committed step %lld; after round %lld the newest complete is step "
-              "%lld%s%s",
-              (long long)k->said, round, newest, *torn ? ", damaged: " : "", torn);
+        return WRONG(
+            k->said_seq, "what the job calls committed is complete on disk",
+            "the job had committed step %lld; after round %lld the newest complete is step "
+            "%lld%s%s",
+            (long long)k->said, round, newest, *torn ? ", damaged: " : "", torn);
     k->newest = newest;
     k->newest_seq = look->seq;
     return true;
@@ -57,7 +49,7 @@ static bool is_commit(const struct record *r) {
     return r->source == SOURCE_JOB && record_is(r, "checkpoint-commit") && !*record_text(r, "from");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct kept k = {0};
     int looks = 0, blind = 0;
     bool known = check_knows_checkpoints(t);
@@ -72,25 +64,25 @@ static void judge(const struct trial *t, struct finding *f) {
         blind += failed;
         looks += !failed;
         if (!failed && known && !judge_look(f, r, &k))
-            return;
+            return false;
     }
     if (blind || !looks)
-        finding_unknown(f, broken,
-                        blind ? "%d of %d looks at the directory gave no answer"
-                              : "nobody has read the directory",
-                        blind, blind + looks);
-    else if (!known && k.said)
-        finding_unknown(f, broken,
-                        "the job has committed step %lld, but no checkpoint was recognised in %s; "
-                        "say what a complete one is by job.checkpoint.complete",
-                        (long long)k.said, t->scenario->job.checkpoint_dir);
-    else if (k.newest)
-        finding_pass(f,
-                     "step %lld is complete; none of %d readings shows that a newer one was lost",
-                     (long long)k.newest, looks);
-    else
-        finding_pass(f, "none was complete yet in %d look%s, and none was lost", looks,
-                     looks == 1 ? "" : "s");
+        return finding_unknown(f, broken,
+                               blind ? "%d of %d looks at the directory gave no answer"
+                                     : "nobody has read the directory",
+                               blind, blind + looks);
+    if (!known && k.said)
+        return finding_unknown(
+            f, broken,
+            "the job has committed step %lld, but no checkpoint was recognised in %s; "
+            "say what a complete one is by job.checkpoint.complete",
+            (long long)k.said, t->scenario->job.checkpoint_dir);
+    if (k.newest)
+        return finding_pass(
+            f, "step %lld is complete; none of %d readings shows that a newer one was lost",
+            (long long)k.newest, looks);
+    return finding_pass(f, "none was complete yet in %d look%s, and none was lost", looks,
+                        looks == 1 ? "" : "s");
 }
 
 const struct check check_checkpoints = {

@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const char broken[] = "Exactly once: over all rounds every step counts once in the end.";
@@ -36,10 +35,9 @@ static int64_t began_after(const struct round *r) {
 }
 
 /* The lowest step from which a later one began, of each round. */
-static int64_t *find_horizons(const struct rounds *rs) {
-    int64_t *horizons = calloc(rs->n + 1, sizeof(*horizons)), lowest = INT64_MAX;
-    if (!horizons)
-        abort(); /* out of memory */
+static int64_t *find_horizons(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    int64_t *horizons = arena_array(t->arena, int64_t, rs->n), lowest = INT64_MAX;
     for (size_t i = rs->n; i-- > 0;) {
         int64_t from = began_after(rs->v[i]);
         horizons[i] = lowest;
@@ -68,25 +66,19 @@ static bool take_step(struct account *a, struct finding *f, const struct round *
     const struct worker *w = absent(r, v, n);
     a->newest = v[0].record;
     finding_prove(f, v[0].record->seq);
-    if (a->next && step != a->next) {
-        finding_fail(f, broken, "the steps that count follow each other",
-                     "step %lld of round %d counts after step %lld: %s", (long long)step, r->number,
-                     (long long)a->last,
-                     step > a->next ? "those between were made void or never made"
-                                    : "it counts twice");
-        return false;
-    }
-    if (w && w->lost_events) {
-        finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                        (long long)w->lost_events, w->rank, w->node);
-        return false;
-    }
-    if (w && a->horizons[r->number - 1] == INT64_MAX && round_ended_well(r)) {
-        finding_fail(f, broken, "every rank's part of every step that counts",
-                     "step %lld of round %d lacks the part of rank %d on %s", (long long)step,
-                     r->number, w->rank, w->node);
-        return false;
-    }
+    if (a->next && step != a->next)
+        return finding_fail(f, broken, "the steps that count follow each other",
+                            "step %lld of round %d counts after step %lld: %s", (long long)step,
+                            r->number, (long long)a->last,
+                            step > a->next ? "those between were made void or never made"
+                                           : "it counts twice");
+    if (w && w->lost_events)
+        return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                               (long long)w->lost_events, w->rank, w->node);
+    if (w && a->horizons[r->number - 1] == INT64_MAX && round_ended_well(r))
+        return finding_fail(f, broken, "every rank's part of every step that counts",
+                            "step %lld of round %d lacks the part of rank %d on %s",
+                            (long long)step, r->number, w->rank, w->node);
     f->evidence[0] = 0;
     a->vouched += w != NULL;
     a->counted++;
@@ -119,23 +111,23 @@ static int64_t steps_in_all(const struct trial *t) {
     return steps || !control ? steps : record_i64(control, "last_step", 0);
 }
 
-static void judge_total(const struct account *a, struct finding *f) {
+static bool judge_total(const struct account *a, struct finding *f) {
     int64_t all = steps_in_all(a->t);
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
-    char expected[200], vouched[80] = "";
+    char vouched[80] = "";
     if (all > 0 && round_ended_well(last) && a->last != all) {
-        snprintf(expected, sizeof(expected), "%lld steps, as the control run makes",
-                 (long long)all);
+        const char *expected =
+            finding_expected(f, "%lld steps, as the control run makes", (long long)all);
         finding_fail(f, broken, expected, "all workers ended well, and step %lld was the last",
                      (long long)a->last);
         finding_prove(f, a->newest ? a->newest->seq : 0);
-        return;
+        return false;
     }
     if (a->vouched)
         snprintf(vouched, sizeof(vouched), "; for %lld the checkpoint vouches",
                  (long long)a->vouched);
-    finding_pass(f, "%lld steps count, each once; %lld that were made again do not%s",
-                 (long long)a->counted, (long long)a->voided, vouched);
+    return finding_pass(f, "%lld steps count, each once; %lld that were made again do not%s",
+                        (long long)a->counted, (long long)a->voided, vouched);
 }
 
 /* ---- of a job that tells its steps, and not who made what of them ---- */
@@ -195,32 +187,28 @@ static bool ends_early(const struct account *a, struct finding *f) {
     const struct record *control = history_newest(a->t->history, SOURCE_HARNESS, "control");
     int64_t all = control ? record_i64(control, "last_step", -1) : -1;
     int64_t stride = stride_of(a->l), step = came_to(a->l, last);
-    char expected[200];
     if (all < 0 || !stride || step > all - stride || !round_ended_well(last) ||
         grew_or_shrank(rs) || counts_anew(rs, control) || has_gaps(a->t, last))
         return false;
-    snprintf(expected, sizeof(expected), "step %lld, which the control run reached",
-             (long long)all);
+    const char *expected =
+        finding_expected(f, "step %lld, which the control run reached", (long long)all);
     finding_fail(f, broken, expected,
                  "all workers of round %d ended well, and step %lld was the last", last->number,
                  (long long)step);
-    finding_prove(f, a->l->v[a->l->n - 1].record->seq);
-    finding_prove(f, last->workers[0]->exit_seq);
+    finding_prove(f, a->l->v[a->l->n - 1].record->seq, last->workers[0]->exit_seq);
     return true;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct ledger l;
-    ledger_read(&l, t->history, t->rounds);
-    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t->rounds)};
+    ledger_read(&l, t);
+    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t)};
     if (!l.n)
-        finding_skip(f, "the job reports no steps");
-    else if (l.shards && take_rounds(&a, f))
-        judge_total(&a, f);
-    else if (!l.shards && !ends_early(&a, f))
-        finding_skip(f, "the job does not say which shards its steps count");
-    free(a.horizons);
-    ledger_fini(&l);
+        return finding_skip(f, "the job reports no steps");
+    if (l.shards)
+        return take_rounds(&a, f) && judge_total(&a, f);
+    return !ends_early(&a, f) &&
+           finding_skip(f, "the job does not say which shards its steps count");
 }
 
 const struct check check_exactly_once = {

@@ -1,7 +1,5 @@
 #include "harness/checks/check.h"
 
-#include <stdio.h>
-
 static const char broken[] = "Goodput: most of the time goes into steps that count.";
 
 /* From the first step that was told to the last new one; steps that were made again count once. */
@@ -33,35 +31,27 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.goodput ? "the scenario sets no goodput" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     int64_t step_ns = control ? record_i64(control, "step_ns", 0) : 0;
     struct work w = work_of(t->history);
-    char expected[200];
     if (!check_sees_rounds(t, f))
-        return;
-    if (w.first < 0 || w.last <= w.first || w.last_ns <= w.first_ns) {
-        finding_unknown(f, broken, "the job told no two steps");
-        return;
-    }
-    if (step_ns <= 0) {
-        finding_unknown(f, broken, "the control run does not tell how long a step takes");
-        return;
-    }
+        return false;
+    if (w.first < 0 || w.last <= w.first || w.last_ns <= w.first_ns)
+        return finding_unknown(f, broken, "the job told no two steps");
+    if (step_ns <= 0)
+        return finding_unknown(f, broken, "the control run does not tell how long a step takes");
     double span_s = (double)(w.last_ns - w.first_ns) / 1e9;
     double worth_s = (double)(w.last - w.first) * (double)step_ns / 1e9;
     double share = 100 * worth_s / span_s;
-    if (share >= t->scenario->expect.goodput) {
-        finding_pass(f, "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
-                     (long long)(w.last - w.first), span_s, worth_s);
-        return;
-    }
-    snprintf(expected, sizeof(expected), "goodput: %d%%", t->scenario->expect.goodput);
-    finding_fail(f, broken, expected,
-                 "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
-                 (long long)(w.last - w.first), span_s, worth_s);
-    finding_prove(f, w.first_seq);
-    finding_prove(f, w.last_seq);
+    if (share >= t->scenario->expect.goodput)
+        return finding_pass(f, "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run",
+                            share, (long long)(w.last - w.first), span_s, worth_s);
+    const char *expected = finding_expected(f, "goodput: %d%%", t->scenario->expect.goodput);
+    finding_prove(f, w.first_seq, w.last_seq);
+    return finding_fail(f, broken, expected,
+                        "%.0f %%: %lld steps in %.1f s, worth %.1f s in the control run", share,
+                        (long long)(w.last - w.first), span_s, worth_s);
 }
 
 const struct check check_goodput = {

@@ -38,21 +38,13 @@ static void add(struct ledger *l, const struct rounds *rs, const struct record *
     }
 }
 
-void ledger_read(struct ledger *l, const struct history *h, const struct rounds *rs) {
-    size_t n = count_steps(h);
-    *l = (struct ledger){.v = calloc(n ? n : 1, sizeof(*l->v))};
-    if (!l->v)
-        abort();
-    history_each(r, h) {
+void ledger_read(struct ledger *l, const struct trial *t) {
+    *l = (struct ledger){.v = arena_array(t->arena, struct ledger_entry, count_steps(t->history))};
+    history_each(r, t->history) {
         if (r->source == SOURCE_JOB && record_is(r, "step"))
-            add(l, rs, r);
+            add(l, t->rounds, r);
     }
     qsort(l->v, l->n, sizeof(*l->v), by_round_and_step);
-}
-
-void ledger_fini(struct ledger *l) {
-    free(l->v);
-    *l = (struct ledger){0};
 }
 
 size_t ledger_group(const struct ledger *l, size_t from) {

@@ -1,8 +1,7 @@
 /* ledger: which rank counted which shards at which step, as the job's step events say. */
 #pragma once
 
-#include "harness/history.h"
-#include "harness/rounds.h"
+#include "harness/checks/check.h"
 
 struct ledger_entry {
     const struct worker *worker;
@@ -19,7 +18,6 @@ struct ledger {
 
 enum { LEDGER_SHARDS_MAX = 65536, LEDGER_SAMPLES_MAX = 1 << 30 }; /* more is not believed */
 
-void ledger_read(struct ledger *l, const struct history *h, const struct rounds *rs);
-void ledger_fini(struct ledger *l);
+void ledger_read(struct ledger *l, const struct trial *t); /* lives as long as the trial's arena */
 /* The end of the group that begins at `from`: the entries of one round and step. */
 size_t ledger_group(const struct ledger *l, size_t from);

@@ -1,7 +1,6 @@
 #include "harness/checks/check.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static const char broken[] = "Loss: the run ends about where the control run does.";
 
@@ -35,35 +34,28 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.loss_within ? "the scenario sets no loss_within" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct json *theirs = control ? record_get(control, "loss") : NULL;
     struct end e = end_of(t);
-    char expected[200];
-    if (!theirs) {
-        finding_unknown(f, broken, "the control run reported no loss");
-        return;
-    }
-    if (!e.n) {
-        finding_unknown(f, broken, "no worker of the last round told a loss");
-        return;
-    }
+    if (!theirs)
+        return finding_unknown(f, broken, "the control run reported no loss");
+    if (!e.n)
+        return finding_unknown(f, broken, "no worker of the last round told a loss");
     double undisturbed = json_number(theirs, 0), loss = e.sum / e.n;
     double off = 100 * fabs(loss - undisturbed) / (fabs(undisturbed) > 0 ? fabs(undisturbed) : 1);
-    finding_prove(f, control->seq);
-    finding_prove(f, e.seq);
-    if (!round_ended_well(t->rounds->v[t->rounds->n - 1])) {
-        finding_fail(f, broken, "a last round that ends well",
-                     "the last round did not, so its loss of %.4g counts for nothing", loss);
-    } else if (isfinite(loss) && off <= t->scenario->expect.loss_within) {
+    finding_prove(f, control->seq, e.seq);
+    if (!round_ended_well(t->rounds->v[t->rounds->n - 1]))
+        return finding_fail(f, broken, "a last round that ends well",
+                            "the last round did not, so its loss of %.4g counts for nothing", loss);
+    if (isfinite(loss) && off <= t->scenario->expect.loss_within) {
         f->evidence[0] = 0;
-        finding_pass(f, "%.4g after step %lld, %.1f %% from the %.4g of the control run", loss,
-                     (long long)e.step, off, undisturbed);
-    } else {
-        snprintf(expected, sizeof(expected), "loss_within: %d%% of %.4g",
-                 t->scenario->expect.loss_within, undisturbed);
-        finding_fail(f, broken, expected, "%.4g after step %lld", loss, (long long)e.step);
+        return finding_pass(f, "%.4g after step %lld, %.1f %% from the %.4g of the control run",
+                            loss, (long long)e.step, off, undisturbed);
     }
+    const char *expected = finding_expected(f, "loss_within: %d%% of %.4g",
+                                            t->scenario->expect.loss_within, undisturbed);
+    return finding_fail(f, broken, expected, "%.4g after step %lld", loss, (long long)e.step);
 }
 
 const struct check check_loss = {

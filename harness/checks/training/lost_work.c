@@ -41,10 +41,9 @@ static int by_step(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static struct reading reading_begin(const struct ledger *l) {
-    struct reading r = {.l = l, .by_step = calloc(l->n + 1, sizeof(*r.by_step))};
-    if (!r.by_step)
-        abort(); /* out of memory */
+static struct reading reading_begin(const struct trial *t, const struct ledger *l) {
+    struct reading r = {.l = l,
+                        .by_step = arena_array(t->arena, const struct ledger_entry *, l->n)};
     for (size_t i = 0; i < l->n; i++)
         r.by_step[i] = &l->v[i];
     qsort(r.by_step, l->n, sizeof(*r.by_step), by_step);
@@ -132,12 +131,11 @@ static bool more_than_asked(const struct trial *t, struct finding *f, const stru
 
 static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
     int64_t most = interval(&t->scenario->job);
-    char expected[200];
     if (!most || l->made - l->from <= most)
         return false;
-    snprintf(expected, sizeof(expected),
-             "at most %lld steps made again, as there is a checkpoint every %lld steps",
-             (long long)most, (long long)most);
+    const char *expected = finding_expected(
+        f, "at most %lld steps made again, as there is a checkpoint every %lld steps",
+        (long long)most, (long long)most);
     finding_fail(f, broken, expected,
                  "round %d resumed from step %lld when step %lld had been made: %lld steps, %.1f s",
                  l->round, (long long)l->from, (long long)l->made, (long long)(l->made - l->from),
@@ -165,7 +163,7 @@ static bool events_were_lost(struct finding *f, const struct rounds *rs) {
     return false;
 }
 
-static void judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
+static bool judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
     int64_t steps = 0, ns = 0;
     int times = 0;
     for (size_t i = 0; i < t->rounds->n; i++) {
@@ -173,27 +171,25 @@ static void judge_ledger(const struct trial *t, struct finding *f, struct readin
         if (!loss_of(read, t->rounds, t->rounds->v[i], &one))
             continue;
         if (too_much(t, f, &one) || more_than_asked(t, f, &one))
-            return;
+            return false;
         times++;
         steps += one.made > one.from ? one.made - one.from : 0;
         ns += one.ns;
     }
     if (times && events_were_lost(f, t->rounds))
-        return;
+        return false;
     if (times)
-        finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work", (long long)steps,
-                     steps == 1 ? "" : "s", times, times == 1 ? "" : "s", (double)ns / 1e9);
-    else
-        finding_skip(f, "nothing was resumed, as far as the job says");
+        return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work",
+                            (long long)steps, steps == 1 ? "" : "s", times, times == 1 ? "" : "s",
+                            (double)ns / 1e9);
+    return finding_skip(f, "nothing was resumed, as far as the job says");
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct ledger l;
-    ledger_read(&l, t->history, t->rounds);
-    struct reading read = reading_begin(&l);
-    judge_ledger(t, f, &read);
-    free(read.by_step);
-    ledger_fini(&l);
+    ledger_read(&l, t);
+    struct reading read = reading_begin(t, &l);
+    return judge_ledger(t, f, &read);
 }
 
 const struct check check_lost_work = {

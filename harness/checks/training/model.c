@@ -2,18 +2,15 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-
 static const char broken[] = "Model: the run ends with the model of the control run.";
 
 /* A model counts only from a worker that ended well: a claim beside a crash is worth nothing. */
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
                          const char *model) {
-    char expected[200];
     if (worker_ended_well(w) && str_eq(w->model, model))
         return true;
     finding_prove(f, w->exit_seq ? w->exit_seq : w->start_seq);
-    snprintf(expected, sizeof(expected), "model %s", model);
+    const char *expected = finding_expected(f, "model %s", model);
     if (!w->exit_ns || worker_failed(w))
         finding_fail(f, broken, expected, "rank %d on %s did not end well", w->rank, w->node);
     else if (!w->exit_known)
@@ -44,33 +41,30 @@ static const char *idle(const struct scenario *s) {
     return !s->expect.model_same ? "the scenario does not compare models" : NULL;
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *control = history_newest(t->history, SOURCE_HARNESS, "control");
     const struct round *last = t->rounds->n ? t->rounds->v[t->rounds->n - 1] : NULL;
     const char *model = control ? record_text(control, "model") : "";
-    if (!*model) {
-        finding_unknown(f, broken, "the control run gave no model to compare with");
-        return;
-    }
-    if (!last || !last->complete) {
-        finding_unknown(f, broken, "there is no complete last round to take a model from");
-        return;
-    }
+    if (!*model)
+        return finding_unknown(f, broken, "the control run gave no model to compare with");
+    if (!last || !last->complete)
+        return finding_unknown(f, broken, "there is no complete last round to take a model from");
     size_t named = 0;
     for (size_t i = 0; i < last->n; i++) {
         if (is_silent(t->rounds, last->workers[i]))
             continue;
         if (!judge_worker(t, f, last->workers[i], model))
-            return;
+            return false;
         named++;
     }
     if (!named)
-        judge_worker(t, f, last->workers[0], model);
-    else if (named == last->n)
-        finding_pass(f, "%.16s... on all %zu workers, as in the control run", model, last->n);
-    else
-        finding_pass(f, "%.16s... on the %zu of %zu workers that print it, as in the control run",
-                     model, named, last->n);
+        return judge_worker(t, f, last->workers[0], model);
+    if (named == last->n)
+        return finding_pass(f, "%.16s... on all %zu workers, as in the control run", model,
+                            last->n);
+    return finding_pass(f,
+                        "%.16s... on the %zu of %zu workers that print it, as in the control run",
+                        model, named, last->n);
 }
 
 const struct check check_model = {

@@ -1,9 +1,6 @@
 #include "harness/checks/check.h"
 #include "harness/checks/training/ledger.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] =
     "Samples: every step counts every shard once, and no step is left out.";
 
@@ -16,11 +13,7 @@ struct group {
 };
 
 #define WRONG(seq, expected, ...)                                                                  \
-    do {                                                                                           \
-        finding_fail(f, broken, expected, __VA_ARGS__);                                            \
-        finding_prove(f, seq);                                                                     \
-        return false;                                                                              \
-    } while (0)
+    (finding_prove(f, seq), finding_fail(f, broken, expected, __VA_ARGS__))
 
 static const struct ledger_entry *entry_of(const struct group *g, const struct worker *w) {
     for (size_t i = 0; i < g->n; i++)
@@ -35,17 +28,17 @@ static bool judge_twice(struct finding *f, const struct group *g,
     for (size_t i = 0; i < g->n; i++) {
         const struct ledger_entry *e = &g->v[i];
         if (entry_of(g, e->worker) != e)
-            WRONG(e->record->seq, "each step once from each rank",
-                  "rank %d on %s reported step %lld twice in round %d", e->worker->rank,
-                  e->worker->node, (long long)g->step, g->round->number);
+            return WRONG(e->record->seq, "each step once from each rank",
+                         "rank %d on %s reported step %lld twice in round %d", e->worker->rank,
+                         e->worker->node, (long long)g->step, g->round->number);
         json_each(s, e->shards) {
             int64_t id = json_i64(s, -1);
             if (id < 0 || id >= LEDGER_SHARDS_MAX)
-                WRONG(e->record->seq, "shards are numbered from 0", "rank %d counted shard %lld",
-                      e->worker->rank, (long long)id);
+                return WRONG(e->record->seq, "shards are numbered from 0",
+                             "rank %d counted shard %lld", e->worker->rank, (long long)id);
             if (owner[id]) {
                 finding_prove(f, owner[id]->record->seq);
-                WRONG(
+                return WRONG(
                     e->record->seq, "each shard of a step counted by exactly one rank",
                     "shard %lld of step %lld was counted twice in round %d: by rank %d and rank %d",
                     (long long)id, (long long)g->step, g->round->number, owner[id]->worker->rank,
@@ -63,17 +56,17 @@ static bool judge_whole(struct finding *f, const struct group *g, const struct l
     int64_t sum = 0;
     for (int s = 0; s < l->shards; s++)
         if (!owner[s])
-            WRONG(g->v[0].record->seq, "each shard of a step counted by exactly one rank",
-                  "shard %d of step %lld was counted by nobody in round %d", s, (long long)g->step,
-                  g->round->number);
+            return WRONG(g->v[0].record->seq, "each shard of a step counted by exactly one rank",
+                         "shard %d of step %lld was counted by nobody in round %d", s,
+                         (long long)g->step, g->round->number);
     for (size_t i = 0; i < g->n && sum >= 0; i++)
         sum = g->v[i].samples < 0 ? -1 : sum + g->v[i].samples;
     if (sum < 0)
         return true;
     if (*samples >= 0 && sum != *samples)
-        WRONG(g->v[0].record->seq, "the same number of samples in every step",
-              "%lld samples in step %lld of round %d, %lld in those before", (long long)sum,
-              (long long)g->step, g->round->number, (long long)*samples);
+        return WRONG(g->v[0].record->seq, "the same number of samples in every step",
+                     "%lld samples in step %lld of round %d, %lld in those before", (long long)sum,
+                     (long long)g->step, g->round->number, (long long)*samples);
     *samples = sum;
     return true;
 }
@@ -86,23 +79,23 @@ static bool judge_partly(struct finding *f, const struct group *g) {
         if (entry_of(g, w))
             continue;
         if (w->lost_events) {
-            finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
-                            (long long)w->lost_events, w->rank, w->node);
             finding_prove(f, w->start_seq);
-            return false;
+            return finding_unknown(f, broken, "%lld events of rank %d on %s were lost",
+                                   (long long)w->lost_events, w->rank, w->node);
         }
         if (w->last_step > g->step)
-            WRONG(g->v[0].record->seq, "every rank makes every step",
-                  "rank %d on %s made step %lld but not step %lld of round %d", w->rank, w->node,
-                  (long long)w->last_step, (long long)g->step, g->round->number);
+            return WRONG(g->v[0].record->seq, "every rank makes every step",
+                         "rank %d on %s made step %lld but not step %lld of round %d", w->rank,
+                         w->node, (long long)w->last_step, (long long)g->step, g->round->number);
         if (w->last_step >= 0 && w->last_step < g->step - 1)
-            WRONG(g->v[0].record->seq, "no rank is more than a step ahead of another",
-                  "rank %d on %s ended at step %lld, but rank %d made step %lld", w->rank, w->node,
-                  (long long)w->last_step, g->v[0].worker->rank, (long long)g->step);
+            return WRONG(g->v[0].record->seq, "no rank is more than a step ahead of another",
+                         "rank %d on %s ended at step %lld, but rank %d made step %lld", w->rank,
+                         w->node, (long long)w->last_step, g->v[0].worker->rank,
+                         (long long)g->step);
         if (w->exit_known && !w->exit_code && !w->exit_signal)
-            WRONG(w->exit_seq, "every rank makes every step",
-                  "rank %d on %s ended well without step %lld", w->rank, w->node,
-                  (long long)g->step);
+            return WRONG(w->exit_seq, "every rank makes every step",
+                         "rank %d on %s ended well without step %lld", w->rank, w->node,
+                         (long long)g->step);
     }
     return true;
 }
@@ -124,19 +117,20 @@ static int64_t resume_step(const struct round *r) {
 static bool judge_order(struct finding *f, const struct group *g, const struct progress *p) {
     int64_t seq = g->v[0].record->seq, resumed = resume_step(g->round);
     if (g->round->number == p->round && g->step - 1 != p->step)
-        WRONG(seq, "step after step", "step %lld of round %d came after step %lld",
-              (long long)g->step, p->round, (long long)p->step);
+        return WRONG(seq, "step after step", "step %lld of round %d came after step %lld",
+                     (long long)g->step, p->round, (long long)p->step);
     if (g->round->number == p->round)
         return true;
     if (resumed >= 0 && g->step - 1 != resumed)
-        WRONG(seq, "a round begins with the step after the one it resumed from",
-              "round %d resumed from step %lld and began with step %lld", g->round->number,
-              (long long)resumed, (long long)g->step);
+        return WRONG(seq, "a round begins with the step after the one it resumed from",
+                     "round %d resumed from step %lld and began with step %lld", g->round->number,
+                     (long long)resumed, (long long)g->step);
     if (p->round && g->step - 1 > p->step)
-        WRONG(seq, "no step is left out",
-              "round %d began with step %lld; steps %lld to %lld were "
-              "never made",
-              g->round->number, (long long)g->step, (long long)p->step + 1, (long long)g->step - 1);
+        return WRONG(seq, "no step is left out",
+                     "round %d began with step %lld; steps %lld to %lld were "
+                     "never made",
+                     g->round->number, (long long)g->step, (long long)p->step + 1,
+                     (long long)g->step - 1);
     return true;
 }
 
@@ -165,7 +159,7 @@ static bool judge_group(struct finding *f, const struct ledger *l, const struct 
     return well;
 }
 
-static void judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l,
+static bool judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l,
                          struct progress *p) {
     bool lost = any_lost(t->rounds);
     size_t groups = 0;
@@ -176,27 +170,22 @@ static void judge_ledger(const struct trial *t, struct finding *f, const struct 
                           .round = t->rounds->v[l->v[from].worker->round - 1],
                           .step = l->v[from].step};
         if (!judge_group(f, l, &g, p, lost))
-            return;
+            return false;
     }
-    finding_pass(f, "%zu steps in %d round%s, each of the %d shards counted once in each", groups,
-                 p->round, p->round == 1 ? "" : "s", l->shards);
+    return finding_pass(f, "%zu steps in %d round%s, each of the %d shards counted once in each",
+                        groups, p->round, p->round == 1 ? "" : "s", l->shards);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     struct ledger l;
-    ledger_read(&l, t->history, t->rounds);
-    struct progress p = {
-        .step = -1, .samples = -1, .owner = calloc((size_t)l.shards + 1, sizeof(*p.owner))};
-    if (!p.owner)
-        abort(); /* out of memory */
+    ledger_read(&l, t);
+    struct progress p = {.step = -1, .samples = -1};
+    p.owner = arena_array(t->arena, const struct ledger_entry *, (size_t)l.shards);
     if (!l.n)
-        finding_skip(f, "the job reports no steps");
-    else if (!l.shards)
-        finding_skip(f, "the job does not say which shards its steps count");
-    else
-        judge_ledger(t, f, &l, &p);
-    free(p.owner);
-    ledger_fini(&l);
+        return finding_skip(f, "the job reports no steps");
+    if (!l.shards)
+        return finding_skip(f, "the job does not say which shards its steps count");
+    return judge_ledger(t, f, &l, &p);
 }
 
 const struct check check_samples = {

@@ -2,26 +2,23 @@
 
 #include "agent/base/str.h"
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *health = history_newest(t->history, SOURCE_HARNESS, "health");
-    if (!health) {
-        finding_skip(f, "the harness did not come to look (see harness_health)");
-        return;
-    }
+    if (!health)
+        return finding_skip(f, "the harness did not come to look (see harness_health)");
     const struct json *left = record_get(health, "left");
     const char *first = json_string(json_first(left), NULL);
     finding_prove(f, health->seq);
     if (first)
-        finding_fail(f, "Cleanup: the harness leaves nothing behind on the host.",
-                     "no process, namespace, device, mount or directory of the run",
-                     "%zu left: %s%s (%s takes it away)", left->length, first,
-                     left->length > 1 ? ", ..." : "",
-                     str_starts(first, "the cgroup ") ? "rmdir" : "rankquake clean");
-    else if (!json_get_bool(health->fields, "complete", false))
-        finding_unknown(f, "Cleanup: the harness leaves nothing behind on the host.",
-                        "the host could not be searched to the end");
-    else
-        finding_pass(f, "nothing is left on the host");
+        return finding_fail(f, "Cleanup: the harness leaves nothing behind on the host.",
+                            "no process, namespace, device, mount or directory of the run",
+                            "%zu left: %s%s (%s takes it away)", left->length, first,
+                            left->length > 1 ? ", ..." : "",
+                            str_starts(first, "the cgroup ") ? "rmdir" : "rankquake clean");
+    if (!json_get_bool(health->fields, "complete", false))
+        return finding_unknown(f, "Cleanup: the harness leaves nothing behind on the host.",
+                               "the host could not be searched to the end");
+    return finding_pass(f, "nothing is left on the host");
 }
 
 const struct check check_cleanup = {

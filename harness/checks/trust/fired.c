@@ -2,9 +2,6 @@
 
 #include "agent/base/str.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 
 /* NULL: it is not said. */
@@ -203,12 +200,10 @@ static bool struck_another(const struct trial *t, struct finding *f, const struc
 
 static bool say_lives(struct finding *f, const struct incident *i, int64_t start_seq,
                       const char *who, const char *node) {
-    finding_unknown(f, broken,
-                    "%s (%s) is said to have ended %s, but %s there was never seen to end", i->id,
-                    i->fault, node, who);
-    finding_prove(f, i->force_seq);
-    finding_prove(f, start_seq);
-    return false;
+    finding_prove(f, i->force_seq, start_seq);
+    return finding_unknown(f, broken,
+                           "%s (%s) is said to have ended %s, but %s there was never seen to end",
+                           i->id, i->fault, node, who);
 }
 
 /* Whoever was never seen to end. */
@@ -220,11 +215,9 @@ struct left {
 
 static void find_left(const struct trial *t, struct left *l) {
     const struct rounds *rs = t->rounds;
-    *l = (struct left){.agents = calloc(CHECK_AGENTS_MAX, sizeof(*l->agents)),
-                       .workers = calloc(rs->workers_n + 1, sizeof(*l->workers))};
-    if (!l->agents || !l->workers)
-        abort(); /* out of memory */
-    size_t n = check_agents(t, l->agents, CHECK_AGENTS_MAX);
+    size_t n;
+    *l = (struct left){.agents = check_agents(t, &n),
+                       .workers = arena_array(t->arena, const struct worker *, rs->workers_n)};
     for (size_t k = 0; k < n; k++)
         if (!l->agents[k].exit_ns)
             l->agents[l->agents_n++] = l->agents[k];
@@ -259,34 +252,27 @@ static bool judge_ends(const struct trial *t, struct finding *f) {
         for (size_t j = 0; incident_has(i, EFFECTS_TAKE_AGENT) && j < i->targets_n && gone; j++)
             gone = judge_target(f, i, &i->targets[j], &l);
     }
-    free(l.agents);
-    free(l.workers);
     return gone;
 }
 
 /* ---- one line of the timeline ---- */
 
 static bool judge_incident(const struct trial *t, struct finding *f, const struct incident *i) {
-    char expected[200];
     finding_prove(f, i->force_seq ? i->force_seq : i->fired_seq);
     if (i->failed || !i->in_force) {
-        snprintf(expected, sizeof(expected), "%s (%s) in force", i->id, i->fault);
-        finding_fail(f, broken, expected, "it could not be brought in force: %s",
-                     i->failed ? i->failed : "no word came back");
-        return false;
+        const char *expected = finding_expected(f, "%s (%s) in force", i->id, i->fault);
+        return finding_fail(f, broken, expected, "it could not be brought in force: %s",
+                            i->failed ? i->failed : "no word came back");
     }
-    if (!i->evidence_seq) {
-        finding_unknown(f, broken,
-                        "%s (%s) was in force, but nothing outside shows that it was felt%s%s",
-                        i->id, i->fault, *i->unfelt ? ": " : "", i->unfelt);
-        return false;
-    }
+    if (!i->evidence_seq)
+        return finding_unknown(
+            f, broken, "%s (%s) was in force, but nothing outside shows that it was felt%s%s",
+            i->id, i->fault, *i->unfelt ? ": " : "", i->unfelt);
     /* Whoever is held waits; a step, an event or a line that is not held goes by. */
-    if (!i->held && i->lag_ns > LATE_NS && is_at_a_point(t, i)) {
-        finding_unknown(f, broken, "%s (%s) fired %.1f s after its moment: the harness was late",
-                        i->id, i->fault, (double)i->lag_ns / 1e9);
-        return false;
-    }
+    if (!i->held && i->lag_ns > LATE_NS && is_at_a_point(t, i))
+        return finding_unknown(f, broken,
+                               "%s (%s) fired %.1f s after its moment: the harness was late", i->id,
+                               i->fault, (double)i->lag_ns / 1e9);
     return !came_too_late(t, f, i);
 }
 
@@ -313,22 +299,19 @@ static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
     const struct record *r = not_fired(t, a->id);
     if (!r)
         return true;
-    finding_unknown(f, broken, "%s (%s) did not come again: %s", a->id, a->fault,
-                    record_text(r, "why"));
     finding_prove(f, r->seq);
-    return false;
+    return finding_unknown(f, broken, "%s (%s) did not come again: %s", a->id, a->fault,
+                           record_text(r, "why"));
 }
 
 static bool judge_action(const struct trial *t, struct finding *f, const struct action *a) {
     int n = 0, wanted = times_wanted(t, a);
     const struct incident *first = NULL;
-    char expected[200];
     if (!a->fault) {
         if (healed(t, a))
             return true;
-        finding_fail(f, broken, "the healing of the timeline happens", "%s did not heal: %s", a->id,
-                     why_not(t, a->id));
-        return false;
+        return finding_fail(f, broken, "the healing of the timeline happens", "%s did not heal: %s",
+                            a->id, why_not(t, a->id));
     }
     for (size_t i = 0; i < t->incidents->n; i++) {
         if (!str_eq(t->incidents->v[i]->id, a->id))
@@ -343,26 +326,24 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
     }
     if (n >= wanted)
         return !a->sticky || came_whenever_it_had_to(t, f, a);
-    snprintf(expected, sizeof(expected), "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
-             wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
-    finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",
-                 why_not(t, a->id));
-    return false;
+    const char *expected =
+        finding_expected(f, "%s (%s) fires %d time%s%s", a->id, a->fault, wanted,
+                         wanted == 1 ? "" : "s", a->times == TIMES_N ? "" : ", once in each round");
+    return finding_fail(f, broken, expected, "it fired %d time%s: %s", n, n == 1 ? "" : "s",
+                        why_not(t, a->id));
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     size_t n = t->scenario->timeline_n;
     for (size_t i = 0; i < n; i++)
         if (!judge_action(t, f, &t->scenario->timeline[i]))
-            return;
-    if (!n) {
-        finding_pass(f, "the timeline is empty: nothing was to be injected");
-        return;
-    }
+            return false;
+    if (!n)
+        return finding_pass(f, "the timeline is empty: nothing was to be injected");
     *f = (struct finding){.check = f->check, .class = f->class};
     if (!judge_ends(t, f))
-        return;
-    finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
+        return false;
+    return finding_pass(f, "%zu of %zu fired, came in force and left evidence", n, n);
 }
 
 const struct check check_fired = {

@@ -59,7 +59,7 @@ static bool judge_end(const struct history *h, struct finding *f) {
     return false;
 }
 
-static void tell(const struct trial *t, struct finding *f, const struct health *s) {
+static bool tell(const struct trial *t, struct finding *f, const struct health *s) {
     const struct history *h = t->history;
     const struct record *last = h->records[h->n - 1];
     const struct record *health = history_newest(h, SOURCE_HARNESS, "health");
@@ -69,38 +69,39 @@ static void tell(const struct trial *t, struct finding *f, const struct health *
     if (cpu_ns > 0 && took_ns > 0)
         snprintf(cpu, sizeof(cpu), "; it took %.0f %% of a processor",
                  100 * (double)cpu_ns / (double)took_ns);
-    finding_pass(f,
-                 "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
-                 "trigger by %.1f ms%s",
-                 (long long)last->seq, s->evidence,
-                 (double)lags_most_ns(t->lags, 0, last->t_ns) / 1e6,
-                 (double)s->trigger_lag_ns / 1e6, cpu);
+    return finding_pass(
+        f,
+        "%lld records, %zu of them evidence; its loop was late by %.1f ms at most, a "
+        "trigger by %.1f ms%s",
+        (long long)last->seq, s->evidence, (double)lags_most_ns(t->lags, 0, last->t_ns) / 1e6,
+        (double)s->trigger_lag_ns / 1e6, cpu);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct history *h = t->history;
     const struct health s = look(h);
     if (!judge_end(h, f))
-        return;
+        return false;
     const char *why = record_text(history_newest(h, SOURCE_HARNESS, "job-end"), "why");
     if (s.backwards && !history_is_simulated(h)) {
-        finding_fail(f, "Harness: its clock never goes back, for all times are differences of it.",
-                     "stamps in the order of the records",
-                     "record %lld (%s) is stamped %.1f ms before record %lld (%s)",
-                     (long long)s.backwards->seq, s.backwards->kind,
-                     (double)(s.before->t_ns - s.backwards->t_ns) / 1e6, (long long)s.before->seq,
-                     s.before->kind);
-        finding_prove(f, s.before->seq);
-        finding_prove(f, s.backwards->seq);
-    } else if (!s.evidence && str_eq(why, "ended")) {
-        finding_fail(f, "Harness: what it judges by is evidence.", "a record of some evidence",
-                     "nothing of the kernel, the wire, the disk or rankprobe was recorded");
-    } else if (t->lost->blind) {
-        finding_unknown(f, "Harness: it saw the run as it was.", "%s", t->lost->why);
-        finding_prove(f, t->lost->seq);
-    } else {
-        tell(t, f, &s);
+        finding_prove(f, s.before->seq, s.backwards->seq);
+        return finding_fail(
+            f, "Harness: its clock never goes back, for all times are differences of it.",
+            "stamps in the order of the records",
+            "record %lld (%s) is stamped %.1f ms before record %lld (%s)",
+            (long long)s.backwards->seq, s.backwards->kind,
+            (double)(s.before->t_ns - s.backwards->t_ns) / 1e6, (long long)s.before->seq,
+            s.before->kind);
     }
+    if (!s.evidence && str_eq(why, "ended"))
+        return finding_fail(f, "Harness: what it judges by is evidence.",
+                            "a record of some evidence",
+                            "nothing of the kernel, the wire, the disk or rankprobe was recorded");
+    if (t->lost->blind) {
+        finding_prove(f, t->lost->seq);
+        return finding_unknown(f, "Harness: it saw the run as it was.", "%s", t->lost->why);
+    }
+    return tell(t, f, &s);
 }
 
 const struct check check_harness_health = {

@@ -51,9 +51,8 @@ static bool is_wanted(const struct trial *t, const struct json *pattern) {
 static void tell_unmatched(struct finding *f, const struct json *p, int64_t lines) {
     const char *closest = json_get_string(p, "closest", "");
     const char *event = json_get_string(p, "event", "");
-    char expected[200];
-    snprintf(expected, sizeof(expected), "a line that matches /%.150s/",
-             json_get_string(p, "pattern", ""));
+    const char *expected =
+        finding_expected(f, "a line that matches /%.150s/", json_get_string(p, "pattern", ""));
     if (!lines)
         finding_fail(f, broken, expected, "observe.%s: the workers printed nothing at all", event);
     else if (*closest)
@@ -83,7 +82,7 @@ static bool judge_pattern(const struct trial *t, struct finding *f, const struct
     return false;
 }
 
-static void tell_counts(struct finding *f, const struct record *observed) {
+static bool tell_counts(struct finding *f, const struct record *observed) {
     char text[200] = "";
     size_t at = 0;
     json_each(p, record_get(observed, "patterns")) {
@@ -102,7 +101,8 @@ static void tell_counts(struct finding *f, const struct record *observed) {
     else if (thinned)
         snprintf(more, sizeof(more), "; %lld events came too fast for each to be recorded",
                  (long long)thinned);
-    finding_pass(f, "%s, in %lld lines%s", at ? text : "a line of the log", (long long)lines, more);
+    return finding_pass(f, "%s, in %lld lines%s", at ? text : "a line of the log", (long long)lines,
+                        more);
 }
 
 static const char *idle(const struct scenario *s) {
@@ -110,32 +110,32 @@ static const char *idle(const struct scenario *s) {
 }
 
 /* A program of C that writes into a file keeps its lines until there are some thousand bytes. */
-static void tell_buffered(struct finding *f, const struct record *observed) {
-    finding_fail(
+static bool tell_buffered(struct finding *f, const struct record *observed) {
+    finding_prove(f, observed->seq);
+    return finding_fail(
         f, broken, "each step printed when it is made",
         "observe.step: steps were told in bursts, long after they were made: the output is "
         "buffered; put stdbuf -oL in front of the program, or let it flush its lines");
-    finding_prove(f, observed->seq);
 }
 
-static void judge(const struct trial *t, struct finding *f) {
+static bool judge(const struct trial *t, struct finding *f) {
     const struct record *observed = history_newest(t->history, SOURCE_HARNESS, "observed");
     const struct record *unwatched = history_newest(t->history, SOURCE_HARNESS, "unwatched");
-    if (unwatched || !observed) {
-        finding_unknown(f, broken,
-                        unwatched ? "what a program on %s printed was not read: %s"
-                                  : "nobody counted what was printed%s%s",
-                        unwatched ? unwatched->node : "",
-                        unwatched ? record_text(unwatched, "why") : "");
-        finding_prove(f, unwatched ? unwatched->seq : 0);
-        return;
+    if (unwatched) {
+        finding_prove(f, unwatched->seq);
+        return finding_unknown(f, broken, "what a program on %s printed was not read: %s",
+                               unwatched->node, record_text(unwatched, "why"));
     }
-    json_each(p, record_get(observed, "patterns")) if (!judge_pattern(t, f, observed, p)) return;
+    if (!observed)
+        return finding_unknown(f, broken, "nobody counted what was printed");
+    json_each(p, record_get(observed, "patterns")) {
+        if (!judge_pattern(t, f, observed, p))
+            return false;
+    }
     /* Undisturbed it is a matter of the program; later it would be one of a host that is slow. */
     if (record_i64(observed, "buffered", 0) && is_control(t->history))
-        tell_buffered(f, observed);
-    else
-        tell_counts(f, observed);
+        return tell_buffered(f, observed);
+    return tell_counts(f, observed);
 }
 
 const struct check check_observed = {

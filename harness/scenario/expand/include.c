@@ -73,10 +73,8 @@ static bool is_in(const struct chain *c, const char *file) {
 }
 
 bool include_begin_file(struct diagnostics *d, const char *file, struct place p) {
-    if (d->included_n == INCLUDES_MAX) {
-        diagnostics_add(d, p, "more than %d files are included", INCLUDES_MAX);
-        return false;
-    }
+    if (d->included_n == INCLUDES_MAX)
+        return diagnostics_add(d, p, "more than %d files are included", INCLUDES_MAX);
     if (!d->included)
         d->included = calloc(INCLUDES_MAX, sizeof(*d->included));
     char *copy = strdup(file);

@@ -4,7 +4,6 @@
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/load.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -214,12 +213,11 @@ static bool check_possible(struct draw *w, int *nodes, struct place p) {
     for (size_t i = 0; i < w->spec->v_n; i++)
         if (possible_nodes(w, w->spec->v[i].fault, nodes))
             return true;
-    diagnostics_add(
+    return diagnostics_add(
         w->schedule.r->d, p,
         "random: none of the faults can happen: %d nodes run and the job needs %d; give "
         "faults on workers a share, or nnodes a smaller least number",
         w->schedule.nodes, w->schedule.least);
-    return false;
 }
 
 /* A schedule that would end the job by its budget is a mistake, whatever the seed. */
@@ -232,11 +230,11 @@ static bool check_budget(const struct draw *w, struct place p) {
     }
     if (!costs || w->spec->faults <= s->job.max_restarts || str_eq(s->job.launcher, "template"))
         return true;
-    diagnostics_add(w->schedule.r->d, p,
-                    "random: %d faults may cost a restart each and job.max_restarts is %d; write "
-                    "max_restarts: %d",
-                    w->spec->faults, s->job.max_restarts, w->spec->faults);
-    return false;
+    return diagnostics_add(
+        w->schedule.r->d, p,
+        "random: %d faults may cost a restart each and job.max_restarts is %d; write "
+        "max_restarts: %d",
+        w->spec->faults, s->job.max_restarts, w->spec->faults);
 }
 
 static const char *note_of(const struct draw *w) {

@@ -180,11 +180,11 @@ static bool check_budget(const struct play *p, struct place at) {
     }
     if (costs <= s->job.max_restarts || str_eq(s->job.launcher, "template"))
         return true;
-    diagnostics_add(p->schedule.r->d, at,
-                    "replay: %d of the faults may cost a restart each and job.max_restarts is %d; "
-                    "write max_restarts: %d",
-                    costs, s->job.max_restarts, costs);
-    return false;
+    return diagnostics_add(
+        p->schedule.r->d, at,
+        "replay: %d of the faults may cost a restart each and job.max_restarts is %d; "
+        "write max_restarts: %d",
+        costs, s->job.max_restarts, costs);
 }
 
 static void play(struct play *p, struct place at) {

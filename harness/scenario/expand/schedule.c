@@ -4,8 +4,6 @@
 #include "faults/effect.h"
 #include "harness/scenario/target.h"
 
-#include <string.h>
-
 enum hit hit_of(const char *fault) {
     unsigned effects = fault_effects(fault);
     bool lasting = effects & EFFECT_LASTING;
@@ -73,13 +71,12 @@ bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, st
     q->away_until = arena_array(r->arena, int64_t, (size_t)q->nodes + 1);
     q->v = arena_array(r->arena, struct action, SCHEDULE_MAX + 1);
     for (size_t i = 0; i < r->ids_n; i++)
-        if (str_starts(r->ids[i], prefix)) {
-            diagnostics_add(r->d, s->timeline[i].place,
-                            "the id \"%s\" begins like those of the faults that are drawn; choose "
-                            "another one",
-                            r->ids[i]);
-            return false;
-        }
+        if (str_starts(r->ids[i], prefix))
+            return diagnostics_add(
+                r->d, s->timeline[i].place,
+                "the id \"%s\" begins like those of the faults that are drawn; choose "
+                "another one",
+                r->ids[i]);
     return true;
 }
 

@@ -19,8 +19,7 @@ struct axes {
 /* ---- what the file says ---- */
 
 static bool say_too_many(struct place place, struct diagnostics *d) {
-    diagnostics_add(d, place, "sweep makes more than %d runs; take some out", POINTS_MAX);
-    return false;
+    return diagnostics_add(d, place, "sweep makes more than %d runs; take some out", POINTS_MAX);
 }
 
 /* What put_value makes of it, about. */
@@ -51,12 +50,10 @@ static bool read_matrix(const struct yaml *n, struct axes *x, struct diagnostics
     x->keys = n->length;
     x->points = 1;
     yaml_each(it, n) {
-        if (it->type != YAML_LIST || !it->length) {
-            diagnostics_add(d, it->place,
-                            "sweep: %s must be a list of the values to run with, such as [1, 2]",
-                            it->key);
-            return false;
-        }
+        if (it->type != YAML_LIST || !it->length)
+            return diagnostics_add(
+                d, it->place, "sweep: %s must be a list of the values to run with, such as [1, 2]",
+                it->key);
         x->points *= it->length;
         if (x->points > POINTS_MAX)
             return say_too_many(n->place, d);
@@ -72,12 +69,11 @@ static bool read_rows(const struct yaml *n, struct axes *x, struct diagnostics *
     yaml_each(row, n) {
         bool same = row->type == YAML_MAP && row->length == x->keys && row->length;
         yaml_each(it, same ? row : NULL) same &= yaml_get(n->first, it->key) != NULL;
-        if (!same) {
-            diagnostics_add(d, row->place,
-                            "sweep: every item must be a map of values, all of them of the same "
-                            "keys, such as {job.max_restarts: 1}");
-            return false;
-        }
+        if (!same)
+            return diagnostics_add(
+                d, row->place,
+                "sweep: every item must be a map of values, all of them of the same "
+                "keys, such as {job.max_restarts: 1}");
     }
     return true;
 }
@@ -92,11 +88,10 @@ static bool axes_read(const struct yaml *root, struct axes *ret, struct diagnost
         return read_matrix(n, ret, d) && fits(ret, d);
     if (n->type == YAML_LIST && n->length)
         return read_rows(n, ret, d) && fits(ret, d);
-    diagnostics_add(d, n->place,
-                    "sweep must be a map of keys and the values to run with, such as "
-                    "{job.max_restarts: [1, 2]}, not %s",
-                    n->length ? yaml_type_name(n) : "empty");
-    return false;
+    return diagnostics_add(d, n->place,
+                           "sweep must be a map of keys and the values to run with, such as "
+                           "{job.max_restarts: [1, 2]}, not %s",
+                           n->length ? yaml_type_name(n) : "empty");
 }
 
 static const struct yaml *item(const struct yaml *list, size_t i) {

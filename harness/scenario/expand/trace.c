@@ -1,14 +1,13 @@
 #include "harness/scenario/expand/trace.h"
 
-#include "agent/base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 enum { START, END, NODE, CAUSE, COLUMNS, CELLS_MAX = 64 };
 static const char *const columns[] = {"start", "end", "node", "cause"};
@@ -86,15 +85,6 @@ static int read_cells(struct table *t, const char *line, const char *end,
 
 /* ---- values ---- */
 
-/* Days since 1970-01-01 of the Gregorian calendar. */
-static int64_t days_of(int64_t year, int month, int day) {
-    static const int before[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    int64_t past = year - 1;
-    return (year - 1970) * 365 + (past / 4 - past / 100 + past / 400) - 477 + before[month - 1] +
-           day - 1 + (leap && month > 2);
-}
-
 static bool parse_date(const char *s, int64_t *ret_ns) {
     int year, month, day, hour = 0, minute = 0, second = 0, n = 0, m = 0;
     if (sscanf(s, "%4d-%2d-%2d%n", &year, &month, &day, &n) != 3 || n == 0)
@@ -112,7 +102,13 @@ static bool parse_date(const char *s, int64_t *ret_ns) {
     if (s[n] || year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1 || day > 31 ||
         hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 60)
         return false;
-    *ret_ns = (((days_of(year, month, day) * 24 + hour) * 60 + minute) * 60 + second) * 1000000000;
+    struct tm when = {.tm_year = year - 1900,
+                      .tm_mon = month - 1,
+                      .tm_mday = day,
+                      .tm_hour = hour,
+                      .tm_min = minute,
+                      .tm_sec = second};
+    *ret_ns = timegm(&when) * INT64_C(1000000000);
     return true;
 }
 
@@ -131,12 +127,11 @@ static bool parse_time(struct table *t, const struct cell *c, const char *name, 
         t->kind = kind;
         return true;
     }
-    diagnostics_add(
+    return diagnostics_add(
         t->r->d, t->at,
         kind ? "%s: \"%s\" is %s the times above are not; write all in one way"
              : "%s: \"%s\" is no time; write seconds, or a date such as 2024-05-01 13:00",
         name, c->text, kind == 1 ? "in seconds, which" : "a date, which");
-    return false;
 }
 
 /* ---- lines ---- */

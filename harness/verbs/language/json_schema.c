@@ -43,6 +43,12 @@ static bool is_choice(const struct section *s, const char *name) {
     return found;
 }
 
+static void put_required_word(struct json_writer *w, const char *name) {
+    json_array(w, "required");
+    json_put_string(w, NULL, name);
+    json_end_array(w);
+}
+
 /* But for what another word may bring: a file that includes another may leave the job to it. */
 static void put_required(struct json_writer *w, const struct section *s) {
     json_array(w, "required");
@@ -60,9 +66,7 @@ static void put_choice(struct json_writer *w, const char *name, const char *word
         json_array(w, name);
     for (; v && *v; v++) {
         json_object(w, NULL);
-        json_array(w, "required");
-        json_put_string(w, NULL, *v);
-        json_end_array(w);
+        put_required_word(w, *v);
         json_end_object(w);
     }
     if (words)
@@ -120,9 +124,7 @@ static void put_whole_file(struct json_writer *w) {
     json_array(w, "allOf");
     json_object(w, NULL);
     json_object(w, "if");
-    json_array(w, "required");
-    json_put_string(w, NULL, "include");
-    json_end_array(w);
+    put_required_word(w, "include");
     json_end_object(w);
     json_object(w, "else");
     json_object(w, "properties");
@@ -161,9 +163,7 @@ static void put_fault(struct json_writer *w, const struct fault *f) {
     json_put_string(w, "const", f->name);
     json_end_object(w);
     json_end_object(w);
-    json_array(w, "required");
-    json_put_string(w, NULL, "fault");
-    json_end_array(w);
+    put_required_word(w, "fault");
     json_end_object(w);
     json_object(w, "then");
     json_object(w, "properties");
@@ -216,9 +216,7 @@ static void put_root(struct json_writer *w) {
     json_put_string(w, "title", "A scenario of RankQuake, or a suite of them");
     json_put_string(w, "type", "object");
     json_object(w, "if");
-    json_array(w, "required");
-    json_put_string(w, NULL, "suite");
-    json_end_array(w);
+    put_required_word(w, "suite");
     json_end_object(w);
     json_object(w, "then");
     json_put_string(w, "$ref", "#/definitions/suite");

@@ -1,7 +1,6 @@
 #include "harness/verbs/language/language.h"
 
 #include "agent/base/str.h"
-#include "faults/need.h"
 #include "harness/plan/features.h"
 #include "harness/scenario/expand/schedule.h"
 

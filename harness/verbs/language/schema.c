@@ -45,21 +45,13 @@ static int fill(const char *file) {
     return r < 0 ? verb_usage_error(&verb_schema, "--fill %s: %s", file, err.msg) : EXIT_PASS;
 }
 
-static int schema(int argc, char **argv) {
-    struct arguments a;
-    int code = arguments_read(&a, &verb_schema, argc, argv);
-    if (code)
-        return code;
-    const char *page = arguments_value(&a, "--fill");
-    if (page && !a.files_n)
-        code = fill(page);
-    else if (a.files_n == 1 && !page)
-        code = print(a.files[0]);
-    else
-        code = verb_usage_error(&verb_schema,
-                                "schema of what? Write schema scenario, or schema history");
-    arguments_fini(&a);
-    return code;
+static int schema(const struct arguments *a) {
+    const char *page = arguments_value(a, "--fill");
+    if (page && !a->files_n)
+        return fill(page);
+    if (a->files_n == 1 && !page)
+        return print(a->files[0]);
+    return verb_usage_error(a->verb, "schema of what? Write schema scenario, or schema history");
 }
 
 const struct verb verb_schema = {
@@ -72,5 +64,5 @@ const struct verb verb_schema = {
             {"--fill", "PAGE",
              "write the tables of all words into this Markdown page, between its marks"},
             {0}},
-    .main = schema,
+    .run = schema,
 };

@@ -28,12 +28,13 @@ static void test_every_span_that_touches_a_time_is_found_and_no_other(void **sta
     unsigned dice = 7;
     for (size_t n = 0; n < N; n = n < 10 ? n + 1 : n + 37) {
         struct span v[N];
+        struct arena a = {0};
         struct spans s;
         for (size_t i = 0; i < n; i++) {
             v[i].begin_ns = rolled(&dice) % TIMES;
             v[i].end_ns = rolled(&dice) % 9 ? v[i].begin_ns + rolled(&dice) % 5 : INT64_MAX;
         }
-        spans_init(&s, n, span_at, v);
+        spans_init(&s, &a, n, span_at, v);
         for (int64_t from = -1; from <= TIMES; from++)
             for (int64_t to = from; to <= from + 4; to += 2)
                 for (size_t i = 0; i < n;) {
@@ -42,7 +43,7 @@ static void test_every_span_that_touches_a_time_is_found_and_no_other(void **sta
                     i = found + 1;
                 }
         assert_int_equal(spans_next(&s, n, 0, TIMES), n);
-        spans_fini(&s);
+        arena_fini(&a);
     }
 }
 

@@ -10,10 +10,10 @@
 
 static const char *experiment;
 
-static void look(const struct probe_given *given, struct probe_result *r) {
+static bool look(struct probe_result *r) {
     puts("what a library prints is not for the user");
     fflush(stdout);
-    probe_works(r, "it was given %s", given->etcd);
+    probe_works(r, "it was given %s", r->given->etcd);
     if (str_eq(experiment, "lacks"))
         probe_lacks(r, "mend it", "it is broken");
     if (str_eq(experiment, "dies"))
@@ -22,6 +22,7 @@ static void look(const struct probe_given *given, struct probe_result *r) {
         _exit(0);
     if (str_eq(experiment, "moves") && chdir("/") != 0)
         probe_lacks(r, "", "it cannot move");
+    return r->status == PROBE_WORKS;
 }
 
 int main(int argc, char **argv) {
