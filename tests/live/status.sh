@@ -27,7 +27,7 @@ job() { # job BACKEND PORT: two agents, two workers each, in their second round
     agents=()
     for node in 0 1; do
         "$run" --rdzv-backend "$1" --rdzv-endpoint "127.0.0.1:$2" --rdzv-id "a job" --nnodes 2 \
-            --nproc-per-node 2 --max-restarts 3 --role trainer --rdzv-conf hb=150ms,last_call_timeout=2,admit=50ms \
+            --nproc-per-node 2 --max-restarts 3 --role trainer --rdzv-conf hb=1s,last_call_timeout=2,admit=50ms \
             bash "$TMPDIR/worker.sh" 2>"$TMPDIR/err.$node" &
         agents+=($!)
     done
