@@ -77,8 +77,8 @@ refused() { # refused N SENTENCE
     [ $rc = 69 ] || fail "exit code $rc, not 69"
     grep -qF -e "$2" "said.$1" || fail "'$2' is not told"
 }
-agent 4 "join_timeout=700ms,${tls/ca.pem/other.pem}" true
+agent 4 "join_timeout=2s,${tls/ca.pem/other.pem}" true
 refused 4 'cacert= names the file of who signs'
-agent 5 join_timeout=700ms,cacert=ca.pem true
+agent 5 join_timeout=2s,cacert=ca.pem true
 refused 5 'it may want a certificate'
 exit 0
