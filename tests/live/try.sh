@@ -84,7 +84,7 @@ expect 'init after try with other options' 0 'was kept, made with other options:
 grep -q 'time: 20s' said && fail 'init after try with other options: not half of it'
 
 # ---- a budget ----
-expect 'a control run that outlasts the budget' 2 'had not ended when the budget of 1s was spent' "$rq" try --budget 1s -- sleep 1000
+expect 'a control run that outlasts the budget' 2 'had not ended when the budget of 3s was spent' "$rq" try --budget 3s -- sleep 1000
 expect 'a budget without a unit' 64 '--budget 5: write a duration, as in 90s or 5m' "$rq" try --budget 5 -- sleep 1
 wait $stays_pid
 rc=$?
@@ -102,7 +102,15 @@ expect 'a budget in which no fault can come' 4 'not run: the budget of 1s is spe
 said | grep -q 'unfinished' && fail 'a budget in which no fault can come: something was begun'
 
 # ---- interrupted ----
-timeout -s INT 3 "$rq" try -- sh -c 'echo up; sleep 60' >said 2>&1 </dev/null
+mkfifo "$TMPDIR/up"
+exec 3<>"$TMPDIR/up"
+# What a shell starts in the background has SIGINT ignored.
+timeout 60 env --default-signal=INT "$rq" try -- UP="$TMPDIR/up" sh -c 'echo up >"$UP"; sleep 1000' >said 2>&1 </dev/null &
+tried=$!
+read -r -t 60 -u 3 _ || fail 'interrupted: its job has not begun'
+exec 3<&-
+kill -INT $tried
+wait $tried
 said | grep -q 'interrupted; everything is taken down' || fail 'interrupted: not said that all is taken down'
 
 # ---- what came of it ----
