@@ -111,7 +111,7 @@ static bool an_agent_runs(struct engine *e) {
     struct node **nodes;
     size_t n = cluster_nodes(e->cluster, &nodes);
     for (size_t i = 0; i < n; i++)
-        if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]) && node_program_pid(nodes[i]))
+        if (!node_plan(nodes[i])->is_store && node_is_on(nodes[i]) && node_is_busy(nodes[i]))
             return true;
     return false;
 }

@@ -11,15 +11,15 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-/* Agents are started when every store answers. rankrun's own does so as soon as it runs; etcd says
- * it in its log, which is looked at whenever it grows. */
+/* Agents are started when every store answers. It says so in its log, which is looked at whenever
+ * it grows: one that runs may yet find that its port is taken. */
 static const int64_t READY_WAIT_NS = 60000000000;
 
 enum { LOG_MAX = 16 << 20, LINE_MAX_BYTES = 4096 };
 
 struct stores_watch {
     struct engine *engine;
-    const char *line; /* NULL: a store that runs is ready */
+    const char *line; /* of a store that is ready */
     int inotify;
     struct loop_source *on_log, *deadline;
     size_t awaited;
@@ -78,7 +78,7 @@ static void on_deadline(void *arg, int64_t now) {
     struct stores_watch *s = arg;
     struct err err;
     (void)now;
-    err_say(&err, -ETIMEDOUT, "etcd does not answer %lld s after its start; see %s/logs",
+    err_say(&err, -ETIMEDOUT, "the store does not answer %lld s after its start; see %s/logs",
             (long long)(READY_WAIT_NS / 1000000000), s->engine->spec->folder->path);
     engine_fail(s->engine, &err);
 }
@@ -94,10 +94,6 @@ static void last_line(struct stores_watch *s, const struct node *n, char ret[200
 }
 
 void stores_started(struct stores_watch *s, const struct node *n) {
-    if (!s->line) {
-        set_ready(s, n);
-        return;
-    }
     if (!s->on_log || stores_ready(s))
         return;
     char path[64];
@@ -125,15 +121,17 @@ struct stores_watch *stores_new(struct engine *e, struct err *err) {
     for (size_t i = 0; i < e->plan->nodes_n; i++)
         s->awaited += e->plan->nodes[i].is_store;
     s->ready = arena_array(&e->arena, const struct node *, s->awaited + 1);
-    s->inotify = s->line ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : -1;
-    if (s->line && s->inotify < 0) {
+    s->deadline = loop_timer(e->loop, on_deadline, s);
+    s->inotify = -1;
+    if (!s->awaited)
+        return s;
+    s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (s->inotify < 0) {
         err_set(err, -errno, "watch the log of the store (inotify)");
         return NULL;
     }
-    s->on_log = s->line ? loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s) : NULL;
-    s->deadline = loop_timer(e->loop, on_deadline, s);
-    if (s->line && s->awaited)
-        loop_timer_at(s->deadline, clock_monotonic_ns() + READY_WAIT_NS);
+    s->on_log = loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s);
+    loop_timer_at(s->deadline, clock_monotonic_ns() + READY_WAIT_NS);
     return s;
 }
 

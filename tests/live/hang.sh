@@ -23,7 +23,7 @@ job:
     0*/control) ;; 0*) exec sleep 1000 ;; *) exec sleep $1 ;; esac']
 observe: {step: 'step ([0-9]+)'}
 timeline:
-  - {when: {step: 1}, fault: worker-kill, on: rank 1}
+  - {when: {step: 1, patient: true}, fault: worker-kill, on: rank 1}
 limits: {stall: 2s}
 END
 }
