@@ -71,7 +71,7 @@ stop_at() ( # stop_at N alone|all MOMENT
     rc=$?
     wait $watcher 2>/dev/null
     [ $rc = 2 ] || complain "$log" "$1, at $2: exit $rc, wanted 2"
-    grep -q 'harness_health the harness itself was away for [6-9]' "$log" || complain "$log" "$1, at $2: nobody says that it was away"
+    grep -q 'harness_health the harness itself was away for \([6-9]\|[1-9][0-9]\)' "$log" || complain "$log" "$1, at $2: nobody says that it was away"
     grep -qE '^  ✗' "$log" && complain "$log" "$1, at $2: something failed"
     "$BIN/rankquake" judge "$out"/*/ >"$TMPDIR/again.$n" 2>&1
     rc=$?
