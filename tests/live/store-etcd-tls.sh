@@ -18,7 +18,6 @@ make_certificate client 127.0.0.1
 port=$((20000 + $$ % 5000 * 2))
 begin_etcd "https://127.0.0.1:$port" data --bcrypt-cost 4 --enable-v2 --cert-file server.pem --key-file server.key \
     --trusted-ca-file ca.pem --client-cert-auth || fail 'no etcd'
-processes+=("$etcd")
 
 control() {
     ETCDCTL_API=3 etcdctl --endpoints "https://127.0.0.1:$port" --cacert ca.pem --cert client.pem --key client.key \
