@@ -79,7 +79,7 @@ void engine_start_job(struct engine *e);
 /* stores.c: whether the nodes that are there for the store answer. */
 struct stores_watch *stores_new(struct engine *e, struct err *err); /* NULL with err */
 struct stores_watch *stores_free(struct stores_watch *s);
-bool stores_ready(const struct stores_watch *s);
+bool stores_ready(struct stores_watch *s);
 void stores_started(struct stores_watch *s, const struct node *n);
 void stores_ended(struct stores_watch *s, const struct node *n);
 

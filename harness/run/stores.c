@@ -20,44 +20,33 @@ enum { LOG_MAX = 16 << 20, LINE_MAX_BYTES = 4096 };
 struct stores_watch {
     struct engine *engine;
     const char *line; /* of a store that is ready */
+    bool ready;       /* all of them */
     int inotify;
     struct loop_source *on_log, *deadline;
-    size_t awaited;
-    const struct node **ready;
-    size_t ready_n;
 };
-
-static void set_ready(struct stores_watch *s, const struct node *n) {
-    for (size_t i = 0; i < s->ready_n; i++)
-        if (s->ready[i] == n)
-            return;
-    s->ready[s->ready_n++] = n;
-    if (s->ready_n == s->awaited)
-        loop_timer_off(s->deadline);
-}
-
-bool stores_ready(const struct stores_watch *s) {
-    return s->ready_n == s->awaited;
-}
 
 static const char *log_of(struct stores_watch *s, const struct node *n) {
     return arena_printf(&s->engine->arena, "logs/%s/store.log", node_plan(n)->name);
 }
 
-static void look(struct stores_watch *s, const struct node *n) {
+static bool answers(struct stores_watch *s, const struct node *n) {
     struct buf text = {0};
-    if (folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL) == 0 &&
-        strstr(buf_str(&text), s->line))
-        set_ready(s, n);
+    int r = node_program_pid(n)
+                ? folder_read(s->engine->spec->folder, log_of(s, n), LOG_MAX, &text, NULL)
+                : -ESRCH;
+    bool says_so = r == 0 && strstr(buf_str(&text), s->line);
     buf_fini(&text);
+    return says_so;
 }
 
-static void look_at_all(struct stores_watch *s) {
+bool stores_ready(struct stores_watch *s) {
     struct node **nodes;
     size_t n = cluster_nodes(s->engine->cluster, &nodes);
-    for (size_t i = 0; i < n; i++)
-        if (node_plan(nodes[i])->is_store && node_program_pid(nodes[i]))
-            look(s, nodes[i]);
+    for (size_t i = 0; i < n && !s->ready; i++)
+        if (node_plan(nodes[i])->is_store && !answers(s, nodes[i]))
+            return false;
+    loop_timer_off(s->deadline);
+    return s->ready = true;
 }
 
 static void on_log(void *arg, int fd, int what) {
@@ -66,10 +55,8 @@ static void on_log(void *arg, int fd, int what) {
     (void)what;
     while (read(fd, events, sizeof(events)) > 0)
         ;
-    look_at_all(s);
     if (stores_ready(s)) {
-        loop_source_free(s->on_log);
-        s->on_log = NULL;
+        s->on_log = loop_source_free(s->on_log);
         engine_start_job(s->engine);
     }
 }
@@ -94,13 +81,11 @@ static void last_line(struct stores_watch *s, const struct node *n, char ret[200
 }
 
 void stores_started(struct stores_watch *s, const struct node *n) {
-    if (!s->on_log || stores_ready(s))
-        return;
     char path[64];
     FILE_CLOSE int log = folder_open_file(s->engine->spec->folder, log_of(s, n), NULL);
     snprintf(path, sizeof(path), "/proc/self/fd/%d", log);
-    inotify_add_watch(s->inotify, path, IN_MODIFY);
-    look_at_all(s);
+    if (!s->ready)
+        inotify_add_watch(s->inotify, path, IN_MODIFY);
 }
 
 void stores_ended(struct stores_watch *s, const struct node *n) {
@@ -118,19 +103,13 @@ struct stores_watch *stores_new(struct engine *e, struct err *err) {
     struct stores_watch *s = arena_new(&e->arena, struct stores_watch);
     s->engine = e;
     s->line = store_ready_line(e->plan);
-    for (size_t i = 0; i < e->plan->nodes_n; i++)
-        s->awaited += e->plan->nodes[i].is_store;
-    s->ready = arena_array(&e->arena, const struct node *, s->awaited + 1);
-    s->deadline = loop_timer(e->loop, on_deadline, s);
-    s->inotify = -1;
-    if (!s->awaited)
-        return s;
     s->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (s->inotify < 0) {
         err_set(err, -errno, "watch the log of the store (inotify)");
         return NULL;
     }
     s->on_log = loop_fd(e->loop, s->inotify, LOOP_READ, on_log, s);
+    s->deadline = loop_timer(e->loop, on_deadline, s);
     loop_timer_at(s->deadline, clock_monotonic_ns() + READY_WAIT_NS);
     return s;
 }

@@ -17,7 +17,7 @@ mkfifo alpha beta
 exec 3<>alpha 4<>beta
 agent() { # agent ID NNODES COMMAND...: what it says goes into the pipe of its id
     "$run" --nnodes="$2" --rdzv-backend=embedded --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$1" \
-        --rdzv-conf=$watchful,hb=100ms --no-python "${@:3}" &
+        --rdzv-conf=hb=100ms,fence=1300ms,hard=1400ms,suspect=1600ms --no-python "${@:3}" &
     agents+=($!)
 }
 hears() { # hears FD FILE TEXT
