@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compare: rankrun beside one that fails after a restart. One table, the checks that explain the difference, pages, and an
 # exit code that says whether all could be judged, not who was better.
-# deadline: 300 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 rq=$(realpath "$BIN/rankquake") rankrun=$(realpath "$BIN/rankrun")

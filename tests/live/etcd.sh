@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A real etcd as the store, in a node of its own and as three members: rankrun recovers over it, and what
 # etcd cannot do is said.
-# deadline: 180 s
+# deadline: 300 s
 set -u
 rq=$(realpath "$BIN/rankquake")
 dir=$TMPDIR/etcd

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs that send no events, watched through what they print: steps, resumes and lines that faults wait for;
 # a script that resumes wrongly; expressions that match nothing; and output of every ugly kind.
-# deadline: 120 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 cd "$(dirname "$0")/../.." || exit 1

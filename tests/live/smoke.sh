@@ -2,7 +2,7 @@
 # The suite: every scenario of scenarios/smoke.yaml passes, and three control runs serve all of them: as an ordinary user
 # where root runs this and may become one. As root each of them is played by wrong_expectations.sh, which judges it with
 # what it expects as well.
-# deadline: 300 s
+# deadline: 480 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/patience.bash

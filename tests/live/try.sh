@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # try, init and run -- CMD: a command as it is typed, through the five built-in disasters, and as a file
 # that lints and runs. The mistakes of who types one.
-# deadline: 240 s
+# deadline: 480 s
 set -u
 rq=$(cd "$BIN" && pwd)/rankquake
 dir=$TMPDIR/try
