@@ -91,11 +91,12 @@ static bool place_of(const char *line, struct place *ret) {
 
 /* ---- what is in them ---- */
 
+/* A doctor's own, of another process and for a moment, are nobody's. */
 static void walk(struct texts *c, const char *dir, int depth) {
     struct stat st;
     FILE_CLOSE_DIR DIR *d = depth < DEPTH_MAX ? opendir(dir) : NULL;
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (*e->d_name == '.' || e->d_type != DT_DIR)
+        if (*e->d_name == '.' || e->d_type != DT_DIR || str_starts(e->d_name, "rankquake-doctor-"))
             continue;
         char *path = mem_printf("%s/%s", dir, e->d_name);
         walk(c, path, depth + 1);

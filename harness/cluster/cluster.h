@@ -112,7 +112,8 @@ const char *node_programs(const struct node *n, const char *bin);
 const char *node_tmp_dir(const struct node *n);
 const char *node_events_path(const struct node *n);
 bool node_is_on(const struct node *n);
-pid_t node_program_pid(const struct node *n);                     /* 0: not running */
+pid_t node_program_pid(const struct node *n); /* 0: not running */
+bool node_is_busy(const struct node *n);      /* its program runs, or has been told to start */
 int node_start(struct node *n, bool fresh_disk, struct err *err); /* node_up follows */
 int node_run(struct node *n, const struct program *p, struct err *err);
 /* Asks for the sockets that have this TCP port at an end; round comes back with the answer. */

@@ -102,7 +102,9 @@ int node_run(struct node *n, const struct program *p, struct err *err) {
     json_put_strings(&w, "argv", p->argv);
     json_put_strings(&w, "env", p->env);
     json_put_string(&w, "cwd", p->cwd);
-    return say_send(n, &text, &w, &p->log, 1, err);
+    int r = say_send(n, &text, &w, &p->log, 1, err);
+    n->asked = r == 0;
+    return r;
 }
 
 static int say_fault(struct node *n, const struct fault *f, const struct target *t,
@@ -194,6 +196,7 @@ static void on_net(struct node *n, struct message *m) {
 
 static void on_started(struct node *n, struct message *m) {
     process_close(&n->program);
+    n->asked = false;
     n->program.pidfd = message_take_fd(m, 0);
     n->program.pid = n->program.pidfd >= 0 ? process_pid_of(n->program.pidfd) : 0;
     if (n->cluster->isolation->started)
@@ -293,6 +296,7 @@ static void on_end(void *arg, int fd, int what) {
     process_reap(&n->init, 0, &status);
     process_close(&n->init);
     n->state = NODE_OFF;
+    n->asked = false;
     program_taken_along(n);
     close_all(n);
     c->isolation->ended(n);
@@ -440,4 +444,8 @@ bool node_is_on(const struct node *n) {
 
 pid_t node_program_pid(const struct node *n) {
     return n->program.pid;
+}
+
+bool node_is_busy(const struct node *n) {
+    return n->asked || n->program.pid;
 }

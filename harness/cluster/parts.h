@@ -63,6 +63,7 @@ struct node {
     char *disk, *tmp, *events; /* tmp and events: as the node sees them */
     enum node_state state;
     bool killed; /* by us: its end is no surprise */
+    bool asked;  /* to run its program, and has not said yet what came of it */
     bool silent; /* it has lost its power */
     bool wired;  /* the wire has a card whose other end is in the node's network */
     struct process init;

@@ -61,5 +61,5 @@ const char *const *store_argv(struct arena *a, const struct launch *l) {
 }
 
 const char *store_ready_line(const struct plan *p) {
-    return is_etcd(p) ? "serving client traffic insecurely" : NULL;
+    return is_etcd(p) ? "serving client traffic insecurely" : "store: listening on ";
 }

@@ -11,7 +11,7 @@ struct ending {
 
 static bool an_agent_runs(const struct engine *e) {
     cluster_each(n, e->cluster) {
-        if (!node_plan(n)->is_store && node_is_on(n) && node_program_pid(n))
+        if (!node_plan(n)->is_store && node_is_on(n) && node_is_busy(n))
             return true;
     }
     return false;

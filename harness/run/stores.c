@@ -9,8 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Agents are started when every store answers. rankrun's own does so as soon as it runs; etcd says
- * it in its log. */
+/* Agents are started when every store answers. It says so in its log: one that runs may yet find
+ * that its port is taken. */
 static const int64_t READY_WAIT_NS = 60000000000;
 
 enum { LINE_MAX_BYTES = 4096, LINE_SHOWN = 199 };
@@ -22,7 +22,7 @@ struct store {
 };
 
 struct stores {
-    const char *line; /* NULL: a store that runs is ready */
+    const char *line; /* of a store that answers */
     struct lines *lines;
     struct store *v;
     size_t n;
@@ -51,7 +51,7 @@ static void on_deadline(void *arg, int64_t now) {
     (void)now;
     if (stores_ready(e))
         return;
-    err_say(&err, -ETIMEDOUT, "etcd does not answer %lld s after its start; see %s/logs",
+    err_say(&err, -ETIMEDOUT, "the store does not answer %lld s after its start; see %s/logs",
             (long long)(READY_WAIT_NS / 1000000000), e->spec->folder->path);
     engine_fail(e, &err);
 }
@@ -62,9 +62,7 @@ static const char *log_of(struct engine *e, const struct store *s) {
 
 static void started(struct engine *e, struct store *s) {
     struct stores *all = own(e, stores);
-    if (!all->line)
-        s->ready = true;
-    else if (!s->log)
+    if (!s->log)
         s->log = lines_follow(all->lines, folder_open_file(e->spec->folder, log_of(e, s), NULL), s,
                               NULL);
     nodes_look_ready(e);
@@ -105,7 +103,7 @@ static int open_stores(struct engine *e, struct err *err) {
         if (node_plan(n)->is_store)
             s->v[s->n++].node = n;
     }
-    if (!s->line || !s->n)
+    if (!s->n)
         return 0;
     loop_timer_at(loop_timer(e->loop, on_deadline, e), clock_monotonic_ns() + READY_WAIT_NS);
     s->lines = lines_new(e->loop, on_line, e, err);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Before a run begins: a signal ends the harness with a sentence, and a HOME that does not exist is not made
-# for the cache.
+# Before a run begins: a signal ends the harness with a sentence, a HOME that does not exist is not made for the cache, and
+# a store that does not get its port is named with its last words.
 # deadline: 120 s
 set -u
 rq=$(cd "$BIN" && pwd)/rankquake
@@ -54,6 +54,20 @@ for again in 1 2; do
     [ -e nobody ] && fail 'HOME was made'
 done
 env -u XDG_CACHE_HOME HOME="$dir/nobody" "$rq" clean home >said 2>&1 || fail 'clean without a HOME'
+
+# ---- a store that finds its port taken, as by a server that has come since the plan was made ----
+cp -R "$(dirname "$rq")" programs
+cat >programs/rankrun <<END
+#!/bin/sh
+[ "\$1" = store ] || exec "$(dirname "$rq")/rankrun" "\$@"
+echo 'port 29400 is taken' >&2
+exit 1
+END
+timeout 60 programs/rankquake run quick.yaml --fresh --isolation processes --out taken >said 2>&1 </dev/null
+rc=$?
+[ $rc = 3 ] && grep -q 'the store on store ended before the job was started: port 29400 is taken' said ||
+    fail "a store that finds its port taken: exit $rc"
+
 left=$(grep -lszxF "UP=$dir/up" /proc/[0-9]*/environ)
 [ -z "$left" ] || fail "what the host was asked by is left: $left"
 exit $bad

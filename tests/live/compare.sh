@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compare: rankrun beside one that fails after a restart. One table, the checks that explain the difference, pages, and an
 # exit code that says whether all could be judged, not who was better.
-# deadline: 300 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 rq=$(realpath "$BIN/rankquake") rankrun=$(realpath "$BIN/rankrun")
@@ -27,8 +27,8 @@ says() { grep -qF -- "$1" "$dir/said" || fail "it did not say: $1"; }
 cat >"$dir/bad/rankrun" <<END
 #!/bin/bash
 # A launcher with a planted bug: whoever had to restart ends with 1, whatever came of it.
-$rankrun "\$@" 2>/tmp/said || exit
-! grep -q 'round 1, local rank' /tmp/said
+$rankrun "\$@" 2>"\$TMPDIR/said" || exit
+! grep -q 'round 1, local rank' "\$TMPDIR/said"
 END
 chmod +x "$dir/bad/rankrun"
 cat >"$dir/killed.yaml" <<END

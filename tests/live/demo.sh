@@ -17,7 +17,9 @@ run() { # run WHAT FILE
     exit 1
 }
 
-run demo scenarios/tour.yaml
+# How quick it is, is not asked here: a machine that stands still cannot be.
+sed '/_within:/d' scenarios/tour.yaml >"$TMPDIR/tour.yaml"
+run demo "$TMPDIR/tour.yaml"
 # Everything from one of these keys in column 1 to the next key.
 awk '/^[^ #]/ { drop = /^(timeline|expect):/ } !drop' scenarios/tour.yaml >"$TMPDIR/quiet.yaml"
 run undisturbed "$TMPDIR/quiet.yaml"

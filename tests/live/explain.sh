@@ -75,7 +75,9 @@ done
 # Every example of a verb is typed as it stands, with a run that is there in place of the one it names:
 # one that has ended, or for enter and halt one that goes on.
 rq=$(cd "$BIN" && pwd)/rankquake
-ln -s "$PWD/scenarios" "$dir/scenarios" && cd "$dir" || exit 1
+cp -R scenarios "$dir" && cd "$dir" || exit 1
+# How quick it is, is not asked here: a machine that stands still cannot be.
+sed -i '/_within:/d' scenarios/*.yaml scenarios/*/*.yaml
 # That of try takes its time, and is typed by try.sh.
 for verb in run $(sed 's/\<run\>//; s/\<enter\>//; s/\<halt\>//; s/\<try\>//' <<<"$verbs") enter halt; do
     example=$("$rq" help "$verb" | sed -n 's/^example: rankquake //p')

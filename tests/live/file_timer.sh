@@ -11,10 +11,10 @@ fail() {
     bad=1
 }
 cat >ask.bash <<'END'
-ask() { # ask PID SECONDS-FROM-NOW SIGNAL SCOPE
+ask() { # ask PID SECONDS-FROM-NOW SIGNAL SCOPE: prints it, to be written
     local at=-1
     [ "$2" = never ] || at=$(awk -v now="$EPOCHREALTIME" -v s="$2" 'BEGIN { printf "%.6f", now + s }')
-    echo "{\"version\": 1, \"pid\": $1, \"scope_id\": \"$4\", \"expiration_time\": $at, \"signal\": $3}" >>"$TORCHELASTIC_TIMER_FILE"
+    echo "{\"version\": 1, \"pid\": $1, \"scope_id\": \"$4\", \"expiration_time\": $at, \"signal\": $3}"
 }
 END
 mkfifo never
@@ -26,14 +26,12 @@ cat >worker <<'END'
 . ./ask.bash
 if [ "$TORCHELASTIC_RESTART_COUNT" = 0 ]; then
     trap 'exit 4' USR1
-    [ "$RANK" != 1 ] || ask $$ 0.2 10 'step 7'
+    [ "$RANK" != 1 ] || ask $$ 0.2 10 'step 7' >>"$TORCHELASTIC_TIMER_FILE"
     while :; do read -r -t 1 _ <never; done
 fi
-ask $$ 0.3 9 a
-ask $$ never 0 a
-ask $$ 0.3 0 b
-ask "$BYSTANDER" 0 9 c
-echo nonsense >>"$TORCHELASTIC_TIMER_FILE"
+# In one piece, so that nothing expires before it is taken back.
+asked=$(ask $$ 0.3 9 a; ask $$ never 0 a; ask $$ 0.3 0 b; ask "$BYSTANDER" 0 9 c; echo nonsense)
+echo "$asked" >>"$TORCHELASTIC_TIMER_FILE"
 echo '{"version": 2}' >>"$TORCHELASTIC_TIMER_FILE"
 sleep 0.6
 END
@@ -46,7 +44,7 @@ kill -0 "$bystander" || fail "a process that is none of the job's was killed"
 [ "$(ls -d watchdog_timer_* 2>/dev/null)" = '' ] || fail 'the FIFO is left'
 
 export TORCHELASTIC_TIMER_FILE=$TMPDIR/mine
-timeout 30 "$run" bash -c '. ./ask.bash; ask $BASHPID 0 9 late; read -r _ <never' 2>said
+timeout 30 "$run" bash -c '. ./ask.bash; ask $BASHPID 0 9 late >>"$TORCHELASTIC_TIMER_FILE"; read -r _ <never' 2>said
 [ $? = 1 ] || fail "no restart left: $(cat said)"
 grep -q 'failed: rank 0 .* signal 9.*: its timer "late" expired' said || fail "the failure does not say why: $(cat said)"
 [ ! -e mine ] || fail 'the FIFO that was named is left'

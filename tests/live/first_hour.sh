@@ -2,7 +2,7 @@
 # The mistakes of a first hour, through the real program: each ends with the exit code it should, and with
 # a sentence that helps. What the loader alone refuses stands in tests/harness/scenario/test_bad_input.c,
 # what starts nothing in tests/live/bad_input.sh.
-# deadline: 200 s
+# deadline: 300 s
 set -u
 rq=$BIN/rankquake
 cd "$(dirname "$0")/../.." || exit 1

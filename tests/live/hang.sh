@@ -10,6 +10,7 @@ fail() {
     echo "$*"
     bad=1
 }
+# Whose workers wait to be killed, and end at once where nobody does: in the control run.
 scenario() { # scenario SECONDS-AFTER-THE-RESTART
     cat <<END
 scenario: hangs-after-restart
@@ -17,10 +18,13 @@ cluster: {nodes: 2}
 job:
   nnodes: "1:2"
   rdzv_conf: $patient_map
-  run: [sh, -c, 'echo "restart \$TORCHELASTIC_RESTART_COUNT"; test \$TORCHELASTIC_RESTART_COUNT = 0 || exec sleep $1; exec sleep 2']
+  run: [sh, -c, 'echo "step \$((TORCHELASTIC_RESTART_COUNT + 1))"; echo "restart \$TORCHELASTIC_RESTART_COUNT";
+    case \$TORCHELASTIC_RESTART_COUNT{out} in
+    0*/control) ;; 0*) exec sleep 1000 ;; *) exec sleep $1 ;; esac']
+observe: {step: 'step ([0-9]+)'}
 timeline:
-  - {when: {time: 500ms}, fault: worker-kill, on: rank 1}
-limits: {total: 5s}
+  - {when: {step: 1, patient: true}, fault: worker-kill, on: rank 1}
+limits: {stall: 2s}
 END
 }
 wants() { # wants FILE PATTERN
@@ -57,10 +61,11 @@ cluster: {nodes: 2}
 job:
   nnodes: "2:2"
   rdzv_conf: $watchful_map
-  run: [sh, -c, 'exec sleep 3']
+  run: [sh, -c, 'echo "step 1"; case {out} in */control) ;; *) exec sleep 1000 ;; esac']
+observe: {step: 'step ([0-9]+)'}
 timeline:
-  - {when: {time: 300ms}, fault: net-partition, on: n1}
-limits: {total: 5s}
+  - {when: {step: 1}, fault: net-partition, on: n1}
+limits: {stall: 2s}
 END
 "$BIN/rankquake" run --isolation namespaces "$dir/cut.yaml" --out "$dir/cut" >"$dir/said" 2>&1
 rc=$?
@@ -70,7 +75,7 @@ wants "$hang/n1/store.txt" '^no answer: connecting to .* port [0-9]* took longer
 wants "$hang/n0/store.txt" '^/rankrun/.*/cur '
 wants "$hang/n1/wire.txt" '^from n1 .* [1-9][0-9]* dropped$'
 
-scenario 1 >"$dir/goes-on.yaml"
+scenario 0 >"$dir/goes-on.yaml"
 "$BIN/rankquake" run --isolation namespaces "$dir/goes-on.yaml" --out "$dir/fine" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 0 ] || { fail "the job that goes on: exit $rc, wanted 0"; cat "$dir/said"; }

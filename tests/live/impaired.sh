@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A signal, a node that stands still and a network that is slow: each is felt and gone again when it is undone; and where
 # nothing shows that it was felt the verdict is open, and says what may be the reason.
-# deadline: 120 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 vforked=$(realpath "${OUT:-build/release}/tests/live/spawn_vforked")

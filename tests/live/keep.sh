@@ -17,9 +17,10 @@ fi
 cat >"$dir/s.yaml" <<'END'
 scenario: kept
 cluster: {nodes: 1, store: none}
-job: {run: [sh, -c, 'test "$TORCHELASTIC_RESTART_COUNT" = 0 && exec sleep 1; exec sleep 1000']}
-timeline: [{when: {time: 300ms}, fault: worker-kill, on: workers}]
-limits: {total: 3s}
+job: {run: [sh, -c, 'echo "step $((TORCHELASTIC_RESTART_COUNT + 1))"; case {out} in */control) ;; *) exec sleep 1000 ;; esac']}
+observe: {step: 'step ([0-9]+)'}
+timeline: [{when: {step: 1}, fault: worker-kill, on: workers}]
+limits: {stall: 1s}
 END
 "$BIN/rankquake" run "$dir/s.yaml" --keep --out "$dir/alone" >"$dir/said" 2>&1 </dev/null
 rc=$?

@@ -2,6 +2,7 @@
 # Whatever happens to the harness, nothing is left: SIGKILL at several moments of a run; Ctrl-C, which
 # tears down in order and still writes the report.
 # deadline: 240 s
+# alone: it looks for whatever a killed harness may leave on the host
 set -u
 scenario=scenarios/membership/node-powered-off.yaml
 out=$TMPDIR/out

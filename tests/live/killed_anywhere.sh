@@ -2,6 +2,7 @@
 # The harness is killed at random moments of its run, control run included: what remains is files, clean
 # takes them away, and says then that there is nothing to clean. KILLS=200 for the soak; SEED repeats.
 # deadline: 120 s
+# alone: it looks for whatever a killed harness may leave on the host
 set -u
 . tests/live/patience.bash
 scenario=$TMPDIR/killed.yaml

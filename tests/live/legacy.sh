@@ -7,18 +7,17 @@ set -u
 . tests/live/etcd.bash
 mkfifo "$TMPDIR/events"
 exec 3<>"$TMPDIR/events"
-started=()
 
 fail() {
     echo "FAILED: $*"
     cat "$TMPDIR"/said*
     exit 1
 }
-trap 'kill -KILL "${started[@]}" 2>/dev/null; wait 2>/dev/null' EXIT
+# Its children, by what the kernel says: the number of one that has ended may be somebody else's by now.
+trap 'kill -KILL $(cat /proc/$$/task/$$/children) 2>/dev/null; wait 2>/dev/null' EXIT
 
 serve() { # serve PORT [OPTION...]: an etcd that is ready
     begin_etcd "http://127.0.0.1:$1" "$TMPDIR/etcd-$1" "${@:2}" || fail 'no etcd'
-    started+=("$etcd")
 }
 
 cat >"$TMPDIR/worker" <<'END'
@@ -52,7 +51,6 @@ agent() { # agent JOB [OPTION...]
     "$BIN/rankrun" --nproc-per-node=2 --max-restarts=2 --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" \
         --rdzv-id="$1" --rdzv-conf=last_call_timeout=300ms "${@:2}" --no-python "$TMPDIR/worker" 2>>"$TMPDIR/said" &
     agent=$!
-    started+=("$agent")
 }
 
 ends() { # ends PID CODE WHAT
@@ -93,7 +91,6 @@ await_round 6
 exec 5< <(exec "$BIN/rankrun" --nproc-per-node=2 --nnodes=2:3 --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:$port" \
     --rdzv-id=one --rdzv-conf=last_call_timeout=300ms --no-python "$TMPDIR/worker" 2>&1)
 d=$!
-started+=("$d")
 read -r -t 30 -u 5 line
 [[ $line == *'waits as a spare'* ]] || fail "a spare: $line"
 told 0 one '^job +one, torchelastic' "^phase +running, round $round$" \
@@ -141,7 +138,6 @@ case $version in
     ;;
 esac
 exec 6< <(exec "$BIN/rankrun" store --host=127.0.0.1 --port=0)
-started+=($!)
 read -r -t 10 -u 6 line
 "$BIN/rankrun" --rdzv-backend=etcd --rdzv-endpoint="127.0.0.1:${line##*:}" --no-python true 2>"$TMPDIR/said"
 [ $? = 64 ] && grep -q 'is no etcd' "$TMPDIR/said" || fail 'a store that is no etcd'

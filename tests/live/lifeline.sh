@@ -13,7 +13,8 @@ exec 9<>"$TMPDIR/starts"
 : >"$TMPDIR/store"
 "$BIN/rankrun" store --host 127.0.0.1 --port $port >>"$TMPDIR/store" 2>&1 9>&- &
 store=$!
-trap "kill $store 2>/dev/null" EXIT
+# Its children, by what the kernel says: the number of one that has ended may be somebody else's by now.
+trap 'kill -KILL $(cat /proc/$$/task/$$/children) 2>/dev/null' EXIT
 tail -n +1 -f --pid=$store "$TMPDIR/store" | grep -q -m 1 listening || exit 1
 
 agent() { # agent NUMBER ID CONF [OPTION...]: says "ROUND WORLD NUMBER" for each of its workers; its pid in $pid

@@ -5,7 +5,7 @@
 # worker is killed, the network of the sums is cut and a worker hangs (NCCL says nothing, and the
 # deadline ends it), a node is cut off and comes back, one loses power, one joins, one is killed. The
 # model is that of an undisturbed run, and every round has a communicator of its own.
-# deadline: 240 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 rq=$BIN/rankquake

@@ -3,6 +3,7 @@
 # whose nodes have come hears nothing, and neither does one beside which another trains.
 # deadline: 120 s
 set -u
+. tests/live/patience.bash
 run=$(cd "$BIN" && pwd)/rankrun
 cd "$TMPDIR" || exit 1
 bad=0
@@ -16,7 +17,7 @@ mkfifo alpha beta
 exec 3<>alpha 4<>beta
 agent() { # agent ID NNODES COMMAND...: what it says goes into the pipe of its id
     "$run" --nnodes="$2" --rdzv-backend=embedded --rdzv-endpoint="127.0.0.1:$port" --rdzv-id="$1" \
-        --rdzv-conf=profile=fast,hb=100ms,fence=600ms,hard=700ms,suspect=900ms --no-python "${@:3}" &
+        --rdzv-conf=hb=100ms,fence=1300ms,hard=1400ms,suspect=1600ms --no-python "${@:3}" &
     agents+=($!)
 }
 hears() { # hears FD FILE TEXT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Jobs that send no events, watched through what they print: steps, resumes and lines that faults wait for;
 # a script that resumes wrongly; expressions that match nothing; and output of every ugly kind.
-# deadline: 120 s
+# deadline: 480 s
 set -u
 . tests/live/patience.bash
 cd "$(dirname "$0")/../.." || exit 1
@@ -58,7 +58,14 @@ try 'a program that buffers its output' 2 'the output is buffered; put stdbuf -o
 try 'a wrong expression' 64 'there is no \] to this \[' $good --set "observe.step='([0-9'"
 
 # ---- lines that faults wait for ----
-count='for i in 1 2 3 4 5 6 7 8; do sleep 0.05; echo "did $i"; done'
+# It waits behind the fourth line until both faults have come, which the control run does not.
+count='for i in 1 2 3 4 5 6 7 8; do
+    sleep 0.05
+    echo "did $i"
+    [ $i != 4 ] || case ${WAITS-}{out} in no* | */control) ;; *)
+        grep -m 1 "\"fault-in-force\",\"id\":\"said\"" < <(tail -n +1 -f {out}/history.jsonl) >/dev/null
+    esac
+done'
 write lines 2 "$count" <<'END'
 timeline:
   - {id: fourth, when: {log: '/did ([0-9]+)/', nth: 4}, fault: worker-kill, on: rank 0}
@@ -84,7 +91,7 @@ expects 'a line that was never to come' 'log rank 0 on n[01] printed .the first 
 expects 'a line that was to come once' 'log rank [01] on n[01] printed .the second of [0-9]+.: did 4' "seen: '/did 4/', on: rank 0" "once: '/did 4/'"
 expects 'a line that nobody looked for' 'log nobody looked for lines that match /Oops/' Traceback Oops
 try 'a line that never comes' 2 'none of [0-9]+ lines matched /did nine/; the closest: did 1' "$dir/lines.yaml" --set 'expect={}' \
-    --set 'timeline=[{when: {log: "/did nine/"}, fault: worker-kill, on: rank 0}]'
+    --set 'job.env={WAITS: "no"}' --set 'timeline=[{when: {log: "/did nine/"}, fault: worker-kill, on: rank 0}]'
 
 # ---- bars and lines as the tools print them, by one worker for all ----
 if command -v python3 >/dev/null; then
@@ -112,6 +119,8 @@ for step in range(first, steps):
             % (step // 10, step % 10 * 10 + 10, "#" * (step % 10 + 1), step % 10 + 1, loss))
     if n % 10 == 0 and rank == 0:
         open(out + "/checkpoint-%d" % n, "w").close()
+    if n == 30 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and "/control/" not in out:
+        time.sleep(1000) # until it is killed
 say("\n`Trainer.fit` stopped: `max_steps=%d` reached.\n{'train_runtime': 2.4, 'train_loss': 0.7}\n" % steps)
 END
     for shape in hf-trainer lightning; do

@@ -60,9 +60,14 @@ grep -qE '^fewer +1 check that was answered in .*/out/asked-1-.* is not now: res
 grep -q '<property name="fewer" value="1 check' out/asked-1-*/junit.xml || fail 'the loss is not in JUnit'
 "$rq" judge "$(grep -l '"lost"' out/asked-1-*/lost.json | xargs dirname)" | grep -q '^fewer ' || fail 'judged again the loss is not told'
 
+# It goes on until all of them have come, which the control run does not wait for.
 cat >drawn.yaml <<END
 cluster: {nodes: 2}
-job: {nnodes: "1:2", max_restarts: 3, rdzv_conf: $patient_map, run: [sleep, "1.5"]}
+job:
+  nnodes: "1:2"
+  max_restarts: 3
+  rdzv_conf: $patient_map
+  run: [bash, -c, 'case {out} in */control) exit ;; esac; grep -m 4 "fault-in-forc[e]" < <(tail -n +1 -f {out}/history.jsonl)']
 random: {faults: 3, weights: {worker-kill: 1, node-kill: 1}, every: 300ms, repair: 300ms}
 END
 "$rq" plan drawn.yaml --seed 5 >plan 2>&1

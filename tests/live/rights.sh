@@ -3,6 +3,7 @@
 # disks, clock and cgroups, unless the scenario says that it keeps all rights; a kill of everybody ends its
 # node, and nobody else; a cgroup that it leaves behind is told; a plan says what remains.
 # deadline: 180 s
+# alone: it makes cgroups, and a run beside it tells of those
 set -u
 tries=$(realpath "${OUT:-build/release}/tests/live/spawn_rights")
 bin=$(realpath "$BIN")
@@ -152,6 +153,10 @@ END
             fail "$kind: a cgroup was left behind, and is not told"
         clear_cgroups || fail "$kind: there was no cgroup"
     done
+    sed "s,rights-$$/below,rankquake-doctor-1," cgroup.yaml >doctor.yaml
+    play "$(id -u)" doctor.yaml --isolation processes
+    grep -q 'left: the cgroup' said && fail 'the cgroup of a doctor beside a run is told'
+    rmdir "$at/rankquake-doctor-1" || fail 'there was no cgroup of a doctor'
 
     # Namespaces of a job's own give it a hierarchy that can be written to, and no secret.
     if [ "$(id -u)" = 0 ] && unshare --user --map-root-user --mount --cgroup \

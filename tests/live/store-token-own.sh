@@ -2,7 +2,7 @@
 # A store that nobody gave a token has one where its agents can be told it: with -H by standard input, in the
 # harness's clusters by the environment, under Slurm by MUNGE. Nobody else is answered, and no process of the job shows
 # it: not in its environment, not on its command line.
-# deadline: 180 s
+# deadline: 300 s
 set -u
 . tests/live/patience.bash
 BIN=$(realpath "$BIN")

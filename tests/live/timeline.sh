@@ -36,9 +36,9 @@ plays 'a worker that dies before it is executed' '"fault-evidence","id":"w"' 'wo
 plays 'a worker that exits before its first collective' '"code":9' 'world_sizes: [3, 3, 3], restarts: 2' \
     "$kill" '{id: w, when: {round: 2, phase: first-collective}, fault: worker-exit, with: {code: 9}, on: rank 2}'
 plays 'a partition of groups' '"fault-evidence","id":"p"' 'world_sizes: [3, 2, "*"], restarts: 0' \
-    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}, for: 4s}'
+    '{id: p, when: {step: 17}, fault: net-partition, with: {groups: "store,n0,n1|n2"}}' '{when: {after: p, round: 2}, heal: p}'
 deadline_s=3 plays 'a cut of the data plane' '"fault-evidence","id":"p"' 'world_sizes: [3, 3], restarts: 1' \
-    '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1, for: 3500ms}'
+    '{id: p, when: {step: 17}, fault: net-partition, with: {planes: data}, on: n1}' '{when: {after: p, round: 2}, heal: p}'
 plays 'a hang that is over in time' '"fault-recovered","id":"h"' 'world_sizes: [3], restarts: 0' \
     '{id: h, when: {step: 17}, fault: worker-hang, on: n1, for: 500ms}'
 # Whom the store names is who dies, by the kernel's word.

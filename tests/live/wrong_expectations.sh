@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Every scenario with a wrong expectation fails, and says which expectation and why: one wrong outcome in a
 # real run of each, every other expectation judged again from what that run recorded.
-# deadline: 300 s
+# deadline: 720 s
 set -u
 . tests/live/patience.bash
 rq=$BIN/rankquake

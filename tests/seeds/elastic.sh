@@ -9,13 +9,14 @@ run=$(cd "$BIN" && pwd)/rankrun
 cd "$TMPDIR" || exit 1
 mkfifo events
 exec 3<>events
-started=() all=()
+all=()
 fail() {
     echo "FAILED: $*"
     cat said
     exit 1
 }
-trap 'kill -KILL "${started[@]}" 2>/dev/null; wait' EXIT
+# Its children, by what the kernel says: the number of one that has ended may be somebody else's by now.
+trap 'kill -KILL $(cat /proc/$$/task/$$/children) 2>/dev/null; wait' EXIT
 cat >script <<'END'
 trap 'exit 0' USR1
 echo "$RANKRUN_ROUND $RANK $WORLD_SIZE $GROUP_RANK $TORCHELASTIC_RESTART_COUNT $MASTER_ADDR:$MASTER_PORT $$" >events
@@ -30,7 +31,6 @@ if [ -n "$endpoint" ]; then
 else
     backend=embedded
     exec 5< <(exec "$run" store --host=127.0.0.1 --port=0)
-    started+=($!)
     read -r -t 20 -u 5 line
     endpoint=127.0.0.1:${line##*:}
 fi
@@ -40,7 +40,6 @@ node() { # node [OPTION...]: one more, by the job's one command line; only its a
     "$run" --nnodes=1:4 --nproc_per_node=2 --max_restarts=3 --rdzv_id="$job" --rdzv_backend=$backend \
         --rdzv_endpoint="$endpoint" --rdzv_conf=$patient,last_call_timeout=300ms --local_addr=127.0.0.$nodes "$@" bash script 2>>said &
     node=$!
-    started+=($node)
 }
 running() { # running PID
     local state

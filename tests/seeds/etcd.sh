@@ -34,7 +34,7 @@ four() { printf '%d of 4, %d of 2, %s 0 --arg1\n' 0 0 $1 1 0 $1 2 1 $1 3 1 $1; }
 both 'fixed' "$(four fixed)" "$run" --nnodes=2 --nproc_per_node=2 --rdzv_id=fixed --rdzv_backend=etcd \
     --rdzv_endpoint="127.0.0.1:$port"
 both 'elastic' "$(four elastic)" "$run" --nnodes=1:4 --nproc_per_node=2 --rdzv_id=elastic --rdzv_backend=etcd \
-    --rdzv_endpoint="127.0.0.1:$port" --rdzv_conf=last_call_timeout=1
+    --rdzv_endpoint="127.0.0.1:$port" --rdzv_conf=last_call_timeout=3
 both 'by variables' "$(four operator)" env PET_NNODES=2 PET_NPROC_PER_NODE=2 PET_RDZV_ID=operator \
     PET_RDZV_BACKEND=etcd PET_RDZV_ENDPOINT="127.0.0.1:$port" "$run"
 exit 0

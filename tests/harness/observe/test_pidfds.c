@@ -293,7 +293,7 @@ static void test_the_end_of_an_earlier_process_with_the_number_is_not_taken(void
     struct stage *s = stage_reaped();
     tell(s, exited(PID, PID, 0)); /* before it was watched */
     turn(s);
-    int pidfd = watch(s, PID, clock_monotonic_ns() + 1000000);
+    int pidfd = watch(s, PID, clock_monotonic_ns() + 3600000000000);
     tell(s, exited(PID, PID, 0)); /* late news, from before it was there */
     die(pidfd);
     pidfds_drain(s->pidfds);
