@@ -30,7 +30,7 @@ struct invariant {
     void (*on_denied)(struct judge *j, int node);         /* an agent hears that it may not write */
     void (*on_exit)(struct judge *j, int node, int code); /* of an agent */
     void (*on_failure)(struct judge *j, int node, int64_t round); /* it names one of that round */
-    void (*on_forgotten)(struct judge *j);                /* the job, by its lease: it has ended */
+    void (*on_forgotten)(struct judge *j); /* the job, by its lease: it has ended */
     /* Of the run. over: the job ended, and all are gone; late: or it should have by now. */
     void (*on_end)(struct judge *j, bool over, bool late);
 };

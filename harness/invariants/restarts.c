@@ -80,11 +80,12 @@ const struct invariant invariant_restarts = {
     .name = "restarts",
     .number = "I4",
     .summary = "a failed round costs one restart, one that lost a node none",
-    .text = "The restarts that head tells are the rounds that ended by a failure and lost no "
-            "member, as the judge counts them; they never go back, and no round runs beyond the "
-            "budget; nor do more rounds without cost than were allowed, if any number was. A round "
-            "ends as failed only when a worker of it has failed, and who was fenced says so, in its "
-            "ack and to who watches.",
+    .text =
+        "The restarts that head tells are the rounds that ended by a failure and lost no "
+        "member, as the judge counts them; they never go back, and no round runs beyond the "
+        "budget; nor do more rounds without cost than were allowed, if any number was. A round "
+        "ends as failed only when a worker of it has failed, and who was fenced says so, in its "
+        "ack and to who watches.",
     .check = "restart_count",
     .kinds = 1u << KEY_ACK,
     .on_put = on_put,
