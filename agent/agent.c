@@ -300,7 +300,6 @@ static void on_tree_answer(void *arg, uint64_t id, const struct tree_answer *ans
 
 static void on_timer(void *arg, int64_t now_ns) {
     struct event e = {.kind = EVENT_TIMER};
-    (void)now_ns;
     agent_step(arg, &e);
 }
 
@@ -332,7 +331,6 @@ static void on_etcd_ended(void *arg, const char *words) {
 
 static void on_started(void *arg, int local_rank, pid_t pid, int pidfd) {
     struct agent *a = arg;
-    (void)pidfd;
     event_log_started(a->events, local_rank, pid);
 }
 
@@ -343,7 +341,6 @@ static void on_running(void *arg) {
 
 /* `exited` follows, with the reason as its error. */
 static void on_exec_failed(void *arg, int local_rank, const char *why) {
-    (void)arg, (void)local_rank, (void)why;
 }
 
 static void on_exited(void *arg, int local_rank, pid_t pid, int wait_status, const char *error,

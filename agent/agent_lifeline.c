@@ -1,5 +1,6 @@
 #include "agent/agent_lifeline.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/lifeline.h"
 #include "agent/options.h"
@@ -30,9 +31,7 @@ struct agent_lifeline {
 struct agent_lifeline *agent_lifeline_new(struct loop *loop, const struct options *o,
                                           agent_event_fn *fn, void *arg) {
     struct tcp_endpoint e = {.port = (uint16_t)o->endpoint_port};
-    struct agent_lifeline *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct agent_lifeline *l = mem_new(struct agent_lifeline);
     *l = (struct agent_lifeline){.loop = loop, .run_id = o->run_id, .fn = fn, .arg = arg, .fd = -1};
     l->access = &o->rdzv.access;
     str_copy(e.host, sizeof(e.host), o->endpoint_host);
@@ -65,7 +64,6 @@ static void tell(struct agent_lifeline *l, bool open) {
 /* Nothing is ever to be read: whatever comes, it is none any more. */
 static void on_readable(void *arg, int fd, int what) {
     struct agent_lifeline *l = arg;
-    (void)fd, (void)what;
     discard(l);
     tell(l, false);
 }
@@ -86,7 +84,6 @@ static bool send_claim(struct agent_lifeline *l) {
 
 static void on_connected(void *arg, int fd, const char *why) {
     struct agent_lifeline *l = arg;
-    (void)why;
     l->dial = NULL;
     l->fd = fd;
     if (fd >= 0)

@@ -1,6 +1,7 @@
 #include "agent/agent_store.h"
 
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/kv_request.h"
 #include "agent/failpoint.h"
@@ -87,7 +88,7 @@ static bool take_entry(void *arg, struct arena *a, const struct kv_pair *p, bool
 
 static void tell_changes(struct slot *slot, const struct store_news *news) {
     struct agent_store *s = slot->all;
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct entry *entries = arena_array(&a, struct entry, news->n_events);
     size_t n = 0;
     for (size_t i = 0; i < news->n_events; i++)
@@ -101,7 +102,6 @@ static void tell_changes(struct slot *slot, const struct store_news *news) {
                                   .entries = entries,
                                   .n = n}};
     s->fn(s->arg, &e);
-    arena_fini(&a);
 }
 
 /* ---- watches ---- */
@@ -126,13 +126,12 @@ static void slot_close(struct slot *slot) {
 }
 
 static void slot_open(struct slot *slot, int64_t timeout_ms) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct kv_bytes end;
     slot_close(slot);
     struct kv_bytes key = kv_request_key(&a, slot->all->run_id, &slot->key, &end);
     slot->call =
         store_watch(slot->all->store, key, end, slot->next_revision, timeout_ms, on_news, slot);
-    arena_fini(&a);
 }
 
 /* After a time without answers a watch may be alive and yet wait for its connection's next
@@ -146,7 +145,7 @@ static void refresh_watches(struct agent_store *s, int64_t timeout_ms) {
 /* ---- requests ---- */
 
 static void tell(struct agent_store *s, const struct request *q, const struct store_reply *r) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     bool lease = q->kind == ACTION_LEASE_GRANT || q->kind == ACTION_LEASE_KEEPALIVE;
     bool reached = r->outcome == STORE_ANSWERED;
     bool applied = reached && (lease ? r->ttl_s > 0 : r->txn->succeeded);
@@ -155,7 +154,6 @@ static void tell(struct agent_store *s, const struct request *q, const struct st
     if (q->kind == ACTION_SNAPSHOT && reached)
         e.snapshot.entries = kv_request_entries(&a, r->txn, take_entry, s, &e.snapshot.n);
     s->fn(s->arg, &e);
-    arena_fini(&a);
 }
 
 /* Before the agent hears of it, who may ask for other watches then. */
@@ -181,30 +179,26 @@ static void on_reply(void *arg, const struct store_reply *r) {
 }
 
 static struct request *request_new(struct agent_store *s, const struct action *action) {
-    struct request *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort();
+    struct request *q = mem_new(struct request);
     *q = (struct request){.all = s, .kind = action->kind, .id = kv_request_id(action)};
     list_append(&s->requests, &q->node);
     return q;
 }
 
 static void do_snapshot(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct kv_txn txn = kv_request_read(&a, s->run_id, action->snapshot.keys, action->snapshot.n);
     store_txn(s->store, &txn, timeout_ms, on_reply, request_new(s, action));
-    arena_fini(&a);
 }
 
 static void do_txn(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct txn *t = kv_request_writes(action);
     struct kv_txn txn = kv_request_txn(&a, s->run_id, t, codec_bytes);
     failpoint_sending(t);
     struct request *q = request_new(s, action);
     q->head_round = failpoint_head(t);
     store_txn(s->store, &txn, timeout_ms, on_reply, q);
-    arena_fini(&a);
 }
 
 static void do_watch(struct agent_store *s, const struct action *action, int64_t timeout_ms) {
@@ -324,9 +318,7 @@ static int open_store(struct agent_store *s, const struct options *o, struct err
 
 struct agent_store *agent_store_new(struct loop *l, const struct options *o, agent_event_fn *fn,
                                     void *arg, struct err *err) {
-    struct agent_store *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct agent_store *s = mem_new(struct agent_store);
     *s = (struct agent_store){.loop = l, .run_id = o->run_id, .fn = fn, .arg = arg};
     list_init(&s->requests);
     for (int i = 0; i < WATCH_SLOTS; i++) {

@@ -1,5 +1,6 @@
 #include "agent/agent_timer.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "agent/sys/line.h"
@@ -43,7 +44,6 @@ static void on_expired(void *arg, pid_t pid, int signo, const char *scope, int64
 }
 
 static void on_odd(void *arg, const char *what) {
-    (void)arg;
     line_say(LINE_WARNING, "timer", "TORCHELASTIC_TIMER_FILE: %s; this is told once", what);
 }
 
@@ -63,9 +63,7 @@ int agent_timer_new(struct loop *l, struct guard *g, struct agent_timer **ret, s
     *ret = NULL;
     if (!str_eq(wanted, "1"))
         return 0;
-    struct agent_timer *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct agent_timer *t = mem_new(struct agent_timer);
     t->guard = g;
     choose_path(t);
     t->timer = file_timer_new(l, t->path, &events, t, err);

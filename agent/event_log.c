@@ -1,6 +1,7 @@
 #include "agent/event_log.h"
 
 #include "agent/base/json.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/rendezvous.h"
 #include "agent/options.h"
@@ -29,9 +30,7 @@ struct event_log {
 struct event_log *event_log_new(const struct options *o, int64_t now_ns) {
     if (!o->event_log)
         return NULL;
-    struct event_log *e = calloc(1, sizeof(*e));
-    if (!e)
-        abort();
+    struct event_log *e = mem_new(struct event_log);
     e->options = o;
     e->began_ns = now_ns;
     if (gethostname(e->hostname, sizeof(e->hostname) - 1) < 0)
@@ -92,7 +91,7 @@ static void put_one(struct json_writer *w, const char *key, int number) {
 
 /* A text of JSON in the JSON, with tuples of one: so torchelastic has it. */
 static void put_metadata(struct json_writer *w, const struct event_log *e, int local_rank) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct json_writer inner = {.out = &text};
     json_object(&inner, NULL);
     json_put_known(&inner, "group_world_size", e->n, e->group_world);
@@ -104,7 +103,6 @@ static void put_metadata(struct json_writer *w, const struct event_log *e, int l
     }
     json_end_object(&inner);
     json_put_string(w, "metadata", buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_ranks(struct json_writer *w, const struct event_log *e, int local_rank) {
@@ -120,7 +118,7 @@ static void put_ranks(struct json_writer *w, const struct event_log *e, int loca
 /* local_rank -1: the agent's own. raw_error NULL: none. */
 static void print(const struct event_log *e, const char *state, int local_rank,
                   const char *raw_error, int64_t run_s) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     struct json_writer w = {.out = &out};
     char name[64];
     snprintf(name, sizeof(name), "torchelastic.worker.status.%s", state);
@@ -141,12 +139,11 @@ static void print(const struct event_log *e, const char *state, int local_rank,
     json_end_object(&w);
     json_end_object(&w);
     line_put_object(buf_str(&out));
-    buf_fini(&out);
 }
 
 static void print_worker(const struct event_log *e, int local_rank, bool succeeded, int64_t run_s) {
     const struct worker *k = &e->workers[local_rank];
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_object(&w, NULL);
     json_put_string(&w, "message", k->error[0] ? k->error : "<NONE>");
@@ -156,7 +153,6 @@ static void print_worker(const struct event_log *e, int local_rank, bool succeed
           : k->failed ? "FAILED"
                       : "TERMINATED",
           local_rank, k->failed ? buf_str(&text) : NULL, run_s);
-    buf_fini(&text);
 }
 
 /* Of its workers torchrun tells only when the job came to an end by them. */

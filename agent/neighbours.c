@@ -1,5 +1,6 @@
 #include "agent/neighbours.h"
 
+#include "agent/base/mem.h"
 #include "agent/core/keys.h"
 #include "agent/options.h"
 #include "agent/store/store.h"
@@ -119,7 +120,6 @@ static void on_timer(void *arg, int64_t now_ns) {
                          .limit = KEYS_READ,
                          .keys_only = true};
     struct kv_txn txn = {.success = &read, .n_success = 1};
-    (void)now_ns;
     n->store = store_client_new(n->loop, n->options->endpoints, &n->options->rdzv.access, &err);
     if (n->store)
         store_txn(n->store, &txn, ANSWER_MS, on_read, n);
@@ -128,9 +128,7 @@ static void on_timer(void *arg, int64_t now_ns) {
 struct neighbours *neighbours_new(struct loop *l, const struct options *o, int64_t suspect_ns) {
     if (o->backend == BACKEND_IN_PROCESS)
         return NULL;
-    struct neighbours *n = calloc(1, sizeof(*n));
-    if (!n)
-        abort(); /* out of memory */
+    struct neighbours *n = mem_new(struct neighbours);
     *n = (struct neighbours){.loop = l, .options = o, .timer = loop_timer(l, on_timer, n)};
     loop_timer_at(n->timer, clock_monotonic_ns() + LOOKS_AFTER * suspect_ns);
     return n;

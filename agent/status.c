@@ -28,7 +28,6 @@ static void finish(struct status *s, int code) {
 }
 
 static void on_timer(void *arg, int64_t now_ns) {
-    (void)now_ns;
     finish(arg, STATUS_FOUND);
 }
 

@@ -126,7 +126,7 @@ static void put_failure(struct json_writer *w, const struct account *c) {
 
 static void print_json(const struct asked *s) {
     const struct account *c = &s->account;
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     struct json_writer w = {.out = &b};
     int64_t port = 0;
     bool has_port = c->port && str_to_i64(c->port, 1, 65535, &port);
@@ -150,7 +150,6 @@ static void print_json(const struct asked *s) {
     json_end_array(&w);
     json_end_object(&w);
     puts(buf_str(&b));
-    buf_fini(&b);
 }
 
 /* ---- asking ---- */
@@ -184,7 +183,6 @@ static int say_trouble(const struct asked *s, const struct tree_answer *answer) 
 
 static void on_answer(void *arg, uint64_t id, const struct tree_answer *answer) {
     struct asked *s = arg;
-    (void)id;
     s->code = answer->result == TREE_DONE ? STATUS_FOUND : say_trouble(s, answer);
     if (s->code == STATUS_FOUND)
         account_read(&s->arena, s->folder, answer, &s->account);

@@ -157,7 +157,7 @@ static void put_round(struct json_writer *w, const struct job_status *s) {
 }
 
 void status_print_json(const struct job_status *s) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     struct json_writer w = {.out = &b};
     json_object(&w, NULL);
     put_round(&w, s);
@@ -168,5 +168,4 @@ void status_print_json(const struct job_status *s) {
     json_end_array(&w);
     json_end_object(&w);
     puts(buf_str(&b));
-    buf_fini(&b);
 }

@@ -117,12 +117,10 @@ const char **arguments_all(const struct arguments *a, const char *name) {
 }
 
 const char *arguments_set(struct arena *arena, const char *key, const char *value) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_put_string(&w, NULL, value);
-    const char *set = arena_printf(arena, "%s=%s", key, buf_str(&text));
-    buf_fini(&text);
-    return set;
+    return arena_printf(arena, "%s=%s", key, buf_str(&text));
 }
 
 /* step='step ([0-9]+)', or the name of a preset. */

@@ -35,11 +35,10 @@ static void hash_scenario(const struct scenario *s, char ret[65]) {
 
 /* NULL: there is none, or none that is known. */
 static const struct json *read_file(struct arena *a, const struct folder *f, const char *name) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     const struct json *j = NULL;
     if (folder_read(f, name, BASELINE_MAX, &text, NULL) == 0)
         j = json_parse(a, buf_str(&text), text.len, NULL);
-    buf_fini(&text);
     return j && json_get_i64(j, "v", 0) == BASELINE_VERSION ? j : NULL;
 }
 
@@ -121,7 +120,7 @@ static size_t mark(struct verdict *v, const struct json *names, const char *sinc
 }
 
 int baseline_take(const struct baseline_spec *s, struct verdict *v, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     char hash[65];
     if (v->exit_code == EXIT_BROKEN || v->exit_code == EXIT_INTERRUPTED)
         return 0;
@@ -133,23 +132,19 @@ int baseline_take(const struct baseline_spec *s, struct verdict *v, struct err *
     int r = write_record(s, v, n && same && !s->renew ? before : NULL, hash, err);
     if (n && r == 0)
         r = write_lost(s->run, v, err);
-    arena_fini(&a);
     return r;
 }
 
 void baseline_recall(const struct folder *run, struct verdict *v) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct json *j = read_file(&a, run, "lost.json");
     if (j)
         mark(v, json_get(j, "lost"), json_get_string(j, "since", ""));
-    arena_fini(&a);
 }
 
 size_t baseline_lost(const char *file) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct json *j = read_cached(&a, file);
     const struct json *lost = j ? json_get(j, "lost") : NULL;
-    size_t n = lost && lost->type == JSON_ARRAY ? lost->length : 0;
-    arena_fini(&a);
-    return n;
+    return lost && lost->type == JSON_ARRAY ? lost->length : 0;
 }

@@ -1,5 +1,7 @@
 #include "harness/history_pack.h"
 
+#include "agent/base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,9 +15,7 @@ struct pack {
 };
 
 struct pack *pack_new(struct arena *a) {
-    struct pack *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort(); /* out of memory */
+    struct pack *p = mem_new(struct pack);
     p->arena = a;
     return p;
 }

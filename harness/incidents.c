@@ -425,7 +425,7 @@ static void find_ends(struct incidents *is, const struct rounds *rs) {
 }
 
 void incidents_load(struct incidents *is, const struct history *h, const struct rounds *rs) {
-    struct arena scratch = {0};
+    ARENA_FINI struct arena scratch = {0};
     struct index x;
     *is = (struct incidents){0};
     history_each(r, h) read_record(is, r, rs);
@@ -434,11 +434,9 @@ void incidents_load(struct incidents *is, const struct history *h, const struct 
     for (size_t i = 0; i < is->n; i++)
         consequences(is->v[i], &x);
     find_ends(is, rs);
-    arena_fini(&scratch);
 }
 
 static void in_the_arena(void *entry) {
-    (void)entry;
 }
 
 void incidents_fini(struct incidents *is) {

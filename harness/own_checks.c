@@ -45,7 +45,7 @@ static int read_evidence(struct finding *f, const struct history *h, const struc
 
 int own_check_read(struct finding *f, const struct history *h, const char *text, size_t len,
                    struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct err why = {0};
     struct finding found = {.check = f->check, .class = f->class};
     const struct json *answer = json_parse(&a, text, len, &why);
@@ -68,7 +68,6 @@ int own_check_read(struct finding *f, const struct history *h, const char *text,
                      json_get_string(answer, "expected", ""));
         *f = found;
     }
-    arena_fini(&a);
     return r;
 }
 
@@ -76,12 +75,11 @@ int own_check_read(struct finding *f, const struct history *h, const char *text,
 
 /* Where it may write what it has to say besides; what nobody keeps goes nowhere. */
 static int open_log(const struct own_check *c, const struct folder *dir) {
-    struct buf name = {0};
+    BUF_FINI struct buf name = {0};
     int fd = -1;
     buf_printf(&name, "checks/%s.log", c->name);
     if (dir && folder_make(dir, "checks", 0777, NULL) == 0)
         fd = folder_create(dir, buf_str(&name), NULL);
-    buf_fini(&name);
     return fd >= 0 ? fd : open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
@@ -123,11 +121,10 @@ static void on_answer(void *arg, const struct answer *a) {
 }
 
 static int ask(struct asked *q, int file, const struct folder *dir) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     FILE_CLOSE int in = open(arena_printf(&a, "/proc/self/fd/%d", file), O_RDONLY | O_CLOEXEC);
     FILE_CLOSE int errors = open_log(q->check, dir);
     if (in < 0) {
-        arena_fini(&a);
         return err_set(q->err, -errno, "open the history again");
     }
     q->loop = loop_new(q->err);
@@ -143,7 +140,6 @@ static int ask(struct asked *q, int file, const struct folder *dir) {
     else if (loop_run(q->loop, q->err) < 0)
         q->code = q->err->code;
     loop_free(q->loop);
-    arena_fini(&a);
     return q->code;
 }
 

@@ -87,7 +87,7 @@ static void judge(struct recording *r, int history, const struct recording_sourc
 
 int recording_read(struct recording *r, const struct recording_source *from,
                    struct buf *complaint) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct err err;
     *r = (struct recording){.dir = from->dir ? from->dir : from->history, .folder = FOLDER_NONE};
     const char *scenario =
@@ -106,7 +106,6 @@ int recording_read(struct recording *r, const struct recording_source *from,
         judge(r, fd, from);
     else
         recording_fini(r);
-    arena_fini(&a);
     return rc;
 }
 

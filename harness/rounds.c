@@ -294,7 +294,6 @@ static struct round *round_of(struct rounds *rs, const struct worker *w) {
 }
 
 static void in_the_arena(void *entry) {
-    (void)entry;
 }
 
 static void lineage_fini(void *entry) {

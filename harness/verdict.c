@@ -224,7 +224,7 @@ static void views_free(struct views *v) {
 
 static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
                       const struct view *seen, const struct lost *lost) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct trial t = {.scenario = s,
                       .arena = &arena,
                       .history = &seen->history,
@@ -239,7 +239,6 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
     else
         c->judge(&t, f);
     want_kernel(f, c, &seen->history);
-    arena_fini(&arena);
 }
 
 /* ---- what was lost ---- */

@@ -67,8 +67,6 @@ static void put_end(struct html *h) {
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    (void)style;
-    (void)err;
     struct html h = {.out = out, .run = run};
     incidents_load(&h.incidents, run->history, run->rounds);
     html_bars(&h);

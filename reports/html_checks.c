@@ -7,12 +7,11 @@ static void put_record(struct html *h, int64_t seq) {
     const struct record *r = history_record(h->run->history, seq);
     if (!r)
         return;
-    struct buf line = {0};
+    BUF_FINI struct buf line = {0};
     struct json_writer w = {.out = &line};
     record_put(r, &w);
     html_put(h, "<code>%.*s%s</code>\n", RECORD_SHOWN, buf_str(&line),
              line.len > RECORD_SHOWN ? " ..." : "");
-    buf_fini(&line);
 }
 
 /* The numbers, and the records themselves for whoever opens them. */
@@ -53,13 +52,12 @@ void html_checks(struct html *h) {
     static const enum finding_status order[] = {FINDING_FAIL, FINDING_UNKNOWN, FINDING_PASS,
                                                 FINDING_SKIP};
     const struct verdict *v = h->run->verdict;
-    struct buf lost = {0};
+    BUF_FINI struct buf lost = {0};
     story_lost(v, &lost);
     html_put(h, "<section id=\"checks\">\n<h2>Checks</h2>\n");
     if (lost.len) {
         html_put(h, "<p>%s</p>\n", buf_str(&lost));
     }
-    buf_fini(&lost);
     html_put(h, "<ul class=\"checks\">\n");
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)

@@ -26,11 +26,10 @@ static void put_about(struct html *h) {
 }
 
 static void put_command(struct html *h) {
-    struct buf command = {0};
+    BUF_FINI struct buf command = {0};
     story_command(h->run, &command);
     html_put(h, "<p class=\"again\"><span>run it again</span><code>%s</code></p>\n",
              buf_str(&command));
-    buf_fini(&command);
 }
 
 /* ---- figures ---- */

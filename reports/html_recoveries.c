@@ -40,7 +40,7 @@ static void put_waterfall(struct html *h, const struct incident *i) {
 }
 
 static void put_what(struct html *h, const struct incident *i) {
-    struct buf targets = {0};
+    BUF_FINI struct buf targets = {0};
     story_targets(i, &targets);
     html_put(h, "<b>%s</b> %s%s<small>%s", *i->fault ? i->fault : "fault", targets.len ? "on " : "",
              buf_str(&targets), i->id);
@@ -51,7 +51,6 @@ static void put_what(struct html *h, const struct incident *i) {
     if (i->in_force)
         html_put(h, ", in force at %.3f s", story_seconds(h->run, i->t0_ns));
     html_put(h, "</small>");
-    buf_fini(&targets);
 }
 
 /* "training again after 937 ms, from step 130: 3 steps were made again" */

@@ -11,7 +11,7 @@ static void put_step(struct html *h, int64_t step) {
 }
 
 static void put_round(struct html *h, const struct round *r) {
-    struct buf why = {0};
+    BUF_FINI struct buf why = {0};
     int64_t end_ns = round_ended_ns(r);
     html_put(h, "<tr><th>%d</th><td class=\"n\">%.3f s</td><td class=\"n\">", r->number,
              story_seconds(h->run, r->first_start_ns));
@@ -28,7 +28,6 @@ static void put_round(struct html *h, const struct round *r) {
     put_step(h, story_last_step(r));
     story_round_end(&h->incidents, r, &why);
     html_put(h, "<td>%s</td></tr>\n", buf_str(&why));
-    buf_fini(&why);
 }
 
 void html_rounds(struct html *h) {

@@ -55,7 +55,7 @@ static void put_axis(struct html *h) {
 
 static void put_pin(struct html *h, size_t k, int row) {
     const struct incident *i = h->incidents.v[k];
-    struct buf targets = {0};
+    BUF_FINI struct buf targets = {0};
     story_targets(i, &targets);
     if (i->in_force && i->recovered)
         html_put(h, "<i class=\"lasting\" style=\"left:%.2f%%;width:%.2f%%;top:%dpx\"></i>",
@@ -67,7 +67,6 @@ static void put_pin(struct html *h, size_t k, int row) {
              i->in_force ? "" : " void", k + 1,
              html_percent(h, i->in_force ? i->t0_ns : i->fired_ns), row * 22, i->id, i->fault,
              targets.len ? "on " : "", buf_str(&targets), k + 1);
-    buf_fini(&targets);
 }
 
 /* Pins that would cover one another stand one below the other. */

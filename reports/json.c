@@ -3,7 +3,7 @@
 
 static void put_round(const struct recorded_run *run, const struct incidents *is,
                       struct json_writer *w, const struct round *r) {
-    struct buf why = {0};
+    BUF_FINI struct buf why = {0};
     story_round_end(is, r, &why);
     json_object(w, NULL);
     json_put_i64(w, "round", r->number);
@@ -29,7 +29,6 @@ static void put_round(const struct recorded_run *run, const struct incidents *is
     }
     json_end_array(w);
     json_end_object(w);
-    buf_fini(&why);
 }
 
 static void put_fault(const struct recorded_run *run, struct json_writer *w,
@@ -61,11 +60,9 @@ static void put_fault(const struct recorded_run *run, struct json_writer *w,
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    (void)style;
-    (void)err;
     struct json_writer w = {.out = out};
     struct incidents is;
-    struct buf command = {0};
+    BUF_FINI struct buf command = {0};
     incidents_load(&is, run->history, run->rounds);
     story_command(run, &command);
     json_object(&w, NULL);
@@ -89,7 +86,6 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     json_end_array(&w);
     json_end_object(&w);
     buf_putc(out, '\n');
-    buf_fini(&command);
     incidents_fini(&is);
     return 0;
 }

@@ -24,7 +24,7 @@ static void put_line(struct buf *out, const char *name, const char *text) {
 }
 
 static void put_case(struct buf *out, const struct recorded_run *run, const struct finding *f) {
-    struct buf message = {0};
+    BUF_FINI struct buf message = {0};
     const char *element = f->status == FINDING_FAIL ? "failure" : "error";
     buf_puts(out, "  <testcase");
     put_attribute(out, "classname", run->scenario->name);
@@ -51,7 +51,6 @@ static void put_case(struct buf *out, const struct recorded_run *run, const stru
         buf_printf(out, "</%s>\n", element);
     }
     buf_puts(out, "  </testcase>\n");
-    buf_fini(&message);
 }
 
 static size_t count(const struct verdict *v, enum finding_status status) {
@@ -63,11 +62,9 @@ static size_t count(const struct verdict *v, enum finding_status status) {
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    (void)style;
-    (void)err;
     const struct history *h = run->history;
     const struct verdict *v = run->verdict;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_puts(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite");
     put_attribute(out, "name", run->scenario->name);
     buf_printf(out,
@@ -93,7 +90,6 @@ static int render(const struct recorded_run *run, const struct report_style *sty
     for (size_t i = 0; i < v->n; i++)
         put_case(out, run, &v->v[i]);
     buf_puts(out, "</testsuite>\n");
-    buf_fini(&text);
     return 0;
 }
 

@@ -1,3 +1,4 @@
+#include "agent/base/mem.h"
 #include "reports/live.h"
 #include "reports/page.h"
 
@@ -21,9 +22,7 @@ struct live {
 
 struct live *live_new(FILE *out, const struct report_style *style, const char *title,
                       int64_t total_steps) {
-    struct live *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct live *l = mem_new(struct live);
     *l = (struct live){.out = out, .style = *style, .title = title, .total_steps = total_steps};
     rounds_init(&l->rounds, true);
     return l;
@@ -46,7 +45,7 @@ static void erase(struct live *l) {
 
 /* Cut to the width, so that a narrow terminal shows one line and not two. */
 static void draw(struct live *l) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "%6.1f s  ", seconds(l, l->now_ns));
     printable_puts(&text, l->title);
     if (l->rounds.n)
@@ -65,13 +64,12 @@ static void draw(struct live *l) {
     fflush(l->out);
     l->drawn = true;
     l->drawn_ns = l->now_ns;
-    buf_fini(&text);
 }
 
 static void say(struct live *l, enum ink ink, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void say(struct live *l, enum ink ink, const char *fmt, ...) {
-    struct buf out = {0}, text = {0};
+    BUF_FINI struct buf out = {0}, text = {0};
     struct page p = {.out = &out, .style = l->style};
     va_list ap;
     va_start(ap, fmt);
@@ -82,8 +80,6 @@ static void say(struct live *l, enum ink ink, const char *fmt, ...) {
     erase(l);
     printing_put(l->out, buf_str(&out), out.len);
     fflush(l->out);
-    buf_fini(&text);
-    buf_fini(&out);
 }
 
 /* Told also where only a line for each run is: whoever waits must know for what. */
@@ -102,7 +98,7 @@ static void targets(const struct record *r, struct buf *out) {
 }
 
 static void tell_harness(struct live *l, const struct record *r) {
-    struct buf where = {0};
+    BUF_FINI struct buf where = {0};
     targets(r, &where);
     if (record_is(r, "fault-in-force"))
         say(l, INK_DOUBT, "%s: %s%s", record_text(r, "id"), record_text(r, "fault"),
@@ -123,7 +119,6 @@ static void tell_harness(struct live *l, const struct record *r) {
             record_text(r, "dir"));
     else if (record_is(r, "interrupted"))
         say(l, INK_BAD, "interrupted, taking everything down");
-    buf_fini(&where);
 }
 
 /* A round is told when it is complete, and again when it says where it resumed. */

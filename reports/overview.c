@@ -188,7 +188,7 @@ static const char *put_line_of(struct page *p, int n, const char *text) {
 }
 
 static void put_figures(struct page *p, const struct overview_row *row, const struct columns *c) {
-    struct buf detect = {0}, recover = {0}, lost = {0};
+    BUF_FINI struct buf detect = {0}, recover = {0}, lost = {0};
     overview_put_time(&detect, row->detect_ns);
     overview_put_time(&recover, row->recover_ns);
     if (row->lost_steps >= 0)
@@ -205,16 +205,13 @@ static void put_figures(struct page *p, const struct overview_row *row, const st
         put_cell(p, c->recover, buf_str(&recover));
         put_cell(p, c->lost, buf_str(&lost));
     }
-    buf_fini(&detect);
-    buf_fini(&recover);
-    buf_fini(&lost);
 }
 
 /* Where there is no room for columns, everything stands on a line of its own. */
 static void put_row(struct page *p, const struct overview_row *row, const struct columns *c) {
     enum finding_status s = report_status(row->exit_code);
     const char *rest = "";
-    struct buf what = {0};
+    BUF_FINI struct buf what = {0};
     printable_puts(&what, row->what); /* before it is cut into lines */
     page_put(p, page_ink(s), page_mark(p, s));
     page_put(p, INK_PLAIN, " ");
@@ -238,7 +235,6 @@ static void put_row(struct page *p, const struct overview_row *row, const struct
         rest = put_line_of(p, c->what_n, rest);
         page_line(p);
     }
-    buf_fini(&what);
 }
 
 void overview_put_ended(const char *name, int exit_code, const char *what,
@@ -292,11 +288,10 @@ static void put_open(struct page *p, const struct overview *o) {
         return;
     page_heading(p, "not judged");
     for (size_t i = 0; (open = overview_not_judged(o, i)); i++) {
-        struct buf text = {0};
+        BUF_FINI struct buf text = {0};
         buf_printf(&text, "%s: %s", open->check, open->why);
         page_put(p, INK_PLAIN, "  - ");
         page_wrap(p, 4, INK_DIM, buf_str(&text));
-        buf_fini(&text);
     }
     for (size_t i = 0; o->mend && o->mend[i]; i++) {
         page_put(p, INK_PLAIN, "  ");

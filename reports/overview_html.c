@@ -38,10 +38,9 @@ static void put_cell(struct buf *out, const char *text) {
 }
 
 static void put_time(struct buf *out, int64_t ns) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     overview_put_time(&text, ns);
     put_cell(out, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_row(struct buf *out, const struct overview_row *r) {

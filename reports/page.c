@@ -32,22 +32,20 @@ static void ink_off(struct page *p, enum ink ink) {
 }
 
 void page_put(struct page *p, enum ink ink, const char *text) {
-    struct buf shown = {0};
+    BUF_FINI struct buf shown = {0};
     printable_puts(&shown, text);
     ink_on(p, ink);
     put_bytes(p, buf_str(&shown), shown.len);
     ink_off(p, ink);
-    buf_fini(&shown);
 }
 
 void page_printf(struct page *p, enum ink ink, const char *fmt, ...) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     page_put(p, ink, buf_str(&text));
-    buf_fini(&text);
 }
 
 void page_line(struct page *p) {
@@ -110,7 +108,7 @@ static void put_word(struct page *p, int indent, const char *word, size_t n, boo
 
 void page_wrap(struct page *p, int indent, enum ink ink, const char *text) {
     bool first = true;
-    struct buf shown = {0};
+    BUF_FINI struct buf shown = {0};
     printable_put(&shown, text, strlen(text), PRINTABLE_LINES);
     if (p->style.width && indent > p->style.width - TEXT_MIN)
         indent = 4;
@@ -123,7 +121,6 @@ void page_wrap(struct page *p, int indent, enum ink ink, const char *text) {
     }
     ink_off(p, ink);
     page_line(p);
-    buf_fini(&shown);
 }
 
 void page_cut(struct buf *line, int width) {

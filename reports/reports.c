@@ -56,7 +56,7 @@ enum finding_status report_status(int exit_code) {
 int report_print(const struct report *report, const struct recorded_run *r, FILE *out,
                  struct err *err) {
     struct report_style style = report_style_of(out);
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int rc = report->render(r, &style, &text, err);
     errno = 0;
     if (rc == 0 && (!printing_put(out, buf_str(&text), text.len) || fflush(out) != 0) &&
@@ -64,17 +64,15 @@ int report_print(const struct report *report, const struct recorded_run *r, FILE
         rc = err_set(err, errno ? -errno : -EIO, "print the report");
     if (rc)
         clearerr(out); /* whoever flushes it at the end need not say it again */
-    buf_fini(&text);
     return rc;
 }
 
 static int write_one(const struct report *report, const struct recorded_run *r, struct err *err) {
     static const struct report_style plain = {.unicode = true};
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int rc = report->render(r, &plain, &text, err);
     if (rc == 0)
         rc = folder_write(r->folder, report->file, buf_str(&text), text.len, err);
-    buf_fini(&text);
     return rc;
 }
 

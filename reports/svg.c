@@ -61,7 +61,7 @@ static int64_t moment(const struct incident *i) {
 
 /* Its text stands right of its moment, or left of it where the picture would end. */
 static void put_fault(struct picture *p, const struct incident *i, int *ends) {
-    struct buf text = {0}, targets = {0};
+    BUF_FINI struct buf text = {0}, targets = {0};
     story_targets(i, &targets);
     buf_printf(&text, "%s%s%s", i->fault, targets.len ? " on " : "", buf_str(&targets));
     int at = x_of(p, moment(i)), width = (int)text.len * LETTER + 12, row = 0;
@@ -70,8 +70,6 @@ static void put_fault(struct picture *p, const struct incident *i, int *ends) {
         row++;
     ends[row] = x + width;
     put_text(p, x, p->y + 14 + 16 * row, i->in_force ? "bad" : "soft", buf_str(&text));
-    buf_fini(&targets);
-    buf_fini(&text);
 }
 
 static void put_faults(struct picture *p) {
@@ -90,7 +88,7 @@ static void put_faults(struct picture *p) {
 static void put_round(struct picture *p, const struct round *r) {
     int x = x_of(p, r->first_start_ns), width = x_of(p, html_round_end(&p->h, r)) - x;
     int64_t from = story_resume_step(r);
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     put_box(p, "round", x, width, p->y, LANE - 2);
     buf_printf(&text, "%d", r->number);
     if (width > 100)
@@ -99,7 +97,6 @@ static void put_round(struct picture *p, const struct round *r) {
         buf_printf(&text, ", from step %lld", (long long)from);
     if (width > 16)
         put_text(p, x + 5, p->y + 13, "", buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_rounds(struct picture *p) {
@@ -138,11 +135,10 @@ static void put_life(struct picture *p, const struct html_bar *b) {
 static size_t put_lane(struct picture *p, const struct html_bar *bars, size_t n) {
     const struct worker *w = bars->worker;
     const struct incidents *is = &p->h.incidents;
-    struct buf name = {0};
+    BUF_FINI struct buf name = {0};
     size_t k = 0;
     buf_printf(&name, "%s/%d", w->node, w->local_rank);
     put_text(p, 16, p->y + 13, "soft", buf_str(&name));
-    buf_fini(&name);
     for (size_t i = 0; i < is->n; i++) {
         if (!html_took_away(is->v[i], w->node))
             continue;
@@ -247,9 +243,7 @@ static void put_rows(struct picture *p) {
 
 static int render(const struct recorded_run *run, const struct report_style *unused,
                   struct buf *out, struct err *err) {
-    (void)unused;
-    (void)err;
-    struct buf rows = {0};
+    BUF_FINI struct buf rows = {0};
     struct picture p = {.h = {.out = &rows, .run = run}};
     incidents_load(&p.h.incidents, run->history, run->rounds);
     html_bars(&p.h);
@@ -269,7 +263,6 @@ static int render(const struct recorded_run *run, const struct report_style *unu
     put_back(&p);
     buf_puts(out, buf_str(&rows));
     html_put(&p.h, "</svg>\n");
-    buf_fini(&rows);
     incidents_fini(&p.h.incidents);
     arena_fini(&p.h.arena);
     return 0;

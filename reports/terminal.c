@@ -21,20 +21,18 @@ static void put_labelled(struct page *p, const char *label, enum ink ink, const 
 }
 
 static void put_where(struct page *p, const struct recorded_run *run, const char *where) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (*where && *run->dir)
         buf_printf(&text, "%s/", run->dir);
     buf_puts(&text, where);
     put_labelled(p, "look at", INK_PLAIN, buf_str(&text));
-    buf_fini(&text);
 }
 
 /* Fewer answers than before is no failure, and must not look as if nothing had changed. */
 static void put_lost(struct page *p, const struct verdict *v) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     story_lost(v, &text);
     put_labelled(p, "fewer", INK_DOUBT, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_headline(struct page *p, const struct recorded_run *run,
@@ -42,12 +40,11 @@ static void put_headline(struct page *p, const struct recorded_run *run,
     int code = run->verdict->exit_code;
     enum finding_status status = report_status(code);
     page_put(p, page_ink(status), page_mark(p, status));
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     page_printf(p, INK_STRONG, " %s ", run->scenario->name);
     buf_printf(&text, "%s%s%s (exit code %d)", report_outcome(code), first ? ": " : "",
                first ? first->check : "", code);
     page_wrap(p, 2, page_ink(status), buf_str(&text));
-    buf_fini(&text);
 }
 
 static bool has_failed(const struct verdict *v, const char *check) {
@@ -141,13 +138,12 @@ static void put_checks(struct page *p, const struct verdict *v) {
         skipped += v->v[i].status == FINDING_SKIP;
     }
     page_put(p, INK_STRONG, "checks");
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "%zu of %zu passed", passed, v->n - skipped);
     if (skipped)
         buf_printf(&text, ", %zu not asked for", skipped);
     page_put(p, INK_PLAIN, "  ");
     page_wrap(p, 8, INK_DIM, buf_str(&text));
-    buf_fini(&text);
     for (size_t k = 0; k < sizeof(order) / sizeof(*order); k++)
         for (size_t i = 0; i < v->n; i++)
             if (v->v[i].status == order[k])
@@ -158,7 +154,7 @@ static void put_checks(struct page *p, const struct verdict *v) {
 
 static void put_round(struct page *p, const struct recorded_run *run, const struct incidents *is,
                       const struct round *r) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int64_t step = story_resume_step(r);
     page_printf(p, INK_PLAIN, "  %d", r->number);
     page_tab(p, 5);
@@ -182,7 +178,6 @@ static void put_round(struct page *p, const struct recorded_run *run, const stru
     buf_puts(&text, "until: ");
     story_round_end(is, r, &text);
     page_wrap(p, page_narrow(p) ? 4 : ROUND, INK_PLAIN, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_rounds(struct page *p, const struct recorded_run *run, const struct incidents *is) {
@@ -196,7 +191,7 @@ static void put_rounds(struct page *p, const struct recorded_run *run, const str
 /* ---- faults ---- */
 
 static void put_times(struct page *p, const struct incident *i) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     bool steps = i->phase_ns[PHASE_FIRST_STEP] >= 0;
     if (i->phase_ns[PHASE_DETECT] >= 0)
         buf_printf(&text, "detected in %.0f ms (a worker %s)",
@@ -216,11 +211,10 @@ static void put_times(struct page *p, const struct incident *i) {
         page_tab(p, FAULT);
         page_wrap(p, FAULT, INK_DIM, buf_str(&text));
     }
-    buf_fini(&text);
 }
 
 static void put_fault(struct page *p, const struct recorded_run *run, const struct incident *i) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     page_put(p, INK_PLAIN, "  ");
     page_put(p, INK_STRONG, i->id);
     page_put(p, INK_STRONG, ":");
@@ -243,7 +237,6 @@ static void put_fault(struct page *p, const struct recorded_run *run, const stru
     page_put(p, INK_PLAIN, " ");
     page_wrap(p, FAULT, INK_PLAIN, buf_str(&text));
     put_times(p, i);
-    buf_fini(&text);
 }
 
 static void put_faults(struct page *p, const struct recorded_run *run, const struct incidents *is) {
@@ -255,7 +248,7 @@ static void put_faults(struct page *p, const struct recorded_run *run, const str
 }
 
 static void put_last(struct page *p, const struct recorded_run *run) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     page_line(p);
     buf_printf(&text, "%s/%s", run->dir, report_html.file);
     bool there = run->folder && folder_has(run->folder, report_html.file);
@@ -265,12 +258,10 @@ static void put_last(struct page *p, const struct recorded_run *run) {
     buf_clear(&text);
     story_command(run, &text);
     put_labelled(p, "again", INK_PLAIN, buf_str(&text));
-    buf_fini(&text);
 }
 
 static int render(const struct recorded_run *run, const struct report_style *style, struct buf *out,
                   struct err *err) {
-    (void)err;
     struct page p = {.out = out, .style = *style};
     struct incidents is;
     incidents_load(&is, run->history, run->rounds);

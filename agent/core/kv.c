@@ -1,5 +1,7 @@
 #include "agent/core/kv_state.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -146,9 +148,7 @@ size_t kv_places_of(const struct kv *kv, struct kv_bytes key, struct kv_bytes en
 }
 
 struct kv *kv_new(uint64_t seed, size_t history_max) {
-    struct kv *kv = calloc(1, sizeof(*kv));
-    if (!kv)
-        abort();
+    struct kv *kv = mem_new(struct kv);
     kv->seed = seed;
     kv->revision = kv->compact_revision = 1;
     kv->history_max = history_max ? history_max : KV_HISTORY_DEFAULT;

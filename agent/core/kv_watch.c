@@ -1,5 +1,7 @@
 #include "agent/core/kv_state.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -273,9 +275,7 @@ int kv_compact(struct kv *kv, int64_t revision, struct err *err) {
 struct kv_watch *kv_watch_new(struct kv *kv, struct kv_bytes key, struct kv_bytes range_end,
                               int64_t start_revision, void *owner) {
     assert(key.len > 0);
-    struct kv_watch *w = calloc(1, sizeof(*w));
-    if (!w)
-        abort();
+    struct kv_watch *w = mem_new(struct kv_watch);
     w->kv = kv;
     w->owner = owner;
     w->next_revision = start_revision > 0 ? start_revision : kv->revision + 1;

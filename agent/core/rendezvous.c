@@ -1,5 +1,7 @@
 #include "agent/core/state.h"
 
+#include "agent/base/mem.h"
+
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -40,9 +42,7 @@ struct rendezvous *rendezvous_new(const struct rendezvous_config *config, uint64
                                   struct err *err) {
     if (config_check(config, err))
         return NULL;
-    struct rendezvous *r = calloc(1, sizeof(*r));
-    if (!r)
-        abort();
+    struct rendezvous *r = mem_new(struct rendezvous);
     config_own(r, config);
     rand_init(&r->rand, seed);
     r->due_ns = INT64_MAX;

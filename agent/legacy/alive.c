@@ -1,5 +1,7 @@
 #include "agent/legacy/state.h"
 
+#include "agent/base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +17,7 @@ void alive_take(struct legacy *l, int64_t version, int rank) {
     struct tree_request q = {.verb = TREE_PUT, .key = path_rank(l, version, rank), .value = ""};
     q.ttl_s = TTL_ALIVE_S;
     alive_forget(l);
-    l->alive.key = strdup(q.key);
-    if (!l->alive.key)
-        abort();
+    l->alive.key = mem_strdup(q.key);
     l->alive.sent_ns = l->now.boottime_ns;
     flow_send(l, FLOW_ALIVE, &q);
 }

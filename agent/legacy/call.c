@@ -61,14 +61,13 @@ void flow_send(struct legacy *l, enum flow flow, const struct tree_request *q) {
 }
 
 void flow_edit(struct legacy *l, const struct document_edit *e, int64_t ttl_s) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     document_write(&l->doc, e, &b);
     struct tree_request q = {.verb = TREE_PUT,
                              .key = path_active(l),
                              .value = arena_strdup(&l->arena, buf_str(&b)),
                              .compare = l->doc.text,
                              .ttl_s = ttl_s};
-    buf_fini(&b);
     flow_send(l, FLOW_STATE, &q);
 }
 

@@ -43,16 +43,14 @@ static const char *ranked(struct legacy *l, const char *fmt, int rank) {
 
 /* Python's json.dumps, which torchrun's readers do not insist on. */
 static const char *own_info(struct legacy *l) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     struct json_writer w = {.out = &b};
     json_object(&w, NULL);
     json_put_string(&w, "role", l->config.role);
     json_put_i64(&w, "rank", l->round.rank);
     json_put_i64(&w, "local_world_size", l->config.slots);
     json_end_object(&w);
-    const char *text = arena_strdup(&l->arena, buf_str(&b));
-    buf_fini(&b);
-    return text;
+    return arena_strdup(&l->arena, buf_str(&b));
 }
 
 struct info {

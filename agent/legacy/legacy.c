@@ -1,5 +1,6 @@
 #include "agent/legacy/legacy.h"
 
+#include "agent/base/mem.h"
 #include "agent/legacy/state.h"
 
 #include "agent/base/str.h"
@@ -30,9 +31,7 @@ struct legacy *legacy_new(const struct rendezvous_config *config, const char *pr
                           struct err *err) {
     if (config_check(config, prefix, err) < 0)
         return NULL;
-    struct legacy *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort();
+    struct legacy *l = mem_new(struct legacy);
     struct arena *a = &l->strings;
     l->config = *config;
     l->config.run_id = arena_strdup(a, config->run_id);

@@ -1,12 +1,12 @@
 #include "agent/legacy/mirror.h"
 
+#include "agent/base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 static char *copy(const char *s) {
-    char *c = strdup(s);
-    if (!c)
-        abort();
+    char *c = mem_strdup(s);
     return c;
 }
 

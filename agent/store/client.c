@@ -1,6 +1,7 @@
 /* The store elsewhere: etcd's v3 JSON gateway over HTTP, spoken alike by a real etcd cluster and by
  * the embedded store. One POST per call; one that streams per watch. */
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/store/gateway.h"
@@ -128,7 +129,7 @@ static bool send_again(struct client_call *c, long status, const char *text) {
 
 static void on_answer(void *arg, long status, const struct buf *body, const char *error) {
     struct client_call *c = arg;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result txn;
     struct store_reply r = {.outcome = STORE_UNKNOWN, .why = error};
     c->post = NULL; /* it has ended by itself */
@@ -137,7 +138,6 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
     } else if (status) {
         const char *text = gateway_take_error(&arena, buf_str(body), body->len);
         if (send_again(c, status, text)) {
-            arena_fini(&arena);
             return;
         }
         r.why =
@@ -149,7 +149,6 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
     if (r.outcome == STORE_UNKNOWN)
         endpoint_failed(c);
     reply(c, &r);
-    arena_fini(&arena);
 }
 
 /* ---- watches ---- */
@@ -172,7 +171,7 @@ static bool call_lives(const struct client *cl, uint64_t id) {
 /* Returns false when the watch is over, also because the callback cancelled it: c is gone then. */
 static bool take_line(struct client_call *c, const char *text, size_t n) {
     struct client *cl = client_of(c->call.store);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct gateway_line line;
     struct err err = {0};
     uint64_t id = c->id;
@@ -187,7 +186,6 @@ static bool take_line(struct client_call *c, const char *text, size_t n) {
             c->on_news(c->arg, &news);
         alive = call_lives(cl, id);
     }
-    arena_fini(&arena);
     return alive;
 }
 
@@ -206,7 +204,6 @@ static void on_stream(void *arg, const char *p, size_t n) {
 }
 
 static void on_stream_end(void *arg, long status, const struct buf *body, const char *error) {
-    (void)body;
     struct client_call *c = arg;
     c->post = NULL; /* it has ended by itself */
     endpoint_failed(c);
@@ -233,10 +230,9 @@ static struct client_call *find_waiting(struct client *cl, uint64_t up_to) {
 }
 
 static void sign_in(struct client *cl) {
-    struct buf url = {0};
+    BUF_FINI struct buf url = {0};
     put_url(&url, cl, "/auth/authenticate");
     sign_in_begin(&cl->sign_in, buf_str(&url));
-    buf_fini(&url);
 }
 
 /* Calls that are made by a callback from here on are not of those that waited. */
@@ -263,7 +259,6 @@ static void on_signed_in(void *arg, enum sign_in_end end, const char *why) {
 
 static void on_late(void *arg, int64_t now_ns) {
     struct client_call *c = arg;
-    (void)now_ns;
     struct client *cl = client_of(c->call.store);
     call_fail(c, cl->access->user ? "the store has not taken our password in time"
                                   : "the store has not said in time whether it wants a token");
@@ -274,7 +269,7 @@ static void on_late(void *arg, int64_t now_ns) {
 static void call_send(struct client_call *c) {
     struct client *cl = client_of(c->call.store);
     int64_t left_ms = (c->until_ns - clock_monotonic_ns()) / 1000000;
-    struct buf url = {0};
+    BUF_FINI struct buf url = {0};
     c->post = NULL;
     if (sign_in_is_due(&cl->sign_in)) {
         c->late = loop_timer(cl->loop, on_late, c);
@@ -293,7 +288,6 @@ static void call_send(struct client_call *c) {
                              .on_data = c->on_news ? on_stream : NULL,
                              .timeout_ms = left_ms > 1 ? left_ms : 1};
     c->post = http_send(cl->http, &r, c->on_news ? on_stream_end : on_answer, c);
-    buf_fini(&url);
 }
 
 /* With on_news it is a stream; takes over body. */
@@ -301,9 +295,7 @@ static struct client_call *post(struct store *s, const char *path, struct buf *b
                                 int64_t timeout_ms, store_reply_fn *on_reply,
                                 store_news_fn *on_news, void *arg) {
     struct client *cl = client_of(s);
-    struct client_call *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct client_call *c = mem_new(struct client_call);
     *c = (struct client_call){.call = {s},
                               .id = ++cl->n_calls,
                               .path = path,
@@ -385,7 +377,7 @@ static const struct store_ops CLIENT = {
 };
 
 static int read_endpoints(struct client *c, const char *text, struct err *err) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     size_t n;
     char **list = str_split(&arena, text, ',', &n);
     int rc = n <= ENDPOINTS_MAX
@@ -393,15 +385,12 @@ static int read_endpoints(struct client *c, const char *text, struct err *err) {
                  : err_say(err, -EINVAL, "'%s': give at most %d endpoints", text, ENDPOINTS_MAX);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = tcp_endpoint_parse(list[i], PORT, &c->endpoints[c->n_endpoints++], err);
-    arena_fini(&arena);
     return rc;
 }
 
 struct store *store_client_new(struct loop *l, const char *endpoints,
                                const struct store_access *access, struct err *err) {
-    struct client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct client *c = mem_new(struct client);
     *c = (struct client){.store = {&CLIENT}, .loop = l, .access = access, .prefix = "/v3"};
     list_init(&c->calls);
     if (read_endpoints(c, endpoints, err) == 0)

@@ -2,6 +2,7 @@
 
 #include "agent/base/json.h"
 #include "agent/base/list.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/core/kv_request.h"
 #include "agent/store/codec.h"
@@ -41,9 +42,7 @@ struct lifelines {
 
 struct lifelines *lifelines_new(struct loop *l, struct kv *kv, struct crowd *crowd,
                                 void (*written)(void *arg), void *arg) {
-    struct lifelines *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort();
+    struct lifelines *s = mem_new(struct lifelines);
     *s = (struct lifelines){.loop = l, .kv = kv, .crowd = crowd, .written = written, .arg = arg};
     list_init(&s->list);
     return s;
@@ -79,18 +78,16 @@ struct lifelines *lifelines_free(struct lifelines *s) {
 
 static void certify(struct lifeline_kept *k) {
     struct lifeline_certificate c;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result result;
     lifeline_certify(&k->claim, &c);
     struct kv_txn txn = kv_request_txn(&arena, k->run_id, &c.txn, codec_bytes);
     if (kv_txn(k->all->kv, &txn, &arena, &result, NULL) == 0 && result.succeeded)
         k->all->written(k->all->arg);
-    arena_fini(&arena);
 }
 
 static void on_due(void *arg, int64_t now_ns) {
     struct lifeline_kept *k = arg;
-    (void)now_ns;
     certify(k);
     kept_free(k);
 }
@@ -103,7 +100,6 @@ static void on_end(void *arg, int fd, int what) {
     struct evhttp_connection *connection = k->connection;
     enum lifeline_end how = tcp_ended_in_order(fd) ? LIFELINE_CLOSED : LIFELINE_BROKEN;
     int64_t due_ns = lifeline_due_ns(how, clock_monotonic_ns());
-    (void)what;
     k->end = loop_source_free(k->end);
     k->connection = NULL;
     k->all->open--;
@@ -119,7 +115,6 @@ static void on_end(void *arg, int fd, int what) {
 
 /* evhttp has closed it, for a reason of its own: that is no end of anybody. */
 static void on_closed(struct evhttp_connection *connection, void *arg) {
-    (void)connection;
     kept_free(arg);
 }
 
@@ -159,17 +154,14 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
                    struct err *err) {
     struct evhttp_connection *connection = evhttp_request_get_connection(req);
     struct bufferevent *b = evhttp_connection_get_bufferevent(connection);
-    struct arena arena = {0};
-    struct lifeline_kept *k = calloc(1, sizeof(*k));
-    if (!k)
-        abort();
+    ARENA_FINI struct arena arena = {0};
+    struct lifeline_kept *k = mem_new(struct lifeline_kept);
     const struct json *j = json_parse(&arena, body, n, err);
     int rc = j ? read_claim(k, j, err) : -EINVAL;
     if (rc == 0 && evbuffer_get_length(bufferevent_get_input(b)) > 0)
         rc = err_say(err, -EINVAL, "lifeline: nothing may follow the request");
     if (rc == 0)
         rc = check_ends(bufferevent_getfd(b), j, err);
-    arena_fini(&arena);
     if (rc < 0) {
         free(k);
         return rc;
@@ -188,7 +180,7 @@ int lifelines_take(struct lifelines *s, struct evhttp_request *req, const char *
 
 void lifelines_put_request(struct buf *out, const char *run_id, const struct lifeline_claim *claim,
                            const struct lifeline_ends *ends, const char *token) {
-    struct buf body = {0}, shown = {0};
+    BUF_FINI struct buf body = {0}, shown = {0};
     struct json_writer w = {.out = &body};
     json_object(&w, NULL);
     json_put_string(&w, "run_id", run_id);
@@ -201,6 +193,4 @@ void lifelines_put_request(struct buf *out, const char *run_id, const struct lif
     struct http_request r = {.method = "POST", .body = &body, .type = HTTP_JSON};
     http_put_bearer(&shown, token);
     http_put_request(out, &r, ends->to, LIFELINE_PATH, buf_str(&shown));
-    buf_fini(&shown);
-    buf_fini(&body);
 }

@@ -22,14 +22,13 @@ bool sign_in_is_due(const struct sign_in *s) {
  * it, for the reason in err. */
 static const char *open_sealed(const struct sign_in *s, const char *sealed, struct err *err) {
     char *token = *s->access->sealed;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     token[0] = '\0';
     int code = *sealed ? munge_open(sealed, &text, err) : 0;
     if (!code && *sealed)
         code = token_check(buf_str(&text), err);
     if (!code)
         str_copy(token, TOKEN_MAX + 1, buf_str(&text));
-    buf_fini(&text);
     return code ? NULL : token;
 }
 
@@ -73,7 +72,7 @@ static bool take_token(struct sign_in *s, struct arena *arena, long status, cons
 
 static void on_answer(void *arg, long status, const struct buf *body, const char *error) {
     struct sign_in *s = arg;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     const char *why = error;
     bool user = s->access->user;
     s->call = NULL;
@@ -86,12 +85,11 @@ static void on_answer(void *arg, long status, const struct buf *body, const char
           : user && status == 404 ? SIGN_IN_NO_SUCH_URL
                                   : SIGN_IN_FAILED,
           why);
-    arena_fini(&arena);
 }
 
 void sign_in_begin(struct sign_in *s, const char *url) {
     const struct store_access *a = s->access;
-    struct buf body = {0};
+    BUF_FINI struct buf body = {0};
     if (s->call)
         return;
     struct json_writer w = {.out = &body};
@@ -105,7 +103,6 @@ void sign_in_begin(struct sign_in *s, const char *url) {
     struct http_request r = {
         .method = "POST", .url = url, .body = &body, .type = HTTP_JSON, .timeout_ms = SIGN_IN_MS};
     s->call = http_send(s->http, &r, on_answer, s);
-    buf_fini(&body);
 }
 
 void sign_in_cancel(struct sign_in *s) {

@@ -32,7 +32,6 @@ static void hear_within(struct asking *a, int64_t ms) {
 }
 
 static void on_silence(void *arg, int64_t now_ns) {
-    (void)now_ns;
     stop(arg, -EAGAIN);
 }
 
@@ -47,7 +46,6 @@ static void on_data(void *arg, const char *p, size_t n) {
 
 static void on_done(void *arg, long status, const struct buf *body, const char *error) {
     struct asking *a = arg;
-    (void)body;
     if (!stop(a, 0))
         return;
     a->status = status;

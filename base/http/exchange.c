@@ -9,6 +9,7 @@
  * none would come to its end. So the first one that is given up in a handshake leaves knocks behind:
  * requests of nothing, with a deadline for handshakes, whose connections are then there for others.
  * Those that come meanwhile wait for them, within their own time. */
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/dial.h"
@@ -268,7 +269,6 @@ static void connection_read(struct connection *n) {
 static void on_connection(void *arg, int fd, int what) {
     struct connection *n = arg;
     struct http *h = n->peer->http;
-    (void)fd;
     if (!n->call) { /* nothing is expected but its end */
         if (!is_quiet(n))
             connection_free(n);
@@ -324,9 +324,7 @@ static void on_connected(void *arg, int fd, const char *why) {
     if (fd < 0) {
         call_fail(c, why);
     } else {
-        struct connection *n = calloc(1, sizeof(*n));
-        if (!n)
-            abort();
+        struct connection *n = mem_new(struct connection);
         tcp_bound_silence(fd, SILENCE_S);
         *n = (struct connection){.peer = c->peer, .fd = fd, .call = c, .shaking = h->by_libcurl};
         list_init(&n->node);
@@ -363,21 +361,19 @@ void exchange_drop(struct http_call *c) {
 
 static void on_knocked(void *arg, long status, const struct buf *body, const char *error) {
     struct peer *p = arg;
-    (void)status, (void)body, (void)error;
     p->n_knocks--;
     serve_waiting(p);
 }
 
 /* What is asked is known to etcd, and refused by our own store: either is an answer. */
 static void knock_at(struct peer *p) {
-    struct buf url = {0};
+    BUF_FINI struct buf url = {0};
     buf_printf(&url, "%s/version", p->origin);
     struct http_request r = {
         .method = "GET", .url = buf_str(&url), .timeout_ms = TLS_CLIENT_HANDSHAKE_MS};
     for (int i = 0; i < KNOCKS; i++)
         http_send(p->http, &r, on_knocked, p);
     p->n_knocks = KNOCKS;
-    buf_fini(&url);
 }
 
 /* ---- deadlines ---- */
@@ -387,7 +383,6 @@ void exchange_on_deadline(void *arg, int64_t now_ns) {
     struct http *h = c->http;
     struct connection *n = c->carried;
     char why[TCP_HOST_MAX + 80];
-    (void)now_ns;
     if (c->dial)
         snprintf(why, sizeof(why), "%s took longer than %d ms", dial_doing(c->dial),
                  (int)c->timeout_ms);
@@ -414,9 +409,7 @@ struct peer *peer_of(struct http *h, const char *origin, const struct tcp_endpoi
         if (str_eq(p->origin, origin) && str_eq(p->at.host, at->host))
             return p;
     }
-    struct peer *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort();
+    struct peer *p = mem_new(struct peer);
     *p = (struct peer){.http = h, .at = *at, .origin = strdup(origin)};
     if (!p->origin)
         abort();

@@ -2,6 +2,7 @@
 #include "base/http/http.h"
 
 #include "agent/base/base64.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "base/http/state.h"
 #include "base/http/tls_client.h"
@@ -93,7 +94,6 @@ void http_tell(struct http *h) {
 }
 
 static void on_soon(void *arg, int64_t now_ns) {
-    (void)now_ns;
     http_tell(arg);
 }
 
@@ -207,9 +207,7 @@ static void call_send(struct http_call *c, const struct http_request *r) {
 
 struct http_call *http_send(struct http *h, const struct http_request *r, http_done_fn *on_done,
                             void *arg) {
-    struct http_call *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct http_call *c = mem_new(struct http_call);
     *c = (struct http_call){.http = h,
                             .on_data = r->on_data,
                             .on_done = on_done,
@@ -238,9 +236,7 @@ struct http *http_new_by(struct loop *l, const struct http_way *way, bool libcur
                          struct err *err) {
     if (libcurl && tls_client_load(err) < 0)
         return NULL;
-    struct http *h = calloc(1, sizeof(*h));
-    if (!h)
-        abort();
+    struct http *h = mem_new(struct http);
     *h = (struct http){.loop = l, .way = *way, .by_libcurl = libcurl};
     list_init(&h->peers);
     list_init(&h->calls);
@@ -270,8 +266,7 @@ void http_authorize(struct http *h, const char *text) {
 }
 
 void http_show_token(struct http *h, const char *token) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     http_put_bearer(&text, token);
     http_authorize(h, buf_str(&text));
-    buf_fini(&text);
 }

@@ -1,5 +1,6 @@
 #include "base/http/tls_client.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros cannot wrap a function that was looked up */
@@ -123,14 +124,12 @@ static void on_socket(void *arg, int fd, int what) {
 }
 
 static void on_timer(void *arg, int64_t now_ns) {
-    (void)now_ns;
     drive(arg, CURL_SOCKET_TIMEOUT, 0);
 }
 
 static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *socket_arg) {
     struct tls_client *c = arg;
     int want = (what & CURL_POLL_IN ? LOOP_READ : 0) | (what & CURL_POLL_OUT ? LOOP_WRITE : 0);
-    (void)easy, (void)socket_arg;
     if (what == CURL_POLL_REMOVE)
         c->source = loop_source_free(c->source);
     else if (c->source)
@@ -142,7 +141,6 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 
 static int want_timer(CURLM *multi, long timeout_ms, void *arg) {
     struct tls_client *c = arg;
-    (void)multi;
     if (timeout_ms < 0)
         loop_timer_off(c->timer);
     else
@@ -152,7 +150,6 @@ static int want_timer(CURLM *multi, long timeout_ms, void *arg) {
 
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *to) {
     struct tls_client *c = arg;
-    (void)purpose, (void)to;
     if (c->opened)
         return CURL_SOCKET_BAD;
     c->opened = true;
@@ -162,7 +159,6 @@ static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_so
 /* libcurl 7.88 connects all the same, and is told how the connecting went that is over: the kernel
  * asks for no address then. */
 static int is_connected(void *arg, curl_socket_t fd, curlsocktype purpose) {
-    (void)arg, (void)fd, (void)purpose;
     return CURL_SOCKOPT_ALREADY_CONNECTED;
 }
 
@@ -203,9 +199,7 @@ static void set_up(struct tls_client *c, const char *origin) {
 
 struct tls_client *tls_client_new(struct loop *l, int fd, const char *origin,
                                   const struct http_way *way, tls_client_fn *fn, void *arg) {
-    struct tls_client *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort();
+    struct tls_client *c = mem_new(struct tls_client);
     *c = (struct tls_client){.multi = curl.curl_multi_init(),
                              .easy = curl.curl_easy_init(),
                              .loop = l,

@@ -1,5 +1,6 @@
 #include "harness/checks/lags.h"
 
+#include "agent/base/mem.h"
 #include "harness/checks/spans.h"
 
 #include <stdlib.h>
@@ -28,9 +29,7 @@ static struct span of_lag(const void *things, size_t at) {
 }
 
 struct lags *lags_new(const struct history *h) {
-    struct lags *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct lags *l = mem_new(struct lags);
     moments_init(&l->told, &l->arena, h, is_lag);
     spans_init(&l->spans, &l->arena, l->told.when.n, of_lag, l->told.v);
     return l;

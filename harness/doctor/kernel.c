@@ -125,13 +125,12 @@ const struct probe probe_ptrace = {
 /* ---- others ---- */
 
 static bool look_kernel_stack(struct probe_result *r) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct err err = {0};
     if (file_read("/proc/self/stack", 1 << 16, &text, &err) == 0)
         probe_works(r, "the kernel stack of a process can be read");
     else
         probe_lacks(r, "run as root", "%.200s", err.msg);
-    buf_fini(&text);
     return r->status == PROBE_WORKS;
 }
 

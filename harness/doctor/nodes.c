@@ -43,14 +43,13 @@ static const char *mend_of(const struct err *err) {
 
 static bool look_namespaces(struct probe_result *r) {
     struct err err = {0};
-    struct buf switches = {0};
+    BUF_FINI struct buf switches = {0};
     put_switches(&switches);
     if (namespace_check(&err) == 0)
         probe_works(r, "a node with a network card was made %s",
                     geteuid() == 0 ? "as root" : "as an ordinary user");
     else
         probe_lacks(r, mend_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
-    buf_fini(&switches);
     return r->status == PROBE_WORKS;
 }
 
@@ -170,7 +169,7 @@ const struct probe probe_sockets = {
 
 /* The folder of our own cgroup; "" when there is no cgroup v2. */
 static void own_cgroup(char *ret, size_t size) {
-    struct buf mounts = {0}, own = {0};
+    BUF_FINI struct buf mounts = {0}, own = {0};
     char mount[512] = "";
     *ret = '\0';
     file_read("/proc/self/mounts", 4 << 20, &mounts, NULL);
@@ -184,8 +183,6 @@ static void own_cgroup(char *ret, size_t size) {
     const char *at = strstr(buf_str(&own), "0::/");
     if (*mount && at)
         snprintf(ret, size, "%s%.*s", mount, (int)strcspn(at + 3, "\n"), at + 3);
-    buf_fini(&mounts);
-    buf_fini(&own);
 }
 
 static bool look_cgroup(struct probe_result *r) {

@@ -53,10 +53,9 @@ bool probe_unasked(struct probe_result *r, const char *fmt, ...) {
 
 long probe_sysctl(const char *name) {
     char path[200];
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     snprintf(path, sizeof(path), "/proc/sys/%s", name);
     long value = file_read(path, 4096, &text, NULL) == 0 ? atol(buf_str(&text)) : -1;
-    buf_fini(&text);
     return value;
 }
 

@@ -56,10 +56,9 @@ const struct probe probe_cut = {
 /* ---- the one thing that would give namespaces ---- */
 
 static bool in_container(void) {
-    struct buf status = {0};
+    BUF_FINI struct buf status = {0};
     bool filtered = file_read("/proc/self/status", 1 << 16, &status, NULL) == 0 &&
                     strstr(buf_str(&status), "\nSeccomp:\t2");
-    buf_fini(&status);
     return filtered || getenv("container") || file_exists("/.dockerenv") ||
            file_exists("/run/.containerenv");
 }

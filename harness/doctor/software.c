@@ -138,7 +138,7 @@ static double metric(const struct buf *text, const char *name) {
 /* An etcd keeps every change until it is told to forget, and refuses all writes when its quota is
  * full; each beat of an agent is a change. */
 static bool look_at_store(const char *endpoint, struct probe_result *r) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (str_starts(endpoint, "http://"))
         endpoint += strlen("http://");
     int fd = connect_to(endpoint);
@@ -159,7 +159,6 @@ static bool look_at_store(const char *endpoint, struct probe_result *r) {
                     "a full quota stops all writes (one that has just begun may not have "
                     "compacted yet)",
                     "revision %.0f, and nothing has ever been compacted", now);
-    buf_fini(&text);
     close(fd);
     return r->status == PROBE_WORKS;
 }

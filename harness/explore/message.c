@@ -1,5 +1,6 @@
 #include "harness/explore/boxes.h"
 
+#include "agent/base/mem.h"
 #include "agent/core/kv_request.h"
 
 #include <stdlib.h>
@@ -63,9 +64,7 @@ static void fill(struct message *m, const struct action *a) {
 
 void message_act(struct world *w, int node, const struct action *a) {
     struct node *n = &w->nodes[node];
-    struct message *m = calloc(1, sizeof(*m));
-    if (!m)
-        abort(); /* out of memory */
+    struct message *m = mem_new(struct message);
     const char *uid = rendezvous_uid(n->core->r);
     m->refs = 1;
     memcpy(m->uid, uid, strlen(uid));
@@ -129,7 +128,6 @@ void message_timeout(struct world *w, int node, int index) {
 
 static bool entry_read(void *arg, struct arena *a, const struct kv_pair *p, bool deleted,
                        struct entry *ret) {
-    (void)arg;
     *ret = kv_request_revisions(p, deleted);
     ret->value = memcpy(arena_new(a, union value), p->value.data, p->value.len);
     return key_parse(p->key.data, p->key.len, "job", &ret->key);
@@ -139,13 +137,12 @@ static bool entry_read(void *arg, struct arena *a, const struct kv_pair *p, bool
 static void read_now(struct world *w, int node, int index) {
     struct pending p = take(w, node, index);
     struct kv *kv = w->store->kv;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r = {0};
     kv_txn(kv, &p.message->txn, &arena, &r, NULL); /* changes nothing */
     struct event ev = kv_request_event(ACTION_SNAPSHOT, p.message->id, true, true, kv_revision(kv));
     ev.snapshot.entries = kv_request_entries(&arena, &r, entry_read, NULL, &ev.snapshot.n);
     agent_event(w, node, &ev);
-    arena_fini(&arena);
     message_free(p.message);
 }
 
@@ -156,13 +153,12 @@ static void on_change(void *arg, const struct kv_event *event) {
 static void apply_txn(struct world *w, int node, struct pending *p) {
     const struct message *m = p->message;
     struct kv *kv = world_store(w);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r = {0};
     int64_t before = kv_revision(kv);
     int rc = kv_txn(kv, &m->txn, &arena, &r, NULL);
     p->applied = rc == 0 && r.succeeded;
     p->revision = kv_revision(kv);
-    arena_fini(&arena);
     world_say(w, node, "%s%s", m->kind == ACTION_BEAT ? "beat" : "request",
               p->applied ? "" : " refused");
     if (p->revision > before) {

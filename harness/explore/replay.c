@@ -46,7 +46,7 @@ static bool take(struct world *w, const char *line, int number, struct explore_r
 bool explore_replay(const struct explore_config *config, const char *path,
                     struct explore_result *ret) {
     struct world *w = world_new(config, true);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     char **lines = str_split(&arena, path, '\n', NULL);
     bool good = true;
     *ret = (struct explore_result){.end = EXPLORE_COMPLETE};
@@ -60,7 +60,6 @@ bool explore_replay(const struct explore_config *config, const char *path,
         ret->end = world_is_over(w) ? EXPLORE_COMPLETE : EXPLORE_STOPPED;
     }
     ret->states = ret->transitions + 1;
-    arena_fini(&arena);
     world_free(w);
     return good;
 }

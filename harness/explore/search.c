@@ -113,7 +113,7 @@ static void push(struct queue *q, struct world *w, uint32_t index, int depth) {
 
 static void path_write(struct search *s, uint32_t to, const struct choice *last) {
     uint32_t n = 0, *steps;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     for (uint32_t i = to; i; i = s->known[i].parent)
         n++;
     steps = malloc((n + 1) * sizeof(*steps));
@@ -129,7 +129,6 @@ static void path_write(struct search *s, uint32_t to, const struct choice *last)
         buf_printf(&text, "%s %d %d\n", choice_name(*last), last->node, last->arg);
     free(s->ret->path);
     s->ret->path = strdup(buf_str(&text));
-    buf_fini(&text);
     free(steps);
 }
 

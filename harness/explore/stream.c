@@ -1,5 +1,6 @@
 #include "harness/explore/boxes.h"
 
+#include "agent/base/mem.h"
 #include "agent/core/kv_request.h"
 
 #include <stdlib.h>
@@ -48,9 +49,7 @@ static void supersede(struct world *w, const struct entry *e) {
 }
 
 void stream_append(struct world *w, const struct kv_event *event) {
-    struct change *c = calloc(1, sizeof(*c));
-    if (!c)
-        abort(); /* out of memory */
+    struct change *c = mem_new(struct change);
     const struct kv_pair *p = &event->pair;
     c->refs = 1;
     c->entry = kv_request_revisions(p, event->deleted);

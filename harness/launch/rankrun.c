@@ -3,14 +3,13 @@
 #include "harness/launch/words.h"
 
 static void put_conf(struct words *w, const struct job_spec *job) {
-    struct buf conf = {0};
+    BUF_FINI struct buf conf = {0};
     for (size_t i = 0; i < job->rdzv_conf_n; i++)
         buf_printf(&conf, "%s%s=%s", i ? "," : "", job->rdzv_conf[i].key, job->rdzv_conf[i].value);
     if (conf.len) {
         words_add(w, "--rdzv_conf");
         words_put(w, "%s", buf_str(&conf));
     }
-    buf_fini(&conf);
 }
 
 /* Ours by its bare name lies beside rankquake; another is named by its path. */

@@ -12,14 +12,13 @@ static void put_url(struct words *w, const char *option, const char *host, int p
 
 /* Every member knows the others from the beginning; one that comes again has it on its disk. */
 static void put_members(struct words *w, const struct plan *p) {
-    struct buf members = {0};
+    BUF_FINI struct buf members = {0};
     for (size_t i = 0; i < p->nodes_n; i++)
         if (p->nodes[i].is_store)
             buf_printf(&members, "%s%s=http://%s:%d", members.len ? "," : "", p->nodes[i].name,
                        plan_node_host(&p->nodes[i]), PLAN_STORE_PORT + 1);
     words_add(w, "--initial-cluster");
     words_put(w, "%s", buf_str(&members));
-    buf_fini(&members);
 }
 
 static void put_etcd(struct words *w, const struct launch *l) {

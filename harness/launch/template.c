@@ -27,7 +27,7 @@ static void put_quoted(struct buf *b, const char *word) {
 /* {worker} inside a word is for a shell: one text, every word quoted. */
 static void fill(struct buf *b, const char *text, const struct launch *l) {
     struct words worker = {.arena = NULL};
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     worker.arena = &a;
     put_worker(&worker, l);
     while (*text) {
@@ -53,12 +53,11 @@ static void fill(struct buf *b, const char *text, const struct launch *l) {
             buf_putc(b, *text++);
         }
     }
-    arena_fini(&a);
 }
 
 static const char *const *agent_argv(struct arena *a, const struct launch *l) {
     struct words w = {.arena = a};
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     const char *const *words = l->plan->scenario->job.launcher_argv;
     for (const char *const *word = words; *word; word++) {
         /* What follows sh -c is one text, also when it is nothing but the worker. */
@@ -71,12 +70,10 @@ static const char *const *agent_argv(struct arena *a, const struct launch *l) {
         fill(&text, *word, l);
         words_put(&w, "%s", buf_str(&text));
     }
-    buf_fini(&text);
     return w.v;
 }
 
 static const char *const *agent_env(struct arena *a, const struct launch *l) {
-    (void)a, (void)l;
     return NULL;
 }
 

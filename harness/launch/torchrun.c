@@ -24,7 +24,7 @@ static void put_address(struct words *w, const struct launch *l) {
  * does not know (rankrun's profile) it ignores. */
 static void put_conf(struct words *w, const struct launch *l) {
     const struct job_spec *job = &l->plan->scenario->job;
-    struct buf conf = {0};
+    BUF_FINI struct buf conf = {0};
     for (size_t i = 0; i < job->rdzv_conf_n; i++) {
         const struct pair *c = &job->rdzv_conf[i];
         int64_t ns;
@@ -40,7 +40,6 @@ static void put_conf(struct words *w, const struct launch *l) {
         words_add(w, "--rdzv_conf");
         words_put(w, "%s", buf_str(&conf));
     }
-    buf_fini(&conf);
 }
 
 static const char *const *agent_argv(struct arena *a, const struct launch *l) {

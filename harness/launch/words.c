@@ -22,13 +22,12 @@ void words_add_all(struct words *w, const char *const *words) {
 }
 
 void words_put(struct words *w, const char *fmt, ...) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     words_add(w, arena_strdup(w->arena, buf_str(&text)));
-    buf_fini(&text);
 }
 
 enum run_form run_form_of(const char *const *run) {

@@ -9,7 +9,7 @@ enum { WAIT_MS = 2000, ANSWER_MAX = 4 << 20 };
 
 const struct json *gateway_ask(struct arena *a, const char *addr, uint16_t port, const char *path,
                                const char *question, struct err *err) {
-    struct buf json = {0}, answer = {0};
+    BUF_FINI struct buf json = {0}, answer = {0};
     struct err why = {0};
     const struct json *ret = NULL;
     buf_puts(&json, question);
@@ -30,7 +30,5 @@ const struct json *gateway_ask(struct arena *a, const char *addr, uint16_t port,
         *err = why;
     else if (!(ret = json_parse(a, buf_str(&answer), answer.len, &why)))
         err_say(err, -EPROTO, "its answer is no JSON: %s", why.msg);
-    buf_fini(&json);
-    buf_fini(&answer);
     return ret;
 }

@@ -11,25 +11,22 @@
 
 /* The pair of this key; NULL: there is none. */
 static const struct json *find(const struct json *range, const char *key) {
-    struct buf wanted = {0};
+    BUF_FINI struct buf wanted = {0};
     const struct json *found = NULL;
     base64_put(&wanted, key, strlen(key));
     json_each(it, json_get(range, "kvs")) {
         if (!found && str_eq(json_get_string(it, "key", ""), buf_str(&wanted)))
             found = it;
     }
-    buf_fini(&wanted);
     return found;
 }
 
 /* A text in the value of a pair, which is an object; "" when it has none. */
 static const char *text_of(struct arena *a, const struct json *pair, const char *name) {
-    struct buf plain = {0};
+    BUF_FINI struct buf plain = {0};
     const char *value = json_get_string(pair, "value", "");
     base64_take(&plain, value, strlen(value));
-    const char *text = json_get_string(json_parse(a, buf_str(&plain), plain.len, NULL), name, "");
-    buf_fini(&plain);
-    return text;
+    return json_get_string(json_parse(a, buf_str(&plain), plain.len, NULL), name, "");
 }
 
 static int read_job(struct arena *a, const struct json *range, const char *run_id,
@@ -60,10 +57,8 @@ static int read_job(struct arena *a, const struct json *range, const char *run_i
 
 int leader_of_job(const struct json *range, const char *run_id, struct leader *ret,
                   struct err *err) {
-    struct arena a = {0};
-    int r = read_job(&a, range, run_id, ret, err);
-    arena_fini(&a);
-    return r;
+    ARENA_FINI struct arena a = {0};
+    return read_job(&a, range, run_id, ret, err);
 }
 
 /* ---- an etcd ---- */
@@ -104,23 +99,18 @@ static void put_range(struct buf *out, const char *run_id) {
 
 int leader_ask_job(const char *addr, uint16_t port, const char *run_id, struct leader *ret,
                    struct err *err) {
-    struct arena a = {0};
-    struct buf question = {0};
+    ARENA_FINI struct arena a = {0};
+    BUF_FINI struct buf question = {0};
     put_range(&question, run_id);
     const struct json *range = gateway_ask(&a, addr, port, "/v3/kv/range", buf_str(&question), err);
-    int r = range ? leader_of_job(range, run_id, ret, err) : err->code;
-    buf_fini(&question);
-    arena_fini(&a);
-    return r;
+    return range ? leader_of_job(range, run_id, ret, err) : err->code;
 }
 
 int leader_ask_member(const char *addr, uint16_t port, struct leader *ret, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct json *list = NULL,
                       *status = gateway_ask(&a, addr, port, "/v3/maintenance/status", "{}", err);
     if (status)
         list = gateway_ask(&a, addr, port, "/v3/cluster/member/list", "{}", err);
-    int r = list ? leader_of_members(status, list, ret, err) : err->code;
-    arena_fini(&a);
-    return r;
+    return list ? leader_of_members(status, list, ret, err) : err->code;
 }

@@ -42,7 +42,7 @@ static const struct fault_param *find_param(const struct fault *f, const char *n
 static void unknown_param(struct checker *c, const struct fault *f, const struct pair *w) {
     enum { PARAMS_MAX = 40 };
     const char *names[PARAMS_MAX], *near;
-    struct buf list = {0};
+    BUF_FINI struct buf list = {0};
     size_t n = 0;
     for (const struct fault_param *p = f->params; p && p->name && n < PARAMS_MAX - 1; p++) {
         buf_printf(&list, "%s%s", n ? ", " : "", p->name);
@@ -56,7 +56,6 @@ static void unknown_param(struct checker *c, const struct fault *f, const struct
     else
         diagnostics_add(c->d, w->place, "%s has no parameter \"%s\"; it takes %s", f->name, w->key,
                         n ? buf_str(&list) : "none");
-    buf_fini(&list);
 }
 
 static bool fits_type(const char *type, const char *value) {

@@ -23,11 +23,9 @@ void plan_put_words(const char *const *words, struct buf *out) {
 }
 
 static const char *words_of(struct plan *p, const char *const *words) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     plan_put_words(words, &text);
-    const char *ret = arena_strdup(&p->arena, buf_str(&text));
-    buf_fini(&text);
-    return ret;
+    return arena_strdup(&p->arena, buf_str(&text));
 }
 
 static const char *shell_words(struct plan *p, const char *command) {
@@ -62,7 +60,7 @@ static void add_interpreters(struct list *l) {
     struct plan *p = l->plan;
     const struct job_spec *j = &p->scenario->job;
     const char *python = j->needs_n ? needs_python(p) : NULL;
-    struct buf modules = {0};
+    BUF_FINI struct buf modules = {0};
     for (size_t i = 0; i < j->needs_n; i++)
         buf_printf(&modules, "%s%s", i ? ", " : "", j->needs[i]);
     if (python)
@@ -76,7 +74,6 @@ static void add_interpreters(struct list *l) {
             words_of(p, (const char *const[]){p->python.path, "-c", "...", NULL}),
             "before the run: asks Python for its version and torch's")
             ->is_asked = true;
-    buf_fini(&modules);
 }
 
 /* The node that a URL names, NULL: none. */
@@ -134,13 +131,11 @@ static void add_judges(struct list *l) {
 /* ---- in the nodes ---- */
 
 static const char *names_of(struct plan *p, bool stores) {
-    struct buf names = {0};
+    BUF_FINI struct buf names = {0};
     for (size_t i = 0; i < p->nodes_n; i++)
         if (p->nodes[i].is_store == stores)
             buf_printf(&names, "%s%s", names.len ? " " : "", p->nodes[i].name);
-    const char *ret = names.len ? arena_strdup(&p->arena, buf_str(&names)) : NULL;
-    buf_fini(&names);
-    return ret;
+    return names.len ? arena_strdup(&p->arena, buf_str(&names)) : NULL;
 }
 
 static void add_in_nodes(struct list *l) {

@@ -65,7 +65,6 @@ static void put_devices(const struct nvml *nvml, struct json_writer *w) {
 static void answer(void *state, const char *question, struct buf *ret) {
     struct json_writer w = {.out = ret};
     struct err err;
-    (void)state, (void)question;
     struct nvml *nvml = nvml_open(&err);
     json_object(&w, NULL);
     if (nvml)
@@ -100,7 +99,7 @@ static void read_devices(struct plan *p, const struct json *said) {
 
 static void find_devices(struct plan *p) {
     struct aside aside = ASIDE_NONE;
-    struct buf said = {0};
+    BUF_FINI struct buf said = {0};
     struct err err;
     int r = aside_open(&aside, &work, &err);
     if (r == 0)
@@ -110,7 +109,6 @@ static void find_devices(struct plan *p) {
         read_devices(p, json_parse(&p->arena, buf_str(&said), said.len, NULL));
     else
         p->no_devices = arena_printf(&p->arena, "NVIDIA's driver: %s", err.msg);
-    buf_fini(&said);
     keep_visible(p);
     if (!p->devices_n && !p->no_devices)
         p->no_devices = getenv("CUDA_VISIBLE_DEVICES")

@@ -23,12 +23,10 @@ static int check_machine(const char *name, struct err *err) {
 }
 
 static int check_arm64(const struct plan *p, const char *argument, struct err *err) {
-    (void)p, (void)argument;
     return check_machine("aarch64", err);
 }
 
 static int check_x86_64(const struct plan *p, const char *argument, struct err *err) {
-    (void)p, (void)argument;
     return check_machine("x86_64", err);
 }
 
@@ -42,7 +40,6 @@ static int check_command(const struct plan *p, const char *argument, struct err 
                               .fds = (const int[]){null, null, null},
                               .group = true,
                               .death_signal = SIGKILL};
-    (void)p;
     int r = process_spawn(&s, &child, err);
     if (null >= 0)
         close(null);
@@ -64,7 +61,6 @@ static int check_command(const struct plan *p, const char *argument, struct err 
 static int check_cpus(const struct plan *p, const char *argument, struct err *err) {
     int64_t want;
     long have = sysconf(_SC_NPROCESSORS_ONLN);
-    (void)p;
     if (!str_to_i64(argument, 1, 100000, &want))
         return err_say(err, -EINVAL, "write a whole number, as in cpus 4");
     return have >= want ? 0
@@ -73,30 +69,26 @@ static int check_cpus(const struct plan *p, const char *argument, struct err *er
 }
 
 static int check_program(const struct plan *p, const char *argument, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const char *path = plan_path(&p->scenario->job),
                *found = plan_find_program(p, &a, argument, path);
-    arena_fini(&a);
     return found ? 0
                  : err_say(err, -ENOTSUP, "there is no program %s in PATH (%s)", argument, path);
 }
 
 static int check_etcd(const struct plan *p, const char *argument, struct err *err) {
-    (void)argument;
     return check_program(p, "etcd", err) == 0
                ? 0
                : err_say(err, -ENOTSUP, "it is not installed here; apt install etcd-server");
 }
 
 static int check_gpu(const struct plan *p, const char *argument, struct err *err) {
-    (void)argument;
     return p->devices_n ? 0
                         : err_say(err, -ENOTSUP, "this host has none that can be used: %s",
                                   p->no_devices ? p->no_devices : "the driver lists none");
 }
 
 static int check_namespaces(const struct plan *p, const char *argument, struct err *err) {
-    (void)argument;
     if (p->scenario->cluster.isolation == ISOLATION_PROCESSES)
         return err_say(err, -ENOTSUP, "nodes are to be processes (cluster.isolation)");
     struct err why;
@@ -105,18 +97,15 @@ static int check_namespaces(const struct plan *p, const char *argument, struct e
 
 static int check_ptrace(const struct plan *p, const char *argument, struct err *err) {
     struct err why;
-    (void)p, (void)argument;
     return fault_needs_check(FAULT_NEEDS_TRACE, &why) == 0 ? 0
                                                            : err_say(err, -ENOTSUP, "%s", why.msg);
 }
 
 static int check_root(const struct plan *p, const char *argument, struct err *err) {
-    (void)p, (void)argument;
     return geteuid() == 0 ? 0 : err_say(err, -ENOTSUP, "you are another user; use sudo");
 }
 
 static int check_torchrun(const struct plan *p, const char *argument, struct err *err) {
-    (void)argument;
     return check_program(p, "torchrun", err);
 }
 
@@ -152,7 +141,7 @@ static const struct feature *find(const char *text, const char **ret_argument) {
 
 static void unknown(struct plan *p, const char *text, struct diagnostics *d) {
     const char *names[32];
-    struct buf list = {0};
+    BUF_FINI struct buf list = {0};
     size_t n = 0;
     for (const struct feature *f = features; f->name; f++) {
         buf_printf(&list, "%s%s", n ? ", " : "", f->name);
@@ -164,7 +153,6 @@ static void unknown(struct plan *p, const char *text, struct diagnostics *d) {
                     "feature: there is no feature \"%s\"; %s%s%sthey are %s", text,
                     near ? "did you mean \"" : "", near ? near : "", near ? "\"? Or else " : "",
                     buf_str(&list));
-    buf_fini(&list);
 }
 
 void features_make(struct plan *p, struct diagnostics *d) {

@@ -158,7 +158,7 @@ static int check_probes(const struct plan *p, struct err *err) {
 }
 
 int plan_check_host(struct plan *p, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     plan_find_commands(p);
     int r = rootfs_check(p, err);
     if (r == 0)
@@ -183,6 +183,5 @@ int plan_check_host(struct plan *p, struct err *err) {
         r = plan_settle(p, err);
     if (r == 0)
         r = rootfs_try(p, err);
-    arena_fini(&a);
     return r;
 }

@@ -44,7 +44,7 @@ static void put_devices(const struct plan *p, struct json_writer *w) {
 
 static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
     const struct action *a = pa->action;
-    struct buf when = {0}, until = {0};
+    BUF_FINI struct buf when = {0}, until = {0};
     trigger_describe(a, &when);
     if (a->until)
         until_describe(a->until, &until);
@@ -72,8 +72,6 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
         json_put_string(w, "heal", p->actions[a->heal].action->id);
     }
     json_end_object(w);
-    buf_fini(&when);
-    buf_fini(&until);
 }
 
 static void put_commands(const struct plan *p, struct json_writer *w) {

@@ -1,5 +1,6 @@
 #include "harness/plan/plan.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/file.h"
 #include "harness/plan/actions.h"
@@ -16,9 +17,7 @@ struct scenario *plan_load(const char *file, const char *const *set, struct diag
 }
 
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d) {
-    struct plan *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort(); /* out of memory */
+    struct plan *p = mem_new(struct plan);
     int before = d->errors;
     p->scenario = s;
     p->seed = seed;

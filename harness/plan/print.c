@@ -14,13 +14,12 @@ static const char *plural(long n) {
 /* Part of a line that quotes the scenario: it stays part of one. */
 static void quote(struct buf *out, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void quote(struct buf *out, const char *fmt, ...) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     printable_puts(out, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_seconds(struct buf *b, int64_t ns) {

@@ -58,7 +58,7 @@ static bool is_hosts(const char *path) {
 }
 
 int rootfs_open(const struct plan *p, const char *path, int flags) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     flags = flags ? flags : O_PATH;
     if (p && p->rootfs && *path != '/') {
         char *cwd = getcwd(NULL, 0);
@@ -72,7 +72,6 @@ int rootfs_open(const struct plan *p, const char *path, int flags) {
         fd = open(path, flags | O_CLOEXEC);
         fd = fd < 0 ? -errno : fd;
     }
-    arena_fini(&a);
     return fd;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 void announcement_say(const char *fmt, ...) {
-    struct buf out = {0}, text = {0};
+    BUF_FINI struct buf out = {0}, text = {0};
     struct page p = {.out = &out, .style = overview_style(stdout)};
     va_list ap;
     va_start(ap, fmt);
@@ -14,16 +14,13 @@ void announcement_say(const char *fmt, ...) {
     va_end(ap);
     page_wrap(&p, 2, INK_PLAIN, buf_str(&text));
     printing_put(stdout, buf_str(&out), out.len);
-    buf_fini(&out);
-    buf_fini(&text);
 }
 
 void announcement_ended(const char *name, int exit_code, const char *what) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     struct report_style style = overview_style(stdout);
     overview_put_ended(name, exit_code, what, &style, &out);
     printing_put(stdout, buf_str(&out), out.len);
-    buf_fini(&out);
 }
 
 /* What nodes are and what becomes of what the job writes, once. */
@@ -44,7 +41,7 @@ static void say_isolation(const struct announcement *a) {
 
 void announcement_plan(const struct announcement *a) {
     const struct sketch *d = a->sketch;
-    struct buf words = {0};
+    BUF_FINI struct buf words = {0};
     for (int i = 0; i < SKETCH_FAULTS; i++)
         buf_printf(&words, "%s%s", i ? "; " : "", sketch_faults[i].words);
     announcement_say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
@@ -68,7 +65,6 @@ void announcement_plan(const struct announcement *a) {
         announcement_say("- %s", d->command->notes[i]);
     for (size_t i = 0; d->notes[i]; i++)
         announcement_say("- %s", d->notes[i]);
-    buf_fini(&words);
 }
 
 /* ---- what it costs ---- */
@@ -86,7 +82,7 @@ void announcement_put_time(struct buf *out, int64_t ns) {
 }
 
 static void say_cost(const char *name, const struct sketch_cost *c) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "- %s: about ", name);
     announcement_put_time(&text, c->usual_ns);
     if (c->long_ns > c->usual_ns) {
@@ -97,11 +93,10 @@ static void say_cost(const char *name, const struct sketch_cost *c) {
     buf_puts(&text, "; at most ");
     announcement_put_time(&text, c->most_ns);
     announcement_say("%s", buf_str(&text));
-    buf_fini(&text);
 }
 
 void announcement_costs(const struct announcement_costs *c) {
-    struct buf left = {0}, all = {0};
+    BUF_FINI struct buf left = {0}, all = {0};
     announcement_say("what each may cost under %s (at most limits.total: --limit total=2m shortens "
                      "it):",
                      c->launcher);
@@ -114,8 +109,6 @@ void announcement_costs(const struct announcement_costs *c) {
         announcement_say("of the budget of %s %s are left, and all of them may take %s: what does "
                          "not fit is not run (--budget gives more)",
                          c->budget, buf_str(&left), buf_str(&all));
-    buf_fini(&left);
-    buf_fini(&all);
 }
 
 /* ---- what came of it ---- */

@@ -23,14 +23,13 @@ int64_t budget_estimate_ns(const struct selected *l) {
     char path[PATH_MAX];
     const char *name;
     struct folder cache = FOLDER_NONE;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int64_t ms = 0;
     bool known = selected_cache(l, "durations", false, path, sizeof(path)) == 0 &&
                  cache_enter(path, false, &cache, &name, NULL) == 0 &&
                  folder_read(&cache, name, 64, &text, NULL) == 0 &&
                  str_to_i64(buf_str(&text), 0, INT64_MAX / 1000000, &ms);
     folder_close(&cache);
-    buf_fini(&text);
     return known ? ms * 1000000 : guess_ns(l->scenario);
 }
 

@@ -1,5 +1,6 @@
 #include "harness/play/cell.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -78,11 +79,9 @@ static bool has_verdict(int code) {
 }
 
 static void read_run(struct arena *a, const char *out, struct comparison_cell *ret) {
-    struct recording *rec = calloc(1, sizeof(*rec));
-    struct buf complaint = {0};
+    struct recording *rec = mem_new(struct recording);
+    BUF_FINI struct buf complaint = {0};
     const char *run = cell_find_run(a, out);
-    if (!rec)
-        abort();
     ret->why = "there is no run directory";
     if (run && recording_load(rec, arena_printf(a, "%s/%s", out, run), &complaint) == 0) {
         comparison_read(ret, &rec->run);
@@ -91,16 +90,14 @@ static void read_run(struct arena *a, const char *out, struct comparison_cell *r
     } else if (complaint.len) {
         ret->why = arena_strdup(a, buf_str(&complaint));
     }
-    buf_fini(&complaint);
     free(rec);
 }
 
 static void read_reason(struct arena *a, const char *file, const char *printed,
                         struct comparison_cell *ret) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     file_read(printed, PRINTED_MAX, &text, NULL);
     ret->why = cell_reason(a, buf_str(&text), file);
-    buf_fini(&text);
 }
 
 /* The job of another cell may have been here before. */

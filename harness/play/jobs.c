@@ -48,7 +48,7 @@ bool job_must_be_alone(const struct scenario *s) {
 /* ---- one ---- */
 
 static int start(struct jobs *j, struct running *r, struct job *job, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     size_t options = 0, sets = 0, n = 0;
     while (j->spec->options[options])
         options++;
@@ -79,7 +79,6 @@ static int start(struct jobs *j, struct running *r, struct job *job, struct err 
                               .death_signal = SIGTERM};
     int code = output < 0 ? err_set(err, -errno, "keep the output of %s", job->file)
                           : process_spawn(&s, &r->process, err);
-    arena_fini(&a);
     if (code) {
         file_close(&output);
         return code;
@@ -111,7 +110,6 @@ static int code_of(const struct jobs *j, int status, bool died) {
 static void on_end(void *arg, int fd, int what) {
     struct running *r = arg;
     int status = 0;
-    (void)fd, (void)what;
     r->on_end = loop_source_free(r->on_end);
     process_reap(&r->process, -1, &status);
     process_close(&r->process);
@@ -189,7 +187,6 @@ static void on_signal(void *arg, int signo) {
 
 static void on_until(void *arg, int64_t now) {
     struct jobs *j = arg;
-    (void)now;
     if (j->signo)
         return;
     on_signal(j, SIGTERM);

@@ -59,11 +59,10 @@ static const struct {
 };
 
 static void note_hints(const struct folder *dir, const char *path, bool seen[]) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (folder_read_last(dir, path, INT_MAX, TAIL, &text, NULL) == 0)
         for (size_t i = 0; i < sizeof(hints) / sizeof(*hints); i++)
             seen[i] |= memmem(text.data, text.len, hints[i].said, strlen(hints[i].said)) != NULL;
-    buf_fini(&text);
 }
 
 static int only_workers(const struct dirent *d) {

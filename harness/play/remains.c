@@ -13,12 +13,10 @@ struct remains {
 
 /* What --keep has kept was meant to stay. */
 static bool is_left(const struct folder *run) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct presence p;
-    bool left = folder_has(run, "scratch") && presence_read(run, &a, &p, NULL) == 0 && !p.keep &&
-                presence_state(&p) == PRESENCE_OVER;
-    arena_fini(&a);
-    return left;
+    return folder_has(run, "scratch") && presence_read(run, &a, &p, NULL) == 0 && !p.keep &&
+           presence_state(&p) == PRESENCE_OVER;
 }
 
 static void look(struct remains *m, const struct folder *run) {

@@ -91,7 +91,7 @@ static int read_seeds(struct selection *s, const struct selected *like, uint64_t
         return verb_usage_error(s->verb, "%s draws faults: at most %d seeds at once", like->file,
                                 SEEDS_MAX);
     for (uint64_t seed = first; seed <= last && r == 0; seed++) {
-        struct arena a = {0};
+        ARENA_FINI struct arena a = {0};
         struct diagnostics d = {.within = s->within};
         struct scenario *one = plan_load(like->file, sets_with_seed(&a, like->sets, seed), &d);
         r = EXIT_USAGE_ERROR;
@@ -102,7 +102,6 @@ static int read_seeds(struct selection *s, const struct selected *like, uint64_t
         }
         fputs(buf_str(&d.out), stderr);
         diagnostics_fini(&d);
-        arena_fini(&a);
     }
     return r;
 }

@@ -83,14 +83,13 @@ static int write_text(const struct folder *dir, const char *name, const struct b
 }
 
 static int write_inputs(const struct plan *p, const struct folder *dir, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     scenario_print(p->scenario, &text);
     int r = write_text(dir, "scenario.yaml", &text, err);
     buf_clear(&text);
     plan_json(p, &text);
     if (r == 0)
         r = write_text(dir, "plan.json", &text, err);
-    buf_fini(&text);
     return r;
 }
 
@@ -171,10 +170,9 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
         own_checks_judge(&o->verdict, s, &o->history, file, &o->dir, true);
     if (given->control && r == 0 && options->baseline)
         take_baseline(o, s, options);
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     verdict_text(&o->verdict, &text);
     int w = write_text(&o->dir, "verdict.json", &text, r < 0 ? NULL : err);
-    buf_fini(&text);
     return r < 0 ? r : w;
 }
 
@@ -393,12 +391,11 @@ static int run_and_report(const struct plan *p, const struct suite_options *o,
 }
 
 static void tell_processes(const struct plan *p, FILE *stage) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     struct page page = {.out = &out, .style = report_style_of(stage)};
     page_put(&page, INK_PLAIN, "isolation processes: ");
     page_wrap(&page, 4, INK_PLAIN, p->isolation_why ? p->isolation_why : "as asked for");
     printing_put(stage, buf_str(&out), out.len);
-    buf_fini(&out);
 }
 
 int suite_run(const struct plan *p, const struct suite_options *o, struct err *err) {

@@ -128,12 +128,11 @@ static void put_redirection(struct buf *out, const struct redirection *r) {
 }
 
 static void tell_start(struct rankquake *q, const char *argv0) {
-    struct buf fields = {0};
+    BUF_FINI struct buf fields = {0};
     struct redirection r = redirect();
     put_given(&fields, argv0);
     put_redirection(&fields, &r);
     rankquake_event(q, RANKQUAKE_WORKER_START, "%s", buf_str(&fields));
-    buf_fini(&fields);
 }
 
 static int fail(struct rankquake *q, const char *program, int error) {

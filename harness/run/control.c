@@ -113,7 +113,7 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     s.cluster.isolation = p->isolation;
     s.seed = uses_seed(&s.job) ? p->seed : 0;
     struct buf text = {0};
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct sha256 sum;
     scenario_print(&s, &text);
     buf_printf(&text, "\nversion %s\nseed %llu\n", RANKQUAKE_VERSION, (unsigned long long)s.seed);
@@ -125,7 +125,6 @@ int control_key(const struct plan *p, const char *bin, char ret[65], struct err 
     if (r == 0)
         sha256_hex(&sum, ret);
     buf_fini(&text);
-    arena_fini(&a);
     return r;
 }
 
@@ -222,8 +221,8 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
     char path[PATH_MAX];
     struct folder cache = FOLDER_NONE;
     const char *name = "";
-    struct buf text = {0};
-    struct arena a = {0};
+    BUF_FINI struct buf text = {0};
+    ARENA_FINI struct arena a = {0};
     snprintf(path, sizeof(path), "%s/control.json", dir);
     int r = cache_enter(path, false, &cache, &name, err);
     if (r == 0)
@@ -249,8 +248,6 @@ int control_read(const char *dir, struct control *ret, struct err *err) {
         r = err_say(err, -ENOENT, "%s: not a control run's result", path);
     }
     folder_close(&cache);
-    buf_fini(&text);
-    arena_fini(&a);
     return r;
 }
 

@@ -128,7 +128,7 @@ static void on_answer(void *arg, const struct answer *given) {
 
 static struct question *ask(struct asked *a, struct err *err) {
     struct engine *e = a->owner->act->owner->engine;
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct target first = {.pidfd = -1};
     const char *addr = node_plan(a->node)->addr;
     const char *port = arena_printf(&arena, "%d", PLAN_STORE_PORT);
@@ -152,7 +152,6 @@ static struct question *ask(struct asked *a, struct err *err) {
                                        .bytes_max = ANSWER_MAX,
                                        .within_ns = WITHIN_NS};
     struct question *q = question_ask(e->loop, &spec, on_answer, a, err);
-    arena_fini(&arena);
     return q;
 }
 

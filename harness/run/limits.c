@@ -45,7 +45,6 @@ static const int64_t quiet_ns = INT64_C(60000000000);
 static void on_limit(void *arg, int64_t now) {
     const struct limit *l = arg;
     struct engine *e = l->engine;
-    (void)now;
     if (e->phase != ENGINE_RUNNING)
         return;
     bool looked = hang_look(e);
@@ -79,7 +78,6 @@ static void limit_put_off(struct limit *l, int64_t by_ns) {
 
 static void on_until(void *arg, int64_t now) {
     struct engine *e = arg;
-    (void)now;
     if (e->phase >= ENGINE_ENDING)
         return;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "interrupted");

@@ -122,7 +122,6 @@ static void on_node_down(void *arg, struct node *n) {
 }
 
 static void on_program_started(void *arg, struct node *n, pid_t pid, int pidfd) {
-    (void)pidfd;
     record_program(arg, n, "start", pid, NULL);
 }
 
@@ -164,7 +163,6 @@ static void on_sockets(void *arg, struct node *n, uint16_t port, int round,
 }
 
 static void on_injected(void *arg, struct node *n, uint64_t token, const char *error) {
-    (void)n;
     timeline_answer(arg, token, error);
 }
 

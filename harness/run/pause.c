@@ -17,7 +17,6 @@ static void go_on(struct engine *e) {
 
 static void on_enter(void *arg, int fd, int what) {
     char line[256];
-    (void)what;
     if (read(fd, line, sizeof(line)) >= 0) /* 0: the terminal is gone */
         go_on(arg);
 }
@@ -54,7 +53,6 @@ static void on_signal(void *arg, int signo) {
 
 static int open_pause(struct engine *e, struct err *err) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    (void)err;
     for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
         loop_signal(e->loop, signals[i], on_signal, e);
     return 0;

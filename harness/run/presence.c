@@ -17,10 +17,9 @@ enum { FILE_MAX = 4 << 20 };
 static const char file_name[] = "presence.json";
 
 static void read_boot(char ret[64]) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     file_read("/proc/sys/kernel/random/boot_id", 4096, &text, NULL);
     snprintf(ret, 64, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    buf_fini(&text);
 }
 
 static void read_space(char ret[64]) {
@@ -95,7 +94,7 @@ static struct presence_process process_of(struct arena *a, const struct json *j)
 
 int presence_read(const struct folder *run, struct arena *a, struct presence *ret,
                   struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int r = folder_read(run, file_name, FILE_MAX, &text, err);
     const struct json *j = r == 0 ? json_parse(a, buf_str(&text), text.len, err) : NULL;
     const struct json *nodes = json_get(j, "nodes");
@@ -111,7 +110,6 @@ int presence_read(const struct folder *run, struct arena *a, struct presence *re
         ret->nodes = arena_array(a, struct presence_process, (nodes ? nodes->length : 0) + 1);
         json_each(it, nodes) ret->nodes[ret->nodes_n++] = process_of(a, it);
     }
-    buf_fini(&text);
     return r;
 }
 
@@ -181,7 +179,6 @@ static void note(struct engine *e) {
 }
 
 static int open_presence(struct engine *e, struct err *err) {
-    (void)err;
     mark_begin();
     note(e);
     return 0;

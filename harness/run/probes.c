@@ -106,7 +106,7 @@ static struct question *start(struct asked *a, struct err *err) {
     }
     if (a->node && apart)
         node_target(a->node, &first);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct places places = {.shared = cluster_shared_dir(e->cluster),
                             .seed = arena_printf(&arena, "%" PRIu64, e->plan->seed),
                             .disk = a->node ? node_disk_dir(a->node) : "",
@@ -133,7 +133,6 @@ static struct question *start(struct asked *a, struct err *err) {
         .bytes_max = ANSWER_MAX,
         .within_ns = a->probe->within_ns};
     struct question *q = question_ask(e->loop, &spec, on_answer, a, err);
-    arena_fini(&arena);
     return q;
 }
 
@@ -194,7 +193,6 @@ static void close_probes(struct engine *e) {
 }
 
 static void end(struct engine *e, const char *why) {
-    (void)why;
     close_probes(e);
 }
 

@@ -13,7 +13,7 @@ extern char **environ;
 static const int64_t SECOND_NS = 1000000000;
 
 const char *placeholders_fill(struct arena *a, const char *text, const struct places *p) {
-    struct buf b = {0};
+    BUF_FINI struct buf b = {0};
     while (*text) {
         const struct {
             const char *name, *value;
@@ -30,9 +30,7 @@ const char *placeholders_fill(struct arena *a, const char *text, const struct pl
             buf_putc(&b, *text++);
         }
     }
-    const char *filled = arena_strdup(a, buf_str(&b));
-    buf_fini(&b);
-    return filled;
+    return arena_strdup(a, buf_str(&b));
 }
 
 const char *const *placeholders_fill_all(struct arena *a, const char *const *argv, size_t n,

@@ -48,7 +48,6 @@ static void on_line(void *arg, void *who, const char *line) {
 static void on_deadline(void *arg, int64_t now) {
     struct engine *e = arg;
     struct err err;
-    (void)now;
     if (stores_ready(e))
         return;
     err_say(&err, -ETIMEDOUT, "the store does not answer %lld s after its start; see %s/logs",
@@ -70,7 +69,7 @@ static void started(struct engine *e, struct store *s) {
 
 /* With the last line that was written. */
 static void ended(struct engine *e, const struct store *s) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct err err;
     if (e->phase != ENGINE_STARTING)
         return;
@@ -79,7 +78,6 @@ static void ended(struct engine *e, const struct store *s) {
     size_t len = strcspn(buf_str(&text), "\n");
     err_say(&err, -ENOEXEC, "the store on %s ended before the job was started: %.*s",
             node_plan(s->node)->name, len < LINE_SHOWN ? (int)len : LINE_SHOWN, buf_str(&text));
-    buf_fini(&text);
     engine_fail(e, &err);
 }
 

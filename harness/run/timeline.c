@@ -214,12 +214,10 @@ static void on_time(void *arg, int64_t now) {
 }
 
 static void on_plus(void *arg, int64_t now) {
-    (void)now;
     act_fire(arg);
 }
 
 static void on_within(void *arg, int64_t now) {
-    (void)now;
     struct act *a = arg;
     bool patient = a->state == ACT_PATIENT || a->state == ACT_ASKING;
     act_fail(a, patient ? "its target did not come back within the time given"
@@ -227,7 +225,6 @@ static void on_within(void *arg, int64_t now) {
 }
 
 static void on_until(void *arg, int64_t now) {
-    (void)now;
     act_recover(arg);
 }
 

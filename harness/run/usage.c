@@ -26,14 +26,13 @@ enum { NODES_MAX = 64, STATM_MAX = 256 };
 
 static int64_t resident(pid_t pid) {
     char path[64];
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int64_t pages = -1;
     snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
     if (file_read(path, STATM_MAX, &text, NULL) == 0) {
         char *at = strchr(buf_str(&text), ' ');
         pages = at ? strtoll(at, NULL, 10) : -1;
     }
-    buf_fini(&text);
     return pages < 0 ? -1 : pages * sysconf(_SC_PAGESIZE);
 }
 

@@ -31,13 +31,12 @@ struct option {
 
 static void note(struct parse *p, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(struct parse *p, const char *fmt, ...) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     p->notes[p->notes_n++] = arena_strdup(p->arena, buf_str(&text));
-    buf_fini(&text);
 }
 
 static int take_nnodes(struct parse *p, const char *option, const char *value) {
@@ -105,32 +104,27 @@ static int take_conf(struct parse *p, const char *option, const char *value) {
 }
 
 static int take_standalone(struct parse *p, const char *option, const char *value) {
-    (void)option, (void)value;
     p->out->standalone = true;
     return 0;
 }
 
 static int take_module(struct parse *p, const char *option, const char *value) {
-    (void)option, (void)value;
     p->module = true;
     return 0;
 }
 
 static int take_no_python(struct parse *p, const char *option, const char *value) {
-    (void)option, (void)value;
     p->no_python = true;
     return 0;
 }
 
 /* Where the nodes and their store are is the harness's to say. */
 static int take_place(struct parse *p, const char *option, const char *value) {
-    (void)value;
     buf_printf(&p->replaced, "%s%s", p->replaced.len ? ", " : "", option);
     return 0;
 }
 
 static int take_run_path(struct parse *p, const char *option, const char *value) {
-    (void)value;
     note(p, "%s is left out: the script is started as a program of its own", option);
     return 0;
 }

@@ -157,12 +157,11 @@ bool diagnostics_add(struct diagnostics *d, struct place p, const char *fmt, ...
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     cut(&text);
-    struct buf sentence = {0};
+    BUF_FINI struct buf sentence = {0};
     put_place(d, p, &sentence);
     buf_put(&sentence, text.data, text.len);
     printable_puts(&message, buf_str(&sentence));
     buf_putc(&message, '\n');
-    buf_fini(&sentence);
     buf_fini(&text);
     if (p.line > 0)
         put_source(d, p, &message);

@@ -50,7 +50,7 @@ static bool has_items(const struct key *k) {
 }
 
 const struct key *keys_at(const char *path, const struct section **ret) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct section *s = &section_top, *in = NULL;
     const struct key *k = NULL;
     bool item = false; /* the next word may be one */
@@ -67,7 +67,6 @@ const struct key *keys_at(const char *path, const struct section **ret) {
         s = section_under(k);
         item = s && has_items(k);
     }
-    arena_fini(&a);
     if (k)
         *ret = in;
     return k;

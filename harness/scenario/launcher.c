@@ -24,7 +24,7 @@ static const char *take_word(const char *p, struct buf *b) {
 
 const char *const *launcher_words(struct arena *a, const char *text, size_t *ret_n) {
     const char **v = arena_array(a, const char *, strlen(text) / 2 + 2);
-    struct buf word = {0};
+    BUF_FINI struct buf word = {0};
     size_t n = 0;
     text += strspn(text, blanks);
     while (text && *text) {
@@ -34,7 +34,6 @@ const char *const *launcher_words(struct arena *a, const char *text, size_t *ret
         if (text)
             text += strspn(text, blanks);
     }
-    buf_fini(&word);
     *ret_n = n;
     return text ? v : NULL;
 }

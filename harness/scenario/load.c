@@ -1,5 +1,6 @@
 #include "harness/scenario/load.h"
 
+#include "agent/base/mem.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/sweep.h"
@@ -211,9 +212,7 @@ struct scenario *scenario_load_flawed(const char *file, const char *const *set,
                                       struct diagnostics *d) {
     d->file = file;
     d->set = set;
-    struct scenario *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort(); /* out of memory */
+    struct scenario *s = mem_new(struct scenario);
     s->file = arena_strdup(&s->arena, file);
     s->name = name_of_file(&s->arena, file);
     struct reader r = {.arena = &s->arena, .d = d, .s = s};

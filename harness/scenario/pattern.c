@@ -1,6 +1,7 @@
 #include "harness/scenario/pattern.h"
 
 #include "agent/base/buf.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 
 #include <errno.h>
@@ -303,9 +304,7 @@ static int compile(struct translation *t) {
 }
 
 struct pattern *pattern_new(const char *text, struct err *err) {
-    struct pattern *p = calloc(1, sizeof(*p));
-    if (!p)
-        abort(); /* out of memory */
+    struct pattern *p = mem_new(struct pattern);
     struct translation t = {.p = p, .text = text, .at = text, .err = err, .repeats = 1};
     int r = translate(&t);
     if (r == 0)

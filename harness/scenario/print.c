@@ -34,11 +34,10 @@ static void put_duration(struct buf *b, int64_t ns) {
 
 /* An expression between slashes. */
 static void put_line(struct buf *b, const char *key, const char *pattern) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "/%s/", pattern);
     buf_printf(b, "%s: ", key);
     put_text(b, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_list(struct buf *b, const char *key, const char *const *v, size_t n) {

@@ -19,13 +19,12 @@ struct notes {
 
 static void note(struct notes *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static void note(struct notes *l, const char *fmt, ...) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     va_list ap;
     va_start(ap, fmt);
     buf_vprintf(&text, fmt, ap);
     va_end(ap);
     l->v[l->n++] = arena_strdup(l->arena, buf_str(&text));
-    buf_fini(&text);
 }
 
 /* As many as the command names; of a range so many that one can be lost and one can join. */
@@ -217,7 +216,7 @@ static void put_tree(const struct yaml *root, struct buf *out) {
 
 bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
                      struct diagnostics *d) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     int before = d->errors;
     d->set = sets;
     struct yaml *root = yaml_parse(&a, text, strlen(text), 0, d);
@@ -226,6 +225,5 @@ bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
     bool good = root && d->errors == before;
     if (good)
         put_tree(root, out);
-    arena_fini(&a);
     return good;
 }

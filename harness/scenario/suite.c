@@ -1,5 +1,7 @@
 #include "harness/scenario/load.h"
 
+#include "agent/base/mem.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,9 +47,7 @@ static void find_files(struct suite *u) {
 }
 
 struct suite *suite_load(const char *file, struct diagnostics *d) {
-    struct suite *u = calloc(1, sizeof(*u));
-    if (!u)
-        abort(); /* out of memory */
+    struct suite *u = mem_new(struct suite);
     u->file = arena_strdup(&u->arena, file);
     d->file = file;
     struct yaml *root = NULL;

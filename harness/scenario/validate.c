@@ -28,7 +28,7 @@ static void check_backend(const struct scenario *s, struct diagnostics *d) {
     const struct job_spec *j = &s->job;
     bool etcd = s->cluster.store == STORE_ETCD || s->cluster.store == STORE_ETCD_3;
     for (size_t i = 0; j->rdzv_backend && i < 2; i++) {
-        struct arena a = {0};
+        ARENA_FINI struct arena a = {0};
         const char *words = etcd ? spoken[i].etcd : spoken[i].own;
         char **w = str_split(&a, words, ' ', NULL);
         while (*w && !str_eq(*w, j->rdzv_backend))
@@ -37,7 +37,6 @@ static void check_backend(const struct scenario *s, struct diagnostics *d) {
             diagnostics_add(d, j->backend_place,
                             "rdzv_backend: %s with %s as the store speaks %s, not %s", j->launcher,
                             etcd ? "etcd" : "its own", words, j->rdzv_backend);
-        arena_fini(&a);
     }
     if (str_eq(j->launcher, "template") && (j->rdzv_backend || j->launcher_args_n))
         diagnostics_add(d, j->rdzv_backend ? j->backend_place : j->place,

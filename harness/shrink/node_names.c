@@ -61,7 +61,7 @@ struct moves {
 };
 
 static const char *rename_nodes(struct arena *a, const char *text, const struct moves *m) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     const char *end;
     if (!text)
         return NULL;
@@ -75,7 +75,6 @@ static const char *rename_nodes(struct arena *a, const char *text, const struct 
         }
     }
     text = arena_strdup(a, buf_str(&out));
-    buf_fini(&out);
     return text;
 }
 

@@ -30,7 +30,7 @@ struct smaller_scenario {
 /* ---- one ---- */
 
 static bool was_tried(struct search *r, const struct scenario *s) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     const struct tried *t = r->tried;
     scenario_print(s, &text);
     while (t && !str_eq(t->text, buf_str(&text)))
@@ -40,7 +40,6 @@ static bool was_tried(struct search *r, const struct scenario *s) {
         *now = (struct tried){arena_strdup(r->arena, buf_str(&text)), r->tried};
         r->tried = now;
     }
-    buf_fini(&text);
     return t;
 }
 
@@ -64,14 +63,12 @@ static bool try(struct search *r, const struct scenario *c, const char *what) {
 
 static const char *list(struct arena *a, const char *before, const char *const *names, size_t n,
                         size_t of) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (n > NAMED_MAX)
         buf_printf(&text, "%s%zu of %zu lines", before, n, of);
     for (size_t i = 0; i < n && n <= NAMED_MAX; i++)
         buf_printf(&text, "%s%s", i ? ", " : before, names[i]);
-    const char *said = arena_strdup(a, buf_str(&text));
-    buf_fini(&text);
-    return said;
+    return arena_strdup(a, buf_str(&text));
 }
 
 /* Rounds that a fault has made are not there when it has gone. */
@@ -126,7 +123,7 @@ static size_t nodes_n(void *arg) {
 /* The last of those that are left; what names one keeps it. */
 static size_t without_nodes(void *arg, size_t left, size_t many) {
     struct search *r = arg;
-    struct buf what = {0};
+    BUF_FINI struct buf what = {0};
     bool *gone = arena_array(r->arena, bool, nodes_n(r) + 1);
     size_t marked = 0;
     while (left > 0 && marked < many) {
@@ -137,7 +134,6 @@ static size_t without_nodes(void *arg, size_t left, size_t many) {
     }
     if (marked)
         try(r, smaller_cluster(r->arena, r->best, gone), buf_str(&what));
-    buf_fini(&what);
     return left;
 }
 

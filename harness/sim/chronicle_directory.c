@@ -16,7 +16,7 @@ static int write_scenario(const struct sim_schedule *s, const struct history *h,
 int sim_record_into(const struct sim_schedule *s, const char *dir, struct sim_result *ret,
                     struct err *err) {
     struct history h = {0};
-    struct buf path = {0};
+    BUF_FINI struct buf path = {0};
     int rc = file_make_dirs(dir, 0777, err);
     buf_printf(&path, "%s/history.jsonl", dir);
     if (rc == 0)
@@ -30,7 +30,6 @@ int sim_record_into(const struct sim_schedule *s, const char *dir, struct sim_re
     buf_printf(&path, "%s/scenario.yaml", dir);
     if (rc == 0)
         rc = write_scenario(s, &h, ret, buf_str(&path), err);
-    buf_fini(&path);
     history_fini(&h);
     return rc;
 }

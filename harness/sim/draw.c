@@ -1,5 +1,7 @@
 #include "harness/sim/simulation.h"
 
+#include "agent/base/mem.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,9 +202,7 @@ void sim_draw(const struct sim_config *config, struct sim_schedule *ret) {
 }
 
 void sim_schedule_copy(const struct sim_schedule *s, struct sim_schedule *ret) {
-    struct sim_entry *entries = calloc((size_t)s->n_entries + 1, sizeof(*entries));
-    if (!entries)
-        abort(); /* out of memory */
+    struct sim_entry *entries = mem_array(struct sim_entry, (size_t)s->n_entries + 1);
     if (s->n_entries)
         memcpy(entries, s->entries, (size_t)s->n_entries * sizeof(*entries));
     *ret = *s;

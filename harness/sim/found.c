@@ -16,22 +16,19 @@ static const int64_t shrink_time_ns = INT64_C(60000000000);
 
 static int write_script(const struct script *s, const char *head, const char *path,
                         struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "# %s\n# rankquake sim --scenario %s\n", head, path);
     script_write(s, &text);
-    int r = file_write(path, buf_str(&text), text.len, err);
-    buf_fini(&text);
-    return r;
+    return file_write(path, buf_str(&text), text.len, err);
 }
 
 static void put_script(const struct script *s, struct buf *said) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     script_write(s, &text);
     for (const char *p = buf_str(&text), *end; *p; p = end + (*end != 0)) {
         end = strchrnul(p, '\n');
         buf_printf(said, "    %.*s\n", (int)(end - p), p);
     }
-    buf_fini(&text);
 }
 
 static void describe(struct script *s, const struct sim_result *r, const char *name) {
@@ -44,7 +41,7 @@ static void describe(struct script *s, const struct sim_result *r, const char *n
 /* The same for rankquake run, when there is anything in it that can be done to real nodes. */
 static int write_live(struct script *s, const struct sim_result *r, const char *dir,
                       struct buf *said, struct err *err) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     const char *path = arena_printf(&s->arena, "%s/live.yaml", dir);
     buf_printf(&text, "# %s of the simulation, on real nodes.\n", s->name);
     int played = live_write(s, r, &text), rc = 0;
@@ -56,7 +53,6 @@ static int write_live(struct script *s, const struct sim_result *r, const char *
                    played, s->schedule.n_entries);
     else if (rc == 0)
         buf_puts(said, "live       nothing of it can be played on real nodes\n");
-    buf_fini(&text);
     return rc;
 }
 
@@ -124,13 +120,12 @@ static int found(const struct sim_schedule *drawn, const char *name, const char 
 
 int found_write(const struct sim_config *config, const char *dir, const volatile sig_atomic_t *stop,
                 struct buf *said, struct err *err) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct sim_schedule drawn;
     const char *name = arena_printf(&a, "seed-%" PRIu64, config->seed);
     sim_draw(config, &drawn);
     dir = dir ? dir : arena_printf(&a, "runs/sim-%" PRIu64, config->seed);
     int r = found(&drawn, name, dir, stop, said, err);
     sim_schedule_fini(&drawn);
-    arena_fini(&a);
     return r;
 }

@@ -1,5 +1,6 @@
 #include "harness/sim/simulation.h"
 
+#include "agent/base/mem.h"
 #include "agent/core/kv_request.h"
 #include "agent/core/lifeline.h"
 
@@ -119,9 +120,7 @@ static void on_broken(struct sim *c, struct occurrence *o) {
 }
 
 static void open_one(struct sim *c, int node, const struct action *a) {
-    struct sim_lifeline *l = calloc(1, sizeof(*l));
-    if (!l)
-        abort(); /* out of memory */
+    struct sim_lifeline *l = mem_new(struct sim_lifeline);
     l->node = node;
     l->life = c->nodes[node].shown.life;
     l->id = a->lifeline.id;

@@ -294,7 +294,7 @@ static bool play_flapping(struct live *l, const struct sim_entry *e) {
 
 /* Everybody who is there is cut off from the node of the store. */
 static bool part_store(struct live *l, const struct sim_entry *e, const char *missing) {
-    struct buf nodes = {0};
+    BUF_FINI struct buf nodes = {0};
     char span[32], time[32];
     if (!has_wire(l, e))
         return false;
@@ -309,7 +309,6 @@ static bool part_store(struct live *l, const struct sim_entry *e, const char *mi
         "  - {when: {time: %s}, fault: %s, with: {groups: \"%s|%s\", planes: store}, for: %s}\n",
         script_time(live_ns(l, e->at_ns), time), sim_fault_live(SIM_FAULT_NODE_CUT),
         buf_str(&nodes), l->hosted ? "n0" : "store", script_time(span_ns, span));
-    buf_fini(&nodes);
     return true;
 }
 

@@ -130,12 +130,11 @@ bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
 static void quarantine_put(struct sim *c) {
     union value v = {.quarantine = {1}};
     struct op op = {.key = {.kind = KEY_QUARANTINE}, .put = true, .value = &v};
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct kv_txn_result r;
     struct txn put = {.ops = &op, .n_ops = 1};
     struct kv_txn txn = kv_request_txn(&a, "", &put, kv_request_plain);
     kv_txn(c->kv, &txn, &a, &r, NULL);
-    arena_fini(&a);
 }
 
 bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {

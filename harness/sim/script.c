@@ -1,5 +1,6 @@
 #include "harness/sim/script.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "harness/scenario/load.h"
 
@@ -230,9 +231,7 @@ static void check_bounds(struct reader *r, const struct yaml *root, const struct
 }
 
 struct script *script_read(const char *file, struct diagnostics *d) {
-    struct script *s = calloc(1, sizeof(*s));
-    if (!s)
-        abort(); /* out of memory */
+    struct script *s = mem_new(struct script);
     struct yaml *root = NULL;
     d->file = arena_strdup(&s->arena, file);
     if (source_read(file, d))

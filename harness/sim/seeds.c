@@ -1,5 +1,6 @@
 #include "harness/sim/seeds.h"
 
+#include "agent/base/mem.h"
 #include "agent/sys/clock.h"
 
 #include <errno.h>
@@ -225,11 +226,9 @@ static int end(struct worker *w, bool stopped, struct err *err) {
 
 int seeds_run(const struct seeds_spec *given, struct seeds_tally *ret, struct err *err) {
     struct seeds_spec s = *given;
-    struct worker *workers = calloc(JOBS_MAX, sizeof(*workers));
+    struct worker *workers = mem_array(struct worker, JOBS_MAX);
     int r = 0, started = 0;
     sigset_t stops, before;
-    if (!workers)
-        abort(); /* out of memory */
     sigemptyset(&stops);
     sigaddset(&stops, SIGINT);
     sigaddset(&stops, SIGTERM);

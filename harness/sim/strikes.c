@@ -39,7 +39,6 @@ bool strike_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
 
 /* A job of the same name that was submitted again: what ran on the node is gone. */
 bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
-    (void)e;
     sim_say(c, node, "FAULT: an agent of another attempt comes");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
@@ -50,7 +49,6 @@ bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 bool strike_agent_start(struct sim *c, int node, const struct sim_entry *e) {
-    (void)e;
     if (c->nodes[node].core)
         return false;
     sim_boot(c, node, 0);
@@ -84,7 +82,6 @@ bool strike_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
 /* Every agent that is not there comes at once. */
 bool strike_join_storm(struct sim *c, int node, const struct sim_entry *e) {
     bool any = false;
-    (void)e;
     for (int i = 0; i < c->n_nodes; i++) {
         if (c->nodes[i].core)
             continue;
@@ -110,7 +107,6 @@ bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 bool strike_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
-    (void)e;
     if (!c->nodes[node].core || !sim_machine_kill_guard(c, node))
         return false;
     sim_say(c, node, "FAULT: the guard is killed, and its workers with it");
@@ -118,7 +114,6 @@ bool strike_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 bool strike_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
-    (void)e;
     if (!sim_lifeline_reset(c, node))
         return false;
     sim_say(c, node, "FAULT: the node's lifeline is reset on its way");
@@ -198,7 +193,6 @@ bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 bool strike_worker_fail(struct sim *c, int node, const struct sim_entry *e) {
-    (void)e;
     bool lives = c->nodes[node].shown.group.alive && !c->nodes[node].group.stopping;
     sim_machine_fail_worker(c, node);
     return lives;
@@ -225,7 +219,6 @@ bool strike_leave_storm(struct sim *c, int node, const struct sim_entry *e) {
 /* Between the slowest and the fastest that the protocol allows for. */
 bool strike_clock_rate(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
-    (void)e;
     sim_clock_rate(c, node, 0.991 + (double)sim_chance_ns(&n->body, 0, 1800) / 100000.0);
     sim_say(c, node, "FAULT: the clock goes at %.5f", n->rate);
     return n->core != NULL;

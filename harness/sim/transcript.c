@@ -81,7 +81,7 @@ static bool put_key(struct sim *c, const struct key *k, const union value *v, st
 }
 
 static void put_txn(struct sim *c, int node, const struct action *a) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     for (size_t i = 0; i < a->txn.txn.n_ops; i++) {
         const struct op *op = &a->txn.txn.ops[i];
         size_t before = text.len;
@@ -99,7 +99,6 @@ static void put_txn(struct sim *c, int node, const struct action *a) {
         put_line(c, node, "--> #%llu %.*s", (unsigned long long)a->txn.id, (int)text.len,
                  text.data);
     }
-    buf_fini(&text);
 }
 
 static bool is_shown(const struct transcript *t, int node, uint64_t id) {

@@ -16,7 +16,7 @@ enum { CONNECT_MS = 300000, BYTES_MAX = 16 << 20 };
 /* Prints the answer, or why there is none. METRIC "": the answer is the whole body. The harness
  * reads it, and compares what the server has sent. */
 static int ask_main(int argc, char **argv) {
-    struct buf body = {0};
+    BUF_FINI struct buf body = {0};
     struct err err = {0};
     char value[64];
     if (argc < 3) {
@@ -42,7 +42,6 @@ static int ask_main(int argc, char **argv) {
         printing_put(stdout, value, strlen(value));
     else
         printing_put(stdout, buf_str(&body), body.len);
-    buf_fini(&body);
     return r < 0 ? EXIT_FAIL : EXIT_PASS;
 }
 

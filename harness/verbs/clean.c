@@ -76,7 +76,7 @@ static bool same_program(const struct stat *own, const char *pid) {
 static const char *part_of_run(const char *pid) {
     static const char node[] = "rankquake\0node", wire[] = "rankquake\0wire";
     char path[300];
-    struct buf words = {0};
+    BUF_FINI struct buf words = {0};
     snprintf(path, sizeof(path), "/proc/%s/cmdline", pid);
     const char *part = NULL;
     if (file_read(path, 1 << 20, &words, NULL) == 0 && words.len > sizeof(node)) {
@@ -85,7 +85,6 @@ static const char *part_of_run(const char *pid) {
         else if (memcmp(words.data, wire, sizeof(wire)) == 0)
             part = "a wire without its harness";
     }
-    buf_fini(&words);
     return part;
 }
 
@@ -148,7 +147,7 @@ static void clean_scratch(struct cleaning *c, const struct folder *run, const st
 }
 
 static void clean_run(struct cleaning *c, const struct folder *run) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct presence p;
     struct err err = {0};
     int r = presence_read(run, &a, &p, &err);
@@ -164,7 +163,6 @@ static void clean_run(struct cleaning *c, const struct folder *run) {
         end_left_behind(c, &p);
         clean_scratch(c, run, &p);
     }
-    arena_fini(&a);
 }
 
 static void clean_with_control(struct cleaning *c, const struct folder *run) {

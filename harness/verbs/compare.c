@@ -1,5 +1,6 @@
 #include "harness/verbs.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/printing.h"
 #include "harness/plan/plan.h"
@@ -150,10 +151,9 @@ static const char **sets_of(struct request *q, const struct comparison_launcher 
 static int check_host(struct request *q, struct plan *p, struct comparison_launcher *l,
                       struct comparison_cell *cell) {
     struct err err = {0};
-    struct buf outside = {0};
+    BUF_FINI struct buf outside = {0};
     plan_put_outside(p, &outside);
     fputs(buf_str(&outside), stderr);
-    buf_fini(&outside);
     int r = plan_check_host(p, &err);
     if (r == -ENOENT) {
         fprintf(stderr, "rankquake compare: %s under %s: %s\n", p->scenario->file, l->name,
@@ -208,12 +208,10 @@ static int prepare_all(struct request *q) {
 }
 
 static const char *command_of(struct request *q, char **argv) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_puts(&text, "rankquake ");
     typed_print(argv, &text);
-    const char *command = arena_strdup(&q->arena, buf_str(&text));
-    buf_fini(&text);
-    return command;
+    return arena_strdup(&q->arena, buf_str(&text));
 }
 
 /* ---- running ---- */
@@ -251,14 +249,13 @@ static int run_one(struct request *q, size_t row, size_t column) {
         .seed = q->seed,
         .sets = sets_of(q, &q->launchers[column]),
         .fresh = q->fresh};
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     fprintf(stage_of(q), "%s under %s\n", r->scenario, q->launchers[column].name);
     fflush(stage_of(q));
     cell_run(&spec, &q->arena, cell);
     comparison_put_cell(cell, &text);
     fprintf(stage_of(q), "    %s, after %.0f s%s%s\n", buf_str(&text), (double)cell->took_ns / 1e9,
             cell->judged ? "" : ": ", cell->judged ? "" : cell->why);
-    buf_fini(&text);
     return cell->exit_code;
 }
 
@@ -288,9 +285,7 @@ static void run_all(struct request *q) {
 /* A launcher that fails a scenario is what was asked about, so it is no error of the comparison. */
 static int exit_code_of(const struct request *q) {
     size_t n = 0;
-    int *codes = calloc(q->comparison.rows_n * q->launchers_n + 1, sizeof(*codes));
-    if (!codes)
-        abort();
+    int *codes = mem_array(int, q->comparison.rows_n * q->launchers_n + 1);
     for (size_t i = 0; i < q->comparison.rows_n; i++)
         for (size_t k = 0; k < q->launchers_n; k++) {
             int code = q->comparison.rows[i].cells[k].exit_code;
@@ -313,21 +308,18 @@ static int report(const struct request *q) {
         if (cell_write_report(q->dir, comparison_reports[i], &q->comparison, &plain) < 0)
             code = EXIT_BROKEN;
     struct report_style style = report_style_of(stdout);
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     comparison_report_find(q->format)->render(&q->comparison, &style, &text);
     if (str_eq(q->format, "terminal"))
         putchar('\n');
     printing_put(stdout, buf_str(&text), text.len);
     if (str_eq(q->format, "terminal"))
         printf("report: %s/comparison.html\n", q->dir);
-    buf_fini(&text);
     return code;
 }
 
 static int main_compare(const struct arguments *a) {
-    struct request *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort();
+    struct request *q = mem_new(struct request);
     int code = parse(q, a);
     if (code == 0)
         code = prepare_all(q);

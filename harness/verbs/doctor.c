@@ -129,7 +129,7 @@ static void print_isolation(const struct examination *x) {
 
 static void print_faults(const struct examination *x) {
     enum probe_part part = chosen(x);
-    struct buf lost = {0};
+    BUF_FINI struct buf lost = {0};
     size_t all = 0;
     while (faults[all])
         all++;
@@ -143,7 +143,6 @@ static void print_faults(const struct examination *x) {
         printf("\nfaults: %zu of %zu can be injected here, not %s\n", all - n, all, buf_str(&lost));
     else
         printf("\nfaults: all %zu can be injected here\n", all);
-    buf_fini(&lost);
 }
 
 static int doctor(const struct arguments *a) {

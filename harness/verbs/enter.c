@@ -37,12 +37,11 @@ static const struct presence_process *find_node(const struct presence *p, const 
 }
 
 static int refuse_node(const struct presence *p, const char *name) {
-    struct buf names = {0};
+    BUF_FINI struct buf names = {0};
     for (size_t i = 0; i < p->nodes_n; i++)
         buf_printf(&names, "%s%s", i ? ", " : "", p->nodes[i].name);
     int code = names.len ? say("no node %s is on in this run; there are %s", name, buf_str(&names))
                          : say("no node is on in this run yet");
-    buf_fini(&names);
     return code;
 }
 
@@ -115,7 +114,7 @@ static int run_inside(const char *node, const char *cwd, char **command) {
 }
 
 static int enter_node(const char *run, const char *node, char **command) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct presence p;
     struct folder dir = FOLDER_NONE;
     struct err err = {0};
@@ -148,7 +147,6 @@ static int enter_node(const char *run, const char *node, char **command) {
         code = run_inside(node, cwd, command);
     }
     folder_close(&dir);
-    arena_fini(&a);
     return code;
 }
 

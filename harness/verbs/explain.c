@@ -64,7 +64,7 @@ static bool explain_key(const char *name) {
             found = true;
         }
     size_t it = 0;
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     const struct section *s = NULL;
     const struct key *k;
     for (; (k = keys_find(name, &it, &s)); found = true)
@@ -73,7 +73,6 @@ static bool explain_key(const char *name) {
         print_key(name, k);
         found = true;
     }
-    arena_fini(&a);
     return found;
 }
 
@@ -147,7 +146,7 @@ static bool explain_verb(const char *name) {
 static bool explain_events(const char *name) {
     if (!str_eq(name, "events"))
         return false;
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     checks_without_events(&out);
     printf("events: what a job reports while it runs\n");
     print_text("A job need not report anything. The harness sees from outside what the workers "
@@ -156,7 +155,6 @@ static bool explain_events(const char *name) {
     printf("%s", buf_str(&out));
     print_text("Without steps a trigger waits for a time, a round or a line (when.log), times are "
                "measured to the start of the last worker, and limits.stall is not watched.");
-    buf_fini(&out);
     return true;
 }
 
@@ -178,12 +176,11 @@ static bool explain_weights(const char *name) {
         w++;
     if (!w->name)
         return false;
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     print_titled(name, w->text);
     for (const struct hazard *v = hit_shares(&a, w); v->fault; v++)
         printf("  %-16s %g\n", v->fault, v->share);
     printf("  example: random: {weights: %s}\n", name);
-    arena_fini(&a);
     return true;
 }
 
@@ -248,7 +245,7 @@ static int explain(int argc, char **argv) {
     found |= explain_preset(name);
     found |= explain_weights(name);
     found |= explain_verb(name);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     const char *near = found ? NULL : nearest(&arena, name);
     if (!found && near)
         fprintf(stderr, "rankquake explain: nothing is called \"%s\"; did you mean \"%s\"?\n", name,
@@ -258,7 +255,6 @@ static int explain(int argc, char **argv) {
                 "rankquake explain: nothing is called \"%s\"; rankquake list shows what "
                 "there is\n",
                 name);
-    arena_fini(&arena);
     return found ? EXIT_PASS : EXIT_USAGE_ERROR;
 }
 

@@ -30,7 +30,7 @@ static int end_harness(const struct presence *p, struct err *err) {
 }
 
 static int halt_found(const struct folder *run) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct presence p;
     struct err err = {0};
     int code = EXIT_PASS;
@@ -41,7 +41,6 @@ static int halt_found(const struct folder *run) {
     } else {
         printf("ended %s: what was broken is undone, its report is written\n", run->path);
     }
-    arena_fini(&a);
     return code;
 }
 

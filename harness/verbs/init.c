@@ -151,7 +151,7 @@ static bool are_sets_good(const struct typed *t, struct diagnostics *d) {
 
 /* The job and its cluster as text, with what the options set. */
 static int put_job(const struct arguments *a, const struct typed *t, struct buf *out) {
-    struct buf plain = {0};
+    BUF_FINI struct buf plain = {0};
     struct diagnostics d = {0};
     int code = 0;
     for (const char **s = t->sets; *s; s++)
@@ -165,14 +165,13 @@ static int put_job(const struct arguments *a, const struct typed *t, struct buf 
         code = EXIT_USAGE_ERROR;
     fprintf(stderr, "%s%s", code ? "rankquake init: " : "", buf_str(&d.out));
     diagnostics_fini(&d);
-    buf_fini(&plain);
     return code;
 }
 
 static int init(const struct arguments *a) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     struct typed t = {0};
-    struct buf job = {0}, text = {0};
+    BUF_FINI struct buf job = {0}, text = {0};
     int code = typed_read(&arena, a, &t);
     if (code == 0)
         code = put_job(a, &t, &job);
@@ -181,9 +180,6 @@ static int init(const struct arguments *a) {
         put_file(a, &t, buf_str(&job), &m, &text);
         code = write_file(a, &text);
     }
-    buf_fini(&job);
-    buf_fini(&text);
-    arena_fini(&arena);
     return code;
 }
 

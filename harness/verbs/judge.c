@@ -17,11 +17,10 @@ static void keep(const struct recording *r) {
 /* A history from elsewhere has no directory of its own to write reports to. */
 static int judge_source(const struct recording_source *from) {
     struct recording r;
-    struct buf complaint = {0};
+    BUF_FINI struct buf complaint = {0};
     struct err err = {0};
     if (recording_read(&r, from, &complaint) < 0) {
         fprintf(stderr, "rankquake judge: %s", buf_str(&complaint));
-        buf_fini(&complaint);
         return EXIT_USAGE_ERROR;
     }
     int code = r.verdict.exit_code;
@@ -30,7 +29,6 @@ static int judge_source(const struct recording_source *from) {
     if (report_print(report_find("terminal"), &r.run, stdout, &err) < 0)
         code = verb_broken(&verb_judge, &err);
     recording_fini(&r);
-    buf_fini(&complaint);
     return code;
 }
 

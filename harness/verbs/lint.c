@@ -17,7 +17,7 @@ static bool lint_point(const char *file, const char *const *set, const char *wit
 
 /* What is wrong in one point of a sweep would only be said again of others. */
 static bool lint_file(const char *file, const char *const *set, const char *within) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct sweep *points = scenario_sweep(file, set, within);
     bool good = true;
     for (size_t i = 0; i < points->n && good; i++)
@@ -27,7 +27,6 @@ static bool lint_file(const char *file, const char *const *set, const char *with
     else if (good)
         printf("%s: valid\n", file);
     sweep_free(points);
-    arena_fini(&a);
     return good;
 }
 
@@ -43,12 +42,11 @@ static int lint_any(const char *path, const char *const *set) {
 }
 
 static int lint(const struct arguments *a) {
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     const char **set = arguments_sets(a, &arena);
     int code = a->files_n ? EXIT_PASS : verb_usage_error(a->verb, "which file?");
     for (size_t i = 0; i < a->files_n; i++)
         code |= lint_any(a->files[i], set);
-    arena_fini(&arena);
     return code;
 }
 

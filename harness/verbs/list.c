@@ -71,7 +71,7 @@ static void list_scenarios(void) {
     char own[4096];
     file_own_folder(own, sizeof(own));
     for (size_t i = 0; places[i]; i++) {
-        struct buf pattern = {0};
+        BUF_FINI struct buf pattern = {0};
         glob_t g = {0};
         buf_printf(&pattern, "%s/%s", own, places[i]);
         char *folder = realpath(buf_str(&pattern), NULL);
@@ -85,7 +85,6 @@ static void list_scenarios(void) {
             list_scenario(g.gl_pathv[j]);
         globfree(&g);
         free(folder);
-        buf_fini(&pattern);
     }
 }
 

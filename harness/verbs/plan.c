@@ -15,7 +15,7 @@ static bool gives_gpus(const struct plan *p) {
 
 /* The plan is printed even where it cannot be carried out: it may be meant for another host. */
 static int print_plan(struct plan *p, bool json) {
-    struct buf out = {0};
+    BUF_FINI struct buf out = {0};
     struct err err = {0};
     int r = plan_check_host(p, &err);
     if (json)
@@ -25,7 +25,6 @@ static int print_plan(struct plan *p, bool json) {
     if (!json)
         checks_forecast(p->scenario, gives_gpus(p), &out);
     fputs(buf_str(&out), stdout);
-    buf_fini(&out);
     if (r)
         fprintf(stderr, "%s: %s\n", p->scenario->file, err.msg);
     return r == 0 ? EXIT_PASS : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
@@ -33,7 +32,7 @@ static int print_plan(struct plan *p, bool json) {
 
 static int plan_file(const char *file, const char *within, const char *const *set,
                      const uint64_t *seed, bool json) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct diagnostics d = {.within = within};
     struct scenario *s = plan_load(file, seed ? sets_with_seed(&a, set, *seed) : set, &d);
     struct plan *p = s ? plan_make(s, seed ? *seed : s->seed, &d) : NULL;
@@ -44,14 +43,13 @@ static int plan_file(const char *file, const char *within, const char *const *se
     plan_free(p);
     scenario_free(s);
     diagnostics_fini(&d);
-    arena_fini(&a);
     return code;
 }
 
 /* Every point of its sweep, up to the first that is wrong: of others it would only be said again. */
 static int plan_points(const char *file, const char *within, const char *const *set,
                        const uint64_t *seed, bool json) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     struct sweep *points = scenario_sweep(file, set, within);
     int code = EXIT_PASS;
     for (size_t i = 0; i < points->n && code != EXIT_USAGE_ERROR; i++) {
@@ -59,7 +57,6 @@ static int plan_points(const char *file, const char *within, const char *const *
         code = code ? code : r;
     }
     sweep_free(points);
-    arena_fini(&a);
     return code;
 }
 
@@ -84,7 +81,7 @@ static int plan_all(const struct arguments *a) {
         return verb_usage_error(a->verb, "--seed %s is no whole number", text);
     if (format && !str_eq(format, "json") && !str_eq(format, "text"))
         return verb_usage_error(a->verb, "--format %s is neither text nor json", format);
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     const char **set = arguments_sets(a, &arena);
     int code = EXIT_PASS;
     for (size_t i = 0; i < a->files_n; i++) {
@@ -92,7 +89,6 @@ static int plan_all(const struct arguments *a) {
         int r = plan_any(a->files[i], set, text ? &given : NULL, str_eq(format, "json"));
         code = code ? code : r;
     }
-    arena_fini(&arena);
     return code;
 }
 

@@ -20,7 +20,7 @@ static const struct report *find(const char *name) {
 static int render(const struct arguments *a) {
     const char *name = arguments_value(a, "--to");
     struct recording r;
-    struct buf complaint = {0};
+    BUF_FINI struct buf complaint = {0};
     struct err err = {0};
     if (a->files_n != 1)
         return verb_usage_error(a->verb, a->files_n ? "one directory at a time" : "which run?");
@@ -39,7 +39,6 @@ static int render(const struct arguments *a) {
         code = printed ? EXIT_PASS : verb_broken(a->verb, &err);
         recording_fini(&r);
     }
-    buf_fini(&complaint);
     return code;
 }
 

@@ -1,5 +1,6 @@
 #include "harness/verbs.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "harness/baseline.h"
@@ -160,10 +161,9 @@ static int parse(struct request *q, const struct arguments *a) {
 
 /* Before the first of them is started. What runs in nodes is not named: it is the job. */
 static void name_commands(struct plan *p) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     plan_put_outside(p, &text);
     fputs(buf_str(&text), stderr);
-    buf_fini(&text);
 }
 
 static int check_host(const struct selected *l) {
@@ -446,9 +446,7 @@ static int run_all(struct request *q) {
 }
 
 static int main_run(const struct arguments *a) {
-    struct request *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort();
+    struct request *q = mem_new(struct request);
     q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);

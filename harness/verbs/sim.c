@@ -143,7 +143,7 @@ static int take_weight(const struct arguments *a, struct sim_config *c, bool *gi
 
 static int take_faults(const struct arguments *a, struct sim_config *c) {
     const char *list = arguments_value(a, "--faults");
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     bool given[SIM_FAULTS_N] = {false};
     int r = 0, sum = 0;
     if (!list)
@@ -155,7 +155,6 @@ static int take_faults(const struct arguments *a, struct sim_config *c) {
         sum += c->weights[i];
     if (r == 0 && !sum)
         r = verb_usage_error(a->verb, "--faults %s: all weights are 0; --calm has no faults", list);
-    arena_fini(&arena);
     return r;
 }
 
@@ -230,13 +229,12 @@ static void print_totals(const struct seeds_tally *t, double seconds) {
 }
 
 static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double seconds) {
-    struct buf marks = {0};
+    BUF_FINI struct buf marks = {0};
     int missed = 0;
     print_totals(t, seconds);
     if (!s->config.trace && !s->config.calm)
         missed = marks_tell(&s->config, t, &marks);
     fputs(buf_str(&marks), stdout);
-    buf_fini(&marks);
     print_failed(s, t);
     return t->violated || missed ? EXIT_FAIL : EXIT_PASS;
 }
@@ -245,13 +243,12 @@ static int tell(const struct seeds_spec *s, const struct seeds_tally *t, double 
 static int tell_found(const struct seeds_spec *s, const struct seeds_tally *t, const char *dir) {
     struct sim_config config = s->config;
     struct err err = {0};
-    struct buf said = {0};
+    BUF_FINI struct buf said = {0};
     config.seed = t->failed[0].seed;
     config.trace = false;
     fflush(stdout);
     int r = found_write(&config, dir, &interrupted, &said, &err);
     fputs(buf_str(&said), stdout);
-    buf_fini(&said);
     return r ? verb_broken(&verb_sim, &err) : 0;
 }
 

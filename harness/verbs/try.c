@@ -1,5 +1,6 @@
 #include "harness/verbs/trying.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -107,10 +108,9 @@ static int check_host(struct plan *p) {
 /* The undisturbed scenario, written and loaded. */
 static int write_base(struct trying *t) {
     struct err err = {0};
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     typed_put(&t->typed, &text);
     const char *path = write_scenario(t, "undisturbed", &text, &err);
-    buf_fini(&text);
     if (!path)
         return verb_broken(&verb_try, &err);
     t->plan = plan_free(t->plan);
@@ -153,7 +153,7 @@ static void forget_limits(const struct trying *t, struct limits *l) {
 
 static int write_faults(struct trying *t) {
     struct err err = {0};
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     int code = 0;
     t->limited = *t->base;
     forget_limits(t, &t->limited.limits);
@@ -166,7 +166,6 @@ static int write_faults(struct trying *t) {
         if (!t->files[i].file)
             code = verb_broken(&verb_try, &err);
     }
-    buf_fini(&text);
     return code;
 }
 
@@ -219,10 +218,9 @@ static int run_control(struct trying *t) {
         verb_broken(&verb_try, &err);
         return trying_soft(t, EXIT_INCONCLUSIVE);
     }
-    struct buf when = {0};
+    BUF_FINI struct buf when = {0};
     sketch_put_moment(&t->run, &t->moment, &when);
     announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
-    buf_fini(&when);
     return 0;
 }
 
@@ -249,7 +247,7 @@ static void say_interrupted(void) {
 }
 
 static int try_it(struct trying *t, const struct arguments *a) {
-    struct buf command = {0};
+    BUF_FINI struct buf command = {0};
     int code = typed_read(&t->arena, a, &t->typed);
     if (code == 0)
         code = take_options(t, a);
@@ -265,7 +263,6 @@ static int try_it(struct trying *t, const struct arguments *a) {
                           .command = arena_strdup(&t->arena, buf_str(&command)),
                           .rows = t->rows,
                           .rows_n = 1 + SKETCH_FAULTS};
-    buf_fini(&command);
     code = run_control(t);
     if (code == EXIT_INTERRUPTED)
         say_interrupted();
@@ -281,9 +278,7 @@ static int try_it(struct trying *t, const struct arguments *a) {
 }
 
 static int main_try(const struct arguments *a) {
-    struct trying *t = calloc(1, sizeof(*t));
-    if (!t)
-        abort();
+    struct trying *t = mem_new(struct trying);
     int code = try_it(t, a);
     plan_free(t->plan);
     scenario_free(t->base);

@@ -76,7 +76,7 @@ static void say_why_over(struct trying *t, struct overview_row *row) {
 /* No time is left, or none in which its fault could strike. */
 static void leave_out(struct trying *t, int i) {
     struct overview_row *row = &t->rows[1 + i];
-    struct buf why = {0};
+    BUF_FINI struct buf why = {0};
     t->files[i].code = trying_soft(t, EXIT_SKIPPED);
     snprintf(row->what, sizeof(row->what), "not run: the budget of %s is spent", t->budget);
     buf_puts(&why, "it would take ");
@@ -87,7 +87,6 @@ static void leave_out(struct trying *t, int i) {
     }
     buf_puts(&why, "; --budget 20m gives more");
     str_copy(row->seen, sizeof(row->seen), buf_str(&why));
-    buf_fini(&why);
 }
 
 static bool is_late(const struct trying *t, int i, const struct recorded_run *run) {
@@ -114,7 +113,7 @@ static void judge_late(struct trying *t, int i) {
 static void read_row(struct trying *t, int i) {
     struct overview_row *row = &t->rows[1 + i];
     struct recording r;
-    struct buf complaint = {0};
+    BUF_FINI struct buf complaint = {0};
     row->link = find_dir(t, row->name);
     const char *dir = row->link ? arena_printf(&t->arena, "%s/%s", t->dir.path, row->link) : NULL;
     if (dir && recording_load(&r, dir, &complaint) == 0) {
@@ -128,7 +127,6 @@ static void read_row(struct trying *t, int i) {
         str_copy(row->what, sizeof(row->what), "not run");
         str_copy(row->seen, sizeof(row->seen), buf_str(&complaint));
     }
-    buf_fini(&complaint);
     row->exit_code = t->files[i].code;
     announcement_ended(row->name, row->exit_code, row->what);
 }

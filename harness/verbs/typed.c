@@ -115,15 +115,13 @@ void typed_keep_control(const struct typed *t, const char *bin, const struct con
 /* ---- in place of a file's job ---- */
 
 static const char *list_of(struct arena *a, const char *key, const char *const *words) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_array(&w, NULL);
     for (; *words; words++)
         json_put_string(&w, NULL, *words);
     json_end_array(&w);
-    const char *set = arena_printf(a, "%s=%s", key, buf_str(&text));
-    buf_fini(&text);
-    return set;
+    return arena_printf(a, "%s=%s", key, buf_str(&text));
 }
 
 static void say_unused(const struct command *c) {

@@ -28,7 +28,7 @@ static const char *const tones[] = {
 };
 
 static void put_cell(struct buf *out, const struct comparison_cell *cell) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     comparison_put_cell(cell, &text);
     buf_printf(out, "<td class=\"%s\">", tones[report_status(cell->exit_code)]);
     if (cell->dir) {
@@ -36,7 +36,6 @@ static void put_cell(struct buf *out, const struct comparison_cell *cell) {
     }
     escape_put(out, buf_str(&text));
     buf_puts(out, cell->dir ? "</a></td>" : "</td>");
-    buf_fini(&text);
 }
 
 static void put_table(struct buf *out, const struct comparison *c) {
@@ -95,7 +94,6 @@ static void put_row(struct buf *out, const struct comparison *c, const struct co
 }
 
 static void render(const struct comparison *c, const struct report_style *style, struct buf *out) {
-    (void)style;
     buf_puts(out, head);
     put_table(out, c);
     for (size_t i = 0; i < c->rows_n; i++)

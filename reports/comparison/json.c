@@ -52,7 +52,6 @@ static void put_row(const struct comparison *c, const struct comparison_row *row
 
 static void render(const struct comparison *c, const struct report_style *style, struct buf *out) {
     struct json_writer w = {.out = out};
-    (void)style;
     json_object(&w, NULL);
     json_put_i64(&w, "v", 1);
     json_put_string(&w, "command", c->command);

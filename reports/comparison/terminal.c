@@ -9,13 +9,12 @@ enum { GAP = 2, CHECK_COLUMN = 4 };
 static int width_of(const struct comparison *c, size_t column) {
     size_t widest = column ? strlen(c->launchers[column - 1].name) : strlen("scenario");
     for (size_t i = 0; i < c->rows_n; i++) {
-        struct buf text = {0};
+        BUF_FINI struct buf text = {0};
         if (column)
             comparison_put_cell(&c->rows[i].cells[column - 1], &text);
         else
             buf_puts(&text, c->rows[i].scenario);
         widest = text.len > widest ? text.len : widest;
-        buf_fini(&text);
     }
     return (int)widest;
 }
@@ -34,11 +33,10 @@ static void put_table(struct page *p, const struct comparison *c) {
     for (size_t i = 0; i < c->rows_n; i++) {
         page_put(p, INK_PLAIN, c->rows[i].scenario);
         for (size_t k = 0; k < columns; k++) {
-            struct buf text = {0};
+            BUF_FINI struct buf text = {0};
             comparison_put_cell(&c->rows[i].cells[k], &text);
             page_tab(p, at[k + 1]);
             page_put(p, page_ink(report_status(c->rows[i].cells[k].exit_code)), buf_str(&text));
-            buf_fini(&text);
         }
         page_line(p);
     }

@@ -96,7 +96,6 @@ static bool judge_all(const struct trial *t, struct finding *f, struct named *m)
 }
 
 static void in_the_history(void *record) {
-    (void)record;
 }
 
 static bool judge(const struct trial *t, struct finding *f) {

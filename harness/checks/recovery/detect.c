@@ -4,7 +4,6 @@
 
 /* Nothing was there to notice it, and the job was meant to end with it. */
 static bool nothing_to_detect(const struct trial *t, const struct incident *i) {
-    (void)t;
     if (i->next || i->phase_ns[PHASE_DETECT] >= 0)
         return false;
     for (size_t k = 0; k < i->round->n; k++)

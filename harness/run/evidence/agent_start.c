@@ -4,7 +4,6 @@
 #include "agent/base/str.h"
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
-    (void)a;
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");
     return starts && str_eq(r->node, node_plan(b->node)->name) && evidence_note(b, r);
 }

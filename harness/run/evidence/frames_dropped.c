@@ -9,13 +9,11 @@ struct drops {
 };
 
 static void *begin(struct act *a, struct bound *b) {
-    (void)b;
     return arena_new(&a->owner->engine->arena, struct drops);
 }
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     struct drops *d = b->known[EVIDENCE_frames_dropped];
-    (void)a;
     if (!links_counted(r) || !str_eq(r->node, node_plan(b->node)->name))
         return false;
     d->in = json_get_i64(r->fields, "dropped_in", 0);

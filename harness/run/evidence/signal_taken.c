@@ -32,7 +32,6 @@ static void *begin(struct act *a, struct bound *b) {
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     struct sent *s = b->known[EVIDENCE_signal_taken];
-    (void)a;
     if (!s || r->source != SOURCE_KERNEL || !record_is(r, "worker-exit") ||
         r->pid != b->target.pid || json_get_i64(r->fields, "signal", 0) != s->signo)
         return false;

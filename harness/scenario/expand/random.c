@@ -251,7 +251,6 @@ void random_read(struct reader *r, const struct key *k, const struct yaml *n, vo
     struct random_spec spec = {0};
     struct draw w = {.spec = &spec, .last_node = -1};
     int before = r->d->errors;
-    (void)k, (void)out;
     reader_section(r, &section_random, n, &spec);
     if (r->d->errors > before || r->s->cluster.nodes < 1 || r->s->job.workers_per_node < 1)
         return;

@@ -212,7 +212,6 @@ static void play(struct play *p, struct place at) {
 void replay_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     struct play p = {0};
     int before = r->d->errors;
-    (void)k, (void)out;
     reader_section(r, &section_replay, n, &p.spec);
     if (r->d->errors == before && (p.spec.speed > 0) == (p.spec.into_ns > 0))
         diagnostics_add(r->d, n->place, "replay needs a speed, such as speed: 750, or into: 2m%s",

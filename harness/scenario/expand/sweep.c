@@ -1,6 +1,7 @@
 #include "harness/scenario/expand/sweep.h"
 
 #include "agent/base/json.h"
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
@@ -144,12 +145,10 @@ static void put_value(const struct yaml *n, struct buf *out) {
 }
 
 static const char *set_of(struct arena *a, const char *key, const struct yaml *value) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_printf(&text, "%s=", key);
     put_value(value, &text);
-    const char *set = arena_strdup(a, buf_str(&text));
-    buf_fini(&text);
-    return set;
+    return arena_strdup(a, buf_str(&text));
 }
 
 /* The last override of exactly this key, NULL: there is none. */
@@ -191,7 +190,7 @@ static const struct yaml *value_set(struct arena *a, const struct axes *x, size_
 
 const char *sweep_settle(struct arena *a, struct yaml *root, struct diagnostics *d) {
     struct axes x;
-    struct buf name = {0};
+    BUF_FINI struct buf name = {0};
     if (!axes_read(root, &x, d))
         return "";
     for (size_t k = 0; k < x.keys; k++) {
@@ -201,13 +200,10 @@ const char *sweep_settle(struct arena *a, struct yaml *root, struct diagnostics 
         if (v)
             override_put(a, root, key, v, d);
     }
-    const char *ret = arena_strdup(a, buf_str(&name));
-    buf_fini(&name);
-    return ret;
+    return arena_strdup(a, buf_str(&name));
 }
 
 void sweep_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)r, (void)k, (void)n, (void)out;
 }
 
 /* ---- all of them ---- */
@@ -232,11 +228,9 @@ static void add_point(struct sweep *s, const struct axes *x, const char *const *
 }
 
 struct sweep *scenario_sweep(const char *file, const char *const *set, const char *within) {
-    struct sweep *s = calloc(1, sizeof(*s));
+    struct sweep *s = mem_new(struct sweep);
     struct diagnostics d = {.file = file, .set = set, .within = within};
     struct axes x = {.points = 1};
-    if (!s)
-        abort(); /* out of memory */
     struct yaml *root = include_read(&s->arena, file, &d);
     for (int i = 0; root && root->type == YAML_MAP && set && set[i]; i++)
         override_apply(&s->arena, root, set[i], i + 1, &d);

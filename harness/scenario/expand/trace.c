@@ -29,14 +29,12 @@ struct cell {
 /* ---- cells ---- */
 
 static const char *unquoted(struct arena *a, const char *s, size_t n) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     for (size_t i = 0; i < n; i++) {
         buf_putc(&text, s[i]);
         i += s[i] == '"' && i + 1 < n && s[i + 1] == '"';
     }
-    const char *ret = arena_strdup(a, buf_str(&text));
-    buf_fini(&text);
-    return ret;
+    return arena_strdup(a, buf_str(&text));
 }
 
 /* The cell at s, and where the next begins; NULL: the quotation does not end. */

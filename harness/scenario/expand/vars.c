@@ -53,7 +53,7 @@ static bool has_room(struct vars *v, const struct yaml *var, struct place p) {
 
 /* ${name} is the shell's. */
 static void put_into_text(struct vars *v, struct yaml *n) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     bool found = false;
     for (const char *s = n->text; *s; s++) {
         size_t len = 0;
@@ -72,7 +72,6 @@ static void put_into_text(struct vars *v, struct yaml *n) {
     }
     if (found)
         n->text = arena_strdup(v->arena, buf_str(&text));
-    buf_fini(&text);
 }
 
 static void put_into(struct vars *v, struct yaml *n) {
@@ -146,5 +145,4 @@ void vars_apply(struct arena *a, struct yaml *root, struct diagnostics *d) {
 }
 
 void vars_read(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    (void)r, (void)k, (void)n, (void)out;
 }

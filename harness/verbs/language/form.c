@@ -71,13 +71,12 @@ static const struct {
 };
 
 void form_put_definitions(struct json_writer *w) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     for (size_t i = 0; i < sizeof(named) / sizeof(*named); i++) {
         struct json *tree = json_parse(&a, named[i].schema, strlen(named[i].schema), NULL);
         if (tree)
             json_put_tree(w, named[i].name, tree);
     }
-    arena_fini(&a);
 }
 
 static void put_ref(struct json_writer *w, const char *name) {
@@ -109,7 +108,7 @@ static void put_faults(struct json_writer *w) {
 
 /* Those that are a word alone are offered; the others are known by their first word. */
 static void put_features(struct json_writer *w) {
-    struct buf with = {0};
+    BUF_FINI struct buf with = {0};
     json_object(w, NULL);
     json_array(w, "anyOf");
     json_object(w, NULL);
@@ -128,7 +127,6 @@ static void put_features(struct json_writer *w) {
     json_end_object(w);
     json_end_array(w);
     json_end_object(w);
-    buf_fini(&with);
 }
 
 static void put_presets(struct json_writer *w) {
@@ -283,7 +281,6 @@ static void put_any_of(struct json_writer *w, struct arena *a, const char *form,
 }
 
 void form_put(struct json_writer *w, const struct key *k) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     put_any_of(w, &a, spelled(&a, form_of(k)), k);
-    arena_fini(&a);
 }

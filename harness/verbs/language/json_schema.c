@@ -19,7 +19,7 @@ static void put_default(struct json_writer *w, const struct key *k) {
 }
 
 static void put_key(struct json_writer *w, const struct key *k) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     buf_puts(&text, k->text);
     if (k->absent && *k->absent == '(')
         buf_printf(&text, " Default: %.*s.", (int)strlen(k->absent) - 2, k->absent + 1);
@@ -30,17 +30,14 @@ static void put_key(struct json_writer *w, const struct key *k) {
     put_default(w, k);
     form_put(w, k);
     json_end_object(w);
-    buf_fini(&text);
 }
 
 static bool is_choice(const struct section *s, const char *name) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     char **v = s->any_of ? str_split(&a, s->any_of, ' ', NULL) : NULL;
     while (v && *v && !str_eq(*v, name))
         v++;
-    bool found = v && *v;
-    arena_fini(&a);
-    return found;
+    return v && *v;
 }
 
 static void put_required_word(struct json_writer *w, const char *name) {
@@ -60,7 +57,7 @@ static void put_required(struct json_writer *w, const struct section *s) {
 
 /* One of the words, separated by blanks, must be there. */
 static void put_choice(struct json_writer *w, const char *name, const char *words) {
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     char **v = words ? str_split(&a, words, ' ', NULL) : NULL;
     if (v)
         json_array(w, name);
@@ -71,7 +68,6 @@ static void put_choice(struct json_writer *w, const char *name, const char *word
     }
     if (words)
         json_end_array(w);
-    arena_fini(&a);
 }
 
 static void put_needs(struct json_writer *w, const struct section *s) {
@@ -260,9 +256,8 @@ static void indent(const char *s, struct buf *out) {
 }
 
 void schema_put_scenario(struct buf *out) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     put_root(&w);
     indent(buf_str(&text), out);
-    buf_fini(&text);
 }

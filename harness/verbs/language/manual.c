@@ -106,7 +106,7 @@ static bool put_features(struct buf *out, const char *name) {
 static bool put_weights(struct buf *out, const char *name) {
     if (!str_eq(name, "weights"))
         return false;
-    struct arena a = {0};
+    ARENA_FINI struct arena a = {0};
     buf_puts(out, "| weights | of what | shares |\n|---|---|---|\n");
     for (const struct hazards *w = hazards; w->name; w++) {
         buf_printf(out, "| `%s` | %s |", w->name, w->text);
@@ -115,7 +115,6 @@ static bool put_weights(struct buf *out, const char *name) {
             buf_printf(out, "%s %s %g", v == shares ? "" : ",", v->fault, v->share);
         buf_puts(out, " |\n");
     }
-    arena_fini(&a);
     return true;
 }
 
@@ -162,8 +161,6 @@ static int fill(struct arena *a, const char *page, struct buf *out, struct err *
 }
 
 int manual_fill(const char *page, struct buf *out, struct err *err) {
-    struct arena a = {0};
-    int r = fill(&a, page, out, err);
-    arena_fini(&a);
-    return r;
+    ARENA_FINI struct arena a = {0};
+    return fill(&a, page, out, err);
 }

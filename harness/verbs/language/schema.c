@@ -16,12 +16,11 @@ static const struct described {
 
 static int print(const char *name) {
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        struct buf out = {0};
+        BUF_FINI struct buf out = {0};
         if (!str_eq(all[i].name, name))
             continue;
         all[i].put(&out);
         fputs(buf_str(&out), stdout);
-        buf_fini(&out);
         return EXIT_PASS;
     }
     return verb_usage_error(

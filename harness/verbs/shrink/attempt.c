@@ -1,5 +1,6 @@
 #include "harness/verbs/shrink/attempt.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -59,14 +60,11 @@ static void break_off(struct attempts *t, struct attempt *x, int code, const cha
 /* ---- one run ---- */
 
 static void on_end(void *arg, struct job *j) {
-    (void)arg, (void)j;
 }
 
 static void compare(struct attempts *t, struct attempt *x, const char *dir) {
-    struct recording *rec = calloc(1, sizeof(*rec));
-    struct buf complaint = {0};
-    if (!rec)
-        abort(); /* out of memory */
+    struct recording *rec = mem_new(struct recording);
+    BUF_FINI struct buf complaint = {0};
     buf_clear(&x->why);
     if (recording_load(rec, dir, &complaint) < 0) {
         break_off(t, x, EXIT_BROKEN, buf_str(&complaint));
@@ -79,15 +77,13 @@ static void compare(struct attempts *t, struct attempt *x, const char *dir) {
         t->failure->unfired &= x->answer != FAILS_SAME || !failure_fired(&rec->verdict);
         recording_fini(rec);
     }
-    buf_fini(&complaint);
     free(rec);
 }
 
 static void tell_broken(struct attempts *t, struct attempt *x, int code) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     file_read(x->printed, PRINTED_MAX, &text, NULL);
     break_off(t, x, code, cell_reason(t->arena, buf_str(&text), x->file));
-    buf_fini(&text);
 }
 
 /* In the folder of all attempts, where the job of an earlier one may have been. */
@@ -164,7 +160,7 @@ static void put_answer(const struct attempts *t, const struct attempt *x, struct
 enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *what) {
     struct attempts *t = arg;
     struct err err = {0};
-    struct buf answer = {0};
+    BUF_FINI struct buf answer = {0};
     struct attempt x = {.file = arena_printf(t->arena, "%s/trying.yaml", t->out),
                         .dir = arena_printf(t->arena, "%s/%03d", t->out, t->made + 1)};
     int64_t began_ns = clock_monotonic_ns();
@@ -183,7 +179,6 @@ enum delta_answer attempt_make(void *arg, const struct scenario *s, const char *
     put_answer(t, &x, &answer);
     printf("%5.1f s  %s\n", (double)(clock_monotonic_ns() - began_ns) / 1e9, buf_str(&answer));
     fflush(stdout);
-    buf_fini(&answer);
     buf_fini(&x.why);
     if (x.same >= t->needed)
         return DELTA_SAME;

@@ -73,7 +73,7 @@ static void choose(struct arena *a, const struct scenario *s, struct failure *f)
 
 static int take_asked(struct arena *a, const char *const *asked, struct failure *f,
                       struct err *err) {
-    struct buf failed = {0};
+    BUF_FINI struct buf failed = {0};
     int r = 0;
     size_t n = 0;
     for (const char **c = f->all; *c; c++)
@@ -87,7 +87,6 @@ static int take_asked(struct arena *a, const char *const *asked, struct failure 
             r = err_say(err, -EINVAL, "--check %s: it did not fail there; what failed is %s",
                         asked[i], buf_str(&failed));
     }
-    buf_fini(&failed);
     return r;
 }
 

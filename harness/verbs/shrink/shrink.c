@@ -1,5 +1,6 @@
 #include "harness/verbs.h"
 
+#include "agent/base/mem.h"
 #include "agent/base/str.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/file.h"
@@ -129,7 +130,7 @@ static void take_scenario(struct request *q) {
 }
 
 static int read_run(struct request *q) {
-    struct buf complaint = {0};
+    BUF_FINI struct buf complaint = {0};
     struct err err = {0};
     int code = recording_load(&q->recording, q->dir, &complaint) < 0 ? EXIT_USAGE_ERROR : 0;
     if (code) {
@@ -142,7 +143,6 @@ static int read_run(struct request *q) {
     } else {
         take_scenario(q);
     }
-    buf_fini(&complaint);
     return code;
 }
 
@@ -167,12 +167,10 @@ static int make_out(struct request *q) {
 }
 
 static const char *checks_text(struct request *q) {
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     for (const char **c = q->failure.checks; *c; c++)
         buf_printf(&text, "%s%s", text.len ? ", " : "", *c);
-    const char *said = arena_strdup(&q->arena, buf_str(&text));
-    buf_fini(&text);
-    return said;
+    return arena_strdup(&q->arena, buf_str(&text));
 }
 
 static void put_size(const struct scenario *s, struct buf *out) {
@@ -188,12 +186,11 @@ static void search(struct request *q) {
                                   .arg = &q->attempts};
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction taken = {.sa_handler = on_signal};
-    struct buf size = {0};
+    BUF_FINI struct buf size = {0};
     put_size(&q->given, &size);
     printf("%s failed: %s; seed %" PRIu64 ", %s\n", q->recording.scenario->name, checks_text(q),
            q->attempts.seed, buf_str(&size));
     fflush(stdout);
-    buf_fini(&size);
     for (size_t i = 0; i < 3; i++)
         sigaction(signals[i], &taken, NULL);
     q->attempts.arena = &q->arena;
@@ -228,7 +225,7 @@ static int tell_gone(struct request *q) {
 
 static void put_comment(struct request *q, struct buf *out) {
     const struct attempts *t = &q->attempts;
-    struct buf before = {0}, after = {0};
+    BUF_FINI struct buf before = {0}, after = {0};
     put_size(&q->given, &before);
     put_size(q->reduction.smallest, &after);
     buf_printf(out, "# Made by rankquake shrink of the run %s\n", q->dir);
@@ -239,8 +236,6 @@ static void put_comment(struct request *q, struct buf *out) {
         buf_printf(out, "# The search was %s: there may be a smaller one.\n",
                    t->interrupted ? "interrupted" : "ended by --budget");
     buf_puts(out, "#\n");
-    buf_fini(&before);
-    buf_fini(&after);
 }
 
 static int write_smallest(struct request *q) {
@@ -261,7 +256,7 @@ static int write_smallest(struct request *q) {
 
 static int tell(struct request *q) {
     const struct attempts *t = &q->attempts;
-    struct buf size = {0};
+    BUF_FINI struct buf size = {0};
     if (!q->reduction.smallest)
         return tell_gone(q);
     int code = write_smallest(q);
@@ -278,15 +273,12 @@ static int tell(struct request *q) {
                           : "smallest",
            buf_str(&size), t->runs_made, t->runs_made == 1 ? "" : "s");
     printf("last seen  %s\nagain      rankquake run %s\n", t->best_dir, q->file);
-    buf_fini(&size);
     return t->interrupted ? EXIT_INTERRUPTED : EXIT_PASS;
 }
 
 static int main_shrink(int argc, char **argv) {
     struct arguments a;
-    struct request *q = calloc(1, sizeof(*q));
-    if (!q)
-        abort(); /* out of memory */
+    struct request *q = mem_new(struct request);
     int code = arguments_read(&a, &verb_shrink, argc, argv);
     if (code == 0) {
         code = take_arguments(q, &a);

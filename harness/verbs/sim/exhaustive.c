@@ -20,7 +20,6 @@ enum { PATH_BYTES_MAX = 1 << 20 };
 static volatile sig_atomic_t interrupted;
 
 static void on_interrupt(int signo) {
-    (void)signo;
     interrupted = 1;
 }
 
@@ -51,14 +50,13 @@ static int take_bound(const struct arguments *a, struct explore_config *c, const
 
 static int take_bounds(const struct arguments *a, struct explore_config *c) {
     const char *list = arguments_value(a, "--faults");
-    struct arena arena = {0};
+    ARENA_FINI struct arena arena = {0};
     int r = 0;
     if (!list)
         return 0;
     memset(c->bounds, 0, sizeof(c->bounds));
     for (char **w = str_split(&arena, list, ',', NULL); *w && r == 0; w++)
         r = take_bound(a, c, *w);
-    arena_fini(&arena);
     return r;
 }
 
@@ -180,7 +178,7 @@ static int search(struct explore_config *c, const char *core) {
 
 static int replay(const struct arguments *a, const struct explore_config *c) {
     const char *file = arguments_value(a, "--path");
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     struct explore_result r;
     struct err err = {0};
     int code = EXIT_USAGE_ERROR;
@@ -195,7 +193,6 @@ static int replay(const struct arguments *a, const struct explore_config *c) {
         code = r.end == EXPLORE_VIOLATED ? EXIT_FAIL : EXIT_PASS;
         printf("%s\n", code == EXIT_FAIL ? r.text : "nothing is violated on it");
     }
-    buf_fini(&text);
     return code;
 }
 

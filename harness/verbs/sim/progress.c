@@ -53,7 +53,7 @@ static void erase(void) {
 
 void progress_seen(struct progress *p, const struct seeds_tally *t) {
     int64_t after_ns = clock_monotonic_ns() - p->begun_ns;
-    struct buf text = {0};
+    BUF_FINI struct buf text = {0};
     if (p->form == PROGRESS_NONE || (p->form == PROGRESS_LINES && after_ns < p->next_ns))
         return;
     progress_text(p, t, after_ns, &text);
@@ -65,7 +65,6 @@ void progress_seen(struct progress *p, const struct seeds_tally *t) {
     }
     fflush(stdout);
     p->next_ns = progress_due_ns(after_ns);
-    buf_fini(&text);
 }
 
 void progress_end(struct progress *p) {
