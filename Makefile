@@ -43,7 +43,7 @@ ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_S
 
 # What a simulation proves something about: its commit, and a hash over the core and its simulator.
 CORE_COMMIT := $(or $(shell git describe --always --dirty --exclude='*' 2>/dev/null),no commit)
-CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] agent/base/*.[ch] harness/sim/*.[ch] harness/invariants/*.[ch]) | sha256sum | cut -c1-16))
+CORE_HASH = $(firstword $(shell LC_ALL=C; cat $$(ls agent/core/*.[ch] base/*.[ch] harness/sim/*.[ch] harness/invariants/*.[ch]) | sha256sum | cut -c1-16))
 CORE := commit $(CORE_COMMIT), core $(CORE_HASH)
 $(OUT)/harness/verbs/sim.o: CPPFLAGS += -DRANKQUAKE_CORE='"$(CORE)"'
 $(OUT)/harness/verbs/sim.o: $(OUT)/.core
@@ -52,7 +52,7 @@ $(OUT)/harness/verbs/sim.o: $(OUT)/.core
 objects = $(patsubst %.c,$(OUT)/%.o,$(filter-out %/main.c,$(foreach d,$(1),$(wildcard $(d)/*.c))))
 SRC.job := $(wildcard scenarios/jobs/ranktrain/*.c)
 LIBS := reports harness faults agent base
-OBJ.base := $(call objects,agent/base agent/sys base/http)
+OBJ.base := $(call objects,base base/sys base/http)
 OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
 OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
@@ -96,7 +96,7 @@ ifneq ($(and $(CUDART),$(filter-out clean help deps tidy format uninstall,$(or $
 endif
 GPU := $(if $(NVCC_WORKS),$(BIN)/ranktrain_cuda.so)
 GPU_SRC := $(filter-out %/backend.c,$(wildcard scenarios/jobs/ranktrain/gpu/*.c)) \
-  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix agent/base/,err.c printable.c utf8.c buf.c mem.c sha256.c)
+  $(addprefix scenarios/jobs/ranktrain/net/,link.c) $(addprefix base/,err.c printable.c utf8.c buf.c mem.c sha256.c)
 GPU_KERNELS := scenarios/jobs/ranktrain/gpu/kernels
 GPU_CFLAGS := -fPIC -fvisibility=hidden
 GPU_LDFLAGS := -shared -Wl,--exclude-libs,ALL -pthread
@@ -127,7 +127,7 @@ $(PROGRAMS):
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC $(CPPFLAGS) -MMD -MP -c -o $@ $<
-$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(addprefix $(OUT)/tls/agent/base/,err.o printable.o utf8.o buf.o) agent/tls/module/exports
+$(BIN)/rankrun_tls.so: $(OUT)/tls/agent/tls/module/module.o $(addprefix $(OUT)/tls/base/,err.o printable.o utf8.o buf.o) agent/tls/module/exports
 	@mkdir -p $(@D); echo "  LD   $@"
 	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(LDFLAGS) $(TLS_LDFLAGS) -Wl,--version-script=agent/tls/module/exports -o $@ $(filter %.o,$^) $(TLS_LDLIBS)
 # What rankrun exports to it.

@@ -13,14 +13,14 @@
 #include "agent/round_line.h"
 #include "agent/store/etcd.h"
 #include "agent/store/tree_client.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/event.h"
-#include "agent/sys/line.h"
-#include "agent/sys/process.h"
-#include "agent/sys/random.h"
-#include "agent/sys/signals.h"
-#include "agent/sys/tcp.h"
 #include "agent/workers/guard.h"
+#include "base/sys/clock.h"
+#include "base/sys/event.h"
+#include "base/sys/line.h"
+#include "base/sys/process.h"
+#include "base/sys/random.h"
+#include "base/sys/signals.h"
+#include "base/sys/tcp.h"
 
 #include <assert.h>
 #include <errno.h>

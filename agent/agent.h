@@ -2,7 +2,7 @@
  * and tells the core what came of it; it decides nothing. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 struct etcd;
 struct guard;

@@ -1,10 +1,10 @@
 #include "agent/agent_config.h"
 
-#include "agent/base/str.h"
 #include "agent/options.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/line.h"
-#include "agent/sys/tcp.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/line.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* agent_config: what the command line and this machine make of a rendezvous_config. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
 #include "agent/core/rendezvous.h"
+#include "base/arena.h"
+#include "base/err.h"
 
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 
 #include <stdbool.h>
 

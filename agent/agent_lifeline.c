@@ -1,12 +1,12 @@
 #include "agent/agent_lifeline.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/core/lifeline.h"
 #include "agent/options.h"
 #include "agent/store/lifelines.h"
-#include "agent/sys/dial.h"
-#include "agent/sys/tcp.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/dial.h"
+#include "base/sys/tcp.h"
 
 #include <stdlib.h>
 #include <string.h>

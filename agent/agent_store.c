@@ -1,8 +1,5 @@
 #include "agent/agent_store.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/core/kv_request.h"
 #include "agent/failpoint.h"
 #include "agent/options.h"
@@ -10,10 +7,13 @@
 #include "agent/store/marker.h"
 #include "agent/store/server.h"
 #include "agent/store/store.h"
-#include "agent/sys/line.h"
-#include "agent/sys/random.h"
-#include "agent/sys/tcp.h"
 #include "agent/tls/tls.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/line.h"
+#include "base/sys/random.h"
+#include "base/sys/tcp.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -2,9 +2,9 @@
  * of agent/store, answers become events. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/core/rendezvous.h"
-#include "agent/sys/loop.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stdbool.h>
 

@@ -1,12 +1,12 @@
 #include "agent/agent_timer.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/line.h"
-#include "agent/sys/random.h"
 #include "agent/workers/file_timer.h"
 #include "agent/workers/guard.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/line.h"
+#include "base/sys/random.h"
 
 #include <errno.h>
 #include <inttypes.h>

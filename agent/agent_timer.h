@@ -4,7 +4,7 @@
  * that are none of the job's are left alone, whatever is written. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <sys/types.h>
 

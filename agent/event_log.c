@@ -1,11 +1,11 @@
 #include "agent/event_log.h"
 
-#include "agent/base/json.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/core/rendezvous.h"
 #include "agent/options.h"
-#include "agent/sys/line.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #ifdef RANKRUN_FAILPOINTS
 
-#include "agent/sys/event.h"
+#include "base/sys/event.h"
 
 static const struct op *put_of(const struct txn *t, enum key_kind kind) {
     for (size_t i = 0; i < t->n_ops; i++)

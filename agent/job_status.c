@@ -1,7 +1,7 @@
 #include "agent/job_status.h"
 
-#include "agent/base/str.h"
 #include "agent/store/codec.h"
+#include "base/str.h"
 
 #include <stdlib.h>
 

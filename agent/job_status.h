@@ -3,9 +3,9 @@
  * what its keys (agent/core/keys.h) say. */
 #pragma once
 
-#include "agent/base/arena.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
+#include "base/arena.h"
 
 struct job_member {
     char uid[UID_SIZE];

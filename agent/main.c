@@ -6,16 +6,16 @@
 #include "agent/status.h"
 #include "agent/store/etcd.h"
 #include "agent/store/serve.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/limits.h"
-#include "agent/sys/line.h"
-#include "agent/sys/printing.h"
-#include "agent/sys/priority.h"
-#include "agent/sys/tcp.h"
 #include "agent/tls/tls.h"
 #include "agent/workers/confinement.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/output.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/limits.h"
+#include "base/sys/line.h"
+#include "base/sys/printing.h"
+#include "base/sys/priority.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <stdio.h>

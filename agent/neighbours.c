@@ -1,11 +1,11 @@
 #include "agent/neighbours.h"
 
-#include "agent/base/mem.h"
 #include "agent/core/keys.h"
 #include "agent/options.h"
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/line.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/line.h"
 
 #include <stdio.h>
 #include <stdlib.h>

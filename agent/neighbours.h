@@ -6,7 +6,7 @@
 #pragma once
 
 #include "agent/core/kv.h"
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 #include "agent/options.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "base/buf.h"
+#include "base/str.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -6,12 +6,12 @@
  * over PET_<NAME>. Nothing is printed here but by options_print_help. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
 #include "agent/hosts/hosts.h"
 #include "agent/store/access.h"
 #include "agent/tls/tls.h"
 #include "agent/workers/spec.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

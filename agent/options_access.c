@@ -1,10 +1,10 @@
 /* The part of --rdzv-conf that says how a store is reached: of an etcd certificates, user and
  * password, of an embedded store its token. */
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
 #include "agent/options_given.h"
 #include "agent/store/token.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -2,9 +2,9 @@
  * fills it, options_job.c and options_rdzv.c make an options of it. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
 #include "agent/options.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 enum { NOTICES_MAX = 32, SOURCES_MAX = 48 };
 

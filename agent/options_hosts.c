@@ -1,8 +1,8 @@
-#include "agent/base/str.h"
 #include "agent/options_given.h"
 #include "agent/store/token.h"
-#include "agent/sys/file.h"
-#include "agent/sys/random.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/random.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
-#include "agent/base/str.h"
 #include "agent/options_given.h"
-#include "agent/sys/file.h"
-#include "agent/sys/random.h"
-#include "agent/sys/tcp.h"
 #include "agent/workers/spec.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/random.h"
+#include "base/sys/tcp.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
-#include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "base/str.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "agent/base/str.h"
 #include "agent/options_given.h"
-#include "agent/sys/signals.h"
+#include "base/str.h"
+#include "base/sys/signals.h"
 
 #include <signal.h>
 

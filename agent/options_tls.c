@@ -1,6 +1,6 @@
 /* The certificate with which a store is served. */
-#include "agent/base/str.h"
 #include "agent/options_given.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 #include "agent/root_cause.h"
 
-#include "agent/base/str.h"
 #include "agent/core/keys.h"
-#include "agent/sys/line.h"
-#include "agent/sys/process.h"
 #include "agent/workers/guard.h"
+#include "base/str.h"
+#include "base/sys/line.h"
+#include "base/sys/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "agent/round_line.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/line.h"
+#include "base/str.h"
+#include "base/sys/line.h"
 
 #include <stdio.h>
 

@@ -3,8 +3,8 @@
 #include "agent/job_status.h"
 #include "agent/options.h"
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/line.h"
+#include "base/sys/clock.h"
+#include "base/sys/line.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
 /* rankrun status of a job over torchelastic's legacy rendezvous: asked in one read of etcd's v2
  * tree, told in the same form. What that protocol does not say is unknown; nobody waits for beats,
  * since etcd tells no watcher of them. */
-#include "agent/base/json.h"
-#include "agent/base/str.h"
 #include "agent/legacy/account.h"
 #include "agent/options.h"
 #include "agent/status.h"
 #include "agent/store/tree_client.h"
-#include "agent/sys/line.h"
-#include "agent/sys/printing.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/sys/line.h"
+#include "base/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
-#include "agent/base/json.h"
 #include "agent/job_status.h"
 #include "agent/status.h"
-#include "agent/sys/printing.h"
-#include "agent/sys/process.h"
+#include "base/json.h"
+#include "base/sys/printing.h"
+#include "base/sys/process.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 #include "faults/effect.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/fault.h"
 
 #include <assert.h>

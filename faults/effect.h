@@ -6,7 +6,7 @@
  * The words are those of the history, and never change. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
 #include "faults/fault.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/signals.h"
+#include "base/str.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
 

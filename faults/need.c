@@ -1,6 +1,6 @@
 #include "faults/need.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "faults/mechanism/connect_watch.h"
 #include "faults/mechanism/seize.h"
 #include "faults/mechanism/socket_cut.h"

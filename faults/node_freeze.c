@@ -1,7 +1,7 @@
 #include "faults/fault.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <signal.h>

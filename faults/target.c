@@ -1,7 +1,7 @@
 #include "faults/target.h"
 
-#include "agent/sys/process.h"
-#include "agent/sys/signals.h"
+#include "base/sys/process.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
 

@@ -2,7 +2,7 @@
  * helper; the fds stay theirs. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "faults/fault.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/mechanism/seize.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "harness/verbs.h"
 
 #include <stdlib.h>

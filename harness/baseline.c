@@ -1,8 +1,8 @@
 #include "harness/baseline.h"
 
-#include "agent/base/json.h"
-#include "agent/base/sha256.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/sha256.h"
+#include "base/str.h"
 #include "harness/checks/check.h"
 #include "harness/run/control.h"
 #include "harness/verb.h"

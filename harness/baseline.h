@@ -7,7 +7,7 @@
  * scenario, or by `renew`. What a run has lost is kept in its directory too, for its reports. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict.h"
 

@@ -1,6 +1,6 @@
 #include "harness/history.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/history_kinds.h"
 #include "harness/history_pack.h"
 #include "harness/history_parse.h"

@@ -97,9 +97,9 @@
  * it sees when the run is judged again. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
-#include "agent/base/json.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
 
 #include <stdbool.h>
 #include <stdint.h>

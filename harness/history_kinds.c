@@ -1,6 +1,6 @@
 #include "harness/history_kinds.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 

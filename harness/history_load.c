@@ -1,4 +1,4 @@
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/history_pack.h"
 #include "harness/history_parse.h"
 

@@ -5,7 +5,7 @@
  * share it. What is remembered of what was kept is limited; who is forgotten is kept again. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 struct pack;
 

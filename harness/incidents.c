@@ -1,6 +1,6 @@
 #include "harness/incidents.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <search.h>

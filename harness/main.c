@@ -1,9 +1,9 @@
 /* rankquake: finds the verb and hands over. */
-#include "agent/base/str.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/limits.h"
-#include "agent/sys/printing.h"
-#include "agent/sys/signals.h"
+#include "base/str.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/limits.h"
+#include "base/sys/printing.h"
+#include "base/sys/signals.h"
 #include "harness/verbs.h"
 
 #include <signal.h>

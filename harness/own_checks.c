@@ -1,7 +1,7 @@
 #include "harness/own_checks.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/observe/question.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * started with is what the scenario says, in the caller's directory and environment. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/verdict.h"
 
 /* Adds a finding for each. dir: the run directory, in which checks/NAME.log gets what a program

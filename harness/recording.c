@@ -1,10 +1,10 @@
 #include "harness/recording.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
 
-#include "agent/base/printable.h"
+#include "base/printable.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * them again. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "reports/report.h"
 
 struct recording {

@@ -1,6 +1,6 @@
 #include "harness/rounds.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <search.h>
 #include <stdlib.h>

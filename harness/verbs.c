@@ -1,6 +1,6 @@
 #include "harness/verbs.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <stdarg.h>
 

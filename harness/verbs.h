@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "harness/verb.h"
 
 #include <stdint.h>

@@ -3,7 +3,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 #include "harness/checks/lost.h"
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "reports/escape.h"
 
-#include "agent/base/printable.h"
+#include "base/printable.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "reports/html.h"
 #include "reports/story.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/sha256.h"
+#include "base/base64.h"
+#include "base/sha256.h"
 
 #include <stdlib.h>
 #include <string.h>

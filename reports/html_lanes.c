@@ -1,6 +1,6 @@
 #include "reports/html.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <signal.h>
 

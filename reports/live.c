@@ -1,9 +1,9 @@
-#include "agent/base/mem.h"
+#include "base/mem.h"
 #include "reports/live.h"
 #include "reports/page.h"
 
-#include "agent/base/printable.h"
-#include "agent/sys/printing.h"
+#include "base/printable.h"
+#include "base/sys/printing.h"
 
 #include <stdlib.h>
 

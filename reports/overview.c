@@ -1,7 +1,7 @@
 #include "reports/overview.h"
 
-#include "agent/base/printable.h"
-#include "agent/base/str.h"
+#include "base/printable.h"
+#include "base/str.h"
 #include "reports/story.h"
 
 #include <stdio.h>

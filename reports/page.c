@@ -1,6 +1,6 @@
 #include "reports/page.h"
 
-#include "agent/base/printable.h"
+#include "base/printable.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* page: text laid out for a terminal of any width, or for a pipe, in which nothing is wrapped.
- * Texts may be anybody's: what is not fit for a terminal is spelled out (agent/base/printable.h)
- * before it is measured. What was laid out is printed as it is (agent/sys/printing.h). */
+ * Texts may be anybody's: what is not fit for a terminal is spelled out (base/printable.h)
+ * before it is measured. What was laid out is printed as it is (base/sys/printing.h). */
 #pragma once
 
 #include "reports/report.h"

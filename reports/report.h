@@ -2,8 +2,8 @@
  * A report reads history and verdict only; it judges nothing. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/sys/folder.h"
+#include "base/buf.h"
+#include "base/sys/folder.h"
 #include "harness/history.h"
 #include "harness/rounds.h"
 #include "harness/verdict.h"

@@ -1,7 +1,7 @@
 #include "reports/reports.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/printing.h"
+#include "base/str.h"
+#include "base/sys/printing.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 #include "reports/story.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "reports/report.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/printing.h"
+#include "base/str.h"
+#include "base/sys/printing.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -18,8 +18,8 @@
  * All structs are fixed in size and hold no pointers: they can be copied and compared. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -14,8 +14,8 @@
  * Memory: what a call returns is copied into the caller's arena. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

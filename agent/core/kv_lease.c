@@ -1,6 +1,6 @@
 #include "agent/core/kv_state.h"
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 
 #include <stdlib.h>
 

@@ -4,9 +4,9 @@
  * newest versions, the history and the logs of the watched ranges all hold references to it. */
 #pragma once
 
-#include "agent/base/list.h"
-#include "agent/base/pool.h"
 #include "agent/core/kv.h"
+#include "base/list.h"
+#include "base/pool.h"
 
 struct kv_record {
     size_t refs;

@@ -1,6 +1,6 @@
 #include "agent/core/kv_state.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "agent/core/state.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -36,10 +36,10 @@
  * (what a coordinator does). */
 #pragma once
 
-#include "agent/base/arena.h"
 #include "agent/core/keys.h"
 #include "agent/core/timing.h"
 #include "agent/core/tree.h"
+#include "base/arena.h"
 
 struct rendezvous;
 

@@ -6,8 +6,8 @@
  * was called, so a lost reply, a repeated event and a restart need no code of their own. */
 #pragma once
 
-#include "agent/base/rand.h"
 #include "agent/core/rendezvous.h"
+#include "base/rand.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "agent/core/timing.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 

@@ -1,6 +1,6 @@
 #include "agent/hosts/errand.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -7,9 +7,9 @@
  */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 struct errand {
     const char *dir;

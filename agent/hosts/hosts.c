@@ -1,6 +1,6 @@
 #include "agent/hosts/hosts.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <ctype.h>
 #include <errno.h>

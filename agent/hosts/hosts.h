@@ -1,8 +1,8 @@
 /* hosts: the hosts of a job that is started by one command. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 #include <stddef.h>
 

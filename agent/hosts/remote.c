@@ -1,11 +1,11 @@
 #include "agent/hosts/remote.h"
 
 #include "agent/hosts/errand.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/file.h"
-#include "agent/sys/line.h"
-#include "agent/sys/process.h"
-#include "agent/sys/signals.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/file.h"
+#include "base/sys/line.h"
+#include "base/sys/process.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 #include "agent/legacy/state.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/str.h"
+#include "base/base64.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 #include <string.h>

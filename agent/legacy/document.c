@@ -1,7 +1,7 @@
 #include "agent/legacy/document.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * known here is passed on, as torchrun does. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
+#include "base/arena.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stdint.h>

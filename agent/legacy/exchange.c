@@ -1,8 +1,8 @@
 #include "agent/legacy/state.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/str.h"
 
 #include <string.h>
 

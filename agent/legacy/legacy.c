@@ -1,9 +1,9 @@
 #include "agent/legacy/legacy.h"
 
-#include "agent/base/mem.h"
 #include "agent/legacy/state.h"
+#include "base/mem.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <errno.h>

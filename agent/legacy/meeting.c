@@ -1,6 +1,6 @@
 #include "agent/legacy/state.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 #include <string.h>

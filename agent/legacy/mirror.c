@@ -1,6 +1,6 @@
 #include "agent/legacy/mirror.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,10 @@
  * answer needs no code of its own. */
 #pragma once
 
-#include "agent/base/rand.h"
 #include "agent/legacy/document.h"
 #include "agent/legacy/legacy.h"
 #include "agent/legacy/mirror.h"
+#include "base/rand.h"
 
 #define S             1000000000LL
 #define MS            1000000LL

@@ -1,10 +1,10 @@
 /* access: how a store elsewhere is reached beyond its address. Plain data; the strings are lent. */
 #pragma once
 
-#include "agent/base/buf.h"
 #include "agent/store/token.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/tcp.h"
+#include "base/buf.h"
+#include "base/sys/loop.h"
+#include "base/sys/tcp.h"
 
 #include <stdbool.h>
 
@@ -17,7 +17,7 @@ struct store_access {
     const char *cert, *key; /* files, PEM: ours; NULL: none. key NULL: it is in cert, too */
     const char *user, *password; /* of etcd's v3 authentication; NULL: none */
     const char *token; /* of the embedded store, see agent/store/token.h; NULL: none is known */
-    /* The store may seal a token for our user (agent/sys/munge.h); it is asked for that where no
+    /* The store may seal a token for our user (base/sys/munge.h); it is asked for that where no
      * token is known. Who opens it puts it there: "" none yet. NULL: it is not asked. */
     char (*sealed)[TOKEN_MAX + 1];
 };

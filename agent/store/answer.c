@@ -1,9 +1,9 @@
 #include "agent/store/answer.h"
 
-#include "agent/base/json.h"
 #include "agent/core/keys.h"
 #include "agent/store/gateway.h"
 #include "agent/store/quota.h"
+#include "base/json.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* answer: what the embedded store says to one request that is no watch. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
 #include "agent/core/kv.h"
 #include "agent/store/gateway.h"
+#include "base/arena.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,15 +1,15 @@
 /* The store elsewhere: etcd's v3 JSON gateway over HTTP, spoken alike by a real etcd cluster and by
  * the embedded store. One POST per call; one that streams per watch. */
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/store/access.h"
 #include "agent/store/gateway.h"
 #include "agent/store/sign_in.h"
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/tcp.h"
 #include "base/http/http.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <stdlib.h>

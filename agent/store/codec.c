@@ -1,7 +1,7 @@
 #include "agent/store/codec.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <errno.h>

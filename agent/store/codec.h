@@ -3,10 +3,10 @@
  * _ns. A reader ignores fields it does not know, so that a later rankrun may write more. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #include <stddef.h>
 

@@ -1,15 +1,15 @@
 #include "agent/store/etcd.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/json.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
-#include "agent/sys/tcp.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  * The keeper hears of the agent by a pipe that ends, and the agent of both by another one. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* The process between an agent and the etcd of its own. */
 #include "agent/store/etcd.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 #include "agent/store/gateway.h"
 
-#include "agent/base/json.h"
-#include "agent/base/base64.h"
+#include "base/json.h"
+#include "base/base64.h"
 
 const char *const gateway_targets[] = {"VERSION", "CREATE", "MOD", "VALUE", "LEASE"};
 const char *const gateway_target_fields[] = {"version", "create_revision", "mod_revision", "value",

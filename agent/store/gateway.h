@@ -6,10 +6,10 @@
  * returns 0, or -EPROTO with a sentence. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
 #include "agent/core/kv.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

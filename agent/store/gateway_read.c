@@ -1,7 +1,7 @@
 /* The reading half of gateway.h. What arrives may come from anybody: every field is tested, and
  * what is absent is zero. */
-#include "agent/base/json.h"
-#include "agent/base/base64.h"
+#include "base/json.h"
+#include "base/base64.h"
 #include "agent/store/gateway.h"
 
 #include <errno.h>

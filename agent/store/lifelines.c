@@ -1,15 +1,15 @@
 #include "agent/store/lifelines.h"
 
-#include "agent/base/json.h"
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/core/kv_request.h"
 #include "agent/store/codec.h"
 #include "agent/store/limits/crowd.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/tcp.h"
 #include "base/http/http.h"
+#include "base/json.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

@@ -9,10 +9,10 @@
  * believed. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
 #include "agent/core/lifeline.h"
-#include "agent/sys/loop.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #define LIFELINE_PATH "/v3/rankrun/lifeline"
 

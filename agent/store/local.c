@@ -1,10 +1,10 @@
 /* The store in this process: kv, called directly. Answers wait for the next turn of the loop, so
  * that a caller sees the same order of things as with a store elsewhere. */
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
 #include "agent/store/store.h"
 #include "agent/store/watch.h"
-#include "agent/sys/clock.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
 
 #include <stdlib.h>
 

@@ -1,13 +1,13 @@
 #include "agent/store/marker.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <ctype.h>
 #include <errno.h>

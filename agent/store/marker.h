@@ -8,7 +8,7 @@
  * (KEY_QUARANTINE). Written as design decision 24. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

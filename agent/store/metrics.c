@@ -1,8 +1,8 @@
 #include "agent/store/metrics.h"
 
-#include "agent/base/str.h"
 #include "agent/core/kv.h"
 #include "agent/store/limits/bounds.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 

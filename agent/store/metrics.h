@@ -7,7 +7,7 @@
  * asks: nothing is counted twice, and nobody pays for it in between. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-#include "agent/base/arena.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"
 #include "agent/store/metrics.h"
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

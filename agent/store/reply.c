@@ -1,9 +1,9 @@
 #include "agent/store/reply.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/flow.h"
+#include "base/list.h"
+#include "base/mem.h"
 
 #include <event2/buffer.h>
 #include <event2/http.h>

@@ -3,12 +3,12 @@
 #include "agent/core/kv.h"
 #include "agent/store/marker.h"
 #include "agent/store/server.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/line.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/random.h"
-#include "agent/sys/signals.h"
 #include "agent/tls/tls.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/line.h"
+#include "base/sys/loop.h"
+#include "base/sys/random.h"
+#include "base/sys/signals.h"
 
 #include <signal.h>
 

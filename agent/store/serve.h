@@ -1,7 +1,7 @@
 /* serve: the program `rankrun store`. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

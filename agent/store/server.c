@@ -1,8 +1,8 @@
 #include "agent/store/server_state.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/json.h"
-#include "agent/base/mem.h"
+#include "base/arena.h"
+#include "base/json.h"
+#include "base/mem.h"
 #include "agent/core/kv.h"
 #include "agent/store/answer.h"
 #include "agent/store/limits/bounds.h"
@@ -17,10 +17,10 @@
 #include "agent/store/reply.h"
 #include "agent/store/stream.h"
 #include "agent/store/token.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/line.h"
-#include "agent/sys/munge.h"
-#include "agent/sys/tcp.h"
+#include "base/sys/clock.h"
+#include "base/sys/line.h"
+#include "base/sys/munge.h"
+#include "base/sys/tcp.h"
 #include "agent/tls/tls.h"
 
 #include <errno.h>
@@ -129,7 +129,7 @@ static bool admit_token(struct server *s, struct evhttp_request *req) {
 }
 
 /* Where etcd takes a password a store of ours that has a token of its own tells it to our user on
- * other hosts, sealed (agent/sys/munge.h): anybody may ask. */
+ * other hosts, sealed (base/sys/munge.h): anybody may ask. */
 static void on_authenticate(struct evhttp_request *req, void *arg) {
     struct server *s = arg;
     struct answer answer = {.status = 200};

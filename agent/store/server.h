@@ -16,8 +16,8 @@
  *     GET /metrics                the same, see agent/store/metrics.h */
 #pragma once
 
-#include "agent/base/err.h"
-#include "agent/sys/loop.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,7 +53,7 @@ void server_allow(struct server *s, const char *names);
 /* From now on only who shows the token (agent/store/token.h; lent) is answered. */
 void server_demand(struct server *s, const char *token);
 /* Demands a token that nobody was told, and tells it to everybody who asks, sealed for our user
- * (agent/sys/munge.h). Where this host cannot seal, nothing changes. */
+ * (base/sys/munge.h). Where this host cannot seal, nothing changes. */
 void server_draw_token(struct server *s);
 /* From now on connections are TLS. Takes t over. clients_certified: it asks for certificates of
  * clients. */

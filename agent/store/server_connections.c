@@ -4,8 +4,8 @@
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/ledger.h"
 #include "agent/store/server_state.h"
-#include "agent/sys/line.h"
-#include "agent/sys/tcp.h"
+#include "base/sys/line.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <event2/buffer.h>

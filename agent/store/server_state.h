@@ -1,14 +1,14 @@
 /* server_state: what server.c and server_connections.c share; nobody else includes it. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/list.h"
 #include "agent/store/limits/bounds.h"
 #include "agent/store/metrics.h"
 #include "agent/store/quota.h"
 #include "agent/store/server.h"
 #include "agent/store/token.h"
 #include "agent/tls/tls.h"
+#include "base/buf.h"
+#include "base/list.h"
 
 struct bufferevent;
 struct event_base;

@@ -1,10 +1,10 @@
 #include "agent/store/sign_in.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
 #include "agent/store/gateway.h"
-#include "agent/sys/munge.h"
 #include "base/http/http.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/sys/munge.h"
 
 #include <string.h>
 

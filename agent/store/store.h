@@ -9,9 +9,9 @@
  * from inside any callback; store_free may not be called from one. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/core/kv.h"
-#include "agent/sys/loop.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 #include "agent/store/stream.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
 #include "agent/store/limits/crowd.h"
 #include "agent/store/limits/flow.h"
 #include "agent/store/watch.h"
+#include "base/list.h"
+#include "base/mem.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>

@@ -1,7 +1,7 @@
 #include "agent/store/token.h"
 
-#include "agent/sys/random.h"
 #include "base/http/http.h"
+#include "base/sys/random.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,7 @@
  * `Authorization: Bearer TOKEN` (RFC 6750, section 2.1) with every request. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 

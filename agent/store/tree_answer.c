@@ -1,7 +1,7 @@
 #include "agent/store/tree_answer.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* tree_answer: what etcd's v2 API says, as the plain data of agent/core/tree.h. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
 #include "agent/core/tree.h"
+#include "base/arena.h"
+#include "base/buf.h"
 
 /* status: of HTTP; index: what the header X-Etcd-Index says, or "". Everything in the result is in
  * the arena. What is no answer of etcd's is LOST, NO_V2 or STRANGE, with the reason as its text. */

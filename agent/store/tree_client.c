@@ -1,12 +1,12 @@
 #include "agent/store/tree_client.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "agent/store/access.h"
 #include "base/http/http.h"
 #include "agent/store/tree_answer.h"
-#include "agent/sys/tcp.h"
+#include "base/sys/tcp.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,9 +1,9 @@
 /* tree_client: etcd's v2 API over HTTP. agent/core/tree.h says what may be asked. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/core/tree.h"
-#include "agent/sys/loop.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "agent/tls/tls.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <dlfcn.h>
 #include <errno.h>

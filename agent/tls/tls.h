@@ -2,8 +2,8 @@
  * the program ($RANKRUN_TLS names another one) and opens it when it is asked for. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/tls/module/module.h"
+#include "base/err.h"
 
 #define TLS_VARIABLE "RANKRUN_TLS"
 #define TLS_FILE     "rankrun_tls.so"

@@ -1,7 +1,7 @@
 #include "agent/workers/command.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/str.h"
 
 #include <ctype.h>
 #include <limits.h>

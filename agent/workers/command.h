@@ -1,8 +1,8 @@
 /* command: from what the user typed to the argv of one worker. */
 #pragma once
 
-#include "agent/base/arena.h"
 #include "agent/workers/spec.h"
+#include "base/arena.h"
 
 /* Torchrun's rules: `${PYTHON_EXEC:-python3} -u [-m] PROGRAM ARGS`, or with --no-python as it
  * stands; and one of ours: a program that is no .py file and can be executed is run as it is.

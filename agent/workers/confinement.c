@@ -1,9 +1,9 @@
 #include "agent/workers/confinement.h"
 
-#include "agent/sys/rights.h"
 #include "agent/workers/domain.h"
 #include "agent/workers/machine.h"
 #include "agent/workers/sandbox.h"
+#include "base/sys/rights.h"
 
 #include <errno.h>
 #include <linux/capability.h>

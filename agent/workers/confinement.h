@@ -7,8 +7,8 @@
  * refused system calls (sandbox.h); and for the guard with its workers a domain (domain.h). */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 /* The agent's part, for the calling process with its only thread. Appends to open what does not
  * hold here, as sentences, each with a line feed; mostly none. After an error the process is in it

@@ -6,7 +6,7 @@
  * other process of their user is theirs, nor the agent. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 enum domain_reach {
     DOMAIN_NONE,   /* the kernel has no Landlock that a job could live in (Linux < 5.19) */

@@ -1,6 +1,6 @@
 #include "agent/workers/env.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* env: what a worker is told through its environment, torchrun's names and values. */
 #pragma once
 
-#include "agent/base/arena.h"
 #include "agent/workers/spec.h"
+#include "base/arena.h"
 
 /* NAME=value strings, NULL-ended, in the arena, to be laid over the agent's own environment.
  * error_file: TORCHELASTIC_ERROR_FILE ("" with --log-dir /dev/null). docs/torchrun.md lists them.

@@ -1,8 +1,8 @@
 #include "agent/workers/error_file.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  *   {"message": "...", "timestamp": "..."} */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stddef.h>
 

@@ -1,10 +1,10 @@
 #include "agent/workers/file_timer.h"
 
-#include "agent/base/json.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

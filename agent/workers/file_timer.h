@@ -15,8 +15,8 @@
  * Anything may be written there: lines that are none are told once, and memory is bounded. */
 #pragma once
 
-#include "agent/base/err.h"
-#include "agent/sys/loop.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -1,11 +1,11 @@
 #include "agent/workers/group.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
 #include "agent/workers/takeoff.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
  * waitpid says that there is none, nothing of the group is alive. */
 #pragma once
 
-#include "agent/sys/process.h"
 #include "agent/workers/guard.h"
 #include "agent/workers/orders.h"
+#include "base/sys/process.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,19 +1,19 @@
 #include "agent/workers/guard.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
 #include "agent/workers/command.h"
 #include "agent/workers/console.h"
 #include "agent/workers/env.h"
 #include "agent/workers/error_file.h"
 #include "agent/workers/orders.h"
 #include "agent/workers/output.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
 
 #include <assert.h>
 #include <errno.h>

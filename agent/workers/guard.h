@@ -20,8 +20,8 @@
  * itself after the last worker has ended, asked for or not. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/workers/spec.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

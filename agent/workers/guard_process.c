@@ -1,16 +1,16 @@
 /* The guard's own life: a poll loop over the agent's socket, SIGCHLD, one timer and the pipe of the
  * workers that have not exec'ed yet. No library, no thread, nothing that can block: what the agent
  * does not read waits in a queue. */
-#include "agent/base/mem.h"
 #include "agent/workers/guard.h"
+#include "base/mem.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
 #include "agent/workers/confinement.h"
 #include "agent/workers/group.h"
 #include "agent/workers/orders.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 #include "agent/workers/machine.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,7 +8,7 @@
  * elsewhere later appears where its mounts propagate (systemd's way). */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 /* For the calling thread, which is the only one, and what it starts from then on. 0 also for a user
  * to whom these files are closed anyway, and in a container that has closed its settings itself and

@@ -1,10 +1,10 @@
 #include "agent/workers/orders.h"
 
-#include "agent/sys/descriptors.h"
+#include "base/sys/descriptors.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
 #include "agent/workers/spec.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * message could keep. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
 #include "agent/workers/output.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "agent/workers/error_file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <inttypes.h>

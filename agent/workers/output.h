@@ -11,8 +11,8 @@
  * when streams are to go into files it is one that stays, /tmp/torchelastic_XXXXXXXX. */
 #pragma once
 
-#include "agent/base/err.h"
 #include "agent/workers/spec.h"
+#include "base/err.h"
 
 #include <limits.h>
 #include <stdbool.h>

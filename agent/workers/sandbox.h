@@ -5,8 +5,8 @@
  * The filter is made once, by libseccomp (loaded then); confinement.h enters it. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 /* The names of the calls that are refused whatever their arguments, NULL-ended. */
 const char *const *sandbox_refused(void);

@@ -11,8 +11,8 @@
  * the child has exec'ed or ended: the pipe of failures tells. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/sys/process.h"
+#include "base/arena.h"
+#include "base/sys/process.h"
 
 #include <stdint.h>
 #include <sys/types.h>

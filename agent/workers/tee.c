@@ -1,10 +1,10 @@
 #include "agent/workers/tee.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/texts.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
+#include "base/texts.h"
 
 #include <errno.h>
 #include <fcntl.h>

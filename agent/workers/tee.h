@@ -7,7 +7,7 @@
  * A carriage return ends a line too, so that a progress bar is not one line for ever. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* One question, on a loop of its own. */
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
 #include "base/http/http.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 

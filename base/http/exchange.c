@@ -9,14 +9,14 @@
  * none would come to its end. So the first one that is given up in a handshake leaves knocks behind:
  * requests of nothing, with a deadline for handshakes, whose connections are then there for others.
  * Those that come meanwhile wait for them, within their own time. */
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/dial.h"
-#include "agent/sys/file.h"
 #include "base/http/response.h"
 #include "base/http/state.h"
 #include "base/http/tls_client.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/dial.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* Calls: what is asked, and what their owners are told. */
 #include "base/http/http.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/base64.h"
 #include "base/http/state.h"
 #include "base/http/tls_client.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -11,9 +11,9 @@
  * it is an answer like any other. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
-#include "agent/sys/loop.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/sys/loop.h"
 
 #include <stddef.h>
 

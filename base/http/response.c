@@ -1,6 +1,6 @@
 #include "base/http/response.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <ctype.h>

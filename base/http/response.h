@@ -5,7 +5,7 @@
  * (100) and trailers are skipped. Lines are at most 64 kB, the head 256 kB. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,9 +4,9 @@
  * of the loop: owners are told there and nowhere else, as they may cancel whatever there is. */
 #pragma once
 
-#include "agent/base/list.h"
-#include "agent/sys/tcp.h"
 #include "base/http/http.h"
+#include "base/list.h"
+#include "base/sys/tcp.h"
 
 #include <stdbool.h>
 

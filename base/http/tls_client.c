@@ -1,7 +1,7 @@
 #include "base/http/tls_client.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros cannot wrap a function that was looked up */
 #include <curl/curl.h>

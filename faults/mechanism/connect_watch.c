@@ -1,8 +1,8 @@
 #include "faults/mechanism/connect_watch.h"
 
-#include "agent/sys/descriptors.h"
-#include "agent/sys/file.h"
-#include "agent/sys/rights.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/file.h"
+#include "base/sys/rights.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -7,7 +7,7 @@
  * makes no call of that name, such as io_uring, is not seen. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 #include <sys/socket.h>

@@ -1,7 +1,7 @@
 #include "faults/mechanism/delay_line.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
+#include "base/list.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

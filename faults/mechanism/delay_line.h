@@ -4,7 +4,7 @@
  * take. Runs on a loop; single-threaded. */
 #pragma once
 
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 #include "faults/mechanism/wire_rules.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "faults/mechanism/seize.h"
 
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <dirent.h>
 #include <elf.h>

@@ -6,7 +6,7 @@
  * meanwhile. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <sys/types.h>
 

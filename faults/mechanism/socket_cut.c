@@ -1,7 +1,7 @@
 #include "faults/mechanism/socket_cut.h"
 
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <linux/sock_diag.h>

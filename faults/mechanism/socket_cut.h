@@ -8,7 +8,7 @@
  * directions by doing so at both of its ends; healed, it goes on by retransmission. TCP only. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stdint.h>

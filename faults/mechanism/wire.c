@@ -1,9 +1,9 @@
 #include "faults/mechanism/wire.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/netlink.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/netlink.h"
 #include "faults/mechanism/delay_line.h"
 
 #include <assert.h>

@@ -9,8 +9,8 @@
  * Runs on a loop in the network namespace in which the ports are added; single-threaded. */
 #pragma once
 
-#include "agent/sys/loop.h"
-#include "agent/sys/packet_port.h"
+#include "base/sys/loop.h"
+#include "base/sys/packet_port.h"
 #include "faults/mechanism/wire_rules.h"
 
 struct wire;

@@ -5,7 +5,7 @@
  * until all planes of a direction are closed, or else a cut of one plane would starve the rest. */
 #pragma once
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 #include "faults/mechanism/frame.h"
 
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 #include "harness/checks/checks.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 const struct check *const checks[] = {
 #define X(name) &check_##name,

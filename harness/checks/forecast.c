@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/str.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 #include "harness/checks/lags.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 #include "harness/checks/spans.h"
 
 #include <stdlib.h>

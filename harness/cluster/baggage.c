@@ -1,10 +1,10 @@
 #include "harness/cluster/baggage.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/arena.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <dirent.h>
 #include <elf.h>

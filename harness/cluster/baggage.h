@@ -7,9 +7,9 @@
  * nothing of it and uses the tree's. See docs/decisions/0017. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
-#include "agent/base/texts.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/texts.h"
 
 #define BAGGAGE_PROGRAMS  "/run/rankquake/bin"
 #define BAGGAGE_LIBRARIES "/run/rankquake/lib" /* the Makefile says it too */

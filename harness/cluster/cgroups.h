@@ -4,8 +4,8 @@
  * run's have ended. */
 #pragma once
 
-#include "agent/base/json.h"
-#include "agent/base/texts.h"
+#include "base/json.h"
+#include "base/texts.h"
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 #include "harness/cluster/channel.h"
 
-#include "agent/sys/descriptors.h"
-#include "agent/sys/file.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/file.h"
 
 #include <assert.h>
 #include <errno.h>

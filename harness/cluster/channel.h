@@ -3,9 +3,9 @@
  * memfd, so there is no limit but memory. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/json.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/json.h"
 
 enum { CHANNEL_FDS_MAX = 4 };
 

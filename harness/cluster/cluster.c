@@ -1,11 +1,11 @@
 #include "harness/cluster/parts.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/signals.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/namespace.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -9,9 +9,9 @@
  * has happened. Stamps are taken by whoever receives the callback. pids are the host's. */
 #pragma once
 
-#include "agent/base/json.h"
-#include "agent/sys/folder.h"
-#include "agent/sys/loop.h"
+#include "base/json.h"
+#include "base/sys/folder.h"
+#include "base/sys/loop.h"
 #include "faults/fault.h"
 #include "harness/plan/plan.h"
 

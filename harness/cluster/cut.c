@@ -1,8 +1,8 @@
 #include "harness/cluster/cut.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "faults/mechanism/connect_watch.h"
 #include "faults/mechanism/socket_cut.h"
 #include "faults/mechanism/wire_rules.h"

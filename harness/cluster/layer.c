@@ -1,11 +1,11 @@
 #include "harness/cluster/layer.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/mount.h"
-#include "agent/sys/namespace.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/mount.h"
+#include "base/sys/namespace.h"
 
 #include <errno.h>
 #include <fcntl.h>

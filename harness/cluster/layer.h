@@ -6,7 +6,7 @@
  * it is. Where nothing can be mounted a copy serves. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 struct layer;
 

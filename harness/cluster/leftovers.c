@@ -1,7 +1,7 @@
 #include "harness/cluster/node_helper.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/sockets.h"
 

@@ -1,10 +1,10 @@
 #include "harness/cluster/mark.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
-#include "agent/sys/random.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
+#include "base/sys/random.h"
 
 #include <errno.h>
 #include <stddef.h>

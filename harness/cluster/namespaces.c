@@ -1,11 +1,11 @@
 /* Nodes as sets of namespaces, and the wire between their cards. */
 #include "harness/cluster/parts.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/netlink.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/namespace.h"
+#include "base/sys/netlink.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
 #include "harness/cluster/parts.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/netlink.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/netlink.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -25,8 +25,8 @@
  *   helper   broken {error}: it cannot go on */
 #pragma once
 
-#include "agent/base/json.h"
-#include "agent/sys/process.h"
+#include "base/json.h"
+#include "base/sys/process.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/sockets.h"
 

@@ -4,10 +4,10 @@
  * it: devices, the caller's directory, the run directory, our programs with their libraries. */
 #include "harness/cluster/node_helper.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/folder.h"
-#include "agent/sys/mount.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/folder.h"
+#include "base/sys/mount.h"
 #include "harness/cluster/baggage.h"
 
 #include <errno.h>

@@ -6,10 +6,10 @@
  * /opt, whatever is mounted for data. */
 #include "harness/cluster/node_helper.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/mount.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/mount.h"
+#include "base/sys/process.h"
 #include "harness/cluster/baggage.h"
 #include "harness/plan/plan.h"
 

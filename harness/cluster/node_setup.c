@@ -1,10 +1,10 @@
 #include "harness/cluster/node_helper.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
-#include "agent/sys/folder.h"
-#include "agent/sys/mount.h"
-#include "agent/sys/netlink.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
+#include "base/sys/folder.h"
+#include "base/sys/mount.h"
+#include "base/sys/netlink.h"
 #include "harness/cluster/cluster.h"
 
 #include <errno.h>

@@ -2,10 +2,10 @@
  * only what descends from here is looked at, counted and ended. */
 #include "harness/cluster/node_helper.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/rights.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/rights.h"
 #include "faults/mechanism/connect_watch.h"
 #include "harness/cluster/parts.h"
 #include "harness/cluster/shm_watch.h"

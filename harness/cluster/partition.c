@@ -1,7 +1,7 @@
 #include "harness/cluster/parts.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <stdlib.h>

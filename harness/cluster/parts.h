@@ -1,9 +1,9 @@
 /* parts: how cluster, node and wire_link lie together; of this room only. */
 #pragma once
 
-#include "agent/base/list.h"
-#include "agent/base/texts.h"
-#include "agent/sys/process.h"
+#include "base/list.h"
+#include "base/sys/process.h"
+#include "base/texts.h"
 #include "harness/cluster/baggage.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/channel.h"

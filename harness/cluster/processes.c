@@ -4,8 +4,8 @@
  * harness was killed. No right is needed that an ordinary user has not. */
 #include "harness/cluster/parts.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "harness/cluster/cut.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"

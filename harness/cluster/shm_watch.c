@@ -1,9 +1,9 @@
 #include "harness/cluster/shm_watch.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 
 #include <dirent.h>
 #include <stdio.h>

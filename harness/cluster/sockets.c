@@ -1,7 +1,7 @@
 #include "harness/cluster/sockets.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /* sockets: the TCP sockets of the network one lives in, as /proc/net/tcp and tcp6 list them. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 #include <stdint.h>
 #include <sys/types.h>

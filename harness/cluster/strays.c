@@ -1,6 +1,6 @@
 #include "harness/cluster/strays.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 #include "harness/cluster/mark.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * run's mark. Only where nodes are processes; a namespace keeps its own. */
 #pragma once
 
-#include "agent/sys/process.h"
+#include "base/sys/process.h"
 
 #include <stddef.h>
 

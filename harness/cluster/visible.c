@@ -3,8 +3,8 @@
  * job's command line names may lie there, and are what they are everywhere. */
 #include "harness/cluster/parts.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <limits.h>
 #include <stdlib.h>

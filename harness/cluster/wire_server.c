@@ -1,7 +1,7 @@
 #include "harness/cluster/wire_server.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/loop.h"
+#include "base/str.h"
+#include "base/sys/loop.h"
 #include "faults/mechanism/wire.h"
 #include "harness/cluster/channel.h"
 

@@ -14,6 +14,6 @@
  * ended. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 int wire_server_run(int control, struct err *err);

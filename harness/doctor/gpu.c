@@ -1,8 +1,8 @@
 /* What a job on GPUs needs. A host without one lacks nothing: it was not asked. */
 #include "harness/doctor/probe.h"
 
-#include "agent/sys/file.h"
-#include "agent/sys/nvml.h"
+#include "base/sys/file.h"
+#include "base/sys/nvml.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* What the kernel lets a process do to others, and learn about them. */
 #include "harness/doctor/probe.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/proc_events.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
+#include "base/sys/namespace.h"
+#include "base/sys/proc_events.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <linux/filter.h>

@@ -1,13 +1,13 @@
 /* What nodes and the wire between them are made of. */
 #include "harness/doctor/probe.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/mount.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/netlink.h"
-#include "agent/sys/packet_port.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/mount.h"
+#include "base/sys/namespace.h"
+#include "base/sys/netlink.h"
+#include "base/sys/packet_port.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

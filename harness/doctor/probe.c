@@ -1,8 +1,8 @@
 #include "harness/doctor/probe.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
-#include "agent/sys/namespace.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
+#include "base/sys/namespace.h"
 #include "harness/doctor/probes.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* What nodes that are processes of this host are made of, and what would make them namespaces. */
 #include "harness/doctor/probe.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loopback.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
+#include "base/sys/loopback.h"
+#include "base/sys/process.h"
 #include "faults/need.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* What is installed beside us. */
 #include "harness/doctor/probe.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <dlfcn.h>
 #include <netdb.h>

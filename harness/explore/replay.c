@@ -1,7 +1,7 @@
 #include "harness/explore/world.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/str.h"
+#include "base/arena.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>

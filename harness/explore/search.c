@@ -1,6 +1,6 @@
 #include "harness/explore/world.h"
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "harness/explore/boxes.h"
 
-#include "agent/base/mem.h"
 #include "agent/core/kv_request.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "harness/invariants/invariants.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #define X(name) &invariant_##name,
 const struct invariant *const invariants[] = {INVARIANTS(X) NULL};

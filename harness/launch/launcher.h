@@ -2,7 +2,7 @@
  * a line in launchers.h. Pure: from a plan to command lines. */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "harness/plan/plan.h"
 
 /* What a command on one node is made of. Placeholders of the scenario ({shared} ...) are resolved

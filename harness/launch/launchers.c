@@ -1,6 +1,6 @@
 #include "harness/launch/launchers.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 

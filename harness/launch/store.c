@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/launch/words.h"
 
 static bool is_etcd(const struct plan *p) {

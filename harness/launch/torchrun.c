@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/launch/launchers.h"
 #include "harness/launch/words.h"
 

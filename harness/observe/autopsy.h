@@ -11,7 +11,7 @@
  * caller. It is for people: nothing of it is judged. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/rounds.h"
 
 #include <sys/types.h>

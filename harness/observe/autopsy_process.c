@@ -1,7 +1,7 @@
 #include "harness/observe/autopsy.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,6 +1,6 @@
 #include "harness/observe/autopsy.h"
 
-#include "agent/base/base64.h"
+#include "base/base64.h"
 #include "harness/observe/gateway.h"
 
 #include <string.h>

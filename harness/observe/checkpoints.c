@@ -1,9 +1,9 @@
 #include "harness/observe/checkpoints.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/sha256.h"
-#include "agent/base/str.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>

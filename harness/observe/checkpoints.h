@@ -3,8 +3,8 @@
  * scenarios/jobs/ranktrain/manifest.h; this reader shares no code with the writer. */
 #pragma once
 
-#include "agent/base/json.h"
-#include "agent/sys/folder.h"
+#include "base/json.h"
+#include "base/sys/folder.h"
 
 /* Remembers what it has verified, so that each checkpoint is hashed once while it does not change.
  */

@@ -1,11 +1,11 @@
 #include "harness/observe/devices.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/aside.h"
-#include "agent/sys/file.h"
-#include "agent/sys/nvml.h"
-#include "agent/sys/process.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/aside.h"
+#include "base/sys/file.h"
+#include "base/sys/nvml.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * process of its list cannot be told: it counts as hidden, and what follows from it is unknown. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 #include <sys/types.h>
 

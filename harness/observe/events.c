@@ -1,11 +1,11 @@
 #include "harness/observe/observe.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/descriptors.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/descriptors.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 #include "harness/observe/pidfds.h"
 #include "scenarios/jobs/rankquake.h"
 

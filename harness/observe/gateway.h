@@ -6,7 +6,7 @@
  * hangs anyway. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 #include <stdint.h>
 

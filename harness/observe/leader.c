@@ -1,7 +1,7 @@
 #include "harness/observe/leader.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/str.h"
+#include "base/base64.h"
+#include "base/str.h"
 #include "harness/observe/gateway.h"
 
 #include <errno.h>

@@ -8,8 +8,8 @@
  *     .../s/<uid>, .../gone/<uid>       it lives as far as the store knows; it does not */
 #pragma once
 
-#include "agent/base/err.h"
-#include "agent/base/json.h"
+#include "base/err.h"
+#include "base/json.h"
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 #include "harness/observe/lines.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

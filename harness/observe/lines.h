@@ -11,7 +11,7 @@
  * been emptied is read from its beginning. Single-threaded. */
 #pragma once
 
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 
 enum { LINE_LENGTH_MAX = 4096 };
 

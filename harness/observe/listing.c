@@ -1,8 +1,8 @@
 #include "harness/observe/listing.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/observe/question.h"
 
 #include <fcntl.h>

@@ -4,7 +4,7 @@
  * steps, one a line; words after the first of a line, and empty lines, do not count. */
 #pragma once
 
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 #include "harness/observe/mentions.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/scenario/pattern.h"
 
 #include <stdlib.h>

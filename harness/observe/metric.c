@@ -1,6 +1,6 @@
 #include "harness/observe/metric.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * (exposition format 0.0.4; of OpenMetrics what is the same). */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 /* wanted: "name" or "name{label="value",...}"; a series that has more labels than these is meant
  * too. *ret is the text of its value. 0, or negative with a sentence: -EINVAL wanted is no metric,

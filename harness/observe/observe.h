@@ -8,7 +8,7 @@
  * the protocol is in scenarios/jobs/rankquake.h) and the pidfds of workers. Single-threaded. */
 #pragma once
 
-#include "agent/sys/loop.h"
+#include "base/sys/loop.h"
 #include "harness/history.h"
 #include "harness/rounds.h"
 

@@ -1,10 +1,10 @@
 #include "harness/observe/output.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/scenario/pattern.h"
 #include "scenarios/jobs/rankquake.h"
 

@@ -1,9 +1,9 @@
 #include "harness/observe/pidfds.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/process.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -8,7 +8,7 @@
  * Where none of them answers, or an event was lost, the status is unknown. */
 #pragma once
 
-#include "agent/sys/proc_events.h"
+#include "base/sys/proc_events.h"
 #include "harness/observe/observe.h"
 
 struct pidfds;

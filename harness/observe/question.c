@@ -1,10 +1,10 @@
 #include "harness/observe/question.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/rights.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/rights.h"
 
 #include <errno.h>
 #include <fcntl.h>

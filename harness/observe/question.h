@@ -5,8 +5,8 @@
  * running in its group is ended with it, and it dies with the caller. */
 #pragma once
 
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
 
 #include <stddef.h>
 

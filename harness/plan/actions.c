@@ -1,7 +1,7 @@
 #include "harness/plan/actions.h"
 
-#include "agent/base/rand.h"
-#include "agent/base/str.h"
+#include "base/rand.h"
+#include "base/str.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* What a run may do to this host: its faults, which are known, and its job, which may be anybody's
  * program. The cluster keeps what is said here. */
-#include "agent/sys/namespace.h"
+#include "base/sys/namespace.h"
 #include "harness/plan/actions.h"
 
 #include <unistd.h>

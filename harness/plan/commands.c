@@ -1,5 +1,5 @@
 /* What a run starts because the scenario says so, by where: in the nodes, or on the host. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 

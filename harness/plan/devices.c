@@ -1,8 +1,8 @@
 /* The accelerators of this host, and which node is given which. */
-#include "agent/base/json.h"
-#include "agent/base/str.h"
-#include "agent/sys/aside.h"
-#include "agent/sys/nvml.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/sys/aside.h"
+#include "base/sys/nvml.h"
 #include "harness/plan/actions.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #include "harness/plan/features.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/namespace.h"
+#include "base/sys/process.h"
 #include "faults/need.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
 #include "base/http/tls_client.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/plan/features.h"
 #include "harness/plan/interpreter.h"
 #include "harness/plan/plan.h"

@@ -1,9 +1,9 @@
 /* The launcher as this host has it, and the Python it runs on. */
 #include "harness/plan/interpreter.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/process.h"
 #include "harness/plan/rootfs.h"
 
 #include <errno.h>

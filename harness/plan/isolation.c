@@ -1,6 +1,6 @@
 /* How the nodes of a plan are kept apart, decided by trying. */
-#include "agent/sys/loopback.h"
-#include "agent/sys/namespace.h"
+#include "base/sys/loopback.h"
+#include "base/sys/namespace.h"
 #include "faults/need.h"
 #include "harness/plan/actions.h"
 

@@ -1,4 +1,4 @@
-#include "agent/base/json.h"
+#include "base/json.h"
 #include "harness/plan/actions.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What a job of Python's cannot do without, asked of the interpreter that will run it. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/plan/interpreter.h"
 
 #include <ctype.h>

@@ -1,8 +1,8 @@
 #include "harness/plan/plan.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/plan/actions.h"
 #include "harness/plan/features.h"
 

@@ -1,5 +1,5 @@
-#include "agent/base/printable.h"
-#include "agent/base/str.h"
+#include "base/printable.h"
+#include "base/str.h"
 #include "faults/effect.h"
 #include "faults/need.h"
 #include "harness/plan/actions.h"

@@ -1,10 +1,10 @@
 #include "harness/plan/rootfs.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/mount.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/root.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/mount.h"
+#include "base/sys/namespace.h"
+#include "base/sys/root.h"
 #include "harness/plan/actions.h"
 
 #include <errno.h>

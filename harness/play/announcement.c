@@ -1,6 +1,6 @@
 #include "harness/play/announcement.h"
 
-#include "agent/sys/printing.h"
+#include "base/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * the terminal, or at 80 columns where there is none. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/plan/plan.h"
 #include "harness/scenario/sketch.h"
 #include "reports/overview.h"

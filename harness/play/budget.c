@@ -1,6 +1,6 @@
 #include "harness/play/budget.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/run/control.h"
 
 #include <inttypes.h>

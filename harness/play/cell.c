@@ -1,11 +1,11 @@
 #include "harness/play/cell.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/folder.h"
-#include "agent/sys/process.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/folder.h"
+#include "base/sys/process.h"
 #include "harness/recording.h"
 #include "harness/verb.h"
 

@@ -1,7 +1,7 @@
 /* cell: one run of a comparison, in a process of its own: `rankquake run FILE ...`. */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "reports/comparison/comparison.h"
 
 struct cell_spec {

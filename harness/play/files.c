@@ -1,6 +1,6 @@
 #include "harness/play/files.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/plan/plan.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
  * below it, or those of a suite. Links in a folder that lead to another are not followed. */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "harness/verb.h"
 
 #include <stdbool.h>

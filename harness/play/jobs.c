@@ -1,8 +1,8 @@
 #include "harness/play/jobs.h"
 
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
 #include "harness/verb.h"
 
 #include <errno.h>

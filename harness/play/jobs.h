@@ -3,7 +3,7 @@
  * after the others: beside another one they would measure that. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 #include "harness/scenario/scenario.h"
 
 struct job {

@@ -1,6 +1,6 @@
 #include "harness/play/last_words.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <dirent.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* last_words: the ends of what the programs of a run printed, for people. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/plan/plan.h"
 
 #include <stdio.h>

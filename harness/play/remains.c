@@ -1,6 +1,6 @@
 #include "harness/play/remains.h"
 
-#include "agent/sys/printing.h"
+#include "base/sys/printing.h"
 #include "harness/run/presence.h"
 
 #include <dirent.h>

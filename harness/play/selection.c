@@ -1,7 +1,7 @@
 #include "harness/play/selection.h"
 
-#include "agent/base/sha256.h"
-#include "agent/base/str.h"
+#include "base/sha256.h"
+#include "base/str.h"
 #include "harness/run/control.h"
 
 #include <errno.h>

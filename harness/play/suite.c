@@ -3,9 +3,9 @@
 #include "harness/baseline.h"
 #include "harness/own_checks.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/printing.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/printing.h"
 #include "harness/verb.h"
 #include "harness/play/last_words.h"
 #include "reports/live.h"

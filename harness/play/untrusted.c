@@ -1,6 +1,6 @@
 #include "harness/play/untrusted.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/play/selection.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * and write to neither, and what is secret in the environment is not passed on. */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "harness/verb.h"
 
 /* sets (NULL-ended) with those that hold whatever the file says; NULL after saying on stderr, for

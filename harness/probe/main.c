@@ -4,8 +4,8 @@
  *
  *     rankprobe PROGRAM [ARGUMENT...]          with --no-python
  *     PYTHON_EXEC=rankprobe RANKQUAKE_PYTHON=python3 torchrun ... script.py */
-#include "agent/base/json.h"
-#include "agent/sys/printing.h"
+#include "base/json.h"
+#include "base/sys/printing.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <fcntl.h>

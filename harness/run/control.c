@@ -1,8 +1,8 @@
 #include "harness/run/control.h"
 
-#include "agent/base/sha256.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/sha256.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -2,7 +2,7 @@
  * it shows that the job trains at all, and gives what a disturbed run is compared with. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/run/run.h"
 
 /* The scenario without its timeline and what is expected of it, and with all the nodes on that the

@@ -1,6 +1,6 @@
 #include "harness/run/counting.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/run/directory.h"
 #include "harness/run/looks.h"
 #include "harness/run/pause.h"

@@ -6,7 +6,7 @@
  * which device, host or network to use: that is about this host, and the job runs on a node. */
 #include "harness/run/programs.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #include "harness/run/directory.h"
 
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/observe/checkpoints.h"
 #include "harness/observe/listing.h"
 #include "harness/run/counting.h"

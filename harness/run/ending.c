@@ -1,7 +1,7 @@
 /* When the job is over: no agent runs any more and none will. And when a control run has failed. */
 #include "harness/run/engine.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/run/timeline.h"
 
 struct ending {

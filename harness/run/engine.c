@@ -1,6 +1,6 @@
 #include "harness/run/engine.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 
 static const struct run_part *const parts[PARTS_N] = {
 #define X(name) &run_part_##name,

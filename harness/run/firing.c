@@ -1,7 +1,7 @@
 #include "harness/run/act.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 #include "harness/run/act.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 /* To whom a line of the timeline listens: what is told by a worker, an agent or the store counts
  * when it is of the target. */

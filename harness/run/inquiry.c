@@ -1,8 +1,8 @@
 #include "harness/run/act.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/observe/leader.h"
 #include "harness/observe/question.h"
 #include "harness/run/token.h"

@@ -1,7 +1,7 @@
 /* How long a run may take, and how late the harness itself is: while it was away no limit runs. */
 #include "harness/run/engine.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/run/counting.h"
 #include "harness/run/hang.h"
 

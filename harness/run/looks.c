@@ -1,6 +1,6 @@
 #include "harness/run/looks.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/observe/devices.h"
 
 /* When the devices are looked at. The driver tells of no change by itself, so each look hangs on an

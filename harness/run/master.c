@@ -1,7 +1,7 @@
 /* Once a group has formed, its nodes are asked what they have at MASTER_PORT. */
 #include "harness/run/engine.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 struct master {
     int round; /* the newest whose MASTER_PORT has been looked at */

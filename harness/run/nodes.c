@@ -1,6 +1,6 @@
 #include "harness/run/nodes.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/launch/launcher.h"
 #include "harness/run/counting.h"
 #include "harness/run/looks.h"

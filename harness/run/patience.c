@@ -2,8 +2,8 @@
  * those that come again when it has come back (sticky). */
 #include "harness/run/act.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 
 void act_wait_for_target(struct act *a) {
     if (a->state == ACT_PATIENT)

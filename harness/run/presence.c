@@ -1,9 +1,9 @@
 #include "harness/run/presence.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 #include "harness/run/engine.h"
 
 #include <errno.h>

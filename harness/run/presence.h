@@ -8,9 +8,9 @@
  * (harness/cluster/mark.h), which nobody can bring about who writes a file. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
-#include "agent/sys/folder.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/sys/folder.h"
 #include "harness/cluster/mark.h"
 
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* What the scenario asks from outside, from steady state until the job ends. */
 #include "harness/run/engine.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/observe/question.h"
 #include "harness/run/programs.h"
 #include "harness/run/token.h"

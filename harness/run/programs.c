@@ -1,6 +1,6 @@
 #include "harness/run/programs.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/cluster/mark.h"
 #include "harness/plan/plan.h"
 

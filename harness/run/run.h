@@ -2,7 +2,7 @@
  * the history, everything undone. Nothing is judged here. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/history.h"
 #include "harness/plan/plan.h"
 #include "harness/rounds.h"

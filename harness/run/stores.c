@@ -1,7 +1,7 @@
 #include "harness/run/stores.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/launch/launcher.h"
 #include "harness/observe/lines.h"
 #include "harness/run/nodes.h"

@@ -1,6 +1,6 @@
 #include "harness/run/targets.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <poll.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* targets: `on:` of a timeline line, resolved against what is alive. */
 #pragma once
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 #include "harness/run/engine.h"
 
 enum { TARGETS_MAX = 256 };

@@ -1,7 +1,7 @@
 #include "harness/run/timeline.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/observe/mentions.h"
 #include "harness/run/act.h"
 #include "harness/run/directory.h"

@@ -2,8 +2,8 @@
  * by the environment and into no file. */
 #include "harness/run/token.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/random.h"
+#include "base/str.h"
+#include "base/sys/random.h"
 #include "harness/launch/launcher.h"
 
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* What every agent holds when a round is complete, and what the host lets all of them have. */
 #include "harness/run/engine.h"
 
-#include "agent/sys/file.h"
-#include "agent/sys/limits.h"
+#include "base/sys/file.h"
+#include "base/sys/limits.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
  * whether the programs exist is the plan's business. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "harness/scenario/scenario.h"
 
 struct command {

@@ -1,6 +1,6 @@
 #include "harness/scenario/scenario.h"
 
-#include "agent/base/printable.h"
+#include "base/printable.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "harness/scenario/keys.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "harness/scenario/load.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/sweep.h"

@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/launcher.h"
 #include "harness/scenario/reader.h"
 

@@ -1,8 +1,8 @@
 #include "harness/scenario/pattern.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <regex.h>

@@ -7,7 +7,7 @@
  * is by bytes: a line need not be UTF-8. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

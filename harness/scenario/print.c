@@ -1,7 +1,7 @@
 #include "harness/scenario/scenario.h"
 
-#include "agent/base/json.h"
-#include "agent/base/printable.h"
+#include "base/json.h"
+#include "base/printable.h"
 
 #include <inttypes.h>
 

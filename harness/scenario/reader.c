@@ -1,6 +1,6 @@
 #include "harness/scenario/reader.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/pattern.h"
 
 #include <stdio.h>

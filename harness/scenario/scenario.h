@@ -6,9 +6,9 @@
  * keys.h, from which the help, `explain` and the schema are printed. All memory is the arena's. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

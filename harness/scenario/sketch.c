@@ -1,7 +1,7 @@
 #include "harness/scenario/sketch.h"
 
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "harness/scenario/load.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
  * built-in disturbances that `rankquake try` puts it through. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/scenario/command.h"
 
 /* What is wanted otherwise than the command says; 0 and NULL: nothing. */

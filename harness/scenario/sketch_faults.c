@@ -1,6 +1,6 @@
 #include "harness/scenario/sketch.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <inttypes.h>

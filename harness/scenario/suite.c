@@ -1,6 +1,6 @@
 #include "harness/scenario/load.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <stddef.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "harness/scenario/target.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <string.h>

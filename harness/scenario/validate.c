@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/effect.h"
 #include "harness/scenario/load.h"
 

@@ -1,7 +1,7 @@
 #include "harness/scenario/yaml.h"
 
-#include "agent/base/str.h"
-#include "agent/base/utf8.h"
+#include "base/str.h"
+#include "base/utf8.h"
 
 #include <libfyaml.h>
 #include <stdlib.h>

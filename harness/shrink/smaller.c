@@ -1,6 +1,6 @@
 #include "harness/shrink/smaller.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/shrink/node_names.h"
 
 #include <assert.h>

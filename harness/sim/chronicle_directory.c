@@ -1,6 +1,6 @@
 #include "harness/sim/chronicle.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 

@@ -1,7 +1,7 @@
 #include "harness/sim/chronicle.h"
 #include "harness/sim/strikes.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/effect.h"
 
 #include <stdlib.h>

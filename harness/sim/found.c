@@ -1,6 +1,6 @@
 #include "harness/sim/found.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/sim/live.h"
 #include "harness/sim/script.h"
 #include "harness/sim/shrink.h"

@@ -2,8 +2,8 @@
  * it was drawn and as it became. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/buf.h"
+#include "base/err.h"
 #include "harness/sim/sim.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 #include "harness/sim/simulation.h"
 
-#include "agent/base/mem.h"
 #include "agent/core/kv_request.h"
 #include "agent/core/lifeline.h"
+#include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "harness/sim/live.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/effect.h"
 
 #include <inttypes.h>

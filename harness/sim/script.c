@@ -1,7 +1,7 @@
 #include "harness/sim/script.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "harness/scenario/load.h"
 
 #include <inttypes.h>

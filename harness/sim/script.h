@@ -14,7 +14,7 @@
  * writer is who sent that. back: the agent is started again so long after. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/scenario/scenario.h"
 #include "harness/sim/schedule.h"
 

@@ -1,7 +1,7 @@
 #include "harness/sim/seeds.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -2,7 +2,7 @@
  * many there are. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 #include "harness/sim/sim.h"
 
 enum { SEEDS_FAILED_MAX = 8, SEEDS_MINUTE_S = 60, SEEDS_ROUNDS = 3, SEEDS_FAULTS = 5 };

@@ -1,6 +1,6 @@
 #include "harness/sim/shrink.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/shrink/delta.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * The same schedule shrinks to the same one, unless it runs out of time. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/sim/schedule.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* simulation: the inside of sim, for the files of this room. */
 #pragma once
 
-#include "agent/base/pool.h"
-#include "agent/base/rand.h"
+#include "base/pool.h"
+#include "base/rand.h"
 #include "harness/invariants/judge.h"
 #include "harness/sim/schedule.h"
 

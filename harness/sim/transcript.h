@@ -2,7 +2,7 @@
  * what came back, what watches told, what workers did. Beats, leases and timers are left out. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/sim/simulation.h"
 
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* rankquake ask URL METRIC [NAME=ADDRESS...]: asks one question of a probe (http, prometheus);
  * started by the harness in the network of a node, not by people. RANKQUAKE_TOKEN: what is shown to
  * a store of the run. */
-#include "agent/sys/printing.h"
 #include "base/http/http.h"
+#include "base/sys/printing.h"
 #include "harness/observe/metric.h"
 #include "harness/verb.h"
 

@@ -1,10 +1,10 @@
 /* rankquake clean: what a killed harness has left. Its processes, networks and mounts the kernel
  * takes away by itself; files it does not. */
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/folder.h"
-#include "agent/sys/printing.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/folder.h"
+#include "base/sys/printing.h"
+#include "base/sys/process.h"
 #include "harness/cluster/mark.h"
 #include "harness/cluster/strays.h"
 #include "harness/run/control.h"

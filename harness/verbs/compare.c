@@ -1,8 +1,8 @@
 #include "harness/verbs.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/printing.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/printing.h"
 #include "harness/plan/plan.h"
 #include "harness/play/cell.h"
 #include "harness/play/files.h"

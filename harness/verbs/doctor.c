@@ -1,4 +1,4 @@
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "faults/fault.h"
 #include "harness/doctor/probes.h"
 #include "harness/verbs.h"

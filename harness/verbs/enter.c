@@ -1,8 +1,8 @@
 /* rankquake enter: a shell inside a node of a run that goes on. */
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/namespace.h"
+#include "base/sys/process.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
 

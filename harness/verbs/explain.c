@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/hazards.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"

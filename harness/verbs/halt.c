@@ -1,5 +1,5 @@
 /* rankquake halt: ends a run from another terminal, as Ctrl-C does in its own. */
-#include "agent/sys/process.h"
+#include "base/sys/process.h"
 #include "harness/run/presence.h"
 #include "harness/verbs.h"
 

@@ -1,7 +1,7 @@
 #include "harness/verbs/typed.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/play/suite.h"
 
 #include <stdlib.h>

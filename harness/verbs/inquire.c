@@ -1,6 +1,6 @@
 /* rankquake inquire coordinator ADDRESS PORT RUN_ID, or store-leader ADDRESS PORT: asks a store who
  * leads; started by the harness in the network of the store's node, not by people. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/observe/leader.h"
 #include "harness/verb.h"
 

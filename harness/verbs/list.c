@@ -1,5 +1,5 @@
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "faults/need.h"
 #include "harness/checks/check.h"
 #include "harness/launch/launcher.h"

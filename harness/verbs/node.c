@@ -1,5 +1,5 @@
 /* rankquake node FD: the first process of a node; started by the harness, not by people. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/cluster/node_helper.h"
 #include "harness/verbs.h"
 

@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"

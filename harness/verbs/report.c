@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/recording.h"
 #include "harness/verbs.h"
 

@@ -1,8 +1,8 @@
 #include "harness/verbs.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/baseline.h"
 #include "harness/play/budget.h"
 #include "harness/play/files.h"

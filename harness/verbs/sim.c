@@ -1,9 +1,9 @@
 #include "harness/verbs.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/arena.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/sim/found.h"
 #include "harness/sim/schedule.h"
 #include "harness/sim/script.h"

@@ -1,9 +1,9 @@
 #include "harness/verbs/trying.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 #include "harness/cluster/layer.h"
 #include "harness/play/announcement.h"
 #include "harness/play/remains.h"

@@ -1,7 +1,7 @@
 #include "harness/verbs/trying.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/recording.h"
 #include "harness/play/announcement.h"
 

@@ -1,7 +1,7 @@
 /* trying: one `try`: a typed command, its undisturbed run, and the runs in which it is disturbed. */
 #pragma once
 
-#include "agent/sys/folder.h"
+#include "base/sys/folder.h"
 #include "harness/play/jobs.h"
 #include "harness/play/suite.h"
 #include "harness/verbs/typed.h"

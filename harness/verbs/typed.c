@@ -1,7 +1,7 @@
 #include "harness/verbs/typed.h"
 
-#include "agent/base/json.h"
-#include "agent/sys/file.h"
+#include "base/json.h"
+#include "base/sys/file.h"
 #include "harness/play/selection.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* rankquake wire FD: the switch between the nodes; started by the harness, not by people. */
-#include "agent/base/str.h"
-#include "agent/sys/priority.h"
+#include "base/str.h"
+#include "base/sys/priority.h"
 #include "harness/cluster/wire_server.h"
 #include "harness/verbs.h"
 

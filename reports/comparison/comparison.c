@@ -1,6 +1,6 @@
 #include "reports/comparison/comparison.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 const struct comparison_report *const comparison_reports[] = {
 #define X(name) &comparison_##name,

@@ -3,7 +3,7 @@
 
 #include "agent/options.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

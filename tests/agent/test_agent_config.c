@@ -1,6 +1,6 @@
 #include "agent/agent_config.h"
 #include "agent/options.h"
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "tests/agent/options_fixture.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -10,9 +10,9 @@
  *
  * The driver tells of no change, so it is asked again and again, each time after a millisecond.
  * Exit 1: it came on no device or did not leave it within 30 s, 4: there is no device. */
-#include "agent/sys/clock.h"
-#include "agent/sys/nvml.h"
-#include "agent/sys/process.h"
+#include "base/sys/clock.h"
+#include "base/sys/nvml.h"
+#include "base/sys/process.h"
 
 #include <poll.h>
 #include <signal.h>

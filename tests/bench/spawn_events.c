@@ -4,7 +4,7 @@
  * The reader is a process of its own, as the harness is. Prints `silent_us`, `event_us` and
  * `armed_us`, each the median over the events that were delivered; one that is lost because the
  * reader was behind costs less and is not counted. */
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "scenarios/jobs/rankquake.h"
 
 #include <sys/wait.h>

@@ -15,14 +15,14 @@
  *     running_cpu, waiting_cpu   per cent of one core: agents with their guards, and the store
  *     memory_mb   private of one agent, resident of the store
  */
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
 #include "agent/core/keys.h"
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
 
 #include <dirent.h>
 #include <errno.h>

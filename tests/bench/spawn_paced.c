@@ -5,7 +5,7 @@
  *
  * Tells its steps to who listens, and writes "step_us N" into FILE.RANK: the average of the steps
  * after the first hundred, by its own clock. */
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "scenarios/jobs/rankquake.h"
 
 enum { STEP_NS = 5000000, WARM = 100 };

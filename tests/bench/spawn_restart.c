@@ -12,7 +12,7 @@
  * `growth KB DESCRIPTORS`; and where COUNT is set, a shell command that prints a number, how much
  * that has, and what it is, `count N M`.
  */
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
  *   spawn_traffic blast ADDR     sends for two seconds
  *   spawn_traffic echo           answers each byte
  *   spawn_traffic ask ADDR       prints "rtt_us MEDIAN" of 5,000 round trips of one byte */
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>

@@ -9,7 +9,7 @@ for room in base faults harness reports scenarios; do
     [ ! -d $room ] || cp -R $room "$copy"
 done
 cd "$copy"
-mkdir -p agent/core agent/base agent/crowd/{full,throng}/m faults harness/checks
+mkdir -p agent/core base agent/crowd/{full,throng}/m faults harness/checks
 
 repeat() { # repeat N TEXT
     yes "$2" | head -n "$1" || true
@@ -24,15 +24,15 @@ plant() { # plant "what tidy must say" FILE < TEXT
     expect+=("$1")
 }
 
-plant 'agent/core/planted_up.c:1: agent/core may not include agent/sys/clock.h' agent/core/planted_up.c <<'END'
-#include "agent/sys/clock.h"
+plant 'agent/core/planted_up.c:1: agent/core may not include base/sys/clock.h' agent/core/planted_up.c <<'END'
+#include "base/sys/clock.h"
 END
 plant 'harness/checks/planted_accused.c:1: harness/checks may not include agent/core/planted.h' harness/checks/planted_accused.c <<'END'
 #include "agent/core/planted.h"
 END
 touch agent/core/planted.h
-plant 'agent/base/planted_gone.h:1: includes agent/base/nowhere.h, which is not there' agent/base/planted_gone.h <<'END'
-#include "agent/base/nowhere.h"
+plant 'base/planted_gone.h:1: includes base/nowhere.h, which is not there' base/planted_gone.h <<'END'
+#include "base/nowhere.h"
 END
 plant 'reports/planted_yaml.c:1: <libfyaml.h> stays behind a header of ours' reports/planted_yaml.c <<'END'
 #include <libfyaml.h>
@@ -80,7 +80,7 @@ rm agent/crowd/full/z13.h
 echo 'int planted_m;' | tee agent/crowd/full/m/m.c >agent/crowd/throng/m/m.c
 expect+=('advice: agent/crowd/throng: 26 nouns')
 if clang-format --version 2>/dev/null | grep -q 'version 14\.'; then
-    plant 'agent/base/planted_layout.c: not as clang-format lays it out' agent/base/planted_layout.c <<'END'
+    plant 'base/planted_layout.c: not as clang-format lays it out' base/planted_layout.c <<'END'
 int   planted_layout ;
 END
 fi

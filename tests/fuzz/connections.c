@@ -11,8 +11,8 @@
  * afterwards. */
 #include "agent/core/kv.h"
 #include "agent/store/server.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/tcp.h"
+#include "base/sys/clock.h"
+#include "base/sys/tcp.h"
 #include "tests/fuzz/fuzzed.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * writes what a fuzzer begins with. Included by one file of a program. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 
 #include <stdio.h>
 #include <stdlib.h>

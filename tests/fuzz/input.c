@@ -1,6 +1,6 @@
 /* What others send, for AFL++: the first byte says who reads the rest. A crash is what a sanitizer
  * finds, an assertion of the code, or one of those here. */
-#include "agent/base/json.h"
+#include "base/json.h"
 #include "agent/core/kv.h"
 #include "agent/hosts/hosts.h"
 #include "agent/legacy/document.h"

@@ -1,18 +1,18 @@
 /* What files, jobs and programs give to the harness, the guard and the job, for AFL++: the first
  * byte says who reads the rest. A crash is what a sanitizer finds, an assertion of the code, or one
  * of those here. */
-#include "agent/base/base64.h"
-#include "agent/base/json.h"
-#include "agent/base/printable.h"
-#include "agent/base/str.h"
-#include "agent/base/utf8.h"
 #include "agent/hosts/errand.h"
 #include "agent/store/marker.h"
-#include "agent/sys/file.h"
-#include "agent/sys/folder.h"
 #include "agent/workers/error_file.h"
 #include "agent/workers/file_timer.h"
 #include "agent/workers/orders.h"
+#include "base/base64.h"
+#include "base/json.h"
+#include "base/printable.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/folder.h"
+#include "base/utf8.h"
 #include "harness/baseline.h"
 #include "harness/observe/leader.h"
 #include "harness/observe/lines.h"
@@ -60,7 +60,7 @@ static void check_printable(const struct buf *b, bool lines) {
     }
 }
 
-/* In pieces it is the same, as a FILE gives them to agent/sys/printing.c. */
+/* In pieces it is the same, as a FILE gives them to base/sys/printing.c. */
 static void read_text(struct arena *a, const char *text, size_t n) {
     struct buf whole = {0}, apart = {0}, held = {0};
     char room[64];

@@ -4,9 +4,9 @@
  * An input is files, one behind the other: the first is the scenario, a line "%%% NAME" begins one
  * that it may include, or take its trace from. A line "!KEY=VALUE" before the first is a --set. The
  * loader reads nothing else: its reading of files is replaced by the linker (--wrap). */
-#include "agent/base/printable.h"
-#include "agent/base/str.h"
-#include "agent/base/utf8.h"
+#include "base/printable.h"
+#include "base/str.h"
+#include "base/utf8.h"
 #include "harness/scenario/load.h"
 #include "harness/scenario/scenario.h"
 #include "harness/sim/script.h"

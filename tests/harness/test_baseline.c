@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/baseline.h"
 #include "reports/story.h"
 #include "tests/harness/scenario/scratch.h"

@@ -1,7 +1,7 @@
 /* Recording: a run directory read back, and what is said of one that is none. */
 #include "harness/recording.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

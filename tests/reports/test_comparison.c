@@ -1,7 +1,7 @@
 /* The same scenarios under several launchers, side by side. */
 #include "reports/comparison/comparison.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

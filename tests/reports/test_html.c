@@ -1,10 +1,10 @@
 /* The page: whole, safe and small, whatever the run was. */
 #include "tests/reports/told.h"
 
-#include "agent/base/base64.h"
-#include "agent/base/printable.h"
-#include "agent/base/sha256.h"
-#include "agent/base/utf8.h"
+#include "base/base64.h"
+#include "base/printable.h"
+#include "base/sha256.h"
+#include "base/utf8.h"
 
 #include <ctype.h>
 

@@ -1,7 +1,7 @@
 /* Reports: what a stranger reads, at any width, and what programs parse. */
 #include "tests/reports/told.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <sys/stat.h>
 

@@ -1,6 +1,6 @@
 #include "agent/store/limits/bounds.h"
 
-#include "agent/sys/line.h"
+#include "base/sys/line.h"
 
 #include <inttypes.h>
 

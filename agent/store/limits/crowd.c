@@ -1,10 +1,10 @@
 #include "agent/store/limits/crowd.h"
 
-#include "agent/base/list.h"
-#include "agent/base/mem.h"
 #include "agent/store/limits/bounds.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/loop.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/loop.h"
 
 #include <arpa/inet.h>
 #include <event2/bufferevent.h>

@@ -1,8 +1,8 @@
 #include "agent/store/limits/flow.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/loop.h"
+#include "base/mem.h"
+#include "base/sys/clock.h"
+#include "base/sys/loop.h"
 
 #include <event2/buffer.h>
 #include <event2/event.h>

@@ -6,8 +6,8 @@
  * waits in turn. Who takes none for 10 s is cut off, or for 1 s where others wait for its part. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/list.h"
+#include "base/buf.h"
+#include "base/list.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 #include "agent/store/limits/page.h"
 
-#include "agent/sys/tcp.h"
+#include "base/sys/tcp.h"
 
 #include <arpa/inet.h>
 #include <stddef.h>

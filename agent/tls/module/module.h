@@ -7,7 +7,7 @@
  * that is what libevent is compared for. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 

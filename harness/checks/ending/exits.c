@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] =
     "Exits: a group that ends well is the last, its agents say so, and outlive it.";

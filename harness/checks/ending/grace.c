@@ -3,7 +3,7 @@
 #include "harness/checks/sorted.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 /* A worker or agent that was made to stand still, for as long as nobody ends that; NULL: none. */
 static const struct incident *hang_of(const struct trial *t, int64_t t_ns) {

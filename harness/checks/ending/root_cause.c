@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] =
     "Root cause: the launcher names the worker that failed first, not one that fell with it.";

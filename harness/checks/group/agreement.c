@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/group/overlap.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Agreement: all workers of a round are told the same.";
 

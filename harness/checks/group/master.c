@@ -2,7 +2,7 @@
 #include "harness/checks/sorted.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Order: nodes that survive keep their order, and rank 0 among them.";
 

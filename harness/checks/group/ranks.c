@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/group/overlap.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Ranks: every worker has a place of its own in the group.";
 

@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] =
     "Restarts of an agent: it counts what it has restarted, one by one, and forgets none.";

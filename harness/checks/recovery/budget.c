@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Budget: a job is restarted max_restarts times, then it fails.";
 

@@ -1,6 +1,6 @@
 #include "harness/checks/recovery/deadline.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/checks/lags.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Drift: the last of many failures costs what the first did.";
 

@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Healing: when what was broken is whole again, the job goes on.";
 

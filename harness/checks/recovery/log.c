@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #include "harness/checks/lags.h"
 #include "harness/checks/recovery/deadline.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <stdio.h>
 

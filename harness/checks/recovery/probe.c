@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] =
     "Probe: the answers to the scenario's probes are within their tolerance.";

@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/spans.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <signal.h>
 #include <stdio.h>

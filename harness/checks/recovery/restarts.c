@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 /* torchrun counts by agent, so its number is the sum over the nodes. */
 static int count_of(const struct trial *t, const struct round *r) {

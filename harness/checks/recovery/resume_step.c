@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
 

@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/lags.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] =
     "Survivors: when a worker has failed, the others of its round are ended at once.";

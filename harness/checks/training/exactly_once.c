@@ -1,7 +1,7 @@
 #include "harness/checks/check.h"
 #include "harness/checks/training/ledger.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <stdio.h>
 #include <string.h>

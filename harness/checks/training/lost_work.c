@@ -1,6 +1,6 @@
 #include "harness/checks/training/ledger.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/checks/check.h"
 #include "harness/checks/sorted.h"
 

@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static bool judge(const struct trial *t, struct finding *f) {
     const struct record *health = history_newest(t->history, SOURCE_HARNESS, "health");

@@ -1,6 +1,6 @@
 #include "harness/checks/check.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static const char broken[] = "Faults: every fault of the timeline happens and is felt.";
 

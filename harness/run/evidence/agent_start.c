@@ -1,7 +1,7 @@
 /* The kernel's word that what a node is there for has exec'ed. */
 #include "harness/run/evidence/evidence.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 static bool learn(struct act *a, struct bound *b, const struct record *r) {
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");

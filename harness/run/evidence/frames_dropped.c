@@ -1,7 +1,7 @@
 /* Counters of a node's port, or of its sockets: what was dropped on the way to it and from it. */
 #include "harness/run/evidence/evidence.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/run/evidence/links.h"
 
 struct drops {

@@ -1,6 +1,6 @@
 #include "harness/run/evidence/links.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/traffic.h"
 
 /* Frames by pair of nodes: at the first count after the fault fired, which was asked for before it

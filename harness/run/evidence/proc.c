@@ -1,6 +1,6 @@
 #include "harness/run/evidence/proc.h"
 
-#include "agent/sys/process.h"
+#include "base/sys/process.h"
 
 #include <dirent.h>
 #include <stdio.h>

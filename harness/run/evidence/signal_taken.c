@@ -3,7 +3,7 @@
  * spot, and nothing shows that it was ever sent. */
 #include "harness/run/evidence/evidence.h"
 
-#include "agent/sys/signals.h"
+#include "base/sys/signals.h"
 #include "harness/run/evidence/proc.h"
 
 #include <signal.h>

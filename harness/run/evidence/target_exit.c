@@ -1,7 +1,7 @@
 /* The kernel's word that a process has ended. */
 #include "harness/run/evidence/evidence.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <sys/wait.h>
 

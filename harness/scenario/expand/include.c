@@ -1,6 +1,6 @@
 #include "harness/scenario/expand/include.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/load.h"
 
 #include <stdlib.h>

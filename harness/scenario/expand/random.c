@@ -1,5 +1,5 @@
-#include "agent/base/rand.h"
-#include "agent/base/str.h"
+#include "base/rand.h"
+#include "base/str.h"
 #include "faults/hazards.h"
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/load.h"

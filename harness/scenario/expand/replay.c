@@ -1,4 +1,4 @@
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/expand/trace.h"

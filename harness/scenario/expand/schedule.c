@@ -1,6 +1,6 @@
 #include "harness/scenario/expand/schedule.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/effect.h"
 #include "harness/scenario/target.h"
 

@@ -1,8 +1,8 @@
 #include "harness/scenario/expand/sweep.h"
 
-#include "agent/base/json.h"
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "harness/scenario/expand/include.h"
 #include "harness/scenario/load.h"
 

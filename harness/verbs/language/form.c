@@ -1,6 +1,6 @@
 #include "harness/verbs/language/language.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/fault.h"
 #include "harness/plan/features.h"
 #include "harness/scenario/expand/schedule.h"

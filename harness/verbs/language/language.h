@@ -3,7 +3,7 @@
  * harness/scenario/keys.h and faults/fault.h, so neither can say what the loader does not do. */
 #pragma once
 
-#include "agent/base/json.h"
+#include "base/json.h"
 #include "harness/scenario/keys.h"
 
 /* The schema (JSON Schema, draft 7) of a scenario file, or of a suite; indented, a line feed at the

@@ -1,7 +1,7 @@
 #include "harness/verbs.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/history_kinds.h"
 #include "harness/verbs/language/language.h"
 

@@ -1,6 +1,6 @@
 #include "harness/verbs/shrink/failure.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/shrink/smaller.h"
 #include "harness/verb.h"
 

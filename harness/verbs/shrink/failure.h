@@ -1,7 +1,7 @@
 /* failure: what failed in a recorded run, and how another run compares with it. */
 #pragma once
 
-#include "agent/base/arena.h"
+#include "base/arena.h"
 #include "harness/recording.h"
 
 struct failure {

@@ -1,10 +1,10 @@
 #include "harness/verbs.h"
 
-#include "agent/base/mem.h"
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/printing.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/printing.h"
 #include "harness/verbs/shrink/attempt.h"
 #include "harness/verbs/typed.h"
 

@@ -1,10 +1,10 @@
 #include "harness/verbs/sim/exhaustive.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/printing.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/printing.h"
 #include "harness/explore/explore.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* marks: how many of the seeds have reached each place that a schedule should sometimes reach. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/sim/seeds.h"
 
 enum {

@@ -1,8 +1,8 @@
 #include "harness/verbs/sim/progress.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/printing.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
+#include "base/sys/printing.h"
 
 #include <inttypes.h>
 #include <stdio.h>

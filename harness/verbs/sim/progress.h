@@ -2,7 +2,7 @@
  * again; elsewhere a line now and then. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/sim/seeds.h"
 
 enum progress_form { PROGRESS_NONE, PROGRESS_LINES, PROGRESS_BAR };

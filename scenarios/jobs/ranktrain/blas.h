@@ -7,7 +7,7 @@
  * is part of the label printed beside the model's hash. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 #include "scenarios/jobs/ranktrain/checkpoint.h"
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,7 +7,7 @@
 #include "scenarios/jobs/rankquake.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <limits.h>
 #include <stdint.h>

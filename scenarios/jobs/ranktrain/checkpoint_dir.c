@@ -1,7 +1,7 @@
 #include "scenarios/jobs/ranktrain/checkpoint_dir.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,7 @@
 
 #include "scenarios/jobs/ranktrain/manifest.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 
 #include "scenarios/jobs/ranktrain/lenet.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 #include "scenarios/jobs/ranktrain/compute.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "scenarios/jobs/ranktrain/options.h"
 #include "scenarios/jobs/ranktrain/train.h"
 
-#include "agent/sys/limits.h"
+#include "base/sys/limits.h"
 
 #include <errno.h>
 #include <signal.h>

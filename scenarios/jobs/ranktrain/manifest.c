@@ -1,6 +1,6 @@
 #include "scenarios/jobs/ranktrain/manifest.h"
 
-#include "agent/base/json.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -28,8 +28,8 @@
  * not complete was damaged later, or its disk lost what had been synced. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/err.h"
+#include "base/buf.h"
+#include "base/err.h"
 
 #include <stdint.h>
 

@@ -1,7 +1,7 @@
 /* options: the command line and what the launcher puts into the environment. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>

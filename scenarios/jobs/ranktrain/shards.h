@@ -7,7 +7,7 @@
 #include "scenarios/jobs/ranktrain/compute.h"
 #include "scenarios/jobs/ranktrain/data/idx.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 

@@ -3,7 +3,7 @@
 
 #include "scenarios/jobs/ranktrain/lenet.h"
 
-#include "agent/base/sha256.h"
+#include "base/sha256.h"
 
 #include <stdint.h>
 

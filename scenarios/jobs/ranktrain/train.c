@@ -13,8 +13,8 @@
 #include "scenarios/jobs/ranktrain/shards.h"
 #include "scenarios/jobs/ranktrain/state.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 
 #include "scenarios/jobs/ranktrain/options.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 /* Trains as the options say and prints progress (rank 0) on stdout; the last line is
  * "model <64 hex>". Returns 0; -ECANCELED, with err untouched, when SIGTERM asked it to end (the

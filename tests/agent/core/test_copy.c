@@ -5,9 +5,9 @@
 #include "agent/core/rendezvous.c"
 #undef rendezvous_step
 #undef rendezvous_free
-#include "agent/base/buf.h"
 #include "agent/core/canonical.h"
 #include "agent/core/kv.h"
+#include "base/buf.h"
 #include "harness/sim/sim.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "harness/sim/script.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <dirent.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "agent/core/kv.h"
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 #include "tests/agent/legacy/fleet.h"
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 
 #include <signal.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Runs as etcd answers them, written by hand. */
 #include "agent/legacy/account.h"
 
-#include "agent/base/base64.h"
+#include "base/base64.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

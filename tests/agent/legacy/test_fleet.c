@@ -1,6 +1,6 @@
 /* What agents of the legacy rendezvous do among themselves, around a model of an etcd. */
-#include "agent/base/base64.h"
-#include "agent/base/buf.h"
+#include "base/base64.h"
+#include "base/buf.h"
 #include "tests/agent/legacy/fleet.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* The legacy rendezvous through seeded faults: crashes, stopped and cut-off agents, lost requests
  * and answers, failing workers. SEEDS=FROM:TO tries others. */
-#include "agent/base/rand.h"
+#include "base/rand.h"
 #include "tests/agent/legacy/fleet.h"
 
 #include <setjmp.h>

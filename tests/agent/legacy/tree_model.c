@@ -1,6 +1,6 @@
 #include "tests/agent/legacy/tree_model.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <stdlib.h>
 #include <string.h>

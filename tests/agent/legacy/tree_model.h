@@ -2,8 +2,8 @@
  * Of the past it keeps the last HISTORY changes, as etcd does with more. */
 #pragma once
 
-#include "agent/base/arena.h"
 #include "agent/core/tree.h"
+#include "base/arena.h"
 
 struct tree_model;
 

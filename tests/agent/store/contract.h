@@ -4,8 +4,8 @@
 #pragma once
 
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/random.h"
+#include "base/sys/clock.h"
+#include "base/sys/random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* The client before servers that are not as it would like them: an etcd of another age, one that
  * asks for a user, one that is full, something that is none. They are played by evhttp in front of
  * the embedded store's answers. */
-#include "agent/base/buf.h"
 #include "agent/store/access.h"
 #include "agent/store/answer.h"
-#include "agent/sys/tcp.h"
+#include "base/buf.h"
+#include "base/sys/tcp.h"
 /* Its own tests are for other programs. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "tests/agent/store/contract.h"

@@ -1,7 +1,7 @@
 /* What clients may make the store hold and keep: requests without an end, answers that nobody
  * takes, writes without measure. */
-#include "agent/base/buf.h"
 #include "agent/store/answer.h"
+#include "base/buf.h"
 #include "tests/agent/store/serving.h"
 
 #include <netinet/in.h>

@@ -1,11 +1,11 @@
 /* Lifelines over loopback: which end writes a certificate. */
-#include "agent/base/buf.h"
 #include "agent/core/kv.h"
 #include "agent/store/lifelines.h"
 #include "agent/store/server.h"
 #include "agent/store/store.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/tcp.h"
+#include "base/buf.h"
+#include "base/sys/clock.h"
+#include "base/sys/tcp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

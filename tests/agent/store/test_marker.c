@@ -1,7 +1,7 @@
 /* Whether a store holds the first round back: the decision, its file, and what is in the store. */
 #include "agent/core/kv.h"
 #include "agent/store/marker.h"
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

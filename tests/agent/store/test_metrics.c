@@ -1,9 +1,9 @@
 #include "agent/store/metrics.h"
 
-#include "agent/base/arena.h"
 #include "agent/core/kv.h"
 #include "agent/store/codec.h"
-#include "agent/sys/tcp.h"
+#include "base/arena.h"
+#include "base/sys/tcp.h"
 
 #include <poll.h>
 #include <setjmp.h>

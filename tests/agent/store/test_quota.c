@@ -1,7 +1,7 @@
 #include "agent/store/quota.h"
 
-#include "agent/base/arena.h"
 #include "agent/core/kv.h"
+#include "base/arena.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

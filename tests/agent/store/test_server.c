@@ -1,6 +1,6 @@
 /* Client and server over loopback, on one loop. */
-#include "agent/base/buf.h"
-#include "agent/sys/tcp.h"
+#include "base/buf.h"
+#include "base/sys/tcp.h"
 #include "tests/agent/store/contract_tests.h"
 #include "tests/agent/store/serving.h"
 

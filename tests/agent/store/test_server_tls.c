@@ -1,5 +1,5 @@
 /* The embedded store over TLS: the same contract, and handshakes that are no handshakes. */
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "base/http/http.h"
 #include "tests/agent/store/contract_tests.h"
 #include "tests/agent/store/serving.h"

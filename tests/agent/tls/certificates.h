@@ -2,8 +2,8 @@
  * in a folder of the test's; and where make leaves rankrun_tls.so. */
 #pragma once
 
-#include "agent/sys/file.h"
 #include "agent/tls/tls.h"
+#include "base/sys/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

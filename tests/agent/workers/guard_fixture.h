@@ -3,11 +3,11 @@
  * says what was wrong. */
 #pragma once
 
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/process.h"
 #include "agent/workers/guard.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

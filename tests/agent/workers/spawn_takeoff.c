@@ -1,8 +1,8 @@
 /* What test_takeoff starts: each name on the command line is one experiment, in a process of its
  * own, with a folder of its own to work in. Prints "ok", or what was wrong. */
-#include "agent/sys/file.h"
-#include "agent/sys/signals.h"
 #include "agent/workers/takeoff.h"
+#include "base/sys/file.h"
+#include "base/sys/signals.h"
 
 #include <errno.h>
 #include <fcntl.h>

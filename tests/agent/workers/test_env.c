@@ -1,8 +1,8 @@
 #include "agent/workers/env.h"
 
-#include "agent/sys/file.h"
 #include "agent/workers/command.h"
 #include "agent/workers/output.h"
+#include "base/sys/file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

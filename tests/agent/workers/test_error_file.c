@@ -1,7 +1,7 @@
 #include "agent/workers/error_file.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* What a worker may write into the FIFO, and what comes of it. */
 #include "agent/workers/file_timer.h"
 
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

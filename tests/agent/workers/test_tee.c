@@ -1,8 +1,8 @@
 /* The console is a pipe here: what it was given is read when the tee has ended. */
 #include "agent/workers/tee.h"
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

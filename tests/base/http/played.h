@@ -1,11 +1,11 @@
 /* played: a server that says what a test wants it to, byte for byte, on the loop of its client. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loop.h"
-#include "agent/sys/tcp.h"
+#include "base/buf.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/loop.h"
+#include "base/sys/tcp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* What a web server answers, and every way in which it does not. */
 #include "base/http/http.h"
 
-#include "agent/sys/tcp.h"
+#include "base/sys/tcp.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* Answers of HTTP as servers give them, whole, byte by byte and in halves: what is in them, where
  * they end, and what is none. */
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "base/http/response.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 #include "faults/mechanism/delay_line.h"
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -24,8 +24,8 @@
  * verdict comes to. Empty lines, and those that begin with #, are for readers. */
 #pragma once
 
-#include "agent/base/arena.h"
-#include "agent/base/err.h"
+#include "base/arena.h"
+#include "base/err.h"
 #include "harness/checks/check.h"
 #include "tests/harness/checks/edit.h"
 

@@ -5,8 +5,8 @@
  * recorded run. */
 #pragma once
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/str.h"
 #include "harness/verdict.h"
 #include "tests/harness/checks/edit.h"
 

@@ -1,6 +1,6 @@
 /* Drift: a made-up run of many rounds, each ended by the same fault, that goes on more and more
  * slowly, or does not. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/verdict.h"
 #include "tests/harness/checks/planted.h"
 

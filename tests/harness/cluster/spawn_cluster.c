@@ -1,7 +1,7 @@
 /* Builds a cluster of three nodes in DIR and plays one scene in it: spawn_cluster SCENE DIR
  * [processes], the nodes as processes of this host. Ends 0 when all went as it should, else 1 with
  * a line on stderr. It is also its own node helper and wire, as rankquake is. */
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/verb.h"
 #include "tests/harness/cluster/theatre.h"
 

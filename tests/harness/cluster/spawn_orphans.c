@@ -2,7 +2,7 @@
  * spawn_orphans early|late DIR [processes]. early: while the nodes are being made; late: with a
  * program in each and TCP connections between them. Ends 0 when no process is left and every
  * network namespace has ended, by SIGALRM when something stays. */
-#include "agent/sys/namespace.h"
+#include "base/sys/namespace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* What our programs bring along into a node that has a root file system of its own. */
 #include "harness/cluster/baggage.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,9 +1,9 @@
 /* Plays the scenes of spawn_cluster and spawn_orphans, as root and as an ordinary user where it is
  * root who asks, else as the one who asks. */
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/namespace.h"
-#include "agent/sys/process.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/namespace.h"
+#include "base/sys/process.h"
 #include "faults/need.h"
 
 #include <errno.h>

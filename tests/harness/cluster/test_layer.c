@@ -2,9 +2,9 @@
  * else in a copy. */
 #include "harness/cluster/layer.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <setjmp.h>

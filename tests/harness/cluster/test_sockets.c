@@ -1,8 +1,8 @@
 /* Sockets: what is seen at a port of one's own network. */
 #include "harness/cluster/sockets.h"
 
-#include "agent/base/arena.h"
-#include "agent/base/str.h"
+#include "base/arena.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

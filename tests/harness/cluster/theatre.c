@@ -1,8 +1,8 @@
 #include "tests/harness/cluster/theatre.h"
 
-#include "agent/sys/clock.h"
-#include "agent/sys/file.h"
-#include "agent/sys/loopback.h"
+#include "base/sys/clock.h"
+#include "base/sys/file.h"
+#include "base/sys/loopback.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * line on stderr. */
 #pragma once
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "faults/fault.h"
 #include "harness/cluster/parts.h"
 

@@ -1,6 +1,6 @@
 /* One probe, tried: spawn_probe works|lacks|dies|silent|moves. Prints its status and what was seen.
  */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/doctor/probe.h"
 
 #include <signal.h>

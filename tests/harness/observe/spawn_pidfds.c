@@ -1,8 +1,8 @@
 /* Children that end, watched as on a kernel whose pidfds do not tell how: spawn_pidfds EXPERIMENT.
  * They are reaped the moment they end, so that only the kernel's process events are left. Prints
  * "ok", or "skip: " and why they cannot be had here. */
-#include "agent/sys/clock.h"
-#include "agent/sys/process.h"
+#include "base/sys/clock.h"
+#include "base/sys/process.h"
 #include "harness/observe/pidfds.h"
 
 #include <errno.h>

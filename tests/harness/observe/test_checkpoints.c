@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/buf.h"
-#include "agent/sys/file.h"
+#include "base/buf.h"
+#include "base/sys/file.h"
 #include "harness/observe/checkpoints.h"
 
 #include <stdio.h>

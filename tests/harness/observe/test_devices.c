@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/json.h"
-#include "agent/sys/process.h"
+#include "base/json.h"
+#include "base/sys/process.h"
 #include "harness/observe/devices.h"
 #include "tests/fakes/nvml.h"
 

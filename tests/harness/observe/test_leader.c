@@ -1,5 +1,5 @@
 /* Who leads, out of what a store answers; and every answer that does not say it. */
-#include "agent/base/base64.h"
+#include "base/base64.h"
 #include "harness/observe/leader.h"
 
 #include <errno.h>

@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/buf.h"
-#include "agent/base/rand.h"
-#include "agent/sys/clock.h"
+#include "base/buf.h"
+#include "base/rand.h"
+#include "base/sys/clock.h"
 #include "harness/observe/lines.h"
 
 #include <fcntl.h>

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/buf.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/sys/process.h"
 #include "harness/observe/listing.h"
 
 #include <stdio.h>

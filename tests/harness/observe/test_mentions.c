@@ -1,7 +1,7 @@
 /* Lines that somebody expects something of: which become records, and what is counted. */
 #include "harness/observe/mentions.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

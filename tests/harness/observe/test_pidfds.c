@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/observe/pidfds.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/sys/clock.h"
+#include "base/sys/clock.h"
 #include "harness/observe/question.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Which node is given which of the host's devices, and what cannot be given. */
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/plan/plan.h"
 #include "tests/fakes/nvml.h"
 #include "tests/harness/scenario/scratch.h"

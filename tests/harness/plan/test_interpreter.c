@@ -1,7 +1,7 @@
 #include "harness/plan/interpreter.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <stdio.h>

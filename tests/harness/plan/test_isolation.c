@@ -1,6 +1,6 @@
 /* How the nodes of a plan are kept apart: what is asked for, and what is found by trying. */
-#include "agent/base/json.h"
-#include "agent/sys/namespace.h"
+#include "base/json.h"
+#include "base/sys/namespace.h"
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 

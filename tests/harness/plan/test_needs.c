@@ -1,7 +1,7 @@
 /* A job of Python's is skipped where its interpreter lacks a module. */
 #include "harness/plan/interpreter.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <setjmp.h>

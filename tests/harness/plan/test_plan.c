@@ -1,6 +1,6 @@
 /* What a scenario becomes before it is run, and what is refused because it can never happen. */
-#include "agent/base/json.h"
-#include "agent/base/str.h"
+#include "base/json.h"
+#include "base/str.h"
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 

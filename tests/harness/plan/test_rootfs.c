@@ -1,7 +1,7 @@
 /* What nodes with a root file system of their own find where, asked before anything is done. */
 #include "harness/plan/rootfs.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <setjmp.h>

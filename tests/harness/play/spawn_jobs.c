@@ -1,8 +1,8 @@
 /* Three jobs, one after the other: the first has ended when the deadline comes, the second never
  * ends by itself. Prints what became of each. As a job, `spawn_jobs run FILE --seed SEED ...`, it
  * is the first or the second. */
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/play/jobs.h"
 
 #include <signal.h>

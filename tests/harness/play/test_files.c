@@ -1,8 +1,8 @@
 /* What a command line names: files, folders, suites. */
 #include "harness/play/files.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/str.h"
 #include "harness/verbs.h"
 
 #include <setjmp.h>

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
-#include "agent/sys/clock.h"
+#include "base/str.h"
+#include "base/sys/clock.h"
 #include "harness/observe/question.h"
 #include "harness/run/act.h"
 #include "scenarios/jobs/rankquake.h"

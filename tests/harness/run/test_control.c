@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 #include "harness/run/control.h"
 
 #include <errno.h>

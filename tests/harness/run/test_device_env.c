@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/run/programs.h"
 
 #include <string.h>

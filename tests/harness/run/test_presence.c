@@ -5,10 +5,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
-#include "agent/sys/process.h"
+#include "base/buf.h"
+#include "base/str.h"
+#include "base/sys/file.h"
+#include "base/sys/process.h"
 #include "harness/run/presence.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/run/programs.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* scratch: a scenario written to a file, read back, and thrown away. */
 #pragma once
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/scenario.h"
 
 #include <assert.h>

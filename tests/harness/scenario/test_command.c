@@ -1,8 +1,8 @@
 /* Command lines as they are typed, and what a scenario says of them. */
 #include "harness/scenario/command.h"
 
-#include "agent/base/buf.h"
-#include "agent/base/str.h"
+#include "base/buf.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

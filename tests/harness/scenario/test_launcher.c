@@ -1,6 +1,6 @@
 #include "harness/scenario/launcher.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <string.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  * error, always one of them, and leaks nothing (asan says so). */
 #include "tests/harness/scenario/scratch.h"
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

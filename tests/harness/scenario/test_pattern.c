@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/base/rand.h"
+#include "base/rand.h"
 #include "harness/scenario/pattern.h"
 #include "harness/scenario/scenario.h"
 

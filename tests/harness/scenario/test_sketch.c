@@ -2,7 +2,7 @@
  * typed. */
 #include "harness/scenario/sketch.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/plan/plan.h"
 #include "tests/harness/scenario/scratch.h"
 

@@ -1,5 +1,5 @@
 /* Which files are read for a scenario, and which are not opened. */
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/scenario/scenario.h"
 
 #include <setjmp.h>

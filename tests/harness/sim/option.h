@@ -2,7 +2,7 @@
  * time=N (seconds). */
 #pragma once
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/sim/sim.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 #include "harness/sim/live.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 #include "harness/plan/plan.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 #include "harness/sim/script.h"
 
-#include "agent/base/rand.h"
-#include "agent/sys/file.h"
+#include "base/rand.h"
+#include "base/sys/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

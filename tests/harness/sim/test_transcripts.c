@@ -1,7 +1,7 @@
 #include "tests/harness/sim/transcripts.h"
 
-#include "agent/base/str.h"
-#include "agent/sys/file.h"
+#include "base/str.h"
+#include "base/sys/file.h"
 
 #include <glob.h>
 #include <setjmp.h>

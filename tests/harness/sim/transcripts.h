@@ -2,7 +2,7 @@
  * what it shows (the comment of its first line), the exchange, how the job ended. */
 #pragma once
 
-#include "agent/base/buf.h"
+#include "base/buf.h"
 #include "harness/sim/schedule.h"
 #include "harness/sim/script.h"
 

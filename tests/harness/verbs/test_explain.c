@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "agent/base/str.h"
+#include "base/str.h"
 #include "harness/scenario/keys.h"
 #include "harness/verbs.h"
 

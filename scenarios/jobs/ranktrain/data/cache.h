@@ -5,7 +5,7 @@
  * no such directory can be written the file is made in memory, for this process alone. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 /* Writes the whole file to fd. */
 typedef int cache_make_fn(int fd, const void *arg, struct err *err);

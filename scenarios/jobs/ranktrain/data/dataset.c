@@ -2,8 +2,8 @@
 #include "scenarios/jobs/ranktrain/data/cache.h"
 #include "scenarios/jobs/ranktrain/data/generated.h"
 
-#include "agent/base/sha256.h"
-#include "agent/sys/file.h"
+#include "base/sha256.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <limits.h>

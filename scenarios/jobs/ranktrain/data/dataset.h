@@ -5,7 +5,7 @@
 
 #include "scenarios/jobs/ranktrain/data/idx.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 

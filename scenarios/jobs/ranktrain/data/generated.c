@@ -3,8 +3,8 @@
 #include "scenarios/jobs/ranktrain/data/draw.h"
 #include "scenarios/jobs/ranktrain/data/idx.h"
 
-#include "agent/base/mem.h"
-#include "agent/sys/file.h"
+#include "base/mem.h"
+#include "base/sys/file.h"
 
 #include <stdlib.h>
 

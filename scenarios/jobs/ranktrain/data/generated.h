@@ -4,7 +4,7 @@
  * three pixels, darkened and covered with noise. Made of integers: the same bytes everywhere. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 

@@ -4,7 +4,7 @@
  * per pixel; labels: 0x00000801, labels, then one byte each. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 #include "scenarios/jobs/ranktrain/data/sampler.h"
 #include "scenarios/jobs/ranktrain/data/draw.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <stdlib.h>

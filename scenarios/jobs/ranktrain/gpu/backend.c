@@ -1,6 +1,6 @@
 #include "scenarios/jobs/ranktrain/gpu/backend.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <dlfcn.h>
 #include <errno.h>

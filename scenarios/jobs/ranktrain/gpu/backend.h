@@ -3,7 +3,7 @@
 
 #include "scenarios/jobs/ranktrain/gpu/gpu.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #define BACKEND_VARIABLE "RANKTRAIN_CUDA"
 #define BACKEND_FILE     "ranktrain_cuda.so"

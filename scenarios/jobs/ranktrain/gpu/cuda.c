@@ -2,7 +2,7 @@
 #include "scenarios/jobs/ranktrain/gpu/device.h"
 #include "scenarios/jobs/ranktrain/gpu/kernels.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
  * later call by CUDA itself until the process ends. The device is lost then, too. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>

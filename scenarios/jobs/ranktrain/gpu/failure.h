@@ -1,7 +1,7 @@
 /* failure: what a CUDA error means to whoever started the job. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>

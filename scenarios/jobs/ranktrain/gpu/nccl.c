@@ -14,7 +14,7 @@
 #include "scenarios/jobs/ranktrain/gpu/nccl_interface.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>

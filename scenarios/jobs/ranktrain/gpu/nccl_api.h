@@ -6,7 +6,7 @@
  * defaults of the library. Source: NVIDIA's NCCL user guide, "API"; nccl.h. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <limits.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 #include "scenarios/jobs/ranktrain/gpu/nccl_api.h"
 #include "scenarios/jobs/ranktrain/net/bootstrap.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 struct nccl_peers {
     int rank, world;

@@ -1,7 +1,7 @@
 /* nccl_interface: what NCCL_SOCKET_IFNAME asks for, held against the interfaces there are. */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 /* True when the list names that interface, as NCCL reads it: "eth,ib" are beginnings of names,
  * "=eth0" is a whole name, "^docker" everything but that; ":1" behind a name is a port of it and

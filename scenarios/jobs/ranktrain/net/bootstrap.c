@@ -1,7 +1,7 @@
 #include "scenarios/jobs/ranktrain/net/bootstrap.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
-#include "agent/base/sha256.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
 #include "scenarios/jobs/ranktrain/net/door.h"
 #include "scenarios/jobs/ranktrain/net/link.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 enum { BOOTSTRAP_MEMBERS = 12, GROUP_TOKEN = 128 };
 

@@ -4,7 +4,7 @@
 
 #include "scenarios/jobs/ranktrain/net/bootstrap.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -7,7 +7,7 @@
 
 #include "scenarios/jobs/ranktrain/net/link.h"
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stdint.h>
 

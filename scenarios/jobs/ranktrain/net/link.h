@@ -5,7 +5,7 @@
  * errors: -ETIMEDOUT, -ECANCELED (woken), -ECONNRESET (the peer is gone). */
 #pragma once
 
-#include "agent/base/err.h"
+#include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>

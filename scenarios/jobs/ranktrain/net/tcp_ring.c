@@ -8,7 +8,7 @@
 #include "scenarios/jobs/ranktrain/net/collective.h"
 #include "scenarios/jobs/ranktrain/net/deadline.h"
 
-#include "agent/base/mem.h"
+#include "base/mem.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* The language printed for others: the schema has every word, the page is the tables. */
 #include "harness/verbs/language/language.h"
 
-#include "agent/base/str.h"
+#include "base/str.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

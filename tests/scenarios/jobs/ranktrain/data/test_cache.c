@@ -1,6 +1,6 @@
 #include "scenarios/jobs/ranktrain/data/cache.h"
 
-#include "agent/sys/file.h"
+#include "base/sys/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* The kernels, compiled as C, on the fake runtime. */
 #include "layers.h"
 
-#include "agent/base/sha256.h"
+#include "base/sha256.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,0 +1,105 @@
+#include "base/sys/printing.h"
+
+#include "base/printable.h"
+#include "base/sys/file.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What stands behind a FILE of ours. It has no buffer: that is the FILE's. */
+struct stream {
+    FILE *file; /* NULL: the C library's own */
+    int fd;
+    bool as_it_is;
+    char begun[4]; /* of a character whose end comes with the next write */
+    size_t begun_n;
+    struct buf text; /* of one write */
+};
+
+static struct stream streams[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+
+static struct stream *stream_of(FILE *out) {
+    for (size_t i = 0; i < 2; i++)
+        if (streams[i].file && streams[i].file == out)
+            return &streams[i];
+    return NULL;
+}
+
+/* A block of a FILE ends anywhere, also within a character. */
+static void take(struct stream *s, const char *bytes, size_t n) {
+    BUF_FINI struct buf whole = {0};
+    buf_put(&whole, s->begun, s->begun_n);
+    buf_put(&whole, bytes, n);
+    s->begun_n = printable_unfinished(whole.data, whole.len);
+    size_t ends = whole.len - s->begun_n;
+    memcpy(s->begun, whole.data + ends, s->begun_n);
+    printable_put(&s->text, whole.data, ends, PRINTABLE_LINES);
+}
+
+static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
+    struct stream *s = cookie;
+    if (s->as_it_is)
+        return file_write_all(s->fd, bytes, n, NULL) ? 0 : (ssize_t)n;
+    take(s, bytes, n);
+    int code = file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
+    buf_clear(&s->text);
+    return code ? 0 : (ssize_t)n;
+}
+
+/* What ended within a character says so. */
+static void put_rest(void) {
+    for (size_t i = 0; i < 2; i++) {
+        struct stream *s = &streams[i];
+        fflush(s->file);
+        printable_put(&s->text, s->begun, s->begun_n, 0);
+        file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
+        s->begun_n = 0;
+        buf_fini(&s->text);
+    }
+}
+
+static void put_in_place(struct stream *s, FILE **standard) {
+    static const cookie_io_functions_t functions = {.write = on_write};
+    s->file = fopencookie(s, "w", functions);
+    if (!s->file)
+        abort(); /* out of memory */
+    *standard = s->file;
+}
+
+void printing_begin(void) {
+    put_in_place(&streams[0], &stdout);
+    put_in_place(&streams[1], &stderr);
+    setvbuf(stdout, NULL, isatty(STDOUT_FILENO) ? _IOLBF : _IOFBF, BUFSIZ);
+    setvbuf(stderr, NULL, _IONBF, 0);
+    atexit(put_rest);
+}
+
+bool printing_put(FILE *out, const char *text, size_t n) {
+    struct stream *s = stream_of(out);
+    if (!s)
+        return fwrite(text, 1, n, out) == n;
+    fflush(out); /* what was said before */
+    s->as_it_is = true;
+    bool written = fwrite(text, 1, n, out) == n;
+    written &= fflush(out) == 0;
+    s->as_it_is = false;
+    return written;
+}
+
+void printing_line(FILE *out, const char *fmt, ...) {
+    BUF_FINI struct buf text = {0}, line = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    printable_puts(&line, buf_str(&text));
+    buf_putc(&line, '\n');
+    fwrite(buf_str(&line), 1, line.len, out);
+}
+
+int printing_fd(FILE *out) {
+    const struct stream *s = stream_of(out);
+    return s ? s->fd : fileno(out);
+}
