@@ -55,8 +55,8 @@ LIBS := reports harness faults agent base
 OBJ.base := $(call objects,base base/sys base/http)
 OBJ.agent := $(call objects,agent agent/core agent/hosts agent/legacy agent/store agent/store/limits agent/tls agent/workers)
 OBJ.faults := $(call objects,faults faults/mechanism)
-OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
-  $(addprefix harness/checks/,ending group recovery training trust))
+OBJ.harness := $(call objects,harness $(addprefix harness/,scenario scenario/expand plan launch cluster run run/evidence play doctor observe history judge judge/checks invariants sim explore shrink verbs verbs/language verbs/shrink verbs/sim) \
+  $(addprefix harness/judge/checks/,ending group recovery training trust))
 OBJ.reports := $(call objects,reports reports/comparison)
 OBJ.job := $(call objects,$(addprefix scenarios/jobs/,ranktrain ranktrain/data ranktrain/net)) \
   $(addprefix $(OUT)/scenarios/jobs/ranktrain/gpu/,backend.o nccl_api.o nccl_failure.o nccl_interface.o)
@@ -182,7 +182,7 @@ $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT
 $(addprefix $(OUT)/tests/agent/core/,test_coordinator test_goodbye test_lifeline test_rendezvous test_rounds test_session test_warm): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
-$(addprefix $(OUT)/tests/harness/checks/,test_cases test_checks test_lost): $(OUT)/tests/harness/checks/cases.o
+$(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_lost): $(OUT)/tests/harness/judge/checks/cases.o
 $(OUT)/tests/harness/cluster/spawn_cluster: $(OUT)/tests/harness/cluster/theatre.o
 
 $(foreach l,$(LIBS) job,$(eval $(OUT)/lib$(l).a: $(OBJ.$(l))))

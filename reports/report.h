@@ -4,9 +4,9 @@
 
 #include "base/buf.h"
 #include "base/sys/folder.h"
-#include "harness/history.h"
-#include "harness/rounds.h"
-#include "harness/verdict.h"
+#include "harness/history/history.h"
+#include "harness/history/rounds.h"
+#include "harness/judge/recording.h"
 
 struct report_style { /* of the terminal it goes to; zero for a file */
     bool color;       /* NO_COLOR and TERM=dumb are respected */
@@ -17,15 +17,6 @@ struct report_style { /* of the terminal it goes to; zero for a file */
 
 /* What the environment and the terminal behind out (if it is one) say. */
 struct report_style report_style_of(FILE *out);
-
-struct recorded_run {
-    const char *dir;
-    const struct folder *folder; /* the same, held; NULL: it has no directory of its own */
-    const struct scenario *scenario;
-    const struct history *history;
-    const struct rounds *rounds;
-    const struct verdict *verdict;
-};
 
 struct report {
     const char *name, *summary;

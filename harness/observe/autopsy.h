@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/sys/folder.h"
-#include "harness/rounds.h"
+#include "harness/history/rounds.h"
 
 #include <sys/types.h>
 

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/sys/loop.h"
-#include "harness/history.h"
-#include "harness/rounds.h"
+#include "harness/history/history.h"
+#include "harness/history/rounds.h"
 
 #include <sys/types.h>
 

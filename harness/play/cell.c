@@ -6,7 +6,8 @@
 #include "base/sys/file.h"
 #include "base/sys/folder.h"
 #include "base/sys/process.h"
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 #include "harness/verb.h"
 
 #include <dirent.h>

@@ -1,7 +1,7 @@
 #include "harness/play/suite.h"
 
-#include "harness/baseline.h"
-#include "harness/own_checks.h"
+#include "harness/judge/coverage.h"
+#include "harness/judge/own_checks.h"
 
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -128,12 +128,12 @@ static FILE *stage_of(const struct suite_options *o) {
 }
 
 /* A cache that cannot be written costs the comparison, not the run. */
-static void take_baseline(struct outcome_of_run *o, const struct scenario *s,
+static void take_coverage(struct outcome_of_run *o, const struct scenario *s,
                           const struct suite_options *options) {
-    struct baseline_spec spec = {
-        .file = options->baseline, .scenario = s, .run = &o->dir, .renew = options->fresh};
+    struct coverage_spec spec = {
+        .file = options->coverage, .scenario = s, .run = &o->dir, .renew = options->fresh};
     struct err err = {0};
-    if (baseline_take(&spec, &o->verdict, &err) < 0)
+    if (coverage_take(&spec, &o->verdict, &err) < 0)
         fprintf(stderr, "rankquake run: which checks were answered is not kept: %s\n", err.msg);
 }
 
@@ -168,8 +168,8 @@ static int execute(struct outcome_of_run *o, const struct run_spec *given,
     verdict_judge(&o->verdict, &t);
     if (given->control && o->history.n)
         own_checks_judge(&o->verdict, s, &o->history, file, &o->dir, true);
-    if (given->control && r == 0 && options->baseline)
-        take_baseline(o, s, options);
+    if (given->control && r == 0 && options->coverage)
+        take_coverage(o, s, options);
     BUF_FINI struct buf text = {0};
     verdict_text(&o->verdict, &text);
     int w = write_text(&o->dir, "verdict.json", &text, r < 0 ? NULL : err);

@@ -1,9 +1,9 @@
 /* suite: scenarios run one after another, each with its control run, judged and reported. */
 #pragma once
 
+#include "harness/judge/verdict.h"
 #include "harness/run/control.h"
 #include "harness/scenario/sketch.h"
-#include "harness/verdict.h"
 
 struct suite_options {
     const char *out;         /* the folder that run directories are made in */
@@ -15,7 +15,7 @@ struct suite_options {
     bool brief;  /* a status line where there is a terminal; the caller prints what came of it */
     bool fresh;  /* make the control run although its result is in the cache */
     int64_t until_ns;     /* run.h: on the monotonic clock; 0: a run has its own limits only */
-    const char *baseline; /* baseline.h: what the run is compared with; NULL: nothing */
+    const char *coverage; /* coverage.h: what the run is compared with; NULL: nothing */
 };
 
 /* Runs one plan: control run (or its cached result), the run, verdict, reports. Prints what a

@@ -6,7 +6,7 @@
  * do. */
 #pragma once
 
-#include "harness/rounds.h"
+#include "harness/history/rounds.h"
 
 struct engine;
 

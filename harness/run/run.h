@@ -3,9 +3,9 @@
 #pragma once
 
 #include "base/sys/folder.h"
-#include "harness/history.h"
+#include "harness/history/history.h"
+#include "harness/history/rounds.h"
 #include "harness/plan/plan.h"
-#include "harness/rounds.h"
 
 /* What the undisturbed job gave; see control.h. */
 struct control {

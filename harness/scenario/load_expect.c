@@ -83,7 +83,7 @@ static void read_recover(struct reader *r, const struct key *k, const struct yam
     read_budgets(r, k, n, &e->recover_within, &e->recover_n);
 }
 
-/* The words of harness/incidents.h. */
+/* The words of harness/history/incidents.h. */
 static void read_phases(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
     static const char *const names[] = {"detect", "stop", "rendezvous", "start",
                                         "init",   "load", "first step", NULL};

@@ -8,7 +8,7 @@
  * All functions take a NULL chronicle, and do nothing then: most runs have none. */
 #pragma once
 
-#include "harness/history.h"
+#include "harness/history/history.h"
 #include "harness/sim/simulation.h"
 
 struct chronicle_node {

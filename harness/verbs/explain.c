@@ -1,7 +1,7 @@
 #include "base/str.h"
 #include "faults/hazards.h"
 #include "faults/need.h"
-#include "harness/checks/check.h"
+#include "harness/judge/checks/check.h"
 #include "harness/scenario/expand/schedule.h"
 #include "harness/scenario/keys.h"
 #include "harness/invariants/invariant.h"

@@ -1,4 +1,5 @@
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 #include "harness/verbs.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #include "base/str.h"
 #include "base/sys/file.h"
 #include "faults/need.h"
-#include "harness/checks/check.h"
+#include "harness/judge/checks/check.h"
 #include "harness/launch/launcher.h"
 #include "harness/plan/features.h"
 #include "harness/scenario/scenario.h"

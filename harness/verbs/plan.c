@@ -1,5 +1,5 @@
 #include "base/str.h"
-#include "harness/checks/check.h"
+#include "harness/judge/checks/check.h"
 #include "harness/plan/plan.h"
 #include "harness/verbs.h"
 #include "harness/play/selection.h"

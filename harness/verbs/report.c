@@ -1,5 +1,6 @@
 #include "base/str.h"
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 #include "harness/verbs.h"
 
 #include <stdio.h>

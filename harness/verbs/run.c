@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
-#include "harness/baseline.h"
+#include "harness/judge/coverage.h"
 #include "harness/play/budget.h"
 #include "harness/play/files.h"
 #include "harness/play/jobs.h"
@@ -214,9 +214,9 @@ static int64_t runs_in_all(const void *arg, const struct selected *l) {
 static void run_once(const struct request *q, const struct selected *l, struct tally *t) {
     struct err err = {0};
     struct suite_options o = q->suite;
-    char baseline[PATH_MAX];
-    if (selected_cache(l, "answered", true, baseline, sizeof(baseline)) == 0)
-        o.baseline = baseline;
+    char coverage[PATH_MAX];
+    if (selected_cache(l, "answered", true, coverage, sizeof(coverage)) == 0)
+        o.coverage = coverage;
     int64_t began_ns = clock_monotonic_ns();
     o.sets = l->sets;
     int code = suite_run(l->plan, &o, &err);
@@ -308,7 +308,7 @@ static void print_tally(const struct request *q, const struct tally *t) {
  * which. */
 static void print_lost(const struct request *q, const struct tally *t) {
     FILE *out = str_eq(q->suite.format, "terminal") ? stdout : stderr;
-    char baseline[PATH_MAX];
+    char coverage[PATH_MAX];
     const struct selected *last = NULL;
     int n = 0;
     for (size_t i = 0; i < t->n && t->n > 1; i++) {
@@ -317,8 +317,8 @@ static void print_lost(const struct request *q, const struct tally *t) {
         bool judged = code == EXIT_PASS || code == EXIT_FAIL || code == EXIT_INCONCLUSIVE ||
                       code == EXIT_LEFTOVERS;
         if (l == last || !judged ||
-            selected_cache(l, "answered", true, baseline, sizeof(baseline)) < 0 ||
-            !baseline_lost(baseline))
+            selected_cache(l, "answered", true, coverage, sizeof(coverage)) < 0 ||
+            !coverage_lost(coverage))
             continue;
         fprintf(out, "%s%s", n++ ? ", " : "fewer checks were answered from evidence than before: ",
                 l->scenario->name);

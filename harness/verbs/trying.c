@@ -2,7 +2,8 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 #include "harness/play/announcement.h"
 
 #include <dirent.h>

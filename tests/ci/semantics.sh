@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Every numbered statement of docs/semantics.md has its check, with the sources that the check really reads, and the
-# check has been seen to fail: a case in tests/harness/checks/cases makes it fail, and where a dialect promises something
+# check has been seen to fail: a case in tests/harness/judge/checks/cases makes it fail, and where a dialect promises something
 # else, a case there asks the check under it. The table of checks in turn has a statement for each.
 set -u
-page=docs/semantics.md cases=tests/harness/checks/cases
+page=docs/semantics.md cases=tests/harness/judge/checks/cases
 wrong=0
 say() {
     echo "$*"

@@ -9,7 +9,7 @@ for room in base faults harness reports scenarios; do
     [ ! -d $room ] || cp -R $room "$copy"
 done
 cd "$copy"
-mkdir -p agent/core base agent/crowd/{full,throng}/m faults harness/checks
+mkdir -p agent/core base agent/crowd/{full,throng}/m faults harness/judge/checks
 
 repeat() { # repeat N TEXT
     yes "$2" | head -n "$1" || true
@@ -27,7 +27,7 @@ plant() { # plant "what tidy must say" FILE < TEXT
 plant 'agent/core/planted_up.c:1: agent/core may not include base/sys/clock.h' agent/core/planted_up.c <<'END'
 #include "base/sys/clock.h"
 END
-plant 'harness/checks/planted_accused.c:1: harness/checks may not include agent/core/planted.h' harness/checks/planted_accused.c <<'END'
+plant 'harness/judge/checks/planted_accused.c:1: harness/judge/checks may not include agent/core/planted.h' harness/judge/checks/planted_accused.c <<'END'
 #include "agent/core/planted.h"
 END
 touch agent/core/planted.h
@@ -56,7 +56,7 @@ plant 'faults/faults.h: the table is not in alphabetical order' faults/faults.h 
 #define FAULTS(X) X(worker_kill) X(agent_kill)
 X(planted_fault_named)
 END
-plant 'harness/checks/planted_name.c:1: knows a fault by its name' harness/checks/planted_name.c <<'END'
+plant 'harness/judge/checks/planted_name.c:1: knows a fault by its name' harness/judge/checks/planted_name.c <<'END'
 const char *planted_name = "planted-fault-named";
 END
 plant 'agent/crowd/utils.c: a file is named by its noun' agent/crowd/utils.c <<'END'

@@ -4,7 +4,7 @@
  * The first byte says how: below 128 the rest is a history as it stands, else the rest are edits of
  * one of tests/histories (from the working directory): a line is left out, given twice, exchanged
  * with the next, or one of its numbers becomes another; then the lines are numbered anew. */
-#include "harness/verdict.h"
+#include "harness/judge/verdict.h"
 #include "reports/report.h"
 #include "tests/fuzz/fuzzed.h"
 

@@ -13,12 +13,12 @@
 #include "base/sys/file.h"
 #include "base/sys/folder.h"
 #include "base/utf8.h"
-#include "harness/baseline.h"
+#include "harness/judge/coverage.h"
+#include "harness/judge/own_checks.h"
 #include "harness/observe/leader.h"
 #include "harness/observe/lines.h"
 #include "harness/observe/metric.h"
 #include "harness/observe/observe.h"
-#include "harness/own_checks.h"
 #include "harness/run/control.h"
 #include "harness/run/presence.h"
 #include "scenarios/jobs/rankquake.h"
@@ -207,9 +207,9 @@ static void read_control(struct arena *a, const char *text, size_t n) {
     control_read(dir, &c, NULL);
 }
 
-static void read_baseline(struct arena *a, const char *text, size_t n) {
+static void read_coverage(struct arena *a, const char *text, size_t n) {
     (void)a;
-    baseline_lost(put("baseline", text, n));
+    coverage_lost(put("baseline", text, n));
 }
 
 static void read_error_file(struct arena *a, const char *text, size_t n) {
@@ -348,7 +348,7 @@ static const struct subject {
                     "\"pid\":2,\"start_ticks\":3}]}"},
     {read_control, "{\"v\":6,\"model\":\"m\",\"label\":\"l\",\"step_ns\":1,\"first_step\":1,"
                    "\"last_step\":9,\"told\":true,\"loss\":0.5,\"dir\":\"/x\"}"},
-    {read_baseline, "{\"v\":1,\"scenario\":\"x\",\"dir\":\"/x\",\"answered\":[\"ranks\"],\"lost\":"
+    {read_coverage, "{\"v\":1,\"scenario\":\"x\",\"dir\":\"/x\",\"answered\":[\"ranks\"],\"lost\":"
                     "[\"ranks\"]}"},
     {read_error_file, "{\"message\":{\"message\":\"RuntimeError: x\",\"extraInfo\":{\"timestamp\":"
                       "\"1700000000\"}}}"},

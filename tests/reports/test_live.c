@@ -1,5 +1,5 @@
 /* Live: what is shown while a run goes on, on a terminal and elsewhere. */
-#include "tests/harness/checks/planted.h"
+#include "tests/harness/judge/checks/planted.h"
 
 #include "reports/live.h"
 

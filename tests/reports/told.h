@@ -1,7 +1,7 @@
 /* told: what a report says of a recorded run that was planted. */
 #pragma once
 
-#include "tests/harness/checks/planted.h"
+#include "tests/harness/judge/checks/planted.h"
 
 #include "reports/report.h"
 

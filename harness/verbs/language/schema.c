@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 #include "base/sys/file.h"
-#include "harness/history_kinds.h"
+#include "harness/history/history_kinds.h"
 #include "harness/verbs/language/language.h"
 
 /* What others read and write of ours, each in a form that they can check it by. */

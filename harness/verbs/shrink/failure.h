@@ -2,7 +2,8 @@
 #pragma once
 
 #include "base/arena.h"
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 
 struct failure {
     const char **checks; /* that must fail; NULL-ended */

@@ -2,10 +2,11 @@
  * machines, and that of live runs, which sees what the harness would have recorded. */
 #pragma once
 
-#include "harness/recording.h"
+#include "harness/judge/recording.h"
+#include "reports/report.h"
 #include "harness/invariants/invariant.h"
 #include "harness/sim/schedule.h"
-#include "harness/verdict.h"
+#include "harness/judge/verdict.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,321 @@
+#include "harness/history/history_kinds.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+
+/* Short names keep a row a line. */
+#define F(name, type)                                                                              \
+    { name, FIELD_##type, FIELD_MAY }
+#define MUST(name, type)                                                                           \
+    { name, FIELD_##type, FIELD_MUST }
+#define ONE(name, type)                                                                            \
+    { name, FIELD_##type, FIELD_ONE }
+#define FIELDS(...) ((const struct history_field[]){__VA_ARGS__, {0}})
+#define NODE        MUST("node", TEXT)
+#define WHO         NODE, MUST("pid", INT)
+#define FAULT       MUST("id", TEXT), F("n", INT)
+#define ENDED       ONE("code", INT), ONE("signal", INT)
+
+const struct history_kind history_kinds[] = {
+    {SOURCE_HARNESS, "control", "what the control run gave",
+     FIELDS(F("model", TEXT), F("label", TEXT), F("step_ns", INT), F("first_step", INT),
+            F("last_step", INT), F("loss", NUMBER), F("cached", BOOL), F("dir", TEXT),
+            F("error", TEXT))},
+    {SOURCE_HARNESS, "fault-failed", "a fault could not be brought in force",
+     FIELDS(FAULT, MUST("error", TEXT))},
+    {SOURCE_HARNESS, "fault-fired", "the trigger of a fault came true",
+     FIELDS(FAULT, F("fault", TEXT), F("on", LIST), F("step", INT), F("done", INT),
+            F("lag_ns", INT), F("held", BOOL))},
+    {SOURCE_HARNESS, "fault-in-force", "inject has returned; t0 is when",
+     FIELDS(FAULT, F("fault", TEXT), F("t0", INT), F("ends_node", BOOL), F("effects", LIST),
+            F("targets", LIST))},
+    {SOURCE_HARNESS, "fault-not-fired", "its moment did not come", FIELDS(FAULT, F("why", TEXT))},
+    {SOURCE_HARNESS, "fault-recovered", "what lasted was ended", FIELDS(FAULT)},
+    {SOURCE_HARNESS, "fault-unfelt", "nothing showed that it was felt, and what may be the reason",
+     FIELDS(FAULT, F("on", TEXT), MUST("why", TEXT))},
+    {SOURCE_HARNESS, "health", "what is left on the host after the last node is down",
+     FIELDS(MUST("left", LIST), MUST("complete", BOOL), F("cpu_ns", INT))},
+    {SOURCE_HARNESS, "interrupted", "somebody ended the run, or its time was up",
+     FIELDS(F("signal", INT), F("why", TEXT))},
+    {SOURCE_HARNESS, "job-end", "the job is over: ended, limit, interrupted, error",
+     FIELDS(MUST("why", TEXT), F("error", TEXT))},
+    {SOURCE_HARNESS, "kept", "the cluster stays up", FIELDS(F("dir", TEXT))},
+    {SOURCE_HARNESS, "lag",
+     "the harness was late by up to max_ns in the window before t; without why and by more than 2 "
+     "s "
+     "it was away",
+     FIELDS(MUST("max_ns", INT), MUST("window_ns", INT), F("why", TEXT))},
+    {SOURCE_HARNESS, "limit", "start, stall or total was passed",
+     FIELDS(MUST("name", TEXT), F("ns", INT), F("hang", TEXT))},
+    {SOURCE_HARNESS, "lines", "how many lines were read, and matched what is expected of them",
+     FIELDS(MUST("worker_lines", INT), MUST("program_lines", INT), MUST("patterns", LIST))},
+    {SOURCE_HARNESS, "node-down", "a node is off: killed, or at the end",
+     FIELDS(NODE, F("why", TEXT))},
+    {SOURCE_HARNESS, "node-up", "a node is on", FIELDS(NODE, F("addr", TEXT))},
+    {SOURCE_HARNESS, "observed", "what came of reading what the job printed",
+     FIELDS(F("lines", INT), F("late_lines", INT), F("cut_lines", INT), F("skipped_bytes", INT),
+            F("thinned", INT), F("buffered", INT), F("patterns", LIST), F("wanted", LIST))},
+    {SOURCE_HARNESS, "quiet", "nothing has happened for so long",
+     FIELDS(F("ns", INT), F("limit", TEXT), F("left_ns", INT))},
+    {SOURCE_HARNESS, "run", "the first line",
+     FIELDS(MUST("v", INT), F("scenario", TEXT), F("file", TEXT), F("seed", INT),
+            F("version", TEXT), F("program", TEXT), F("launcher", TEXT), F("control", BOOL),
+            F("kernel", TEXT), F("isolation", TEXT), F("exits", TEXT), F("set", LIST),
+            F("untrusted", BOOL), F("fixed_ranks", BOOL))},
+    {SOURCE_HARNESS, "scarce", "a limit of the host may have been in the job's way",
+     FIELDS(F("what", TEXT), F("limit", INT), F("used", INT), MUST("why", TEXT))},
+    {SOURCE_HARNESS, "steady", "every worker of round 1 has made a step", FIELDS({0})},
+    {SOURCE_HARNESS, "store-said", "whom a fault on who leads means, as the store says",
+     FIELDS(FAULT, F("who", TEXT), ONE("node", TEXT), ONE("error", TEXT), F("term", INT),
+            F("took_ns", INT))},
+    {SOURCE_HARNESS, "unwatched", "nobody reads what it prints",
+     FIELDS(NODE, F("pid", INT), F("why", TEXT))},
+
+    {SOURCE_KERNEL, "agent-exit", "a node's launcher has ended", FIELDS(WHO, ENDED)},
+    {SOURCE_KERNEL, "agent-start", "a node's launcher has begun", FIELDS(WHO)},
+    {SOURCE_KERNEL, "devices", "who computes on the devices of the nodes",
+     FIELDS(MUST("at", TEXT), F("round", INT), F("devices", LIST), F("open", LIST), F("nodes", MAP),
+            F("error", TEXT), F("took_ns", INT))},
+    {SOURCE_KERNEL, "fault-evidence", "a fault was felt", FIELDS(FAULT, F("what", TEXT))},
+    {SOURCE_KERNEL, "leftovers", "what is left in a node after its agent has ended",
+     FIELDS(NODE, MUST("processes", LIST), MUST("ports", LIST), MUST("shm", LIST),
+            MUST("cgroups", LIST))},
+    {SOURCE_KERNEL, "listening", "what had MASTER_PORT at an end when the group had formed",
+     FIELDS(NODE, F("port", INT), F("round", INT), F("found", LIST))},
+    {SOURCE_KERNEL, "socket-drops", "packets dropped at a node's own sockets", FIELDS(NODE)},
+    {SOURCE_KERNEL, "store-exit", "a program that serves the store has ended", FIELDS(WHO, ENDED)},
+    {SOURCE_KERNEL, "store-start", "a program that serves the store has begun", FIELDS(WHO)},
+    {SOURCE_KERNEL, "usage", "what an agent holds when a round is complete",
+     FIELDS(WHO, F("round", INT), F("rss", INT), F("fds", INT))},
+    {SOURCE_KERNEL, "worker-exit", "a worker has ended; unknown: nobody could tell how",
+     FIELDS(WHO, ENDED, ONE("unknown", BOOL))},
+
+    {SOURCE_WIRE, "fault-evidence", "frames were dropped, delayed or changed",
+     FIELDS(FAULT, F("what", TEXT), F("dropped_in", INT), F("dropped_out", INT), F("fewest", INT))},
+    {SOURCE_WIRE, "wire", "what has passed a node's port",
+     FIELDS(NODE, F("frames_in", INT), F("bytes_in", INT), F("frames_out", INT),
+            F("bytes_out", INT), F("dropped_in", INT), F("dropped_out", INT),
+            F("data_bytes_out", INT), F("cut_to", MAP), F("delayed_to", MAP))},
+
+    {SOURCE_DISK, "checkpoints", "what lies in the directory when `round` has ended",
+     FIELDS(MUST("round", INT), F("dir", TEXT), F("newest", INT), ONE("complete", LIST),
+            F("damaged", LIST), ONE("error", TEXT))},
+
+    {SOURCE_PROBE, "exec-failed", "the worker's command could not be executed",
+     FIELDS(WHO, F("error", TEXT))},
+    {SOURCE_PROBE, "worker-exec", "the worker's command runs", FIELDS(WHO)},
+    {SOURCE_PROBE, "worker-start", "a worker was started, and what it was given",
+     FIELDS(WHO, F("argv0", TEXT), MUST("env", MAP), F("output", TEXT), F("output_error", TEXT))},
+
+    {SOURCE_JOB, "checkpoint-begin", "a checkpoint is begun", FIELDS(F("step", INT))},
+    {SOURCE_JOB, "checkpoint-commit", "it is complete and durable", FIELDS(F("step", INT))},
+    {SOURCE_JOB, "checkpoint-write", "its bytes are written", FIELDS(F("step", INT))},
+    {SOURCE_JOB, "done", "the worker has finished", FIELDS(F("model", TEXT))},
+    {SOURCE_JOB, "exit-barrier", "all work is done", FIELDS({0})},
+    {SOURCE_JOB, "first-collective", "the worker is about to meet the others", FIELDS({0})},
+    {SOURCE_JOB, "log", "a line that somebody waits for, or expects something of",
+     FIELDS(F("from", TEXT), F("id", TEXT), F("pattern", TEXT), F("line", TEXT))},
+    {SOURCE_JOB, "other", "something else", FIELDS(F("said", TEXT))},
+    {SOURCE_JOB, "ready", "the worker is set up", FIELDS({0})},
+    {SOURCE_JOB, "resume", "what it goes on from", FIELDS(F("step", INT), F("path", TEXT))},
+    {SOURCE_JOB, "step", "a step is applied",
+     FIELDS(F("step", INT), F("loss", NUMBER), F("samples", INT), F("shards", LIST))},
+
+    {SOURCE_LAUNCHER, "launcher", "what an agent says of itself",
+     FIELDS(F("what", TEXT), F("round", INT), F("of", TEXT), F("rank", INT))},
+    {SOURCE_LAUNCHER, "log", "a line that somebody waits for, or expects something of",
+     FIELDS(F("from", TEXT), F("id", TEXT), F("pattern", TEXT), F("line", TEXT))},
+
+    {SOURCE_USER, "answer", "what a probe of the scenario was answered",
+     FIELDS(MUST("probe", TEXT), MUST("ok", BOOL), F("value", TEXT), F("error", TEXT),
+            F("took_ns", INT))},
+    {0},
+};
+
+const struct history_kind *history_kind_find(enum source source, const char *name) {
+    for (const struct history_kind *k = history_kinds; k->name; k++)
+        if (k->source == source && str_eq(k->name, name))
+            return k;
+    return NULL;
+}
+
+/* ---- reading ---- */
+
+static const char *const type_names[] = {"a whole number", "a number", "a text", "true or false",
+                                         "a list",         "a map",    NULL};
+
+static bool type_fits(enum field_type type, const struct json *v) {
+    switch (type) {
+    case FIELD_INT:
+        return v->type == JSON_INT;
+    case FIELD_NUMBER:
+        return v->type == JSON_INT || v->type == JSON_DOUBLE;
+    case FIELD_TEXT:
+        return v->type == JSON_STRING;
+    case FIELD_BOOL:
+        return v->type == JSON_BOOL;
+    case FIELD_LIST:
+        return v->type == JSON_ARRAY;
+    case FIELD_MAP:
+        return v->type == JSON_OBJECT;
+    case FIELD_ANY:
+    default:
+        return true;
+    }
+}
+
+/* Which of two would count is nobody's to guess. Fields are few: each is compared with each. */
+static const char *given_twice(const struct json *line) {
+    json_each(a, line) for (const struct json *b = a->next; b;
+                            b = b->next) if (str_eq(a->key, b->key)) return a->key;
+    return NULL;
+}
+
+static bool is_claim(enum source s) {
+    return s == SOURCE_JOB || s == SOURCE_LAUNCHER;
+}
+
+int history_kind_check(enum source source, const char *kind, const struct json *line,
+                       struct err *err) {
+    const struct history_kind *k = is_claim(source) ? NULL : history_kind_find(source, kind);
+    bool many = k && line->length > HISTORY_FIELDS_MAX;
+    const char *twice = k && !many ? given_twice(line) : NULL;
+    bool one = false, any_one = false;
+    if (many)
+        return err_say(err, -EBADMSG, "it has %zu fields; no record has more than %d", line->length,
+                       HISTORY_FIELDS_MAX);
+    if (twice)
+        return err_say(err, -EBADMSG, "\"%.40s\" is given twice", twice);
+    for (const struct history_field *f = k ? k->fields : NULL; f && f->name; f++) {
+        const struct json *v = json_get(line, f->name);
+        one |= f->need == FIELD_ONE;
+        any_one |= f->need == FIELD_ONE && v;
+        if (!v && f->need == FIELD_MUST)
+            return err_say(err, -EBADMSG, "a %s of the %s must have \"%s\", %s", kind,
+                           source_name(source), f->name, type_names[f->type]);
+        if (v && !type_fits(f->type, v))
+            return err_say(err, -EBADMSG, "\"%s\" of a %s must be %s", f->name, kind,
+                           type_names[f->type]);
+    }
+    if (one && !any_one)
+        return err_say(err, -EBADMSG, "a %s of the %s does not say how it came out", kind,
+                       source_name(source));
+    return 0;
+}
+
+/* ---- the schema ---- */
+
+static void put_type(struct json_writer *w, const char *key, enum field_type type) {
+    static const char *const names[] = {"integer", "number", "string", "boolean",
+                                        "array",   "object", NULL};
+    json_object(w, key);
+    if (names[type])
+        json_put_string(w, "type", names[type]);
+    json_end_object(w);
+}
+
+static void put_const(struct json_writer *w, const char *key, const char *value) {
+    json_object(w, key);
+    json_put_string(w, "const", value);
+    json_end_object(w);
+}
+
+static void put_needs(struct json_writer *w, const struct history_kind *k) {
+    bool one = false;
+    json_array(w, "required");
+    for (const struct history_field *f = k->fields; f->name; f++) {
+        one |= f->need == FIELD_ONE;
+        if (f->need == FIELD_MUST)
+            json_put_string(w, NULL, f->name);
+    }
+    json_end_array(w);
+    if (!one)
+        return;
+    json_array(w, "anyOf");
+    for (const struct history_field *f = k->fields; f->name; f++) {
+        if (f->need != FIELD_ONE)
+            continue;
+        json_object(w, NULL);
+        json_array(w, "required");
+        json_put_string(w, NULL, f->name);
+        json_end_array(w);
+        json_end_object(w);
+    }
+    json_end_array(w);
+}
+
+/* A record of this source and kind is of this shape; a claim may be of any. */
+static void put_kind(struct json_writer *w, const struct history_kind *k) {
+    json_object(w, NULL);
+    json_object(w, "if");
+    json_object(w, "properties");
+    put_const(w, "source", source_name(k->source));
+    put_const(w, "kind", k->name);
+    json_end_object(w);
+    json_end_object(w);
+    json_object(w, "then");
+    json_put_string(w, "description", k->text);
+    json_object(w, "properties");
+    for (const struct history_field *f = k->fields; f->name; f++)
+        put_type(w, f->name, is_claim(k->source) ? FIELD_ANY : f->type);
+    json_end_object(w);
+    if (!is_claim(k->source))
+        json_put_i64(w, "maxProperties", HISTORY_FIELDS_MAX);
+    put_needs(w, k);
+    json_end_object(w);
+    json_end_object(w);
+}
+
+static void put_common(struct json_writer *w) {
+    json_object(w, "properties");
+    json_object(w, "seq");
+    json_put_string(w, "description", "1, 2, 3 ...: rises from line to line");
+    json_put_string(w, "type", "integer");
+    json_put_i64(w, "minimum", 1);
+    json_end_object(w);
+    json_object(w, "t");
+    json_put_string(w, "description", "nanoseconds of one clock that never goes back");
+    json_put_string(w, "type", "integer");
+    json_put_i64(w, "minimum", 0);
+    json_put_i64(w, "maximum", INT64_MAX / 4);
+    json_end_object(w);
+    json_object(w, "source");
+    json_put_string(w, "description",
+                    "who says so: kernel, wire, disk and probe are evidence; job, launcher and "
+                    "user are claims; harness is what the recorder itself did");
+    json_array(w, "enum");
+    for (int s = 0; s < SOURCE_N; s++)
+        json_put_string(w, NULL, source_name((enum source)s));
+    json_end_array(w);
+    json_end_object(w);
+    json_object(w, "kind");
+    json_put_string(w, "description", "what; kinds that are not listed are kept and not judged");
+    json_put_string(w, "type", "string");
+    json_put_i64(w, "minLength", 1);
+    json_end_object(w);
+    json_end_object(w);
+}
+
+void history_schema(struct buf *out) {
+    struct json_writer w = {.out = out};
+    static const char *const needed[] = {"seq", "t", "source", "kind"};
+    json_object(&w, NULL);
+    json_put_string(&w, "$schema", "http://json-schema.org/draft-07/schema#");
+    json_put_string(&w, "title", "a line of history.jsonl");
+    json_put_string(&w, "description",
+                    "A history is one JSON object a line. The first is of source harness and kind "
+                    "run and says v: 1, the version of the format.");
+    json_put_string(&w, "type", "object");
+    json_array(&w, "required");
+    for (size_t i = 0; i < sizeof(needed) / sizeof(*needed); i++)
+        json_put_string(&w, NULL, needed[i]);
+    json_end_array(&w);
+    put_common(&w);
+    json_array(&w, "allOf");
+    for (const struct history_kind *k = history_kinds; k->name; k++)
+        put_kind(&w, k);
+    json_end_array(&w);
+    json_end_object(&w);
+    buf_putc(out, '\n');
+}

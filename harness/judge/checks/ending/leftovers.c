@@ -1,0 +1,103 @@
+#include "harness/judge/checks/check.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+
+static const char broken[] = "Leftovers: nothing of a node's job outlives its agent.";
+
+/* The count made after the agent's end and before another agent was started there. */
+static const struct record *count_after(const struct history *h, const struct agent_end *a) {
+    history_each(r, h) {
+        if (r->source != SOURCE_KERNEL || !str_eq(r->node, a->node) || r->t_ns < a->exit_ns)
+            continue;
+        if (record_is(r, "leftovers"))
+            return r;
+        if (record_is(r, "agent-start") && r->t_ns > a->exit_ns)
+            return NULL;
+    }
+    return NULL;
+}
+
+/* A node that was killed or switched off took everything with it. */
+static bool node_went_with_it(const struct history *h, const struct agent_end *a) {
+    history_each(r, h) {
+        if (r->source == SOURCE_HARNESS && record_is(r, "node-down") && str_eq(r->node, a->node) &&
+            r->t_ns >= a->start_ns)
+            return !str_eq(record_text(r, "why"), "end");
+    }
+    return false;
+}
+
+static void describe(char *out, size_t size, const struct record *count) {
+    const struct json *processes = record_get(count, "processes"), *first;
+    if ((first = json_first(processes))) {
+        snprintf(out, size, "%zu process%s (%lld %s)", processes->length,
+                 processes->length == 1 ? "" : "es", (long long)json_get_i64(first, "pid", 0),
+                 json_get_string(first, "name", "?"));
+    } else if ((first = json_first(record_get(count, "ports")))) {
+        snprintf(out, size, "port %lld still open", (long long)json_i64(first, 0));
+    } else if ((first = json_first(record_get(count, "shm")))) {
+        snprintf(out, size, "shared memory %s", json_string(first, "?"));
+    } else {
+        first = json_first(record_get(count, "cgroups"));
+        snprintf(out, size, "%s%s", first ? "cgroup " : "", json_string(first, ""));
+    }
+}
+
+/* torchrun ends its workers, not what they have started, and nothing where its agent was killed. */
+static bool is_promised(const struct trial *t, const struct agent_end *a) {
+    for (size_t i = 0; t->scenario->torchrun_semantics && i < t->incidents->n; i++)
+        if (t->incidents->v[i]->in_force && t->incidents->v[i]->t0_ns <= a->exit_ns)
+            return false;
+    return true;
+}
+
+static void judge_agent(const struct trial *t, struct finding *f, const struct agent_end *a) {
+    const struct record *count = count_after(t->history, a);
+    char left[150];
+    if (count) {
+        describe(left, sizeof(left), count);
+        if (!*left)
+            return;
+        if (!is_promised(t, a)) {
+            finding_skip(f, "on %s: %s; after a fault torchrun promises nothing about that",
+                         a->node, left);
+            return;
+        }
+        finding_fail(f, broken, "no process, port, shared memory or cgroup in the node",
+                     "on %s: %s", a->node, left);
+        finding_prove(f, count->seq);
+    } else if (!node_went_with_it(t->history, a) && f->status != FINDING_UNKNOWN) {
+        finding_unknown(f, broken, "%s was not looked at after its agent ended", a->node);
+        finding_prove(f, a->seq);
+    }
+}
+
+static bool judge(const struct trial *t, struct finding *f) {
+    size_t n, ended = 0;
+    const struct agent_end *agents = check_agents(t, &n);
+    for (size_t i = 0; i < n; i++)
+        ended += agents[i].exit_ns != 0;
+    if (ended)
+        finding_pass(f, "nothing was left in the nodes of %zu agent%s that ended", ended,
+                     ended == 1 ? "" : "s");
+    else
+        finding_unknown(f, broken, "no agent was seen to end");
+    for (size_t i = 0; i < n && f->status != FINDING_FAIL; i++)
+        if (agents[i].exit_ns)
+            judge_agent(t, f, &agents[i]);
+    return f->status == FINDING_PASS;
+}
+
+const struct check check_leftovers = {
+    .name = "leftovers",
+    .summary = "no process, port, shared memory or cgroup outlives its agent",
+    .text = "The harness counts inside the node, after the agent has ended (also when it was "
+            "killed) and before the node is taken down. A training process that lives on holds its "
+            "accelerators and writes into the next job's checkpoints.",
+    .example = "rankquake run scenarios/restart/agent-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(KERNEL),
+    .judge = judge,
+};

@@ -1,0 +1,168 @@
+#include "harness/judge/checks/check.h"
+
+#include "base/str.h"
+
+static const char broken[] = "Resume: a round goes on from the newest complete checkpoint.";
+
+/* The last look at the directory after each round, and before the first, as those say that looked:
+ * by round. */
+static const struct record **find_looks(const struct trial *t) {
+    const struct rounds *rs = t->rounds;
+    const struct record **looks = arena_array(t->arena, const struct record *, rs->n + 1);
+    history_each(r, t->history) {
+        int64_t of = r->source == SOURCE_DISK && record_is(r, "checkpoints")
+                         ? record_i64(r, "round", -1)
+                         : -1;
+        if (of >= 0 && of <= (int64_t)rs->n)
+            looks[of] = r;
+    }
+    return looks;
+}
+
+/* The newest complete one, counted by the check itself: 0 means from the beginning. */
+static int64_t newest_complete(const struct record *disk) {
+    int64_t newest = 0;
+    json_each(c, record_get(disk, "complete")) {
+        int64_t step = json_get_i64(c, "step", 0);
+        newest = step > newest ? step : newest;
+    }
+    return newest;
+}
+
+static bool job_says(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->resume_ns)
+            return true;
+    return false;
+}
+
+/* A worker whose output says nothing of a resume began from nothing, unless the first step that it
+ * told lies behind the newest checkpoint. It is accused only when the expression for a resume has
+ * shown that it can match. */
+static bool judge_silent(const struct trial *t, struct finding *f, const struct worker *w,
+                         const struct record *disk) {
+    int64_t newest = newest_complete(disk);
+    if (!newest || w->first_step > newest)
+        return true;
+    const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
+                                            (long long)newest, record_text(disk, "dir"));
+    finding_prove(f, disk->seq, w->start_seq);
+    if (job_says(t->rounds) && !check_output_has_gaps(t->history))
+        return finding_fail(
+            f, broken, expected,
+            "rank %d on %s of round %d said nothing of resuming and began with step %lld", w->rank,
+            w->node, w->round, (long long)w->first_step);
+    return finding_unknown(
+        f, broken,
+        "rank %d on %s of round %d began with step %lld although step %lld was "
+        "complete: either it began anew, or observe.resume does not match what it "
+        "says",
+        w->rank, w->node, w->round, (long long)w->first_step, (long long)newest);
+}
+
+static bool tell_unlisted(const struct trial *t, struct finding *f, const struct record *disk) {
+    finding_unknown(f, broken, "job.checkpoint.complete (%.80s) did not say what is complete: %s",
+                    t->scenario->job.checkpoint_complete ? t->scenario->job.checkpoint_complete
+                                                         : "",
+                    record_text(disk, "error"));
+    str_copy(f->where, sizeof(f->where), "logs/checkpoints.log");
+    finding_prove(f, disk->seq);
+    return false;
+}
+
+/* Of a format that nobody has told us nothing is found, however much is there. */
+static bool tell_unrecognised(struct finding *f, const struct worker *w,
+                              const struct record *disk) {
+    finding_prove(f, disk->seq, w->start_seq);
+    return finding_unknown(
+        f, broken,
+        "rank %d on %s of round %d resumed from step %lld, but no checkpoint was "
+        "recognised in %.100s; say what a complete one is by job.checkpoint.complete",
+        w->rank, w->node, w->round, (long long)w->resume_step, record_text(disk, "dir"));
+}
+
+/* disk: the last look before its round; NULL: there was none. */
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *w,
+                         const struct record *disk) {
+    if (!w->resume_ns && !w->first_step_ns)
+        return true; /* it ended before it came to that */
+    if (disk && *record_text(disk, "error"))
+        return tell_unlisted(t, f, disk);
+    if (!w->resume_ns && disk && t->rounds->printed)
+        return judge_silent(t, f, w, disk);
+    if (!w->resume_ns || !disk) {
+        finding_prove(f, w->start_seq);
+        return finding_unknown(
+            f, broken,
+            disk ? "rank %d on %s of round %d did not say where it resumed"
+                 : "rank %d on %s resumed, but nobody read the directory before round "
+                   "%d",
+            w->rank, w->node, w->round);
+    }
+    int64_t newest = newest_complete(disk);
+    if (w->resume_step == newest)
+        return true;
+    if (!check_knows_checkpoints(t))
+        return tell_unrecognised(f, w, disk);
+    const char *expected = finding_expected(f, "step %lld, the newest complete checkpoint in %s",
+                                            (long long)newest, record_text(disk, "dir"));
+    finding_prove(f, disk->seq, w->start_seq);
+    return finding_fail(f, broken, expected, "rank %d on %s of round %d resumed from step %lld%s",
+                        w->rank, w->node, w->round, (long long)w->resume_step,
+                        w->resume_step > newest ? ", which is not there" : "");
+}
+
+static bool judge_workers(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    const struct record **looks = find_looks(t);
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (!judge_worker(t, f, rs->workers[i], looks[rs->workers[i]->round - 1]))
+            return false;
+    return true;
+}
+
+static bool any_began(const struct rounds *rs) {
+    for (size_t i = 0; i < rs->workers_n; i++)
+        if (rs->workers[i]->resume_ns || rs->workers[i]->first_step_ns)
+            return true;
+    return false;
+}
+
+/* What its workers say, else what the first of them must have. */
+static int64_t resumed(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    return r->workers[0]->first_step > 0 ? r->workers[0]->first_step - 1 : 0;
+}
+
+static bool judge(const struct trial *t, struct finding *f) {
+    const struct rounds *rs = t->rounds;
+    if (!check_sees_rounds(t, f))
+        return false;
+    if (!job_says(rs) && !scenario_observes(t->scenario, "resume"))
+        return finding_skip(f, "the job does not say where it resumes");
+    if (!any_began(rs))
+        return finding_unknown(f, broken, "no worker made a step or said where it resumed");
+    return judge_workers(t, f) &&
+           finding_pass(
+               f,
+               "all rounds went on from the newest complete checkpoint (round %d from step "
+               "%lld)",
+               rs->v[rs->n - 1]->number, (long long)resumed(rs->v[rs->n - 1]));
+}
+
+const struct check check_resume_step = {
+    .name = "resume_step",
+    .summary = "every round resumes from the newest complete checkpoint on disk",
+    .text = "When the last worker of a round is dead, the harness reads the checkpoint directory "
+            "itself and notes what is complete. What the job says about where it resumed must "
+            "agree with that, on every rank. It knows ranktrain's format; of any other, "
+            "job.checkpoint.complete must say what is complete, else a resume is left open.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
+    .tells = TELLS_RESUME,
+    .idle = check_no_checkpoints,
+    .judge = judge,
+};

@@ -1,0 +1,118 @@
+#include "harness/judge/checks/check.h"
+#include "harness/judge/checks/lags.h"
+
+#include "base/str.h"
+
+static const char broken[] =
+    "Survivors: when a worker has failed, the others of its round are ended at once.";
+
+static const int64_t GRACE_NS = 30000000000;
+
+/* A launcher's own time for its workers, and the scenario's for an end. */
+static int64_t bound_ns(const struct scenario *s) {
+    int64_t own = check_grace_ns(s, true);
+    return (s->limits.grace_ns ? s->limits.grace_ns : GRACE_NS) + (own < 0 ? GRACE_NS : own);
+}
+
+/* Of a node that is cut off, stands still or is gone nothing is asked in this time: the next round
+ * must wait for it (one_round). */
+static bool out_of_reach(const struct trial *t, const struct worker *w, int64_t from_ns,
+                         int64_t to_ns) {
+    for (size_t i = 0; i < t->incidents->n; i++) {
+        const struct incident *in = t->incidents->v[i];
+        if (in->in_force && in->t0_ns <= to_ns &&
+            (!in->recovered || in->recovered_ns >= from_ns ||
+             incident_has(in, EFFECTS_TAKE_AGENT)) &&
+            check_names_node(in, w->node))
+            return true;
+    }
+    return false;
+}
+
+static int64_t last_seen_ns(const struct history *h) {
+    const struct record *end = history_newest(h, SOURCE_HARNESS, "job-end");
+    return end ? end->t_ns : h->n ? h->records[h->n - 1]->t_ns : 0;
+}
+
+struct tally {
+    int rounds;
+    int64_t longest_ns;
+    int64_t bound_ns, last_seen_ns; /* of the run */
+};
+
+static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *failed,
+                         const struct worker *w, struct tally *tally) {
+    int64_t from = w->start_ns > failed->exit_ns ? w->start_ns : failed->exit_ns;
+    int64_t bound = tally->bound_ns;
+    int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
+    int64_t took = until > from ? until - from : 0;
+    bool in_time = took <= bound;
+    if (in_time && (!w->exit_ns || took <= tally->longest_ns))
+        return true;
+    if (out_of_reach(t, w, from, from + bound))
+        return true;
+    if (in_time) {
+        tally->longest_ns = took;
+        return true;
+    }
+    const char *expected = finding_expected(
+        f, "every worker of the round ended within %g s of the first failure", (double)bound / 1e9);
+    finding_prove(f, failed->exit_seq, w->exit_seq ? w->exit_seq : w->start_seq);
+    if (!w->exit_ns)
+        return finding_unknown(
+            f, broken,
+            "rank %d on %s was never seen to end after rank %d on %s had failed in "
+            "round %d",
+            w->rank, w->node, failed->rank, failed->node, w->round);
+    if (took - bound < lags_most_ns(t->lags, from, until))
+        return finding_unknown(f, broken, "%.1f s, but the harness itself was late by as much",
+                               (double)took / 1e9);
+    return finding_fail(
+        f, broken, expected,
+        "rank %d on %s of round %d lived on for %.1f s after rank %d on %s had failed", w->rank,
+        w->node, w->round, (double)took / 1e9, failed->rank, failed->node);
+}
+
+static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
+                        struct tally *tally) {
+    const struct worker *failed = round_failed(r);
+    if (!failed || failed->exit_ns >= tally->last_seen_ns)
+        return true; /* from then on the harness itself ends it all */
+    tally->rounds++;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct worker *w = r->workers[i];
+        /* torchrun's other agents go on until they are asked to meet again. */
+        bool asked = !t->scenario->torchrun_semantics || str_eq(w->node, failed->node);
+        if (w != failed && asked && !judge_worker(t, f, failed, w, tally))
+            return false;
+    }
+    return true;
+}
+
+static bool judge(const struct trial *t, struct finding *f) {
+    struct tally tally = {.bound_ns = bound_ns(t->scenario),
+                          .last_seen_ns = last_seen_ns(t->history)};
+    if (!check_sees_rounds(t, f))
+        return false;
+    for (size_t i = 0; i < t->rounds->n; i++)
+        if (!judge_round(t, f, t->rounds->v[i], &tally))
+            return false;
+    if (tally.rounds)
+        return finding_pass(f, "all ended within %.0f ms of the first, in %d round%s",
+                            (double)tally.longest_ns / 1e6, tally.rounds,
+                            tally.rounds == 1 ? "" : "s");
+    return finding_skip(f, "no worker failed");
+}
+
+const struct check check_survivors = {
+    .name = "survivors",
+    .summary = "when a worker has failed, the others of its round do not linger",
+    .text = "From the first worker of a round that ends otherwise than with 0, all others must "
+            "have ended within limits.grace and the launcher's own time for its workers: they wait "
+            "in a collective for somebody who is gone, and pay for it. Under semantics: torchrun "
+            "those of the same node. Of a node that was cut off or stood still nothing is asked.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE),
+    .judge = judge,
+};

@@ -1,0 +1,208 @@
+#include "harness/judge/checks/training/ledger.h"
+
+#include "base/str.h"
+#include "harness/judge/checks/check.h"
+#include "harness/judge/checks/sorted.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char broken[] =
+    "Lost work: a failure costs no more than what lies between two checkpoints.";
+
+/* What a round had to do again: the steps behind the one it resumed from, that were made before. */
+struct loss {
+    int round;
+    int64_t from, made, ns;
+    int64_t resume_seq;
+};
+
+static int64_t resumed_from(const struct round *r) {
+    for (size_t i = 0; i < r->n; i++)
+        if (r->workers[i]->resume_ns)
+            return r->workers[i]->resume_step;
+    return -1;
+}
+
+/* The ledger as it is read from the first round to the last. */
+struct reading {
+    const struct ledger *l;
+    const struct ledger_entry **by_step; /* all of it, by step, then by round */
+    size_t at;                           /* up to here it has been read */
+    int64_t made, made_ns;               /* the highest step until there, when first made */
+};
+
+static int by_step(const void *a, const void *b) {
+    const struct ledger_entry *x = *(const struct ledger_entry *const *)a;
+    const struct ledger_entry *y = *(const struct ledger_entry *const *)b;
+    if (x->step != y->step)
+        return x->step < y->step ? -1 : 1;
+    return (x > y) - (x < y);
+}
+
+static struct reading reading_begin(const struct trial *t, const struct ledger *l) {
+    struct reading r = {.l = l,
+                        .by_step = arena_array(t->arena, const struct ledger_entry *, l->n)};
+    for (size_t i = 0; i < l->n; i++)
+        r.by_step[i] = &l->v[i];
+    qsort(r.by_step, l->n, sizeof(*r.by_step), by_step);
+    return r;
+}
+
+static int64_t step_of(const void *thing) {
+    return (*(const struct ledger_entry *const *)thing)->step;
+}
+
+/* The first time that this step was made, or NULL. */
+static const struct ledger_entry *first_of(const struct reading *r, int64_t step) {
+    size_t at = sorted_below(r->by_step, r->l->n, sizeof(*r->by_step), step_of, step);
+    return at < r->l->n && r->by_step[at]->step == step ? r->by_step[at] : NULL;
+}
+
+/* All rounds before that one. */
+static void read_until(struct reading *r, int round) {
+    for (; r->at < r->l->n && r->l->v[r->at].worker->round < round; r->at++) {
+        const struct ledger_entry *e = &r->l->v[r->at];
+        if (e->step > r->made) {
+            r->made = e->step;
+            r->made_ns = e->record->t_ns;
+        }
+    }
+}
+
+/* When the work after that step began: when it was made, or when the first round began with it. */
+static int64_t begun_ns(const struct reading *r, const struct round *first, int64_t from) {
+    const struct ledger_entry *e = first_of(r, from);
+    if (e)
+        return e->record->t_ns;
+    for (size_t i = 0; i < first->n; i++)
+        if (first->workers[i]->resume_ns && first->workers[i]->resume_step == from)
+            return first->workers[i]->resume_ns;
+    return 0;
+}
+
+/* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
+static bool loss_of(struct reading *read, const struct rounds *rs, const struct round *r,
+                    struct loss *ret) {
+    int64_t from = resumed_from(r);
+    read_until(read, r->number);
+    if (from < 0 || !read->made)
+        return false;
+    *ret = (struct loss){.round = r->number, .from = from, .made = read->made};
+    ret->resume_seq = r->workers[0]->start_seq;
+    int64_t from_ns = begun_ns(read, rs->v[0], from);
+    ret->ns = from_ns && read->made_ns > from_ns ? read->made_ns - from_ns : 0;
+    return true;
+}
+
+/* Steps between two checkpoints, as the job's own command line says; 0: not known. */
+static int64_t interval(const struct job_spec *job) {
+    static const char option[] = "--checkpoint-every";
+    int64_t steps = 0;
+    for (size_t i = 0; i < job->run_n; i++) {
+        if (!str_starts(job->run[i], option))
+            continue;
+        const char *value = job->run[i] + strlen(option);
+        if (*value == '=')
+            str_to_i64(value + 1, 1, INT64_MAX, &steps);
+        else if (!*value && i + 1 < job->run_n)
+            str_to_i64(job->run[i + 1], 1, INT64_MAX, &steps);
+    }
+    return steps;
+}
+
+/* What the scenario itself allows. */
+static bool more_than_asked(const struct trial *t, struct finding *f, const struct loss *l) {
+    const struct expect *e = &t->scenario->expect;
+    int64_t steps = l->made - l->from;
+    char expected[200];
+    if (e->lost_steps && steps > e->lost_steps)
+        snprintf(expected, sizeof(expected), "lost_work: %lld", (long long)e->lost_steps);
+    else if (e->lost_ns && l->ns > e->lost_ns)
+        snprintf(expected, sizeof(expected), "lost_work: %g s", (double)e->lost_ns / 1e9);
+    else
+        return false;
+    finding_fail(f, broken, expected, "round %d made %lld steps again, %.2f s of work", l->round,
+                 (long long)steps, (double)l->ns / 1e9);
+    finding_prove(f, l->resume_seq);
+    return true;
+}
+
+static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
+    int64_t most = interval(&t->scenario->job);
+    if (!most || l->made - l->from <= most)
+        return false;
+    const char *expected = finding_expected(
+        f, "at most %lld steps made again, as there is a checkpoint every %lld steps",
+        (long long)most, (long long)most);
+    finding_fail(f, broken, expected,
+                 "round %d resumed from step %lld when step %lld had been made: %lld steps, %.1f s",
+                 l->round, (long long)l->from, (long long)l->made, (long long)(l->made - l->from),
+                 (double)l->ns / 1e9);
+    finding_prove(f, l->resume_seq);
+    return true;
+}
+
+/* Nobody is left to tell how far the round had come. */
+static bool events_were_lost(struct finding *f, const struct rounds *rs) {
+    for (size_t i = 0; i + 1 < rs->n; i++) {
+        const struct round *r = rs->v[i];
+        size_t lossy = 0;
+        for (size_t k = 0; k < r->n; k++)
+            lossy += r->workers[k]->lost_events > 0;
+        if (lossy < r->n)
+            continue;
+        finding_unknown(f, broken,
+                        "events of every worker of round %d were lost, so it may have made more "
+                        "steps than it told",
+                        r->number);
+        finding_prove(f, r->workers[0]->start_seq);
+        return true;
+    }
+    return false;
+}
+
+static bool judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
+    int64_t steps = 0, ns = 0;
+    int times = 0;
+    for (size_t i = 0; i < t->rounds->n; i++) {
+        struct loss one;
+        if (!loss_of(read, t->rounds, t->rounds->v[i], &one))
+            continue;
+        if (too_much(t, f, &one) || more_than_asked(t, f, &one))
+            return false;
+        times++;
+        steps += one.made > one.from ? one.made - one.from : 0;
+        ns += one.ns;
+    }
+    if (times && events_were_lost(f, t->rounds))
+        return false;
+    if (times)
+        return finding_pass(f, "%lld step%s made again in %d resume%s, %.2f s of work",
+                            (long long)steps, steps == 1 ? "" : "s", times, times == 1 ? "" : "s",
+                            (double)ns / 1e9);
+    return finding_skip(f, "nothing was resumed, as far as the job says");
+}
+
+static bool judge(const struct trial *t, struct finding *f) {
+    struct ledger l;
+    ledger_read(&l, t);
+    struct reading read = reading_begin(t, &l);
+    return judge_ledger(t, f, &read);
+}
+
+const struct check check_lost_work = {
+    .name = "lost_work",
+    .summary = "no failure costs more steps than lie between two checkpoints",
+    .text =
+        "The steps that a round makes again because it resumes from an older checkpoint, and the "
+        "time they had taken. Where the job's command line says --checkpoint-every, a resume "
+        "that costs more is a failure: checkpoints were not written when they should have been. "
+        "expect.lost_work allows less, in steps (or epochs, where the job counts those) or time.",
+    .example = "rankquake run scenarios/restart/worker-killed.yaml",
+    .class = CLASS_INVARIANT,
+    .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
+    .tells = TELLS_STEPS | TELLS_RESUME,
+    .judge = judge,
+};
