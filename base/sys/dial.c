@@ -133,7 +133,7 @@ static void on_answer(void *arg, int fd, int what) {
 }
 
 /* Without a thread, or what wakes us, nobody waits for ever: all are told. */
-static void look_up_aside(struct dialer *d) {
+static void look_up_in_thread(struct dialer *d) {
     struct lookup *k = mem_new(struct lookup);
     struct err err = {0};
     *k = (struct lookup){.to = d->to, .wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
@@ -262,7 +262,7 @@ struct dial *dial_begin(struct dialer *dialer, dial_fn *fn, void *arg) {
     if (is_known(dialer))
         dial_start(d);
     else if (!dialer->lookup)
-        look_up_aside(dialer);
+        look_up_in_thread(dialer);
     return d;
 }
 

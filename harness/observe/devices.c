@@ -2,9 +2,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/sys/aside.h"
 #include "base/sys/file.h"
 #include "base/sys/nvml.h"
+#include "base/sys/outcall.h"
 #include "base/sys/process.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static const int64_t BEGIN_NS = 60000000000, LOOK_NS = 5000000000;
 
 /* All that may hang in the driver is done by a child. */
 struct devices {
-    struct aside aside;
+    struct outcall outcall;
 };
 
 /* In the child: the driver, and the devices that are looked at. */
@@ -185,7 +185,7 @@ static void answer(void *state, const char *question, struct buf *ret) {
     json_end_object(&w);
 }
 
-static const struct aside_work work = {begin, answer};
+static const struct outcall_work work = {begin, answer};
 
 /* ---- the caller ---- */
 
@@ -194,15 +194,15 @@ struct devices *devices_new(const char *const *uuids, size_t n, struct err *err)
     BUF_FINI struct buf question = {0}, said = {0};
     struct json_writer w = {.out = &question};
     ARENA_FINI struct arena a = {0};
-    d->aside = ASIDE_NONE;
+    d->outcall = OUTCALL_NONE;
     json_object(&w, NULL);
     json_array(&w, "uuids");
     for (size_t i = 0; i < n; i++)
         json_put_string(&w, NULL, uuids[i]);
     json_end_array(&w);
     json_end_object(&w);
-    int r = aside_open(&d->aside, &work, err);
-    if (r == 0 && (r = aside_ask(&d->aside, buf_str(&question), BEGIN_NS, &said, err)) != 0)
+    int r = outcall_open(&d->outcall, &work, err);
+    if (r == 0 && (r = outcall_ask(&d->outcall, buf_str(&question), BEGIN_NS, &said, err)) != 0)
         err_wrap(err, "NVIDIA's driver: ");
     const struct json *j = r == 0 ? json_parse(&a, buf_str(&said), said.len, err) : NULL;
     if (json_get(j, "error"))
@@ -213,7 +213,7 @@ struct devices *devices_new(const char *const *uuids, size_t n, struct err *err)
 
 struct devices *devices_free(struct devices *d) {
     if (d)
-        aside_close(&d->aside);
+        outcall_close(&d->outcall);
     free(d);
     return NULL;
 }
@@ -238,7 +238,7 @@ void devices_put(struct devices *d, const struct devices_node *nodes, size_t n,
     ARENA_FINI struct arena a = {0};
     struct err err;
     put_nodes(&q, nodes, n);
-    if (aside_ask(&d->aside, buf_str(&question), LOOK_NS, &said, &err) == 0) {
+    if (outcall_ask(&d->outcall, buf_str(&question), LOOK_NS, &said, &err) == 0) {
         const struct json *j = json_parse(&a, buf_str(&said), said.len, NULL);
         json_each(it, j) json_put_tree(w, it->key, it);
     } else {

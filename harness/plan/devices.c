@@ -1,8 +1,8 @@
 /* The accelerators of this host, and which node is given which. */
 #include "base/json.h"
 #include "base/str.h"
-#include "base/sys/aside.h"
 #include "base/sys/nvml.h"
+#include "base/sys/outcall.h"
 #include "harness/plan/actions.h"
 
 #include <stdlib.h>
@@ -75,7 +75,7 @@ static void answer(void *state, const char *question, struct buf *ret) {
     nvml_close(nvml);
 }
 
-static const struct aside_work work = {.answer = answer};
+static const struct outcall_work work = {.answer = answer};
 
 static void read_devices(struct plan *p, const struct json *said) {
     const struct json *list = json_get(said, "devices");
@@ -98,13 +98,13 @@ static void read_devices(struct plan *p, const struct json *said) {
 }
 
 static void find_devices(struct plan *p) {
-    struct aside aside = ASIDE_NONE;
+    struct outcall outcall = OUTCALL_NONE;
     BUF_FINI struct buf said = {0};
     struct err err;
-    int r = aside_open(&aside, &work, &err);
+    int r = outcall_open(&outcall, &work, &err);
     if (r == 0)
-        r = aside_ask(&aside, "devices", ASK_NS, &said, &err);
-    aside_close(&aside);
+        r = outcall_ask(&outcall, "devices", ASK_NS, &said, &err);
+    outcall_close(&outcall);
     if (r == 0)
         read_devices(p, json_parse(&p->arena, buf_str(&said), said.len, NULL));
     else

@@ -6,8 +6,8 @@
 #include <cmocka.h>
 
 #include "base/str.h"
-#include "base/sys/aside.h"
 #include "base/sys/clock.h"
+#include "base/sys/outcall.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -37,13 +37,13 @@ static void answer(void *state, const char *question, struct buf *ret) {
         buf_printf(ret, "%d %s", *count, question);
 }
 
-static const struct aside_work work = {begin, answer};
+static const struct outcall_work work = {begin, answer};
 static const int64_t LONG_NS = 60000000000;
 
-static void assert_answers(struct aside *a, const char *question, const char *expected) {
+static void assert_answers(struct outcall *a, const char *question, const char *expected) {
     struct buf said = {0};
     struct err err;
-    if (aside_ask(a, question, LONG_NS, &said, &err) != 0)
+    if (outcall_ask(a, question, LONG_NS, &said, &err) != 0)
         fail_msg("%s: %s", question, err.msg);
     assert_string_equal(buf_str(&said), expected);
     buf_fini(&said);
@@ -51,17 +51,17 @@ static void assert_answers(struct aside *a, const char *question, const char *ex
 
 static void test_questions_are_answered_in_turn_by_one_child(void **state) {
     (void)state;
-    struct aside a = ASIDE_NONE;
+    struct outcall a = OUTCALL_NONE;
     struct buf said = {0};
     int null = open("/dev/null", O_RDONLY);
     inherited = fcntl(null, F_DUPFD, 50);
-    assert_int_equal(aside_open(&a, &work, NULL), 0);
+    assert_int_equal(outcall_open(&a, &work, NULL), 0);
     assert_answers(&a, "one", "1 one");
     assert_answers(&a, "", "2 ");
     assert_answers(&a, "inherited", "closed");
-    assert_int_equal(aside_ask(&a, "much", LONG_NS, &said, NULL), 0);
+    assert_int_equal(outcall_ask(&a, "much", LONG_NS, &said, NULL), 0);
     assert_int_equal(said.len, 3000000);
-    aside_close(&a);
+    outcall_close(&a);
     assert_int_equal(a.child.pid, 0);
     buf_fini(&said);
     close(inherited);
@@ -78,16 +78,16 @@ static void test_a_child_that_hangs_is_given_up_and_one_that_died_is_told(void *
     } rows[] = {{"hang", -ETIME, 50000000, "no answer within 0 s"},
                 {"die", -EPIPE, LONG_NS, "whoever was to answer has died"}};
     for (size_t i = 0; i < 2; i++) {
-        struct aside a = ASIDE_NONE;
+        struct outcall a = OUTCALL_NONE;
         struct buf said = {0};
         struct err err = {0};
-        assert_int_equal(aside_open(&a, &work, NULL), 0);
+        assert_int_equal(outcall_open(&a, &work, NULL), 0);
         assert_answers(&a, "x", "1 x");
-        assert_int_equal(aside_ask(&a, rows[i].question, rows[i].budget_ns, &said, &err),
+        assert_int_equal(outcall_ask(&a, rows[i].question, rows[i].budget_ns, &said, &err),
                          rows[i].code);
         assert_string_equal(err.msg, rows[i].sentence);
-        assert_int_equal(aside_ask(&a, "again", LONG_NS, &said, &err), -EPIPE);
-        aside_close(&a);
+        assert_int_equal(outcall_ask(&a, "again", LONG_NS, &said, &err), -EPIPE);
+        outcall_close(&a);
         buf_fini(&said);
     }
 }

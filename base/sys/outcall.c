@@ -1,4 +1,4 @@
-#include "base/sys/aside.h"
+#include "base/sys/outcall.h"
 
 #include "base/sys/clock.h"
 #include "base/sys/file.h"
@@ -80,8 +80,8 @@ static int receive_text(int fd, struct buf *ret, int64_t until_ns) {
 
 /* ---- the child ---- */
 
-static void serve(int fd, const struct aside_work *work) __attribute__((noreturn));
-static void serve(int fd, const struct aside_work *work) {
+static void serve(int fd, const struct outcall_work *work) __attribute__((noreturn));
+static void serve(int fd, const struct outcall_work *work) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     struct buf question = {0}, answer = {0};
     namespace_die_with_parent();
@@ -105,7 +105,7 @@ static void serve(int fd, const struct aside_work *work) {
 
 /* ---- the caller ---- */
 
-int aside_open(struct aside *ret, const struct aside_work *work, struct err *err) {
+int outcall_open(struct outcall *ret, const struct outcall_work *work, struct err *err) {
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return err_set(err, -errno, "make a pair of sockets");
@@ -116,7 +116,7 @@ int aside_open(struct aside *ret, const struct aside_work *work, struct err *err
     }
     int failed = errno;
     close(ends[1]);
-    struct aside a = {{0, -1}, ends[0]};
+    struct outcall a = {{0, -1}, ends[0]};
     int r = pid < 0 ? err_set(err, -failed, "fork") : process_open(pid, &a.child, err);
     if (r)
         close(ends[0]);
@@ -125,8 +125,8 @@ int aside_open(struct aside *ret, const struct aside_work *work, struct err *err
     return r;
 }
 
-int aside_ask(struct aside *a, const char *question, int64_t budget_ns, struct buf *ret,
-              struct err *err) {
+int outcall_ask(struct outcall *a, const char *question, int64_t budget_ns, struct buf *ret,
+                struct err *err) {
     if (!a->child.pid)
         return err_say(err, -EPIPE, "nobody is there to answer any more");
     int r = send_text(a->fd, question, strlen(question)) ? 0 : -EPIPE;
@@ -135,13 +135,13 @@ int aside_ask(struct aside *a, const char *question, int64_t budget_ns, struct b
     if (r == 0)
         return 0;
     process_signal(&a->child, SIGKILL);
-    aside_close(a);
+    outcall_close(a);
     if (r == -ETIME)
         return err_say(err, r, "no answer within %d s", (int)(budget_ns / 1000000000));
     return err_say(err, r, "whoever was to answer has died");
 }
 
-void aside_close(struct aside *a) {
+void outcall_close(struct outcall *a) {
     file_close(&a->fd);
     if (a->child.pid && process_reap(&a->child, END_NS, NULL) == -ETIME) {
         process_signal(&a->child, SIGKILL);
