@@ -1,6 +1,6 @@
 #include "agent/workers/group.h"
 
-#include "agent/workers/takeoff.h"
+#include "agent/workers/vfork_spawn.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -40,7 +40,7 @@ static const char *const *merge_environment(char *const *own, struct arena *a) {
     return all;
 }
 
-/* With the element before argv[0] that a takeoff needs. */
+/* With the element before argv[0] that a vfork spawn needs. */
 static const char **copy_words(char *const *argv, struct arena *a) {
     size_t n = 0;
     while (argv[n])
@@ -51,13 +51,13 @@ static const char **copy_words(char *const *argv, struct arena *a) {
 }
 
 /* Where a program is looked for is the same for all that have the same. */
-static struct takeoff *make_takeoffs(const struct launch *l, int report, struct arena *a) {
-    struct takeoff *all = arena_array(a, struct takeoff, l->n);
+static struct vfork_spawn *make_spawns(const struct launch *l, int report, struct arena *a) {
+    struct vfork_spawn *all = arena_array(a, struct vfork_spawn, l->n);
     for (uint32_t i = 0; i < l->n; i++) {
         const struct launch_worker *w = &l->workers[i];
         bool same = i > 0 && str_eq(w->argv[0], l->workers[i - 1].argv[0]);
-        all[i] = (struct takeoff){
-            .files = same ? all[i - 1].files : takeoff_files(w->argv[0], a),
+        all[i] = (struct vfork_spawn){
+            .files = same ? all[i - 1].files : vfork_spawn_files(w->argv[0], a),
             .argv = copy_words(w->argv, a),
             .envp = merge_environment(w->env, a),
             .outputs = {w->out, w->err},
@@ -77,14 +77,14 @@ static bool may_begin(int64_t fence_ns) {
 
 static void begin_all(struct group *g, const struct launch *l, int64_t fence_ns, int report,
                       const struct group_events *ev, void *arg) {
-    struct takeoff *takeoffs = make_takeoffs(l, report, &g->memory);
+    struct vfork_spawn *spawns = make_spawns(l, report, &g->memory);
     for (uint32_t i = 0; i < l->n; i++) {
         struct process p;
         if (!may_begin(fence_ns)) {
             group_kill_all(g, i == 0 ? GUARD_REFUSED : GUARD_FENCED);
             return;
         }
-        int code = takeoff_begin(&takeoffs[i], g->stacks + i * (size_t)TAKEOFF_STACK, &p);
+        int code = vfork_spawn_begin(&spawns[i], g->stacks + i * (size_t)VFORK_SPAWN_STACK, &p);
         if (code) {
             g->failed = true;
             ev->exec_failed(arg, i, code);
@@ -103,7 +103,7 @@ static void forget_launch(struct group *g) {
     file_close(&g->failures);
     arena_fini(&g->memory);
     if (g->stacks)
-        munmap(g->stacks, g->n * (size_t)TAKEOFF_STACK);
+        munmap(g->stacks, g->n * (size_t)VFORK_SPAWN_STACK);
     g->stacks = NULL;
 }
 
@@ -116,7 +116,7 @@ void group_start(struct group *g, const struct launch *l, struct arena *a, int64
         .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
     *a = (struct arena){0};
     g->pids = mem_array(pid_t, l->n);
-    g->stacks = mmap(NULL, l->n * (size_t)TAKEOFF_STACK, PROT_READ | PROT_WRITE,
+    g->stacks = mmap(NULL, l->n * (size_t)VFORK_SPAWN_STACK, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (g->stacks == MAP_FAILED || process_report_pipe(ends) < 0)
         abort();

@@ -1,6 +1,6 @@
-/* Where programs are looked for; and the experiments of spawn_takeoff, in processes of their own.
+/* Where programs are looked for; and the experiments of spawn_vfork_spawn, in processes of their own.
  */
-#include "agent/workers/takeoff.h"
+#include "agent/workers/vfork_spawn.h"
 #include "tests/agent/experiment.h"
 
 #include <stdlib.h>
@@ -20,19 +20,19 @@ static void test_a_program_is_looked_for_as_execvp_does(void **state) {
     char *path = strdup(getenv("PATH"));
     assert_non_null(path);
     setenv("PATH", "/a::b", 1);
-    files = takeoff_files("x", &arena);
+    files = vfork_spawn_files("x", &arena);
     assert_string_equal(files[0], "/a/x");
     assert_string_equal(files[1], "x"); /* nothing between colons is the directory itself */
     assert_string_equal(files[2], "b/x");
     assert_null(files[3]);
-    files = takeoff_files("./x", &arena);
+    files = vfork_spawn_files("./x", &arena);
     assert_string_equal(files[0], "./x");
     assert_null(files[1]);
-    files = takeoff_files("", &arena);
+    files = vfork_spawn_files("", &arena);
     assert_string_equal(files[0], "");
     assert_null(files[1]);
     unsetenv("PATH");
-    files = takeoff_files("x", &arena);
+    files = vfork_spawn_files("x", &arena);
     assert_string_equal(files[0], "/bin/x");
     assert_string_equal(files[1], "/usr/bin/x");
     assert_null(files[2]);
@@ -42,17 +42,17 @@ static void test_a_program_is_looked_for_as_execvp_does(void **state) {
 
 static void test_the_first_program_that_may_be_executed_is(void **state) {
     (void)state;
-    experiment(self, "spawn_takeoff", "searched");
+    experiment(self, "spawn_vfork_spawn", "searched");
 }
 
 static void test_a_worker_has_no_descriptor_and_no_signal_of_its_parent(void **state) {
     (void)state;
-    experiment(self, "spawn_takeoff", "clean");
+    experiment(self, "spawn_vfork_spawn", "clean");
 }
 
 static void test_children_that_fail_leave_the_errno_of_their_parent_alone(void **state) {
     (void)state;
-    experiment(self, "spawn_takeoff", "errno_kept");
+    experiment(self, "spawn_vfork_spawn", "errno_kept");
 }
 
 static void test_a_worker_that_hangs_before_its_exec_does_not_hang_the_guard(void **state) {

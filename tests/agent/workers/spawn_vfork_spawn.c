@@ -1,6 +1,6 @@
-/* What test_takeoff starts: each name on the command line is one experiment, in a process of its
+/* What test_vfork_spawn starts: each name on the command line is one experiment, in a process of its
  * own, with a folder of its own to work in. Prints "ok", or what was wrong. */
-#include "agent/workers/takeoff.h"
+#include "agent/workers/vfork_spawn.h"
 #include "base/sys/file.h"
 #include "base/sys/signals.h"
 
@@ -26,26 +26,26 @@ enum { MANY = 400 };
 
 static struct arena arena;
 static int report[2];
-static char dir[] = "/tmp/spawn_takeoff_XXXXXXXX";
+static char dir[] = "/tmp/spawn_vfork_spawn_XXXXXXXX";
 
-static void begin_with(struct takeoff *t, const char *const *words, struct process *ret) {
+static void begin_with(struct vfork_spawn *t, const char *const *words, struct process *ret) {
     size_t n = 0;
     while (words[n])
         n++;
     const char **argv = arena_array(&arena, const char *, n + 2) + 1;
     memcpy(argv, words, n * sizeof(*argv));
-    t->files = takeoff_files(words[0], &arena);
+    t->files = vfork_spawn_files(words[0], &arena);
     t->argv = argv;
     t->envp = (const char *const *)environ;
     for (int i = 0; i < 2; i++)
         t->outputs[i] = t->outputs[i] ? t->outputs[i] : "";
     t->report = report[1];
     t->parent = getpid();
-    MUST(takeoff_begin(t, arena_alloc(&arena, TAKEOFF_STACK), ret) == 0);
+    MUST(vfork_spawn_begin(t, arena_alloc(&arena, VFORK_SPAWN_STACK), ret) == 0);
 }
 
 /* What it printed; its wait status in *ret_status. */
-static const char *output_of(struct takeoff t, int *ret_status, const char *const *words) {
+static const char *output_of(struct vfork_spawn t, int *ret_status, const char *const *words) {
     static char text[4096];
     struct process p;
     struct buf b = {0};
@@ -80,13 +80,14 @@ static void searched(void) {
     put_program("b/rankrun-tool", "echo \"by $0: $*\"; exit 3\n", 0700);
     snprintf(path, sizeof(path), "nowhere:a:b:%.200s", getenv("PATH"));
     setenv("PATH", path, 1);
-    const char *said = output_of((struct takeoff){0}, &status, WORDS("rankrun-tool", "x", "y z"));
+    const char *said =
+        output_of((struct vfork_spawn){0}, &status, WORDS("rankrun-tool", "x", "y z"));
     MUST(strcmp(said, "by b/rankrun-tool: x y z\n") == 0);
     MUST(WIFEXITED(status) && WEXITSTATUS(status) == 3);
     setenv("PATH", "nowhere:a", 1);
-    output_of((struct takeoff){.tag = 7}, &status, WORDS("rankrun-tool"));
+    output_of((struct vfork_spawn){.tag = 7}, &status, WORDS("rankrun-tool"));
     MUST(WIFEXITED(status) && WEXITSTATUS(status) == 126 && is_reported(7, -EACCES));
-    output_of((struct takeoff){.tag = 8}, &status, WORDS("rankrun-nothing"));
+    output_of((struct vfork_spawn){.tag = 8}, &status, WORDS("rankrun-nothing"));
     MUST(WIFEXITED(status) && WEXITSTATUS(status) == 127 && is_reported(8, -ENOENT));
 }
 
@@ -94,26 +95,27 @@ static void searched(void) {
 static void clean(void) {
     int status, null = open("/dev/null", O_RDONLY), kept = fcntl(null, F_DUPFD, 600);
     MUST(null >= 0 && kept >= 600 && fcntl(kept, F_SETFD, FD_CLOEXEC) == 0);
-    const char *said =
-        output_of((struct takeoff){.keep = kept}, &status, WORDS("sh", "-c", "ls /proc/$$/fd; :"));
+    const char *said = output_of((struct vfork_spawn){.keep = kept}, &status,
+                                 WORDS("sh", "-c", "ls /proc/$$/fd; :"));
     MUST(strcmp(said, "0\n1\n2\n600\n") == 0);
-    said = output_of((struct takeoff){0}, &status,
+    said = output_of((struct vfork_spawn){0}, &status,
                      WORDS("sed", "-nE", "s/^Sig(Blk|Ign)://p", "/proc/self/status"));
     unsigned long long blocked = 1, ignored = ~0ULL;
     MUST(sscanf(said, "%llx %llx", &blocked, &ignored) == 2);
     MUST(blocked == 0 && !(ignored & (1ULL << (SIGPIPE - 1) | 1ULL << (SIGXFSZ - 1))));
-    said = output_of((struct takeoff){0}, &status, WORDS("sh", "-c", "readlink /proc/$PPID/exe"));
-    MUST(strstr(said, "spawn_takeoff")); /* and the parent is the caller itself */
+    said =
+        output_of((struct vfork_spawn){0}, &status, WORDS("sh", "-c", "readlink /proc/$PPID/exe"));
+    MUST(strstr(said, "spawn_vfork_spawn")); /* and the parent is the caller itself */
 }
 
 /* They fail while the caller does, in the same memory: each has its own reason. */
 static void errno_kept(void) {
     struct process children[MANY];
-    struct takeoff takeoffs[MANY] = {{0}};
+    struct vfork_spawn spawns[MANY] = {{0}};
     int status;
     for (int i = 0; i < MANY; i++) {
-        takeoffs[i].tag = (uint32_t)i;
-        begin_with(&takeoffs[i], WORDS("/nowhere/at/all"), &children[i]);
+        spawns[i].tag = (uint32_t)i;
+        begin_with(&spawns[i], WORDS("/nowhere/at/all"), &children[i]);
         for (int k = 0; k < 2000; k++)
             MUST(close(-1) == -1 && errno == EBADF);
     }

@@ -1,4 +1,4 @@
-#include "agent/workers/takeoff.h"
+#include "agent/workers/vfork_spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -48,7 +48,7 @@ IN_CHILD static inline long call(long n, long a, long b, long c, long d) {
 }
 
 /* Everything above stderr goes but report and keep. */
-IN_CHILD static void close_others(const struct takeoff *t) {
+IN_CHILD static void close_others(const struct vfork_spawn *t) {
     long low = 3, kept[2] = {t->report, t->keep};
     if (kept[1] < kept[0]) {
         kept[0] = t->keep;
@@ -74,7 +74,7 @@ IN_CHILD static void reset_signals(void) {
 }
 
 /* A disk that hangs hangs the child alone. */
-IN_CHILD static long open_outputs(const struct takeoff *t) {
+IN_CHILD static long open_outputs(const struct vfork_spawn *t) {
     for (int i = 0; i < 2; i++) {
         if (!t->outputs[i][0])
             continue;
@@ -91,7 +91,7 @@ IN_CHILD static long open_outputs(const struct takeoff *t) {
     return 0;
 }
 
-IN_CHILD static long prepare(const struct takeoff *t) {
+IN_CHILD static long prepare(const struct vfork_spawn *t) {
     /* First of all: with a session comes a group of the scheduler, in which this one waits anew. */
     long r = call(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
     /* The parent may have died before the request was in place. */
@@ -111,7 +111,7 @@ IN_CHILD static long prepare(const struct takeoff *t) {
 
 /* A file that is no format the kernel knows is a script for the shell, as execvp(3) has it: the
  * word before argv[0], and argv[0] itself, become the shell and the script. */
-IN_CHILD static long execute(const struct takeoff *t, const char *file) {
+IN_CHILD static long execute(const struct vfork_spawn *t, const char *file) {
     long r = call(SYS_execve, (long)file, (long)t->argv, (long)t->envp, 0);
     if (r != -ENOEXEC)
         return r;
@@ -121,7 +121,7 @@ IN_CHILD static long execute(const struct takeoff *t, const char *file) {
 }
 
 /* Goes on to the next folder where execvp(3) does. */
-IN_CHILD static long execute_first(const struct takeoff *t) {
+IN_CHILD static long execute_first(const struct vfork_spawn *t) {
     long r = -ENOENT;
     bool denied = false;
     for (const char *const *file = t->files; *file; file++) {
@@ -136,7 +136,7 @@ IN_CHILD static long execute_first(const struct takeoff *t) {
 
 /* What it returns is its exit code. */
 IN_CHILD static int child(void *arg) {
-    const struct takeoff *t = arg;
+    const struct vfork_spawn *t = arg;
     long r = prepare(t);
     if (r >= 0)
         r = execute_first(t);
@@ -147,7 +147,7 @@ IN_CHILD static int child(void *arg) {
 
 /* ---- in the guard ---- */
 
-const char *const *takeoff_files(const char *name, struct arena *a) {
+const char *const *vfork_spawn_files(const char *name, struct arena *a) {
     const char *path = getenv("PATH");
     size_t n = 0, k = 0;
     path = path ? path : "/bin:/usr/bin";
@@ -167,10 +167,10 @@ const char *const *takeoff_files(const char *name, struct arena *a) {
     }
 }
 
-int takeoff_begin(struct takeoff *t, void *stack, struct process *ret) {
+int vfork_spawn_begin(struct vfork_spawn *t, void *stack, struct process *ret) {
     int pidfd = -1;
-    int pid = clone(child, (char *)stack + TAKEOFF_STACK, SHARED | CLONE_PIDFD | SIGCHLD, t, &pidfd,
-                    NULL, NULL);
+    int pid = clone(child, (char *)stack + VFORK_SPAWN_STACK, SHARED | CLONE_PIDFD | SIGCHLD, t,
+                    &pidfd, NULL, NULL);
     if (pid < 0)
         return -errno;
     *ret = (struct process){pid, pidfd};
