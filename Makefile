@@ -36,8 +36,8 @@ LDFLAGS.cov := --coverage
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wswitch-enum -Wvla \
         -Wformat=2 -Wpointer-arith -Wundef -Wno-missing-field-initializers -Wno-unused-parameter
 # In a node with a root file system of its own our programs find there what they were linked with
-# (harness/cluster/baggage.h); elsewhere there is no such folder.
-BAGGAGE := -Wl,--disable-new-dtags,-rpath,/run/rankquake/lib
+# (harness/cluster/bundle.h); elsewhere there is no such folder.
+BUNDLE_RPATH := -Wl,--disable-new-dtags,-rpath,/run/rankquake/lib
 ALL_CFLAGS := -std=c11 -g -fno-omit-frame-pointer -ffp-contract=off -I. -D_GNU_SOURCE \
         -DRANKQUAKE_VERSION='"$(VERSION)"' $(WARN) $(CFLAGS.$(BUILD)) $(CFLAGS)
 
@@ -122,7 +122,7 @@ $(BIN)/rankprobe: $(OUT)/harness/probe/main.o $(call archive,base)
 $(BIN)/ranktrain: $(OUT)/scenarios/jobs/ranktrain/main.o $(call archive,job base)
 $(PROGRAMS):
 	@mkdir -p $(@D); echo "  LD   $@"
-	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BAGGAGE) $(LDFLAGS) $(LDFLAGS.$(@F)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
+	$(Q)$(CC) $(LDFLAGS.$(BUILD)) $(BUNDLE_RPATH) $(LDFLAGS) $(LDFLAGS.$(@F)) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDLIBS.$(@F))
 
 $(OUT)/tls/%.o: %.c $(OUT)/.flags
 	@mkdir -p $(@D); echo "  CC   $< (TLS)"

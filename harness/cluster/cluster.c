@@ -99,7 +99,7 @@ static int make_scratch(struct cluster *c, struct err *err) {
 /* What nodes with a root file system of their own are given of ours and of the caller's. */
 static int pack(struct cluster *c, struct err *err) {
     char bin[PATH_MAX], *to = mem_printf("%s/bin", c->scratch);
-    int r = baggage_pack(&c->baggage, file_own_folder(bin, sizeof(bin)), to, err);
+    int r = bundle_pack(&c->bundle, file_own_folder(bin, sizeof(bin)), to, err);
     c->show = visible_shown(c->dir);
     free(to);
     return r;
@@ -244,7 +244,7 @@ struct cluster *cluster_free(struct cluster *c) {
     texts_fini(&c->keep);
     texts_fini(&c->show);
     texts_fini(&c->writable);
-    baggage_fini(&c->baggage);
+    bundle_fini(&c->bundle);
     texts_fini(&c->before);
     texts_fini(&c->cgroups);
     free(c->nodes);
@@ -267,7 +267,7 @@ const char *cluster_shared_dir(const struct cluster *c) {
 }
 
 const char *cluster_programs(const struct cluster *c, const char *bin) {
-    return c->baggage.programs ? c->baggage.programs : bin;
+    return c->bundle.programs ? c->bundle.programs : bin;
 }
 
 struct node **cluster_nodes(const struct cluster *c) {

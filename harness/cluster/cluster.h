@@ -89,7 +89,7 @@ void cluster_keep(struct cluster *c); /* leave dir/scratch where it is */
 const char *
 cluster_shared_dir(const struct cluster *c); /* on the host and, same path, in each node */
 /* Which files nodes execute when they start our programs: bin, or copies of them in dir/scratch
- * where nodes have a root file system of their own (baggage.h). */
+ * where nodes have a root file system of their own (bundle.h). */
 const char *cluster_programs(const struct cluster *c, const char *bin);
 struct node **cluster_nodes(const struct cluster *c); /* as in the plan, NULL-ended */
 #define cluster_each(it, c)                                                                        \

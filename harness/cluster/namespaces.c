@@ -33,8 +33,8 @@ static void put_root(struct json_writer *w, const struct node *n) {
     json_object(w, "root");
     json_put_string(w, "dir", n->plan->rootfs);
     json_put_strings(w, "show", texts_list(&n->cluster->show));
-    json_put_string(w, "programs", n->cluster->baggage.programs);
-    json_put_strings(w, "libraries", texts_list(&n->cluster->baggage.libraries));
+    json_put_string(w, "programs", n->cluster->bundle.programs);
+    json_put_strings(w, "libraries", texts_list(&n->cluster->bundle.libraries));
     json_put_string(w, "name_servers", name_servers ? name_servers : "");
     json_put_string(w, "home", getenv("HOME") ? getenv("HOME") : "");
     json_end_object(w);

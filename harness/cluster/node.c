@@ -435,7 +435,7 @@ const char *node_disk_dir(const struct node *n) {
 }
 
 const char *node_programs(const struct node *n, const char *bin) {
-    return n->plan->rootfs ? BAGGAGE_PROGRAMS : bin;
+    return n->plan->rootfs ? BUNDLE_PROGRAMS : bin;
 }
 
 bool node_is_on(const struct node *n) {

@@ -8,7 +8,7 @@
 #include "base/sys/file.h"
 #include "base/sys/folder.h"
 #include "base/sys/mount.h"
-#include "harness/cluster/baggage.h"
+#include "harness/cluster/bundle.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -73,13 +73,13 @@ static int show_all(const struct json *list, struct err *err) {
 
 static int show_programs(const struct json *root, struct err *err) {
     char name[NAME_MAX], at[PATH_MAX];
-    int r = show(json_get_string(root, "programs", ""), BAGGAGE_PROGRAMS, err);
+    int r = show(json_get_string(root, "programs", ""), BUNDLE_PROGRAMS, err);
     json_each(it, json_get(root, "libraries")) {
         const char *entry = json_string(it, ""), *equals = strchr(entry, '=');
         if (r || !equals || (size_t)(equals - entry) >= sizeof(name))
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)(equals - entry), entry);
-        snprintf(at, sizeof(at), BAGGAGE_LIBRARIES "/%s", name);
+        snprintf(at, sizeof(at), BUNDLE_LIBRARIES "/%s", name);
         r = show(equals + 1, at, err);
     }
     return r;

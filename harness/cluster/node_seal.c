@@ -10,7 +10,7 @@
 #include "base/sys/file.h"
 #include "base/sys/mount.h"
 #include "base/sys/process.h"
-#include "harness/cluster/baggage.h"
+#include "harness/cluster/bundle.h"
 #include "harness/plan/plan.h"
 
 #include <dirent.h>
@@ -129,7 +129,7 @@ static int seal_files(const char *const *writable, size_t n, struct err *err) {
 
 /* A root file system of the node's own shows these of the host: the C library among them. */
 static int seal_shown(struct err *err) {
-    static const char *const shown[] = {BAGGAGE_PROGRAMS, BAGGAGE_LIBRARIES, "/etc/hosts",
+    static const char *const shown[] = {BUNDLE_PROGRAMS, BUNDLE_LIBRARIES, "/etc/hosts",
                                         "/etc/resolv.conf"};
     int r = 0;
     for (size_t i = 0; i < sizeof(shown) / sizeof(*shown) && r == 0; i++)

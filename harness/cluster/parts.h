@@ -4,7 +4,7 @@
 #include "base/list.h"
 #include "base/sys/process.h"
 #include "base/texts.h"
-#include "harness/cluster/baggage.h"
+#include "harness/cluster/bundle.h"
 #include "harness/cluster/cgroups.h"
 #include "harness/cluster/channel.h"
 #include "harness/cluster/cluster.h"
@@ -90,11 +90,11 @@ struct cluster {
     void *arg;
     const struct folder *run; /* by which we write in there; the paths are for nodes and people */
     char *dir, *scratch, *shared, *hosts;
-    struct texts keep;      /* paths of the host that must be seen in nodes */
-    struct texts show;      /* the same for nodes that have a root file system of their own */
-    struct texts writable;  /* those that are the job's to write wherever they lie */
-    bool as_root;           /* nodes have root's rights on the host, unless they are taken */
-    struct baggage baggage; /* what goes along into those */
+    struct texts keep;     /* paths of the host that must be seen in nodes */
+    struct texts show;     /* the same for nodes that have a root file system of their own */
+    struct texts writable; /* those that are the job's to write wherever they lie */
+    bool as_root;          /* nodes have root's rights on the host, unless they are taken */
+    struct bundle bundle;  /* what goes along into those */
     bool keep_scratch;
     struct node **nodes;
     size_t nodes_n;

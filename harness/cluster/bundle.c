@@ -1,4 +1,4 @@
-#include "harness/cluster/baggage.h"
+#include "harness/cluster/bundle.h"
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -44,7 +44,7 @@ static bool is_program(const struct buf *image) {
     return image->len >= sizeof(ElfW(Ehdr)) && memcmp(image->data, ELFMAG, SELFMAG) == 0;
 }
 
-const char *baggage_interpreter(const struct buf *image) {
+const char *bundle_interpreter(const struct buf *image) {
     const ElfW(Phdr) *segment = find_interpreter(image);
     if (!segment)
         return is_program(image) ? "" : NULL;
@@ -52,7 +52,7 @@ const char *baggage_interpreter(const struct buf *image) {
     return path[segment->p_filesz - 1] == '\0' ? path : NULL;
 }
 
-int baggage_set_interpreter(struct buf *image, const char *path, struct err *err) {
+int bundle_set_interpreter(struct buf *image, const char *path, struct err *err) {
     const ElfW(Phdr) *segment = find_interpreter(image);
     if (!segment)
         return err_say(err, -ENOEXEC, "there is no loader to replace by %s", path);
@@ -65,7 +65,7 @@ int baggage_set_interpreter(struct buf *image, const char *path, struct err *err
 
 /* ---- what is loaded ---- */
 
-static void add_library(struct baggage *b, const char *name, const char *path) {
+static void add_library(struct bundle *b, const char *name, const char *path) {
     char *real = realpath(path, NULL);
     size_t key = strlen(name);
     bool known = false;
@@ -78,7 +78,7 @@ static void add_library(struct baggage *b, const char *name, const char *path) {
 
 /* "name => path (address)"; what is no file (the vdso), or not found, has no path. One that was
  * named by its path alone ("/usr/lib/x.so (address)") goes by its last part. */
-static void add_line(struct baggage *b, char *line) {
+static void add_line(struct bundle *b, char *line) {
     char *arrow = strstr(line, " => "), *end = strstr(line, " (0x");
     if (!end)
         return;
@@ -93,7 +93,7 @@ static void add_line(struct baggage *b, char *line) {
     add_library(b, slash ? slash + 1 : line, path);
 }
 
-void baggage_add_trace(struct baggage *b, const char *trace) {
+void bundle_add_trace(struct bundle *b, const char *trace) {
     ARENA_FINI struct arena a = {0};
     char **lines = str_split(&a, trace, '\n', NULL);
     for (; *lines; lines++)
@@ -103,7 +103,7 @@ void baggage_add_trace(struct baggage *b, const char *trace) {
 /* The loader itself tells what it would load, and starts nothing (LD_TRACE_LOADED_OBJECTS, ld.so(8)
  * of the GNU C library). What a program opens later is made part of it by preloading; what of that
  * is not on this host is passed over with a line on standard error. */
-static int trace(struct baggage *b, const char *program, struct err *err) {
+static int trace(struct bundle *b, const char *program, struct err *err) {
     const char *paths = getenv("LD_LIBRARY_PATH");
     BUF_FINI struct buf text = {0}, search = {0};
     struct process p;
@@ -126,19 +126,19 @@ static int trace(struct baggage *b, const char *program, struct err *err) {
     }
     if (r == 0 && lseek(out, 0, SEEK_SET) == 0 &&
         (r = file_read_fd(out, TRACE_MAX, &text, err)) == 0)
-        baggage_add_trace(b, buf_str(&text));
+        bundle_add_trace(b, buf_str(&text));
     return r;
 }
 
 /* ---- the programs ---- */
 
-static int pack_program(struct baggage *b, const char *from, const char *to, struct err *err) {
+static int pack_program(struct bundle *b, const char *from, const char *to, struct err *err) {
     BUF_FINI struct buf image = {0};
     const char *loader;
     int r = file_read(from, PROGRAM_MAX, &image, err);
-    if (r == 0 && (loader = baggage_interpreter(&image)) && *loader) {
-        add_library(b, strrchr(BAGGAGE_LOADER, '/') + 1, loader);
-        r = baggage_set_interpreter(&image, BAGGAGE_LOADER, err);
+    if (r == 0 && (loader = bundle_interpreter(&image)) && *loader) {
+        add_library(b, strrchr(BUNDLE_LOADER, '/') + 1, loader);
+        r = bundle_set_interpreter(&image, BUNDLE_LOADER, err);
         if (r == 0)
             r = trace(b, from, err);
     }
@@ -153,9 +153,9 @@ static int is_ours(const struct dirent *d) {
     return str_starts(d->d_name, "rank") && !str_eq(d->d_name, "rankquake");
 }
 
-int baggage_pack(struct baggage *ret, const char *bin, const char *to, struct err *err) {
+int bundle_pack(struct bundle *ret, const char *bin, const char *to, struct err *err) {
     struct dirent **names;
-    *ret = (struct baggage){.programs = mem_strdup(to)};
+    *ret = (struct bundle){.programs = mem_strdup(to)};
     int r = file_make_dirs(to, 0755, err);
     int n = r ? 0 : scandir(bin, &names, is_ours, alphasort);
     if (n < 0)
@@ -173,8 +173,8 @@ int baggage_pack(struct baggage *ret, const char *bin, const char *to, struct er
     return r;
 }
 
-void baggage_fini(struct baggage *b) {
+void bundle_fini(struct bundle *b) {
     texts_fini(&b->libraries);
     free(b->programs);
-    *b = (struct baggage){0};
+    *b = (struct bundle){0};
 }
