@@ -1,7 +1,7 @@
 #include "agent/hosts/fleet.h"
 
-#include "agent/hosts/errand.h"
 #include "agent/hosts/remote.h"
+#include "agent/hosts/remote_launch.h"
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/printable.h"
@@ -332,7 +332,7 @@ static int spawn(struct fleet *f, struct ship *p, const char *self, struct err *
 static int start(struct fleet *f, size_t i, const char *self, const char *dir,
                  const char *const *env, struct err *err) {
     struct ship *p = &f->ships[i];
-    struct errand e = {dir, f->spec->argv[i], env};
+    struct remote_launch e = {dir, f->spec->argv[i], env};
     *p = (struct ship){.fleet = f,
                        .host = &f->spec->hosts.list[i],
                        .process = PROCESS_NONE,
@@ -345,7 +345,7 @@ static int start(struct fleet *f, size_t i, const char *self, const char *dir,
     f->sailing++;
     p->ended = loop_fd(f->loop, p->process.pidfd, LOOP_READ, on_ended, p);
     p->writable = loop_fd(f->loop, p->in, 0, on_writable, p);
-    errand_write(&e, &p->unsent);
+    remote_launch_write(&e, &p->unsent);
     flush(p);
     return 0;
 }
@@ -356,7 +356,7 @@ static int start_all(struct fleet *f, struct err *err) {
     if (n < 0 || !getcwd(dir, sizeof(dir)))
         return err_set(err, -errno, "find the current directory and program");
     self[n] = '\0';
-    const char *const *env = errand_environment(&f->arena, f->spec->variable);
+    const char *const *env = remote_launch_environment(&f->arena, f->spec->variable);
     int code = 0;
     for (size_t i = 0; i < f->spec->hosts.n && !code; i++)
         code = start(f, i, self, dir, env, err);

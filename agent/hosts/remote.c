@@ -1,6 +1,6 @@
 #include "agent/hosts/remote.h"
 
-#include "agent/hosts/errand.h"
+#include "agent/hosts/remote_launch.h"
 #include "base/sys/descriptors.h"
 #include "base/sys/file.h"
 #include "base/sys/line.h"
@@ -33,7 +33,7 @@ static void take_environment(const char *const *env) {
 
 /* The agent's standard input is nobody's: ours is the line to the sender. SIGTERM by the kernel
  * when we die: it then ends as it does for a person. */
-static int start(const struct errand *e, struct process *ret, struct err *err) {
+static int start(const struct remote_launch *e, struct process *ret, struct err *err) {
     if (chdir(e->dir) < 0)
         return err_set(err, -errno,
                        "go to %s (the directory in which the job was started must be "
@@ -78,13 +78,13 @@ static void ignore(int signo) {
 
 int remote_main(void) {
     ARENA_FINI struct arena a = {0};
-    struct errand e;
+    struct remote_launch e;
     struct err err = {0};
     struct process agent = PROCESS_NONE;
     int status = 0;
     signal(SIGINT, ignore); /* of a terminal: the sender says what it means */
     signal_ignore_writes();
-    int code = errand_read(STDIN_FILENO, &a, &e, &err);
+    int code = remote_launch_read(STDIN_FILENO, &a, &e, &err);
     if (!code)
         code = start(&e, &agent, &err);
     if (!code) {

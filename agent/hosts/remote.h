@@ -1,4 +1,4 @@
-/* remote: the far end of `rankrun -H`: does the errand that comes by standard input. */
+/* remote: the far end of `rankrun -H`: does the remote launch that comes by standard input. */
 #pragma once
 
 /* The word of its command line behind "remote" when its lines are to be JSON. */

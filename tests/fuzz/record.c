@@ -1,7 +1,7 @@
 /* What files, jobs and programs give to the harness, the guard and the job, for AFL++: the first
  * byte says who reads the rest. A crash is what a sanitizer finds, an assertion of the code, or one
  * of those here. */
-#include "agent/hosts/errand.h"
+#include "agent/hosts/remote_launch.h"
 #include "agent/store/marker.h"
 #include "agent/workers/error_file.h"
 #include "agent/workers/file_timer.h"
@@ -149,10 +149,10 @@ static void read_launch(struct arena *a, const char *text, size_t n) {
             assert(l.workers[i].argv && l.workers[i].env);
 }
 
-static void read_errand(struct arena *a, const char *text, size_t n) {
-    struct errand e;
+static void read_launch(struct arena *a, const char *text, size_t n) {
+    struct remote_launch e;
     int fd = memory(text, n);
-    if (errand_read(fd, a, &e, NULL) == 0)
+    if (remote_launch_read(fd, a, &e, NULL) == 0)
         assert(e.dir && e.argv[0]);
     close(fd);
 }
@@ -363,7 +363,7 @@ static const struct subject {
      "{\"kind\":\"done\",\"model\":\"m\",\"source\":\"kernel\",\"t\":1}\n"},
     /* Those that hold bytes: put_seed makes them. */
     {read_launch, NULL},
-    {read_errand, NULL},
+    {read_launch, NULL},
     {read_images, NULL},
 };
 enum { SUBJECTS = sizeof(subjects) / sizeof(*subjects) };
@@ -395,8 +395,8 @@ static void put_images(struct buf *out) {
 }
 
 static void put_seed(int i, struct buf *out) {
-    const struct errand e = {"/", (const char *const[]){"run", NULL},
-                             (const char *const[]){"A=b", NULL}};
+    const struct remote_launch e = {"/", (const char *const[]){"run", NULL},
+                                    (const char *const[]){"A=b", NULL}};
     buf_putc(out, (char)i);
     if (subjects[i].seed)
         buf_puts(out, subjects[i].seed);
@@ -405,7 +405,7 @@ static void put_seed(int i, struct buf *out) {
     else if (subjects[i].read == read_images)
         put_images(out);
     else
-        errand_write(&e, out);
+        remote_launch_write(&e, out);
 }
 
 static void begin(void) {

@@ -1,4 +1,4 @@
-/* errand: what a host is asked to do by the rankrun that was typed, sent to the standard input of
+/* remote_launch: what a host is asked to do by the rankrun that was typed, sent to the standard input of
  * `rankrun remote`: a directory, a command line, an environment. Then each byte is the number of a
  * signal for the agent, and the end of the stream means: stop.
  *
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-struct errand {
+struct remote_launch {
     const char *dir;
     const char *const *argv; /* NULL-ended */
     const char *const *env;  /* NAME=value, NULL-ended */
@@ -19,10 +19,10 @@ struct errand {
 
 enum { ERRAND_BYTES_MAX = 16 << 20 };
 
-void errand_write(const struct errand *e, struct buf *ret);
+void remote_launch_write(const struct remote_launch *e, struct buf *ret);
 /* Reads one from fd, and no byte more. -EBADMSG: something else was sent. Strings are in the arena.
  */
-int errand_read(int fd, struct arena *a, struct errand *ret, struct err *err);
+int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err);
 /* The caller's variables that mean something on another host too, and one more (NULL: none), in the
  * arena. */
-const char *const *errand_environment(struct arena *a, const char *more);
+const char *const *remote_launch_environment(struct arena *a, const char *more);

@@ -1,4 +1,4 @@
-#include "agent/hosts/errand.h"
+#include "agent/hosts/remote_launch.h"
 
 #include "base/str.h"
 
@@ -15,31 +15,31 @@ static const char *const argv[] = {"rankrun", "--nnodes=2", "--", "a b", "", NUL
 static const char *const env[] = {"A=1", "B=x\ny", NULL};
 
 /* What is read from a stream of these bytes. */
-static int read_back(const void *data, size_t n, struct arena *a, struct errand *e,
+static int read_back(const void *data, size_t n, struct arena *a, struct remote_launch *e,
                      struct err *err) {
     int ends[2];
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], data, n), n);
     close(ends[1]);
-    int code = errand_read(ends[0], a, e, err);
+    int code = remote_launch_read(ends[0], a, e, err);
     close(ends[0]);
     return code;
 }
 
-static void test_an_errand_comes_whole_and_what_follows_is_left(void **state) {
+static void test_a_remote_launch_comes_whole_and_what_follows_is_left(void **state) {
     (void)state;
     struct buf b = {0};
     struct arena a = {0};
-    struct errand e = {"/the/dir", argv, env};
+    struct remote_launch e = {"/the/dir", argv, env};
     struct err err = {0};
     int ends[2];
     char next = 0;
-    errand_write(&e, &b);
+    remote_launch_write(&e, &b);
     buf_putc(&b, 15);
     memset(&e, 0, sizeof(e));
     assert_int_equal(pipe(ends), 0);
     assert_int_equal(write(ends[1], b.data, b.len), b.len);
-    assert_int_equal(errand_read(ends[0], &a, &e, &err), 0);
+    assert_int_equal(remote_launch_read(ends[0], &a, &e, &err), 0);
     assert_string_equal(e.dir, "/the/dir");
     for (size_t i = 0; argv[i]; i++)
         assert_string_equal(e.argv[i], argv[i]);
@@ -54,11 +54,11 @@ static void test_an_errand_comes_whole_and_what_follows_is_left(void **state) {
     buf_fini(&b);
 }
 
-static void test_an_errand_that_is_cut_or_changed_is_refused(void **state) {
+static void test_a_remote_launch_that_is_cut_or_changed_is_refused(void **state) {
     (void)state;
     struct buf b = {0};
-    struct errand e = {"/the/dir", argv, env}, got;
-    errand_write(&e, &b);
+    struct remote_launch e = {"/the/dir", argv, env}, got;
+    remote_launch_write(&e, &b);
     for (size_t n = 0; n < b.len; n++) {
         struct arena a = {0};
         struct err err = {0};
@@ -86,7 +86,7 @@ static void test_what_describes_this_host_is_not_sent(void **state) {
     setenv("HOSTNAME", "here", 1);
     setenv("SSH_AUTH_SOCK", "/tmp/x", 1);
     setenv("NCCL_DEBUG", "INFO", 1);
-    const char *const *sent = errand_environment(&a, "OF=us");
+    const char *const *sent = remote_launch_environment(&a, "OF=us");
     for (size_t i = 0; sent[i]; i++) {
         assert_false(str_starts(sent[i], "HOSTNAME="));
         assert_false(str_starts(sent[i], "SSH_"));
@@ -100,8 +100,8 @@ int main(int argc, char **argv_) {
     if (argc > 1)
         cmocka_set_test_filter(argv_[1]);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_errand_comes_whole_and_what_follows_is_left),
-        cmocka_unit_test(test_an_errand_that_is_cut_or_changed_is_refused),
+        cmocka_unit_test(test_a_remote_launch_comes_whole_and_what_follows_is_left),
+        cmocka_unit_test(test_a_remote_launch_that_is_cut_or_changed_is_refused),
         cmocka_unit_test(test_what_describes_this_host_is_not_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,4 @@
-#include "agent/hosts/errand.h"
+#include "agent/hosts/remote_launch.h"
 
 #include "base/str.h"
 
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The header is of fixed size, so that nothing behind the errand is read along with it. */
+/* The header is of fixed size, so that nothing behind the remote launch is read along with it. */
 enum { HEADER = 32, TEXTS_MAX = 1 << 16 };
-static const char magic[] = "rankrun-errand " RANKQUAKE_VERSION;
+static const char magic[] = "rankrun-launch " RANKQUAKE_VERSION;
 
 static size_t count(const char *const *texts) {
     size_t n = 0;
@@ -30,7 +30,7 @@ static void put_number(struct buf *b, size_t n) {
     buf_put(b, text, sizeof(text));
 }
 
-void errand_write(const struct errand *e, struct buf *ret) {
+void remote_launch_write(const struct remote_launch *e, struct buf *ret) {
     BUF_FINI struct buf body = {0};
     char name[HEADER] = "";
     buf_put(&body, e->dir, strlen(e->dir) + 1);
@@ -84,7 +84,7 @@ static const char *const *take_texts(const char **at, const char *end, size_t n,
 }
 
 static int read_body(int fd, size_t argc, size_t envc, size_t len, struct arena *a,
-                     struct errand *ret) {
+                     struct remote_launch *ret) {
     char *body = arena_alloc(a, len + 1);
     int code = read_all(fd, body, len);
     if (code)
@@ -95,11 +95,11 @@ static int read_body(int fd, size_t argc, size_t envc, size_t len, struct arena 
     const char *const *env = argv ? take_texts(&at, end, envc, a) : NULL;
     if (!env || at != end || !argc)
         return -EBADMSG;
-    *ret = (struct errand){dir[0], argv, env};
+    *ret = (struct remote_launch){dir[0], argv, env};
     return 0;
 }
 
-int errand_read(int fd, struct arena *a, struct errand *ret, struct err *err) {
+int remote_launch_read(int fd, struct arena *a, struct remote_launch *ret, struct err *err) {
     char name[HEADER];
     size_t argc = 0, envc = 0, len = 0;
     int code = read_all(fd, name, sizeof(name));
@@ -130,7 +130,7 @@ static bool stays(const char *variable) {
     return !strchr(variable, '=');
 }
 
-const char *const *errand_environment(struct arena *a, const char *more) {
+const char *const *remote_launch_environment(struct arena *a, const char *more) {
     size_t n = 0, k = 0;
     while (environ[n])
         n++;
