@@ -147,7 +147,7 @@ static void session_see(struct canonical *c, uint64_t ids, const struct rendezvo
     const struct timing *t = &r->cur.timing;
     take_order(c, CANONICAL_REVISION, &s.revision);
     take_request(c, ids, &s.request);
-    take_request(c, ids, &s.goodbye);
+    take_request(c, ids, &s.leave);
     if (s.beat_out)
         canonical_order(c, ids + 1, s.beat_seq);
     take_order(c, CANONICAL_REVISION, &s.former.revision);
@@ -165,7 +165,7 @@ static void session_see(struct canonical *c, uint64_t ids, const struct rendezvo
     take_time(c, &s.join_sent_boottime_ns, t->fence_ns);
     s.deadline_ns = s.deadline_ns ? s.deadline_ns - boot_ns : 0;
     take_time(c, &s.deadline_ns, 0);
-    take_time(c, &s.goodbye_since_ns, rendezvous_timing(r).suspect_ns);
+    take_time(c, &s.leave_since_ns, rendezvous_timing(r).suspect_ns);
     canonical_bytes(c, &s, sizeof(s));
 }
 

@@ -9,7 +9,7 @@
  * end: it does so last. */
 static bool is_needed(const struct rendezvous *r) {
     bool active = r->session.phase == SESSION_ACTIVE && (lead_is_own(r) || r->warm.on);
-    return r->has_cur && (active || (r->config.hosts_store && goodbye_due(r)));
+    return r->has_cur && (active || (r->config.hosts_store && leave_due(r)));
 }
 
 static void drop(struct rendezvous *r) {

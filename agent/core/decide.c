@@ -350,7 +350,7 @@ static bool below_min(struct rendezvous *r, const struct wanted *w) {
     struct coordinator *c = &r->coordinator;
     if (w->n >= (size_t)r->cur.min)
         return false;
-    if (!c->below_since_ns && !goodbye_due(r))
+    if (!c->below_since_ns && !leave_due(r))
         action_log(r, "%s; waiting up to %lld s for more (--rdzv-conf join_timeout=...)",
                    here_text(r, w), (long long)(r->config.join_timeout_ns / 1000000000));
     if (w->doubled && w->doubled != c->doubled_told)
@@ -365,7 +365,7 @@ static bool below_min(struct rendezvous *r, const struct wanted *w) {
 static void last_call(struct rendezvous *r, const struct wanted *w) {
     long long ms = r->config.last_call_ns / 1000000;
     action_claim(r, CLAIM_LAST_CALL, 0);
-    if (ms >= 1000 && !goodbye_due(r))
+    if (ms >= 1000 && !leave_due(r))
         action_log(r,
                    "%s; starting with %s in %lld s unless more join (--rdzv-conf "
                    "last_call_timeout=...)",

@@ -106,7 +106,7 @@ void lead_advance(struct rendezvous *r) {
     struct holder *h = &r->holder;
     bool silent;
     int64_t since_ns;
-    if (r->session.phase != SESSION_ACTIVE || goodbye_due(r))
+    if (r->session.phase != SESSION_ACTIVE || leave_due(r))
         return;
     holder_follow(r);
     if (lead_is_own(r) || !wish(r, &silent, &since_ns))

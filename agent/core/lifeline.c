@@ -52,7 +52,7 @@ bool lifeline_inherit(struct rendezvous *r) {
 
 void lifeline_advance(struct rendezvous *r) {
     struct lifeline *l = &r->lifeline;
-    bool wanted = r->config.lifeline && r->session.phase == SESSION_ACTIVE && !goodbye_due(r) &&
+    bool wanted = r->config.lifeline && r->session.phase == SESSION_ACTIVE && !leave_due(r) &&
                   r->group.state == GROUP_IDLE;
     if (!wanted || l->id)
         return;

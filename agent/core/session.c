@@ -280,7 +280,7 @@ static void session_renew(struct rendezvous *r) {
     s->revision = 0;
     s->beat_out = false;
     s->request = (struct request){.retry_ns = s->request.retry_ns};
-    s->goodbye = (struct request){0};
+    s->leave = (struct request){0};
     group_new_session(r);
     pace(r);
 }
@@ -313,7 +313,7 @@ static void beat_send(struct rendezvous *r) {
 
 static void beat_advance(struct rendezvous *r) {
     struct session *s = &r->session;
-    if (s->beat_out || r->giving_up || s->goodbye.id || s->goodbye.settled)
+    if (s->beat_out || r->giving_up || s->leave.id || s->leave.settled)
         return;
     if (r->now.monotonic_ns >= s->beat_next_ns)
         beat_send(r);
@@ -349,8 +349,8 @@ void session_beat(struct rendezvous *r, const struct event *ev) {
         return;
     if (ev->beat.result == BEAT_APPLIED)
         beat_applied(r);
-    else if (ev->beat.result == BEAT_REFUSED && s->goodbye_since_ns)
-        s->goodbye.settled = true; /* the goodbye was applied, its reply did not come */
+    else if (ev->beat.result == BEAT_REFUSED && s->leave_since_ns)
+        s->leave.settled = true; /* the leave was applied, its reply did not come */
     else if (ev->beat.result == BEAT_REFUSED)
         session_lost(r);
 }
@@ -373,7 +373,7 @@ void session_snapshot(struct rendezvous *r, const struct event *ev) {
 
 void session_done(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;
-    goodbye_done(r, ev);
+    leave_done(r, ev);
     if (!request_reply(r, &s->request, ev->done.id, ev->done.reached))
         return;
     if (s->phase == SESSION_GRANT && ev->done.reached && !ev->done.applied)
@@ -430,8 +430,8 @@ static void request_next(struct rendezvous *r) {
 void session_advance(struct rendezvous *r) {
     struct session *s = &r->session;
     contact_advance(r);
-    if (goodbye_due(r)) {
-        goodbye_advance(r);
+    if (leave_due(r)) {
+        leave_advance(r);
         /* The host of the store must know whether there is a job whose agents it keeps waiting. */
         bool looks = r->config.hosts_store && s->phase == SESSION_READ_CUR;
         if ((s->phase != SESSION_ACTIVE && !looks) || r->over)

@@ -60,9 +60,9 @@ struct session {
     bool again;      /* what was begun since that has come to nothing */
     int64_t join_sent_boottime_ns;
     int64_t deadline_ns; /* CLOCK_BOOTTIME; 0: none yet */
-    struct request goodbye;
-    bool goodbye_without_lead, goodbye_had_lead;
-    int64_t goodbye_since_ns; /* 0: not begun */
+    struct request leave;
+    bool leave_without_lead, leave_had_lead;
+    int64_t leave_since_ns; /* 0: not begun */
 };
 
 /* Own place in a plan. */
@@ -303,7 +303,7 @@ void uid_draw(struct rendezvous *r, char uid[UID_SIZE]);
 
 /* --- the parts --- */
 
-/* goodbye.c: how it stands with the store */
+/* leave.c: how it stands with the store */
 void contact_made(struct rendezvous *r, bool wrote);       /* the store has answered, whatever */
 void contact_missed(struct rendezvous *r, bool writes);    /* a request was not answered */
 void contact_stalled(struct rendezvous *r);                /* this agent did not run for a while */
@@ -322,9 +322,9 @@ bool session_armed(const struct rendezvous *r); /* deadlines are kept at all */
 bool session_in_time(const struct rendezvous *r);
 int64_t session_lease_ttl_s(const struct timing *t);
 /* T3 or the last delete, then EXIT; called when there is a reason to end and no worker lives. */
-void goodbye_advance(struct rendezvous *r);
-void goodbye_done(struct rendezvous *r, const struct event *ev);
-bool goodbye_due(const struct rendezvous *r);
+void leave_advance(struct rendezvous *r);
+void leave_done(struct rendezvous *r, const struct event *ev);
+bool leave_due(const struct rendezvous *r);
 
 /* lifeline.c: the agent's side */
 void lifeline_advance(struct rendezvous *r);

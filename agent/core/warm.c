@@ -41,7 +41,7 @@ void warm_snapshot(struct rendezvous *r, const struct event *ev) {
  * moment. */
 void warm_advance(struct rendezvous *r) {
     struct warm *w = &r->warm;
-    bool member = r->session.phase == SESSION_ACTIVE && !goodbye_due(r);
+    bool member = r->session.phase == SESSION_ACTIVE && !leave_due(r);
     const struct place *p = place_in(r, r->head.pid);
     if (!member || r->head.n < 2 || r->head.n > WARM_NODES_MAX) {
         w->on = false;

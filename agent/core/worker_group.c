@@ -276,7 +276,7 @@ void group_advance(struct rendezvous *r) {
         return;
     end_advance(r);
     done_advance(r);
-    if (goodbye_due(r))
+    if (leave_due(r))
         return;
     ack_advance(r);
     start_advance(r);

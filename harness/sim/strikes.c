@@ -120,7 +120,7 @@ bool strike_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-/* As strike_node_poweroff, but the kernel and the network are there to say goodbye. */
+/* As strike_node_poweroff, but the kernel and the network are there to say leave. */
 bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;

@@ -7,7 +7,7 @@
 /* The end of an agent: on a signal (T3), on the outcome, or because the store cannot be reached.
  * First the workers end, then the session is given back, then comes EXIT. */
 
-bool goodbye_due(const struct rendezvous *r) {
+bool leave_due(const struct rendezvous *r) {
     return r->signo || r->giving_up || r->head.phase == HEAD_CLOSED;
 }
 
@@ -53,7 +53,7 @@ static void leave_over(struct rendezvous *r) {
     action_exit(r, 128 + r->signo, text, NULL);
 }
 
-static void goodbye_exit(struct rendezvous *r) {
+static void leave_exit(struct rendezvous *r) {
     if (r->signo) {
         leave_over(r);
     } else if (r->head.phase == HEAD_CLOSED) {
@@ -64,29 +64,29 @@ static void goodbye_exit(struct rendezvous *r) {
 }
 
 /* T3 when leaving; on the outcome only the session goes. With the lead, if it is held. */
-static void goodbye_send(struct rendezvous *r) {
+static void leave_send(struct rendezvous *r) {
     struct session *s = &r->session;
     struct draft *d = draft_new(r);
     draft_compare_session(r, d);
     draft_delete(d, key_own(r, KEY_SESSION));
     if (r->signo)
         draft_put(r, d, key_own(r, KEY_GONE))->gone.why = GONE_LEFT;
-    s->goodbye_had_lead = r->signo && lead_is_own(r) && !s->goodbye_without_lead;
-    if (s->goodbye_had_lead) {
+    s->leave_had_lead = r->signo && lead_is_own(r) && !s->leave_without_lead;
+    if (s->leave_had_lead) {
         draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->lead_revision);
         draft_delete(d, key_job(r, KEY_LEAD));
     }
-    request_txn(r, &s->goodbye, d);
+    request_txn(r, &s->leave, d);
 }
 
 /* Refused: somebody took the lead in between, or the session had ended before. */
-void goodbye_done(struct rendezvous *r, const struct event *ev) {
+void leave_done(struct rendezvous *r, const struct event *ev) {
     struct session *s = &r->session;
-    if (!request_reply(r, &s->goodbye, ev->done.id, ev->done.reached))
+    if (!request_reply(r, &s->leave, ev->done.id, ev->done.reached))
         return;
-    if (ev->done.reached && !ev->done.applied && s->goodbye_had_lead) {
-        s->goodbye_without_lead = true;
-        s->goodbye.settled = false;
+    if (ev->done.reached && !ev->done.applied && s->leave_had_lead) {
+        s->leave_without_lead = true;
+        s->leave.settled = false;
     }
 }
 
@@ -111,27 +111,27 @@ static bool others_remain(struct rendezvous *r) {
     return remain;
 }
 
-void goodbye_advance(struct rendezvous *r) {
+void leave_advance(struct rendezvous *r) {
     struct session *s = &r->session;
     if (r->group.state != GROUP_IDLE)
         return;
-    if (!s->goodbye_since_ns) {
-        s->goodbye_since_ns = r->now.monotonic_ns;
+    if (!s->leave_since_ns) {
+        s->leave_since_ns = r->now.monotonic_ns;
         if (r->signo)
             action_claim(r, CLAIM_LEAVE, r->head.round);
     }
-    int64_t last_ns = s->goodbye_since_ns + rendezvous_timing(r).suspect_ns;
-    bool session = s->phase == SESSION_ACTIVE && !s->goodbye.settled;
+    int64_t last_ns = s->leave_since_ns + rendezvous_timing(r).suspect_ns;
+    bool session = s->phase == SESSION_ACTIVE && !s->leave.settled;
     bool remain = others_remain(r);
-    /* Who stays must not be taken for a member: it says goodbye until it is heard. */
+    /* Who stays must not be taken for a member: it says leave until it is heard. */
     bool waits = session && !r->giving_up && (remain || r->now.monotonic_ns < last_ns);
     if (waits) {
         if (r->now.monotonic_ns < last_ns)
             wake_at(r, last_ns);
-        if (request_may(r, &s->goodbye))
-            goodbye_send(r);
+        if (request_may(r, &s->leave))
+            leave_send(r);
     } else if (!remain) {
-        goodbye_exit(r);
+        leave_exit(r);
     }
 }
 
@@ -143,7 +143,7 @@ void goodbye_advance(struct rendezvous *r) {
 
 void contact_made(struct rendezvous *r, bool wrote) {
     struct contact *c = &r->contact;
-    bool leaving = goodbye_due(r); /* it has nothing more to write; a host only looks */
+    bool leaving = leave_due(r); /* it has nothing more to write; a host only looks */
     c->answers = true;
     if (c->denied && !wrote && !leaving)
         return;
@@ -223,7 +223,7 @@ static void tell(struct rendezvous *r) {
     int64_t silent_ns = r->now.monotonic_ns - c->heard_ns;
     int64_t fence_ns = rendezvous_timing(r).fence_ns;
     bool deaf = is_read_only(c);
-    if (c->told || !c->missed || goodbye_due(r))
+    if (c->told || !c->missed || leave_due(r))
         return;
     if (c->heard_ns && silent_ns < fence_ns) {
         wake_at(r, c->heard_ns + fence_ns);
@@ -249,7 +249,7 @@ static void join_limit(struct rendezvous *r) {
     const struct session *s = &r->session;
     int64_t since_ns = s->good_ns ? s->good_ns : r->start_ns;
     int64_t at_ns = since_ns + join_limit_ns(r);
-    if (s->phase >= SESSION_ACTIVE || s->former.set || goodbye_due(r))
+    if (s->phase >= SESSION_ACTIVE || s->former.set || leave_due(r))
         return;
     at_ns = at_ns > r->contact.patience_ns ? at_ns : r->contact.patience_ns;
     at_ns += rendezvous_timing(r).suspect_ns;
