@@ -179,7 +179,7 @@ $(FAKE_NVML): tests/fakes/nvml/nvml.c $(OUT)/.flags
 $(addprefix $(OUT)/tests/agent/,tls/test_tls store/test_server_tls): | $(TLS_MODULE)
 $(OUT)/tests/fakes/test_cudart: $(addprefix $(OUT)/tests/fakes/cudart/,device.o memory.o stream.o)
 $(filter $(OUT)/tests/scenarios/jobs/ranktrain/gpu/%,$(TESTS) $(SPAWNEES)) $(OUT)/tests/fakes/test_nccl: | $(FAKE_GPU)
-$(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_warm): $(OUT)/tests/agent/core/script.o
+$(addprefix $(OUT)/tests/agent/core/,test_coordinator test_leave test_lifeline test_rendezvous test_rounds test_session test_standby): $(OUT)/tests/agent/core/script.o
 $(addprefix $(OUT)/tests/harness/run/,test_targets test_timeline test_triggers test_until test_sticky test_inquiry): $(OUT)/tests/harness/run/stage.o
 $(addprefix $(OUT)/tests/agent/legacy/,test_fleet test_seeds): $(addprefix $(OUT)/tests/agent/legacy/,fleet.o tree_model.o)
 $(addprefix $(OUT)/tests/harness/judge/checks/,test_cases test_checks test_lost): $(OUT)/tests/harness/judge/checks/cases.o

@@ -191,8 +191,8 @@ static void holder_see(struct canonical *c, uint64_t ids, const struct rendezvou
     canonical_bytes(c, &h, sizeof(h));
 }
 
-static void warm_see(struct canonical *c, uint64_t ids, const struct rendezvous *r) {
-    struct warm w = r->warm;
+static void standby_see(struct canonical *c, uint64_t ids, const struct rendezvous *r) {
+    struct standby w = r->standby;
     take_request(c, ids, &w.read);
     take_pid(c, w.pid);
     canonical_bytes(c, &w, sizeof(w));
@@ -282,7 +282,7 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     session_see(c, ids, r);
     group_see(c, ids, r);
     holder_see(c, ids, r);
-    warm_see(c, ids, r);
+    standby_see(c, ids, r);
     places_see(c, r);
     coordinator_see(c, ids, r);
     head_see(c, &r->head);
@@ -313,7 +313,7 @@ void rendezvous_canonical(const struct rendezvous *r, uint64_t ids, struct canon
     memset(&t.session, 0, sizeof(t.session));
     memset(&t.group, 0, sizeof(t.group));
     memset(&t.holder, 0, sizeof(t.holder));
-    memset(&t.warm, 0, sizeof(t.warm));
+    memset(&t.standby, 0, sizeof(t.standby));
     memset(t.places, 0, sizeof(t.places));
     memset(t.asked_pids, 0, sizeof(t.asked_pids));
     memset(&t.coordinator, 0, sizeof(t.coordinator));

@@ -8,7 +8,7 @@
 /* The view is also held by who may have to coordinate next, and by the host of the store that is to
  * end: it does so last. */
 static bool is_needed(const struct rendezvous *r) {
-    bool active = r->session.phase == SESSION_ACTIVE && (lead_is_own(r) || r->warm.on);
+    bool active = r->session.phase == SESSION_ACTIVE && (lead_is_own(r) || r->standby.on);
     return r->has_cur && (active || (r->config.hosts_store && leave_due(r)));
 }
 

@@ -102,8 +102,9 @@ static void revision_note(struct rendezvous *r, uint64_t id, int64_t revision) {
 }
 
 static int64_t floor_of(const struct rendezvous *r, uint64_t id) {
-    const struct request *const all[] = {&r->session.request, &r->reread,    &r->read_places,
-                                         &r->holder.read,     &r->warm.read, &r->coordinator.read};
+    const struct request *const all[] = {&r->session.request, &r->reread,
+                                         &r->read_places,     &r->holder.read,
+                                         &r->standby.read,    &r->coordinator.read};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
         if (all[i]->id == id && id >= r->known_since)
             return all[i]->floor;
@@ -163,7 +164,7 @@ static void on_snapshot(struct rendezvous *r, const struct event *ev) {
     watch_snapshot(r, ev);
     place_snapshot(r, ev);
     lead_snapshot(r, ev);
-    warm_snapshot(r, ev);
+    standby_snapshot(r, ev);
     coordinator_snapshot(r, ev);
 }
 
@@ -259,7 +260,7 @@ static void advance(struct rendezvous *r) {
     if (r->over)
         return;
     lead_advance(r);
-    warm_advance(r);
+    standby_advance(r);
     coordinator_advance(r);
 }
 

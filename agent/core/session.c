@@ -82,7 +82,7 @@ static void inc_adopt(struct rendezvous *r, const struct entry *e) {
          * would be taken for an absence here. */
         r->reread = (struct request){0};
         r->charge.round = 0;
-        r->warm = (struct warm){0};
+        r->standby = (struct standby){0};
         r->past.member = r->past.round > 0 && r->past.round == r->group.round;
         if (e->value->cur.former[0])
             r->past = (struct past){0}; /* a new attempt has a new budget */

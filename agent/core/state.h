@@ -103,8 +103,8 @@ struct holder {
     int rank;              /* of the wish when not in the plan */
 };
 
-/* A successor that is to know what the coordinator knows; see warm.c. */
-struct warm {
+/* A successor that is to know what the coordinator knows; see standby.c. */
+struct standby {
     bool on;
     struct request read; /* of the holder's place */
     char pid[PID_SIZE], uid[UID_SIZE];
@@ -232,7 +232,7 @@ struct rendezvous {
     struct group group;
     struct lifeline lifeline;
     struct holder holder;
-    struct warm warm;
+    struct standby standby;
     struct coordinator coordinator;
 
     struct past past;  /* of the newest incarnation in which a round ran */
@@ -350,9 +350,9 @@ void lead_changes(struct rendezvous *r, const struct event *ev);
 void lead_done(struct rendezvous *r, const struct event *ev);
 bool lead_is_own(const struct rendezvous *r);
 
-/* warm.c: who holds the coordinator's view before it has to */
-void warm_advance(struct rendezvous *r);
-void warm_snapshot(struct rendezvous *r, const struct event *ev);
+/* standby.c: who holds the coordinator's view before it has to */
+void standby_advance(struct rendezvous *r);
+void standby_snapshot(struct rendezvous *r, const struct event *ev);
 
 /* watch.c: head and lead, as every agent follows them, and its own place in their plans */
 void watch_note_past(struct rendezvous *r);

@@ -2,20 +2,20 @@
 
 #include <string.h>
 
-/* Warm successors: the two next in line hold the coordinator's view before they need it. Who takes
+/* Standbys: the two next in line hold the coordinator's view before they need it. Who takes
  * over has then heard every beat itself, so that a node that was lost together with the coordinator
  * is given up after suspect, not after twice that: silence is counted from what was received, and
  * a cold successor has received nothing yet.
  *
  * Who they are follows from the store: the lowest group ranks of the plan that head names, but for
  * the holder of the lead. Each costs the store one more stream of all beats, so larger jobs than
- * WARM_NODES_MAX do without. */
+ * STANDBY_NODES_MAX do without. */
 
-enum { WARM_NODES_MAX = 100, SUCCESSORS = 2 };
+enum { STANDBY_NODES_MAX = 100, SUCCESSORS = 2 };
 
 /* The holder's rank matters to one agent only: the one behind the first two. */
 static bool holder_known(struct rendezvous *r) {
-    struct warm *w = &r->warm;
+    struct standby *w = &r->standby;
     if (w->known && strcmp(w->pid, r->head.pid) == 0 && strcmp(w->uid, r->lead) == 0)
         return true;
     if (!r->lead_revision || !request_may(r, &w->read))
@@ -29,8 +29,8 @@ static bool holder_known(struct rendezvous *r) {
     return false;
 }
 
-void warm_snapshot(struct rendezvous *r, const struct event *ev) {
-    struct warm *w = &r->warm;
+void standby_snapshot(struct rendezvous *r, const struct event *ev) {
+    struct standby *w = &r->standby;
     if (!request_read(r, &w->read, ev))
         return;
     w->known = true;
@@ -39,11 +39,11 @@ void warm_snapshot(struct rendezvous *r, const struct event *ev) {
 
 /* Between two plans what was true of the last one goes on, so that no view is dropped for a
  * moment. */
-void warm_advance(struct rendezvous *r) {
-    struct warm *w = &r->warm;
+void standby_advance(struct rendezvous *r) {
+    struct standby *w = &r->standby;
     bool member = r->session.phase == SESSION_ACTIVE && !leave_due(r);
     const struct place *p = place_in(r, r->head.pid);
-    if (!member || r->head.n < 2 || r->head.n > WARM_NODES_MAX) {
+    if (!member || r->head.n < 2 || r->head.n > STANDBY_NODES_MAX) {
         w->on = false;
         return;
     }
