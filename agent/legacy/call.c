@@ -117,7 +117,7 @@ static void flow_done(struct legacy *l, const struct tree_answer *answer) {
 
 static void flow_answered(struct legacy *l, const struct tree_answer *answer) {
     if (l->flow == FLOW_OPEN) {
-        opening_answered(l, answer);
+        legacy_init_answered(l, answer);
         return;
     }
     switch (answer->result) {

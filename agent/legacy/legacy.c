@@ -96,7 +96,7 @@ static void signal_came(struct legacy *l, int signo) {
     if (!l->signo)
         l->signo = signo;
     if (l->stage != STAGE_ROUND && l->stage != STAGE_PART)
-        parting_begin(l, PART_LEFT);
+        legacy_leave_begin(l, PART_LEFT);
 }
 
 static void run_advance(struct legacy *l) {
@@ -134,13 +134,13 @@ static void advance(struct legacy *l) {
     alive_advance(l);
     run_advance(l);
     if (l->stage == STAGE_OPEN)
-        opening_advance(l);
+        legacy_init_advance(l);
     if (l->stage == STAGE_MEET)
-        meeting_advance(l);
+        legacy_join_advance(l);
     if (l->stage == STAGE_ROUND && !l->over)
         round_advance(l);
     if (l->stage == STAGE_PART && !l->over)
-        parting_advance(l);
+        legacy_leave_advance(l);
 }
 
 static void timer_set(struct legacy *l, bool fired) {

@@ -27,9 +27,9 @@
  *    each has asked once, since they would part otherwise;
  *  - does not disturb a full round: it waits as a spare.
  *
- * Who decides what: opening.c (the folders), observe.c (seeing what is there), meeting.c (a state
+ * Who decides what: init.c (the folders), observe.c (seeing what is there), join.c (a state
  * made, joined, confirmed), waiting.c (the old one taken away), exchange.c (ranks and master),
- * round.c (the workers), parting.c (closing, leaving), alive.c (own key). */
+ * round.c (the workers), leave.c (closing, leaving), alive.c (own key). */
 #pragma once
 
 #include "agent/core/rendezvous.h"

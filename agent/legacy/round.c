@@ -17,7 +17,7 @@ void round_begin(struct legacy *l, int rank) {
 static void round_leave(struct legacy *l) {
     l->left_version = l->round.version;
     legacy_claim(l, CLAIM_END, l->round.version);
-    meeting_begin(l);
+    legacy_join_begin(l);
 }
 
 /* Why the round cannot go on, NULL when it can; *ret_grace_ns is what its workers are given then.
@@ -87,7 +87,7 @@ void round_fence(struct legacy *l) {
 static void round_failed(struct legacy *l) {
     bool closed = l->doc.status == DOCUMENT_CLOSED;
     if (closed || l->spent >= l->config.max_restarts) {
-        parting_begin(l, PART_FAILED);
+        legacy_leave_begin(l, PART_FAILED);
         return;
     }
     l->spent++;
@@ -102,7 +102,7 @@ static void barrier(struct legacy *l, const char *why) {
         legacy_claim(l, CLAIM_EXIT_BARRIER, r->version);
     r->told_barrier = true;
     if (barrier_is_done(l) || l->doc.status == DOCUMENT_CLOSED) {
-        parting_begin(l, PART_DONE);
+        legacy_leave_begin(l, PART_DONE);
     } else if (why) {
         legacy_log(l, "round %lld ends: %s", (long long)r->version, why);
         round_leave(l);
@@ -120,9 +120,9 @@ void round_advance(struct legacy *l) {
         return;
     }
     if (l->signo)
-        parting_begin(l, PART_LEFT);
+        legacy_leave_begin(l, PART_LEFT);
     else if (why && l->doc.status == DOCUMENT_CLOSED)
-        parting_closed(l);
+        legacy_leave_closed(l);
     else if (g->failed)
         round_failed(l);
     else if (g->ok)
@@ -130,7 +130,7 @@ void round_advance(struct legacy *l) {
     else if (why || g->ran)
         round_leave(l);
     else if (l->doc.status == DOCUMENT_CLOSED)
-        parting_closed(l);
+        legacy_leave_closed(l);
     else
         exchange_advance(l);
 }

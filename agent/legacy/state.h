@@ -162,8 +162,8 @@ const char *path_rank(struct legacy *l, int64_t version, int rank);
 const char *path_kv(struct legacy *l, int64_t version, const char *key);
 
 /* The parts. */
-void opening_advance(struct legacy *l);
-void opening_answered(struct legacy *l, const struct tree_answer *answer);
+void legacy_init_advance(struct legacy *l);
+void legacy_init_answered(struct legacy *l, const struct tree_answer *answer);
 void observe_advance(struct legacy *l);
 void observe_answered(struct legacy *l, bool waited, const struct tree_answer *answer);
 void document_refresh(struct legacy *l);
@@ -171,8 +171,8 @@ void alive_advance(struct legacy *l);
 void alive_take(struct legacy *l, int64_t version, int rank);
 void alive_renewed(struct legacy *l, const struct tree_answer *answer);
 void alive_forget(struct legacy *l);
-void meeting_advance(struct legacy *l);
-void meeting_begin(struct legacy *l);
+void legacy_join_advance(struct legacy *l);
+void legacy_join_begin(struct legacy *l);
 void waiting_advance(struct legacy *l);
 bool waiting_missing(struct legacy *l); /* a key of a member of the round that there is */
 void exchange_advance(struct legacy *l);
@@ -180,9 +180,9 @@ void round_begin(struct legacy *l, int rank);
 void round_advance(struct legacy *l);
 void round_fence(struct legacy *l);
 void round_event(struct legacy *l, const struct event *ev);
-void parting_begin(struct legacy *l, enum part_why why);
-void parting_advance(struct legacy *l);
-void parting_closed(struct legacy *l);
+void legacy_leave_begin(struct legacy *l, enum part_why why);
+void legacy_leave_advance(struct legacy *l);
+void legacy_leave_closed(struct legacy *l);
 const char *exchange_get(struct legacy *l,
                          const char *key); /* decoded, of the round; NULL: absent */
 void exchange_put(struct legacy *l, const char *key, const char *value);

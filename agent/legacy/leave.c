@@ -7,7 +7,7 @@
 
 #define PART_NS (5 * S)
 
-void parting_begin(struct legacy *l, enum part_why why) {
+void legacy_leave_begin(struct legacy *l, enum part_why why) {
     l->stage = STAGE_PART;
     l->part = why;
     l->part_ns = l->now.monotonic_ns + PART_NS;
@@ -15,7 +15,7 @@ void parting_begin(struct legacy *l, enum part_why why) {
 }
 
 /* Closed, and no worker of ours lives. */
-void parting_closed(struct legacy *l) {
+void legacy_leave_closed(struct legacy *l) {
     const char *id = l->config.run_id, *end = document_end(&l->doc);
     bool took_part = l->round.version != 0;
     if (end && end[0])
@@ -29,7 +29,7 @@ void parting_closed(struct legacy *l) {
                     id, took_part ? "an agent of torchrun" : "a run of that name");
 }
 
-static void parting_exit(struct legacy *l) {
+static void legacy_leave_exit(struct legacy *l) {
     const char *id = l->config.run_id;
     if (l->part == PART_DONE) {
         legacy_exit(l, 0, NULL, "%s", "");
@@ -76,10 +76,10 @@ static bool say_left(struct legacy *l) {
     return true;
 }
 
-void parting_advance(struct legacy *l) {
+void legacy_leave_advance(struct legacy *l) {
     legacy_wake_at(l, l->part_ns);
     if (l->now.monotonic_ns >= l->part_ns) {
-        parting_exit(l);
+        legacy_leave_exit(l);
         return;
     }
     if (l->doc_due || !call_may(l, CALL_FLOW))
@@ -88,5 +88,5 @@ void parting_advance(struct legacy *l) {
      */
     bool more = l->part == PART_LEFT ? say_left(l) : barrier_finish(l) || close_run(l);
     if (!more)
-        parting_exit(l);
+        legacy_leave_exit(l);
 }

@@ -4,7 +4,7 @@
 
 enum { STEP_VERSION, STEP_PREFIX, STEP_RUN, STEP_FOLDER, STEP_COUNTER, STEPS };
 
-void opening_advance(struct legacy *l) {
+void legacy_init_advance(struct legacy *l) {
     struct tree_request q = {.verb = TREE_PUT, .exist = TREE_ABSENT, .dir = true};
     if (!call_may(l, CALL_FLOW))
         return;
@@ -38,7 +38,7 @@ static void no_v2(struct legacy *l) {
                 l->etcd);
 }
 
-void opening_answered(struct legacy *l, const struct tree_answer *answer) {
+void legacy_init_answered(struct legacy *l, const struct tree_answer *answer) {
     switch (answer->result) {
     case TREE_LOST:
         return;
@@ -56,7 +56,7 @@ void opening_answered(struct legacy *l, const struct tree_answer *answer) {
             l->etcd = arena_strdup(&l->strings, answer->text);
         l->opened++;
         if (l->opened == STEPS)
-            meeting_begin(l);
+            legacy_join_begin(l);
         return;
     case TREE_MISSING:
     case TREE_CHANGED:

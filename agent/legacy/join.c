@@ -12,13 +12,13 @@
 #define SETUP_NS     (3 * S)
 #define LAST_CALL_NS (4 * S) /* how often it is renewed */
 
-void meeting_begin(struct legacy *l) {
+void legacy_join_begin(struct legacy *l) {
     l->stage = STAGE_MEET;
     l->join_ns = 0;
     l->told_spare = l->told_wait = false;
 }
 
-static void meeting_create(struct legacy *l) {
+static void legacy_join_create(struct legacy *l) {
     struct tree_request q = {.verb = TREE_PUT,
                              .key = path_active(l),
                              .value = "{\"status\": \"setup\"}",
@@ -50,7 +50,7 @@ static void count_version(struct legacy *l) {
 }
 
 /* Setup becomes joinable: by who made it, in time, or by nobody. */
-static void meeting_set_up(struct legacy *l) {
+static void legacy_join_set_up(struct legacy *l) {
     const struct setup *s = &l->setup;
     if (s->modified != l->doc.modified || l->now.monotonic_ns > s->since_ns + SETUP_NS)
         return;
@@ -72,7 +72,7 @@ static void meeting_set_up(struct legacy *l) {
     }
 }
 
-static void meeting_join(struct legacy *l) {
+static void legacy_join_enter(struct legacy *l) {
     const struct document *d = &l->doc;
     struct document_edit e = {.add_rank = d->n, .uid = l->uid, .waiting = -1};
     bool full = d->n + 1 == l->config.max;
@@ -97,7 +97,7 @@ static void take_seat(struct legacy *l) {
 
 /* The one that made it the minimum waits for more, and keeps the state from expiring; should it
  * die, the state does too. */
-static void meeting_call(struct legacy *l, int rank) {
+static void legacy_join_call(struct legacy *l, int rank) {
     const struct document_edit freeze = {
         .status = "frozen", .add_rank = -1, .begin_keep_alives = true, .waiting = -1};
     struct seat *s = &l->seat;
@@ -128,7 +128,7 @@ static void meeting_call(struct legacy *l, int rank) {
     flow_send(l, FLOW_STATE, &q);
 }
 
-static void meeting_confirm(struct legacy *l, int rank) {
+static void legacy_join_confirm(struct legacy *l, int rank) {
     const char *key = path_rank(l, l->doc.version, rank);
     struct document_edit e = {.add_rank = -1, .add_keep_alive = key, .waiting = -1};
     if (document_has_keep_alive(&l->doc, key))
@@ -145,7 +145,7 @@ static void meeting_confirm(struct legacy *l, int rank) {
     flow_edit(l, &e, last ? 0 : TTL_STATE_S);
 }
 
-static void meeting_final(struct legacy *l, int rank) {
+static void legacy_join_final(struct legacy *l, int rank) {
     bool own = rank >= 0 && l->left_version != l->doc.version && l->alive.key &&
                strcmp(l->alive.key, path_rank(l, l->doc.version, rank)) == 0;
     if (own)
@@ -171,32 +171,32 @@ static bool too_late(struct legacy *l) {
     return true;
 }
 
-void meeting_advance(struct legacy *l) {
+void legacy_join_advance(struct legacy *l) {
     int rank = document_rank(&l->doc, l->uid);
     if (!l->seen || l->doc_due || !call_may(l, CALL_FLOW) || too_late(l))
         return;
     switch (l->doc.status) {
     case DOCUMENT_ABSENT:
-        meeting_create(l);
+        legacy_join_create(l);
         break;
     case DOCUMENT_SETUP:
-        meeting_set_up(l);
+        legacy_join_set_up(l);
         break;
     case DOCUMENT_JOINABLE:
         if (rank < 0)
-            meeting_join(l);
+            legacy_join_enter(l);
         else
-            take_seat(l), meeting_call(l, rank);
+            take_seat(l), legacy_join_call(l, rank);
         break;
     case DOCUMENT_FROZEN:
         if (rank >= 0)
-            take_seat(l), meeting_confirm(l, rank);
+            take_seat(l), legacy_join_confirm(l, rank);
         break;
     case DOCUMENT_FINAL:
-        meeting_final(l, rank);
+        legacy_join_final(l, rank);
         break;
     case DOCUMENT_CLOSED:
-        parting_closed(l);
+        legacy_leave_closed(l);
         break;
     case DOCUMENT_STRANGE:
         break;
