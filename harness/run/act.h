@@ -1,5 +1,5 @@
 /* act: the state of each line of a scenario's timeline while it is played. The inside of the part
- * timeline: timeline.c, hearing.c and patience.c (when), targets.c and inquiry.c (whom), firing.c
+ * timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom), firing.c
  * (what), evidence.c and evidence/ (whether it was felt). */
 #pragma once
 
@@ -80,7 +80,7 @@ bool evidence_answers(const struct act *a);               /* it is in force when
 bool act_cuts_off(const struct act *a, const char *node); /* from the store, as long as it lasts */
 void act_seen(struct act *a, const struct record *r);
 
-/* hearing.c: whether what is told concerns the target of this line. */
+/* trigger_match.c: whether what is told concerns the target of this line. */
 bool act_hears(const struct act *a, const struct record *r); /* an event of a worker */
 bool act_hears_step(const struct act *a, const struct record *r);
 bool act_hears_line(const struct act *a, const char *node, pid_t pid); /* as timeline_heard */
@@ -99,7 +99,7 @@ void act_look_again(struct act *a); /* after it came in force: times */
 void act_rest(struct act *a);       /* what it was to end has ended: until that begins again */
 void act_fail(struct act *a, const char *why);
 
-/* patience.c: whether what it would hit now is nothing, or about to go, and it is patient */
+/* deferral.c: whether what it would hit now is nothing, or about to go, and it is patient */
 bool act_must_wait(const struct act *a, const struct bound *found, size_t n);
 void act_wait_for_target(struct act *a); /* until act_may_find_target, or for `within` */
 bool act_may_find_target(const struct record *r);

@@ -1,8 +1,8 @@
 #include "harness/run/counting.h"
 
 #include "base/sys/clock.h"
+#include "harness/run/device_snapshots.h"
 #include "harness/run/directory.h"
-#include "harness/run/looks.h"
 #include "harness/run/pause.h"
 
 /* The helpers count within a second of an agent's end. */
@@ -84,7 +84,7 @@ static void finish(struct engine *e) {
     if (e->phase != ENGINE_ENDING)
         return;
     loop_timer_off(own(e, counting)->timer);
-    looks_take(e, "job-end", 0);
+    device_snapshots_take(e, "job-end", 0);
     if (!pause_begin(e))
         engine_take_down(e);
 }

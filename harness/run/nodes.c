@@ -3,7 +3,7 @@
 #include "base/sys/file.h"
 #include "harness/launch/launcher.h"
 #include "harness/run/counting.h"
-#include "harness/run/looks.h"
+#include "harness/run/device_snapshots.h"
 #include "harness/run/outputs.h"
 #include "harness/run/programs.h"
 #include "harness/run/stores.h"
@@ -217,7 +217,7 @@ static void begin(struct engine *e) {
 void nodes_look_ready(struct engine *e) {
     if (e->phase != ENGINE_STARTING || own(e, nodes)->awaited || !stores_ready(e))
         return;
-    looks_take(e, "start", 0); /* nothing of the job is there yet */
+    device_snapshots_take(e, "start", 0); /* nothing of the job is there yet */
     engine_start(e);
 }
 

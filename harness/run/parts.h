@@ -5,7 +5,7 @@ X(directory) /* who waits for its listing is held by a line of the timeline, if 
 X(timeline)  /* a fault fires before anybody else takes time */
 X(limits)
 X(master)
-X(looks)
+X(device_snapshots)
 X(usage)    /* refuses a run before anything of it is there */
 X(pause)    /* what is made from here on is taken down again when a signal comes */
 X(presence) /* a run is marked before the first process of it */

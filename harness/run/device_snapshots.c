@@ -1,4 +1,4 @@
-#include "harness/run/looks.h"
+#include "harness/run/device_snapshots.h"
 
 #include "base/sys/clock.h"
 #include "harness/observe/devices.h"
@@ -7,14 +7,14 @@
  * event: before the job, at a round's first worker, when all of its workers have stepped, when its
  * first one has ended and when its last one has, and when the job has ended. */
 
-struct looks {
+struct device_snapshots {
     struct devices *devices;    /* NULL: no node has any */
     int begun, running, ending; /* the newest rounds whose devices were looked at */
     size_t ended;               /* so many rounds were looked at when they had ended */
 };
 
 static void begin(struct engine *e) {
-    struct looks *l = own(e, looks);
+    struct device_snapshots *l = own(e, device_snapshots);
     const struct plan *p = e->plan;
     struct err err = {0};
     const char **uuids = arena_array(&e->arena, const char *, p->devices_n + 1);
@@ -45,8 +45,8 @@ static void put_given(struct engine *e, struct json_writer *w) {
     json_end_object(w);
 }
 
-void looks_take(struct engine *e, const char *at, int round) {
-    const struct looks *l = own(e, looks);
+void device_snapshots_take(struct engine *e, const char *at, int round) {
+    const struct device_snapshots *l = own(e, device_snapshots);
     if (!l->devices)
         return;
     size_t on = 0;
@@ -68,7 +68,7 @@ void looks_take(struct engine *e, const char *at, int round) {
     engine_recorded(e);
 }
 
-static void look_at_round(struct engine *e, struct looks *l, const struct record *r) {
+static void look_at_round(struct engine *e, struct device_snapshots *l, const struct record *r) {
     const struct rounds *rs = e->rec.rounds;
     if (!rs->n || e->phase > ENGINE_ENDING)
         return;
@@ -76,35 +76,35 @@ static void look_at_round(struct engine *e, struct looks *l, const struct record
     const struct worker *w = rounds_worker(rs, r->pid);
     if (record_is(r, "worker-start") && l->begun < newest->number) {
         l->begun = newest->number;
-        looks_take(e, "round-start", newest->number);
+        device_snapshots_take(e, "round-start", newest->number);
     } else if (record_is(r, "step") && l->running < newest->number && newest->complete &&
                round_stepped(newest) == newest->n) {
         l->running = newest->number;
-        looks_take(e, "round", newest->number);
+        device_snapshots_take(e, "round", newest->number);
     } else if (record_is(r, "worker-exit") && w && l->ending < w->round) {
         l->ending = w->round;
-        looks_take(e, "first-end", w->round);
+        device_snapshots_take(e, "first-end", w->round);
     }
 }
 
 static void record(struct engine *e, const struct record *r) {
-    struct looks *l = own(e, looks);
+    struct device_snapshots *l = own(e, device_snapshots);
     const struct rounds *rs = e->rec.rounds;
     if (!l->devices)
         return;
     look_at_round(e, l, r);
     /* Not at round_end: the next round may begin while the directory is read. */
     while (record_is(r, "worker-exit") && l->ended < rs->n && round_ended_ns(rs->v[l->ended]))
-        looks_take(e, "round-end", rs->v[l->ended++]->number);
+        device_snapshots_take(e, "round-end", rs->v[l->ended++]->number);
 }
 
 static void close_looks(struct engine *e) {
-    struct looks *l = own(e, looks);
+    struct device_snapshots *l = own(e, device_snapshots);
     l->devices = devices_free(l->devices);
 }
 
-const struct run_part run_part_looks = {
-    .size = sizeof(struct looks),
+const struct run_part run_part_device_snapshots = {
+    .size = sizeof(struct device_snapshots),
     .begin = begin,
     .record = record,
     .close = close_looks,
