@@ -1,6 +1,6 @@
 #include "harness/run/hang.h"
 
-#include "harness/observe/autopsy.h"
+#include "harness/observe/hang_dump.h"
 #include "harness/run/token.h"
 
 #include <errno.h>
@@ -12,11 +12,11 @@ struct hang {
 /* Long enough for a slow host, short enough to be waited for: while it is done nothing else is. */
 static const int64_t BUDGET_NS = 5000000000;
 
-static struct autopsy_node node_of(struct engine *e, struct node *n) {
+static struct hang_dump_node node_of(struct engine *e, struct node *n) {
     const struct plan_node *p = node_plan(n), *store = plan_find_node(e->plan, "store");
     struct target first;
     node_target(n, &first);
-    return (struct autopsy_node){
+    return (struct hang_dump_node){
         .name = p->name,
         .first = first.pid,
         .log = arena_printf(&e->arena, "logs/%s/%s.log", p->name, p->is_store ? "store" : "agent"),
@@ -28,14 +28,14 @@ static struct autopsy_node node_of(struct engine *e, struct node *n) {
 
 bool hang_look(struct engine *e) {
     struct hang *h = own(e, hang);
-    struct autopsy_node *v = arena_array(&e->arena, struct autopsy_node, e->plan->nodes_n + 1);
+    struct hang_dump_node *v = arena_array(&e->arena, struct hang_dump_node, e->plan->nodes_n + 1);
     struct err err = {0};
     size_t on = 0;
     cluster_each(n, e->cluster) {
         if (node_is_on(n))
             v[on++] = node_of(e, n);
     }
-    int r = autopsy_make(e->spec->folder, v, on, e->rec.rounds, BUDGET_NS, &err);
+    int r = hang_dump_make(e->spec->folder, v, on, e->rec.rounds, BUDGET_NS, &err);
     return h->looked_at = r == 0 || r == -ETIME;
 }
 

@@ -1,20 +1,20 @@
 #include "harness/run/outputs.h"
 
-#include "harness/observe/mentions.h"
+#include "harness/observe/log_matcher.h"
 #include "harness/observe/output.h"
 #include "harness/run/timeline.h"
 
 #include <string.h>
 
 struct outputs {
-    struct output *output;     /* NULL: nobody reads what is printed */
-    struct mentions *mentions; /* NULL: the scenario expects nothing of it */
+    struct output *output;           /* NULL: nobody reads what is printed */
+    struct log_matcher *log_matcher; /* NULL: the scenario expects nothing of it */
 };
 
 static void on_line(void *arg, const char *node, pid_t pid, const char *line) {
     struct engine *e = arg;
     timeline_heard(e, node, pid, line);
-    mentions_heard(own(e, outputs)->mentions, node, pid, line);
+    log_matcher_heard(own(e, outputs)->log_matcher, node, pid, line);
 }
 
 /* What cannot be read makes no run worthless, but what depends on it is unknown. */
@@ -39,7 +39,7 @@ static int open_outputs(struct engine *e, struct err *err) {
     if (!o->output)
         return err->code;
     observer_on_end(e->observer, on_worker_ended, e);
-    o->mentions = mentions_new(&e->rec, &e->plan->scenario->expect);
+    o->log_matcher = log_matcher_new(&e->rec, &e->plan->scenario->expect);
     return 0;
 }
 
@@ -97,12 +97,12 @@ static void take_down(struct engine *e) {
     if (!o->output)
         return;
     output_end(o->output);
-    mentions_end(o->mentions);
+    log_matcher_end(o->log_matcher);
 }
 
 static void close_outputs(struct engine *e) {
     output_free(own(e, outputs)->output);
-    mentions_free(own(e, outputs)->mentions);
+    log_matcher_free(own(e, outputs)->log_matcher);
 }
 
 const struct run_part run_part_outputs = {

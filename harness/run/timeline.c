@@ -2,7 +2,7 @@
 
 #include "base/str.h"
 #include "base/sys/clock.h"
-#include "harness/observe/mentions.h"
+#include "harness/observe/log_matcher.h"
 #include "harness/run/act.h"
 #include "harness/run/directory.h"
 #include "harness/scenario/pattern.h"
@@ -194,7 +194,7 @@ static void hear_line(struct act *a, const char *node, pid_t pid, const char *li
     a->log_met = ++a->events == a->action->when.nth;
     if (!a->log_met)
         return;
-    mentions_record(&a->owner->engine->rec, node, pid, "id", a->action->id, line);
+    log_matcher_record(&a->owner->engine->rec, node, pid, "id", a->action->id, line);
     conclude(a, clock_monotonic_ns());
 }
 

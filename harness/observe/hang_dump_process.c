@@ -1,4 +1,4 @@
-#include "harness/observe/autopsy.h"
+#include "harness/observe/hang_dump.h"
 
 #include "base/str.h"
 #include "base/sys/file.h"
@@ -172,7 +172,7 @@ static void put_thread(pid_t pid, const char *tid, struct buf *out) {
     put_stack(out, task);
 }
 
-void autopsy_process(pid_t pid, struct buf *out) {
+void hang_dump_process(pid_t pid, struct buf *out) {
     char path[64];
     int threads = 0;
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);

@@ -1,4 +1,4 @@
-#include "harness/observe/mentions.h"
+#include "harness/observe/log_matcher.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -16,24 +16,24 @@ struct mention {
     int64_t matched, recorded;
 };
 
-struct mentions {
+struct log_matcher {
     struct recorder *rec;
     struct mention *v; /* each expression once */
     size_t n;
     int64_t worker_lines, program_lines;
 };
 
-static bool is_known(const struct mentions *m, const char *text) {
+static bool is_known(const struct log_matcher *m, const char *text) {
     for (size_t i = 0; i < m->n; i++)
         if (str_eq(m->v[i].text, text))
             return true;
     return false;
 }
 
-struct mentions *mentions_new(struct recorder *rec, const struct expect *x) {
+struct log_matcher *log_matcher_new(struct recorder *rec, const struct expect *x) {
     if (!x->logs_n)
         return NULL;
-    struct mentions *m = mem_new(struct mentions);
+    struct log_matcher *m = mem_new(struct log_matcher);
     m->rec = rec;
     for (size_t i = 0; i < x->logs_n; i++) {
         const char *text = x->logs[i].pattern;
@@ -44,7 +44,7 @@ struct mentions *mentions_new(struct recorder *rec, const struct expect *x) {
     return m;
 }
 
-struct mentions *mentions_free(struct mentions *m) {
+struct log_matcher *log_matcher_free(struct log_matcher *m) {
     for (size_t i = 0; m && i < m->n; i++)
         pattern_free(m->v[i].pattern);
     if (m)
@@ -53,8 +53,8 @@ struct mentions *mentions_free(struct mentions *m) {
     return NULL;
 }
 
-void mentions_record(struct recorder *rec, const char *node, pid_t pid, const char *key,
-                     const char *value, const char *line) {
+void log_matcher_record(struct recorder *rec, const char *node, pid_t pid, const char *key,
+                        const char *value, const char *line) {
     enum source source = pid ? SOURCE_JOB : SOURCE_LAUNCHER;
     struct json_writer *w = recorder_begin(rec, clock_monotonic_ns(), source, "log");
     json_put_string(w, "node", node);
@@ -66,7 +66,7 @@ void mentions_record(struct recorder *rec, const char *node, pid_t pid, const ch
     recorder_end(rec, NULL);
 }
 
-void mentions_heard(struct mentions *m, const char *node, pid_t pid, const char *line) {
+void log_matcher_heard(struct log_matcher *m, const char *node, pid_t pid, const char *line) {
     if (!m)
         return;
     *(pid ? &m->worker_lines : &m->program_lines) += 1;
@@ -75,11 +75,11 @@ void mentions_heard(struct mentions *m, const char *node, pid_t pid, const char 
         if (!pattern_match(x->pattern, line, NULL) || ++x->matched > RECORDED_MAX)
             continue;
         x->recorded++;
-        mentions_record(m->rec, node, pid, "pattern", x->text, line);
+        log_matcher_record(m->rec, node, pid, "pattern", x->text, line);
     }
 }
 
-void mentions_end(struct mentions *m) {
+void log_matcher_end(struct log_matcher *m) {
     if (!m)
         return;
     struct json_writer *w = recorder_begin(m->rec, clock_monotonic_ns(), SOURCE_HARNESS, "lines");

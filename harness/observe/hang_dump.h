@@ -1,4 +1,4 @@
-/* autopsy: what the processes of a run that hangs are doing, written down before they are ended.
+/* hang_dump: what the processes of a run that hangs are doing, written down before they are ended.
  *
  * In hang/ of the run directory, one folder for each node:
  *   rank-R.txt, PID-NAME.txt   a process: its threads with their state, wait channel and kernel
@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-struct autopsy_node {
+struct hang_dump_node {
     const char *name;
     pid_t first;       /* of the node's processes, in the caller's eyes */
     const char *log;   /* of its program, in the run directory */
@@ -27,11 +27,11 @@ struct autopsy_node {
 
 /* Returns within budget_ns: 0, or -ETIME when a node's child had to be killed (what it had written
  * stays), or another -errno when nothing could be written. */
-int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, size_t n,
-                 const struct rounds *rs, int64_t budget_ns, struct err *err);
+int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes, size_t n,
+                   const struct rounds *rs, int64_t budget_ns, struct err *err);
 
-/* autopsy_process.c: all that /proc says of one process, as text. */
-void autopsy_process(pid_t pid, struct buf *out);
-/* autopsy_store.c: asks the store from the network namespace of the calling process, which gives it
+/* hang_dump_process.c: all that /proc says of one process, as text. */
+void hang_dump_process(pid_t pid, struct buf *out);
+/* hang_dump_store.c: asks the store from the network namespace of the calling process, which gives it
  * two seconds to answer. */
-void autopsy_store(const char *addr, uint16_t port, struct buf *out);
+void hang_dump_store(const char *addr, uint16_t port, struct buf *out);

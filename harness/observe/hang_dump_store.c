@@ -1,4 +1,4 @@
-#include "harness/observe/autopsy.h"
+#include "harness/observe/hang_dump.h"
 
 #include "base/base64.h"
 #include "harness/observe/gateway.h"
@@ -29,7 +29,7 @@ static void put_keys(const struct json *answer, struct buf *out) {
 }
 
 /* All keys. */
-void autopsy_store(const char *addr, uint16_t port, struct buf *out) {
+void hang_dump_store(const char *addr, uint16_t port, struct buf *out) {
     static const char all[] = "{\"key\":\"AA==\",\"range_end\":\"AA==\"}";
     ARENA_FINI struct arena a = {0};
     struct err err = {0};

@@ -1,4 +1,4 @@
-#include "harness/observe/autopsy.h"
+#include "harness/observe/hang_dump.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -43,7 +43,7 @@ static void name_of(pid_t pid, char *ret, size_t size) {
             *c = '-';
 }
 
-static void write_process(const struct folder *dir, pid_t pid, const struct autopsy_node *node,
+static void write_process(const struct folder *dir, pid_t pid, const struct hang_dump_node *node,
                           const struct rounds *rs) {
     const struct worker *w = rounds_worker(rs, pid);
     char comm[64], file[128];
@@ -60,12 +60,12 @@ static void write_process(const struct folder *dir, pid_t pid, const struct auto
         snprintf(file, sizeof(file), "%d-%s.txt", (int)pid, comm);
     }
     buf_printf(&text, "process %d, %s\n", (int)pid, comm);
-    autopsy_process(pid, &text);
+    hang_dump_process(pid, &text);
     write_text(dir, file, &text);
 }
 
 /* Nodes that are processes of this host: all that descends from the first. */
-static void write_tree(const struct folder *dir, const struct autopsy_node *node,
+static void write_tree(const struct folder *dir, const struct hang_dump_node *node,
                        const struct rounds *rs) {
     pid_t *pids;
     size_t n = process_list_descendants(node->first, &pids);
@@ -76,7 +76,7 @@ static void write_tree(const struct folder *dir, const struct autopsy_node *node
 }
 
 /* The node's processes are those of the pid namespace of its first one. */
-static void write_processes(const struct folder *dir, const struct autopsy_node *node,
+static void write_processes(const struct folder *dir, const struct hang_dump_node *node,
                             const struct rounds *rs) {
     char path[64], space[64];
     if (namespace_is_shared(node->first, "pid")) {
@@ -123,7 +123,7 @@ static void write_last_lines(const struct folder *run, const struct folder *dir,
         write_text(dir, "last-lines.txt", &last);
 }
 
-static void write_store(const struct folder *dir, const struct autopsy_node *node) {
+static void write_store(const struct folder *dir, const struct hang_dump_node *node) {
     BUF_FINI struct buf text = {0};
     struct process first;
     if (process_open(node->first, &first, NULL) != 0)
@@ -137,12 +137,12 @@ static void write_store(const struct folder *dir, const struct autopsy_node *nod
     if (!here && setns(first.pidfd, CLONE_NEWNET) != 0)
         buf_printf(&text, "cannot look from the node's network: %s\n", strerror(errno));
     else
-        autopsy_store(node->store, node->store_port, &text);
+        hang_dump_store(node->store, node->store_port, &text);
     process_close(&first);
     write_text(dir, "store.txt", &text);
 }
 
-static void look_at_node(const struct folder *run, const struct autopsy_node *node,
+static void look_at_node(const struct folder *run, const struct hang_dump_node *node,
                          const struct rounds *rs) {
     char name[300];
     struct folder own;
@@ -156,7 +156,7 @@ static void look_at_node(const struct folder *run, const struct autopsy_node *no
     _exit(0);
 }
 
-static pid_t begin(const struct folder *run, const struct autopsy_node *node,
+static pid_t begin(const struct folder *run, const struct hang_dump_node *node,
                    const struct rounds *rs, struct process *ret) {
     *ret = PROCESS_NONE;
     pid_t pid = fork();
@@ -170,8 +170,8 @@ static pid_t begin(const struct folder *run, const struct autopsy_node *node,
     return pid;
 }
 
-int autopsy_make(const struct folder *run, const struct autopsy_node *nodes, size_t n,
-                 const struct rounds *rs, int64_t budget_ns, struct err *err) {
+int hang_dump_make(const struct folder *run, const struct hang_dump_node *nodes, size_t n,
+                   const struct rounds *rs, int64_t budget_ns, struct err *err) {
     int64_t end = clock_monotonic_ns() + budget_ns;
     int late = 0, r = folder_make(run, "hang", 0777, err);
     if (r)

@@ -1,5 +1,5 @@
 /* Lines that somebody expects something of: which become records, and what is counted. */
-#include "harness/observe/mentions.h"
+#include "harness/observe/log_matcher.h"
 
 #include "base/str.h"
 
@@ -25,7 +25,7 @@ struct stage {
     struct history history;
     struct rounds rounds;
     struct recorder rec;
-    struct mentions *mentions;
+    struct log_matcher *log_matcher;
 };
 
 static void stage_open(struct stage *s) {
@@ -33,12 +33,12 @@ static void stage_open(struct stage *s) {
     assert_int_equal(history_create(&s->history, NULL, NULL), 0);
     rounds_init(&s->rounds, true);
     s->rec = (struct recorder){&s->history, &s->rounds, on_record, s};
-    s->mentions = mentions_new(&s->rec, &x);
-    assert_non_null(s->mentions);
+    s->log_matcher = log_matcher_new(&s->rec, &x);
+    assert_non_null(s->log_matcher);
 }
 
 static void stage_close(struct stage *s) {
-    mentions_free(s->mentions);
+    log_matcher_free(s->log_matcher);
     history_fini(&s->history);
     rounds_fini(&s->rounds);
 }
@@ -47,10 +47,10 @@ static void test_what_matches_becomes_one_record_for_each_expression(void **stat
     (void)state;
     struct stage s;
     stage_open(&s);
-    mentions_heard(s.mentions, "n0", 110, "error in step 7");
-    mentions_heard(s.mentions, "n0", 110, "no error");
-    mentions_heard(s.mentions, "n1", 0, "step 8");
-    mentions_end(s.mentions);
+    log_matcher_heard(s.log_matcher, "n0", 110, "error in step 7");
+    log_matcher_heard(s.log_matcher, "n0", 110, "no error");
+    log_matcher_heard(s.log_matcher, "n1", 0, "step 8");
+    log_matcher_end(s.log_matcher);
     static const struct {
         enum source source;
         const char *node, *pattern, *line;
@@ -81,8 +81,8 @@ static void test_of_a_flood_the_first_are_recorded_and_the_rest_counted(void **s
     struct stage s;
     stage_open(&s);
     for (int i = 0; i < 10100; i++)
-        mentions_heard(s.mentions, "n0", 110, "error");
-    mentions_end(s.mentions);
+        log_matcher_heard(s.log_matcher, "n0", 110, "error");
+    log_matcher_end(s.log_matcher);
     assert_int_equal(s.history.n, 10001);
     const struct json *first = json_first(record_get(s.history.records[10000], "patterns"));
     assert_int_equal(json_get_i64(first, "matched", -1), 10100);
@@ -94,10 +94,10 @@ static void test_where_nothing_is_expected_nothing_is_heard(void **state) {
     (void)state;
     struct recorder rec = {0};
     static const struct expect none;
-    assert_null(mentions_new(&rec, &none));
-    mentions_heard(NULL, "n0", 0, "error");
-    mentions_end(NULL);
-    assert_null(mentions_free(NULL));
+    assert_null(log_matcher_new(&rec, &none));
+    log_matcher_heard(NULL, "n0", 0, "error");
+    log_matcher_end(NULL);
+    assert_null(log_matcher_free(NULL));
 }
 
 int main(int argc, char **argv) {
