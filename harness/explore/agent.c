@@ -1,4 +1,4 @@
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ void agent_boot(struct world *w, int node) {
         world_violation(w, "config: %s", err.msg);
         return;
     }
-    n->core = core_box_new(r);
+    n->core = core_share_new(r);
     world_say(w, node, "the agent starts");
     agent_event(w, node, &(struct event){.kind = EVENT_START});
 }
@@ -56,7 +56,7 @@ void agent_boot(struct world *w, int node) {
 void agent_gone(struct world *w, int node) {
     struct node *n = &w->nodes[node];
     int kept = 0;
-    core_box_drop(n->core);
+    core_share_drop(n->core);
     n->core = NULL;
     for (int i = 0; i < n->n_pending; i++) {
         if (n->pending[i].held && message_writes(n->pending[i].message)) {

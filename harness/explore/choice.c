@@ -1,4 +1,4 @@
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include <string.h>
 
@@ -129,7 +129,7 @@ static bool beats_at(const struct world *w, const struct node *n) {
     return n->timer_ns <= w->now_ns && !n->cut;
 }
 
-static void strikes(struct choices *c, int node) {
+static void injections(struct choices *c, int node) {
     const struct node *n = &c->w->nodes[node];
     add(c, false, CHOICE_KILL, node, 0);
     if (!n->stopped && !n->shown.signaled)
@@ -157,7 +157,7 @@ static void agents(struct choices *c, int node) {
         add(c, true, CHOICE_TELL, node, 0);
     if (n->cut)
         add(c, false, CHOICE_HEAL, node, 0);
-    strikes(c, node);
+    injections(c, node);
 }
 
 static void machines(struct choices *c, int node) {
@@ -195,13 +195,13 @@ static bool is_prompt(struct choices *c, int node) {
             continue;
         add(c, true, CHOICE_SERVE, node, i);
         add(c, false, CHOICE_HOLD, node, i);
-        strikes(c, node);
+        injections(c, node);
         return true;
     }
     if (!stream_hears(c->w, node))
         return false;
     streams(c, node);
-    strikes(c, node);
+    injections(c, node);
     return true;
 }
 

@@ -1,4 +1,4 @@
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include <string.h>
 
@@ -14,7 +14,7 @@ static void on_head(void *world, const struct head_change *h) {
 }
 
 static const char *session(const void *world, int node) {
-    const struct core_box *core = ((const struct world *)world)->nodes[node].core;
+    const struct core_share *core = ((const struct world *)world)->nodes[node].core;
     return core ? rendezvous_uid(core->r) : NULL;
 }
 

@@ -1,4 +1,4 @@
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include "agent/core/kv_request.h"
 #include "base/mem.h"

@@ -1,4 +1,4 @@
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,14 +23,14 @@ static void *allocate(size_t size) {
 
 /* --- shared parts --- */
 
-struct core_box *core_box_new(struct rendezvous *r) {
-    struct core_box *b = allocate(sizeof(*b));
+struct core_share *core_share_new(struct rendezvous *r) {
+    struct core_share *b = allocate(sizeof(*b));
     live_bytes += CORE_BYTES;
-    *b = (struct core_box){.refs = 1, .r = r, .touched = true};
+    *b = (struct core_share){.refs = 1, .r = r, .touched = true};
     return b;
 }
 
-void core_box_drop(struct core_box *b) {
+void core_share_drop(struct core_share *b) {
     if (!b || --b->refs)
         return;
     live_bytes -= CORE_BYTES;
@@ -41,9 +41,9 @@ void core_box_drop(struct core_box *b) {
 
 /* For a change: its own, if it was shared. */
 struct rendezvous *world_core(struct world *w, int node) {
-    struct core_box **b = &w->nodes[node].core;
+    struct core_share **b = &w->nodes[node].core;
     if ((*b)->refs > 1) {
-        struct core_box *own = core_box_new(rendezvous_copy((*b)->r));
+        struct core_share *own = core_share_new(rendezvous_copy((*b)->r));
         (*b)->refs--;
         *b = own;
     }
@@ -137,7 +137,7 @@ void world_free(struct world *w) {
     store_box_drop(w->store);
     for (int i = 0; i < w->config->agents; i++) {
         struct node *n = &w->nodes[i];
-        core_box_drop(n->core);
+        core_share_drop(n->core);
         for (int k = 0; k < n->n_pending; k++)
             message_free(n->pending[k].message);
     }
@@ -151,7 +151,7 @@ void world_free(struct world *w) {
 void world_settle(struct world *w) {
     stream_trim(w);
     for (int i = 0; i < w->config->agents; i++) {
-        struct core_box *b = w->nodes[i].core;
+        struct core_share *b = w->nodes[i].core;
         if (!b || !b->touched)
             continue;
         rendezvous_rest(b->r);

@@ -25,7 +25,7 @@ enum explore_fault {
 };
 
 /* Cores and stores are shared by the states that have them alike, and copied before a change. */
-struct core_box {
+struct core_share {
     size_t refs;
     struct rendezvous *r;
     struct canonical seen;
@@ -91,7 +91,7 @@ struct pipe_item {
 
 struct node {
     struct judged_node shown; /* the first: the judge finds it there */
-    struct core_box *core;    /* NULL: no agent */
+    struct core_share *core;  /* NULL: no agent */
     int joins;                /* attempts of this life, so that names differ */
     bool stopped, guard_stopped, cut;
     int64_t timer_ns, fence_ns; /* fence: of the guard; 0: none */

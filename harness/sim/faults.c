@@ -1,5 +1,5 @@
-#include "harness/sim/chronicle.h"
-#include "harness/sim/strikes.h"
+#include "harness/sim/history_writer.h"
+#include "harness/sim/injections.h"
 
 #include "base/str.h"
 #include "faults/effect.h"
@@ -88,9 +88,9 @@ static const struct sim_fault table[SIM_FAULTS_N] = {
 #undef LIKE
 #undef CUTS
 
-#define X(NAME, name) [SIM_FAULT_##NAME] = strike_##name,
-static bool (*const strikes[])(struct sim *c, int node,
-                               const struct sim_entry *e) = {SIM_FAULTS(X)};
+#define X(NAME, name) [SIM_FAULT_##NAME] = inject_##name,
+static bool (*const injections[])(struct sim *c, int node,
+                                  const struct sim_entry *e) = {SIM_FAULTS(X)};
 #undef X
 
 const struct sim_fault *sim_faults(void) {
@@ -120,16 +120,16 @@ const char *const *sim_watches(void) {
 /* --- when --- */
 
 /* When all has healed, nothing strikes any more; who was to come may still come. */
-static void strike(struct sim *c, struct occurrence *o) {
+static void inject(struct sim *c, struct occurrence *o) {
     const struct sim_entry *e = &c->schedule->entries[o->a];
     if (c->calm_now && e->fault != SIM_FAULT_AGENT_START)
         return;
-    if (strikes[e->fault](c, o->node, e)) {
+    if (injections[e->fault](c, o->node, e)) {
         int64_t until_ns = c->now_ns + e->span_ns;
         c->times.struck_until_ns =
             until_ns > c->times.struck_until_ns ? until_ns : c->times.struck_until_ns;
         c->result->faults += e->fault != SIM_FAULT_AGENT_START;
-        chronicle_struck(c, e, o->node);
+        history_writer_struck(c, e, o->node);
     }
 }
 
@@ -138,7 +138,7 @@ static void on_time(struct sim *c, struct occurrence *o) {
     if (e->after)
         c->armed[c->n_armed++] = (struct armed){e, e->after};
     else
-        strike(c, o);
+        inject(c, o);
 }
 
 void sim_faults_plan(struct sim *c) {
@@ -165,7 +165,7 @@ void sim_faults_applied(struct sim *c, int node) {
             continue;
         }
         int whom = a.entry->node == SIM_NODE_WRITER ? node : a.entry->node < 0 ? 0 : a.entry->node;
-        sim_plan(c, c->now_ns, whom, strike)->a = a.entry - c->schedule->entries;
+        sim_plan(c, c->now_ns, whom, inject)->a = a.entry - c->schedule->entries;
     }
     c->n_armed = kept;
 }

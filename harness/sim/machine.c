@@ -1,4 +1,4 @@
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -95,7 +95,7 @@ static void group_ends(struct sim *c, int node, int status, enum ended_by by) {
     w->alive = false;
     w->failed |= status != 0;
     guard_ends(c, node);
-    chronicle_workers_end(c, node, status);
+    history_writer_workers_end(c, node, status);
     sim_lifeline_release(c, node);
     if (status)
         disturb_peers(c, node, w->round);
@@ -205,7 +205,7 @@ void sim_machine_fail_worker(struct sim *c, int node) {
         sim_plan_agent(c, c->now_ns + sim_chance_ns(&g->rand, 0, SIM_MS), node, on_exited);
     int status = sim_chance(&g->rand, 100) ? SIGSEGV : 1 << 8;
     o->a = status;
-    chronicle_worker_end(c, node, 0, status);
+    history_writer_worker_end(c, node, 0, status);
     disturb_peers(c, node, w->round);
 }
 
@@ -328,7 +328,7 @@ static void finish(struct sim *c, struct occurrence *o) {
     guard_ends(c, o->node);
     sim_lifeline_release(c, o->node);
     sim_say(c, o->node, "workers of round %lld succeed", (long long)w->round);
-    chronicle_workers_end(c, o->node, 0);
+    history_writer_workers_end(c, o->node, 0);
     judge_success(&c->judge, w->uid, w->round);
     for (int i = 0; i < 2 && c->nodes[o->node].core; i++)
         sim_plan_agent(c, c->now_ns + i, o->node, on_exited)->b = i;
@@ -365,7 +365,7 @@ static void born(struct sim *c, int node, const struct round_spec *s) {
     struct sim_node *n = &c->nodes[node];
     uint64_t number = n->group.number + 1;
     judge_start(&c->judge, node, s);
-    chronicle_workers_start(c, node, s);
+    history_writer_workers_start(c, node, s);
     n->group = (struct group_model){.world_key = world_key_of(s), .number = number};
     n->shown.group = (struct judged_group){.alive = true,
                                            .round = s->round,

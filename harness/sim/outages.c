@@ -1,11 +1,11 @@
-#include "harness/sim/strikes.h"
+#include "harness/sim/injections.h"
 
 #include "agent/core/kv_request.h"
 
 /* What strikes the network, the store and its watches. */
 
 /* Answers are lost, requests are not: what was asked for happens, and nobody hears of it. */
-bool strike_answers_lost(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_answers_lost(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return false;
@@ -16,7 +16,7 @@ bool strike_answers_lost(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* Gone three times, and there twice in between. */
-bool strike_flapping(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_flapping(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the node's network comes and goes for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     for (int i = 0; i < 3; i++)
@@ -24,7 +24,7 @@ bool strike_flapping(struct sim *c, int node, const struct sim_entry *e) {
     return c->nodes[node].core != NULL;
 }
 
-bool strike_node_cut(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_node_cut(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     n->cut_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: the node is cut off for %lld ms", (long long)(e->span_ns / SIM_MS));
@@ -39,7 +39,7 @@ static void away(struct sim *c, int64_t span_ns) {
 }
 
 /* All at once: the store's own outage, a switch that reboots. */
-bool strike_store_away(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_away(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: nobody reaches the store for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     away(c, e->span_ns);
@@ -47,7 +47,7 @@ bool strike_store_away(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* It comes back with its data, and knows no watch any more. */
-bool strike_store_restart(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_restart(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store restarts, %lld ms", (long long)(e->span_ns / SIM_MS));
     away(c, e->span_ns);
     sim_lifeline_forget(c);
@@ -57,7 +57,7 @@ bool strike_store_restart(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_watch_lost(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
     sim_stream_break(c, node, (enum watch_slot)e->watch);
@@ -71,7 +71,7 @@ void sim_stream_break(struct sim *c, int node, enum watch_slot slot) {
 }
 
 /* A connection whose other end is gone, which the kernel finds out by its keepalive only. */
-bool strike_watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return false;
@@ -81,26 +81,26 @@ bool strike_watch_stalled(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* What is asked in this time is answered, and all answers come at its end. */
-bool strike_answers_late(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_answers_late(struct sim *c, int node, const struct sim_entry *e) {
     c->nodes[node].answers_from_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: answers come after %lld ms", (long long)(e->span_ns / SIM_MS));
     return c->nodes[node].core != NULL;
 }
 
-bool strike_requests_late(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_requests_late(struct sim *c, int node, const struct sim_entry *e) {
     c->nodes[node].requests_from_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: requests come after %lld ms", (long long)(e->span_ns / SIM_MS));
     return c->nodes[node].core != NULL;
 }
 
-bool strike_requests_lost(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_requests_lost(struct sim *c, int node, const struct sim_entry *e) {
     c->nodes[node].mute_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: no request leaves the node for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     return c->nodes[node].core != NULL;
 }
 
-bool strike_store_compact(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_compact(struct sim *c, int node, const struct sim_entry *e) {
     c->compact_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: the store forgets what was, for %lld ms",
             (long long)(e->span_ns / SIM_MS));
@@ -109,7 +109,7 @@ bool strike_store_compact(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* Leases are granted and kept alive, as by an etcd whose quota is used up. */
-bool strike_store_full(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_full(struct sim *c, int node, const struct sim_entry *e) {
     c->full_until_ns = c->now_ns + e->span_ns;
     sim_say(c, node, "FAULT: the store writes nothing for %lld ms",
             (long long)(e->span_ns / SIM_MS));
@@ -117,7 +117,7 @@ bool strike_store_full(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* Watches live on at the other members; who leads gives every lease its whole time again. */
-bool strike_store_leader(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_leader(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store has no leader for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     away(c, e->span_ns);
@@ -137,10 +137,10 @@ static void quarantine_put(struct sim *c) {
     kv_txn(c->kv, &txn, &a, &r, NULL);
 }
 
-bool strike_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_store_wiped(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the store comes back empty after %lld ms",
             (long long)(e->span_ns / SIM_MS));
-    strike_store_restart(c, node, e);
+    inject_store_restart(c, node, e);
     judge_wiped(&c->judge);
     c->judge.wiped.emptied_ns = c->now_ns;
     kv_free(c->kv);

@@ -1,4 +1,4 @@
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 #include "harness/sim/transcript.h"
 
 #include <signal.h>
@@ -105,7 +105,7 @@ void sim_agent_gone(struct sim *c, int node) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return;
-    chronicle_agent_end(c, node, 0, SIGKILL);
+    history_writer_agent_end(c, node, 0, SIGKILL);
     sim_mark_agent_gone(c, node);
     n->core = rendezvous_free(n->core);
     n->other = false;
@@ -178,7 +178,7 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_say(c, node, "%s %lld", a->claim.what, (long long)a->claim.round);
         sim_mark_claim(c, node, a->claim.what);
         judge_claim(&c->judge, node, a->claim.what, a->claim.round);
-        chronicle_claim(c, node, a->claim.what, a->claim.round);
+        history_writer_claim(c, node, a->claim.what, a->claim.round);
         break;
     case ACTION_LOG:
         sim_say(c, node, "%s", a->log);
@@ -198,7 +198,7 @@ static void act(struct sim *c, int node, const struct action *a) {
         sim_judge_exit(c, node, a->exit.code);
         if (a->exit.failure && !a->exit.earlier)
             judge_failure(&c->judge, node, a->exit.round);
-        chronicle_agent_end(c, node, a->exit.code, 0);
+        history_writer_agent_end(c, node, a->exit.code, 0);
         sim_plan_agent(c, c->now_ns, node, on_exit_done)->a = a->exit.code;
         break;
     }
@@ -267,7 +267,7 @@ static void on_boot(struct sim *c, struct occurrence *o) {
         return;
     }
     sim_say(c, o->node, "the agent starts");
-    chronicle_agent_start(c, o->node);
+    history_writer_agent_start(c, o->node);
     sim_agent_event(c, o->node, &(struct event){.kind = EVENT_START});
 }
 
@@ -420,7 +420,7 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
     c->trace = trace;
     c->result = ret;
     c->transcript = transcript;
-    c->chronicle = chronicle_new(c, h);
+    c->history_writer = history_writer_new(c, h);
     sim_init(c);
     while (c->n_queue && (!ret->violated || h) && !is_over(c)) {
         struct occurrence *o = sim_queue_take(c);
@@ -431,10 +431,10 @@ static void play(const struct sim_schedule *s, bool trace, struct history *h,
     }
     judge_end(&c->judge, is_over(c), c->now_ns > limit_ns(c));
     ret->outcome = (enum sim_outcome)c->judge.outcome;
-    chronicle_end(c, is_over(c));
+    history_writer_end(c, is_over(c));
     if (!ret->violated)
         ret->ended_ns = c->now_ns;
-    chronicle_free(c->chronicle);
+    history_writer_free(c->history_writer);
     sim_fini(c);
     free(c);
 }

@@ -137,8 +137,8 @@ struct sim {
         bool heard; /* a watch has told somebody else */
     } written;
     struct sim_result *result;
-    struct transcript *transcript; /* NULL: the same */
-    struct chronicle *chronicle;   /* NULL: nobody wants to read what happened */
+    struct transcript *transcript;         /* NULL: the same */
+    struct history_writer *history_writer; /* NULL: nobody wants to read what happened */
 };
 
 /* What chance decides in a run hangs on the seed and on whom it is about, never on what else has

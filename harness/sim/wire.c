@@ -1,4 +1,4 @@
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include "agent/core/kv_request.h"
 
@@ -66,7 +66,7 @@ void sim_wire_fini(struct sim *c) {
 static bool is_barred(struct sim *c, int node, int64_t until_ns) {
     if (until_ns <= c->now_ns)
         return false;
-    chronicle_dropped(c, node);
+    history_writer_dropped(c, node);
     return true;
 }
 

@@ -1,5 +1,5 @@
 #include "agent/core/kv_request.h"
-#include "harness/explore/boxes.h"
+#include "harness/explore/copy_on_write.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

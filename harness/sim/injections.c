@@ -1,4 +1,4 @@
-#include "harness/sim/strikes.h"
+#include "harness/sim/injections.h"
 
 /* What strikes agents, nodes and workers. */
 
@@ -12,7 +12,7 @@ static void mark_coordinator(struct sim *c, int node) {
         sim_mark(c, SIM_MARK_COORDINATOR_GONE);
 }
 
-bool strike_agent_kill(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_agent_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
     sim_say(c, node, "FAULT: the agent is killed");
@@ -22,7 +22,7 @@ bool strike_agent_kill(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
     struct event ev = {.kind = EVENT_SIGNAL};
     struct sim_node *n = &c->nodes[node];
     if (!n->core || n->shown.stopped_until_ns > c->now_ns)
@@ -38,7 +38,7 @@ bool strike_agent_leave(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* A job of the same name that was submitted again: what ran on the node is gone. */
-bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_agent_other(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: an agent of another attempt comes");
     mark_coordinator(c, node);
     sim_agent_gone(c, node);
@@ -48,7 +48,7 @@ bool strike_agent_other(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_agent_start(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_agent_start(struct sim *c, int node, const struct sim_entry *e) {
     if (c->nodes[node].core)
         return false;
     sim_boot(c, node, 0);
@@ -72,7 +72,7 @@ static void stop_until(struct sim *c, int node, int64_t until_ns, bool guard) {
         sim_plan(c, until_ns, node, on_woken)->a = n->shown.group.round;
 }
 
-bool strike_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
     stop_until(c, node, c->now_ns + e->span_ns, false);
@@ -80,7 +80,7 @@ bool strike_agent_stop(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* Every agent that is not there comes at once. */
-bool strike_join_storm(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_join_storm(struct sim *c, int node, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < c->n_nodes; i++) {
         if (c->nodes[i].core)
@@ -93,12 +93,12 @@ bool strike_join_storm(struct sim *c, int node, const struct sim_entry *e) {
     return any;
 }
 
-bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;
     sim_say(c, node, "FAULT: the node is powered off");
     mark_coordinator(c, node);
-    chronicle_switched_off(c, node);
+    history_writer_switched_off(c, node);
     sim_lifeline_power_off(c, node);
     sim_agent_gone(c, node);
     sim_machine_power_off(c, node);
@@ -106,22 +106,22 @@ bool strike_node_poweroff(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_guard_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core || !sim_machine_kill_guard(c, node))
         return false;
     sim_say(c, node, "FAULT: the guard is killed, and its workers with it");
     return true;
 }
 
-bool strike_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_lifeline_reset(struct sim *c, int node, const struct sim_entry *e) {
     if (!sim_lifeline_reset(c, node))
         return false;
     sim_say(c, node, "FAULT: the node's lifeline is reset on its way");
     return true;
 }
 
-/* As strike_node_poweroff, but the kernel and the network are there to say leave. */
-bool strike_node_kill(struct sim *c, int node, const struct sim_entry *e) {
+/* As inject_node_poweroff, but the kernel and the network are there to say leave. */
+bool inject_node_kill(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core && !c->nodes[node].shown.group.alive)
         return false;
     sim_say(c, node, "FAULT: all processes of the node are killed");
@@ -142,7 +142,7 @@ static void crash(struct sim *c, struct occurrence *o) {
     sim_agent_gone(c, o->node);
     n->guard_stopped_until_ns = 0;
     sim_machine_kill_guard(c, o->node);
-    chronicle_crashed(c, o->node);
+    history_writer_crashed(c, o->node);
     sim_boot(c, o->node, sim_chance_ns(&n->body, SIM_MS, 20 * SIM_MS));
 }
 
@@ -153,7 +153,7 @@ void sim_crash_soon(struct sim *c, int node) {
 }
 
 /* Its workers take all of their node with them, and something starts its agent again. */
-bool strike_node_crashes(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_node_crashes(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return false;
@@ -165,24 +165,24 @@ bool strike_node_crashes(struct sim *c, int node, const struct sim_entry *e) {
 }
 
 /* The coordinator and this node, at the same moment. */
-bool strike_lost_together(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_lost_together(struct sim *c, int node, const struct sim_entry *e) {
     int lead = -1;
     for (int i = 0; i < c->n_nodes; i++)
         if (c->nodes[i].core && c->nodes[i].leads)
             lead = i;
     if (lead < 0 || lead == node || !c->nodes[node].core)
         return false;
-    return strike_node_poweroff(c, lead, e) && strike_node_poweroff(c, node, e);
+    return inject_node_poweroff(c, lead, e) && inject_node_poweroff(c, node, e);
 }
 
-bool strike_node_stop(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_node_stop(struct sim *c, int node, const struct sim_entry *e) {
     if (!c->nodes[node].core)
         return false;
     stop_until(c, node, c->now_ns + e->span_ns, true);
     return true;
 }
 
-bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->shown.group.alive)
         return false;
@@ -192,13 +192,13 @@ bool strike_worker_stuck(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_worker_fail(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_worker_fail(struct sim *c, int node, const struct sim_entry *e) {
     bool lives = c->nodes[node].shown.group.alive && !c->nodes[node].group.stopping;
     sim_machine_fail_worker(c, node);
     return lives;
 }
 
-bool strike_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     if (!n->core)
         return false;
@@ -209,22 +209,22 @@ bool strike_node_freeze(struct sim *c, int node, const struct sim_entry *e) {
     return true;
 }
 
-bool strike_leave_storm(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_leave_storm(struct sim *c, int node, const struct sim_entry *e) {
     int left = 0;
     for (int i = 0; i < c->n_nodes; i++)
-        left += i != node && strike_agent_leave(c, i, e);
+        left += i != node && inject_agent_leave(c, i, e);
     return left > 0;
 }
 
 /* Between the slowest and the fastest that the protocol allows for. */
-bool strike_clock_rate(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_clock_rate(struct sim *c, int node, const struct sim_entry *e) {
     struct sim_node *n = &c->nodes[node];
     sim_clock_rate(c, node, 0.991 + (double)sim_chance_ns(&n->body, 0, 1800) / 100000.0);
     sim_say(c, node, "FAULT: the clock goes at %.5f", n->rate);
     return n->core != NULL;
 }
 
-bool strike_clock_stall(struct sim *c, int node, const struct sim_entry *e) {
+bool inject_clock_stall(struct sim *c, int node, const struct sim_entry *e) {
     sim_say(c, node, "FAULT: the monotonic clock stands still for %lld ms",
             (long long)(e->span_ns / SIM_MS));
     sim_clock_stall(c, node, e->span_ns);

@@ -1,4 +1,4 @@
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include "base/sys/file.h"
 

@@ -1,5 +1,5 @@
 #include "faults/effect.h"
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include <stdio.h>
 
@@ -34,18 +34,18 @@ static struct subject subject_of(const struct sim *c, int at) {
 
 static struct json_writer *record(struct sim *c, int64_t at_ns, enum source source,
                                   const char *kind, const char *id) {
-    struct json_writer *w = chronicle_record(c, at_ns, source, kind, -1, 0);
+    struct json_writer *w = history_writer_record(c, at_ns, source, kind, -1, 0);
     json_put_string(w, "id", id);
     json_put_i64(w, "n", 1);
     return w;
 }
 
 static void end(struct sim *c) {
-    history_end(c->chronicle->history);
+    history_end(c->history_writer->history);
 }
 
 static void put_target(struct sim *c, struct json_writer *w, const char *fault, int node) {
-    const struct chronicle_node *n = &c->chronicle->nodes[node];
+    const struct history_writer_node *n = &c->history_writer->nodes[node];
     bool worker = fault_effects(fault) & EFFECT_ENDS_WORKER;
     bool agent = fault_effects(fault) & EFFECT_ENDS_AGENT;
     char name[40];
@@ -63,7 +63,7 @@ enum { ALL = -1, THE_KILLED = -2, THE_SIGNALED = -3 };
 static bool is_hit(const struct sim *c, int node, int whom) {
     return whom == ALL || node == whom ||
            (whom == THE_SIGNALED && c->nodes[node].core && c->nodes[node].shown.signaled) ||
-           (whom == THE_KILLED && c->chronicle->nodes[node].killed_ns == c->now_ns);
+           (whom == THE_KILLED && c->history_writer->nodes[node].killed_ns == c->now_ns);
 }
 
 static void put_fault(struct sim *c, const struct subject *s, int whom) {
@@ -76,7 +76,7 @@ static void put_fault(struct sim *c, const struct subject *s, int whom) {
     json_end_array(w);
     json_put_i64(w, "lag_ns", 0);
     json_put_bool(w, "held", false);
-    int64_t at_ns = history_end(c->chronicle->history)->t_ns;
+    int64_t at_ns = history_end(c->history_writer->history)->t_ns;
     w = record(c, c->now_ns, SOURCE_HARNESS, "fault-in-force", s->id);
     json_put_string(w, "fault", s->fault);
     json_put_i64(w, "t0", at_ns);
@@ -98,7 +98,7 @@ static void put_evidence(struct sim *c, enum source source, int at, const char *
         json_put_i64(w, "dropped_out", 1);
     }
     end(c);
-    c->chronicle->faults[at].felt = true;
+    c->history_writer->faults[at].felt = true;
 }
 
 /* --- what the room tells --- */
@@ -106,13 +106,13 @@ static void put_evidence(struct sim *c, enum source source, int at, const char *
 /* A network that loses or delays messages by chance is a fault that is there from the beginning. */
 static void begin_network(struct sim *c) {
     const struct sim_schedule *s = c->schedule;
-    struct chronicle_fault *f = &c->chronicle->faults[s->n_entries];
+    struct history_writer_fault *f = &c->history_writer->faults[s->n_entries];
     char what[120];
     if (f->struck || s->calm ||
         (!s->loss && !s->late && s->slow_ns <= 3 * SIM_MS && !s->slow_answer_ns))
         return;
     struct subject subject = subject_of(c, s->n_entries);
-    *f = (struct chronicle_fault){.struck = true, .node = ALL};
+    *f = (struct history_writer_fault){.struck = true, .node = ALL};
     f->until_ns = s->slow_answer_ns ? INT64_MAX : s->trouble_ns;
     put_fault(c, &subject, ALL);
     snprintf(what, sizeof(what),
@@ -147,22 +147,22 @@ static int whom(const struct sim_entry *e, int node) {
                                                : ALL;
 }
 
-void chronicle_struck(struct sim *c, const struct sim_entry *e, int node) {
-    if (!c->chronicle || e->fault == SIM_FAULT_AGENT_START || e->fault == SIM_FAULT_JOIN_STORM ||
-        e->fault == SIM_FAULT_NODE_CRASHES)
+void history_writer_struck(struct sim *c, const struct sim_entry *e, int node) {
+    if (!c->history_writer || e->fault == SIM_FAULT_AGENT_START ||
+        e->fault == SIM_FAULT_JOIN_STORM || e->fault == SIM_FAULT_NODE_CRASHES)
         return; /* told when the agents come, or go */
     int at = (int)(e - c->schedule->entries);
-    struct chronicle_fault *f = &c->chronicle->faults[at];
+    struct history_writer_fault *f = &c->history_writer->faults[at];
     struct subject s = subject_of(c, at);
-    chronicle_heal(c, false);
-    *f = (struct chronicle_fault){
+    history_writer_heal(c, false);
+    *f = (struct history_writer_fault){
         .struck = true, .node = whom(e, node), .until_ns = e->span_ns ? c->now_ns + e->span_ns : 0};
     put_fault(c, &s, f->node);
     const char *what = own_evidence(e->fault);
     if (what)
         put_evidence(c, SOURCE_KERNEL, at, what);
-    else if (f->node >= 0 && !c->chronicle->nodes[f->node].agent)
-        chronicle_agent_felt(c, f->node);
+    else if (f->node >= 0 && !c->history_writer->nodes[f->node].agent)
+        history_writer_agent_felt(c, f->node);
 }
 
 /* What is no entry of the schedule, in force and seen at once. */
@@ -176,34 +176,34 @@ static void put_seen(struct sim *c, int node, const char *fault, const char *nam
     end(c);
 }
 
-void chronicle_joined(struct sim *c, int node) {
+void history_writer_joined(struct sim *c, int node) {
     const char *fault = fault_that(EFFECT_STARTS_NODE);
-    put_seen(c, node, fault, fault, ++c->chronicle->starts, "an agent has started");
+    put_seen(c, node, fault, fault, ++c->history_writer->starts, "an agent has started");
 }
 
-void chronicle_crashed(struct sim *c, int node) {
-    if (c->chronicle)
+void history_writer_crashed(struct sim *c, int node) {
+    if (c->history_writer)
         put_seen(c, node, sim_fault_live(SIM_FAULT_NODE_KILL), "node-crash",
-                 ++c->chronicle->crashes, "all its processes have ended");
+                 ++c->history_writer->crashes, "all its processes have ended");
 }
 
-void chronicle_gave_up(struct sim *c, int node) {
-    put_seen(c, node, sim_faults()[SIM_FAULT_WORKER_STUCK].name, "gave-up", ++c->chronicle->stuck,
-             "workers in state D, and an agent that has ended");
+void history_writer_gave_up(struct sim *c, int node) {
+    put_seen(c, node, sim_faults()[SIM_FAULT_WORKER_STUCK].name, "gave-up",
+             ++c->history_writer->stuck, "workers in state D, and an agent that has ended");
 }
 
-void chronicle_dropped(struct sim *c, int node) {
-    for (int i = 0; c->chronicle && i < c->schedule->n_entries; i++) {
-        struct chronicle_fault *f = &c->chronicle->faults[i];
+void history_writer_dropped(struct sim *c, int node) {
+    for (int i = 0; c->history_writer && i < c->schedule->n_entries; i++) {
+        struct history_writer_fault *f = &c->history_writer->faults[i];
         if (f->struck && !f->felt && f->until_ns > c->now_ns &&
             (f->node == ALL || f->node == node) && is_of_network(c, i))
             put_evidence(c, SOURCE_WIRE, i, "a message was dropped");
     }
 }
 
-void chronicle_agent_felt(struct sim *c, int node) {
+void history_writer_agent_felt(struct sim *c, int node) {
     for (int i = 0; i < c->schedule->n_entries; i++) {
-        struct chronicle_fault *f = &c->chronicle->faults[i];
+        struct history_writer_fault *f = &c->history_writer->faults[i];
         if (f->struck && !f->felt && (f->node == node || f->node == THE_SIGNALED) &&
             effects_of(c->schedule->entries[i].fault) & EFFECTS_TAKE_AGENT)
             put_evidence(c, SOURCE_KERNEL, i, "its agent has ended");
@@ -212,17 +212,17 @@ void chronicle_agent_felt(struct sim *c, int node) {
 
 /* Calm mends the network; who is stopped wakes when his time has come. */
 static int64_t healed_ns(const struct sim *c, int at) {
-    const struct chronicle_fault *f = &c->chronicle->faults[at];
+    const struct history_writer_fault *f = &c->history_writer->faults[at];
     bool network = at < c->schedule->n_entries && is_of_network(c, at);
     return network && f->until_ns > c->schedule->trouble_ns ? c->schedule->trouble_ns : f->until_ns;
 }
 
-void chronicle_heal(struct sim *c, bool all) {
-    if (!c->chronicle)
+void history_writer_heal(struct sim *c, bool all) {
+    if (!c->history_writer)
         return;
     begin_network(c);
     for (int i = 0; i <= c->schedule->n_entries; i++) {
-        struct chronicle_fault *f = &c->chronicle->faults[i];
+        struct history_writer_fault *f = &c->history_writer->faults[i];
         int64_t at_ns = healed_ns(c, i);
         if (!f->struck || f->healed || !f->until_ns || (at_ns > c->now_ns && !all))
             continue;

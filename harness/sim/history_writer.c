@@ -1,4 +1,4 @@
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,9 +7,10 @@
 
 static const int64_t offset_ns = 1000 * SIM_MS;
 
-struct json_writer *chronicle_record(struct sim *c, int64_t at_ns, enum source source,
-                                     const char *kind, int node, int64_t pid) {
-    struct json_writer *w = history_begin(c->chronicle->history, offset_ns + at_ns, source, kind);
+struct json_writer *history_writer_record(struct sim *c, int64_t at_ns, enum source source,
+                                          const char *kind, int node, int64_t pid) {
+    struct json_writer *w =
+        history_begin(c->history_writer->history, offset_ns + at_ns, source, kind);
     if (node >= 0)
         json_put_string(w, "node", c->nodes[node].name);
     if (pid)
@@ -19,27 +20,27 @@ struct json_writer *chronicle_record(struct sim *c, int64_t at_ns, enum source s
 
 static struct json_writer *record(struct sim *c, enum source source, const char *kind, int node,
                                   int64_t pid) {
-    return chronicle_record(c, c->now_ns, source, kind, node, pid);
+    return history_writer_record(c, c->now_ns, source, kind, node, pid);
 }
 
 static void end(struct sim *c) {
-    history_end(c->chronicle->history);
+    history_end(c->history_writer->history);
 }
 
 /* --- the run --- */
 
-struct chronicle *chronicle_new(struct sim *c, struct history *h) {
-    struct chronicle *k = calloc(1, sizeof(*k));
+struct history_writer *history_writer_new(struct sim *c, struct history *h) {
+    struct history_writer *k = calloc(1, sizeof(*k));
     char name[40];
     if (!h || !k)
-        return chronicle_free(k);
+        return history_writer_free(k);
     k->history = h;
     k->last_pid = 1000;
     k->faults = calloc((size_t)c->schedule->n_entries + 1, sizeof(*k->faults));
     k->nodes = calloc((size_t)c->schedule->agents, sizeof(*k->nodes));
     if (!k->faults || !k->nodes)
         abort(); /* out of memory */
-    c->chronicle = k;
+    c->history_writer = k;
     snprintf(name, sizeof(name), "seed-%llu", (unsigned long long)c->schedule->seed);
     struct json_writer *w = record(c, SOURCE_HARNESS, "run", -1, 0);
     json_put_i64(w, "v", 1);
@@ -57,7 +58,7 @@ struct chronicle *chronicle_new(struct sim *c, struct history *h) {
     return k;
 }
 
-struct chronicle *chronicle_free(struct chronicle *k) {
+struct history_writer *history_writer_free(struct history_writer *k) {
     if (!k)
         return NULL;
     free(k->faults);
@@ -66,10 +67,10 @@ struct chronicle *chronicle_free(struct chronicle *k) {
     return NULL;
 }
 
-void chronicle_end(struct sim *c, bool over) {
-    if (!c->chronicle)
+void history_writer_end(struct sim *c, bool over) {
+    if (!c->history_writer)
         return;
-    chronicle_heal(c, true);
+    history_writer_heal(c, true);
     if (!over) {
         struct json_writer *w = record(c, SOURCE_HARNESS, "limit", -1, 0);
         json_put_string(w, "name", "total");
@@ -79,7 +80,7 @@ void chronicle_end(struct sim *c, bool over) {
     json_put_string(record(c, SOURCE_HARNESS, "job-end", -1, 0), "why", over ? "ended" : "limit");
     end(c);
     for (int i = 0; i < c->n_nodes; i++) {
-        if (!c->chronicle->nodes[i].up)
+        if (!c->history_writer->nodes[i].up)
             continue;
         json_put_string(record(c, SOURCE_HARNESS, "node-down", i, 0), "why", "end");
         end(c);
@@ -96,7 +97,7 @@ void chronicle_end(struct sim *c, bool over) {
 /* Counted when the node's guard has done its work: the harness waits for that, too. */
 static void count_leftovers(struct sim *c, int node) {
     static const char *const kinds[] = {"processes", "ports", "shm", "cgroups"};
-    struct chronicle_node *n = &c->chronicle->nodes[node];
+    struct history_writer_node *n = &c->history_writer->nodes[node];
     if (!n->owes_count || !n->up || n->agent || n->workers[0] || n->workers[1])
         return;
     n->owes_count = false;
@@ -108,55 +109,55 @@ static void count_leftovers(struct sim *c, int node) {
     end(c);
 }
 
-void chronicle_agent_start(struct sim *c, int node) {
-    if (!c->chronicle)
+void history_writer_agent_start(struct sim *c, int node) {
+    if (!c->history_writer)
         return;
-    struct chronicle_node *n = &c->chronicle->nodes[node];
-    chronicle_heal(c, false);
+    struct history_writer_node *n = &c->history_writer->nodes[node];
+    history_writer_heal(c, false);
     if (!n->up) {
         json_put_string(record(c, SOURCE_HARNESS, "node-up", node, 0), "addr", c->nodes[node].name);
         end(c);
     }
     if (c->nodes[node].shown.life > 1 || c->nodes[node].late)
-        chronicle_joined(c, node);
+        history_writer_joined(c, node);
     n->up = true;
     n->owes_count = false;
-    n->agent = n->last_agent = ++c->chronicle->last_pid;
+    n->agent = n->last_agent = ++c->history_writer->last_pid;
     record(c, SOURCE_KERNEL, "agent-start", node, n->agent);
     end(c);
 }
 
-void chronicle_agent_end(struct sim *c, int node, int code, int by_signal) {
-    if (!c->chronicle || !c->chronicle->nodes[node].agent)
+void history_writer_agent_end(struct sim *c, int node, int code, int by_signal) {
+    if (!c->history_writer || !c->history_writer->nodes[node].agent)
         return;
-    struct chronicle_node *n = &c->chronicle->nodes[node];
-    chronicle_heal(c, false);
+    struct history_writer_node *n = &c->history_writer->nodes[node];
+    history_writer_heal(c, false);
     struct json_writer *w = record(c, SOURCE_KERNEL, "agent-exit", node, n->agent);
     json_put_i64(w, by_signal ? "signal" : "code", by_signal ? by_signal : code);
     end(c);
     if (by_signal)
         n->killed_ns = c->now_ns;
     else if (c->nodes[node].shown.group.reaped_ns > c->now_ns)
-        chronicle_gave_up(c, node);
+        history_writer_gave_up(c, node);
     n->agent = 0;
     n->owes_count = true;
-    chronicle_agent_felt(c, node);
+    history_writer_agent_felt(c, node);
     count_leftovers(c, node);
 }
 
-void chronicle_switched_off(struct sim *c, int node) {
-    if (!c->chronicle)
+void history_writer_switched_off(struct sim *c, int node) {
+    if (!c->history_writer)
         return;
     json_put_string(record(c, SOURCE_HARNESS, "node-down", node, 0), "why", "off");
     end(c);
-    c->chronicle->nodes[node].up = false;
+    c->history_writer->nodes[node].up = false;
 }
 
-void chronicle_claim(struct sim *c, int node, const char *what, int64_t round) {
-    if (!c->chronicle)
+void history_writer_claim(struct sim *c, int node, const char *what, int64_t round) {
+    if (!c->history_writer)
         return;
     struct json_writer *w =
-        record(c, SOURCE_LAUNCHER, "launcher", node, c->chronicle->nodes[node].agent);
+        record(c, SOURCE_LAUNCHER, "launcher", node, c->history_writer->nodes[node].agent);
     json_put_string(w, "what", what);
     json_put_i64(w, "round", round);
     end(c);
@@ -191,12 +192,12 @@ static void put_environment(struct json_writer *w, const struct round_spec *s, i
     json_end_object(w);
 }
 
-void chronicle_workers_start(struct sim *c, int node, const struct round_spec *s) {
-    if (!c->chronicle)
+void history_writer_workers_start(struct sim *c, int node, const struct round_spec *s) {
+    if (!c->history_writer)
         return;
-    struct chronicle_node *n = &c->chronicle->nodes[node];
+    struct history_writer_node *n = &c->history_writer->nodes[node];
     for (int i = 0; i < SIM_WORKERS; i++) {
-        n->workers[i] = ++c->chronicle->last_pid;
+        n->workers[i] = ++c->history_writer->last_pid;
         struct json_writer *w = record(c, SOURCE_PROBE, "worker-start", node, n->workers[i]);
         json_put_string(w, "argv0", "simulated");
         put_environment(w, s, i);
@@ -207,10 +208,10 @@ void chronicle_workers_start(struct sim *c, int node, const struct round_spec *s
     n->last_worker = n->workers[0];
 }
 
-void chronicle_worker_end(struct sim *c, int node, int local_rank, int wait_status) {
-    if (!c->chronicle || !c->chronicle->nodes[node].workers[local_rank])
+void history_writer_worker_end(struct sim *c, int node, int local_rank, int wait_status) {
+    if (!c->history_writer || !c->history_writer->nodes[node].workers[local_rank])
         return;
-    struct chronicle_node *n = &c->chronicle->nodes[node];
+    struct history_writer_node *n = &c->history_writer->nodes[node];
     struct json_writer *w = record(c, SOURCE_KERNEL, "worker-exit", node, n->workers[local_rank]);
     if (WIFSIGNALED(wait_status))
         json_put_i64(w, "signal", WTERMSIG(wait_status));
@@ -220,10 +221,10 @@ void chronicle_worker_end(struct sim *c, int node, int local_rank, int wait_stat
     n->workers[local_rank] = 0;
 }
 
-void chronicle_workers_end(struct sim *c, int node, int wait_status) {
-    if (!c->chronicle)
+void history_writer_workers_end(struct sim *c, int node, int wait_status) {
+    if (!c->history_writer)
         return;
     for (int i = 0; i < SIM_WORKERS; i++)
-        chronicle_worker_end(c, node, i, wait_status);
+        history_writer_worker_end(c, node, i, wait_status);
     count_leftovers(c, node);
 }

@@ -1,5 +1,5 @@
 #include "faults/effect.h"
-#include "harness/sim/chronicle.h"
+#include "harness/sim/history_writer.h"
 
 #include <string.h>
 
