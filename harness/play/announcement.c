@@ -40,10 +40,10 @@ static void say_isolation(const struct announcement *a) {
 }
 
 void announcement_plan(const struct announcement *a) {
-    const struct sketch *d = a->sketch;
+    const struct generated *d = a->generated;
     BUF_FINI struct buf words = {0};
-    for (int i = 0; i < SKETCH_FAULTS; i++)
-        buf_printf(&words, "%s%s", i ? "; " : "", sketch_faults[i].words);
+    for (int i = 0; i < GENERATE_FAULTS; i++)
+        buf_printf(&words, "%s%s", i ? "; " : "", generate_faults[i].words);
     announcement_say("%s under %s: %d nodes, %d worker%s on each, emulated on this machine",
                      d->command->name, a->base->job.launcher, d->nodes, d->workers,
                      d->workers == 1 ? "" : "s");
@@ -81,7 +81,7 @@ void announcement_put_time(struct buf *out, int64_t ns) {
         buf_printf(out, "%" PRId64 "m", s / 60);
 }
 
-static void say_cost(const char *name, const struct sketch_cost *c) {
+static void say_cost(const char *name, const struct generate_cost *c) {
     BUF_FINI struct buf text = {0};
     buf_printf(&text, "- %s: about ", name);
     announcement_put_time(&text, c->usual_ns);
@@ -100,9 +100,9 @@ void announcement_costs(const struct announcement_costs *c) {
     announcement_say("what each may cost under %s (at most limits.total: --limit total=2m shortens "
                      "it):",
                      c->launcher);
-    for (int i = 0; i < SKETCH_FAULTS; i++)
+    for (int i = 0; i < GENERATE_FAULTS; i++)
         if (c->v[i].least_ns)
-            say_cost(sketch_faults[i].name, &c->v[i]);
+            say_cost(generate_faults[i].name, &c->v[i]);
     announcement_put_time(&left, c->left_ns);
     announcement_put_time(&all, c->all_ns);
     if (c->left_ns < c->all_ns)

@@ -4,7 +4,7 @@
 
 #include "base/sys/folder.h"
 #include "harness/plan/plan.h"
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 #include "reports/overview.h"
 
 /* One paragraph on standard output. */
@@ -13,7 +13,7 @@ void announcement_say(const char *fmt, ...) __attribute__((format(printf, 1, 2))
 void announcement_ended(const char *name, int exit_code, const char *what);
 
 struct announcement {
-    const struct sketch *sketch;
+    const struct generated *generated;
     const struct scenario *base;  /* undisturbed, as loaded */
     const struct plan *plan;      /* of it */
     const char *dir;              /* where every run is kept */
@@ -26,9 +26,9 @@ void announcement_plan(const struct announcement *a);
 
 struct announcement_costs {
     const char *launcher, *budget;
-    const struct sketch_cost *v; /* of each fault; least_ns 0: it is not run */
-    int64_t left_ns;             /* of the budget */
-    int64_t all_ns;              /* what all of them may take together */
+    const struct generate_cost *v; /* of each fault; least_ns 0: it is not run */
+    int64_t left_ns;               /* of the budget */
+    int64_t all_ns;                /* what all of them may take together */
 };
 
 /* What each disaster may cost, and whether the budget will do. */

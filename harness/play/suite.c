@@ -358,13 +358,13 @@ int suite_control(const struct plan *p, const struct suite_options *o, const str
     return EXIT_PASS;
 }
 
-struct sketch_run suite_sketch_run(const struct control *c) {
-    return (struct sketch_run){.first_step = c->first_step,
-                               .last_step = c->last_step,
-                               .told = c->told,
-                               .start_ns = c->start_ns,
-                               .train_ns = c->train_ns,
-                               .steps_ns = c->steps_ns};
+struct generate_run suite_generate_run(const struct control *c) {
+    return (struct generate_run){.first_step = c->first_step,
+                                 .last_step = c->last_step,
+                                 .told = c->told,
+                                 .start_ns = c->start_ns,
+                                 .train_ns = c->train_ns,
+                                 .steps_ns = c->steps_ns};
 }
 
 /* ---- the whole ---- */

@@ -3,7 +3,7 @@
 
 #include "harness/judge/verdict.h"
 #include "harness/run/control.h"
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 
 struct suite_options {
     const char *out;         /* the folder that run directories are made in */
@@ -28,8 +28,8 @@ int suite_run(const struct plan *p, const struct suite_options *o, struct err *e
 int suite_control(const struct plan *p, const struct suite_options *o, const struct folder *dir,
                   struct control *ret, struct err *err);
 
-/* What a sketch needs to know of an undisturbed run. */
-struct sketch_run suite_sketch_run(const struct control *c);
+/* What a generated needs to know of an undisturbed run. */
+struct generate_run suite_generate_run(const struct control *c);
 
 /* The folder that this program lies in, with the others of ours. */
 const char *suite_bin(struct arena *a);

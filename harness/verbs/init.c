@@ -34,13 +34,13 @@ static const char rest[] =
 struct moment {
     bool kept;  /* follows from an undisturbed run of the same job, as try leaves one */
     bool other; /* which was made with other options */
-    struct sketch_run run;
-    struct sketch_moment at;
+    struct generate_run run;
+    struct generate_moment at;
 };
 
 /* The steps that another expression has found are none that this file could wait for. */
-static struct sketch_run run_of(const struct control *c, bool other) {
-    struct sketch_run run = suite_sketch_run(c);
+static struct generate_run run_of(const struct control *c, bool other) {
+    struct generate_run run = suite_generate_run(c);
     if (other && !run.told) {
         run.first_step = run.last_step = -1;
         run.steps_ns = 0;
@@ -53,7 +53,7 @@ static struct moment find_moment(const struct typed *t, struct arena *a) {
     struct control c;
     if (typed_find_control(t, suite_bin(a), &c, &m.other)) {
         m.run = run_of(&c, m.other);
-        m.kept = sketch_moment(&m.run, &m.at, NULL);
+        m.kept = generate_moment(&m.run, &m.at, NULL);
     }
     return m;
 }
@@ -68,17 +68,17 @@ static void put_moment(const struct moment *m, struct buf *out) {
     }
     buf_printf(out, "# About half way through the control run that was kept%s: ",
                m->other ? ", made with other options" : "");
-    sketch_put_moment(&m->run, &m->at, out);
+    generate_moment_text(&m->run, &m->at, out);
     buf_puts(out, ".\n");
 }
 
-static void put_timeline(const struct sketch *d, const struct moment *m, struct buf *out) {
+static void put_timeline(const struct generated *d, const struct moment *m, struct buf *out) {
     put_moment(m, out);
     buf_puts(out, "timeline:\n");
-    sketch_put_timeline(0, d, &m->at, "  ", out);
+    generate_timeline(0, d, &m->at, "  ", out);
     buf_puts(out, "# Others, instead or besides (`after: ID` puts one behind another):\n");
-    for (int i = 1; i < SKETCH_FAULTS; i++)
-        sketch_put_timeline(i, d, &m->at, "#  ", out);
+    for (int i = 1; i < GENERATE_FAULTS; i++)
+        generate_timeline(i, d, &m->at, "#  ", out);
     if (!d->spare)
         buf_printf(out,
                    "#    (a node that joins must be off before: cluster: {nodes: %d, start: %d})\n",
@@ -90,8 +90,8 @@ static void put_timeline(const struct sketch *d, const struct moment *m, struct 
 static void put_notes(const struct typed *t, struct buf *out) {
     for (size_t i = 0; t->command.notes[i]; i++)
         buf_printf(out, "# %s\n", t->command.notes[i]);
-    for (size_t i = 0; t->sketch.notes[i]; i++)
-        buf_printf(out, "# %s\n", t->sketch.notes[i]);
+    for (size_t i = 0; t->generated.notes[i]; i++)
+        buf_printf(out, "# %s\n", t->generated.notes[i]);
 }
 
 /* As it was typed, but for where the file goes. */
@@ -111,13 +111,13 @@ static void put_typed(const struct arguments *a, struct buf *out) {
 
 static void put_file(const struct arguments *a, const struct typed *t, const char *job,
                      const struct moment *m, struct buf *out) {
-    int world = t->sketch.nodes * t->sketch.workers;
+    int world = t->generated.nodes * t->generated.workers;
     put_typed(a, out);
     buf_puts(out, "\n# rankquake run FILE does it, rankquake plan FILE tells first what it would "
                   "do.\n");
     put_notes(t, out);
     buf_puts(out, job);
-    put_timeline(&t->sketch, m, out);
+    put_timeline(&t->generated, m, out);
     buf_printf(out, rest, world, world);
 }
 
@@ -161,7 +161,7 @@ static int put_job(const struct arguments *a, const struct typed *t, struct buf 
     typed_put(t, &plain);
     if (!t->sets[0])
         buf_puts(out, buf_str(&plain));
-    else if (!are_sets_good(t, &d) || !sketch_put_sets(buf_str(&plain), t->sets, out, &d))
+    else if (!are_sets_good(t, &d) || !generate_sets(buf_str(&plain), t->sets, out, &d))
         code = EXIT_USAGE_ERROR;
     fprintf(stderr, "%s%s", code ? "rankquake init: " : "", buf_str(&d.out));
     diagnostics_fini(&d);

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static void say_plan(const struct trying *t) {
-    announcement_plan(&(struct announcement){.sketch = &t->typed.sketch,
+    announcement_plan(&(struct announcement){.generated = &t->typed.generated,
                                              .base = t->base,
                                              .plan = t->plan,
                                              .dir = t->dir.path,
@@ -128,7 +128,7 @@ static int load_base(struct trying *t) {
     int code = write_base(t);
     if (code == 0 && t->plan->isolation == ISOLATION_NAMESPACES &&
         layer_check(t->dir.path, &t->not_undone) != 0) {
-        t->typed.sketch.undone = false;
+        t->typed.generated.undone = false;
         code = write_base(t);
     }
     if (code)
@@ -157,10 +157,10 @@ static int write_faults(struct trying *t) {
     int code = 0;
     t->limited = *t->base;
     forget_limits(t, &t->limited.limits);
-    for (int i = 0; i < SKETCH_FAULTS && code == 0; i++) {
+    for (int i = 0; i < GENERATE_FAULTS && code == 0; i++) {
         buf_clear(&text);
-        sketch_put_scenario(i, &t->typed.sketch, &t->limited, &t->run, &t->moment, &text);
-        t->files[i] = (struct job){.file = write_scenario(t, sketch_faults[i].name, &text, &err),
+        generate_scenario(i, &t->typed.generated, &t->limited, &t->run, &t->moment, &text);
+        t->files[i] = (struct job){.file = write_scenario(t, generate_faults[i].name, &text, &err),
                                    .seed = t->seed};
         t->files[i].code = -1;
         if (!t->files[i].file)
@@ -179,7 +179,7 @@ static void describe_control(struct trying *t) {
         snprintf(steps, sizeof(steps), ", steps to %lld", (long long)c->last_step);
     *row = trying_row("control run", 0);
     snprintf(row->what, sizeof(row->what), "%d workers, %.1f s%s",
-             t->typed.sketch.nodes * t->typed.sketch.workers,
+             t->typed.generated.nodes * t->typed.generated.workers,
              (double)(c->start_ns + c->train_ns) / 1e9, steps);
     snprintf(link, sizeof(link), "%s/report.html", c->made);
     if (*c->made && file_exists(link))
@@ -212,14 +212,14 @@ static int run_control(struct trying *t) {
         return code;
     }
     typed_keep_control(&t->typed, t->suite.bin, &t->control);
-    t->run = suite_sketch_run(&t->control);
+    t->run = suite_generate_run(&t->control);
     describe_control(t);
-    if (!sketch_moment(&t->run, &t->moment, &err)) {
+    if (!generate_moment(&t->run, &t->moment, &err)) {
         verb_broken(&verb_try, &err);
         return trying_soft(t, EXIT_INCONCLUSIVE);
     }
     BUF_FINI struct buf when = {0};
-    sketch_put_moment(&t->run, &t->moment, &when);
+    generate_moment_text(&t->run, &t->moment, &when);
     announcement_say("each fault strikes at %s; the control run is not made again", buf_str(&when));
     return 0;
 }
@@ -234,9 +234,9 @@ static int report(struct trying *t) {
 }
 
 static int exit_code_of(const struct trying *t) {
-    int codes[SKETCH_FAULTS];
+    int codes[GENERATE_FAULTS];
     size_t n = 0;
-    for (int i = 0; i < SKETCH_FAULTS; i++)
+    for (int i = 0; i < GENERATE_FAULTS; i++)
         if (t->files[i].code >= 0)
             codes[n++] = t->files[i].code;
     return suite_exit_code(codes, n);
@@ -262,7 +262,7 @@ static int try_it(struct trying *t, const struct arguments *a) {
         (struct overview){.title = arena_printf(&t->arena, "try %s", t->typed.command.name),
                           .command = arena_strdup(&t->arena, buf_str(&command)),
                           .rows = t->rows,
-                          .rows_n = 1 + SKETCH_FAULTS};
+                          .rows_n = 1 + GENERATE_FAULTS};
     code = run_control(t);
     if (code == EXIT_INTERRUPTED)
         say_interrupted();

@@ -159,16 +159,16 @@ static void on_ended(void *arg, struct job *j) {
 static void run_side_by_side(struct trying *t) {
     struct err err = {0};
     const char *more[] = {"--out", t->dir.path, t->suite.keep ? "--keep" : NULL, NULL};
-    for (int i = 0; i < SKETCH_FAULTS; i++)
+    for (int i = 0; i < GENERATE_FAULTS; i++)
         t->files[i].alone = !t->moment.by_step;
     struct jobs_spec spec = {.at_once = (int)t->jobs,
                              .options = more,
                              .until_ns = t->suite.until_ns,
                              .ended = on_ended,
                              .arg = t};
-    if (jobs_run(t->files, SKETCH_FAULTS, &spec, &err) < 0)
+    if (jobs_run(t->files, GENERATE_FAULTS, &spec, &err) < 0)
         fprintf(stderr, "rankquake try: %s\n", err.msg);
-    for (int i = 0; i < SKETCH_FAULTS && !trying_left_ns(t); i++)
+    for (int i = 0; i < GENERATE_FAULTS && !trying_left_ns(t); i++)
         if (t->files[i].code < 0) {
             leave_out(t, i);
             read_row(t, i);
@@ -179,7 +179,7 @@ static void run_side_by_side(struct trying *t) {
 static bool stop_after(struct trying *t, int i) {
     if (!t->rows[1 + i].over_before)
         return false;
-    for (int k = 0; k < SKETCH_FAULTS; k++)
+    for (int k = 0; k < GENERATE_FAULTS; k++)
         if (t->files[k].code < 0)
             t->rows[1 + k].exit_code = EXIT_INCONCLUSIVE;
     announcement_say("the others are not run: they would be over before their time as well");
@@ -192,9 +192,9 @@ static bool may_be_long(const struct trying *t, int i) {
 }
 
 static void run_one_by_one(struct trying *t) {
-    for (int k = 0; k < 2 * SKETCH_FAULTS; k++) {
-        int i = k % SKETCH_FAULTS;
-        if (may_be_long(t, i) != (k >= SKETCH_FAULTS))
+    for (int k = 0; k < 2 * GENERATE_FAULTS; k++) {
+        int i = k % GENERATE_FAULTS;
+        if (may_be_long(t, i) != (k >= GENERATE_FAULTS))
             continue;
         if (t->files[i].code < 0 && trying_left_ns(t) < t->costs[i].least_ns)
             leave_out(t, i);
@@ -212,9 +212,9 @@ static void say_costs(struct trying *t) {
                                    .v = t->costs,
                                    .left_ns = trying_left_ns(t)};
     int64_t longest_ns = 0;
-    for (int i = 0; i < SKETCH_FAULTS; i++) {
-        t->costs[i] =
-            t->files[i].code < 0 ? sketch_cost(i, &t->limited, &t->run) : (struct sketch_cost){0};
+    for (int i = 0; i < GENERATE_FAULTS; i++) {
+        t->costs[i] = t->files[i].code < 0 ? generate_cost(i, &t->limited, &t->run)
+                                           : (struct generate_cost){0};
         c.all_ns += t->costs[i].long_ns;
         longest_ns = t->costs[i].long_ns > longest_ns ? t->costs[i].long_ns : longest_ns;
     }
@@ -225,14 +225,14 @@ static void say_costs(struct trying *t) {
 }
 
 void trying_disturb(struct trying *t) {
-    for (int i = 0; i < SKETCH_FAULTS; i++) {
-        t->rows[1 + i] = trying_row(sketch_faults[i].name, EXIT_INTERRUPTED);
+    for (int i = 0; i < GENERATE_FAULTS; i++) {
+        t->rows[1 + i] = trying_row(generate_faults[i].name, EXIT_INTERRUPTED);
         str_copy(t->rows[1 + i].what, sizeof(t->rows[1 + i].what), "not run");
     }
     t->suite.out = t->dir.path;
     t->suite.fresh = false;
-    for (int i = 0; i < SKETCH_FAULTS; i++) {
-        const char *why = sketch_why_not(&t->arena, i, &t->typed.sketch, t->base, &t->run);
+    for (int i = 0; i < GENERATE_FAULTS; i++) {
+        const char *why = generate_why_not(&t->arena, i, &t->typed.generated, t->base, &t->run);
         if (!why)
             continue;
         skip(t, i, why);

@@ -20,13 +20,13 @@ struct trying {
     struct scenario *base;
     struct plan *plan;
     struct control control;
-    struct sketch_run run;
-    struct sketch_moment moment;
+    struct generate_run run;
+    struct generate_moment moment;
     struct scenario limited; /* base with those limits only that were asked for */
-    struct sketch_cost costs[SKETCH_FAULTS];
-    struct job files[SKETCH_FAULTS];
+    struct generate_cost costs[GENERATE_FAULTS];
+    struct job files[GENERATE_FAULTS];
     struct overview overview;
-    struct overview_row rows[1 + SKETCH_FAULTS];
+    struct overview_row rows[1 + GENERATE_FAULTS];
 };
 
 /* Of the budget; 0: it is spent. */

@@ -30,7 +30,7 @@ static int read_command(struct arena *arena, const struct arguments *a, struct c
 }
 
 int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret) {
-    struct sketch_wishes w = {.launcher = arguments_value(a, "--launcher")};
+    struct generate_overrides w = {.launcher = arguments_value(a, "--launcher")};
     struct err err = {0};
     int64_t nodes = 0, workers = 0;
     if (a->files_n)
@@ -43,7 +43,7 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
         r = arguments_number(a, "--workers", 1, 1000, &workers);
     w.nodes = (int)nodes;
     w.workers = (int)workers;
-    if (r == 0 && sketch_make(arena, &ret->command, &w, &ret->sketch, &err) != 0)
+    if (r == 0 && generate(arena, &ret->command, &w, &ret->generated, &err) != 0)
         r = verb_usage_error(a->verb, "%s", err.msg);
     if (r)
         return r;
@@ -60,7 +60,7 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
 
 void typed_put(const struct typed *t, struct buf *out) {
     buf_printf(out, "scenario: %s\n", t->command.name);
-    sketch_put(&t->sketch, out);
+    generate_text(&t->generated, out);
 }
 
 struct scenario *typed_load(const struct typed *t, const char *const *sets, struct diagnostics *d) {
@@ -107,7 +107,7 @@ bool typed_find_control(const struct typed *t, const char *bin, struct control *
 void typed_keep_control(const struct typed *t, const char *bin, const struct control *c) {
     struct typed plain = *t;
     char dir[4096];
-    plain.sketch.undone = true; /* as it was typed, also where it cannot be done */
+    plain.generated.undone = true; /* as it was typed, also where it cannot be done */
     if (find_folder(&plain, NULL, bin, "tried", dir, sizeof(dir)))
         control_keep(dir, c, NULL);
 }

@@ -2,12 +2,12 @@
 #pragma once
 
 #include "harness/run/control.h"
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 #include "harness/verbs.h"
 
 struct typed {
     struct command command;
-    struct sketch sketch;
+    struct generated generated;
     const char **sets; /* KEY=VALUE of --set and of the options that stand for one; NULL-ended */
 };
 

@@ -1,7 +1,7 @@
 /* What the job calls. Nothing here blocks but Destroy and Abort. */
 #include "tests/fakes/nccl/comm.h"
+#include "tests/fakes/nccl/overrides.h"
 #include "tests/fakes/nccl/report.h"
-#include "tests/fakes/nccl/wishes.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ bool comm_aborted(struct ncclComm *c) {
 }
 
 ncclResult_t ncclGetVersion(int *version) {
-    *version = wishes()->version ? wishes()->version : VERSION;
+    *version = overrides()->version ? overrides()->version : VERSION;
     return ncclSuccess;
 }
 
@@ -190,7 +190,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t c) {
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t c) {
-    while (wishes()->hang_abort && wishes_meet(c->rank))
+    while (overrides()->hang_abort && overrides_meet(c->rank))
         pause();
     pthread_mutex_lock(&c->lock);
     c->aborted = true;

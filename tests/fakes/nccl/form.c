@@ -1,7 +1,7 @@
 /* How a rank gets into the ring: it calls the root, waits to be called by it - for ever, when the
  * root is gone -, compares the devices, connects to the next rank and lets the one before in. */
 #include "tests/fakes/nccl/form.h"
-#include "tests/fakes/nccl/wishes.h"
+#include "tests/fakes/nccl/overrides.h"
 
 #include <cuda_runtime_api.h>
 #include <poll.h>
@@ -125,7 +125,7 @@ static ncclResult_t form(struct ncclComm *c) {
 void *comm_form(void *arg) {
     struct ncclComm *c = arg;
     cudaSetDevice(c->device);
-    if (wishes()->hang_init && wishes_meet(c->rank))
+    if (overrides()->hang_init && overrides_meet(c->rank))
         hang(c);
     comm_set_state(c, form(c));
     return NULL;

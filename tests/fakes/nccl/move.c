@@ -2,7 +2,7 @@
  * rank adds the chunk that comes to its own and passes it on, in as many again the sums go round.
  */
 #include "tests/fakes/nccl/comm.h"
-#include "tests/fakes/nccl/wishes.h"
+#include "tests/fakes/nccl/overrides.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static ncclResult_t turn(struct ncclComm *c, const struct call *w, int step, int
     if (r == ncclSuccess)
         r = socket_exchange(c->next, out.at, out.n * sizeof(*out.at), c->prev,
                             adding ? heard : in.at, in.n * sizeof(*in.at), c->abort_fd);
-    bool drop = wishes_meet(c->rank) && w->number == (uint64_t)wishes()->drop_collective;
+    bool drop = overrides_meet(c->rank) && w->number == (uint64_t)overrides()->drop_collective;
     for (size_t i = 0; r == ncclSuccess && adding && !drop && i < in.n; i++)
         in.at[i] += heard[i];
     return r;
@@ -51,8 +51,8 @@ static ncclResult_t all_reduce(struct ncclComm *c, const struct call *w) {
 
 /* ncclInProgress: it hangs. */
 static ncclResult_t run(struct ncclComm *c, const struct call *w) {
-    const struct wishes *v = wishes();
-    bool meant = wishes_meet(c->rank);
+    const struct overrides *v = overrides();
+    bool meant = overrides_meet(c->rank);
     if (meant && w->number == (uint64_t)v->hang_collective)
         return ncclInProgress;
     if (meant && w->number == (uint64_t)v->error_collective)
@@ -79,7 +79,7 @@ void *comm_move(void *arg) {
     while (!c->ending && !c->aborted) {
         if (c->posted)
             run_posted(c);
-        else if (c->finalizing && c->done == c->started && !wishes()->hang_finalize) {
+        else if (c->finalizing && c->done == c->started && !overrides()->hang_finalize) {
             c->finalizing = false;
             c->state = ncclSuccess;
         } else

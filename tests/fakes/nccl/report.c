@@ -1,5 +1,5 @@
+#include "tests/fakes/nccl/overrides.h"
 #include "tests/fakes/nccl/report.h"
-#include "tests/fakes/nccl/wishes.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -46,9 +46,9 @@ static int is_listener(const char *fd) {
 
 __attribute__((destructor)) static void report(void) {
     const char *rank = getenv("RANK");
-    if (!*wishes()->report)
+    if (!*overrides()->report)
         return;
-    FILE *f = fopen(wishes()->report, "a");
+    FILE *f = fopen(overrides()->report, "a");
     if (!f)
         abort();
     fprintf(f, "rank %s ids %d communicators %d roots %d listeners %d\n", rank ? rank : "0",

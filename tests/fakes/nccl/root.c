@@ -3,7 +3,7 @@
  * told: all of that as in NCCL 2.28. */
 #include "tests/fakes/nccl/comm.h"
 #include "tests/fakes/nccl/form.h"
-#include "tests/fakes/nccl/wishes.h"
+#include "tests/fakes/nccl/overrides.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void *root_run(void *arg) {
                 socket_send(fd, places, sizeof(places), -1);
             socket_close(&fd);
         }
-    if (wishes()->leak)
+    if (overrides()->leak)
         pause();
     socket_close(&r->listener);
     free(r);

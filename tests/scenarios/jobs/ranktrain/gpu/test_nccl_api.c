@@ -16,13 +16,13 @@ static char here[PATH_MAX - 128], fake[PATH_MAX];
 
 /* A library stays where it is loaded, so each question is asked by a process of its own. Returns
  * what nccl_api_load returned. */
-static int load(const char *lib, const char *wishes, struct nccl_api *ret, struct err *ret_err) {
+static int load(const char *lib, const char *overrides, struct nccl_api *ret, struct err *ret_err) {
     char command[3 * PATH_MAX], line[PATH_MAX + 32] = "";
     int r = 1;
     *ret = (struct nccl_api){0};
     snprintf(command, sizeof(command),
              "env -u NCCL_LIB %s%s RANKTRAIN_FAKE_NCCL=%s %s/spawn_nccl_load",
-             lib ? "NCCL_LIB=" : "", lib ? lib : "", wishes, here);
+             lib ? "NCCL_LIB=" : "", lib ? lib : "", overrides, here);
     FILE *f = popen(command, "r");
     assert_non_null(f);
     assert_non_null(fgets(line, sizeof(line), f));

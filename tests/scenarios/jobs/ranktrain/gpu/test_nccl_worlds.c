@@ -21,7 +21,7 @@ enum { STEPS = 3 };
 struct job {
     int world, round, signo, rank, step, steps;
     const char *dir;                  /* checkpoints every 2 steps; NULL: none */
-    const char *cuda, *nccl, *before; /* wishes of the fakes, words before the program */
+    const char *cuda, *nccl, *before; /* overrides of the fakes, words before the program */
     const char *more;
 };
 
@@ -250,9 +250,9 @@ static void assert_reported(const char *dir, int ranks, const char *rank_0, cons
 }
 
 static void run_reported(struct job *j, const char *dir, const char *wish) {
-    char wishes[PATH_MAX];
-    snprintf(wishes, sizeof(wishes), "%sreport=%s/report", wish, dir);
-    j->nccl = wishes;
+    char overrides[PATH_MAX];
+    snprintf(overrides, sizeof(overrides), "%sreport=%s/report", wish, dir);
+    j->nccl = overrides;
     run(j);
 }
 

@@ -1,4 +1,4 @@
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 
 #include "base/json.h"
 #include "base/str.h"
@@ -28,8 +28,8 @@ static void note(struct notes *l, const char *fmt, ...) {
 }
 
 /* As many as the command names; of a range so many that one can be lost and one can join. */
-static int choose_nodes(const struct command *c, const struct sketch_wishes *w, struct sketch *d,
-                        struct notes *notes, struct err *err) {
+static int choose_nodes(const struct command *c, const struct generate_overrides *w,
+                        struct generated *d, struct notes *notes, struct err *err) {
     bool one = !c->has_nnodes || c->standalone || c->max_nodes == 1, fixed = !one;
     fixed = fixed && c->min_nodes == c->max_nodes;
     int most = w->nodes ? w->nodes : one ? 2 : fixed ? c->max_nodes : NODES_WANTED;
@@ -56,10 +56,10 @@ static int choose_nodes(const struct command *c, const struct sketch_wishes *w, 
     return 0;
 }
 
-int sketch_make(struct arena *a, const struct command *c, const struct sketch_wishes *w,
-                struct sketch *ret, struct err *err) {
+int generate(struct arena *a, const struct command *c, const struct generate_overrides *w,
+             struct generated *ret, struct err *err) {
     struct notes notes = {.arena = a, .v = arena_array(a, const char *, NOTES_MAX)};
-    struct sketch d = {.command = c, .launcher = w->launcher, .undone = true, .notes = notes.v};
+    struct generated d = {.command = c, .launcher = w->launcher, .undone = true, .notes = notes.v};
     int r = choose_nodes(c, w, &d, &notes, err);
     if (r)
         return r;
@@ -124,7 +124,7 @@ static void put_map(struct buf *out, const char *key, const struct pair *v, size
     buf_puts(out, "}\n");
 }
 
-static void put_launcher(const struct sketch *d, struct buf *out) {
+static void put_launcher(const struct generated *d, struct buf *out) {
     const char *const *v = d->command->launcher;
     if (d->launcher) {
         buf_puts(out, "launcher: ");
@@ -139,7 +139,7 @@ static void put_launcher(const struct sketch *d, struct buf *out) {
     }
 }
 
-void sketch_put(const struct sketch *d, struct buf *out) {
+void generate_text(const struct generated *d, struct buf *out) {
     const struct command *c = d->command;
     buf_printf(out, "cluster: {nodes: %d%s}\n", d->nodes + d->spare,
                c->etcd ? ", store: etcd" : "");
@@ -214,8 +214,8 @@ static void put_tree(const struct yaml *root, struct buf *out) {
     }
 }
 
-bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
-                     struct diagnostics *d) {
+bool generate_sets(const char *text, const char *const *sets, struct buf *out,
+                   struct diagnostics *d) {
     ARENA_FINI struct arena a = {0};
     int before = d->errors;
     d->set = sets;

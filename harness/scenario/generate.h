@@ -1,4 +1,4 @@
-/* sketch: a scenario written from a typed command, as text that can be edited, and the five
+/* generate: a scenario written from a typed command, as text that can be edited, and the five
  * built-in disturbances that `rankquake try` puts it through. */
 #pragma once
 
@@ -6,13 +6,13 @@
 #include "harness/scenario/command.h"
 
 /* What is wanted otherwise than the command says; 0 and NULL: nothing. */
-struct sketch_wishes {
+struct generate_overrides {
     int nodes, workers;
     const char *launcher; /* as `launcher:` takes it */
 };
 
 /* The cluster that a command is tried on. */
-struct sketch {
+struct generated {
     const struct command *command;
     const char *launcher; /* the wish; NULL: the command's */
     int nodes;            /* that the job has */
@@ -24,21 +24,21 @@ struct sketch {
 };
 
 /* Returns 0, or -EINVAL with the sentence that helps. Everything lives in the arena or in c. */
-int sketch_make(struct arena *a, const struct command *c, const struct sketch_wishes *w,
-                struct sketch *ret, struct err *err);
+int generate(struct arena *a, const struct command *c, const struct generate_overrides *w,
+             struct generated *ret, struct err *err);
 
 /* The job and its cluster, undisturbed. */
-void sketch_put(const struct sketch *d, struct buf *out);
+void generate_text(const struct generated *d, struct buf *out);
 
 /* The same text with what --set says in it, as a file to be edited. False, with what is wrong added
  * to d. */
-bool sketch_put_sets(const char *text, const char *const *sets, struct buf *out,
-                     struct diagnostics *d);
+bool generate_sets(const char *text, const char *const *sets, struct buf *out,
+                   struct diagnostics *d);
 
 /* ---- the five ---- */
 
 /* What is known of the job from its undisturbed run. */
-struct sketch_run {
+struct generate_run {
     int64_t first_step, last_step; /* -1: it reports no steps */
     bool told;                     /* steps can be held: the job itself sends them */
     int64_t start_ns;              /* until steady state */
@@ -47,42 +47,44 @@ struct sketch_run {
 };
 
 /* When it is disturbed: at a step, else a time since the steady state. */
-struct sketch_moment {
+struct generate_moment {
     bool by_step, hold;
     int64_t step, time_ns;
     int few_steps; /* at a time although steps are told: so many, too few to choose one; else 0 */
 };
 
 /* False, with a sentence, when the job is too short to be hit surely. */
-bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err);
+bool generate_moment(const struct generate_run *r, struct generate_moment *ret, struct err *err);
 /* "step 40 of 100", "4.8 s of 12 s of work", and why not at a step */
-void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out);
+void generate_moment_text(const struct generate_run *r, const struct generate_moment *m,
+                          struct buf *out);
 
-enum { SKETCH_FAULTS = 5 };
+enum { GENERATE_FAULTS = 5 };
 
-struct sketch_fault {
+struct generate_fault {
     const char *name, *about, *words; /* words: for a list in a sentence */
 };
-extern const struct sketch_fault sketch_faults[SKETCH_FAULTS];
+extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 
 /* The lines of the timeline, as text; `indent` stands in front of each. */
-void sketch_put_timeline(int fault, const struct sketch *d, const struct sketch_moment *m,
-                         const char *indent, struct buf *out);
+void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
+                       const char *indent, struct buf *out);
 /* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that
  * must come to; its limits follow from the undisturbed run where base has 0. */
-void sketch_put_scenario(int fault, const struct sketch *d, const struct scenario *base,
-                         const struct sketch_run *r, const struct sketch_moment *m,
-                         struct buf *out);
+void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
+                       const struct generate_run *r, const struct generate_moment *m,
+                       struct buf *out);
 /* What one of the five takes. */
-struct sketch_cost {
+struct generate_cost {
     int64_t least_ns; /* until the fault strikes: in less nothing is learnt */
     int64_t usual_ns; /* when the job recovers at once and makes all lost work again */
     int64_t long_ns; /* when survivors wait for the lost node as long as their launcher lets them */
     int64_t most_ns; /* its limits.total */
 };
 
-/* base and r as for sketch_put_scenario. */
-struct sketch_cost sketch_cost(int fault, const struct scenario *base, const struct sketch_run *r);
+/* base and r as for generate_scenario. */
+struct generate_cost generate_cost(int fault, const struct scenario *base,
+                                   const struct generate_run *r);
 /* NULL, or in the arena why nothing could be learnt from this fault. */
-const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
-                           const struct scenario *base, const struct sketch_run *r);
+const char *generate_why_not(struct arena *a, int fault, const struct generated *d,
+                             const struct scenario *base, const struct generate_run *r);

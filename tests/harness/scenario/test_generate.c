@@ -1,6 +1,6 @@
 /* The scenarios that are written from a typed command: they load, can be planned, and say what was
  * typed. */
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 
 #include "base/str.h"
 #include "harness/plan/plan.h"
@@ -11,36 +11,36 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-static const struct sketch_run steps = {.first_step = 1,
-                                        .last_step = 100,
-                                        .told = true,
-                                        .start_ns = 1000,
-                                        .train_ns = 9000000000,
-                                        .steps_ns = 8000000000};
-static const struct sketch_run silent = {
+static const struct generate_run steps = {.first_step = 1,
+                                          .last_step = 100,
+                                          .told = true,
+                                          .start_ns = 1000,
+                                          .train_ns = 9000000000,
+                                          .steps_ns = 8000000000};
+static const struct generate_run silent = {
     .first_step = -1, .last_step = -1, .start_ns = 700000000000, .train_ns = 10000000000};
 
 struct tried {
     struct arena arena;
     struct command *command;
-    struct sketch sketch;
+    struct generated generated;
     struct err err;
     int code;
 };
 
-static struct tried make(const char *line, const struct sketch_wishes *w) {
-    static const struct sketch_wishes none;
+static struct tried make(const char *line, const struct generate_overrides *w) {
+    static const struct generate_overrides none;
     struct tried x = {0};
     char **words = str_split(&x.arena, line, ' ', NULL);
     x.command = arena_new(&x.arena, struct command);
     assert_int_equal(command_parse(&x.arena, (const char *const *)words, x.command, &x.err), 0);
-    x.code = sketch_make(&x.arena, x.command, w ? w : &none, &x.sketch, &x.err);
+    x.code = generate(&x.arena, x.command, w ? w : &none, &x.generated, &x.err);
     return x;
 }
 
 static void load_base(const struct tried *t, struct scratch *ret) {
     struct buf text = {0};
-    sketch_put(&t->sketch, &text);
+    generate_text(&t->generated, &text);
     scratch_load(ret, buf_str(&text));
     if (!ret->s)
         fail_msg("%s\n%s", buf_str(&ret->d.out), buf_str(&text));
@@ -68,21 +68,21 @@ enum { TYPED = sizeof(typed) / sizeof(*typed) };
 
 static void test_every_scenario_of_every_command_loads_and_can_be_planned(void **state) {
     (void)state;
-    const struct sketch_run *runs[] = {&steps, &silent};
+    const struct generate_run *runs[] = {&steps, &silent};
     for (size_t i = 0; i < TYPED; i++) {
         struct tried t = make(typed[i], NULL);
         struct scratch base;
         assert_int_equal(t.code, 0);
         load_base(&t, &base);
-        for (size_t k = 0; k < 2 * SKETCH_FAULTS; k++) {
-            struct sketch_moment m;
+        for (size_t k = 0; k < 2 * GENERATE_FAULTS; k++) {
+            struct generate_moment m;
             struct buf text = {0};
             struct scratch x;
-            assert_true(sketch_moment(runs[k % 2], &m, NULL));
-            sketch_put_scenario((int)k / 2, &t.sketch, base.s, runs[k % 2], &m, &text);
+            assert_true(generate_moment(runs[k % 2], &m, NULL));
+            generate_scenario((int)k / 2, &t.generated, base.s, runs[k % 2], &m, &text);
             scratch_load(&x, buf_str(&text));
             assert_plans(&x, buf_str(&text));
-            assert_string_equal(x.s->name, sketch_faults[k / 2].name);
+            assert_string_equal(x.s->name, generate_faults[k / 2].name);
             buf_fini(&text);
             scratch_drop(&x);
         }
@@ -128,15 +128,15 @@ static void test_so_many_nodes_that_one_can_be_lost(void **state) {
         {"./job", 0, 1, 2, false},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-        struct sketch_wishes w = {.nodes = rows[i].wished};
+        struct generate_overrides w = {.nodes = rows[i].wished};
         struct tried t = make(rows[i].typed, &w);
         assert_int_equal(t.code, 0);
-        assert_int_equal(t.sketch.min_nodes, rows[i].min);
-        assert_int_equal(t.sketch.nodes, rows[i].nodes);
-        assert_int_equal(t.sketch.spare, rows[i].spare);
+        assert_int_equal(t.generated.min_nodes, rows[i].min);
+        assert_int_equal(t.generated.nodes, rows[i].nodes);
+        assert_int_equal(t.generated.spare, rows[i].spare);
         arena_fini(&t.arena);
     }
-    struct sketch_wishes few = {.nodes = 4};
+    struct generate_overrides few = {.nodes = 4};
     struct tried t = make("torchrun --nnodes 4:8 t.py", &few);
     assert_true(t.code < 0);
     assert_non_null(strstr(t.err.msg, "one more to be lost"));
@@ -146,64 +146,64 @@ static void test_so_many_nodes_that_one_can_be_lost(void **state) {
 static void test_what_the_command_leaves_open_is_said(void **state) {
     (void)state;
     struct tried t = make("torchrun t.py", NULL);
-    assert_int_equal(t.sketch.max_restarts, 3);
-    assert_non_null(strstr(t.sketch.notes[1], "max_restarts 3"));
+    assert_int_equal(t.generated.max_restarts, 3);
+    assert_non_null(strstr(t.generated.notes[1], "max_restarts 3"));
     arena_fini(&t.arena);
     t = make("torchrun --max-restarts 2 --nnodes 1:3 t.py", NULL);
-    assert_int_equal(t.sketch.max_restarts, 2);
-    assert_null(t.sketch.notes[0]);
+    assert_int_equal(t.generated.max_restarts, 2);
+    assert_null(t.generated.notes[0]);
     arena_fini(&t.arena);
 }
 
 static void test_the_moment_follows_from_the_undisturbed_run(void **state) {
     (void)state;
-    struct sketch_moment m;
+    struct generate_moment m;
     struct err err = {0};
-    assert_true(sketch_moment(&steps, &m, &err));
+    assert_true(generate_moment(&steps, &m, &err));
     assert_true(m.by_step && m.hold);
     assert_int_equal(m.step, 41);
-    assert_true(sketch_moment(&silent, &m, &err));
+    assert_true(generate_moment(&silent, &m, &err));
     assert_false(m.by_step);
     assert_true(m.time_ns == 5000000000);
-    struct sketch_run r = steps;
+    struct generate_run r = steps;
     r.told = false; /* out of its output: nobody can be held */
-    assert_true(sketch_moment(&r, &m, &err));
+    assert_true(generate_moment(&r, &m, &err));
     assert_true(m.by_step && !m.hold);
 }
 
 /* Three epochs: the half of them, and not of what comes behind the last. */
 static void test_few_steps_are_struck_between_the_first_and_the_last(void **state) {
     (void)state;
-    struct sketch_run r = {.first_step = 1,
-                           .last_step = 3,
-                           .start_ns = 6100000000,
-                           .train_ns = 12000000000,
-                           .steps_ns = 7000000000};
-    struct sketch_moment m;
+    struct generate_run r = {.first_step = 1,
+                             .last_step = 3,
+                             .start_ns = 6100000000,
+                             .train_ns = 12000000000,
+                             .steps_ns = 7000000000};
+    struct generate_moment m;
     struct buf text = {0};
     struct err err = {0};
-    assert_true(sketch_moment(&r, &m, &err));
+    assert_true(generate_moment(&r, &m, &err));
     assert_false(m.by_step);
     assert_int_equal(m.time_ns / 1000000, 3500);
-    sketch_put_moment(&r, &m, &text);
+    generate_moment_text(&r, &m, &text);
     assert_string_equal(buf_str(&text), "3.5 s of 7.0 s from the first step on (at a time, as 3 "
                                         "steps are too few to choose one)");
     buf_fini(&text);
     r.steps_ns = 300000000; /* all at once, when its buffer was written out */
     r.last_step = 40;
-    assert_false(sketch_moment(&r, &m, &err));
+    assert_false(generate_moment(&r, &m, &err));
     assert_non_null(strstr(err.msg, "read only near its end"));
 }
 
 static void test_a_job_that_is_too_short_is_told_so(void **state) {
     (void)state;
-    struct sketch_moment m;
+    struct generate_moment m;
     struct err err = {0};
-    struct sketch_run r = {.first_step = -1, .last_step = -1, .train_ns = 1500000000};
-    assert_false(sketch_moment(&r, &m, &err));
+    struct generate_run r = {.first_step = -1, .last_step = -1, .train_ns = 1500000000};
+    assert_false(generate_moment(&r, &m, &err));
     assert_non_null(strstr(err.msg, "lived for 1.5 s: too short"));
-    r = (struct sketch_run){.first_step = 0, .last_step = 3, .told = true, .train_ns = 400000000};
-    assert_false(sketch_moment(&r, &m, &err));
+    r = (struct generate_run){.first_step = 0, .last_step = 3, .told = true, .train_ns = 400000000};
+    assert_false(generate_moment(&r, &m, &err));
     assert_non_null(strstr(err.msg, "fewer than 5 steps"));
 }
 
@@ -212,11 +212,11 @@ static void test_limits_follow_unless_they_are_given(void **state) {
     struct tried t = make(typed[0], NULL);
     struct scratch base, x;
     struct buf text = {0};
-    struct sketch_moment m;
+    struct generate_moment m;
     load_base(&t, &base);
-    sketch_moment(&silent, &m, NULL);
+    generate_moment(&silent, &m, NULL);
     base.s->limits = (struct limits){.stall_ns = 5000000000};
-    sketch_put_scenario(0, &t.sketch, base.s, &silent, &m, &text);
+    generate_scenario(0, &t.generated, base.s, &silent, &m, &text);
     scratch_load(&x, buf_str(&text));
     assert_int_equal(x.s->limits.start_ns / 1000000000, 60 + 4 * 700);
     assert_int_equal(x.s->limits.stall_ns / 1000000000, 5);
@@ -232,12 +232,13 @@ static void test_what_each_costs_is_known_before(void **state) {
     (void)state;
     static const int64_t s = 1000000000;
     struct scenario rankrun = {.job.launcher = "rankrun"}, torchrun = {.torchrun_semantics = true};
-    struct sketch_run r = {
+    struct generate_run r = {
         .first_step = -1, .last_step = -1, .start_ns = 2 * s, .train_ns = 10 * s};
-    for (int i = 0; i < SKETCH_FAULTS; i++) {
-        struct sketch_cost a = sketch_cost(i, &rankrun, &r), b = sketch_cost(i, &torchrun, &r);
-        bool lost = strstr(sketch_faults[i].about, "One node loses") ||
-                    strstr(sketch_faults[i].about, "of one node");
+    for (int i = 0; i < GENERATE_FAULTS; i++) {
+        struct generate_cost a = generate_cost(i, &rankrun, &r),
+                             b = generate_cost(i, &torchrun, &r);
+        bool lost = strstr(generate_faults[i].about, "One node loses") ||
+                    strstr(generate_faults[i].about, "of one node");
         assert_int_equal(a.least_ns, 6 * s);
         assert_true(a.usual_ns >= 12 * s && a.long_ns == a.usual_ns);
         assert_int_equal(a.most_ns, 180 * s);
@@ -246,21 +247,21 @@ static void test_what_each_costs_is_known_before(void **state) {
         assert_int_equal(b.most_ns, (120 + 300 + 4 * 12) * s);
     }
     torchrun.limits.total_ns = 60 * s;
-    for (int i = 0; i < SKETCH_FAULTS; i++)
-        assert_true(sketch_cost(i, &torchrun, &r).long_ns <= 60 * s);
+    for (int i = 0; i < GENERATE_FAULTS; i++)
+        assert_true(generate_cost(i, &torchrun, &r).long_ns <= 60 * s);
 }
 
 static void test_a_node_that_would_come_too_late_is_not_tried(void **state) {
     (void)state;
     struct tried t = make("torchrun --monitor-interval 2 --nnodes 1:3 t.py", NULL);
     struct scenario torchrun = {.torchrun_semantics = true};
-    struct sketch_run r = {.start_ns = 8000000000, .train_ns = 20000000000};
-    const char *why = sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r);
+    struct generate_run r = {.start_ns = 8000000000, .train_ns = 20000000000};
+    const char *why = generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &torchrun, &r);
     assert_non_null(why);
     assert_non_null(strstr(why, "some 8 s to start and is looked for every 2 s"));
-    assert_null(sketch_why_not(&t.arena, 0, &t.sketch, &torchrun, &r));
+    assert_null(generate_why_not(&t.arena, 0, &t.generated, &torchrun, &r));
     r.train_ns *= 2;
-    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &torchrun, &r));
+    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &torchrun, &r));
     arena_fini(&t.arena);
 }
 
@@ -270,17 +271,17 @@ static void test_a_node_that_rankrun_would_not_take_in_before_the_end_is_not_tri
     struct tried t = make("rankrun --nnodes 1:3 t.sh", NULL);
     const struct pair fast = {.key = "profile", .value = "fast"};
     struct scenario s = {.job = {.launcher = "rankrun"}};
-    struct sketch_run r = {.start_ns = 100000000, .train_ns = 1900000000};
-    const char *why = sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r);
+    struct generate_run r = {.start_ns = 100000000, .train_ns = 1900000000};
+    const char *why = generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r);
     assert_non_null(why);
     assert_non_null(strstr(why, "after 1 s of quiet, and the job would end 0.9 s later"));
-    assert_null(sketch_why_not(&t.arena, 0, &t.sketch, &s, &r));
+    assert_null(generate_why_not(&t.arena, 0, &t.generated, &s, &r));
     s.job.rdzv_conf = &fast;
     s.job.rdzv_conf_n = 1;
-    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r));
+    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r));
     s.job.rdzv_conf_n = 0;
     r.train_ns = 8000000000;
-    assert_null(sketch_why_not(&t.arena, SKETCH_FAULTS - 1, &t.sketch, &s, &r));
+    assert_null(generate_why_not(&t.arena, GENERATE_FAULTS - 1, &t.generated, &s, &r));
     arena_fini(&t.arena);
 }
 
@@ -299,9 +300,9 @@ static void test_what_is_set_stands_in_the_text(void **state) {
         struct buf text = {0}, out = {0}, want = {0}, got = {0};
         struct diagnostics d = {0};
         struct scratch set, written;
-        sketch_put(&t.sketch, &text);
+        generate_text(&t.generated, &text);
         buf_puts(&text, "scenario: one\n");
-        assert_true(sketch_put_sets(buf_str(&text), sets, &out, &d));
+        assert_true(generate_sets(buf_str(&text), sets, &out, &d));
         scratch_load_bytes(&set, text.data, text.len, sets);
         scratch_load(&written, buf_str(&out));
         if (!set.s || !written.s)
@@ -325,7 +326,7 @@ static void test_a_set_that_fits_nowhere_is_refused(void **state) {
     static const char *const sets[] = {"job.run.7=x", NULL};
     struct buf out = {0};
     struct diagnostics d = {0};
-    assert_false(sketch_put_sets("job: {run: [a]}\n", sets, &out, &d));
+    assert_false(generate_sets("job: {run: [a]}\n", sets, &out, &d));
     assert_non_null(strstr(buf_str(&d.out), "--set job.run.7: the list has 1 item"));
     assert_int_equal(out.len, 0);
     diagnostics_fini(&d);

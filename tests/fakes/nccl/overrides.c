@@ -1,11 +1,11 @@
-#include "tests/fakes/nccl/wishes.h"
+#include "tests/fakes/nccl/overrides.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct wishes asked = {.rank = -1, .round = -1};
+static struct overrides asked = {.rank = -1, .round = -1};
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool take(const char *word) {
@@ -59,14 +59,14 @@ static void read_all(void) {
         }
 }
 
-const struct wishes *wishes(void) {
+const struct overrides *overrides(void) {
     pthread_once(&once, read_all);
     return &asked;
 }
 
-bool wishes_meet(int rank) {
+bool overrides_meet(int rank) {
     const char *round = getenv("RANKRUN_ROUND");
-    const struct wishes *w = wishes();
+    const struct overrides *w = overrides();
     return (w->rank < 0 || w->rank == rank) &&
            (w->round < 0 || w->round == (round ? atoi(round) : 0));
 }

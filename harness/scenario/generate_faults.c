@@ -1,4 +1,4 @@
-#include "harness/scenario/sketch.h"
+#include "harness/scenario/generate.h"
 
 #include "base/str.h"
 
@@ -17,7 +17,7 @@ static const int64_t second = 1000000000;
 
 enum { KILLED, HANGS, NODE_KILLED, POWERED_OFF, JOINS };
 
-const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
+const struct generate_fault generate_faults[GENERATE_FAULTS] = {
     {"worker-killed", "One worker is killed.", "a worker is killed"},
     {"worker-hangs", "One worker is stopped for ten seconds, and then goes on.",
      "a worker hangs for 10 s"},
@@ -30,16 +30,16 @@ const struct sketch_fault sketch_faults[SKETCH_FAULTS] = {
 
 /* ---- when ---- */
 
-static int64_t steps_of(const struct sketch_run *r) {
+static int64_t steps_of(const struct generate_run *r) {
     return r->first_step < 0 ? 0 : r->last_step - r->first_step + 1;
 }
 
 /* For how long there is something to disturb: behind the last step nothing is left but the end. */
-static int64_t work_of(const struct sketch_run *r) {
+static int64_t work_of(const struct generate_run *r) {
     return steps_of(r) > 1 ? r->steps_ns : r->train_ns;
 }
 
-static const char *what_would_help(const struct sketch_run *r) {
+static const char *what_would_help(const struct generate_run *r) {
     int64_t steps = steps_of(r);
     if (r->train_ns < second / 2 && !steps)
         return "A program that goes into the background is over for its launcher: start it in the "
@@ -52,17 +52,17 @@ static const char *what_would_help(const struct sketch_run *r) {
            "checkpoint of an earlier run, take that away";
 }
 
-bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct err *err) {
+bool generate_moment(const struct generate_run *r, struct generate_moment *ret, struct err *err) {
     int64_t steps = steps_of(r), work_ns = work_of(r);
     bool long_enough = work_ns >= 2 * second;
     if (steps >= STEPS_MIN && (r->told || long_enough)) {
-        *ret = (struct sketch_moment){.by_step = true,
-                                      .hold = r->told,
-                                      .step = r->first_step + steps * STEPS_SHARE / STEPS_OF};
+        *ret = (struct generate_moment){.by_step = true,
+                                        .hold = r->told,
+                                        .step = r->first_step + steps * STEPS_SHARE / STEPS_OF};
         return true;
     }
     if (long_enough) {
-        *ret = (struct sketch_moment){
+        *ret = (struct generate_moment){
             .few_steps = (int)steps, .time_ns = work_ns / 1000000 * TIME_SHARE / TIME_OF * 1000000};
         return true;
     }
@@ -73,7 +73,8 @@ bool sketch_moment(const struct sketch_run *r, struct sketch_moment *ret, struct
     return false;
 }
 
-void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m, struct buf *out) {
+void generate_moment_text(const struct generate_run *r, const struct generate_moment *m,
+                          struct buf *out) {
     if (m->by_step) {
         buf_printf(out, "step %" PRId64 " of %" PRId64, m->step, r->last_step);
         return;
@@ -86,7 +87,7 @@ void sketch_put_moment(const struct sketch_run *r, const struct sketch_moment *m
 
 /* ---- the lines of the timeline ---- */
 
-static void put_when(const struct sketch_moment *m, struct buf *out) {
+static void put_when(const struct generate_moment *m, struct buf *out) {
     if (m->by_step)
         buf_printf(out, "{step: %" PRId64 "%s}", m->step, m->hold ? "" : ", hold: false");
     else if (m->time_ns % second == 0)
@@ -95,16 +96,16 @@ static void put_when(const struct sketch_moment *m, struct buf *out) {
         buf_printf(out, "{time: %" PRId64 "ms}", m->time_ns / 1000000);
 }
 
-void sketch_put_timeline(int fault, const struct sketch *d, const struct sketch_moment *m,
-                         const char *indent, struct buf *out) {
-    static const char *const lines[SKETCH_FAULTS] = {
+void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
+                       const char *indent, struct buf *out) {
+    static const char *const lines[GENERATE_FAULTS] = {
         "fault: worker-kill, on: random of workers",
         "fault: worker-hang, on: random of workers, for: 10s",
         "fault: node-kill, on: n%d",
         "fault: node-poweroff, on: n%d",
         "fault: node-start, on: n%d",
     };
-    static const char *const ids[SKETCH_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
+    static const char *const ids[GENERATE_FAULTS] = {"kill", "hang", "loss", "dark", "join"};
     bool node = fault == NODE_KILLED || fault == POWERED_OFF;
     /* The last one: with torchrun the store is on n0. */
     int target = fault == JOINS && d->spare ? d->nodes : d->nodes - 1;
@@ -133,7 +134,7 @@ static void add_world(struct expect *e, int *sizes, int n, bool ends) {
 
 /* What rankrun promises. Of others only what torchrun does promise: that workers which fail are
  * started again, and that a node which joins is taken in. */
-static void expect_of(int fault, const struct sketch *d, bool less_promised, int max_restarts,
+static void expect_of(int fault, const struct generated *d, bool less_promised, int max_restarts,
                       int *sizes, struct expect *e) {
     int whole = d->nodes * d->workers, less = whole - d->workers;
     sizes[0] = sizes[1] = whole;
@@ -161,7 +162,7 @@ static const int64_t torchrun_exit_ns = 300 * 1000000000LL;
 
 /* Generous: a job that recovers at all comes back within them, and one that stands still is ended
  * before anybody loses patience. */
-static void limits_of(const struct sketch_run *r, bool torchrun, struct limits *l) {
+static void limits_of(const struct generate_run *r, bool torchrun, struct limits *l) {
     int64_t whole = r->start_ns + r->train_ns, end_ns = torchrun ? torchrun_exit_ns : 0;
     if (!l->start_ns)
         l->start_ns = at_least(60 * second + 4 * r->start_ns, 60 * second);
@@ -173,13 +174,13 @@ static void limits_of(const struct sketch_run *r, bool torchrun, struct limits *
         l->grace_ns = 30 * second;
 }
 
-void sketch_put_scenario(int fault, const struct sketch *d, const struct scenario *base,
-                         const struct sketch_run *r, const struct sketch_moment *m,
-                         struct buf *out) {
+void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
+                       const struct generate_run *r, const struct generate_moment *m,
+                       struct buf *out) {
     struct scenario s = *base;
     int sizes[2];
-    s.name = sketch_faults[fault].name;
-    s.about = sketch_faults[fault].about;
+    s.name = generate_faults[fault].name;
+    s.about = generate_faults[fault].about;
     s.timeline_n = 0;
     s.cluster.start = fault == JOINS && !d->spare ? d->nodes - 1 : d->nodes;
     bool strict = str_eq(s.job.launcher, "rankrun") && !s.torchrun_semantics;
@@ -188,19 +189,20 @@ void sketch_put_scenario(int fault, const struct sketch *d, const struct scenari
     limits_of(r, s.torchrun_semantics, &s.limits);
     scenario_print(&s, out);
     buf_puts(out, "timeline:\n");
-    sketch_put_timeline(fault, d, m, "  ", out);
+    generate_timeline(fault, d, m, "  ", out);
 }
 
 /* ---- what it takes ---- */
 
-struct sketch_cost sketch_cost(int fault, const struct scenario *base, const struct sketch_run *r) {
+struct generate_cost generate_cost(int fault, const struct scenario *base,
+                                   const struct generate_run *r) {
     int64_t whole = r->start_ns + r->train_ns;
     int64_t soon_ns = r->start_ns + work_of(r) / STEPS_OF * STEPS_SHARE;
     int64_t again_ns = r->start_ns + work_of(r) / TIME_OF * TIME_SHARE;
     bool lost = fault == NODE_KILLED || fault == POWERED_OFF;
     struct limits limits = base->limits;
     limits_of(r, base->torchrun_semantics, &limits);
-    struct sketch_cost c = {
+    struct generate_cost c = {
         .least_ns = soon_ns,
         .usual_ns = fault == HANGS ? whole + 10 * second : whole + again_ns,
         .most_ns = limits.total_ns,
@@ -214,7 +216,7 @@ struct sketch_cost sketch_cost(int fault, const struct scenario *base, const str
 /* ---- what cannot be learnt ---- */
 
 /* How often torchrun's agents look for nodes that wait: 5 s before version 2.4, 0.1 s since. */
-static double monitor_s(const struct sketch *d) {
+static double monitor_s(const struct generated *d) {
     for (size_t i = 0; d->command->args[i]; i++) {
         const char *s = d->command->args[i];
         if (!str_starts(s, "--monitor-interval") && !str_starts(s, "--monitor_interval"))
@@ -225,7 +227,7 @@ static double monitor_s(const struct sketch *d) {
     return 5;
 }
 
-static const char *too_late_for_torchrun(struct arena *a, const struct sketch *d, double start_s,
+static const char *too_late_for_torchrun(struct arena *a, const struct generated *d, double start_s,
                                          double left_s) {
     double every_s = monitor_s(d);
     if (left_s > start_s + 2 * every_s)
@@ -251,8 +253,8 @@ static const char *too_late_for_rankrun(struct arena *a, const struct job_spec *
                         admit_s, left_s);
 }
 
-const char *sketch_why_not(struct arena *a, int fault, const struct sketch *d,
-                           const struct scenario *base, const struct sketch_run *r) {
+const char *generate_why_not(struct arena *a, int fault, const struct generated *d,
+                             const struct scenario *base, const struct generate_run *r) {
     double left_s = (double)work_of(r) / 1e9 / 2, start_s = (double)r->start_ns / 1e9;
     if (fault != JOINS)
         return NULL;

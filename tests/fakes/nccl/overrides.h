@@ -1,4 +1,4 @@
-/* wishes: what the fake is asked to do wrong, in RANKTRAIN_FAKE_NCCL, between commas:
+/* overrides: what the fake is asked to do wrong, in RANKTRAIN_FAKE_NCCL, between commas:
  *
  *     version=21300          ncclGetVersion says so
  *     hang@init              no communicator ever forms
@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-struct wishes {
+struct overrides {
     int version; /* 0: an ordinary one */
     bool hang_init, hang_abort, hang_finalize, leak;
     int hang_collective, drop_collective, error_collective; /* 0: none */
@@ -25,7 +25,7 @@ struct wishes {
 
 /* Read once from the environment; ends the process at a word it does not know, for a test that
  * plants nothing shows nothing. */
-const struct wishes *wishes(void);
+const struct overrides *overrides(void);
 
 /* They are meant for that rank, in this round. */
-bool wishes_meet(int rank);
+bool overrides_meet(int rank);
