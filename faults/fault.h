@@ -35,9 +35,9 @@ enum fault_need {
 };
 
 struct fault_param {
-    /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a target); absent:
-     * default */
-    const char *name, *type, *absent, *text;
+    /* type: int | string | bool | duration | groups ("n0,n1|n2", instead of a
+     * target); default_text: NULL where there is none */
+    const char *name, *type, *default_text, *text;
 };
 
 struct fault_args { /* `with:` of the scenario; strings as written, validated against params */

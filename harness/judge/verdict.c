@@ -233,7 +233,7 @@ static void judge_one(struct finding *f, const struct check *c, const struct sce
                       .lags = seen->lags,
                       .lost = lost};
     *f = (struct finding){.check = c->name, .class = c->class, .status = FINDING_UNKNOWN};
-    const char *idle = c->idle ? c->idle(s) : NULL;
+    const char *idle = c->not_applicable ? c->not_applicable(s) : NULL;
     if (idle)
         finding_skip(f, "%s", idle);
     else

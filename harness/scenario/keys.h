@@ -17,8 +17,9 @@ typedef void key_read_fn(struct reader *r, const struct key *k, const struct yam
 
 struct key {
     const char *name;
-    const char *type;   /* for people: "a whole number", "a duration" */
-    const char *absent; /* the default, as it would be written; "(...)" is a remark; NULL: none */
+    const char *type; /* for people: "a whole number", "a duration" */
+    const char
+        *default_text; /* the default, as it would be written; "(...)" is a remark; NULL: none */
     const char *text;
     const char *example; /* NULL: none */
     key_read_fn *read;   /* NULL: a word of the language that this build does not do yet */

@@ -40,8 +40,8 @@ static void read_default(struct reader *r, const struct section *s, const struct
     if (k->required) {
         diagnostics_add(r->d, n ? n->place : (struct place){0}, "%s needs \"%s\"%s%s", s->name,
                         k->name, k->example ? ", for example " : "", k->example ? k->example : "");
-    } else if (k->read && k->absent && *k->absent != '(') {
-        struct yaml v = {.type = YAML_SCALAR, .text = k->absent, .key = k->name};
+    } else if (k->read && k->default_text && *k->default_text != '(') {
+        struct yaml v = {.type = YAML_SCALAR, .text = k->default_text, .key = k->name};
         k->read(r, k, &v, out);
     }
 }

@@ -42,8 +42,8 @@ static void print_key(const char *name, const struct key *k) {
     print_text(k->text);
     if (k->required)
         puts("  required");
-    else if (k->absent && *k->absent)
-        printf("  default: %s\n", k->absent);
+    else if (k->default_text && *k->default_text)
+        printf("  default: %s\n", k->default_text);
     if (k->example)
         printf("  example: %s\n", k->example);
     if (!k->read)
@@ -84,8 +84,8 @@ static bool explain_fault(const char *name) {
            f->targets & TARGET_WORKER ? " workers" : "", f->targets & TARGET_AGENT ? " agents" : "",
            f->targets & TARGET_NODE ? " nodes" : "", f->targets & TARGET_STORE ? " the store" : "");
     for (const struct fault_param *p = f->params; p && p->name; p++)
-        printf("  with %s (%s, else %s): %s\n", p->name, p->type, p->absent ? p->absent : "nothing",
-               p->text);
+        printf("  with %s (%s, else %s): %s\n", p->name, p->type,
+               p->default_text ? p->default_text : "nothing", p->text);
     for (int i = 0; i < EFFECTS_N; i++)
         if (fault_has(f, 1U << i))
             printf("  %-14s %s\n", effect_words[i].word, effect_words[i].text);

@@ -39,7 +39,8 @@ static void test_every_fault_says_all_about_itself(void **state) {
         assert_of(f, f->targets, ".targets is missing: whom it may be aimed at");
         assert_of(f, f->evidence, ".evidence is missing: what shows that it was felt");
         for (const struct fault_param *p = f->params; p->name; p++)
-            assert_of(f, p->type && p->absent && p->text, ".params lacks a type, default or text");
+            assert_of(f, p->type && p->default_text && p->text,
+                      ".params lacks a type, default or text");
     }
 }
 

@@ -13,11 +13,11 @@
 
 /* What only the job can tell, by events or (all but the shards) by what it prints. */
 enum {
-    TELLS_STEPS = 1,
-    TELLS_RESUME = 2,
-    TELLS_MODEL = 4,
-    TELLS_SHARDS = 8,
-    TELLS_COMMUNICATOR = 16
+    NEEDS_STEPS = 1,
+    NEEDS_RESUME = 2,
+    NEEDS_MODEL = 4,
+    NEEDS_SHARDS = 8,
+    NEEDS_COMMUNICATOR = 16
 };
 
 struct check {
@@ -27,12 +27,13 @@ struct check {
     const char *example; /* what asks for it, "expect: {..}", or a run that shows it */
     enum finding_class class;
     unsigned sources; /* SOURCES(KERNEL) | ... ; SOURCE_HARNESS is always given */
-    unsigned tells;   /* what the job must tell to be judged so: TELLS_STEPS | ...; 0: nothing */
+    unsigned
+        needs_events; /* what the job must tell to be judged so: NEEDS_STEPS | ...; 0: nothing */
     bool told;        /* it only compares what workers were given, whenever that was heard */
     bool on_gpus;     /* it judges what is done on GPUs, when nodes are given any */
     /* Why this scenario gives nothing to judge, whatever happens, else NULL. It is skipped then.
      * May be NULL: there is always something. */
-    const char *(*idle)(const struct scenario *s);
+    const char *(*not_applicable)(const struct scenario *s);
     bool (*judge)(const struct trial *t, struct finding *f); /* fills it; true: it passed */
 };
 

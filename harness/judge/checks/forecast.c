@@ -9,14 +9,14 @@
  * ranktrain, and of what a scenario reads from output; any other may send events, or not. */
 
 static const struct {
-    unsigned tells;
+    unsigned needs_events;
     const char *what, *event;
 } words[] = {
-    {TELLS_STEPS, "steps", "step"},
-    {TELLS_RESUME, "where it resumes", "resume"},
-    {TELLS_MODEL, "its model", "done"},
-    {TELLS_SHARDS, "the shards of its steps", NULL}, /* no line tells them */
-    {TELLS_COMMUNICATOR, "its communicator", NULL},
+    {NEEDS_STEPS, "steps", "step"},
+    {NEEDS_RESUME, "where it resumes", "resume"},
+    {NEEDS_MODEL, "its model", "done"},
+    {NEEDS_SHARDS, "the shards of its steps", NULL}, /* no line tells them */
+    {NEEDS_COMMUNICATOR, "its communicator", NULL},
     {0},
 };
 
@@ -26,17 +26,17 @@ static bool sends_events(const struct scenario *s) {
 
 /* What the check needs of it and cannot have by what is read from the output. */
 static unsigned missing(const struct check *c, const struct scenario *s) {
-    unsigned left = sends_events(s) ? 0 : c->tells;
-    for (size_t i = 0; words[i].tells; i++)
+    unsigned left = sends_events(s) ? 0 : c->needs_events;
+    for (size_t i = 0; words[i].needs_events; i++)
         if (words[i].event && scenario_observes(s, words[i].event))
-            left &= ~words[i].tells;
+            left &= ~words[i].needs_events;
     return left;
 }
 
 static void put_missing(struct buf *out, unsigned left) {
     const char *sep = "";
-    for (size_t i = 0; words[i].tells; i++)
-        if (left & words[i].tells) {
+    for (size_t i = 0; words[i].needs_events; i++)
+        if (left & words[i].needs_events) {
             buf_printf(out, "%s%s", sep, words[i].what);
             sep = " and ";
         }
@@ -64,7 +64,7 @@ static void put_name(struct names *n, const char *name) {
 static const char *idle_of(const struct check *c, const struct scenario *s, bool gpus) {
     if (c->on_gpus && !gpus)
         return "no node is given a GPU";
-    return c->idle ? c->idle(s) : NULL;
+    return c->not_applicable ? c->not_applicable(s) : NULL;
 }
 
 void checks_forecast(const struct scenario *s, bool gpus, struct buf *out) {
@@ -96,17 +96,18 @@ void checks_forecast(const struct scenario *s, bool gpus, struct buf *out) {
 void checks_without_events(struct buf *out) {
     struct names all = {.out = out};
     for (size_t i = 0; checks[i]; i++)
-        if (!checks[i]->tells)
+        if (!checks[i]->needs_events)
             put_name(&all, checks[i]->name);
     buf_puts(
         out,
         "\n  and these when it reports (by scenarios/jobs/rankquake.h or .py, or by observe)\n");
     for (size_t i = 0; checks[i]; i++) {
-        if (!checks[i]->tells)
+        if (!checks[i]->needs_events)
             continue;
         buf_printf(out, "    %-12s ", checks[i]->name);
-        put_missing(out, checks[i]->tells);
-        buf_puts(out, checks[i]->tells & (TELLS_SHARDS | TELLS_COMMUNICATOR) ? " (by events only)\n"
-                                                                             : "\n");
+        put_missing(out, checks[i]->needs_events);
+        buf_puts(out, checks[i]->needs_events & (NEEDS_SHARDS | NEEDS_COMMUNICATOR)
+                          ? " (by events only)\n"
+                          : "\n");
     }
 }

@@ -6,5 +6,5 @@
 
 /* Of n things of so many bytes each, rising by what `of` says of one: how many lie below least,
  * which is the index of the first that does not; n: all do. */
-size_t sorted_below(const void *things, size_t n, size_t size, int64_t (*of)(const void *thing),
-                    int64_t least);
+size_t lower_bound(const void *things, size_t n, size_t size, int64_t (*of)(const void *thing),
+                   int64_t least);

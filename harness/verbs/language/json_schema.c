@@ -10,19 +10,19 @@
 
 static void put_default(struct json_writer *w, const struct key *k) {
     int64_t v;
-    if (!k->absent || !*k->absent || *k->absent == '(')
+    if (!k->default_text || !*k->default_text || *k->default_text == '(')
         return;
-    if (str_to_i64(k->absent, INT64_MIN, INT64_MAX, &v))
+    if (str_to_i64(k->default_text, INT64_MIN, INT64_MAX, &v))
         json_put_i64(w, "default", v);
     else
-        json_put_string(w, "default", k->absent);
+        json_put_string(w, "default", k->default_text);
 }
 
 static void put_key(struct json_writer *w, const struct key *k) {
     BUF_FINI struct buf text = {0};
     buf_puts(&text, k->text);
-    if (k->absent && *k->absent == '(')
-        buf_printf(&text, " Default: %.*s.", (int)strlen(k->absent) - 2, k->absent + 1);
+    if (k->default_text && *k->default_text == '(')
+        buf_printf(&text, " Default: %.*s.", (int)strlen(k->default_text) - 2, k->default_text + 1);
     if (k->example)
         buf_printf(&text, " Example: %s", k->example);
     json_object(w, k->name);
@@ -144,8 +144,8 @@ static void put_param(struct json_writer *w, const struct fault_param *p) {
             k.form = forms[i].form;
     json_object(w, p->name);
     json_put_string(w, "description", p->text);
-    if (p->absent)
-        json_put_string(w, "default", p->absent);
+    if (p->default_text)
+        json_put_string(w, "default", p->default_text);
     form_put(w, &k);
     json_end_object(w);
 }

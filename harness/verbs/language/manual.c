@@ -33,8 +33,8 @@ static void put_key(struct buf *out, const struct key *k) {
     buf_puts(out, " | ");
     if (k->required)
         buf_puts(out, "required");
-    else if (k->absent && *k->absent)
-        put_prose(out, k->absent);
+    else if (k->default_text && *k->default_text)
+        put_prose(out, k->default_text);
     buf_puts(out, " | ");
     put_prose(out, k->text);
     if (k->example) {

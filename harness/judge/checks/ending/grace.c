@@ -46,7 +46,7 @@ static int64_t fired_ns_of(const void *thing) {
 
 /* At that time or later; NULL: none. */
 static const struct incident *first_fired(const struct blows *b, int64_t from_ns) {
-    size_t at = sorted_below(b->v, b->n, sizeof(*b->v), fired_ns_of, from_ns);
+    size_t at = lower_bound(b->v, b->n, sizeof(*b->v), fired_ns_of, from_ns);
     return at < b->n ? b->v[at] : NULL;
 }
 
@@ -70,8 +70,7 @@ static int64_t index_of(const void *thing) {
 }
 
 static const struct hit *first_hit(const struct blows *b, const struct worker *w) {
-    return &b->hits[sorted_below(b->hits, b->hits_n, sizeof(*b->hits), index_of,
-                                 (int64_t)w->index)];
+    return &b->hits[lower_bound(b->hits, b->hits_n, sizeof(*b->hits), index_of, (int64_t)w->index)];
 }
 
 /* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
@@ -253,6 +252,6 @@ const struct check check_grace = {
     .example = "rankquake run scenarios/restart/worker-hangs.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(KERNEL) | SOURCES(PROBE) | SOURCES(WIRE) | SOURCES(LAUNCHER),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -116,7 +116,7 @@ const struct check check_communicator = {
     .example = "rankquake run scenarios/gpu/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
-    .tells = TELLS_COMMUNICATOR,
+    .needs_events = NEEDS_COMMUNICATOR,
     .on_gpus = true,
     .judge = judge,
 };

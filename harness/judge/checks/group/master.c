@@ -122,7 +122,7 @@ static int64_t round_at(const void *thing) {
 
 /* The first look of that round. */
 static size_t first_look(const struct tally *tally, int64_t round) {
-    return sorted_below(tally->looks, tally->looks_n, sizeof(*tally->looks), round_at, round);
+    return lower_bound(tally->looks, tally->looks_n, sizeof(*tally->looks), round_at, round);
 }
 
 /* The same node was looked at for the same round before. */

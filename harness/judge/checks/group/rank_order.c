@@ -148,6 +148,6 @@ const struct check check_rank_order = {
     .example = "rankquake run scenarios/membership/node-leaves.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -74,6 +74,6 @@ const struct check check_world_sizes = {
     .example = "expect: {world_sizes: [6, 4]}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

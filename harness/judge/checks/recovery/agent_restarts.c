@@ -68,7 +68,7 @@ const struct check check_agent_restarts = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
-    .idle = idle,
+    .not_applicable = idle,
     .told = true,
     .judge = judge,
 };

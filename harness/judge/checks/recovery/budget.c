@@ -83,6 +83,6 @@ const struct check check_budget = {
     .example = "rankquake run scenarios/restart/worker-fails-until-budget.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

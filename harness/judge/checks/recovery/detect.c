@@ -52,6 +52,6 @@ const struct check check_detect = {
     .example = "expect: {detect_within: {hit: 500ms}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -123,6 +123,6 @@ const struct check check_heal = {
     .example = "rankquake run scenarios/network/partition-and-heal.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
-    .tells = TELLS_STEPS,
+    .needs_events = NEEDS_STEPS,
     .judge = judge,
 };

@@ -305,6 +305,6 @@ const struct check check_log = {
     .example = "expect: {log: [{never: /Traceback/}, {seen: /SIGKILL/, on: agents, after: hit}]}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(LAUNCHER) | SOURCES(PROBE) | SOURCES(KERNEL),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -81,6 +81,6 @@ const struct check check_phases = {
     .example = "expect: {phases_within: {rendezvous: 500ms}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(JOB),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

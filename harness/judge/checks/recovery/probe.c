@@ -116,7 +116,7 @@ const struct check check_probe = {
     .example = "expect: {probe: {served: steady}}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(USER) | SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(JOB),
-    .tells = TELLS_STEPS,
-    .idle = idle,
+    .needs_events = NEEDS_STEPS,
+    .not_applicable = idle,
     .judge = judge,
 };

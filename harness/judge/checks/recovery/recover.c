@@ -66,6 +66,6 @@ const struct check check_recover = {
     .example = "expect: {recover_within: 5s}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(JOB),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -302,6 +302,6 @@ const struct check check_restart_count = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(WIRE) | SOURCES(LAUNCHER),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

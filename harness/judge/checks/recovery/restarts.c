@@ -46,6 +46,6 @@ const struct check check_restarts = {
     .example = "expect: {restarts: 1}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(PROBE),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };

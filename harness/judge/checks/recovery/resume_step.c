@@ -162,7 +162,7 @@ const struct check check_resume_step = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB) | SOURCES(PROBE),
-    .tells = TELLS_RESUME,
-    .idle = check_no_checkpoints,
+    .needs_events = NEEDS_RESUME,
+    .not_applicable = check_no_checkpoints,
     .judge = judge,
 };

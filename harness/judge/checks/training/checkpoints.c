@@ -96,6 +96,6 @@ const struct check check_checkpoints = {
     .example = "rankquake run scenarios/tour.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(DISK) | SOURCES(JOB),
-    .idle = check_no_checkpoints,
+    .not_applicable = check_no_checkpoints,
     .judge = judge,
 };

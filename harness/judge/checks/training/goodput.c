@@ -63,7 +63,7 @@ const struct check check_goodput = {
     .example = "expect: {goodput: 60%}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(PROBE),
-    .tells = TELLS_STEPS,
-    .idle = idle,
+    .needs_events = NEEDS_STEPS,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -68,7 +68,7 @@ const struct check check_loss = {
     .example = "expect: {loss_within: 5%}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
-    .tells = TELLS_STEPS,
-    .idle = idle,
+    .needs_events = NEEDS_STEPS,
+    .not_applicable = idle,
     .judge = judge,
 };

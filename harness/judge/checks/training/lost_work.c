@@ -56,7 +56,7 @@ static int64_t step_of(const void *thing) {
 
 /* The first time that this step was made, or NULL. */
 static const struct ledger_entry *first_of(const struct reading *r, int64_t step) {
-    size_t at = sorted_below(r->by_step, r->l->n, sizeof(*r->by_step), step_of, step);
+    size_t at = lower_bound(r->by_step, r->l->n, sizeof(*r->by_step), step_of, step);
     return at < r->l->n && r->by_step[at]->step == step ? r->by_step[at] : NULL;
 }
 
@@ -203,6 +203,6 @@ const struct check check_lost_work = {
     .example = "rankquake run scenarios/restart/worker-killed.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(JOB),
-    .tells = TELLS_STEPS | TELLS_RESUME,
+    .needs_events = NEEDS_STEPS | NEEDS_RESUME,
     .judge = judge,
 };

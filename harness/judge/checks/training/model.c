@@ -76,7 +76,7 @@ const struct check check_model = {
     .example = "expect: {model: same-as-undisturbed}",
     .class = CLASS_EXPECT,
     .sources = SOURCES(JOB) | SOURCES(KERNEL) | SOURCES(PROBE),
-    .tells = TELLS_MODEL,
-    .idle = idle,
+    .needs_events = NEEDS_MODEL,
+    .not_applicable = idle,
     .judge = judge,
 };

@@ -198,6 +198,6 @@ const struct check check_samples = {
     .example = "rankquake run scenarios/membership/node-joins.yaml",
     .class = CLASS_INVARIANT,
     .sources = SOURCES(JOB) | SOURCES(PROBE) | SOURCES(KERNEL),
-    .tells = TELLS_STEPS | TELLS_SHARDS,
+    .needs_events = NEEDS_STEPS | NEEDS_SHARDS,
     .judge = judge,
 };

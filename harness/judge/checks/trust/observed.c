@@ -148,6 +148,6 @@ const struct check check_observed = {
     .example = "rankquake run scenarios/restart/printed-steps.yaml",
     .class = CLASS_FAULTS,
     .sources = SOURCES(PROBE) | SOURCES(KERNEL) | SOURCES(DISK),
-    .idle = idle,
+    .not_applicable = idle,
     .judge = judge,
 };
