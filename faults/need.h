@@ -3,7 +3,7 @@
 
 #include "faults/fault.h"
 
-/* Tries each of them. 0, or -ENOTSUP with the reason and what would mend it. */
+/* Tries each of them. 0, or -ENOTSUP with the reason and what would fix it. */
 int fault_needs_check(unsigned needs, struct err *err);
 
 /* A phrase for lists and plans, "" when nothing is needed. */

@@ -91,14 +91,14 @@ static void put_decided(struct overview_row *row, const struct recorded_run *run
 
 /* ---- what could not be judged ---- */
 
-/* What other checks are skipped for is nobody's to mend. */
-static const char *const mendable[OVERVIEW_OPEN] = {"lost_work", "observed", "resume_step",
-                                                    "samples"};
+/* What other checks are skipped for is nobody's to fix. */
+static const char *const fixable[OVERVIEW_OPEN] = {"lost_work", "observed", "resume_step",
+                                                   "samples"};
 
 static void read_open(struct overview *o, const struct verdict *v) {
     for (size_t k = 0; k < OVERVIEW_OPEN; k++) {
-        const struct finding *f = verdict_find(v, mendable[k]);
-        o->open[k].check = mendable[k];
+        const struct finding *f = verdict_find(v, fixable[k]);
+        o->open[k].check = fixable[k];
         if (f && f->status == FINDING_SKIP)
             str_copy(o->open[k].why, sizeof(o->open[k].why), f->seen);
         else
@@ -293,9 +293,9 @@ static void put_open(struct page *p, const struct overview *o) {
         page_put(p, INK_PLAIN, "  - ");
         page_wrap(p, 4, INK_DIM, buf_str(&text));
     }
-    for (size_t i = 0; o->mend && o->mend[i]; i++) {
+    for (size_t i = 0; o->fix && o->fix[i]; i++) {
         page_put(p, INK_PLAIN, "  ");
-        page_wrap(p, 2, INK_PLAIN, o->mend[i]);
+        page_wrap(p, 2, INK_PLAIN, o->fix[i]);
     }
 }
 

@@ -29,7 +29,7 @@ struct overview {
     size_t rows_n;
     struct overview_open open[OVERVIEW_OPEN]; /* filled by overview_read */
     bool steps;                               /* some worker reported steps */
-    const char *const *mend; /* what would let more be judged, sentences; NULL-ended */
+    const char *const *fix; /* what would let more be judged, sentences; NULL-ended */
 };
 
 /* For people also where there is no terminal: 80 columns, and paths in one piece. */

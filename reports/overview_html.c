@@ -85,8 +85,8 @@ static void put_open(struct buf *out, const struct overview *o) {
         escape_printf(out, "<li>%s: %s</li>\n", open->check, open->why);
     }
     buf_puts(out, "</ul>\n");
-    for (size_t i = 0; o->mend && o->mend[i]; i++) {
-        escape_printf(out, "<p>%s</p>\n", o->mend[i]);
+    for (size_t i = 0; o->fix && o->fix[i]; i++) {
+        escape_printf(out, "<p>%s</p>\n", o->fix[i]);
     }
 }
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Seeing what is there: all of the folder once, then every change, by a wait that etcd answers when
- * there is one. Whatever breaks that is mended by reading all of it again. */
+ * there is one. Whatever breaks that is fixed by reading all of it again. */
 
 enum { ENDED_MS = 200 };
 

@@ -36,7 +36,7 @@ int mount_terminals(const char *path, struct err *err);
 
 /* Over the directory comes itself as a layer: what is changed in it from here on is kept in memory,
  * with this namespace, and dir stays as it is. Mounts below dir are not in it. It is two mounts,
- * one upon the other; none after an error. -ENOTSUP where the kernel cannot, with the mend. */
+ * one upon the other; none after an error. -ENOTSUP where the kernel cannot, with the fix. */
 int mount_layer(const char *dir, struct err *err);
 /* The layer itself, as one mount: over dir, which lower is an open descriptor of, with the changes
  * in the empty directory that upper is one of (for reading). mode: what dir is seen to have. */

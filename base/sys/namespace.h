@@ -2,7 +2,7 @@
  *
  * Without root a process first moves into a user namespace of its own, where it is root over what
  * it makes itself; the uid on the host stays what it was. Nothing made here has a name outside: it
- * ends with its last process. Every error names what the host refuses and the mend. */
+ * ends with its last process. Every error names what the host refuses and the fix. */
 #pragma once
 
 #include "base/err.h"

@@ -30,5 +30,5 @@ int connect_watch_take(int from);
 int connect_watch_next(int watch, struct connect_call *ret);
 void connect_watch_pass(int watch, uint64_t id); /* lets it go on */
 
-/* Tries to watch a child. 0, or -ENOTSUP with the reason and what would mend it. */
+/* Tries to watch a child. 0, or -ENOTSUP with the reason and what would fix it. */
 int connect_watch_check(struct err *err);

@@ -20,5 +20,5 @@ int socket_silence(int fd, bool on);
 /* How many packets the kernel has dropped at this socket; 0 also when it does not tell. */
 uint32_t socket_drops(int fd);
 
-/* Tries all of it on a child. 0, or -ENOTSUP with the reason and what would mend it. */
+/* Tries all of it on a child. 0, or -ENOTSUP with the reason and what would fix it. */
 int socket_cut_check(struct err *err);

@@ -34,9 +34,9 @@ static void put_switches(struct buf *out) {
     }
 }
 
-/* The sentence names what is missing and the mend; the probe has already said that it is about
+/* The sentence names what is missing and the fix; the probe has already said that it is about
  * nodes. */
-static const char *mend_of(const struct err *err) {
+static const char *fix_of(const struct err *err) {
     const char *colon = strstr(err->msg, "on this host: ");
     return colon ? colon + strlen("on this host: ") : err->msg;
 }
@@ -49,7 +49,7 @@ static bool look_namespaces(struct probe_result *r) {
         probe_works(r, "a node with a network card was made %s",
                     geteuid() == 0 ? "as root" : "as an ordinary user");
     else
-        probe_lacks(r, mend_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
+        probe_lacks(r, fix_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
     return r->status == PROBE_WORKS;
 }
 
@@ -186,15 +186,15 @@ static void own_cgroup(char *ret, size_t size) {
 }
 
 static bool look_cgroup(struct probe_result *r) {
-    static const char mend[] = "run as root with cgroup v2 mounted, or in a delegated scope: "
-                               "systemd-run --user --scope -p Delegate=yes rankquake ...";
+    static const char fix[] = "run as root with cgroup v2 mounted, or in a delegated scope: "
+                              "systemd-run --user --scope -p Delegate=yes rankquake ...";
     char own[1200], dir[1300], path[1400];
     own_cgroup(own, sizeof(own));
     if (!*own)
-        return probe_lacks(r, mend, "no cgroup v2 is mounted");
+        return probe_lacks(r, fix, "no cgroup v2 is mounted");
     snprintf(dir, sizeof(dir), "%s/rankquake-doctor-%d", own, (int)getpid());
     if (mkdir(dir, 0755) != 0)
-        return probe_lacks(r, mend, "no group can be made in %.140s: %s", own, strerror(errno));
+        return probe_lacks(r, fix, "no group can be made in %.140s: %s", own, strerror(errno));
     snprintf(path, sizeof(path), "%s/cgroup.freeze", dir);
     bool freezes = file_write(path, "1", 1, NULL) == 0;
     snprintf(path, sizeof(path), "%s/cgroup.kill", dir);

@@ -32,12 +32,12 @@ bool probe_works(struct probe_result *r, const char *fmt, ...) {
     return true;
 }
 
-bool probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...) {
+bool probe_lacks(struct probe_result *r, const char *fix, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     r->status = PROBE_LACKS;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
-    snprintf(r->mend, sizeof(r->mend), "%s", mend);
+    snprintf(r->fix, sizeof(r->fix), "%s", fix);
     va_end(ap);
     return false;
 }

@@ -9,7 +9,7 @@
 
 enum probe_status {
     PROBE_WORKS,
-    PROBE_LACKS,  /* mend says what would change that */
+    PROBE_LACKS,  /* fix says what would change that */
     PROBE_UNASKED /* it has to be asked for, or nothing is lost either way */
 };
 
@@ -21,7 +21,7 @@ struct probe_result {
     const struct probe_given *given;
     enum probe_status status;
     char seen[240];
-    char mend[360];
+    char fix[360];
 };
 
 /* Nodes need the probes of one of the two parts; the rest is for all. */
@@ -42,7 +42,7 @@ void probe_try(const struct probe *p, const struct probe_given *given, struct pr
 /* The three answers of a probe; the last texts given count. Only the first returns true. */
 bool probe_works(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-bool probe_lacks(struct probe_result *r, const char *mend, const char *fmt, ...)
+bool probe_lacks(struct probe_result *r, const char *fix, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool probe_unasked(struct probe_result *r, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));

@@ -3,7 +3,7 @@
  * is skipped or unknown fails nobody: without this, evidence that dries up looks like a good run.
  *
  * The record is a file in the cache. It is replaced by every judged run that answers all that it
- * names, so a loss is told in every run until it is mended, or accepted: by a change of the
+ * names, so a loss is told in every run until it is fixed, or accepted: by a change of the
  * scenario, or by `renew`. What a run has lost is kept in its directory too, for its reports. */
 #pragma once
 

@@ -94,7 +94,7 @@ struct scenario *plan_load(const char *file, const char *const *set, struct diag
 struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnostics *d);
 struct plan *plan_free(struct plan *p);
 /* Of a scenario that was loaded with errors (scenario_load_flawed): adds what can be told of its
- * lines all the same, so that nobody mends one mistake to hear of the next: faults, parameters and
+ * lines all the same, so that nobody fixes one mistake to hear of the next: faults, parameters and
  * targets that do not exist. What follows from several lines, or from what is wrong, is left out.
  */
 void plan_check_lines(const struct scenario *s, struct diagnostics *d);
@@ -129,7 +129,7 @@ int plan_find_launcher(struct plan *p, struct err *err);
 int plan_settle(struct plan *p, struct err *err);
 
 /* A program of the job, a fault's need or a capability that this host lacks: 0, or -ENOENT (the
- * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the mend. Settles
+ * job's program: exit 64) or -ENOTSUP (the host: exit 4), with the sentence and the fix. Settles
  * the plan. */
 int plan_check_host(struct plan *p, struct err *err);
 

@@ -17,7 +17,7 @@ enum found rootfs_look(const struct plan *p, const char *path);
 int rootfs_enter(void *dir);
 
 /* Whether it can be the root of a node: goes there in a child, once. 0, or -ENOTSUP with the
- * sentence and the mend. */
+ * sentence and the fix. */
 int rootfs_try(const struct plan *p, struct err *err);
 
 /* The directory itself, and what the job's command line names: 0, or -ENOENT with the sentence for

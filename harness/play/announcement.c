@@ -113,28 +113,28 @@ void announcement_costs(const struct announcement_costs *c) {
 
 /* ---- what came of it ---- */
 
-static const char *const mend_steps =
+static const char *const fix_steps =
     "With step events faults hit a named step, and lost work, stalls and resuming are judged: "
     "rankquake.py or rankquake.h in the job, or observe: on its output (docs/first-hour.md).";
-static const char *const mend_checkpoints =
+static const char *const fix_checkpoints =
     "With the directory of the checkpoints the harness reads it itself: "
     "--set job.checkpoint.dir=DIR --set job.checkpoint.complete=COMMAND (docs/first-hour.md).";
 
 int announcement_result(struct overview *o, const struct scenario *base, const struct folder *dir,
                         struct err *err) {
     struct buf out = {0}, page = {0};
-    const char *mend[3] = {NULL};
+    const char *fix[3] = {NULL};
     size_t n = 0;
     struct report_style style = overview_style(stdout);
     if (!o->steps)
-        mend[n++] = mend_steps;
+        fix[n++] = fix_steps;
     if (!base->job.checkpoint_dir)
-        mend[n++] = mend_checkpoints;
-    o->mend = mend;
+        fix[n++] = fix_checkpoints;
+    o->fix = fix;
     buf_putc(&out, '\n');
     overview_put(o, &style, &out);
     overview_html(o, &page);
-    o->mend = NULL;
+    o->fix = NULL;
     int r = folder_write(dir, "index.html", page.data, page.len, err);
     printing_put(stdout, buf_str(&out), out.len);
     if (r == 0)

@@ -209,7 +209,7 @@ static const struct finding *why_broken(const struct verdict *v) {
     return f && str_eq(f->check, "observed") && it_failed(v) ? verdict_find(v, "outcome") : f;
 }
 
-/* The worker whose end ended the undisturbed run, NULL: it ended otherwise. */
+/* The worker whose end ended the control run, NULL: it ended otherwise. */
 static const struct worker *first_failed(const struct outcome_of_run *run) {
     const struct record *end = history_newest(&run->history, SOURCE_HARNESS, "job-end");
     const struct worker *w = NULL;
@@ -273,7 +273,7 @@ static void keep(const char *cache, struct outcome_of_run *run, struct control *
                 err.msg);
 }
 
-/* The undisturbed run, judged. A question that stays open here stays open in the disturbed run too,
+/* The control run, judged. A question that stays open here stays open in the disturbed run too,
  * and is told there; only what failed ends it all. */
 static int control_outcome(struct outcome_of_run *run, const struct plan *p,
                            const struct folder *dir, const char *cache,

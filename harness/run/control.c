@@ -21,7 +21,7 @@ struct scenario control_scenario(const struct scenario *s) {
     c.timeline_n = 0;
     c.probes_n = 0;
     c.expect = (struct expect){.outcome = OUTCOME_SUCCEEDED};
-    /* Undisturbed, nothing switches on what the job could use. */
+    /* In a control run nothing switches on what the job could use. */
     int wanted = c.job.max_nodes < c.cluster.nodes ? c.job.max_nodes : c.cluster.nodes;
     if (c.cluster.start < wanted)
         c.cluster.start = wanted;

@@ -1,4 +1,4 @@
-/* control: the undisturbed run. Made once per job, cluster, launcher, programs and files, and kept:
+/* control: the control run. Made once per job, cluster, launcher, programs and files, and kept:
  * it shows that the job trains at all, and gives what a disturbed run is compared with. */
 #pragma once
 

@@ -7,7 +7,7 @@
 #include "harness/history/rounds.h"
 #include "harness/plan/plan.h"
 
-/* What the undisturbed job gave; see control.h. */
+/* What the job of the control run gave; see control.h. */
 struct control {
     char model[72];                /* 64 hex digits, "" when the job does not say */
     char label[64];                /* what the hash holds for, as the job says it */

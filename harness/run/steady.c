@@ -7,7 +7,7 @@ struct steady {
 };
 
 /* Of a job whose steps are read from its output nobody knows which workers print them: one will do.
- * Undisturbed, the expression itself is on trial: then its workers need only run. */
+ * In a control run the expression itself is on trial: then its workers need only run. */
 static bool is_stepping(const struct engine *e, const struct steady *s, const struct round *r) {
     if (scenario_observes(e->plan->scenario, "step"))
         return !e->spec->control || round_stepped(r) > 0;

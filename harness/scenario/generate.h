@@ -37,7 +37,7 @@ bool generate_sets(const char *text, const char *const *sets, struct buf *out,
 
 /* ---- the five ---- */
 
-/* What is known of the job from its undisturbed run. */
+/* What is known of the job from its control run. */
 struct generate_run {
     int64_t first_step, last_step; /* -1: it reports no steps */
     bool told;                     /* steps can be held: the job itself sends them */
@@ -70,7 +70,7 @@ extern const struct generate_fault generate_faults[GENERATE_FAULTS];
 void generate_timeline(int fault, const struct generated *d, const struct generate_moment *m,
                        const char *indent, struct buf *out);
 /* A whole scenario that loads: base (undisturbed, loaded) disturbed by the fault, with what that
- * must come to; its limits follow from the undisturbed run where base has 0. */
+ * must come to; its limits follow from the control run where base has 0. */
 void generate_scenario(int fault, const struct generated *d, const struct scenario *base,
                        const struct generate_run *r, const struct generate_moment *m,
                        struct buf *out);

@@ -205,7 +205,7 @@ struct expect {
     size_t phases_n;
     int64_t lost_steps, lost_ns; /* lost_work: at most; 0: not said */
     int goodput;                 /* at least so many per cent; 0: not said */
-    int loss_within;             /* per cent of the undisturbed run's; 0: not said */
+    int loss_within;             /* per cent of the control run's; 0: not said */
     struct place place, world_sizes_place, restarts_place;
 };
 

@@ -42,7 +42,7 @@ static void print_result(const struct probe *p, const struct probe_result *r, bo
     if (r->status != PROBE_LACKS)
         return;
     put_wrapped("lost:", p->gives);
-    put_wrapped("fix:", r->mend);
+    put_wrapped("fix:", r->fix);
 }
 
 struct examination {

@@ -32,7 +32,7 @@ static const char rest[] =
 /* ---- when ---- */
 
 struct moment {
-    bool kept;  /* follows from an undisturbed run of the same job, as try leaves one */
+    bool kept;  /* follows from a control run of the same job, as try leaves one */
     bool other; /* which was made with other options */
     struct generate_run run;
     struct generate_moment at;

@@ -48,7 +48,7 @@ static const struct verb_option options[] = {
     {0},
 };
 
-/* Undisturbed, nobody knows yet how long the job takes to start. */
+/* In a control run nobody knows yet how long the job takes to start. */
 static const char *const patience[] = {"limits.start=15m", "limits.stall=15m", "limits.total=1h",
                                        NULL};
 enum { PATIENCE = sizeof(patience) / sizeof(*patience) - 1 };
@@ -105,12 +105,12 @@ static int check_host(struct plan *p) {
     return r == 0 ? 0 : r == -ENOENT ? EXIT_USAGE_ERROR : EXIT_SKIPPED;
 }
 
-/* The undisturbed scenario, written and loaded. */
+/* The control scenario, written and loaded. */
 static int write_base(struct trying *t) {
     struct err err = {0};
     BUF_FINI struct buf text = {0};
     typed_put(&t->typed, &text);
-    const char *path = write_scenario(t, "undisturbed", &text, &err);
+    const char *path = write_scenario(t, "control", &text, &err);
     if (!path)
         return verb_broken(&verb_try, &err);
     t->plan = plan_free(t->plan);
@@ -136,7 +136,7 @@ static int load_base(struct trying *t) {
     return code;
 }
 
-/* Limits that were not asked for follow from the undisturbed run: 0 for those. */
+/* Limits that were not asked for follow from the control run: 0 for those. */
 static bool asked(const struct trying *t, const char *limit) {
     for (const char **s = t->sets + PATIENCE; *s; s++)
         if (str_starts(*s, limit) && (*s)[strlen(limit)] == '=')

@@ -1,4 +1,4 @@
-/* trying: one `try`: a typed command, its undisturbed run, and the runs in which it is disturbed. */
+/* trying: one `try`: a typed command, its control run, and the runs in which it is disturbed. */
 #pragma once
 
 #include "base/sys/folder.h"
@@ -10,7 +10,7 @@
 struct trying {
     struct arena arena;
     struct typed typed;
-    const char **sets; /* what the undisturbed run is loaded with */
+    const char **sets; /* what the control run is loaded with */
     struct suite_options suite;
     uint64_t seed;
     int64_t jobs;

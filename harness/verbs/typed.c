@@ -56,7 +56,7 @@ int typed_read(struct arena *arena, const struct arguments *a, struct typed *ret
     return r;
 }
 
-/* ---- its undisturbed run ---- */
+/* ---- its control run ---- */
 
 void typed_put(const struct typed *t, struct buf *out) {
     buf_printf(out, "scenario: %s\n", t->command.name);

@@ -21,7 +21,7 @@ void typed_put(const struct typed *t, struct buf *out);
  * wrong added to d, or with nothing where no file could be written. */
 struct scenario *typed_load(const struct typed *t, const char *const *sets, struct diagnostics *d);
 
-/* The undisturbed run that was kept of the very same job with what the sets say; else, with
+/* The control run that was kept of the very same job with what the sets say; else, with
  * *ret_other, the one that `try` has kept of this command with other sets: it tells how long the
  * job takes, but not what a job observed otherwise would show. `bin` is the folder of our programs.
  * False: neither. */

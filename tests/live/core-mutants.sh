@@ -11,7 +11,7 @@ stale=0
 mkdir -p "$TMPDIR"/copy/{agent,harness} && cp -R agent/core "$TMPDIR/copy/agent/" && cp -R harness/sim "$TMPDIR/copy/harness/" || exit 1
 for patch in tests/mutants/core/*.patch; do
     GIT_CEILING_DIRECTORIES=$TMPDIR git -C "$TMPDIR/copy" apply --check -C1 "$PWD/$patch" && continue
-    echo "$patch: does not apply any more: mend it together with what it is about"
+    echo "$patch: does not apply any more: fix it together with what it is about"
     stale=1
 done
 MUTANTS='acks-not-waited-for cost-at-first-report done-carried give-up-without-need group-rank-gap joiner-undoes-done

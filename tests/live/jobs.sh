@@ -37,7 +37,7 @@ overlap() { # overlap NAME NAME
     [ "${a[0]}" -lt "${b[1]}" ] && [ "${b[0]}" -lt "${a[1]}" ]
 }
 
-# The undisturbed job is known from here on.
+# The job of the control run is known from here on.
 "$BIN/rankquake" run "$dir/one.yaml" --out "$dir/first" >"$dir/said" 2>&1
 rc=$?
 [ $rc = 4 ] && { tail -n 1 "$dir/said"; exit 77; }

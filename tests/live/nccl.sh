@@ -4,7 +4,7 @@
 # for real, over TCP through the wire, each node a host of its own. In one run a
 # worker is killed, the network of the sums is cut and a worker hangs (NCCL says nothing, and the
 # deadline ends it), a node is cut off and comes back, one loses power, one joins, one is killed. The
-# model is that of an undisturbed run, and every round has a communicator of its own.
+# model is that of a control run, and every round has a communicator of its own.
 # deadline: 480 s
 set -u
 . tests/live/patience.bash
@@ -57,8 +57,8 @@ timeline:
   - {id: whole, when: {after: split, round: 3},            heal: split}
   - {id: hang,  when: {after: whole, round: 3, step: 9},   fault: worker-hang,   on: rank 2}
   - {id: cut,   when: {after: hang, round: 4, step: 12},   fault: net-partition, on: n2}
-  - {id: mend,  when: {after: cut, round: 5, step: 15},    heal: cut}
-  - {id: dark,  when: {after: mend, round: 6, step: 19},   fault: node-poweroff, on: n2}
+  - {id: fix,  when: {after: cut, round: 5, step: 15},    heal: cut}
+  - {id: dark,  when: {after: fix, round: 6, step: 19},   fault: node-poweroff, on: n2}
   - {id: join,  when: {after: dark, round: 7, step: 22},   fault: node-start,    on: n3}
   - {id: dead,  when: {after: join, round: 8, step: 26},   fault: node-kill,     on: n3}
 expect:

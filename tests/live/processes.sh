@@ -84,7 +84,7 @@ cluster: {nodes: 3}
 $job
 timeline:
   - {id: cut, when: {step: 15}, fault: net-partition, on: n2}
-  - {id: mend, when: {after: cut, round: 2, step: 21}, heal: cut}
+  - {id: fix, when: {after: cut, round: 2, step: 21}, heal: cut}
 expect: {world_sizes: {ends: [3]}, model: same-as-undisturbed}
 END
 play dark.yaml dark || bad=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The PyTorch scripts as users write them: where the interpreter has no torch their scenarios are skipped and say so;
-# where one has, a worker dies and the job ends with the weights of the undisturbed run.
+# where one has, a worker dies and the job ends with the weights of the control run.
 # deadline: 240 s
 set -u
 rq=$(realpath "$BIN/rankquake")

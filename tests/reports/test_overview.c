@@ -102,8 +102,8 @@ static void test_a_job_that_was_over_before_its_fault_is_seen_as_such(void **sta
 static void test_only_what_no_run_could_judge_is_said(void **state) {
     (void)state;
     static const struct edit none[1], silent[] = {{"\"source\":\"job\"", NULL, "", NULL}, {0}};
-    static const char *const mend[] = {"tell more", NULL};
-    struct overview o = {.mend = mend};
+    static const char *const fix[] = {"tell more", NULL};
+    struct overview o = {.fix = fix};
     struct overview_row row;
     struct buf out = {0};
     look("worker-killed", silent, &o, &row);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every bug planted in agent/core (tests/mutants/core) is found by the simulation, within 10,000 seeds and
-# as what it is, while the undisturbed run still passes with it. Prints the table of docs/mutants.md.
+# as what it is, while the control run still passes with it. Prints the table of docs/mutants.md.
 # MUTANTS="NAME ..." tries only these, SEEDS=N tries as many seeds at most.
 # deadline: 3600 s
 set -u
@@ -17,7 +17,7 @@ try() { # try NAME
     elif ! said=$(mutant_link tests/agent/core/spawn_seeds "$1" "$copy" "$copy/seeds"); then
         echo "escaped|does not apply or does not build: $(tail -n 1 <<<"$said")"
     elif ! said=$(timeout 300 "$copy/seeds" calm "$calm"); then
-        echo "escaped|the undisturbed run does not pass with it: $said"
+        echo "escaped|the control run does not pass with it: $said"
     elif ! said=$(timeout 1800 "$copy/seeds" "$seeds" "$(mutant_field "$1" Seen)" $(mutant_field "$1" With)); then
         echo "escaped|not found in $seeds seeds as $(mutant_field "$1" Seen): $(tail -n 1 <<<"$said")"
     else

@@ -84,7 +84,7 @@ counts() { # counts PATCH
     [[ $1 == */harness/* ]] || return 0
     run "$bin" tests/mutants/undisturbed.yaml "$cache"
     [ $rc = 0 ] && return
-    verdict="does not count: an undisturbed run ends with $rc: $(blamed)"
+    verdict="does not count: a control run ends with $rc: $(blamed)"
     return 1
 }
 
@@ -114,7 +114,7 @@ try() { # try PATCH
         verdict="killed by: $(blamed)"
         [ "$rc" != 0 ] || verdict="killed by: exit code 0, not $(field Intact "$1" 0)"
     elif [ $rc = 3 ]; then
-        verdict='does not count: an undisturbed run fails with it'
+        verdict='does not count: a control run fails with it'
         sed 's/^/    /' "$said"
     else
         verdict="survived: exit $rc: $(blamed)$(field Plan "$1" | sed 's/^/; planned: /')"

@@ -85,7 +85,7 @@ static void test_a_copy_is_used_and_forgotten(void **state) {
     }
 }
 
-static void test_a_directory_with_too_many_files_is_refused_with_the_mend(void **state) {
+static void test_a_directory_with_too_many_files_is_refused_with_the_fix(void **state) {
     (void)state;
     struct layer *l = NULL;
     char scratch[500];
@@ -141,7 +141,7 @@ int main(void) {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         T(test_a_copy_is_used_and_forgotten),
-        T(test_a_directory_with_too_many_files_is_refused_with_the_mend),
+        T(test_a_directory_with_too_many_files_is_refused_with_the_fix),
         T(test_a_layer_is_used_and_forgotten),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

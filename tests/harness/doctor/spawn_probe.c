@@ -15,7 +15,7 @@ static bool look(struct probe_result *r) {
     fflush(stdout);
     probe_works(r, "it was given %s", r->given->etcd);
     if (str_eq(experiment, "lacks"))
-        probe_lacks(r, "mend it", "it is broken");
+        probe_lacks(r, "fix it", "it is broken");
     if (str_eq(experiment, "dies"))
         kill(getpid(), SIGKILL);
     if (str_eq(experiment, "silent"))
@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     int moved = stat(".", &before);
     probe_try(&p, &given, &r);
     moved |= stat(".", &after) || before.st_ino != after.st_ino;
-    printf("%s: %s; %s%s\n", r.status == PROBE_WORKS ? "works" : "lacks", r.seen, r.mend,
+    printf("%s: %s; %s%s\n", r.status == PROBE_WORKS ? "works" : "lacks", r.seen, r.fix,
            moved ? " (and it has moved us)" : "");
     return 0;
 }

@@ -28,7 +28,7 @@ static void said(const char *experiment, const char *expected) {
 static void test_the_answer_of_a_probe_comes_through(void **state) {
     (void)state;
     said("works", "works: it was given here; \n");
-    said("lacks", "lacks: it is broken; mend it\n");
+    said("lacks", "lacks: it is broken; fix it\n");
 }
 
 static void test_a_probe_that_dies_or_says_nothing_lacks(void **state) {

@@ -104,7 +104,7 @@ static void test_a_folder_of_the_system_is_not_shown_over_that_of_the_tree(void 
     assert_true(plan_is_shown("/tmp/train"));
 }
 
-static void test_a_path_that_only_the_host_has_is_refused_with_the_mend(void **state) {
+static void test_a_path_that_only_the_host_has_is_refused_with_the_fix(void **state) {
     (void)state;
     struct scenario s;
     struct err err = {0};
@@ -160,7 +160,7 @@ int main(void) {
         cmocka_unit_test(test_programs_are_looked_for_in_the_tree),
         cmocka_unit_test(test_the_callers_directory_is_seen_in_the_tree),
         cmocka_unit_test(test_a_folder_of_the_system_is_not_shown_over_that_of_the_tree),
-        cmocka_unit_test(test_a_path_that_only_the_host_has_is_refused_with_the_mend),
+        cmocka_unit_test(test_a_path_that_only_the_host_has_is_refused_with_the_fix),
         cmocka_unit_test(test_a_tree_is_tried_as_the_root_of_a_node),
         cmocka_unit_test(test_what_is_no_tree_is_refused),
     };

@@ -1,4 +1,4 @@
-/* What the undisturbed run's result depends on, and that it is kept and found again. */
+/* What the control run's result depends on, and that it is kept and found again. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -18,7 +18,7 @@ static const char four[] =
     "timeline:\n"
     "  - {id: one, when: {step: 50}, fault: worker-kill, on: rank 1}\n"
     "  - {id: cut, when: {after: one, plus: 2s}, fault: net-partition, on: n2}\n"
-    "  - {id: mend, when: {after: cut, plus: 1s}, heal: cut}\n"
+    "  - {id: fix, when: {after: cut, plus: 1s}, heal: cut}\n"
     "  - {id: grow, when: {after: cut, round: 3, step: 120}, fault: node-start, on: n3}\n"
     "expect: {outcome: succeeded, restarts: 1, world_sizes: [6, 6], model: same-as-undisturbed,\n"
     "         recover_within: {one: 5s, grow: 9s}, goodput: 20%}\n";

@@ -42,8 +42,8 @@ static bool judge(const struct trial *t, struct finding *f) {
         return finding_unknown(f, broken, "the control run reported no loss");
     if (!e.n)
         return finding_unknown(f, broken, "no worker of the last round told a loss");
-    double undisturbed = json_number(theirs, 0), loss = e.sum / e.n;
-    double off = 100 * fabs(loss - undisturbed) / (fabs(undisturbed) > 0 ? fabs(undisturbed) : 1);
+    double of_control = json_number(theirs, 0), loss = e.sum / e.n;
+    double off = 100 * fabs(loss - of_control) / (fabs(of_control) > 0 ? fabs(of_control) : 1);
     finding_prove(f, control->seq, e.seq);
     if (!round_ended_well(t->rounds->v[t->rounds->n - 1]))
         return finding_fail(f, broken, "a last round that ends well",
@@ -51,10 +51,10 @@ static bool judge(const struct trial *t, struct finding *f) {
     if (isfinite(loss) && off <= t->scenario->expect.loss_within) {
         f->evidence[0] = 0;
         return finding_pass(f, "%.4g after step %lld, %.1f %% from the %.4g of the control run",
-                            loss, (long long)e.step, off, undisturbed);
+                            loss, (long long)e.step, off, of_control);
     }
     const char *expected = finding_expected(f, "loss_within: %d%% of %.4g",
-                                            t->scenario->expect.loss_within, undisturbed);
+                                            t->scenario->expect.loss_within, of_control);
     return finding_fail(f, broken, expected, "%.4g after step %lld", loss, (long long)e.step);
 }
 

@@ -11,9 +11,9 @@ bool failure_is_final(cudaError_t e) {
            code == cudaErrorMpsClientTerminated || code == cudaErrorUnknown;
 }
 
-static int say(struct err *err, int code, cudaError_t e, const char *what, const char *mend) {
+static int say(struct err *err, int code, cudaError_t e, const char *what, const char *fix) {
     return err_say(err, code, "%s: %s (%d): %s%s%s", what, cudaGetErrorName(e), (int)e,
-                   cudaGetErrorString(e), *mend ? "; " : "", mend);
+                   cudaGetErrorString(e), *fix ? "; " : "", fix);
 }
 
 static int say_too_old(int driver, int runtime, struct err *err) {

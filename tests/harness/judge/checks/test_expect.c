@@ -344,7 +344,7 @@ static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **s
     (void)state;
     static const struct action timeline[] = {
         {.id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 2},
-        {.id = "mend", .fault = NULL, .heal = 0}};
+        {.id = "fix", .fault = NULL, .heal = 0}};
     struct scenario s = planted_scenario("worker-killed");
     s.timeline = timeline;
     assert_found(ask("fired", &s, none), FINDING_FAIL, "it fired 1 time: its moment did not come");
@@ -359,7 +359,7 @@ static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **s
     once[0].times_n = 1;
     s.timeline = once;
     s.timeline_n = 2;
-    assert_found(ask("fired", &s, none), FINDING_FAIL, "mend did not heal");
+    assert_found(ask("fired", &s, none), FINDING_FAIL, "fix did not heal");
     static const struct edit healed[] = {
         {"\"steady\"", NULL, NULL,
          "{\"t\":1165000000,\"source\":\"harness\",\"kind\":\"fault-recovered\",\"id\":\"kill\","
