@@ -1,5 +1,5 @@
 /* What the kernel lets a process do to others, and learn about them. */
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include "base/buf.h"
 #include "base/sys/file.h"
@@ -21,17 +21,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool look_kernel(struct probe_result *r) {
+static bool look_kernel(struct question_result *r) {
     struct utsname u;
     int major = 0, minor = 0;
     uname(&u);
     sscanf(u.release, "%d.%d", &major, &minor);
     if (major > 5 || (major == 5 && minor >= 10))
-        return probe_works(r, "Linux %.40s on %.40s", u.release, u.machine);
-    return probe_lacks(r, "install a kernel of 5.10 or newer", "Linux %.40s", u.release);
+        return question_works(r, "Linux %.40s on %.40s", u.release, u.machine);
+    return question_lacks(r, "install a kernel of 5.10 or newer", "Linux %.40s", u.release);
 }
 
-const struct probe probe_kernel = {
+const struct host_question host_question_kernel = {
     .name = "kernel",
     .gives = "everything: pidfds and namespaces as Linux 5.10 has them",
     .demo = true,
@@ -54,21 +54,21 @@ static bool pidfd_tells(void) {
     return told;
 }
 
-static bool look_exit_status(struct probe_result *r) {
+static bool look_exit_status(struct question_result *r) {
     struct err err = {0};
     if (pidfd_tells())
-        return probe_works(r, "pidfds tell how a process ended (Linux 6.15)");
+        return question_works(r, "pidfds tell how a process ended (Linux 6.15)");
     int fd = proc_events_open(&err);
     if (fd >= 0)
-        probe_works(r, "the kernel's process events tell how a process ended");
+        question_works(r, "the kernel's process events tell how a process ended");
     else
-        probe_lacks(r, "run as root, or on Linux 6.15 or newer",
-                    "neither pidfds nor the kernel's process events (%.120s)", err.msg);
+        question_lacks(r, "run as root, or on Linux 6.15 or newer",
+                       "neither pidfds nor the kernel's process events (%.120s)", err.msg);
     proc_events_close(fd);
-    return r->status == PROBE_WORKS;
+    return r->status == QUESTION_WORKS;
 }
 
-const struct probe probe_exit_status = {
+const struct host_question host_question_exit_status = {
     .name = "exit_status",
     .gives = "knowing for certain how each worker ended; without it some ends stay unknown",
     .look = look_exit_status,
@@ -97,11 +97,11 @@ static int seize_sibling(pid_t pid) {
     return WEXITSTATUS(status);
 }
 
-static bool look_ptrace(struct probe_result *r) {
+static bool look_ptrace(struct question_result *r) {
     namespace_enter(NULL);
     pid_t pid = pausing_child();
     int code = pid > 0 ? seize_sibling(pid) : EAGAIN;
-    long scope = probe_sysctl("kernel/yama/ptrace_scope");
+    long scope = question_sysctl("kernel/yama/ptrace_scope");
     char yama[80] = "";
     if (scope >= 0)
         snprintf(yama, sizeof(yama), " (kernel.yama.ptrace_scope %ld)", scope);
@@ -110,12 +110,13 @@ static bool look_ptrace(struct probe_result *r) {
         waitpid(pid, NULL, 0);
     }
     if (code == 0)
-        return probe_works(r, "a process can be seized%s", yama);
-    return probe_lacks(r, "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add SYS_PTRACE",
-                       "PTRACE_SEIZE: %s%s", strerror(code), yama);
+        return question_works(r, "a process can be seized%s", yama);
+    return question_lacks(r,
+                          "sysctl kernel.yama.ptrace_scope=1; in a container --cap-add SYS_PTRACE",
+                          "PTRACE_SEIZE: %s%s", strerror(code), yama);
 }
 
-const struct probe probe_ptrace = {
+const struct host_question host_question_ptrace = {
     .name = "ptrace",
     .gives = "making a worker end with a code of one's choice",
     .need = FAULT_NEEDS_TRACE,
@@ -124,49 +125,50 @@ const struct probe probe_ptrace = {
 
 /* ---- others ---- */
 
-static bool look_kernel_stack(struct probe_result *r) {
+static bool look_kernel_stack(struct question_result *r) {
     BUF_FINI struct buf text = {0};
     struct err err = {0};
     if (file_read("/proc/self/stack", 1 << 16, &text, &err) == 0)
-        probe_works(r, "the kernel stack of a process can be read");
+        question_works(r, "the kernel stack of a process can be read");
     else
-        probe_lacks(r, "run as root", "%.200s", err.msg);
-    return r->status == PROBE_WORKS;
+        question_lacks(r, "run as root", "%.200s", err.msg);
+    return r->status == QUESTION_WORKS;
 }
 
-const struct probe probe_kernel_stack = {
+const struct host_question host_question_kernel_stack = {
     .name = "kernel_stack",
     .gives = "kernel stacks in hang/; wait channel, sockets and files are there without it",
     .look = look_kernel_stack,
 };
 
-static bool look_seccomp(struct probe_result *r) {
+static bool look_seccomp(struct question_result *r) {
     struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     struct sock_fprog program = {.len = 1, .filter = &allow};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     long fd =
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program);
     if (fd >= 0)
-        return probe_works(r, "a filter with a listener was installed");
-    return probe_lacks(r, "in a container, --security-opt seccomp=unconfined",
-                       "seccomp with a listener: %s", strerror(errno));
+        return question_works(r, "a filter with a listener was installed");
+    return question_lacks(r, "in a container, --security-opt seccomp=unconfined",
+                          "seccomp with a listener: %s", strerror(errno));
 }
 
-const struct probe probe_seccomp = {
+const struct host_question host_question_seccomp = {
     .name = "seccomp",
     .gives = "faults on system calls (no scenario needs them yet)",
     .look = look_seccomp,
 };
 
-static bool look_priority(struct probe_result *r) {
+static bool look_priority(struct question_result *r) {
     errno = 0;
     if (setpriority(PRIO_PROCESS, 0, -1) == 0)
-        return probe_works(r, "agents, store and wire go before the job's computing");
-    return probe_lacks(r, "run as root, or allow a nice value of -10 in /etc/security/limits.conf",
-                       "a process cannot be given priority: %s", strerror(errno));
+        return question_works(r, "agents, store and wire go before the job's computing");
+    return question_lacks(r,
+                          "run as root, or allow a nice value of -10 in /etc/security/limits.conf",
+                          "a process cannot be given priority: %s", strerror(errno));
 }
 
-const struct probe probe_priority = {
+const struct host_question host_question_priority = {
     .name = "priority",
     .gives = "steady beats on a busy host; without it rdzv_conf profile: fast may see false alarms",
     .look = look_priority,

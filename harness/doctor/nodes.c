@@ -1,5 +1,5 @@
 /* What nodes and the wire between them are made of. */
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -28,34 +28,34 @@ static void put_switches(struct buf *out) {
                                            "kernel/apparmor_restrict_unprivileged_userns",
                                            "user/max_user_namespaces", "user/max_net_namespaces"};
     for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++) {
-        long value = probe_sysctl(switches[i]);
+        long value = question_sysctl(switches[i]);
         if (value >= 0)
             buf_printf(out, "%s%s %ld", out->len ? ", " : "", strchr(switches[i], '/') + 1, value);
     }
 }
 
-/* The sentence names what is missing and the fix; the probe has already said that it is about
+/* The sentence names what is missing and the fix; the question has already said that it is about
  * nodes. */
 static const char *fix_of(const struct err *err) {
     const char *colon = strstr(err->msg, "on this host: ");
     return colon ? colon + strlen("on this host: ") : err->msg;
 }
 
-static bool look_namespaces(struct probe_result *r) {
+static bool look_namespaces(struct question_result *r) {
     struct err err = {0};
     BUF_FINI struct buf switches = {0};
     put_switches(&switches);
     if (namespace_check(&err) == 0)
-        probe_works(r, "a node with a network card was made %s",
-                    geteuid() == 0 ? "as root" : "as an ordinary user");
+        question_works(r, "a node with a network card was made %s",
+                       geteuid() == 0 ? "as root" : "as an ordinary user");
     else
-        probe_lacks(r, fix_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
-    return r->status == PROBE_WORKS;
+        question_lacks(r, fix_of(&err), "no node can be made here (%.160s)", buf_str(&switches));
+    return r->status == QUESTION_WORKS;
 }
 
-const struct probe probe_namespaces = {
+const struct host_question host_question_namespaces = {
     .name = "namespaces",
-    .part = PROBE_FOR_NAMESPACES,
+    .part = QUESTION_FOR_NAMESPACES,
     .gives = "nodes: processes, networks, mounts and host names of their own",
     .demo = true,
     .look = look_namespaces,
@@ -80,14 +80,15 @@ static int try_layer(struct err *err) {
     return r;
 }
 
-static bool look_rootfs(struct probe_result *r) {
+static bool look_rootfs(struct question_result *r) {
     struct err err = {0};
     if (try_layer(&err) == 0)
-        return probe_works(r, "a folder was used as a root file system and stayed as it was");
-    return probe_lacks(r, "modprobe overlay; without root Linux 5.11 or newer", "%.200s", err.msg);
+        return question_works(r, "a folder was used as a root file system and stayed as it was");
+    return question_lacks(r, "modprobe overlay; without root Linux 5.11 or newer", "%.200s",
+                          err.msg);
 }
 
-const struct probe probe_rootfs = {
+const struct host_question host_question_rootfs = {
     .name = "rootfs",
     .gives = "nodes with a root file system of their own, for another release of PyTorch",
     .look = look_rootfs,
@@ -114,26 +115,26 @@ static int enter_network(int *ret_ifindex, struct err *err) {
     return r;
 }
 
-static bool look_wire(struct probe_result *r) {
+static bool look_wire(struct question_result *r) {
     struct packet_port port;
     struct err err = {0};
     int ifindex;
-    long queue = probe_sysctl("net/core/rmem_max");
+    long queue = question_sysctl("net/core/rmem_max");
     if (enter_network(&ifindex, &err) != 0 ||
         packet_port_open(&port, ifindex, PACKET_QUEUE_AUTO, &err) != 0)
-        return probe_lacks(r,
-                           "as for namespaces; the kernel needs veth and AF_PACKET (modprobe veth)",
-                           "%.200s", err.msg);
+        return question_lacks(
+            r, "as for namespaces; the kernel needs veth and AF_PACKET (modprobe veth)", "%.200s",
+            err.msg);
     if (port.ring)
-        return probe_works(r, "frames of 64 KiB pass, through rings: net.core.rmem_max is %ld only",
-                           queue);
-    return probe_works(
+        return question_works(
+            r, "frames of 64 KiB pass, through rings: net.core.rmem_max is %ld only", queue);
+    return question_works(
         r, "frames of 64 KiB pass, with a queue in the socket (net.core.rmem_max %ld)", queue);
 }
 
-const struct probe probe_wire = {
+const struct host_question host_question_wire = {
     .name = "wire",
-    .part = PROBE_FOR_NAMESPACES,
+    .part = QUESTION_FOR_NAMESPACES,
     .gives = "the network between nodes (veth, AF_PACKET with virtio_net_hdr)",
     .demo = true,
     .look = look_wire,
@@ -145,22 +146,22 @@ static int listen_somewhere(void) {
     return fd >= 0 && bind(fd, (void *)&any, sizeof(any)) == 0 && listen(fd, 1) == 0 ? 0 : -errno;
 }
 
-static bool look_sockets(struct probe_result *r) {
+static bool look_sockets(struct question_result *r) {
     struct err err = {0};
     int ifindex, diag = -1, code = enter_network(&ifindex, &err);
     if (code == 0 && (code = listen_somewhere()) == 0 &&
         (code = diag = netlink_open_diag(&err)) >= 0)
         code = netlink_destroy_sockets(diag, &err);
     if (code > 0)
-        return probe_works(r, "the sockets of a node can be destroyed");
-    return probe_lacks(
+        return question_works(r, "the sockets of a node can be destroyed");
+    return question_lacks(
         r, code == -EOPNOTSUPP ? "a kernel with CONFIG_INET_DIAG_DESTROY" : "as for namespaces",
         "%.200s", err.code ? err.msg : "sockets cannot be destroyed");
 }
 
-const struct probe probe_sockets = {
+const struct host_question host_question_sockets = {
     .name = "sockets",
-    .part = PROBE_FOR_NAMESPACES,
+    .part = QUESTION_FOR_NAMESPACES,
     .gives = "node-poweroff without traces: without it its sockets linger for seconds",
     .look = look_sockets,
 };
@@ -185,42 +186,42 @@ static void own_cgroup(char *ret, size_t size) {
         snprintf(ret, size, "%s%.*s", mount, (int)strcspn(at + 3, "\n"), at + 3);
 }
 
-static bool look_cgroup(struct probe_result *r) {
+static bool look_cgroup(struct question_result *r) {
     static const char fix[] = "run as root with cgroup v2 mounted, or in a delegated scope: "
                               "systemd-run --user --scope -p Delegate=yes rankquake ...";
     char own[1200], dir[1300], path[1400];
     own_cgroup(own, sizeof(own));
     if (!*own)
-        return probe_lacks(r, fix, "no cgroup v2 is mounted");
+        return question_lacks(r, fix, "no cgroup v2 is mounted");
     snprintf(dir, sizeof(dir), "%s/rankquake-doctor-%d", own, (int)getpid());
     if (mkdir(dir, 0755) != 0)
-        return probe_lacks(r, fix, "no group can be made in %.140s: %s", own, strerror(errno));
+        return question_lacks(r, fix, "no group can be made in %.140s: %s", own, strerror(errno));
     snprintf(path, sizeof(path), "%s/cgroup.freeze", dir);
     bool freezes = file_write(path, "1", 1, NULL) == 0;
     snprintf(path, sizeof(path), "%s/cgroup.kill", dir);
     bool kills = access(path, W_OK) == 0;
     rmdir(dir);
     if (freezes && kills)
-        return probe_works(r, "a group was made, frozen and removed");
-    return probe_lacks(r, "Linux 5.14 or newer", "groups can%s be frozen and can%s be killed",
-                       freezes ? "" : "not", kills ? "" : "not");
+        return question_works(r, "a group was made, frozen and removed");
+    return question_lacks(r, "Linux 5.14 or newer", "groups can%s be frozen and can%s be killed",
+                          freezes ? "" : "not", kills ? "" : "not");
 }
 
-const struct probe probe_cgroup = {
+const struct host_question host_question_cgroup = {
     .name = "cgroup",
     .gives = "freezing whole nodes (no scenario needs it yet)",
     .look = look_cgroup,
 };
 
-static bool look_fuse(struct probe_result *r) {
+static bool look_fuse(struct question_result *r) {
     int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fd >= 0)
-        return probe_works(r, "/dev/fuse can be opened");
-    return probe_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
-                       strerror(errno));
+        return question_works(r, "/dev/fuse can be opened");
+    return question_lacks(r, "modprobe fuse; in a container --device /dev/fuse", "/dev/fuse: %s",
+                          strerror(errno));
 }
 
-const struct probe probe_fuse = {
+const struct host_question host_question_fuse = {
     .name = "fuse",
     .gives = "disks that lose what was not synced (no scenario needs them yet)",
     .look = look_fuse,

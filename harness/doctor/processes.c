@@ -1,5 +1,5 @@
 /* What nodes that are processes of this host are made of, and what would make them namespaces. */
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include "base/buf.h"
 #include "base/sys/file.h"
@@ -10,46 +10,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool look_processes(struct probe_result *r) {
+static bool look_processes(struct question_result *r) {
     enum { STORE_PORT = 29400 };
     char prefix[LOOPBACK_PREFIX_MAX];
     struct err err = {0};
     int fd = loopback_claim(STORE_PORT, prefix, &err), adopts = process_adopt_orphans();
     if (fd < 0)
-        probe_lacks(r, "let this network have all of 127.0.0.0/8, as every Linux does by itself",
-                    "%.200s", err.msg);
+        question_lacks(r, "let this network have all of 127.0.0.0/8, as every Linux does by itself",
+                       "%.200s", err.msg);
     else if (adopts < 0)
-        probe_lacks(r, "in a container, start it with --security-opt seccomp=unconfined",
-                    "orphans cannot be adopted: %s", strerror(-adopts));
+        question_lacks(r, "in a container, start it with --security-opt seccomp=unconfined",
+                       "orphans cannot be adopted: %s", strerror(-adopts));
     else
-        probe_works(r, "nodes could have addresses of %s.0/24, and adopt their orphans", prefix);
+        question_works(r, "nodes could have addresses of %s.0/24, and adopt their orphans", prefix);
     file_close(&fd);
-    return r->status == PROBE_WORKS;
+    return r->status == QUESTION_WORKS;
 }
 
-const struct probe probe_processes = {
+const struct host_question host_question_processes = {
     .name = "processes",
     .gives = "nodes where namespaces are refused: trees of processes on the loopback",
-    .part = PROBE_FOR_PROCESSES,
+    .part = QUESTION_FOR_PROCESSES,
     .demo = true,
     .look = look_processes,
 };
 
-static bool look_cut(struct probe_result *r) {
+static bool look_cut(struct question_result *r) {
     struct err err = {0};
     if (fault_needs_check(FAULT_NEEDS_SILENCE, &err) == 0)
-        return probe_works(r, "a connection was cut at its socket and healed; new ones are seen");
-    return probe_lacks(r,
-                       "allow ptrace and seccomp: in a container, start it with --cap-add "
-                       "SYS_PTRACE --security-opt seccomp=unconfined",
-                       "%.200s", err.msg);
+        return question_works(r,
+                              "a connection was cut at its socket and healed; new ones are seen");
+    return question_lacks(r,
+                          "allow ptrace and seccomp: in a container, start it with --cap-add "
+                          "SYS_PTRACE --security-opt seccomp=unconfined",
+                          "%.200s", err.msg);
 }
 
-const struct probe probe_cut = {
+const struct host_question host_question_cut = {
     .name = "cut",
     .gives = "network faults between nodes that are processes",
     .need = FAULT_NEEDS_SILENCE,
-    .part = PROBE_FOR_PROCESSES,
+    .part = QUESTION_FOR_PROCESSES,
     .look = look_cut,
 };
 
@@ -63,7 +64,7 @@ static bool in_container(void) {
            file_exists("/run/.containerenv");
 }
 
-const char *probe_flag_for_namespaces(void) {
+const char *question_flag_for_namespaces(void) {
     static const struct {
         const char *name, *flag;
         long bad;
@@ -76,7 +77,7 @@ const char *probe_flag_for_namespaces(void) {
     };
     bool container = in_container();
     for (size_t i = 0; !container && i < sizeof(switches) / sizeof(*switches); i++)
-        if (probe_sysctl(switches[i].name) == switches[i].bad)
+        if (question_sysctl(switches[i].name) == switches[i].bad)
             return switches[i].flag;
     if (container)
         return "docker run --cap-add SYS_ADMIN --device /dev/fuse --security-opt "

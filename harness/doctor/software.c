@@ -1,5 +1,5 @@
 /* What is installed beside us. */
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include "base/buf.h"
 #include "base/str.h"
@@ -14,21 +14,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-static bool look_programs(struct probe_result *r) {
+static bool look_programs(struct question_result *r) {
     static const char *const own[] = {"rankrun", "rankprobe", "ranktrain"};
     char folder[3000], path[3100];
     file_own_folder(folder, sizeof(folder));
     for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
         snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
         if (access(path, X_OK) != 0)
-            return probe_lacks(r, "type make, or make install", "there is no program %.200s", path);
+            return question_lacks(r, "type make, or make install", "there is no program %.200s",
+                                  path);
     }
-    return probe_works(r, "rankrun, rankprobe and ranktrain lie beside rankquake");
+    return question_works(r, "rankrun, rankprobe and ranktrain lie beside rankquake");
 }
 
-const struct probe probe_programs = {
+const struct host_question host_question_programs = {
     .name = "programs",
-    .gives = "the launcher, the probe and the reference job",
+    .gives = "the launcher, the question and the reference job",
     .demo = true,
     .look = look_programs,
 };
@@ -40,60 +41,60 @@ static bool loads(const char *library, const char *symbol) {
     return lib && dlsym(lib, symbol);
 }
 
-static bool look_curl(struct probe_result *r) {
+static bool look_curl(struct question_result *r) {
     if (loads("libcurl.so.4", "curl_multi_init") || loads("libcurl-gnutls.so.4", "curl_multi_init"))
-        return probe_works(r, "libcurl loads");
-    return probe_lacks(r, "apt install libcurl4", "libcurl cannot be loaded");
+        return question_works(r, "libcurl loads");
+    return question_lacks(r, "apt install libcurl4", "libcurl cannot be loaded");
 }
 
-const struct probe probe_curl = {
+const struct host_question host_question_curl = {
     .name = "curl",
     .gives = "stores and web pages that are reached by https",
     .look = look_curl,
 };
 
-static bool look_blas(struct probe_result *r) {
+static bool look_blas(struct question_result *r) {
     setenv("OPENBLAS_NUM_THREADS", "1", 1);
     if (loads("libopenblas.so.0", "cblas_sgemm"))
-        return probe_works(r, "OpenBLAS loads");
-    return probe_lacks(r, "apt install libopenblas0-pthread", "OpenBLAS cannot be loaded");
+        return question_works(r, "OpenBLAS loads");
+    return question_lacks(r, "apt install libopenblas0-pthread", "OpenBLAS cannot be loaded");
 }
 
-const struct probe probe_blas = {
+const struct host_question host_question_blas = {
     .name = "blas",
     .gives = "ranktrain, the reference job that scenarios/ uses",
     .demo = true,
     .look = look_blas,
 };
 
-static bool look_dataset(struct probe_result *r) {
+static bool look_dataset(struct question_result *r) {
     static const char dir[] = "/usr/share/datasets/fashion-mnist";
     char path[200];
     snprintf(path, sizeof(path), "%s/train-images-idx3-ubyte.gz", dir);
     bool packed = access(path, R_OK) == 0;
     path[strlen(path) - strlen(".gz")] = '\0';
     if (packed || access(path, R_OK) == 0)
-        return probe_works(r, "%s", dir);
-    return probe_lacks(r, "apt install dataset-fashion-mnist",
-                       "%s is not there: data of the same shape is generated", dir);
+        return question_works(r, "%s", dir);
+    return question_lacks(r, "apt install dataset-fashion-mnist",
+                          "%s is not there: data of the same shape is generated", dir);
 }
 
-const struct probe probe_dataset = {
+const struct host_question host_question_dataset = {
     .name = "dataset",
     .gives = "training on real pictures",
     .look = look_dataset,
 };
 
-static bool look_cores(struct probe_result *r) {
+static bool look_cores(struct question_result *r) {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
     if (n >= 2)
-        return probe_works(r, "%d cores", n);
-    return probe_lacks(r, "give it two cores or more",
-                       "1 core: workers, agents and the wire wait for each other");
+        return question_works(r, "%d cores", n);
+    return question_lacks(r, "give it two cores or more",
+                          "1 core: workers, agents and the wire wait for each other");
 }
 
-const struct probe probe_cores = {
+const struct host_question host_question_cores = {
     .name = "cores",
     .gives = "times that mean something; with less, rdzv_conf profile: fast sees false alarms",
     .look = look_cores,
@@ -137,33 +138,34 @@ static double metric(const struct buf *text, const char *name) {
 
 /* An etcd keeps every change until it is told to forget, and refuses all writes when its quota is
  * full; each beat of an agent is a change. */
-static bool look_at_store(const char *endpoint, struct probe_result *r) {
+static bool look_at_store(const char *endpoint, struct question_result *r) {
     BUF_FINI struct buf text = {0};
     if (str_starts(endpoint, "http://"))
         endpoint += strlen("http://");
     int fd = connect_to(endpoint);
     if (fd < 0)
-        return probe_lacks(r, "start it, or name it as HOST:PORT", "nothing answers at %.150s",
-                           endpoint);
+        return question_lacks(r, "start it, or name it as HOST:PORT", "nothing answers at %.150s",
+                              endpoint);
     get(fd, "/metrics", &text);
     double now = metric(&text, "etcd_debugging_mvcc_current_revision");
     double forgotten = metric(&text, "etcd_debugging_mvcc_compact_revision");
     if (now < 0)
-        probe_lacks(r, "give the client address of an etcd v3",
-                    "what answers at %.150s has none of etcd's metrics", endpoint);
+        question_lacks(r, "give the client address of an etcd v3",
+                       "what answers at %.150s has none of etcd's metrics", endpoint);
     else if (forgotten > 0)
-        probe_works(r, "revision %.0f, the history before %.0f is compacted", now, forgotten);
+        question_works(r, "revision %.0f, the history before %.0f is compacted", now, forgotten);
     else
-        probe_lacks(r,
-                    "start etcd with --auto-compaction-retention=1h: every beat is a revision, and "
-                    "a full quota stops all writes (one that has just begun may not have "
-                    "compacted yet)",
-                    "revision %.0f, and nothing has ever been compacted", now);
+        question_lacks(
+            r,
+            "start etcd with --auto-compaction-retention=1h: every beat is a revision, and "
+            "a full quota stops all writes (one that has just begun may not have "
+            "compacted yet)",
+            "revision %.0f, and nothing has ever been compacted", now);
     close(fd);
-    return r->status == PROBE_WORKS;
+    return r->status == QUESTION_WORKS;
 }
 
-static bool look_etcd(struct probe_result *r) {
+static bool look_etcd(struct question_result *r) {
     char version[200] = "";
     if (r->given->etcd) {
         look_at_store(r->given->etcd, r);
@@ -176,11 +178,11 @@ static bool look_etcd(struct probe_result *r) {
         pclose(p);
     version[strcspn(version, "\n")] = '\0';
     if (*version)
-        return probe_works(r, "%s", version);
-    return probe_unasked(r, "no etcd in PATH; the embedded store needs none");
+        return question_works(r, "%s", version);
+    return question_unasked(r, "no etcd in PATH; the embedded store needs none");
 }
 
-const struct probe probe_etcd = {
+const struct host_question host_question_etcd = {
     .name = "etcd",
     .gives = "a store that is an etcd",
     .look = look_etcd,

@@ -1,6 +1,6 @@
 #include "base/buf.h"
 #include "faults/fault.h"
-#include "harness/doctor/probes.h"
+#include "harness/doctor/host_questions.h"
 #include "harness/verbs.h"
 #include "reports/report.h"
 
@@ -26,34 +26,35 @@ static void put_wrapped(const char *label, const char *text) {
     putchar('\n');
 }
 
-static const char *mark(enum probe_status status, bool unicode) {
-    if (status == PROBE_WORKS)
+static const char *mark(enum question_status status, bool unicode) {
+    if (status == QUESTION_WORKS)
         return unicode ? "✓" : "+";
-    return status == PROBE_LACKS ? unicode ? "✗" : "x" : "-";
+    return status == QUESTION_LACKS ? unicode ? "✗" : "x" : "-";
 }
 
-static void print_result(const struct probe *p, const struct probe_result *r, bool unicode) {
+static void print_result(const struct host_question *p, const struct question_result *r,
+                         bool unicode) {
     char name[32];
     snprintf(name, sizeof(name), "%s", p->name);
     for (char *c = name; *c; c++)
         if (*c == '_')
             *c = ' ';
     printf("%s %-*s %s\n", mark(r->status, unicode), LEFT, name, r->seen);
-    if (r->status != PROBE_LACKS)
+    if (r->status != QUESTION_LACKS)
         return;
     put_wrapped("lost:", p->gives);
     put_wrapped("fix:", r->fix);
 }
 
 struct examination {
-    const struct probe_given *given;
+    const struct question_given *given;
     bool unicode;
-    int missing[PROBE_PARTS];       /* that are needed and lack what they look for */
-    int others;                     /* and those that are not */
-    struct buf faults[PROBE_PARTS]; /* that cannot be injected, "a, b" */
+    int missing[QUESTION_PARTS];       /* that are needed and lack what they look for */
+    int others;                        /* and those that are not */
+    struct buf faults[QUESTION_PARTS]; /* that cannot be injected, "a, b" */
 };
 
-static void note_loss(struct examination *x, const struct probe *p) {
+static void note_loss(struct examination *x, const struct host_question *p) {
     struct buf *lost = &x->faults[p->part];
     if (p->demo)
         x->missing[p->part]++;
@@ -66,36 +67,36 @@ static void note_loss(struct examination *x, const struct probe *p) {
 
 /* What only a wire can do is not done to processes on any host. */
 static void note_no_wire(struct examination *x) {
-    struct buf *lost = &x->faults[PROBE_FOR_PROCESSES];
+    struct buf *lost = &x->faults[QUESTION_FOR_PROCESSES];
     for (size_t i = 0; faults[i]; i++)
         if (faults[i]->needs & FAULT_NEEDS_WIRE)
             buf_printf(lost, "%s%s", lost->len ? ", " : "", faults[i]->name);
 }
 
-static bool is_asked(const struct probe *p, bool parts, bool demo) {
-    return parts ? p->part != PROBE_FOR_ALL : p->part == PROBE_FOR_ALL && p->demo == demo;
+static bool is_asked(const struct host_question *p, bool parts, bool demo) {
+    return parts ? p->part != QUESTION_FOR_ALL : p->part == QUESTION_FOR_ALL && p->demo == demo;
 }
 
 /* Those that every scenario needs, those of which nodes are made, or the others. */
 static void examine(struct examination *x, const char *heading, bool parts, bool demo) {
     puts(heading);
-    for (size_t i = 0; probes[i]; i++) {
-        struct probe_result r;
-        if (!is_asked(probes[i], parts, demo))
+    for (size_t i = 0; host_questions[i]; i++) {
+        struct question_result r;
+        if (!is_asked(host_questions[i], parts, demo))
             continue;
-        probe_try(probes[i], x->given, &r);
-        print_result(probes[i], &r, x->unicode);
+        question_try(host_questions[i], x->given, &r);
+        print_result(host_questions[i], &r, x->unicode);
         fflush(stdout);
-        if (r.status == PROBE_LACKS)
-            note_loss(x, probes[i]);
+        if (r.status == QUESTION_LACKS)
+            note_loss(x, host_questions[i]);
     }
 }
 
-/* The kind of nodes that `auto` would choose; PROBE_FOR_ALL: none can be made. */
-static enum probe_part chosen(const struct examination *x) {
-    return !x->missing[PROBE_FOR_NAMESPACES]  ? PROBE_FOR_NAMESPACES
-           : !x->missing[PROBE_FOR_PROCESSES] ? PROBE_FOR_PROCESSES
-                                              : PROBE_FOR_ALL;
+/* The kind of nodes that `auto` would choose; QUESTION_FOR_ALL: none can be made. */
+static enum question_part chosen(const struct examination *x) {
+    return !x->missing[QUESTION_FOR_NAMESPACES]  ? QUESTION_FOR_NAMESPACES
+           : !x->missing[QUESTION_FOR_PROCESSES] ? QUESTION_FOR_PROCESSES
+                                                 : QUESTION_FOR_ALL;
 }
 
 static size_t count_names(const char *list) {
@@ -106,8 +107,8 @@ static size_t count_names(const char *list) {
 }
 
 /* What each way of making nodes would allow: every fault less what is lost. */
-static void print_allowed(const struct examination *x, const char *name, enum probe_part part) {
-    const char *all = buf_str(&x->faults[PROBE_FOR_ALL]), *own = buf_str(&x->faults[part]);
+static void print_allowed(const struct examination *x, const char *name, enum question_part part) {
+    const char *all = buf_str(&x->faults[QUESTION_FOR_ALL]), *own = buf_str(&x->faults[part]);
     if (x->missing[part])
         printf("  %-11s are not possible\n", name);
     else if (!*all && !*own)
@@ -117,27 +118,27 @@ static void print_allowed(const struct examination *x, const char *name, enum pr
 }
 
 static void print_isolation(const struct examination *x) {
-    enum probe_part part = chosen(x);
-    printf("\nisolation: %s\n", part == PROBE_FOR_NAMESPACES  ? "namespaces would be used"
-                                : part == PROBE_FOR_PROCESSES ? "processes would be used"
-                                                              : "no nodes can be made here");
-    print_allowed(x, "namespaces", PROBE_FOR_NAMESPACES);
-    print_allowed(x, "processes", PROBE_FOR_PROCESSES);
-    if (part != PROBE_FOR_NAMESPACES)
-        printf("  to have namespaces: %s\n", probe_flag_for_namespaces());
+    enum question_part part = chosen(x);
+    printf("\nisolation: %s\n", part == QUESTION_FOR_NAMESPACES  ? "namespaces would be used"
+                                : part == QUESTION_FOR_PROCESSES ? "processes would be used"
+                                                                 : "no nodes can be made here");
+    print_allowed(x, "namespaces", QUESTION_FOR_NAMESPACES);
+    print_allowed(x, "processes", QUESTION_FOR_PROCESSES);
+    if (part != QUESTION_FOR_NAMESPACES)
+        printf("  to have namespaces: %s\n", question_flag_for_namespaces());
 }
 
 static void print_faults(const struct examination *x) {
-    enum probe_part part = chosen(x);
+    enum question_part part = chosen(x);
     BUF_FINI struct buf lost = {0};
     size_t all = 0;
     while (faults[all])
         all++;
-    buf_puts(&lost, buf_str(&x->faults[PROBE_FOR_ALL]));
-    if (part != PROBE_FOR_ALL && x->faults[part].len)
+    buf_puts(&lost, buf_str(&x->faults[QUESTION_FOR_ALL]));
+    if (part != QUESTION_FOR_ALL && x->faults[part].len)
         buf_printf(&lost, "%s%s", lost.len ? ", " : "", buf_str(&x->faults[part]));
     size_t n = count_names(buf_str(&lost));
-    if (x->missing[PROBE_FOR_ALL] || part == PROBE_FOR_ALL)
+    if (x->missing[QUESTION_FOR_ALL] || part == QUESTION_FOR_ALL)
         printf("\nfaults: none of %zu can be injected here\n", all);
     else if (n)
         printf("\nfaults: %zu of %zu can be injected here, not %s\n", all - n, all, buf_str(&lost));
@@ -146,7 +147,7 @@ static void print_faults(const struct examination *x) {
 }
 
 static int doctor(const struct arguments *a) {
-    struct probe_given given = {.etcd = arguments_value(a, "--etcd")};
+    struct question_given given = {.etcd = arguments_value(a, "--etcd")};
     if (a->files_n)
         return verb_usage_error(a->verb, "it takes no file, only options");
     struct report_style style = report_style_of(stdout);
@@ -157,9 +158,9 @@ static int doctor(const struct arguments *a) {
     examine(&x, "\nfor some things", false, false);
     print_isolation(&x);
     print_faults(&x);
-    for (size_t i = 0; i < PROBE_PARTS; i++)
+    for (size_t i = 0; i < QUESTION_PARTS; i++)
         buf_fini(&x.faults[i]);
-    bool runs = !x.missing[PROBE_FOR_ALL] && chosen(&x) != PROBE_FOR_ALL;
+    bool runs = !x.missing[QUESTION_FOR_ALL] && chosen(&x) != QUESTION_FOR_ALL;
     if (!runs)
         puts("no scenario can run on this host; what is marked above says why");
     else

@@ -1,4 +1,4 @@
-/* A probe that is tried answers, dies or says nothing, and changes nothing of whoever asks. The
+/* A question that is tried answers, dies or says nothing, and changes nothing of whoever asks. The
  * questions themselves are asked of this host in tests/live/doctor.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "harness/doctor/probes.h"
+#include "harness/doctor/host_questions.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,11 +45,11 @@ static void test_what_a_probe_does_to_itself_stays_with_it(void **state) {
 static void test_every_probe_says_what_it_gives(void **state) {
     size_t demo = 0;
     (void)state;
-    for (size_t i = 0; probes[i]; i++) {
-        assert_true(strlen(probes[i]->name) < 15);
-        assert_true(strlen(probes[i]->gives) > 10);
-        assert_non_null(probes[i]->look);
-        demo += probes[i]->demo;
+    for (size_t i = 0; host_questions[i]; i++) {
+        assert_true(strlen(host_questions[i]->name) < 15);
+        assert_true(strlen(host_questions[i]->gives) > 10);
+        assert_non_null(host_questions[i]->look);
+        demo += host_questions[i]->demo;
     }
     assert_true(demo > 0);
 }

@@ -1,9 +1,9 @@
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include "base/buf.h"
 #include "base/sys/file.h"
 #include "base/sys/namespace.h"
-#include "harness/doctor/probes.h"
+#include "harness/doctor/host_questions.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -16,42 +16,42 @@
 
 enum { WAIT_MS = 10000 };
 
-const struct probe *const probes[] = {
-#define X(name) &probe_##name,
-    PROBES(X)
+const struct host_question *const host_questions[] = {
+#define X(name) &host_question_##name,
+    HOST_QUESTIONS(X)
 #undef X
         NULL,
 };
 
-bool probe_works(struct probe_result *r, const char *fmt, ...) {
+bool question_works(struct question_result *r, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    r->status = PROBE_WORKS;
+    r->status = QUESTION_WORKS;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     va_end(ap);
     return true;
 }
 
-bool probe_lacks(struct probe_result *r, const char *fix, const char *fmt, ...) {
+bool question_lacks(struct question_result *r, const char *fix, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    r->status = PROBE_LACKS;
+    r->status = QUESTION_LACKS;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     snprintf(r->fix, sizeof(r->fix), "%s", fix);
     va_end(ap);
     return false;
 }
 
-bool probe_unasked(struct probe_result *r, const char *fmt, ...) {
+bool question_unasked(struct question_result *r, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
-    r->status = PROBE_UNASKED;
+    r->status = QUESTION_UNASKED;
     vsnprintf(r->seen, sizeof(r->seen), fmt, ap);
     va_end(ap);
     return false;
 }
 
-long probe_sysctl(const char *name) {
+long question_sysctl(const char *name) {
     char path[200];
     BUF_FINI struct buf text = {0};
     snprintf(path, sizeof(path), "/proc/sys/%s", name);
@@ -66,20 +66,22 @@ static void be_quiet(void) {
         dup2(null, fd);
 }
 
-static void look_and_tell(const struct probe *p, const struct probe_given *given, int out)
-    __attribute__((noreturn));
-static void look_and_tell(const struct probe *p, const struct probe_given *given, int out) {
-    struct probe_result r = {.given = given};
+static void look_and_tell(const struct host_question *p, const struct question_given *given,
+                          int out) __attribute__((noreturn));
+static void look_and_tell(const struct host_question *p, const struct question_given *given,
+                          int out) {
+    struct question_result r = {.given = given};
     namespace_die_with_parent();
     be_quiet();
     p->look(&r);
     _exit(write(out, &r, sizeof(r)) != sizeof(r));
 }
 
-void probe_try(const struct probe *p, const struct probe_given *given, struct probe_result *ret) {
+void question_try(const struct host_question *p, const struct question_given *given,
+                  struct question_result *ret) {
     int out[2];
-    *ret = (struct probe_result){0};
-    probe_lacks(ret, "try rankquake doctor again", "it could not be tried: out of resources");
+    *ret = (struct question_result){0};
+    question_lacks(ret, "try rankquake doctor again", "it could not be tried: out of resources");
     if (pipe2(out, O_CLOEXEC) != 0)
         return;
     pid_t pid = fork();
@@ -88,15 +90,15 @@ void probe_try(const struct probe *p, const struct probe_given *given, struct pr
     close(out[1]);
     if (pid > 0) {
         struct pollfd wait = {.fd = out[0], .events = POLLIN};
-        struct probe_result told;
+        struct question_result told;
         bool late = poll(&wait, 1, WAIT_MS) == 0;
         if (late)
-            probe_lacks(ret, "find out what makes it hang", "it had no answer within %d s",
-                        WAIT_MS / 1000);
+            question_lacks(ret, "find out what makes it hang", "it had no answer within %d s",
+                           WAIT_MS / 1000);
         else if (read(out[0], &told, sizeof(told)) == sizeof(told))
             *ret = told;
         else
-            probe_lacks(ret, "look into the kernel's log", "it died while it was tried");
+            question_lacks(ret, "look into the kernel's log", "it died while it was tried");
         kill(pid, SIGKILL);
         waitpid(pid, NULL, 0);
     }

@@ -1,9 +1,9 @@
-/* probes: the table, in alphabetical order. */
+/* host_questions: the table, in alphabetical order. */
 #pragma once
 
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
-#define PROBES(X)                                                                                  \
+#define HOST_QUESTIONS(X)                                                                          \
     X(blas)                                                                                        \
     X(cgroup)                                                                                      \
     X(cores)                                                                                       \
@@ -29,8 +29,8 @@
     X(sockets)                                                                                     \
     X(wire)
 
-#define X(name) extern const struct probe probe_##name;
-PROBES(X)
+#define X(name) extern const struct host_question host_question_##name;
+HOST_QUESTIONS(X)
 #undef X
 
-extern const struct probe *const probes[]; /* NULL-ended */
+extern const struct host_question *const host_questions[]; /* NULL-ended */

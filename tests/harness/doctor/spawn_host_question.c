@@ -1,7 +1,7 @@
-/* One probe, tried: spawn_probe works|lacks|dies|silent|moves. Prints its status and what was seen.
+/* One question, tried: spawn_probe works|lacks|dies|silent|moves. Prints its status and what was seen.
  */
 #include "base/str.h"
-#include "harness/doctor/probe.h"
+#include "harness/doctor/host_question.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -10,31 +10,31 @@
 
 static const char *experiment;
 
-static bool look(struct probe_result *r) {
+static bool look(struct question_result *r) {
     puts("what a library prints is not for the user");
     fflush(stdout);
-    probe_works(r, "it was given %s", r->given->etcd);
+    question_works(r, "it was given %s", r->given->etcd);
     if (str_eq(experiment, "lacks"))
-        probe_lacks(r, "fix it", "it is broken");
+        question_lacks(r, "fix it", "it is broken");
     if (str_eq(experiment, "dies"))
         kill(getpid(), SIGKILL);
     if (str_eq(experiment, "silent"))
         _exit(0);
     if (str_eq(experiment, "moves") && chdir("/") != 0)
-        probe_lacks(r, "", "it cannot move");
-    return r->status == PROBE_WORKS;
+        question_lacks(r, "", "it cannot move");
+    return r->status == QUESTION_WORKS;
 }
 
 int main(int argc, char **argv) {
-    struct probe p = {.name = "p", .gives = "nothing", .look = look};
-    struct probe_given given = {.etcd = "here"};
-    struct probe_result r;
+    struct host_question p = {.name = "p", .gives = "nothing", .look = look};
+    struct question_given given = {.etcd = "here"};
+    struct question_result r;
     struct stat before, after;
     experiment = argc == 2 ? argv[1] : "works";
     int moved = stat(".", &before);
-    probe_try(&p, &given, &r);
+    question_try(&p, &given, &r);
     moved |= stat(".", &after) || before.st_ino != after.st_ino;
-    printf("%s: %s; %s%s\n", r.status == PROBE_WORKS ? "works" : "lacks", r.seen, r.fix,
+    printf("%s: %s; %s%s\n", r.status == QUESTION_WORKS ? "works" : "lacks", r.seen, r.fix,
            moved ? " (and it has moved us)" : "");
     return 0;
 }
