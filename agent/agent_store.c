@@ -31,7 +31,7 @@ struct slot {
     enum watch_slot number;
     struct store_call *call; /* NULL: not watched */
     uint64_t generation;
-    struct key key;
+    struct store_key key;
     int64_t next_revision;
 };
 
@@ -52,7 +52,7 @@ struct agent_store {
 };
 
 /* A request under way, to be answered by exactly one event. */
-struct request {
+struct agent_store_request {
     struct list node;
     struct agent_store *all;
     enum action_kind kind;
@@ -144,7 +144,8 @@ static void refresh_watches(struct agent_store *s, int64_t timeout_ms) {
 
 /* ---- requests ---- */
 
-static void tell(struct agent_store *s, const struct request *q, const struct store_reply *r) {
+static void tell(struct agent_store *s, const struct agent_store_request *q,
+                 const struct store_reply *r) {
     ARENA_FINI struct arena a = {0};
     bool lease = q->kind == ACTION_LEASE_GRANT || q->kind == ACTION_LEASE_KEEPALIVE;
     bool reached = r->outcome == STORE_ANSWERED;
@@ -165,9 +166,9 @@ static void note_beat(struct agent_store *s, bool answered) {
 }
 
 static void on_reply(void *arg, const struct store_reply *r) {
-    struct request q = *(struct request *)arg;
+    struct agent_store_request q = *(struct agent_store_request *)arg;
     struct agent_store *s = q.all;
-    list_remove(&((struct request *)arg)->node);
+    list_remove(&((struct agent_store_request *)arg)->node);
     free(arg);
     if (r->outcome != STORE_ANSWERED)
         str_copy(s->trouble, sizeof(s->trouble), r->why ? r->why : "no answer");
@@ -178,9 +179,9 @@ static void on_reply(void *arg, const struct store_reply *r) {
     tell(s, &q, r);
 }
 
-static struct request *request_new(struct agent_store *s, const struct action *action) {
-    struct request *q = mem_new(struct request);
-    *q = (struct request){.all = s, .kind = action->kind, .id = kv_request_id(action)};
+static struct agent_store_request *request_new(struct agent_store *s, const struct action *action) {
+    struct agent_store_request *q = mem_new(struct agent_store_request);
+    *q = (struct agent_store_request){.all = s, .kind = action->kind, .id = kv_request_id(action)};
     list_append(&s->requests, &q->node);
     return q;
 }
@@ -196,7 +197,7 @@ static void do_txn(struct agent_store *s, const struct action *action, int64_t t
     const struct txn *t = kv_request_writes(action);
     struct kv_txn txn = kv_request_txn(&a, s->run_id, t, codec_bytes);
     failpoint_sending(t);
-    struct request *q = request_new(s, action);
+    struct agent_store_request *q = request_new(s, action);
     q->head_round = failpoint_head(t);
     store_txn(s->store, &txn, timeout_ms, on_reply, q);
 }
@@ -335,7 +336,7 @@ struct agent_store *agent_store_free(struct agent_store *s) {
     server_free(s->server);
     marker_close(&s->marker, s->kv);
     kv_free(s->kv);
-    list_each_safe(it, next, &s->requests) free(list_entry(it, struct request, node));
+    list_each_safe(it, next, &s->requests) free(list_entry(it, struct agent_store_request, node));
     free(s);
     return NULL;
 }

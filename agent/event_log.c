@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct worker {
+struct event_log_worker {
     pid_t pid;
     bool failed; /* by itself */
     char error[ERROR_SIZE];
@@ -22,8 +22,8 @@ struct event_log {
     const struct options *options;
     int64_t began_ns;
     char hostname[256];
-    struct worker *workers; /* of the last round */
-    int n;                  /* 0: there was none */
+    struct event_log_worker *workers; /* of the last round */
+    int n;                            /* 0: there was none */
     int group_rank, group_world, rank_base, role_rank_base, role_world, restart_count;
 };
 
@@ -142,7 +142,7 @@ static void print(const struct event_log *e, const char *state, int local_rank,
 }
 
 static void print_worker(const struct event_log *e, int local_rank, bool succeeded, int64_t run_s) {
-    const struct worker *k = &e->workers[local_rank];
+    const struct event_log_worker *k = &e->workers[local_rank];
     BUF_FINI struct buf text = {0};
     struct json_writer w = {.out = &text};
     json_object(&w, NULL);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 void job_status_range(const char *run_id, char key[KEY_SIZE], char range_end[KEY_SIZE]) {
-    struct key cur = {.kind = KEY_CUR};
+    struct store_key cur = {.kind = KEY_CUR};
     size_t n = key_format(&cur, run_id, key, range_end) - strlen("cur");
     key[n] = '\0';
     struct kv_bytes end = kv_prefix_end((struct kv_bytes){key, n}, range_end);
@@ -31,7 +31,7 @@ static struct job_member *member_of(struct job_status *s, const char *uid) {
     return m;
 }
 
-static void take_mark(struct job_status *s, const struct key *k, const union value *v) {
+static void take_mark(struct job_status *s, const struct store_key *k, const union value *v) {
     struct job_member *m = member_of(s, k->uid);
     if (k->kind == KEY_GONE) {
         m->gone = true;
@@ -44,7 +44,7 @@ static void take_mark(struct job_status *s, const struct key *k, const union val
     }
 }
 
-static void take_value(struct job_status *s, const struct key *k, const union value *v) {
+static void take_value(struct job_status *s, const struct store_key *k, const union value *v) {
     if (k->kind == KEY_LEAD)
         str_copy(s->lead, sizeof(s->lead), v->lead.uid);
     else if (k->kind == KEY_MEMBER)
@@ -63,7 +63,7 @@ static void take_value(struct job_status *s, const struct key *k, const union va
 static void read_kind(struct job_status *s, const struct kv_pair *pairs, size_t n,
                       enum key_kind kind) {
     for (size_t i = 0; i < n; i++) {
-        struct key k;
+        struct store_key k;
         union value v;
         const struct kv_pair *p = &pairs[i];
         bool rest = kind == KEY_INCARNATION;

@@ -70,7 +70,7 @@ static void take(const struct seen *s, const struct seen *own, struct neighbour 
 bool neighbours_find(const struct kv_pair *pairs, size_t n, const char *run_id,
                      struct neighbour *ret) {
     char key[KEY_SIZE], end[KEY_SIZE];
-    struct key cur = {.kind = KEY_CUR};
+    struct store_key cur = {.kind = KEY_CUR};
     struct kv_pair ours = {.key = {key, key_format(&cur, run_id, key, end)}};
     struct seen own = {0}, now = {0}, next;
     const char *rest;

@@ -25,7 +25,7 @@ enum {
 
 /* One row: the name with dashes, what stands for the value in the help (NULL: a flag), and whether
  * it belongs to a job, to the store, to the status. The PET_ variable follows from the name. */
-struct row {
+struct options_row {
     const char *name;
     char letter;
     const char *value;
@@ -36,7 +36,7 @@ struct row {
 
 #define AT(member) offsetof(struct options_given, member)
 
-static const struct row rows[] = {
+static const struct options_row rows[] = {
     {"nnodes", 0, "N|MIN:MAX", AT(nnodes), ROW_JOB, "nodes; as a range the job is elastic [1]"},
     {"nproc-per-node", 0, "N|cpu|gpu|auto", AT(nproc_per_node), ROW_JOB,
      "workers on each node [1]"},
@@ -128,7 +128,7 @@ static const struct row rows[] = {
 };
 enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
 
-static const char **slot(struct options_given *g, const struct row *r) {
+static const char **slot(struct options_given *g, const struct options_row *r) {
     return (const char **)(void *)((char *)g + r->offset);
 }
 
@@ -169,12 +169,12 @@ static int unknown(const char *typed, int verb, struct err *err) {
 
 /* The row of a word that begins with "--": its name, or the only one that begins like it, as
  * argparse allows. */
-static int find_long(const char *word, int verb, const struct row **ret, struct err *err) {
+static int find_long(const char *word, int verb, const struct options_row **ret, struct err *err) {
     const char *name = word + 2;
     size_t n = strcspn(name, "=");
-    const struct row *found = NULL;
+    const struct options_row *found = NULL;
     for (size_t i = 0; i < ROWS; i++) {
-        const struct row *r = &rows[i];
+        const struct options_row *r = &rows[i];
         if (!(r->verb & verb) || strlen(r->name) < n || !names_equal(name, r->name, n))
             continue;
         if (r->name[n] == '\0') {
@@ -192,7 +192,7 @@ static int find_long(const char *word, int verb, const struct row **ret, struct 
     return 0;
 }
 
-static int find_row(const char *word, int verb, const struct row **ret, struct err *err) {
+static int find_row(const char *word, int verb, const struct options_row **ret, struct err *err) {
     if (word[1] == '-')
         return find_long(word, verb, ret, err);
     for (size_t i = 0; i < ROWS; i++)
@@ -206,7 +206,7 @@ static int find_row(const char *word, int verb, const struct row **ret, struct e
 /* Takes options from argv[at] on; returns the index of the first word that is none, or -EINVAL. */
 static int take_options(struct options_given *g, int verb, char **argv, int at, struct err *err) {
     while (argv[at] && argv[at][0] == '-' && argv[at][1] != '\0') {
-        const struct row *r = NULL;
+        const struct options_row *r = NULL;
         const char *word = argv[at++], *equals = strchr(word, '=');
         int first = at - 1;
         if (str_eq(word, "--"))
@@ -253,7 +253,7 @@ static void blame_variable(const struct options_given *g, struct err *err) {
 static int take_environment(struct options_given *g, int verb, struct err *err) {
     for (size_t i = 0; i < ROWS; i++) {
         char name[64] = "PET_";
-        const struct row *r = &rows[i];
+        const struct options_row *r = &rows[i];
         for (size_t k = 0; r->name[k]; k++)
             name[4 + k] = r->name[k] == '-' ? '_' : (char)toupper((unsigned char)r->name[k]);
         const char *value = getenv(name);
@@ -365,7 +365,7 @@ int options_read(struct options *ret, int argc, char **argv, struct arena *a, st
 
 static void print_rows(FILE *out, int verb) {
     for (size_t i = 0; i < ROWS; i++) {
-        const struct row *r = &rows[i];
+        const struct options_row *r = &rows[i];
         char left[64];
         bool of_job = r->verb & ROW_JOB && r->verb != ROW_ALL;
         if (verb == ROW_JOB ? !of_job : r->verb != verb)

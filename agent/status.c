@@ -32,7 +32,7 @@ static void on_timer(void *arg, int64_t now_ns) {
 }
 
 static void hear(struct status *s, const struct kv_event *e) {
-    struct key k;
+    struct store_key k;
     if (!key_parse(e->pair.key.data, e->pair.key.len, s->options->run_id, &k))
         return;
     struct job_member *m = job_status_member(&s->job, k.uid);
@@ -59,7 +59,7 @@ static void on_news(void *arg, const struct store_news *news) {
 /* The store knows no times: whether a member lives is seen by its next beat. */
 static void listen_for_beats(struct status *s) {
     char text[KEY_SIZE], end[KEY_SIZE];
-    struct key sessions = {.kind = KEY_SESSION, .scope = KEYS_ALL};
+    struct store_key sessions = {.kind = KEY_SESSION, .scope = KEYS_ALL};
     memcpy(sessions.inc, s->job.cur.inc, sizeof(sessions.inc));
     key_format(&sessions, s->options->run_id, text, end);
     store_watch(s->store, kv_string(text), kv_string(end), s->job.revision + 1, ANSWER_MS, on_news,

@@ -16,7 +16,7 @@
 
 enum { ANSWER_MS = 5000, USAGE = 64 };
 
-struct asked {
+struct status_legacy_asked {
     const struct options *options;
     struct arena arena;
     struct loop *loop;
@@ -33,7 +33,7 @@ static const char *outcome_of(const struct account *c) {
     return c->doc.status != DOCUMENT_CLOSED || !end ? NULL : end[0] ? "failed" : "succeeded";
 }
 
-static void print_head(const struct asked *s) {
+static void print_head(const struct status_legacy_asked *s) {
     const struct account *c = &s->account;
     const char *outcome = outcome_of(c), *end = document_end(&c->doc);
     bool closed = c->doc.status == DOCUMENT_CLOSED;
@@ -75,7 +75,7 @@ static void print_member(const struct account *c, int rank) {
                   m->uid ? "rankrun" : "torchrun");
 }
 
-static void print_text(const struct asked *s) {
+static void print_text(const struct status_legacy_asked *s) {
     print_head(s);
     if (s->account.n)
         printf("\n%-5s  %-16s  %-16s  %-9s  %5s  %-10s  %-9s  %-16s  %s\n", "GROUP", "NODE",
@@ -124,7 +124,7 @@ static void put_failure(struct json_writer *w, const struct account *c) {
     json_end_object(w);
 }
 
-static void print_json(const struct asked *s) {
+static void print_json(const struct status_legacy_asked *s) {
     const struct account *c = &s->account;
     BUF_FINI struct buf b = {0};
     struct json_writer w = {.out = &b};
@@ -154,7 +154,7 @@ static void print_json(const struct asked *s) {
 
 /* ---- asking ---- */
 
-static int say_trouble(const struct asked *s, const struct tree_answer *answer) {
+static int say_trouble(const struct status_legacy_asked *s, const struct tree_answer *answer) {
     const char *at = s->options->endpoints;
     switch (answer->result) {
     case TREE_MISSING:
@@ -182,7 +182,7 @@ static int say_trouble(const struct asked *s, const struct tree_answer *answer) 
 }
 
 static void on_answer(void *arg, uint64_t id, const struct tree_answer *answer) {
-    struct asked *s = arg;
+    struct status_legacy_asked *s = arg;
     s->code = answer->result == TREE_DONE ? STATUS_FOUND : say_trouble(s, answer);
     if (s->code == STATUS_FOUND)
         account_read(&s->arena, s->folder, answer, &s->account);
@@ -202,7 +202,7 @@ static void on_answer(void *arg, uint64_t id, const struct tree_answer *answer) 
 
 int status_run_legacy(const struct options *o) {
     struct err err = {0};
-    struct asked s = {.options = o, .code = STATUS_NO_STORE};
+    struct status_legacy_asked s = {.options = o, .code = STATUS_NO_STORE};
     s.folder = account_folder(&s.arena, o->rdzv.etcd_prefix, o->run_id);
     s.loop = loop_new(&err);
     struct tree_client *tree =

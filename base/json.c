@@ -13,24 +13,24 @@
 
 enum { DEPTH_MAX = 64 };
 
-struct reader {
+struct json_reader {
     struct arena *arena;
     const char *start, *p, *end;
     int depth;
     struct err *err;
 };
 
-static struct json *fail(struct reader *r, const char *expected) {
+static struct json *fail(struct json_reader *r, const char *expected) {
     err_say(r->err, -EINVAL, "JSON: expected %s at byte %zu", expected, (size_t)(r->p - r->start));
     return NULL;
 }
 
-static void skip_space(struct reader *r) {
+static void skip_space(struct json_reader *r) {
     while (r->p < r->end && strchr(" \t\r\n", *r->p) && *r->p)
         r->p++;
 }
 
-static bool take(struct reader *r, const char *word) {
+static bool take(struct json_reader *r, const char *word) {
     size_t n = strlen(word);
     if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
         return false;
@@ -69,7 +69,7 @@ static void put_utf8(struct buf *b, unsigned c) {
 }
 
 /* r->p stands behind "\u". A lone surrogate becomes U+FFFD. */
-static bool read_unicode(struct reader *r, struct buf *b) {
+static bool read_unicode(struct json_reader *r, struct buf *b) {
     int c = r->end - r->p >= 4 ? hex4(r->p) : -1;
     if (c < 0)
         return false;
@@ -85,7 +85,7 @@ static bool read_unicode(struct reader *r, struct buf *b) {
     return true;
 }
 
-static bool read_escape(struct reader *r, struct buf *b) {
+static bool read_escape(struct json_reader *r, struct buf *b) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     if (r->p == r->end)
         return false;
@@ -99,7 +99,7 @@ static bool read_escape(struct reader *r, struct buf *b) {
 }
 
 /* r->p stands behind the opening quote. Returns NULL on failure. */
-static const char *read_string(struct reader *r, size_t *ret_len) {
+static const char *read_string(struct json_reader *r, size_t *ret_len) {
     BUF_FINI struct buf b = {0};
     bool sound = true;
     while (sound && r->p < r->end && *r->p != '"' && (unsigned char)*r->p >= 0x20) {
@@ -122,9 +122,9 @@ static const char *read_string(struct reader *r, size_t *ret_len) {
     return s;
 }
 
-static struct json *read_value(struct reader *r);
+static struct json *read_value(struct json_reader *r);
 
-static struct json *read_number(struct reader *r, struct json *j) {
+static struct json *read_number(struct json_reader *r, struct json *j) {
     char text[64], *end;
     size_t n = 0;
     while (n < sizeof(text) - 1 && r->p + n < r->end && strchr("+-.0123456789eE", r->p[n]) &&
@@ -145,7 +145,7 @@ static struct json *read_number(struct reader *r, struct json *j) {
     return j;
 }
 
-static bool read_key(struct reader *r, const char **ret_key) {
+static bool read_key(struct json_reader *r, const char **ret_key) {
     size_t len;
     skip_space(r);
     if (!take(r, "\""))
@@ -157,7 +157,7 @@ static bool read_key(struct reader *r, const char **ret_key) {
     return take(r, ":") || fail(r, "':'");
 }
 
-static struct json *read_children(struct reader *r, struct json *parent, const char *close) {
+static struct json *read_children(struct json_reader *r, struct json *parent, const char *close) {
     struct json **tail = &parent->first;
     skip_space(r);
     if (take(r, close))
@@ -178,7 +178,7 @@ static struct json *read_children(struct reader *r, struct json *parent, const c
     return take(r, close) ? parent : fail(r, "',' or the end of the list");
 }
 
-static struct json *read_value(struct reader *r) {
+static struct json *read_value(struct json_reader *r) {
     struct json *j = arena_new(r->arena, struct json);
     skip_space(r);
     if (++r->depth > DEPTH_MAX)
@@ -204,7 +204,7 @@ static struct json *read_value(struct reader *r) {
 }
 
 struct json *json_parse(struct arena *a, const char *text, size_t len, struct err *err) {
-    struct reader r = {.arena = a, .start = text, .p = text, .end = text + len, .err = err};
+    struct json_reader r = {.arena = a, .start = text, .p = text, .end = text + len, .err = err};
     struct json *j = read_value(&r);
     if (!j)
         return NULL;

@@ -7,25 +7,25 @@ enum { LOSS_POINTS = 1500 };
 
 /* ---- how many workers run ---- */
 
-struct change {
+struct html_curves_change {
     int64_t t_ns;
     int by;
 };
 
 static int compare_changes(const void *pa, const void *pb) {
-    const struct change *a = pa, *b = pb;
+    const struct html_curves_change *a = pa, *b = pb;
     if (a->t_ns != b->t_ns)
         return a->t_ns < b->t_ns ? -1 : 1;
     return a->by - b->by;
 }
 
-static size_t read_changes(struct html *h, struct change *v) {
+static size_t read_changes(struct html *h, struct html_curves_change *v) {
     size_t n = 0;
     for (size_t i = 0; i < h->bars_n; i++) {
         const struct worker *w = h->bars[i].worker;
-        v[n++] = (struct change){w->start_ns, 1};
+        v[n++] = (struct html_curves_change){w->start_ns, 1};
         if (w->exit_ns)
-            v[n++] = (struct change){w->exit_ns, -1};
+            v[n++] = (struct html_curves_change){w->exit_ns, -1};
     }
     qsort(v, n, sizeof(*v), compare_changes);
     return n;
@@ -39,7 +39,8 @@ static int largest(const struct rounds *rs) {
 }
 
 static void put_running(struct html *h) {
-    struct change *v = arena_array(&h->arena, struct change, h->bars_n * 2 + 1);
+    struct html_curves_change *v =
+        arena_array(&h->arena, struct html_curves_change, h->bars_n * 2 + 1);
     size_t n = read_changes(h, v);
     int running = 0, most = largest(h->run->rounds);
     html_put(h, "<path class=\"running\" d=\"M0 100");
@@ -79,7 +80,7 @@ static void begin_curve(struct html *h, const char *name) {
 
 /* ---- loss: of rank 0, or of whoever told it, one line for each round ---- */
 
-struct loss {
+struct html_curves_loss {
     double lowest, highest, first, last;
     size_t seen;
 };
@@ -108,9 +109,9 @@ static const struct round *told_by(const struct rounds *rs, const struct record 
     return NULL;
 }
 
-static struct loss read_loss(const struct html *h) {
+static struct html_curves_loss read_loss(const struct html *h) {
     const struct rounds *rs = h->run->rounds;
-    struct loss l = {.lowest = INFINITY, .highest = -INFINITY};
+    struct html_curves_loss l = {.lowest = INFINITY, .highest = -INFINITY};
     size_t at = 0;
     history_each(r, h->run->history) {
         double loss = loss_of(r);
@@ -124,7 +125,7 @@ static struct loss read_loss(const struct html *h) {
     return l;
 }
 
-static void put_loss(struct html *h, const struct loss *l) {
+static void put_loss(struct html *h, const struct html_curves_loss *l) {
     const struct rounds *rs = h->run->rounds;
     const struct round *drawn = NULL;
     double range = l->highest > l->lowest ? l->highest - l->lowest : 1;
@@ -143,7 +144,7 @@ static void put_loss(struct html *h, const struct loss *l) {
 }
 
 void html_curves(struct html *h) {
-    struct loss l = read_loss(h);
+    struct html_curves_loss l = read_loss(h);
     begin_curve(h, "workers");
     put_running(h);
     put_wanted(h);

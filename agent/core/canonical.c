@@ -114,7 +114,7 @@ static void take_pid(struct canonical *c, char pid[PID_SIZE]) {
 
 /* --- keys and values --- */
 
-void canonical_key(struct canonical *c, const struct key *key) {
+void canonical_key(struct canonical *c, const struct store_key *key) {
     char pid[PID_SIZE];
     uint64_t kind = (uint64_t)key->kind << 8 | key->scope;
     c->hash = canonical_mix(c->hash, kind ^ (uint64_t)key->round << 16);
@@ -200,7 +200,7 @@ static void standby_see(struct canonical *c, uint64_t ids, const struct rendezvo
 
 static void places_see(struct canonical *c, const struct rendezvous *r) {
     for (int i = 0; i < 2; i++) {
-        struct place p = r->places[i];
+        struct plan_place p = r->places[i];
         char asked[PID_SIZE];
         take_pid(c, p.pid);
         canonical_bytes(c, &p, sizeof(p));
@@ -232,7 +232,7 @@ static void member_see(struct canonical *c, uint64_t ids, const struct rendezvou
     canonical_bytes(c, &m, sizeof(m));
 }
 
-static void plan_see(struct canonical *c, const struct plan *p) {
+static void plan_see(struct canonical *c, const struct round_plan *p) {
     char pid[PID_SIZE];
     memcpy(pid, p->pid, sizeof(pid));
     take_pid(c, pid);

@@ -34,7 +34,7 @@ uint64_t canonical_mix(uint64_t hash, uint64_t word);
 void canonical_bytes(struct canonical *c, const void *p, size_t size);
 void canonical_order(struct canonical *c, uint64_t class, int64_t value);
 void canonical_time(struct canonical *c, int64_t at_ns, int64_t past_ns);
-void canonical_key(struct canonical *c, const struct key *key);
+void canonical_key(struct canonical *c, const struct store_key *key);
 void canonical_value(struct canonical *c, enum key_kind kind, const union value *value);
 
 /* ids: the class of this agent's requests, watches included; the one after it is that of its beats.

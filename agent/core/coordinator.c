@@ -30,7 +30,7 @@ static void resign(struct coordinator *c) {
 
 static void read_all(struct rendezvous *r) {
     struct coordinator *c = &r->coordinator;
-    struct key all = key_all(r, KEY_INCARNATION);
+    struct store_key all = key_all(r, KEY_INCARNATION);
     if (request_may(r, &c->read))
         request_snapshot(r, &c->read, &all, 1);
 }
@@ -93,14 +93,14 @@ static void clean_advance(struct rendezvous *r) {
         return;
     c->cleaned_round = v->head.round;
     struct draft *d = draft_new(r);
-    struct key ack = key_job(r, KEY_ACK), done = key_job(r, KEY_DONE);
+    struct store_key ack = key_job(r, KEY_ACK), done = key_job(r, KEY_DONE);
     draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, v->lead_revision);
     ack.scope = done.scope = KEYS_BELOW;
     ack.round = done.round = v->head.round;
     draft_delete(d, ack);
     draft_delete(d, done);
     for (size_t i = 0; i < v->n_plans && draft_ops(d) < TXN_OPS_MAX / 2; i++) {
-        struct key plan = key_all(r, KEY_PLAN);
+        struct store_key plan = key_all(r, KEY_PLAN);
         memcpy(plan.pid, v->plans[i].pid, sizeof(plan.pid));
         if (!is_named(v, plan.pid))
             draft_delete(d, plan);

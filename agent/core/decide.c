@@ -79,7 +79,7 @@ static void pid_draw(struct rendezvous *r) {
 /* Whether the plan being written is still what is wanted. */
 static bool pid_serves(const struct rendezvous *r, const struct wanted *w) {
     const struct coordinator *c = &r->coordinator;
-    const struct plan *p = view_plan(&c->view, c->pid);
+    const struct round_plan *p = view_plan(&c->view, c->pid);
     if (!c->pid[0] || c->pid_head != c->view.head_revision || c->pid_n != w->n)
         return false;
     for (size_t i = 0; p && i < p->n; i++) {
@@ -95,7 +95,7 @@ static void plan_put(struct rendezvous *r, struct draft *d, const struct wanted 
     struct plan_value *places = arena_array(&r->arena, struct plan_value, w->n);
     ranks_assign(w, places);
     for (size_t i = from; i < from + n; i++) {
-        struct key key = key_of(r, KEY_PLAN, w->members[i]->uid);
+        struct store_key key = key_of(r, KEY_PLAN, w->members[i]->uid);
         memcpy(key.pid, r->coordinator.pid, sizeof(key.pid));
         /* A batch is applied whole: its first key stands for all of them. */
         if (i == from)
@@ -127,13 +127,13 @@ static void form(struct rendezvous *r, const struct wanted *w, bool admits) {
         pid_draw(r);
         c->pid_n = w->n;
     }
-    const struct plan *p = view_plan(&c->view, c->pid);
+    const struct round_plan *p = view_plan(&c->view, c->pid);
     size_t written = p ? p->n : 0, left = w->n - written;
     struct draft *d = decision_new(r);
     if (left)
         plan_put(r, d, w, written, left < PLAN_BATCH ? left : PLAN_BATCH);
     if (left <= PLAN_BATCH) {
-        struct key done = key_all(r, KEY_DONE);
+        struct store_key done = key_all(r, KEY_DONE);
         done.round = c->view.head.last_round;
         if (admits)
             draft_compare(d, done, COMPARE_VERSION, 0);

@@ -54,7 +54,7 @@ static bool owes_ack(const struct view *v, const struct member *m) {
  */
 static void evict_member(struct rendezvous *r, struct member *m) {
     struct draft *d = draft_new(r);
-    struct key ack = key_of(r, KEY_ACK, m->uid);
+    struct store_key ack = key_of(r, KEY_ACK, m->uid);
     ack.round = r->coordinator.view.head.last_round;
     draft_compare(d, key_job(r, KEY_LEAD), COMPARE_MOD, r->coordinator.view.lead_revision);
     draft_compare(d, key_of(r, KEY_SESSION, m->uid), COMPARE_CREATE, m->created);

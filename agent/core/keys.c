@@ -75,7 +75,7 @@ static void append_root(char **at, const char *run_id) {
 }
 
 /* Up to and without what KEYS_ALL leaves open; a folder ends in '/'. */
-static void append_scope(char **at, const struct key *key) {
+static void append_scope(char **at, const struct store_key *key) {
     append(at, folders[key->kind].name, folders[key->kind].len);
     if (key->kind == KEY_INCARNATION || key->kind == KEY_LEAD || key->kind == KEY_HEAD)
         return;
@@ -91,7 +91,7 @@ static void append_scope(char **at, const struct key *key) {
 }
 
 /* The end of a scope: of a prefix that ends in '/', or the first key of the round. */
-static void end_format(const struct key *key, const char *text, size_t len, char *range_end) {
+static void end_format(const struct store_key *key, const char *text, size_t len, char *range_end) {
     if (key->scope == KEYS_BELOW) {
         char *at = range_end + (len - ROUND_DIGITS);
         memcpy(range_end, text, len - ROUND_DIGITS);
@@ -103,7 +103,7 @@ static void end_format(const struct key *key, const char *text, size_t len, char
     range_end[len] = '\0';
 }
 
-size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
+size_t key_format(const struct store_key *key, const char *run_id, char text[KEY_SIZE],
                   char range_end[KEY_SIZE]) {
     char *at = text;
     range_end[0] = '\0';
@@ -171,7 +171,7 @@ static bool take_folder(struct rest *r, enum key_kind *ret) {
     return false;
 }
 
-static bool take_rest(struct rest *r, struct key *ret) {
+static bool take_rest(struct rest *r, struct store_key *ret) {
     enum key_kind kind = ret->kind;
     if (kind == KEY_LEAD || kind == KEY_HEAD)
         return r->at == r->end;
@@ -202,16 +202,16 @@ static bool is_quarantine(const char *text, size_t len) {
 }
 
 /* What is behind the root. */
-static bool take_key(struct rest *r, struct key *ret) {
+static bool take_key(struct rest *r, struct store_key *ret) {
     return is_cur(r) || (take_part(r, ret->inc, sizeof(ret->inc)) && take_folder(r, &ret->kind) &&
                          take_rest(r, ret));
 }
 
-bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret) {
+bool key_parse(const char *text, size_t len, const char *run_id, struct store_key *ret) {
     struct rest r = {text, text + len};
-    struct key key = {0};
+    struct store_key key = {0};
     if (is_quarantine(text, len)) {
-        *ret = (struct key){.kind = KEY_QUARANTINE};
+        *ret = (struct store_key){.kind = KEY_QUARANTINE};
         return true;
     }
     if (len >= KEY_SIZE || memchr(text, '\0', len) || !take_root(&r, run_id) || !take_key(&r, &key))
@@ -229,7 +229,7 @@ size_t key_run_length(const char *text, size_t len) {
 bool key_is_of_a_run(const char *text, size_t len) {
     size_t n = key_run_length(text, len);
     struct rest r = {text + n, text + len};
-    struct key key = {0};
+    struct store_key key = {0};
     if (is_quarantine(text, len))
         return true;
     return n && len < KEY_SIZE && !memchr(text, '\0', len) && take_key(&r, &key);

@@ -60,7 +60,7 @@ enum key_scope {
     KEYS_BELOW, /* acks and dones of all rounds before this one */
 };
 
-struct key {
+struct store_key {
     enum key_kind kind;
     enum key_scope scope;
     int64_t round;      /* KEY_ACK, KEY_DONE */
@@ -219,11 +219,11 @@ void failure_of_guard(struct failure *f, int64_t pid, int wait_status);
 /* What a key (or a whole scope) is in the store; returns the length of text. For one key range_end
  * is "", for a scope as long as text. Both are written with a NUL. Never fails: run ids longer than
  * RUN_ID_MAX must be refused before (key_run_id_check). */
-size_t key_format(const struct key *key, const char *run_id, char text[KEY_SIZE],
+size_t key_format(const struct store_key *key, const char *run_id, char text[KEY_SIZE],
                   char range_end[KEY_SIZE]);
 
 /* Reads a key of this run back. Returns false for a key that is none of ours. */
-bool key_parse(const char *text, size_t len, const char *run_id, struct key *ret);
+bool key_parse(const char *text, size_t len, const char *run_id, struct store_key *ret);
 
 /* The length of "/rankrun/<run_id>/", with which all keys of a run and its ranges begin; 0: it is
  * not there. */

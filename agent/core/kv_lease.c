@@ -71,13 +71,14 @@ int kv_lease_keepalive(struct kv *kv, int64_t id, int64_t now_ns, int64_t *ret_t
 }
 
 /* A lease that ends, and its place among those that do. */
-struct ending {
+struct kv_lease_ending {
     int64_t lease;
     size_t order;
 };
 
 static int compare_ending(const void *a, const void *b) {
-    int64_t p = ((const struct ending *)a)->lease, q = ((const struct ending *)b)->lease;
+    int64_t p = ((const struct kv_lease_ending *)a)->lease,
+            q = ((const struct kv_lease_ending *)b)->lease;
     return (p > q) - (p < q);
 }
 
@@ -94,13 +95,13 @@ static int compare_leased(const void *a, const void *b) {
 }
 
 /* Takes them out of the array, in one go however many leases there are. */
-static size_t take_leased(struct kv *kv, const struct ending *endings, size_t n,
+static size_t take_leased(struct kv *kv, const struct kv_lease_ending *endings, size_t n,
                           struct leased *ret) {
     size_t kept = 0, taken = 0;
     for (size_t i = 0; i < kv->n; i++) {
         struct kv_record *r = kv->sorted[i];
-        struct ending key = {.lease = r->lease};
-        const struct ending *e =
+        struct kv_lease_ending key = {.lease = r->lease};
+        const struct kv_lease_ending *e =
             r->lease ? bsearch(&key, endings, n, sizeof(key), compare_ending) : NULL;
         if (e)
             ret[taken++] = (struct leased){e->order, i, r};
@@ -114,11 +115,11 @@ static size_t take_leased(struct kv *kv, const struct ending *endings, size_t n,
 /* Deletes what each of these leases holds, in one revision each. */
 static void delete_leased(struct kv *kv, const int64_t *leases, size_t n) {
     struct leased *gone = malloc((kv->n + 1) * sizeof(*gone));
-    struct ending *endings = malloc((n + 1) * sizeof(*endings));
+    struct kv_lease_ending *endings = malloc((n + 1) * sizeof(*endings));
     if (!gone || !endings)
         abort();
     for (size_t i = 0; i < n; i++)
-        endings[i] = (struct ending){leases[i], i};
+        endings[i] = (struct kv_lease_ending){leases[i], i};
     qsort(endings, n, sizeof(*endings), compare_ending);
     size_t taken = take_leased(kv, endings, n, gone);
     free(endings);

@@ -5,7 +5,7 @@ struct kv_bytes kv_request_plain(struct arena *a, enum key_kind kind, const unio
     return (struct kv_bytes){memcpy(arena_alloc(a, size), v, size), size};
 }
 
-struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct key *key,
+struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct store_key *key,
                                struct kv_bytes *ret_end) {
     char text[KEY_SIZE], end[KEY_SIZE];
     size_t len = key_format(key, run_id, text, end), end_len = end[0] ? len : 0;
@@ -43,7 +43,7 @@ struct kv_txn kv_request_txn(struct arena *a, const char *run_id, const struct t
                            .n_success = txn->n_ops};
 }
 
-struct kv_txn kv_request_read(struct arena *a, const char *run_id, const struct key *keys,
+struct kv_txn kv_request_read(struct arena *a, const char *run_id, const struct store_key *keys,
                               size_t n) {
     struct kv_op *ops = arena_array(a, struct kv_op, n);
     for (size_t i = 0; i < n; i++) {

@@ -13,12 +13,12 @@ kv_request_value kv_request_plain;
 
 /* A key or a whole scope as a range, which lives as long as the arena; *ret_end is empty for one key.
  */
-struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct key *key,
+struct kv_bytes kv_request_key(struct arena *a, const char *run_id, const struct store_key *key,
                                struct kv_bytes *ret_end);
 /* What is returned lives as long as the arena. */
 struct kv_txn kv_request_txn(struct arena *a, const char *run_id, const struct txn *txn,
                              kv_request_value *value);
-struct kv_txn kv_request_read(struct arena *a, const char *run_id, const struct key *keys,
+struct kv_txn kv_request_read(struct arena *a, const char *run_id, const struct store_key *keys,
                               size_t n);
 /* What an action writes; NULL: nothing. */
 const struct txn *kv_request_writes(const struct action *action);

@@ -28,7 +28,7 @@ static void holder_follow(struct rendezvous *r) {
     if (!r->lead_revision || lead_is_own(r))
         return;
     if ((!h->known || r->watch_lost[WATCH_HOLDER]) && request_may(r, &h->read)) {
-        struct key key = key_of(r, KEY_SESSION, h->uid);
+        struct store_key key = key_of(r, KEY_SESSION, h->uid);
         request_snapshot(r, &h->read, &key, 1);
     }
 }
@@ -80,7 +80,7 @@ static void take_send(struct rendezvous *r, bool silent) {
 
 /* Whoever made the incarnation is there first; others without a place wait a random turn. */
 static int wish_rank(const struct rendezvous *r) {
-    const struct place *p = place_in(r, r->head.pid);
+    const struct plan_place *p = place_in(r, r->head.pid);
     if (!r->lead_seen && r->session.created)
         return 0;
     return p && p->present ? p->value.group_rank : r->head.n + r->holder.rank;

@@ -10,8 +10,8 @@ int64_t lifeline_due_ns(enum lifeline_end how, int64_t now_ns) {
     return how == LIFELINE_CLOSED ? now_ns + TIMING_KILL_NS : INT64_MAX;
 }
 
-static struct key claim_key(const struct lifeline_claim *claim, enum key_kind kind) {
-    struct key key = {.kind = kind};
+static struct store_key claim_key(const struct lifeline_claim *claim, enum key_kind kind) {
+    struct store_key key = {.kind = kind};
     memcpy(key.inc, claim->inc, sizeof(key.inc));
     memcpy(key.uid, claim->uid, sizeof(key.uid));
     return key;

@@ -74,7 +74,7 @@ struct rendezvous_config {
 
 /* A key as it is in a snapshot, or as a change left it. */
 struct entry {
-    struct key key;
+    struct store_key key;
     bool deleted; /* value NULL; only mod_revision is set */
     int64_t create_revision, mod_revision, version;
     const union value *value; /* the caller's, for the time of the step */
@@ -170,15 +170,16 @@ struct event {
 /* --- what is to be done --- */
 
 struct compare {
-    struct key key; /* a whole scope: holds when it does for every key there is, or for none */
+    struct store_key
+        key; /* a whole scope: holds when it does for every key there is, or for none */
     enum compare_target { COMPARE_VERSION, COMPARE_CREATE, COMPARE_MOD, COMPARE_LEASE } target;
     enum compare_relation { COMPARE_EQUAL, COMPARE_LESS } relation;
     int64_t number;
 };
 
 struct op {
-    struct key key; /* a delete may name a whole scope */
-    bool put;       /* false: delete */
+    struct store_key key; /* a delete may name a whole scope */
+    bool put;             /* false: delete */
     const union value *value;
 };
 
@@ -263,13 +264,13 @@ struct action {
     union {
         struct {
             uint64_t id;
-            struct key keys[SNAPSHOT_KEYS_MAX];
+            struct store_key keys[SNAPSHOT_KEYS_MAX];
             size_t n;
         } snapshot;
         struct {
             enum watch_slot slot;
             uint64_t generation;
-            struct key key;
+            struct store_key key;
             int64_t from_revision;
         } watch; /* UNWATCH: only slot */
         struct {

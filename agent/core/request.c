@@ -59,7 +59,7 @@ struct action *action_exit(struct rendezvous *r, int code, const char *text,
     return a;
 }
 
-void action_watch(struct rendezvous *r, enum watch_slot slot, struct key key, int64_t from) {
+void action_watch(struct rendezvous *r, enum watch_slot slot, struct store_key key, int64_t from) {
     struct action *a = action_add(r, ACTION_WATCH);
     r->generations[slot] = ++r->next_id;
     r->watch_lost[slot] = false;
@@ -78,23 +78,23 @@ void action_unwatch(struct rendezvous *r, enum watch_slot slot) {
 
 /* --- keys --- */
 
-struct key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid) {
-    struct key key = {.kind = kind};
+struct store_key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid) {
+    struct store_key key = {.kind = kind};
     memcpy(key.inc, r->cur.inc, sizeof(key.inc));
     memcpy(key.uid, uid, strlen(uid) + 1);
     return key;
 }
 
-struct key key_job(const struct rendezvous *r, enum key_kind kind) {
+struct store_key key_job(const struct rendezvous *r, enum key_kind kind) {
     return key_of(r, kind, "");
 }
 
-struct key key_own(const struct rendezvous *r, enum key_kind kind) {
+struct store_key key_own(const struct rendezvous *r, enum key_kind kind) {
     return key_of(r, kind, r->session.uid);
 }
 
-struct key key_all(const struct rendezvous *r, enum key_kind kind) {
-    struct key key = key_job(r, kind);
+struct store_key key_all(const struct rendezvous *r, enum key_kind kind) {
+    struct store_key key = key_job(r, kind);
     key.scope = KEYS_ALL;
     return key;
 }
@@ -116,7 +116,7 @@ static void *grow(struct arena *arena, void *array, size_t n, size_t *cap, size_
     return n ? memcpy(larger, array, n * size) : larger;
 }
 
-static struct compare *compare_add(struct draft *d, struct key key) {
+static struct compare *compare_add(struct draft *d, struct store_key key) {
     assert(d->n_compares < TXN_COMPARES_MAX);
     d->compares =
         grow(d->arena, d->compares, d->n_compares, &d->cap_compares, sizeof(*d->compares));
@@ -125,14 +125,15 @@ static struct compare *compare_add(struct draft *d, struct key key) {
     return c;
 }
 
-void draft_compare(struct draft *d, struct key key, enum compare_target target, int64_t equals) {
+void draft_compare(struct draft *d, struct store_key key, enum compare_target target,
+                   int64_t equals) {
     struct compare *c = compare_add(d, key);
     c->target = target;
     c->relation = COMPARE_EQUAL;
     c->number = equals;
 }
 
-void draft_compare_below(struct draft *d, struct key key, int64_t mod_below) {
+void draft_compare_below(struct draft *d, struct store_key key, int64_t mod_below) {
     struct compare *c = compare_add(d, key);
     c->target = COMPARE_MOD;
     c->relation = COMPARE_LESS;
@@ -143,7 +144,7 @@ void draft_compare_session(struct rendezvous *r, struct draft *d) {
     draft_compare(d, key_own(r, KEY_SESSION), COMPARE_CREATE, r->session.revision);
 }
 
-static struct op *op_add(struct draft *d, struct key key) {
+static struct op *op_add(struct draft *d, struct store_key key) {
     assert(d->n_ops < TXN_OPS_MAX);
     d->ops = grow(d->arena, d->ops, d->n_ops, &d->cap_ops, sizeof(*d->ops));
     struct op *op = &d->ops[d->n_ops++];
@@ -151,7 +152,7 @@ static struct op *op_add(struct draft *d, struct key key) {
     return op;
 }
 
-union value *draft_put(struct rendezvous *r, struct draft *d, struct key key) {
+union value *draft_put(struct rendezvous *r, struct draft *d, struct store_key key) {
     union value *v = arena_alloc(&r->arena, value_size(key.kind));
     struct op *op = op_add(d, key);
     op->put = true;
@@ -159,7 +160,7 @@ union value *draft_put(struct rendezvous *r, struct draft *d, struct key key) {
     return v;
 }
 
-void draft_delete(struct draft *d, struct key key) {
+void draft_delete(struct draft *d, struct store_key key) {
     op_add(d, key);
 }
 
@@ -193,7 +194,8 @@ void request_txn(struct rendezvous *r, struct request *q, const struct draft *d)
     a->txn.txn = draft_txn(r, d);
 }
 
-void request_snapshot(struct rendezvous *r, struct request *q, const struct key *keys, size_t n) {
+void request_snapshot(struct rendezvous *r, struct request *q, const struct store_key *keys,
+                      size_t n) {
     struct action *a = action_add(r, ACTION_SNAPSHOT);
     assert(n <= SNAPSHOT_KEYS_MAX);
     q->id = a->snapshot.id = ++r->next_id;

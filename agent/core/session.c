@@ -148,7 +148,7 @@ static void former_end(struct rendezvous *r, struct draft *d) {
 /* This very incarnation: every one has a lease of its own. Its revision would not do: a store that
  * came back empty counts from 1 again, and may have come to the same number. */
 static void compare_cur(struct rendezvous *r, struct draft *d) {
-    draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_LEASE, key_lease(r->cur.inc));
+    draft_compare(d, (struct store_key){.kind = KEY_CUR}, COMPARE_LEASE, key_lease(r->cur.inc));
 }
 
 /* T0. A store may have come back empty since it was read: then it is read again. */
@@ -158,10 +158,10 @@ static void cur_put(struct rendezvous *r) {
     if (r->session.former.set)
         compare_cur(r, d);
     else
-        draft_compare(d, (struct key){.kind = KEY_CUR}, COMPARE_VERSION, 0);
+        draft_compare(d, (struct store_key){.kind = KEY_CUR}, COMPARE_VERSION, 0);
     if (!r->session.quarantine)
-        draft_compare(d, (struct key){.kind = KEY_QUARANTINE}, COMPARE_VERSION, 0);
-    struct cur_value *v = &draft_put(r, d, (struct key){.kind = KEY_CUR})->cur;
+        draft_compare(d, (struct store_key){.kind = KEY_QUARANTINE}, COMPARE_VERSION, 0);
+    struct cur_value *v = &draft_put(r, d, (struct store_key){.kind = KEY_CUR})->cur;
     memcpy(v->inc, r->session.new_inc, sizeof(v->inc));
     if (r->session.former.set) {
         former_end(r, d);
@@ -393,9 +393,9 @@ void session_done(struct rendezvous *r, const struct event *ev) {
 
 static void request_next(struct rendezvous *r) {
     struct session *s = &r->session;
-    struct key curs[2] = {{.kind = KEY_CUR}, {.kind = KEY_QUARANTINE}};
-    struct key both[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
-    struct key own = key_own(r, KEY_SESSION), all = key_all(r, KEY_INCARNATION);
+    struct store_key curs[2] = {{.kind = KEY_CUR}, {.kind = KEY_QUARANTINE}};
+    struct store_key both[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
+    struct store_key own = key_own(r, KEY_SESSION), all = key_all(r, KEY_INCARNATION);
     switch (s->phase) {
     case SESSION_READ_CUR:
         request_snapshot(r, &s->request, curs, 2);

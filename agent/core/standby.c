@@ -20,7 +20,7 @@ static bool holder_known(struct rendezvous *r) {
         return true;
     if (!r->lead_revision || !request_may(r, &w->read))
         return false;
-    struct key key = key_of(r, KEY_PLAN, r->lead);
+    struct store_key key = key_of(r, KEY_PLAN, r->lead);
     memcpy(key.pid, r->head.pid, sizeof(key.pid));
     w->known = false;
     memcpy(w->pid, r->head.pid, sizeof(w->pid));
@@ -42,7 +42,7 @@ void standby_snapshot(struct rendezvous *r, const struct event *ev) {
 void standby_advance(struct rendezvous *r) {
     struct standby *w = &r->standby;
     bool member = r->session.phase == SESSION_ACTIVE && !leave_due(r);
-    const struct place *p = place_in(r, r->head.pid);
+    const struct plan_place *p = place_in(r, r->head.pid);
     if (!member || r->head.n < 2 || r->head.n > STANDBY_NODES_MAX) {
         w->on = false;
         return;

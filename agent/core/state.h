@@ -66,7 +66,7 @@ struct session {
 };
 
 /* Own place in a plan. */
-struct place {
+struct plan_place {
     char pid[PID_SIZE];
     bool known, present;
     struct plan_value value;
@@ -156,7 +156,7 @@ struct plan_entry {
     struct plan_value value;
 };
 
-struct plan {
+struct round_plan {
     char pid[PID_SIZE];
     struct plan_entry *entries;
     size_t n, cap;
@@ -167,7 +167,7 @@ struct view {
     int64_t gap_ns;          /* beats further apart than this do not follow each other */
     struct member **members; /* by uid */
     size_t n, cap;
-    struct plan *plans;
+    struct round_plan *plans;
     size_t n_plans, cap_plans;
     int64_t head_revision;
     struct head_value head;
@@ -225,7 +225,7 @@ struct rendezvous {
     struct request reread; /* head and lead, after a watch was lost */
 
     struct session session;
-    struct place places[2];
+    struct plan_place places[2];
     int64_t places_head; /* of this revision of head both places are known; 0: not looked yet */
     struct request read_places;
     char asked_pids[2][PID_SIZE];
@@ -263,21 +263,22 @@ void action_store(struct rendezvous *r, bool lost, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 struct action *action_exit(struct rendezvous *r, int code, const char *text,
                            const struct failure *failure);
-void action_watch(struct rendezvous *r, enum watch_slot slot, struct key key, int64_t from);
+void action_watch(struct rendezvous *r, enum watch_slot slot, struct store_key key, int64_t from);
 void action_unwatch(struct rendezvous *r, enum watch_slot slot);
 
-struct key key_job(const struct rendezvous *r, enum key_kind kind); /* with the incarnation */
-struct key key_all(const struct rendezvous *r, enum key_kind kind); /* its whole scope */
-struct key key_own(const struct rendezvous *r, enum key_kind kind); /* of this uid */
-struct key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid);
+struct store_key key_job(const struct rendezvous *r, enum key_kind kind); /* with the incarnation */
+struct store_key key_all(const struct rendezvous *r, enum key_kind kind); /* its whole scope */
+struct store_key key_own(const struct rendezvous *r, enum key_kind kind); /* of this uid */
+struct store_key key_of(const struct rendezvous *r, enum key_kind kind, const char *uid);
 
 struct draft *draft_new(struct rendezvous *r);
-void draft_compare(struct draft *d, struct key key, enum compare_target target, int64_t equals);
-void draft_compare_below(struct draft *d, struct key key, int64_t mod_below);
+void draft_compare(struct draft *d, struct store_key key, enum compare_target target,
+                   int64_t equals);
+void draft_compare_below(struct draft *d, struct store_key key, int64_t mod_below);
 void draft_compare_session(struct rendezvous *r, struct draft *d); /* C(s/own) = mine */
 /* Puts a value of the kind's type, zeroed, to be filled by the caller. */
-union value *draft_put(struct rendezvous *r, struct draft *d, struct key key);
-void draft_delete(struct draft *d, struct key key);
+union value *draft_put(struct rendezvous *r, struct draft *d, struct store_key key);
+void draft_delete(struct draft *d, struct store_key key);
 size_t draft_ops(const struct draft *d);
 struct txn draft_txn(const struct rendezvous *r, const struct draft *d);
 
@@ -289,7 +290,8 @@ static inline bool uid_is(const char *a, const char *b) {
 /* Nothing under way and the time has come; else the timer is set for it. */
 bool request_may(struct rendezvous *r, const struct request *q);
 void request_txn(struct rendezvous *r, struct request *q, const struct draft *d);
-void request_snapshot(struct rendezvous *r, struct request *q, const struct key *keys, size_t n);
+void request_snapshot(struct rendezvous *r, struct request *q, const struct store_key *keys,
+                      size_t n);
 /* Whether the reply is to this one; notes that it came, or when to try again. */
 bool request_reply(struct rendezvous *r, struct request *q, uint64_t id, bool reached);
 /* The same of a SNAPSHOT, and that there is something to read. */
@@ -363,7 +365,8 @@ void watch_lead_entry(struct rendezvous *r, const struct entry *e);
 void watch_take(struct rendezvous *r, const struct event *ev);
 void watch_advance(struct rendezvous *r);
 void watch_snapshot(struct rendezvous *r, const struct event *ev);
-const struct place *place_in(const struct rendezvous *r, const char *pid); /* NULL: not known */
+const struct plan_place *place_in(const struct rendezvous *r,
+                                  const char *pid); /* NULL: not known */
 void place_advance(struct rendezvous *r);
 void place_snapshot(struct rendezvous *r, const struct event *ev);
 
@@ -377,7 +380,7 @@ void view_apply(struct view *v, const struct entry *e, int64_t now_ns);
 /* Places of all members, after a change. */
 void view_settle(struct view *v);
 struct member *view_find(const struct view *v, const char *uid); /* NULL: none */
-const struct plan *view_plan(const struct view *v, const char *pid);
+const struct round_plan *view_plan(const struct view *v, const char *pid);
 
 /* budget.c */
 bool budget_settled(const struct view *v); /* a certificate for every member of last */

@@ -50,15 +50,15 @@ static struct member *member_get(struct view *v, const char *uid) {
     return m;
 }
 
-const struct plan *view_plan(const struct view *v, const char *pid) {
+const struct round_plan *view_plan(const struct view *v, const char *pid) {
     for (size_t i = 0; i < v->n_plans; i++)
         if (strcmp(v->plans[i].pid, pid) == 0)
             return &v->plans[i];
     return NULL;
 }
 
-static struct plan *plan_get(struct view *v, const char *pid) {
-    struct plan *p = (struct plan *)view_plan(v, pid);
+static struct round_plan *plan_get(struct view *v, const char *pid) {
+    struct round_plan *p = (struct round_plan *)view_plan(v, pid);
     if (p)
         return p;
     v->plans = grow(v->plans, v->n_plans, &v->cap_plans, sizeof(*v->plans));
@@ -99,7 +99,7 @@ void view_copy(struct view *to, const struct view *from) {
     for (size_t i = 0; i < to->n; i++)
         to->members[i] = duplicate(from->members[i], sizeof(*from->members[i]));
     for (size_t i = 0; i < to->n_plans; i++) {
-        struct plan *p = &to->plans[i];
+        struct round_plan *p = &to->plans[i];
         p->cap = p->n;
         p->entries = duplicate(p->entries, p->n * sizeof(*p->entries));
         for (size_t k = 0; k < p->n; k++)
@@ -131,7 +131,7 @@ static void apply_plan(struct view *v, const struct entry *e) {
                 plan_drop(v, i);
         return;
     }
-    struct plan *p = plan_get(v, e->key.pid);
+    struct round_plan *p = plan_get(v, e->key.pid);
     struct member *m = member_get(v, e->key.uid);
     for (size_t i = 0; i < p->n; i++)
         if (p->entries[i].member == m)
@@ -263,7 +263,8 @@ static bool was_in_last(const struct view *v, const char *node) {
 void view_settle(struct view *v) {
     if (!v->dirty)
         return;
-    const struct plan *now = view_plan(v, v->head.pid), *last = view_plan(v, v->head.last_pid);
+    const struct round_plan *now = view_plan(v, v->head.pid),
+                            *last = view_plan(v, v->head.last_pid);
     v->dirty = false;
     v->changed = true;
     for (size_t i = 0; i < v->n; i++)

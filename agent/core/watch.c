@@ -77,7 +77,7 @@ void watch_advance(struct rendezvous *r) {
         return;
     if (!request_may(r, &r->reread))
         return;
-    struct key keys[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
+    struct store_key keys[2] = {key_job(r, KEY_HEAD), key_job(r, KEY_LEAD)};
     request_snapshot(r, &r->reread, keys, 2);
 }
 
@@ -106,7 +106,7 @@ void watch_snapshot(struct rendezvous *r, const struct event *ev) {
 /* Own place in the plans that head names. A plan is immutable and written before head names it, so
  * that one read of each is enough. */
 
-const struct place *place_in(const struct rendezvous *r, const char *pid) {
+const struct plan_place *place_in(const struct rendezvous *r, const char *pid) {
     for (int i = 0; i < 2; i++)
         if (pid[0] && r->places[i].known && strcmp(r->places[i].pid, pid) == 0)
             return &r->places[i];
@@ -118,7 +118,7 @@ static bool is_head_plan(const struct rendezvous *r, const char *pid) {
 }
 
 static void place_keep(struct rendezvous *r, const char *pid, const struct plan_value *value) {
-    struct place *p = is_head_plan(r, r->places[0].pid) ? &r->places[1] : &r->places[0];
+    struct plan_place *p = is_head_plan(r, r->places[0].pid) ? &r->places[1] : &r->places[0];
     memset(p, 0, sizeof(*p));
     memcpy(p->pid, pid, sizeof(p->pid));
     p->known = true;
@@ -128,7 +128,7 @@ static void place_keep(struct rendezvous *r, const char *pid, const struct plan_
 }
 
 void place_advance(struct rendezvous *r) {
-    struct key keys[2];
+    struct store_key keys[2];
     size_t n = 0;
     if (r->session.phase != SESSION_ACTIVE || r->head.phase == HEAD_NONE ||
         r->places_head == r->head_revision || !request_may(r, &r->read_places))

@@ -164,7 +164,7 @@ static void done_advance(struct rendezvous *r) {
     struct draft *d = draft_new(r);
     draft_compare_session(r, d);
     draft_compare(d, key_job(r, KEY_HEAD), COMPARE_MOD, r->head_revision);
-    struct key key = key_own(r, KEY_DONE);
+    struct store_key key = key_own(r, KEY_DONE);
     key.round = g->round;
     draft_put(r, d, key)->done.round = g->round;
     request_txn(r, &g->done, d);
@@ -177,7 +177,7 @@ static bool ack_wanted(const struct rendezvous *r) {
     bool form = h->phase == HEAD_FORM, end = h->phase == HEAD_END;
     if (alive(r) || (!form && !end) || r->group.acked >= h->last_round)
         return false;
-    const struct place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
+    const struct plan_place *now = place_in(r, h->pid), *last = place_in(r, h->last_pid);
     return (form && now && now->present) || (last && last->present);
 }
 
@@ -185,7 +185,7 @@ static void ack_send(struct rendezvous *r) {
     struct group *g = &r->group;
     int64_t last = r->head.last_round;
     bool own = g->round == last && last > 0;
-    struct key key = key_own(r, KEY_ACK);
+    struct store_key key = key_own(r, KEY_ACK);
     key.round = last;
     if (g->floor < last + 1)
         g->floor = last + 1;
@@ -254,7 +254,7 @@ static void start_advance(struct rendezvous *r) {
     const struct head_value *h = &r->head;
     if (alive(r) || h->phase != HEAD_RUN || h->round <= g->round || h->round < g->floor)
         return;
-    const struct place *p = place_in(r, h->pid);
+    const struct plan_place *p = place_in(r, h->pid);
     if (!p || !p->present || !session_in_time(r))
         return;
     g->round = h->round;
@@ -298,7 +298,7 @@ static void worker_exited(struct rendezvous *r, const struct event *ev) {
     g->exited++;
     if (ev->exited.wait_status == 0 || g->stopping || g->failed)
         return;
-    const struct place *p = place_in(r, r->head.pid);
+    const struct plan_place *p = place_in(r, r->head.pid);
     struct failure *f = failure_note(r);
     f->rank = p && p->present ? p->value.rank_base + ev->exited.local_rank : -1;
     f->local_rank = ev->exited.local_rank;

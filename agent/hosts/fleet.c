@@ -27,7 +27,7 @@
 static const int64_t PATIENCE_NS = INT64_C(15000000000);
 enum { LINE_KEPT = 64 << 10, SSH_FAILED = 255, UNREACHED = 69, SIGNALS = 3 };
 
-struct stream {
+struct fleet_stream {
     struct ship *ship;
     int fd, to; /* fd -1: at its end */
     bool shown; /* to is a terminal */
@@ -44,7 +44,7 @@ struct ship {
     struct loop_source *ended, *writable;
     int in; /* its standard input; -1: closed */
     struct buf unsent;
-    struct stream streams[2];
+    struct fleet_stream streams[2];
     bool over;
     int code;
 };
@@ -65,7 +65,7 @@ struct fleet {
 /* ---- what they print ---- */
 
 /* A line of an agent that is JSON stays so, and says where it is from. */
-static bool is_agents_json(const struct stream *s) {
+static bool is_agents_json(const struct fleet_stream *s) {
     static const char begin[] = "{\"time\":";
     return s->to == STDERR_FILENO && line_is_json() && s->line.len > sizeof(begin) &&
            memcmp(s->line.data, begin, sizeof(begin) - 1) == 0 &&
@@ -74,7 +74,7 @@ static bool is_agents_json(const struct stream *s) {
 
 /* A host may be anybody's, and what it says stands beside what the others say. Over a line of a
  * progress bar its program has written again and again: a terminal shows the last writing. */
-static void put_shown(struct buf *out, const struct stream *s, size_t from) {
+static void put_shown(struct buf *out, const struct fleet_stream *s, size_t from) {
     size_t n = s->line.len;
     while (n && s->line.data[n - 1] == '\r')
         n--;
@@ -83,7 +83,7 @@ static void put_shown(struct buf *out, const struct stream *s, size_t from) {
     printable_put(out, buf_str(&s->line) + from, n - from, PRINTABLE_LINES | PRINTABLE_COLORS);
 }
 
-static void show(struct stream *s) {
+static void show(struct fleet_stream *s) {
     const char *host = s->ship->host->name; /* no letter of it needs an escape: hosts.c */
     BUF_FINI struct buf out = {0};
     bool json = is_agents_json(s);
@@ -97,7 +97,7 @@ static void show(struct stream *s) {
     buf_clear(&s->line);
 }
 
-static void take(struct stream *s, const char *data, size_t n) {
+static void take(struct fleet_stream *s, const char *data, size_t n) {
     for (size_t i = 0; i < n; i++) {
         if (data[i] != '\n')
             buf_putc(&s->line, data[i]);
@@ -106,7 +106,7 @@ static void take(struct stream *s, const char *data, size_t n) {
     }
 }
 
-static void close_stream(struct stream *s) {
+static void close_stream(struct fleet_stream *s) {
     if (s->line.len)
         show(s);
     s->source = loop_source_free(s->source);
@@ -117,7 +117,7 @@ static void close_stream(struct stream *s) {
 static void settle(struct ship *p);
 
 static void on_output(void *arg, int fd, int what) {
-    struct stream *s = arg;
+    struct fleet_stream *s = arg;
     char data[16 << 10];
     ssize_t n = read(fd, data, sizeof(data));
     if (n > 0)
@@ -293,8 +293,8 @@ static const char *const *command_of(struct fleet *f, const struct ship *p, cons
 }
 
 static void begin_stream(struct ship *p, int i, int fd) {
-    struct stream *s = &p->streams[i];
-    *s = (struct stream){.ship = p, .fd = fd, .to = i + 1, .shown = isatty(i + 1)};
+    struct fleet_stream *s = &p->streams[i];
+    *s = (struct fleet_stream){.ship = p, .fd = fd, .to = i + 1, .shown = isatty(i + 1)};
     fcntl(fd, F_SETFL, O_NONBLOCK);
     s->source = loop_fd(p->fleet->loop, fd, LOOP_READ, on_output, s);
 }

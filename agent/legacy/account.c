@@ -10,7 +10,7 @@
 
 enum { MEMBERS_MAX = 100000 };
 
-struct reading {
+struct account_reading {
     struct arena *arena;
     const char *folder;
     const struct tree_answer *answer;
@@ -21,7 +21,7 @@ const char *account_folder(struct arena *a, const char *prefix, const char *run_
     return arena_printf(a, "%s/run_%s/rdzv", prefix ? prefix : "/torchelastic/p2p", run_id);
 }
 
-static const struct tree_node *find(const struct reading *r, const char *key) {
+static const struct tree_node *find(const struct account_reading *r, const char *key) {
     for (size_t i = 0; i < r->answer->n; i++)
         if (str_eq(r->answer->nodes[i].key, key))
             return &r->answer->nodes[i];
@@ -29,7 +29,7 @@ static const struct tree_node *find(const struct reading *r, const char *key) {
 }
 
 /* What the members of this version have told each other under that name; NULL: nothing yet. */
-static const char *told(const struct reading *r, const char *name) {
+static const char *told(const struct account_reading *r, const char *name) {
     const struct tree_node *node =
         find(r, arena_printf(r->arena, "%s/v_%" PRId64 "/kv/%s", r->folder, r->account->version,
                              base64_coded(r->arena, name)));
@@ -37,12 +37,12 @@ static const char *told(const struct reading *r, const char *name) {
 }
 
 /* A torch from 2.4 on has a slash before the rank. */
-static const char *told_by(const struct reading *r, const char *name, int rank) {
+static const char *told_by(const struct account_reading *r, const char *name, int rank) {
     const char *value = told(r, arena_printf(r->arena, "torchelastic/%s%d", name, rank));
     return value ? value : told(r, arena_printf(r->arena, "torchelastic/%s/%d", name, rank));
 }
 
-static void read_info(const struct reading *r, int rank, struct account_member *m) {
+static void read_info(const struct account_reading *r, int rank, struct account_member *m) {
     const char *text = told_by(r, "role_info", rank);
     struct err err = {0};
     const struct json *info = text ? json_parse(r->arena, text, strlen(text), &err) : NULL;
@@ -53,7 +53,7 @@ static void read_info(const struct reading *r, int rank, struct account_member *
     m->role = json_get_string(info, "role", "");
 }
 
-static void read_member(const struct reading *r, int rank, struct account_member *m) {
+static void read_member(const struct account_reading *r, int rank, struct account_member *m) {
     const struct account *c = r->account;
     char number[16];
     snprintf(number, sizeof(number), "%d", rank);
@@ -92,7 +92,7 @@ static void read_state(struct account *c) {
 
 void account_read(struct arena *a, const char *folder, const struct tree_answer *answer,
                   struct account *ret) {
-    struct reading r = {a, folder, answer, ret};
+    struct account_reading r = {a, folder, answer, ret};
     *ret = (struct account){.index = answer->index};
     const struct tree_node *active = find(&r, arena_printf(a, "%s/active_version", folder));
     document_read(&ret->doc, active ? active->value : NULL, active ? active->modified : 0);

@@ -53,7 +53,7 @@ void call_send(struct legacy *l, enum call_slot slot, const struct tree_request 
     l->calls[slot].waits = q->verb == TREE_WAIT;
 }
 
-void flow_send(struct legacy *l, enum flow flow, const struct tree_request *q) {
+void flow_send(struct legacy *l, enum legacy_flow flow, const struct tree_request *q) {
     l->flow = flow;
     l->flow_puts = q->verb == TREE_PUT;
     l->flow_modified = l->doc.modified;

@@ -89,7 +89,8 @@ static bool read_all(struct legacy *l, struct info *infos) {
 }
 
 /* Where the workers of a node begin among all, and among those of its role. */
-static void place(const struct round *r, const struct info *infos, int rank, struct round *ret) {
+static void place(const struct legacy_round *r, const struct info *infos, int rank,
+                  struct legacy_round *ret) {
     ret->rank_base = ret->world = ret->role_rank_base = ret->role_world = 0;
     for (int i = 0; i < r->n; i++) {
         int slots = (int)infos[i].slots;
@@ -103,7 +104,7 @@ static void place(const struct round *r, const struct info *infos, int rank, str
 
 /* From torch 2.4 on rank 0's agent tells all others their ranks. */
 static bool assign(struct legacy *l, const struct info *infos) {
-    struct round p;
+    struct legacy_round p;
     if (!l->round.newer || l->round.rank != 0)
         return false;
     for (int i = 0; i < l->round.n; i++) {
@@ -119,7 +120,7 @@ static bool assign(struct legacy *l, const struct info *infos) {
 /* Before all else: a torch from 2.4 on tells nothing of itself before it knows the master. The port
  * is held bound until the workers start. */
 static bool publish_master(struct legacy *l) {
-    struct round *r = &l->round;
+    struct legacy_round *r = &l->round;
     if (r->rank != 0 || (exchange_get(l, "MASTER_ADDR") && exchange_get(l, "MASTER_PORT")))
         return false;
     if (!r->addr[0]) {
@@ -133,7 +134,7 @@ static bool publish_master(struct legacy *l) {
 }
 
 static void start(struct legacy *l, const char *addr, int port) {
-    struct round *r = &l->round;
+    struct legacy_round *r = &l->round;
     struct round_spec *s = arena_new(&l->arena, struct round_spec);
     *s = (struct round_spec){
         .run_id = l->config.run_id,
@@ -154,10 +155,10 @@ static void start(struct legacy *l, const char *addr, int port) {
         .fence_ns = l->alive.deadline_ns,
         .hard_ns = l->alive.deadline_ns + HARD_AFTER_NS,
     };
-    l->group = (struct group){.state = GROUP_STARTING,
-                              .ran = true,
-                              .workers = l->config.slots,
-                              .fence_ns = l->alive.deadline_ns};
+    l->group = (struct legacy_group){.state = GROUP_STARTING,
+                                     .ran = true,
+                                     .workers = l->config.slots,
+                                     .fence_ns = l->alive.deadline_ns};
     legacy_claim(l, CLAIM_START, r->version);
     legacy_add(l, ACTION_START)->start = s;
 }

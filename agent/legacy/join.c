@@ -86,12 +86,12 @@ static void legacy_join_enter(struct legacy *l) {
 }
 
 static void take_seat(struct legacy *l) {
-    struct seat *s = &l->seat;
+    struct legacy_seat *s = &l->seat;
     if (s->version == l->doc.version)
         return;
-    *s = (struct seat){.version = l->doc.version,
-                       .last_call_ns = l->now.monotonic_ns + l->config.last_call_ns,
-                       .renewed_ns = l->now.monotonic_ns};
+    *s = (struct legacy_seat){.version = l->doc.version,
+                              .last_call_ns = l->now.monotonic_ns + l->config.last_call_ns,
+                              .renewed_ns = l->now.monotonic_ns};
     legacy_claim(l, CLAIM_JOIN, l->doc.version);
 }
 
@@ -100,7 +100,7 @@ static void take_seat(struct legacy *l) {
 static void legacy_join_call(struct legacy *l, int rank) {
     const struct document_edit freeze = {
         .status = "frozen", .add_rank = -1, .begin_keep_alives = true, .waiting = -1};
-    struct seat *s = &l->seat;
+    struct legacy_seat *s = &l->seat;
     int64_t renew_ns = s->renewed_ns + LAST_CALL_NS;
     if (rank != l->config.min - 1)
         return;

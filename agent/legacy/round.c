@@ -8,8 +8,8 @@
 
 void round_begin(struct legacy *l, int rank) {
     l->stage = STAGE_ROUND;
-    l->round = (struct round){.version = l->doc.version, .rank = rank, .n = l->doc.n};
-    l->group = (struct group){0};
+    l->round = (struct legacy_round){.version = l->doc.version, .rank = rank, .n = l->doc.n};
+    l->group = (struct legacy_group){0};
     l->told_spare = false;
     legacy_claim(l, CLAIM_RUN, l->round.version);
 }
@@ -56,7 +56,7 @@ static void group_stop(struct legacy *l, int signo, int64_t grace_ns) {
 }
 
 static void group_watch(struct legacy *l, const char *why, int64_t grace_ns) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     if (!g->killed)
         legacy_wake_at(l, l->now.monotonic_ns + (g->fence_ns - l->now.boottime_ns));
     if (why && grace_ns == 0 && !g->killed)
@@ -75,7 +75,7 @@ static void group_watch(struct legacy *l, const char *why, int64_t grace_ns) {
 
 /* Before what the guard's fence brought about is taken for a failure of the job. */
 void round_fence(struct legacy *l) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     if (g->state == GROUP_IDLE || l->now.boottime_ns < g->fence_ns || g->killed)
         return;
     legacy_claim(l, CLAIM_FENCED, l->round.version);
@@ -97,7 +97,7 @@ static void round_failed(struct legacy *l) {
 /* torchelastic's exit barrier. A member that began anew, or died, before all were done is followed:
  * its round would be short of us. */
 static void barrier(struct legacy *l, const char *why) {
-    struct round *r = &l->round;
+    struct legacy_round *r = &l->round;
     if (!r->told_barrier)
         legacy_claim(l, CLAIM_EXIT_BARRIER, r->version);
     r->told_barrier = true;
@@ -112,7 +112,7 @@ static void barrier(struct legacy *l, const char *why) {
 }
 
 void round_advance(struct legacy *l) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     int64_t grace_ns;
     const char *why = disturbance(l, &grace_ns);
     if (g->state != GROUP_IDLE) {
@@ -147,7 +147,7 @@ static struct failure *failure_note(struct legacy *l) {
 
 /* Only an exit that nobody asked for says something about the job. */
 static void worker_exited(struct legacy *l, const struct event *ev) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     g->exited++;
     if (ev->exited.wait_status == 0 || g->stopping || g->failed)
         return;
@@ -161,14 +161,14 @@ static void worker_exited(struct legacy *l, const struct event *ev) {
 }
 
 static void group_reaped(struct legacy *l, bool fenced) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     g->state = GROUP_IDLE;
     g->ok = !g->stopping && !g->failed && !fenced && g->exited == g->workers;
 }
 
 /* As in agent/core: but for its own timer it is a failure, like a worker's. */
 static void guard_died(struct legacy *l, const struct event *ev) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     bool over = g->stopping || g->failed || g->exited == g->workers;
     if (!ev->guard_dead.fenced && !over)
         failure_of_guard(failure_note(l), ev->guard_dead.pid, ev->guard_dead.wait_status);
@@ -176,7 +176,7 @@ static void guard_died(struct legacy *l, const struct event *ev) {
 }
 
 void round_event(struct legacy *l, const struct event *ev) {
-    struct group *g = &l->group;
+    struct legacy_group *g = &l->group;
     if (ev->kind == EVENT_PORT) {
         snprintf(l->round.addr, sizeof(l->round.addr), "%s", ev->port.addr);
         l->round.port = ev->port.port;

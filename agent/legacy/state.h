@@ -30,7 +30,7 @@ struct call {
 };
 
 /* What the request of CALL_FLOW is for. */
-enum flow {
+enum legacy_flow {
     FLOW_OPEN,
     FLOW_SETUP,
     FLOW_COUNTER,
@@ -50,7 +50,7 @@ struct setup {
 };
 
 /* This agent as a member that has joined. */
-struct seat {
+struct legacy_seat {
     int64_t version; /* 0: none */
     int64_t last_call_ns, renewed_ns;
 };
@@ -63,11 +63,11 @@ struct alive {
     int64_t deadline_ns; /* CLOCK_BOOTTIME: workers must be dead by then */
 };
 
-enum group_state { GROUP_IDLE, GROUP_STARTING, GROUP_RUNNING };
+enum legacy_group_state { GROUP_IDLE, GROUP_STARTING, GROUP_RUNNING };
 
 /* The local workers, of the round that is there. */
-struct group {
-    enum group_state state;
+struct legacy_group {
+    enum legacy_group_state state;
     bool ran; /* it was started in this round */
     int workers, exited;
     bool stopping, killed, failed, ok;
@@ -75,7 +75,7 @@ struct group {
     struct failure failure;
 };
 
-struct round {
+struct legacy_round {
     int64_t version;
     int rank, n;
     int rank_base, world, role_rank_base, role_world;
@@ -115,7 +115,7 @@ struct legacy {
     struct document doc;
     int64_t run_next_ns;
 
-    enum flow flow;
+    enum legacy_flow flow;
     bool flow_puts;        /* it is a PUT */
     int64_t flow_modified; /* of the state that it was made from */
     bool doc_due;          /* the state is no more what it was: wait for what it is */
@@ -123,13 +123,13 @@ struct legacy {
 
     int64_t join_ns; /* CLOCK_MONOTONIC: until then a round is to begin; 0: no limit yet */
     struct setup setup;
-    struct seat seat;
+    struct legacy_seat seat;
     struct alive alive;
     int64_t left_version, announced_version;
     bool told_spare, told_wait;
 
-    struct round round;
-    struct group group;
+    struct legacy_round round;
+    struct legacy_group group;
     int spent; /* restarts */
     int signo;
 
@@ -149,7 +149,7 @@ void legacy_wake_at(struct legacy *l, int64_t monotonic_ns);
 /* True when a request may be made in the slot now; otherwise it sees to being woken. */
 bool call_may(struct legacy *l, enum call_slot slot);
 void call_send(struct legacy *l, enum call_slot slot, const struct tree_request *q);
-void flow_send(struct legacy *l, enum flow flow, const struct tree_request *q);
+void flow_send(struct legacy *l, enum legacy_flow flow, const struct tree_request *q);
 /* Sets active_version to what e makes of it, provided it is still as it is known. ttl_s 0: none. */
 void flow_edit(struct legacy *l, const struct document_edit *e, int64_t ttl_s);
 /* Puts a key of the round or of the version that is not there. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct question {
+struct answer_question {
     struct arena *arena;
     struct kv *kv;
     const char *body;
@@ -18,7 +18,7 @@ struct question {
     struct quota *quota;
 };
 
-typedef void route_fn(struct answer *ret, const struct question *q);
+typedef void route_fn(struct answer *ret, const struct answer_question *q);
 
 void answer_refuse(struct answer *ret, enum answer_code code, const char *message) {
     static const int statuses[] = {
@@ -104,7 +104,8 @@ static bool txn_is_of_run(const struct kv *kv, const struct kv_txn *t) {
 /* ---- keys ---- */
 
 /* True: it has been refused, as it would add to what is full, or look at too much. */
-static bool refuse_much(struct answer *ret, const struct question *q, const struct kv_txn *txn) {
+static bool refuse_much(struct answer *ret, const struct answer_question *q,
+                        const struct kv_txn *txn) {
     size_t n = txn->n_compares + txn->n_success + txn->n_failure;
     size_t cost = n * (kv_count(q->kv) + 1); /* at most: mostly that is enough to know */
     cost = cost > ANSWER_COST_MAX ? kv_txn_cost(q->kv, txn) : cost;
@@ -125,7 +126,7 @@ static bool refuse_much(struct answer *ret, const struct question *q, const stru
     return true;
 }
 
-static void answer_kv(struct answer *ret, const struct question *q, const struct kv_txn *txn,
+static void answer_kv(struct answer *ret, const struct answer_question *q, const struct kv_txn *txn,
                       bool lone) {
     note_ops(ret, txn->success, txn->n_success);
     note_ops(ret, txn->failure, txn->n_failure);
@@ -155,7 +156,7 @@ void answer_fini(struct answer *a, struct kv *kv) {
     buf_fini(&a->body);
 }
 
-static void answer_op(struct answer *ret, const struct question *q, enum kv_op_kind kind) {
+static void answer_op(struct answer *ret, const struct answer_question *q, enum kv_op_kind kind) {
     struct err err = {0};
     struct kv_op op;
     if (gateway_take_op(q->arena, q->body, q->n, kind, &op, &err) < 0)
@@ -164,17 +165,17 @@ static void answer_op(struct answer *ret, const struct question *q, enum kv_op_k
         answer_kv(ret, q, &(struct kv_txn){.success = &op, .n_success = 1}, true);
 }
 
-static void answer_range(struct answer *ret, const struct question *q) {
+static void answer_range(struct answer *ret, const struct answer_question *q) {
     answer_op(ret, q, KV_RANGE);
 }
-static void answer_put(struct answer *ret, const struct question *q) {
+static void answer_put(struct answer *ret, const struct answer_question *q) {
     answer_op(ret, q, KV_PUT);
 }
-static void answer_delete(struct answer *ret, const struct question *q) {
+static void answer_delete(struct answer *ret, const struct answer_question *q) {
     answer_op(ret, q, KV_DELETE);
 }
 
-static void answer_txn(struct answer *ret, const struct question *q) {
+static void answer_txn(struct answer *ret, const struct answer_question *q) {
     struct err err = {0};
     struct kv_txn txn;
     if (gateway_take_txn(q->arena, q->body, q->n, &txn, &err) < 0)
@@ -183,7 +184,7 @@ static void answer_txn(struct answer *ret, const struct question *q) {
         answer_kv(ret, q, &txn, false);
 }
 
-static void answer_compaction(struct answer *ret, const struct question *q) {
+static void answer_compaction(struct answer *ret, const struct answer_question *q) {
     struct err err = {0};
     const struct json *j = json_parse(q->arena, q->body, q->n, &err);
     if (!j) {
@@ -197,7 +198,8 @@ static void answer_compaction(struct answer *ret, const struct question *q) {
         refuse_kv(ret, rc);
 }
 
-static bool take_lease(struct answer *ret, const struct question *q, struct gateway_lease *l) {
+static bool take_lease(struct answer *ret, const struct answer_question *q,
+                       struct gateway_lease *l) {
     struct err err = {0};
     if (gateway_take_lease(q->arena, q->body, q->n, l, &err) == 0)
         return true;
@@ -216,7 +218,7 @@ static bool has_room_for_lease(struct kv *kv) {
 }
 
 /* One that is there is no more. */
-static void answer_grant(struct answer *ret, const struct question *q) {
+static void answer_grant(struct answer *ret, const struct answer_question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
         return;
@@ -234,7 +236,7 @@ static void answer_grant(struct answer *ret, const struct question *q) {
 }
 
 /* A lease that is not there is answered with an absent TTL, not with an error. */
-static void answer_keepalive(struct answer *ret, const struct question *q) {
+static void answer_keepalive(struct answer *ret, const struct answer_question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
         return;
@@ -244,7 +246,7 @@ static void answer_keepalive(struct answer *ret, const struct question *q) {
     gateway_put_lease_answer(&ret->body, &l, kv_revision(q->kv), true);
 }
 
-static void answer_revoke(struct answer *ret, const struct question *q) {
+static void answer_revoke(struct answer *ret, const struct answer_question *q) {
     struct gateway_lease l;
     if (!take_lease(ret, q, &l))
         return;
@@ -273,7 +275,7 @@ static const struct {
 void answer_request(struct answer *ret, struct kv *kv, const char *path, const char *body, size_t n,
                     int64_t now_ns, struct quota *quota) {
     ARENA_FINI struct arena arena = {0};
-    struct question q = {
+    struct answer_question q = {
         .arena = &arena, .kv = kv, .body = body, .n = n, .now_ns = now_ns, .quota = quota};
     route_fn *fn = NULL;
     for (size_t i = 0; i < sizeof(ROUTES) / sizeof(*ROUTES) && !fn; i++)

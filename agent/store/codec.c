@@ -8,7 +8,7 @@
 #include <limits.h>
 #include <string.h>
 
-enum field_type {
+enum codec_field_type {
     TEXT,
     LINE, /* text for people: one that is too long is cut, not refused */
     INT,
@@ -19,7 +19,7 @@ enum field_type {
 /* One member of a value struct. The same table writes and reads. */
 struct field {
     const char *name;
-    enum field_type type;
+    enum codec_field_type type;
     size_t offset, size;
     const char *const
         *words; /* of an enum, in its order, NULL-ended; the first is the absent one */

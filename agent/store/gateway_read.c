@@ -7,20 +7,20 @@
 #include <errno.h>
 #include <string.h>
 
-struct reader {
+struct gateway_read_reader {
     struct arena *arena;
     struct err *err;
     bool failed;
 };
 
-static int refuse(struct reader *r, const char *what) {
+static int refuse(struct gateway_read_reader *r, const char *what) {
     if (!r->failed)
         err_say(r->err, -EPROTO, "%s", what);
     r->failed = true;
     return -EPROTO;
 }
 
-static const struct json *parse(struct reader *r, const char *text, size_t n) {
+static const struct json *parse(struct gateway_read_reader *r, const char *text, size_t n) {
     const struct json *j = json_parse(r->arena, text, n, r->err);
     r->failed = !j;
     if (j && j->type != JSON_OBJECT)
@@ -28,7 +28,8 @@ static const struct json *parse(struct reader *r, const char *text, size_t n) {
     return r->failed ? NULL : j;
 }
 
-static struct kv_bytes take_bytes(struct reader *r, const struct json *object, const char *name) {
+static struct kv_bytes take_bytes(struct gateway_read_reader *r, const struct json *object,
+                                  const char *name) {
     const struct json *j = json_get(object, name);
     BUF_FINI struct buf b = {0};
     struct kv_bytes out = {"", 0};
@@ -43,7 +44,8 @@ static struct kv_bytes take_bytes(struct reader *r, const struct json *object, c
     return out;
 }
 
-static int64_t take_i64(struct reader *r, const struct json *object, const char *name) {
+static int64_t take_i64(struct gateway_read_reader *r, const struct json *object,
+                        const char *name) {
     const struct json *j = json_get(object, name);
     int64_t a = json_i64(j, 0), b = json_i64(j, 1);
     if (j && a != b)
@@ -56,7 +58,8 @@ static bool take_bool(const struct json *object, const char *name) {
 }
 
 /* An enum travels by its name or its number; absent is the first. */
-static int take_enum(struct reader *r, const struct json *j, const char *const *names, int n) {
+static int take_enum(struct gateway_read_reader *r, const struct json *j, const char *const *names,
+                     int n) {
     const char *name = json_string(j, NULL);
     if (!j)
         return 0;
@@ -66,7 +69,7 @@ static int take_enum(struct reader *r, const struct json *j, const char *const *
     return refuse(r, "a compare has an unknown target or result"), 0;
 }
 
-static void take_pair(struct reader *r, const struct json *j, struct kv_pair *ret) {
+static void take_pair(struct gateway_read_reader *r, const struct json *j, struct kv_pair *ret) {
     ret->key = take_bytes(r, j, "key");
     ret->value = take_bytes(r, j, "value");
     ret->create_revision = take_i64(r, j, "create_revision");
@@ -77,7 +80,8 @@ static void take_pair(struct reader *r, const struct json *j, struct kv_pair *re
 
 /* ---- requests ---- */
 
-static void take_compare(struct reader *r, const struct json *j, struct kv_compare *ret) {
+static void take_compare(struct gateway_read_reader *r, const struct json *j,
+                         struct kv_compare *ret) {
     ret->target = (enum kv_target)take_enum(r, json_get(j, "target"), gateway_targets, 5);
     ret->relation = (enum kv_relation)take_enum(r, json_get(j, "result"), gateway_relations, 4);
     ret->key = take_bytes(r, j, "key");
@@ -88,7 +92,7 @@ static void take_compare(struct reader *r, const struct json *j, struct kv_compa
         ret->number = take_i64(r, j, gateway_target_fields[ret->target]);
 }
 
-static void take_op(struct reader *r, const struct json *j, enum kv_op_kind kind,
+static void take_op(struct gateway_read_reader *r, const struct json *j, enum kv_op_kind kind,
                     struct kv_op *ret) {
     *ret = (struct kv_op){.kind = kind};
     ret->key = take_bytes(r, j, "key");
@@ -102,8 +106,8 @@ static void take_op(struct reader *r, const struct json *j, enum kv_op_kind kind
     ret->prev_kv = take_bool(j, "prev_kv");
 }
 
-static void take_ops(struct reader *r, const struct json *list, const struct kv_op **ret,
-                     size_t *ret_n) {
+static void take_ops(struct gateway_read_reader *r, const struct json *list,
+                     const struct kv_op **ret, size_t *ret_n) {
     size_t n = 0;
     struct kv_op *ops = arena_array(r->arena, struct kv_op, (list ? list->length : 0) + 1);
     json_each(it, list) {
@@ -121,7 +125,7 @@ static void take_ops(struct reader *r, const struct json *list, const struct kv_
 
 int gateway_take_txn(struct arena *a, const char *text, size_t n, struct kv_txn *ret,
                      struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = parse(&r, text, n), *list = json_get(j, "compare");
     struct kv_compare *compares = arena_array(a, struct kv_compare, (list ? list->length : 0) + 1);
     struct kv_txn txn = {.compares = compares};
@@ -136,7 +140,7 @@ int gateway_take_txn(struct arena *a, const char *text, size_t n, struct kv_txn 
 
 int gateway_take_op(struct arena *a, const char *text, size_t n, enum kv_op_kind kind,
                     struct kv_op *ret, struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = parse(&r, text, n);
     struct kv_op op;
     take_op(&r, j, kind, &op);
@@ -148,7 +152,7 @@ int gateway_take_op(struct arena *a, const char *text, size_t n, enum kv_op_kind
 
 int gateway_take_watch(struct arena *a, const char *text, size_t n, struct gateway_watch *ret,
                        struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = json_get(parse(&r, text, n), "create_request");
     if (!r.failed && !j)
         refuse(&r, "expected a create_request");
@@ -163,7 +167,8 @@ int gateway_take_watch(struct arena *a, const char *text, size_t n, struct gatew
     return 0;
 }
 
-static int take_lease(struct reader *r, const struct json *j, struct gateway_lease *ret) {
+static int take_lease(struct gateway_read_reader *r, const struct json *j,
+                      struct gateway_lease *ret) {
     struct gateway_lease l = {.id = take_i64(r, j, "ID"), .ttl_s = take_i64(r, j, "TTL")};
     if (r->failed)
         return -EPROTO;
@@ -173,7 +178,7 @@ static int take_lease(struct reader *r, const struct json *j, struct gateway_lea
 
 int gateway_take_lease(struct arena *a, const char *text, size_t n, struct gateway_lease *ret,
                        struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     return take_lease(&r, parse(&r, text, n), ret);
 }
 
@@ -181,12 +186,13 @@ int gateway_take_lease(struct arena *a, const char *text, size_t n, struct gatew
 
 int gateway_take_lease_answer(struct arena *a, const char *text, size_t n,
                               struct gateway_lease *ret, struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = parse(&r, text, n), *wrapped = json_get(j, "result");
     return take_lease(&r, wrapped ? wrapped : j, ret);
 }
 
-static void take_result(struct reader *r, const struct json *response, struct kv_op_result *ret) {
+static void take_result(struct gateway_read_reader *r, const struct json *response,
+                        struct kv_op_result *ret) {
     static const char *const counts[] = {"count", NULL, "deleted"};
     int kind = 0;
     while (kind < 3 && !json_get(response, gateway_responses[kind]))
@@ -206,13 +212,13 @@ static void take_result(struct reader *r, const struct json *response, struct kv
     ret->count = counts[kind] ? take_i64(r, j, counts[kind]) : 0;
 }
 
-static int64_t take_revision(struct reader *r, const struct json *j) {
+static int64_t take_revision(struct gateway_read_reader *r, const struct json *j) {
     return take_i64(r, json_get(j, "header"), "revision");
 }
 
 int gateway_take_txn_result(struct arena *a, const char *text, size_t n, struct kv_txn_result *ret,
                             struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *j = parse(&r, text, n), *list = json_get(j, "responses");
     struct kv_txn_result out = {.succeeded = take_bool(j, "succeeded"),
                                 .revision = take_revision(&r, j)};
@@ -228,7 +234,7 @@ int gateway_take_txn_result(struct arena *a, const char *text, size_t n, struct 
 
 int gateway_take_line(struct arena *a, const char *text, size_t n, struct gateway_line *ret,
                       struct err *err) {
-    struct reader r = {.arena = a, .err = err};
+    struct gateway_read_reader r = {.arena = a, .err = err};
     const struct json *line = parse(&r, text, n), *j = json_get(line, "result");
     const struct json *list = json_get(j, "events");
     struct gateway_line out = {.revision = take_revision(&r, j),

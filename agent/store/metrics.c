@@ -60,7 +60,7 @@ static void put_bounds(struct buf *out, const struct bounds *b) {
     static const char name[] = "rankrun_store_bounded_total";
     metrics_head(out, name, "counter", "How often somebody was kept within a limit, by which.");
     for (int i = 0; i < BOUNDS; i++)
-        buf_printf(out, "%s{bound=\"%s\"} %" PRIu64 "\n", name, bounds_name((enum bound)i),
+        buf_printf(out, "%s{bound=\"%s\"} %" PRIu64 "\n", name, bounds_name((enum store_bound)i),
                    b->hits[i]);
 }
 

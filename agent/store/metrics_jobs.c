@@ -13,7 +13,7 @@
 /* So many runs are told of; a store has a few, as a run that has ended is forgotten. */
 enum { JOBS_MAX = 256 };
 
-struct job {
+struct metrics_jobs_job {
     char label[KEY_SIZE]; /* the run id as its keys have it: escaped, and so a label as it stands */
     char run_id[RUN_ID_MAX + 1];
     struct cur_value cur;
@@ -21,8 +21,8 @@ struct job {
     int64_t sessions;
 };
 
-struct jobs {
-    struct job *list;
+struct jobs_counted {
+    struct metrics_jobs_job *list;
     size_t n;
 };
 
@@ -49,9 +49,9 @@ static bool unescape(const char *text, size_t n, char *ret, size_t size) {
 static void see_key(void *arg, const struct kv_pair *p) {
     static const char root[] = "/rankrun/", last[] = "/cur";
     const size_t begin = sizeof(root) - 1, end = sizeof(last) - 1;
-    struct jobs *jobs = arg;
-    struct job *j = &jobs->list[jobs->n];
-    struct key k;
+    struct jobs_counted *jobs = arg;
+    struct metrics_jobs_job *j = &jobs->list[jobs->n];
+    struct store_key k;
     union value v;
     if (jobs->n == JOBS_MAX || p->key.len <= begin + end || p->key.len >= KEY_SIZE ||
         memcmp(p->key.data, root, begin) != 0 ||
@@ -69,9 +69,9 @@ static void see_key(void *arg, const struct kv_pair *p) {
 }
 
 /* The head, and how many sessions there are. */
-static void read_job(struct job *j, struct kv *kv) {
+static void read_job(struct metrics_jobs_job *j, struct kv *kv) {
     char head[KEY_SIZE], sessions[KEY_SIZE], end[KEY_SIZE], none[KEY_SIZE];
-    struct key k = {.kind = KEY_HEAD};
+    struct store_key k = {.kind = KEY_HEAD};
     ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r;
     union value v;
@@ -96,7 +96,7 @@ static void read_job(struct job *j, struct kv *kv) {
 }
 
 /* The failure that was one too many is counted by the head, and used up nothing. */
-static int64_t restarts_of(const struct job *j) {
+static int64_t restarts_of(const struct metrics_jobs_job *j) {
     return j->head.restarts < j->cur.max_restarts ? j->head.restarts : j->cur.max_restarts;
 }
 
@@ -111,7 +111,7 @@ static int64_t restarts_of(const struct job *j) {
     X("rankrun_job_restarts", restarts_of(j), "Restarts that were used.")                          \
     X("rankrun_job_restarts_max", j->cur.max_restarts, "Restarts that the job may use.")
 
-static void put_label(struct buf *out, const struct job *j) {
+static void put_label(struct buf *out, const struct metrics_jobs_job *j) {
     buf_puts(out, "{run_id=\"");
     for (const char *p = j->label; *p; p++) {
         if (*p == '\\' || *p == '"')
@@ -121,10 +121,10 @@ static void put_label(struct buf *out, const struct job *j) {
     buf_putc(out, '"');
 }
 
-static void put_gauges(struct buf *out, const struct jobs *all) {
+static void put_gauges(struct buf *out, const struct jobs_counted *all) {
 #define PUT(name, value, help)                                                                     \
     metrics_head(out, name, "gauge", help);                                                        \
-    for (const struct job *j = all->list; j < all->list + all->n; j++) {                           \
+    for (const struct metrics_jobs_job *j = all->list; j < all->list + all->n; j++) {              \
         buf_puts(out, name);                                                                       \
         put_label(out, j);                                                                         \
         buf_printf(out, "} %" PRId64 "\n", (int64_t)(value));                                      \
@@ -134,7 +134,7 @@ static void put_gauges(struct buf *out, const struct jobs *all) {
 }
 
 /* One of its words is 1, as Prometheus' users know states. */
-static void put_phase(struct buf *out, const struct job *j) {
+static void put_phase(struct buf *out, const struct metrics_jobs_job *j) {
     static const char *const words[] = {"joining",  "forming",   "running",
                                         "stopping", "succeeded", "failed"};
     enum { WORDS = sizeof(words) / sizeof(*words) };
@@ -149,7 +149,7 @@ static void put_phase(struct buf *out, const struct job *j) {
 }
 
 void metrics_put_jobs(struct buf *out, struct kv *kv) {
-    struct jobs jobs = {.list = mem_array(struct job, JOBS_MAX + 1)};
+    struct jobs_counted jobs = {.list = mem_array(struct metrics_jobs_job, JOBS_MAX + 1)};
     kv_each(kv, see_key, &jobs);
     for (size_t i = 0; i < jobs.n; i++)
         read_job(&jobs.list[i], kv);

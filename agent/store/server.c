@@ -63,7 +63,7 @@ static void refuse(struct server *s, struct evhttp_request *req, enum answer_cod
     send_answer(s, req, &answer);
 }
 
-static void hit(struct server *s, enum bound which, struct evhttp_request *req) {
+static void hit(struct server *s, enum store_bound which, struct evhttp_request *req) {
     const char *who = crowd_address(s->crowd, evhttp_request_get_connection(req));
     bounds_hit(&s->bounds, which, who, clock_monotonic_ns());
 }

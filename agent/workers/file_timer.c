@@ -22,7 +22,7 @@ enum { READ_MAX = 64 << 10, CLEAR_READS = 32, VERSION = 1 };
 static const double SECONDS_MAX = 1e9; /* some thirty years: as good as never */
 
 /* A process and a scope; by them it is found again. */
-struct limit {
+struct file_timer_limit {
     pid_t pid;
     int signo;
     int64_t at_ns;
@@ -36,7 +36,7 @@ struct file_timer {
     char path[PATH_MAX];
     int fd;
     struct loop_source *readable, *due;
-    struct limit *limits; /* in no order */
+    struct file_timer_limit *limits; /* in no order */
     size_t n;
     struct buf line; /* what has no end yet; at most PIPE_BUF */
     bool too_long;   /* and the rest of it is still to come */
@@ -58,14 +58,14 @@ static uint64_t hash_of(const char *text) {
     return h;
 }
 
-static struct limit *limit_find(struct file_timer *t, pid_t pid, uint64_t scope_hash) {
+static struct file_timer_limit *limit_find(struct file_timer *t, pid_t pid, uint64_t scope_hash) {
     for (size_t i = 0; i < t->n; i++)
         if (t->limits[i].pid == pid && t->limits[i].scope_hash == scope_hash)
             return &t->limits[i];
     return NULL;
 }
 
-static void limit_remove(struct file_timer *t, struct limit *l) {
+static void limit_remove(struct file_timer *t, struct file_timer_limit *l) {
     *l = t->limits[--t->n];
 }
 
@@ -80,10 +80,11 @@ static void arm(struct file_timer *t) {
 }
 
 /* The earliest of the process that is due, and has a signal when one of them has. */
-static const struct limit *due_of(const struct file_timer *t, pid_t pid, int64_t now_ns) {
-    const struct limit *best = NULL;
+static const struct file_timer_limit *due_of(const struct file_timer *t, pid_t pid,
+                                             int64_t now_ns) {
+    const struct file_timer_limit *best = NULL;
     for (size_t i = 0; i < t->n; i++) {
-        const struct limit *l = &t->limits[i];
+        const struct file_timer_limit *l = &t->limits[i];
         if (l->pid != pid || l->at_ns > now_ns)
             continue;
         if (!best || (l->signo > 0) > (best->signo > 0) ||
@@ -107,7 +108,7 @@ static void on_due(void *arg, int64_t now_ns) {
             i++;
             continue;
         }
-        struct limit l = *due_of(t, t->limits[i].pid, now_ns);
+        struct file_timer_limit l = *due_of(t, t->limits[i].pid, now_ns);
         file_timer_forget(t, l.pid);
         if (l.signo > 0)
             t->ev->expired(t->arg, l.pid, l.signo, l.scope, now_ns - l.at_ns);
@@ -118,8 +119,8 @@ static void on_due(void *arg, int64_t now_ns) {
 
 /* ---- the requests ---- */
 
-static void set(struct file_timer *t, const struct limit *l) {
-    struct limit *known = limit_find(t, l->pid, l->scope_hash);
+static void set(struct file_timer *t, const struct file_timer_limit *l) {
+    struct file_timer_limit *known = limit_find(t, l->pid, l->scope_hash);
     if (known)
         *known = *l;
     else if (t->n < FILE_TIMER_MAX)
@@ -145,8 +146,9 @@ static bool take_request(struct file_timer *t, const char *text, size_t n) {
     bool good = json_get_i64(j, "version", 0) == VERSION && pid > 0 && pid <= INT32_MAX && scope &&
                 time && (time->type == JSON_INT || time->type == JSON_DOUBLE) && signo < NSIG;
     if (good) {
-        struct limit l = {.pid = (pid_t)pid, .signo = (int)signo, .scope_hash = hash_of(scope)};
-        struct limit *known = limit_find(t, l.pid, l.scope_hash);
+        struct file_timer_limit l = {
+            .pid = (pid_t)pid, .signo = (int)signo, .scope_hash = hash_of(scope)};
+        struct file_timer_limit *known = limit_find(t, l.pid, l.scope_hash);
         snprintf(l.scope, sizeof(l.scope), "%s", scope);
         if (at_s >= 0) {
             l.at_ns = monotonic_of(at_s);

@@ -51,7 +51,7 @@ static const char **copy_words(char *const *argv, struct arena *a) {
 }
 
 /* Where a program is looked for is the same for all that have the same. */
-static struct vfork_spawn *make_spawns(const struct launch *l, int report, struct arena *a) {
+static struct vfork_spawn *make_spawns(const struct launch_order *l, int report, struct arena *a) {
     struct vfork_spawn *all = arena_array(a, struct vfork_spawn, l->n);
     for (uint32_t i = 0; i < l->n; i++) {
         const struct launch_worker *w = &l->workers[i];
@@ -75,8 +75,8 @@ static bool may_begin(int64_t fence_ns) {
     return fence_ns == 0 || clock_boottime_ns() < fence_ns;
 }
 
-static void begin_all(struct group *g, const struct launch *l, int64_t fence_ns, int report,
-                      const struct group_events *ev, void *arg) {
+static void begin_all(struct worker_processes *g, const struct launch_order *l, int64_t fence_ns,
+                      int report, const struct group_events *ev, void *arg) {
     struct vfork_spawn *spawns = make_spawns(l, report, &g->memory);
     for (uint32_t i = 0; i < l->n; i++) {
         struct process p;
@@ -99,7 +99,7 @@ static void begin_all(struct group *g, const struct launch *l, int64_t fence_ns,
 }
 
 /* Nobody has it in memory any more: all have exec'ed or ended. */
-static void forget_launch(struct group *g) {
+static void forget_launch(struct worker_processes *g) {
     file_close(&g->failures);
     arena_fini(&g->memory);
     if (g->stacks)
@@ -107,12 +107,12 @@ static void forget_launch(struct group *g) {
     g->stacks = NULL;
 }
 
-void group_start(struct group *g, const struct launch *l, struct arena *a, int64_t fence_ns,
-                 const struct group_events *ev, void *arg) {
+void group_start(struct worker_processes *g, const struct launch_order *l, struct arena *a,
+                 int64_t fence_ns, const struct group_events *ev, void *arg) {
     assert(g->phase == GROUP_NONE && !g->stacks && l->n > 0);
     int ends[2] = {-1, -1};
     free(g->pids);
-    *g = (struct group){
+    *g = (struct worker_processes){
         .phase = GROUP_RUNNING, .reason = GUARD_ENDED, .n = l->n, .failures = -1, .memory = *a};
     *a = (struct arena){0};
     g->pids = mem_array(pid_t, l->n);
@@ -128,14 +128,14 @@ void group_start(struct group *g, const struct launch *l, struct arena *a, int64
         group_reap(g, ev, arg);
 }
 
-void group_signal(const struct group *g, int signo) {
+void group_signal(const struct worker_processes *g, int signo) {
     for (uint32_t i = 0; i < g->n; i++)
         /* Before its setsid a worker has no process group of its own yet. */
         if (g->pids[i] && kill(-g->pids[i], signo) < 0 && errno == ESRCH)
             kill(g->pids[i], signo);
 }
 
-void group_stop(struct group *g, int signo, int64_t grace_ms) {
+void group_stop(struct worker_processes *g, int signo, int64_t grace_ms) {
     int64_t at = clock_boottime_ns() + grace_ms * 1000000;
     if (g->phase == GROUP_NONE || g->phase == GROUP_KILLING)
         return;
@@ -148,7 +148,7 @@ void group_stop(struct group *g, int signo, int64_t grace_ms) {
     group_signal(g, SIGCONT);
 }
 
-void group_kill_all(struct group *g, enum guard_reason reason) {
+void group_kill_all(struct worker_processes *g, enum guard_reason reason) {
     if (g->phase == GROUP_NONE)
         return;
     if (g->phase == GROUP_RUNNING || reason == GUARD_FENCED)
@@ -158,7 +158,7 @@ void group_kill_all(struct group *g, enum guard_reason reason) {
     process_signal_descendants(getpid(), SIGKILL);
 }
 
-static bool group_note(struct group *g, pid_t pid, uint32_t *ret_local_rank) {
+static bool group_note(struct worker_processes *g, pid_t pid, uint32_t *ret_local_rank) {
     for (uint32_t i = 0; i < g->n; i++)
         if (g->pids[i] == pid) {
             g->pids[i] = 0;
@@ -171,7 +171,7 @@ static bool group_note(struct group *g, pid_t pid, uint32_t *ret_local_rank) {
 
 /* Killed processes make more orphans, whose end is told by another SIGCHLD: so each pass may miss
  * some, and the last finds no child. While a worker lives there is nothing to look for yet. */
-void group_reap(struct group *g, const struct group_events *ev, void *arg) {
+void group_reap(struct worker_processes *g, const struct group_events *ev, void *arg) {
     int status;
     pid_t pid;
     uint32_t local_rank;
@@ -194,7 +194,7 @@ void group_reap(struct group *g, const struct group_events *ev, void *arg) {
     ev->reaped(arg, g->reason);
 }
 
-void group_read_failures(struct group *g, const struct group_events *ev, void *arg) {
+void group_read_failures(struct worker_processes *g, const struct group_events *ev, void *arg) {
     struct process_failure f;
     ssize_t n;
     while (g->failures >= 0 && (n = read(g->failures, &f, sizeof(f))) != -1) {

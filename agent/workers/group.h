@@ -20,7 +20,7 @@ enum group_phase {
     GROUP_KILLING,  /* SIGKILL was sent, or the last worker is gone and only orphans are left */
 };
 
-struct group {
+struct worker_processes {
     enum group_phase phase;
     enum guard_reason reason;
     pid_t *pids; /* by local rank; 0: not started, or ended */
@@ -44,13 +44,13 @@ struct group_events {
 /* Starts the workers, of which there is one at least; fence_ns is looked at before each (0: there
  * is none), and when it has passed the rest is not started and those that were are killed. a holds
  * what l points to and is taken. */
-void group_start(struct group *g, const struct launch *l, struct arena *a, int64_t fence_ns,
-                 const struct group_events *ev, void *arg);
-void group_signal(const struct group *g, int signo);
-void group_stop(struct group *g, int signo, int64_t grace_ms);
+void group_start(struct worker_processes *g, const struct launch_order *l, struct arena *a,
+                 int64_t fence_ns, const struct group_events *ev, void *arg);
+void group_signal(const struct worker_processes *g, int signo);
+void group_stop(struct worker_processes *g, int signo, int64_t grace_ms);
 /* SIGKILL to everything below this process. */
-void group_kill_all(struct group *g, enum guard_reason reason);
+void group_kill_all(struct worker_processes *g, enum guard_reason reason);
 /* After SIGCHLD: reaps what has ended, and follows up. */
-void group_reap(struct group *g, const struct group_events *ev, void *arg);
+void group_reap(struct worker_processes *g, const struct group_events *ev, void *arg);
 /* After the pipe of failures became readable. */
-void group_read_failures(struct group *g, const struct group_events *ev, void *arg);
+void group_read_failures(struct worker_processes *g, const struct group_events *ev, void *arg);

@@ -242,7 +242,7 @@ static void note_exec_failure(struct guard *g, int local_rank, int code) {
 /* Who raised an error may still be busy with its end when those who waited for it have ended of
  * that.
  */
-static void note_before(struct guard *g, const struct report *r, char text[ERROR_TEXT_MAX]) {
+static void note_before(struct guard *g, const struct guard_report *r, char text[ERROR_TEXT_MAX]) {
     char cause[ERROR_TEXT_MAX];
     BUF_FINI struct buf b = {0};
     if (r->local_rank == g->before)
@@ -259,7 +259,7 @@ static void note_before(struct guard *g, const struct report *r, char text[ERROR
     str_copy(text, ERROR_TEXT_MAX, buf_str(&b));
 }
 
-static void note_exit(struct guard *g, const struct report *r) {
+static void note_exit(struct guard *g, const struct guard_report *r) {
     char text[ERROR_TEXT_MAX];
     struct guarded *w = &g->workers[r->local_rank];
     if (w->why[0])
@@ -272,7 +272,7 @@ static void note_exit(struct guard *g, const struct report *r) {
     file_close(&w->pidfd);
 }
 
-static void note_report(struct guard *g, const struct report *r, int fd) {
+static void note_report(struct guard *g, const struct guard_report *r, int fd) {
     assert(r->local_rank >= 0 && (r->local_rank < g->n || r->kind == REPORT_REAPED));
     switch (r->kind) {
     case REPORT_STARTED:
@@ -339,7 +339,7 @@ static void bury(struct guard *g) {
 
 static void on_readable(void *arg, int fd, int what) {
     struct guard *g = arg;
-    struct report r;
+    struct guard_report r;
     int passed = -1, got;
     while ((got = order_receive(fd, &r, sizeof(r), &passed)) > 0)
         note_report(g, &r, passed);
@@ -363,7 +363,7 @@ static int send_start(struct guard *g, const struct worker_spec *spec, struct er
     ARENA_FINI struct arena a = {0};
     struct order order = {.kind = ORDER_START};
     FILE_CLOSE int fd = -1;
-    struct launch l = {
+    struct launch_order l = {
         .deadline_required = spec->deadline_required,
         .scratch = g->output.scratch ? g->output.run_dir : "",
         .sandbox = g->command->sandbox,

@@ -32,8 +32,8 @@ enum {
     LIFELINE_FD_MIN = 700,
 };
 
-struct queued {
-    struct report report;
+struct guard_process_queued {
+    struct guard_report report;
     int pidfd;
 };
 
@@ -45,10 +45,10 @@ struct life {
     volatile int64_t *due_ns;  /* when that is, for the agent to see; 0: it is not armed */
     int64_t fence_ns, hard_ns; /* 0: never told */
     bool deadline_counts;      /* for the group that lives */
-    struct group group;
+    struct worker_processes group;
     int lifeline; /* of the group that lives or starts next; -1: none */
     char scratch[4096];
-    struct queued *queue;
+    struct guard_process_queued *queue;
     size_t queue_n;
     bool forking; /* what is told waits: an agent that wakes up for each takes turns from workers */
 };
@@ -76,7 +76,7 @@ static void show_name(void) {
 static void flush_queue(struct life *l) {
     size_t sent = 0;
     while (sent < l->queue_n && l->agent >= 0 && !l->forking) {
-        struct queued *q = &l->queue[sent];
+        struct guard_process_queued *q = &l->queue[sent];
         if (order_send(l->agent, &q->report, sizeof(q->report), q->pidfd) == -EAGAIN)
             break;
         file_close(&q->pidfd);
@@ -87,27 +87,28 @@ static void flush_queue(struct life *l) {
         memmove(l->queue, l->queue + sent, l->queue_n * sizeof(*l->queue));
 }
 
-static void tell(struct life *l, struct report report, int pidfd) {
+static void tell(struct life *l, struct guard_report report, int pidfd) {
     int copy = pidfd < 0 ? -1 : fcntl(pidfd, F_DUPFD_CLOEXEC, 0);
-    mem_push(l->queue, l->queue_n) = (struct queued){report, copy};
+    mem_push(l->queue, l->queue_n) = (struct guard_process_queued){report, copy};
     flush_queue(l);
 }
 
 static void on_started(void *arg, uint32_t local_rank, const struct process *p) {
-    tell(arg, (struct report){REPORT_STARTED, (int)local_rank, p->pid, 0, 0}, p->pidfd);
+    tell(arg, (struct guard_report){REPORT_STARTED, (int)local_rank, p->pid, 0, 0}, p->pidfd);
 }
 
 static void on_exited(void *arg, uint32_t local_rank, pid_t pid, int status) {
-    tell(arg, (struct report){REPORT_EXITED, (int)local_rank, pid, status, clock_realtime_ns()},
+    tell(arg,
+         (struct guard_report){REPORT_EXITED, (int)local_rank, pid, status, clock_realtime_ns()},
          -1);
 }
 
 static void on_exec_failed(void *arg, uint32_t local_rank, int code) {
-    tell(arg, (struct report){REPORT_EXEC_FAILED, (int)local_rank, 0, code, 0}, -1);
+    tell(arg, (struct guard_report){REPORT_EXEC_FAILED, (int)local_rank, 0, code, 0}, -1);
 }
 
 static void on_running(void *arg) {
-    tell(arg, (struct report){.kind = REPORT_RUNNING}, -1);
+    tell(arg, (struct guard_report){.kind = REPORT_RUNNING}, -1);
 }
 
 /* 0 disarms. Both timers are absolute, on the clock that counts suspend. */
@@ -129,7 +130,7 @@ static void on_reaped(void *arg, enum guard_reason reason) {
     l->deadline_counts = false;
     file_close(&l->lifeline);
     arm(l);
-    tell(l, (struct report){REPORT_REAPED, 0, 0, (int)reason, 0}, -1);
+    tell(l, (struct guard_report){REPORT_REAPED, 0, 0, (int)reason, 0}, -1);
 }
 
 static const struct group_events events = {
@@ -162,14 +163,14 @@ static void take_deadline(struct life *l, const struct order *o) {
  * the clock and the fork dies with what it forked. */
 static void start(struct life *l, int fd) {
     ARENA_FINI struct arena a = {0};
-    struct launch launch;
+    struct launch_order launch;
     if (fd < 0 || launch_read(fd, &a, &launch, NULL) < 0)
         _exit(1);
     str_copy(l->scratch, sizeof(l->scratch), launch.scratch);
     if (launch.sandbox && confinement_divide(NULL) < 0)
         _exit(1);
     if (launch.deadline_required && clock_boottime_ns() >= l->fence_ns) {
-        tell(l, (struct report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
+        tell(l, (struct guard_report){REPORT_REAPED, 0, 0, GUARD_REFUSED, 0}, -1);
         file_close(&l->lifeline);
         return;
     }

@@ -44,7 +44,7 @@ static void put_texts(struct buf *b, char *const *texts) {
         put_text(b, texts[i]);
 }
 
-int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
+int launch_write(const struct launch_order *l, int *ret_fd, struct err *err) {
     BUF_FINI struct buf b = {0};
     put_number(&b, l->deadline_required);
     put_text(&b, l->scratch);
@@ -70,12 +70,12 @@ int launch_write(const struct launch *l, int *ret_fd, struct err *err) {
 }
 
 /* What is left to read; a text or number that does not fit ends it for good. */
-struct reader {
+struct orders_reader {
     const char *at, *end;
     bool broken;
 };
 
-static uint32_t get_number(struct reader *r) {
+static uint32_t get_number(struct orders_reader *r) {
     uint32_t v = 0;
     if (r->broken || (size_t)(r->end - r->at) < sizeof(v)) {
         r->broken = true;
@@ -86,7 +86,7 @@ static uint32_t get_number(struct reader *r) {
     return v;
 }
 
-static char *get_text(struct reader *r, struct arena *a) {
+static char *get_text(struct orders_reader *r, struct arena *a) {
     const char *nul = r->broken ? NULL : memchr(r->at, '\0', (size_t)(r->end - r->at));
     if (!nul) {
         r->broken = true;
@@ -97,7 +97,7 @@ static char *get_text(struct reader *r, struct arena *a) {
     return text;
 }
 
-static char **get_texts(struct reader *r, struct arena *a) {
+static char **get_texts(struct orders_reader *r, struct arena *a) {
     uint32_t n = get_number(r);
     if (r->broken || n > (size_t)(r->end - r->at)) {
         r->broken = true;
@@ -109,8 +109,8 @@ static char **get_texts(struct reader *r, struct arena *a) {
     return texts;
 }
 
-static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) {
-    struct launch l = {.deadline_required = get_number(r) != 0};
+static int launch_decode(struct orders_reader *r, struct arena *a, struct launch_order *ret) {
+    struct launch_order l = {.deadline_required = get_number(r) != 0};
     l.scratch = get_text(r, a);
     l.sandbox = get_number(r) != 0;
     l.n = get_number(r);
@@ -129,12 +129,12 @@ static int launch_decode(struct reader *r, struct arena *a, struct launch *ret) 
     return 0;
 }
 
-int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err) {
+int launch_read(int fd, struct arena *a, struct launch_order *ret, struct err *err) {
     BUF_FINI struct buf b = {0};
     int code = file_read_fd(fd, SIZE_MAX, &b, err);
     file_close(&fd);
     if (!code) {
-        struct reader r = {buf_str(&b), buf_str(&b) + b.len, false};
+        struct orders_reader r = {buf_str(&b), buf_str(&b) + b.len, false};
         code = launch_decode(&r, a, ret);
         if (code)
             err_set(err, code, "read a worker group");

@@ -38,7 +38,7 @@ enum report_kind {
 };
 
 /* Guard to agent. */
-struct report {
+struct guard_report {
     enum report_kind kind;
     int local_rank;
     int pid;             /* STARTED, EXITED; STARTED brings the pidfd */
@@ -57,7 +57,7 @@ struct launch_worker {
     char **env;            /* NAME=value, over the guard's own environment */
     const char *out, *err; /* files for stdout and stderr; "": inherited */
 };
-struct launch {
+struct launch_order {
     bool deadline_required;
     const char *scratch; /* to be removed when agent and workers are gone; "": nothing */
     bool sandbox;        /* --sandbox: the guard does its part of the confinement */
@@ -67,6 +67,6 @@ struct launch {
 };
 
 /* A memfd that holds it. */
-int launch_write(const struct launch *l, int *ret_fd, struct err *err);
+int launch_write(const struct launch_order *l, int *ret_fd, struct err *err);
 /* Takes fd. */
-int launch_read(int fd, struct arena *a, struct launch *ret, struct err *err);
+int launch_read(int fd, struct arena *a, struct launch_order *ret, struct err *err);

@@ -9,7 +9,17 @@
 #include <strings.h>
 
 enum { LINE_BYTES_MAX = 64 << 10, HEAD_BYTES_MAX = 256 << 10, SHOWN_MAX = 40 };
-enum state { STATUS, HEADER, MEASURED, TO_THE_END, CHUNK_SIZE, CHUNK, CHUNK_END, TRAILER, OVER };
+enum response_state {
+    STATUS,
+    HEADER,
+    MEASURED,
+    TO_THE_END,
+    CHUNK_SIZE,
+    CHUNK,
+    CHUNK_END,
+    TRAILER,
+    OVER
+};
 enum { SWITCHING = 101, NO_CONTENT = 204, NOT_MODIFIED = 304 };
 
 void response_begin(struct response *r, const struct response_reader *reader, void *arg) {
@@ -152,7 +162,7 @@ static enum response_step take_chunk_size(struct response *r, const char *p, siz
 static enum response_step take_line(struct response *r, const char *p, size_t n) {
     if (n && p[n - 1] == '\r')
         n--;
-    switch ((enum state)r->state) {
+    switch ((enum response_state)r->state) {
     case STATUS:
         return take_status(r, p, n);
     case HEADER:

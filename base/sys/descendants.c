@@ -15,14 +15,14 @@
 #include <unistd.h>
 
 /* One process of a snapshot of /proc. */
-struct row {
+struct descendants_row {
     pid_t pid, parent;
     bool zombie;
     bool below; /* descends from the root */
 };
 
 struct snapshot {
-    struct row *rows;
+    struct descendants_row *rows;
     size_t n;
 };
 
@@ -32,7 +32,7 @@ static void snapshot_take(struct snapshot *s) {
     struct process_look p;
     for (size_t i = 0; i < n; i++)
         if (process_look(pids[i], &p) == 0)
-            mem_push(s->rows, s->n) = (struct row){
+            mem_push(s->rows, s->n) = (struct descendants_row){
                 .pid = pids[i], .parent = p.parent, .zombie = p.state == 'Z' || p.state == 'X'};
     free(pids);
 }
@@ -51,7 +51,7 @@ static void snapshot_mark(struct snapshot *s, pid_t root, pid_t spared) {
     for (bool more = true; more;) {
         more = false;
         for (size_t i = 0; i < s->n; i++) {
-            struct row *r = &s->rows[i];
+            struct descendants_row *r = &s->rows[i];
             if (!r->below && r->pid != root && r->pid != spared && is_below(s, r->parent, root))
                 r->below = more = true;
         }

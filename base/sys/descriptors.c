@@ -35,14 +35,14 @@ void descriptors_raise_limit(void) {
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
-union control {
+union descriptors_control {
     struct cmsghdr align;
     char bytes[CMSG_SPACE(sizeof(int) * DESCRIPTORS_MAX)];
 };
 
 int descriptors_send(int socket, const void *data, size_t len, const int *fds, size_t n,
                      int flags) {
-    union control control = {0};
+    union descriptors_control control = {0};
     struct iovec iov = {(void *)(uintptr_t)data, len};
     struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
     assert(n <= DESCRIPTORS_MAX);
@@ -62,7 +62,7 @@ int descriptors_send(int socket, const void *data, size_t len, const int *fds, s
 }
 
 ssize_t descriptors_receive(int socket, void *data, size_t size, int *fds, size_t *n) {
-    union control control;
+    union descriptors_control control;
     struct iovec iov = {data, size};
     struct msghdr msg = {.msg_iov = &iov,
                          .msg_iovlen = 1,

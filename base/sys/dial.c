@@ -44,7 +44,7 @@ struct dialer {
     struct loop_source *answer;
 };
 
-struct attempt {
+struct dial_attempt {
     struct dial *dial;
     int fd;
     struct loop_source *source;
@@ -58,7 +58,7 @@ struct dial {
     bool waits; /* for the look-up */
     struct tcp_address to[ADDRESSES_MAX];
     int n, begun, open;
-    struct attempt attempts[ADDRESSES_MAX];
+    struct dial_attempt attempts[ADDRESSES_MAX];
     struct loop_source *timer; /* the next attempt is due, or the end */
     char why[sizeof(((struct err *)NULL)->msg)];
 };
@@ -173,7 +173,7 @@ struct dialer *dialer_free(struct dialer *d) {
 
 /* ---- attempts ---- */
 
-static void attempt_close(struct attempt *a) {
+static void attempt_close(struct dial_attempt *a) {
     if (!a->source)
         return;
     a->source = loop_source_free(a->source);
@@ -204,7 +204,7 @@ static void on_attempt(void *arg, int fd, int what);
 /* Where none is left, the end is told from the loop. */
 static void try_next(struct dial *d) {
     while (d->begun < d->n) {
-        struct attempt *a = &d->attempts[d->begun];
+        struct dial_attempt *a = &d->attempts[d->begun];
         int code = tcp_connect(&d->to[d->begun++], &a->fd);
         if (code < 0) {
             note(d, code);
@@ -222,7 +222,7 @@ static void try_next(struct dial *d) {
 }
 
 static void on_attempt(void *arg, int fd, int what) {
-    struct attempt *a = arg;
+    struct dial_attempt *a = arg;
     struct dial *d = a->dial;
     int code = tcp_connected(fd);
     if (code == 0) {

@@ -19,7 +19,7 @@
 
 enum { REQUEST_MAX = 1024, ANSWER_MAX = 32768 };
 
-struct request {
+struct netlink_request {
     union {
         struct nlmsghdr header;
         char bytes[REQUEST_MAX];
@@ -45,7 +45,7 @@ int netlink_open_diag(struct err *err) {
 
 /* ---- putting a request together ---- */
 
-static void *request_begin(struct request *r, int type, int flags, size_t body) {
+static void *request_begin(struct netlink_request *r, int type, int flags, size_t body) {
     memset(r, 0, sizeof(*r));
     r->header.nlmsg_type = (uint16_t)type;
     r->header.nlmsg_flags = (uint16_t)(NLM_F_REQUEST | flags);
@@ -53,7 +53,7 @@ static void *request_begin(struct request *r, int type, int flags, size_t body) 
     return NLMSG_DATA(&r->header);
 }
 
-static struct rtattr *put(struct request *r, int type, const void *data, size_t len) {
+static struct rtattr *put(struct netlink_request *r, int type, const void *data, size_t len) {
     size_t at = NLMSG_ALIGN(r->header.nlmsg_len);
     assert(at + RTA_SPACE(len) <= sizeof(r->bytes));
     struct rtattr *a = (void *)(r->bytes + at);
@@ -65,16 +65,16 @@ static struct rtattr *put(struct request *r, int type, const void *data, size_t 
     return a;
 }
 
-static void put_string(struct request *r, int type, const char *s) {
+static void put_string(struct netlink_request *r, int type, const char *s) {
     put(r, type, s, strlen(s) + 1);
 }
 
 /* An attribute that holds those put between nest and nest_end. */
-static struct rtattr *nest(struct request *r, int type) {
+static struct rtattr *nest(struct netlink_request *r, int type) {
     return put(r, type, NULL, 0);
 }
 
-static void nest_end(struct request *r, struct rtattr *a) {
+static void nest_end(struct netlink_request *r, struct rtattr *a) {
     a->rta_len = (uint16_t)(r->bytes + r->header.nlmsg_len - (char *)a);
 }
 
@@ -109,7 +109,7 @@ static int take_answer(int nl, answer_fn *fn, void *arg) {
     return 0;
 }
 
-static int transact(int nl, struct request *r, answer_fn *fn, void *arg) {
+static int transact(int nl, struct netlink_request *r, answer_fn *fn, void *arg) {
     struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     if ((r->header.nlmsg_flags & NLM_F_DUMP) != NLM_F_DUMP) /* its bits mean other things too */
         r->header.nlmsg_flags |= NLM_F_ACK;
@@ -123,7 +123,7 @@ static int transact(int nl, struct request *r, answer_fn *fn, void *arg) {
 
 /* ---- network cards ---- */
 
-static void put_peer(struct request *r, const struct netlink_veth *v) {
+static void put_peer(struct netlink_request *r, const struct netlink_veth *v) {
     struct ifinfomsg info = {.ifi_family = AF_UNSPEC};
     struct rtattr *peer = nest(r, VETH_INFO_PEER);
     size_t at = NLMSG_ALIGN(r->header.nlmsg_len);
@@ -142,7 +142,7 @@ void netlink_refuse_ipv6(void) {
 }
 
 int netlink_add_veth(int nl, const struct netlink_veth *v, int *ret_ifindex, struct err *err) {
-    struct request r;
+    struct netlink_request r;
     struct ifinfomsg *info =
         request_begin(&r, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof(*info));
     info->ifi_family = AF_UNSPEC;
@@ -167,7 +167,7 @@ static void take_index(void *arg, const struct nlmsghdr *h) {
 }
 
 int netlink_link_index(int nl, const char *name, int *ret_ifindex, struct err *err) {
-    struct request r;
+    struct netlink_request r;
     int ifindex = 0;
     struct ifinfomsg *info = request_begin(&r, RTM_GETLINK, 0, sizeof(*info));
     info->ifi_family = AF_UNSPEC;
@@ -180,7 +180,7 @@ int netlink_link_index(int nl, const char *name, int *ret_ifindex, struct err *e
 }
 
 static int change_link(int nl, int type, int ifindex, unsigned flags) {
-    struct request r;
+    struct netlink_request r;
     struct ifinfomsg *info = request_begin(&r, type, 0, sizeof(*info));
     info->ifi_family = AF_UNSPEC;
     info->ifi_index = ifindex;
@@ -199,7 +199,7 @@ int netlink_link_delete(int nl, int ifindex, struct err *err) {
 }
 
 int netlink_add_address(int nl, int ifindex, const char *addr, int prefix, struct err *err) {
-    struct request r;
+    struct netlink_request r;
     struct in_addr in;
     if (inet_pton(AF_INET, addr, &in) != 1)
         return err_set(err, -EINVAL, "the address %s", addr);
@@ -218,14 +218,14 @@ int netlink_add_address(int nl, int ifindex, const char *addr, int prefix, struc
 
 enum { DESTROYED_AT_ONCE = 512 };
 
-struct found {
+struct netlink_found {
     struct inet_diag_sockid ids[DESTROYED_AT_ONCE];
     int n;
     bool more;
 };
 
 static void take_socket(void *arg, const struct nlmsghdr *h) {
-    struct found *f = arg;
+    struct netlink_found *f = arg;
     if (h->nlmsg_type != SOCK_DIAG_BY_FAMILY)
         return;
     if (f->n == DESTROYED_AT_ONCE) {
@@ -239,7 +239,7 @@ static void take_socket(void *arg, const struct nlmsghdr *h) {
 enum { DIAG_DESTROY = 21, ALL_STATES = ~0 };
 
 static int destroy_one(int diag, int family, const struct inet_diag_sockid *id) {
-    struct request r;
+    struct netlink_request r;
     struct inet_diag_req_v2 *q = request_begin(&r, DIAG_DESTROY, 0, sizeof(*q));
     q->sdiag_family = (uint8_t)family;
     q->sdiag_protocol = IPPROTO_TCP;
@@ -250,8 +250,8 @@ static int destroy_one(int diag, int family, const struct inet_diag_sockid *id) 
 
 /* One pass over the sockets of a family. *ret_more: there are more than fit in one pass. */
 static int destroy_family(int diag, int family, bool *ret_more) {
-    static struct found f;
-    struct request r;
+    static struct netlink_found f;
+    struct netlink_request r;
     f.n = 0;
     f.more = false;
     struct inet_diag_req_v2 *q = request_begin(&r, SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, sizeof(*q));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 /* What stands behind a FILE of ours. It has no buffer: that is the FILE's. */
-struct stream {
+struct printing_stream {
     FILE *file; /* NULL: the C library's own */
     int fd;
     bool as_it_is;
@@ -18,9 +18,9 @@ struct stream {
     struct buf text; /* of one write */
 };
 
-static struct stream streams[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
+static struct printing_stream streams[] = {{.fd = STDOUT_FILENO}, {.fd = STDERR_FILENO}};
 
-static struct stream *stream_of(FILE *out) {
+static struct printing_stream *stream_of(FILE *out) {
     for (size_t i = 0; i < 2; i++)
         if (streams[i].file && streams[i].file == out)
             return &streams[i];
@@ -28,7 +28,7 @@ static struct stream *stream_of(FILE *out) {
 }
 
 /* A block of a FILE ends anywhere, also within a character. */
-static void take(struct stream *s, const char *bytes, size_t n) {
+static void take(struct printing_stream *s, const char *bytes, size_t n) {
     BUF_FINI struct buf whole = {0};
     buf_put(&whole, s->begun, s->begun_n);
     buf_put(&whole, bytes, n);
@@ -39,7 +39,7 @@ static void take(struct stream *s, const char *bytes, size_t n) {
 }
 
 static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
-    struct stream *s = cookie;
+    struct printing_stream *s = cookie;
     if (s->as_it_is)
         return file_write_all(s->fd, bytes, n, NULL) ? 0 : (ssize_t)n;
     take(s, bytes, n);
@@ -51,7 +51,7 @@ static ssize_t on_write(void *cookie, const char *bytes, size_t n) {
 /* What ended within a character says so. */
 static void put_rest(void) {
     for (size_t i = 0; i < 2; i++) {
-        struct stream *s = &streams[i];
+        struct printing_stream *s = &streams[i];
         fflush(s->file);
         printable_put(&s->text, s->begun, s->begun_n, 0);
         file_write_all(s->fd, buf_str(&s->text), s->text.len, NULL);
@@ -60,7 +60,7 @@ static void put_rest(void) {
     }
 }
 
-static void put_in_place(struct stream *s, FILE **standard) {
+static void put_in_place(struct printing_stream *s, FILE **standard) {
     static const cookie_io_functions_t functions = {.write = on_write};
     s->file = fopencookie(s, "w", functions);
     if (!s->file)
@@ -77,7 +77,7 @@ void printing_begin(void) {
 }
 
 bool printing_put(FILE *out, const char *text, size_t n) {
-    struct stream *s = stream_of(out);
+    struct printing_stream *s = stream_of(out);
     if (!s)
         return fwrite(text, 1, n, out) == n;
     fflush(out); /* what was said before */
@@ -100,6 +100,6 @@ void printing_line(FILE *out, const char *fmt, ...) {
 }
 
 int printing_fd(FILE *out) {
-    const struct stream *s = stream_of(out);
+    const struct printing_stream *s = stream_of(out);
     return s ? s->fd : fileno(out);
 }

@@ -22,12 +22,12 @@ static const int64_t wait_ns = 5000000000;
 
 /* ---- waiting: a stop of a thread that is no child of ours is told by SIGCHLD only ---- */
 
-struct waiting {
+struct seize_waiting {
     sigset_t before;
     bool took; /* a SIGCHLD that others may wait for as well */
 };
 
-static void waiting_begin(struct waiting *w) {
+static void waiting_begin(struct seize_waiting *w) {
     sigset_t child;
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
@@ -35,14 +35,14 @@ static void waiting_begin(struct waiting *w) {
     sigprocmask(SIG_BLOCK, &child, &w->before);
 }
 
-static void waiting_end(struct waiting *w) {
+static void waiting_end(struct seize_waiting *w) {
     if (w->took)
         kill(getpid(), SIGCHLD);
     sigprocmask(SIG_SETMASK, &w->before, NULL);
 }
 
 /* The next change of the thread's state. Returns 0, -ETIME or another -errno. */
-static int wait_change(struct waiting *w, pid_t tid, int *ret_status) {
+static int wait_change(struct seize_waiting *w, pid_t tid, int *ret_status) {
     int64_t until = clock_monotonic_ns() + wait_ns;
     sigset_t child;
     sigemptyset(&child);
@@ -144,7 +144,7 @@ static int set_call(pid_t tid, int code) {
 /* ---- one thread ---- */
 
 /* Once it goes on, a signal that comes first is kept from it. */
-static int run_to_end(struct waiting *w, pid_t tid) {
+static int run_to_end(struct seize_waiting *w, pid_t tid) {
     int status, r;
     do {
         if (ptrace(PTRACE_CONT, tid, NULL, NULL) < 0)
@@ -155,7 +155,7 @@ static int run_to_end(struct waiting *w, pid_t tid) {
 }
 
 /* A thread that was seized and is not let go dies with its process. */
-static int exit_thread(struct waiting *w, pid_t tid, int code) {
+static int exit_thread(struct seize_waiting *w, pid_t tid, int code) {
     int status;
     if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
         return -errno;
@@ -173,7 +173,7 @@ static int exit_thread(struct waiting *w, pid_t tid, int code) {
 }
 
 /* Any thread will do; the first may have ended before the others. */
-static int exit_any_thread(struct waiting *w, pid_t pid, int code) {
+static int exit_any_thread(struct seize_waiting *w, pid_t pid, int code) {
     char path[64];
     int r = exit_thread(w, pid, code);
     snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
@@ -187,7 +187,7 @@ static int exit_any_thread(struct waiting *w, pid_t pid, int code) {
 }
 
 int seize_exit(pid_t pid, int code, struct err *err) {
-    struct waiting w;
+    struct seize_waiting w;
     waiting_begin(&w);
     int r = exit_any_thread(&w, pid, code);
     waiting_end(&w);

@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct owner {
+struct census_owner {
     uint64_t inode;
     pid_t pid;
     int fd, node;
 };
 
 struct owners {
-    struct owner *v;
+    struct census_owner *v;
     size_t n;
     int node; /* that is being looked at */
 };
 
 static void add_owner(void *arg, pid_t pid, int fd, uint64_t inode) {
     struct owners *o = arg;
-    mem_push(o->v, o->n) = (struct owner){inode, pid, fd, o->node};
+    mem_push(o->v, o->n) = (struct census_owner){inode, pid, fd, o->node};
 }
 
 static void find_owners(struct owners *o, const struct cluster *c) {

@@ -50,7 +50,7 @@ static void each_hierarchy(void (*fn)(void *arg, const struct hierarchy *h), voi
 }
 
 /* "4:memory:/a" or "0::/a": a hierarchy by the first of its controllers, and the place in it. */
-struct place {
+struct cgroups_place {
     const char *controllers;
     char path[2 * PATH_MAX];
 };
@@ -66,7 +66,7 @@ static bool is_of(const struct hierarchy *h, const char *controllers, size_t n) 
 
 /* A mount shows what is below its root. */
 static void find_path(void *arg, const struct hierarchy *h) {
-    struct place *p = arg;
+    struct cgroups_place *p = arg;
     char first[256];
     const char *colon = strchr(p->controllers, ':'), *inside;
     size_t n = strcspn(p->controllers, ",:"),
@@ -82,9 +82,9 @@ static void find_path(void *arg, const struct hierarchy *h) {
 }
 
 /* False: its hierarchy is not mounted, or not this part of it. */
-static bool place_of(const char *line, struct place *ret) {
+static bool place_of(const char *line, struct cgroups_place *ret) {
     const char *colon = strchr(line, ':');
-    *ret = (struct place){.controllers = colon ? colon + 1 : ""};
+    *ret = (struct cgroups_place){.controllers = colon ? colon + 1 : ""};
     each_hierarchy(find_path, ret);
     return *ret->path;
 }
@@ -108,7 +108,7 @@ static void walk(struct texts *c, const char *dir, int depth) {
 }
 
 static void walk_own(struct texts *c, const char *line) {
-    struct place p;
+    struct cgroups_place p;
     if (place_of(line, &p))
         walk(c, p.path, 0);
 }
@@ -175,7 +175,7 @@ int cgroups_remove(const char *path) {
 static void put_of(struct json_writer *w, struct texts *told, const char *own, char *its) {
     char *save = NULL;
     for (char *line = strtok_r(its, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        struct place p;
+        struct cgroups_place p;
         size_t n = strlen(line);
         const char *same = strstr(own, line);
         bool known = (same && (same[n] == '\n' || !same[n])) || !place_of(line, &p);

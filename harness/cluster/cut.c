@@ -26,7 +26,7 @@ struct held {
 };
 
 /* Counters as they were when somebody asked for them. */
-struct answer {
+struct cut_answer {
     struct list link;
     struct wire_counters v[];
 };
@@ -251,7 +251,7 @@ static void count_pair(struct wire_counters *v, size_t from, size_t to, uint64_t
 
 void cut_count(struct cut *k) {
     size_t n = k->cluster->nodes_n;
-    struct answer *a = mem_alloc(1, sizeof(*a) + n * sizeof(a->v[0]));
+    struct cut_answer *a = mem_alloc(1, sizeof(*a) + n * sizeof(a->v[0]));
     for (size_t i = 0; i < n; i++)
         a->v[i].at_sockets = true;
     for (size_t from = 0; from < n && from < CLUSTER_NODES_MAX; from++)
@@ -277,7 +277,7 @@ static void on_answer(void *arg, int64_t now_ns) {
     struct cut *k = arg;
     struct cluster *c = k->cluster;
     while (!list_empty(&k->answers)) {
-        struct answer *a = list_entry(k->answers.next, struct answer, link);
+        struct cut_answer *a = list_entry(k->answers.next, struct cut_answer, link);
         list_remove(&a->link);
         for (size_t i = 0; i < c->nodes_n && c->cb.counters && cut_is_planned(c); i++)
             c->cb.counters(c->arg, c->nodes[i], &a->v[i]);
@@ -309,7 +309,7 @@ struct cut *cut_free(struct cut *k) {
     list_each_safe(it, next, &k->held) let_go(k, list_entry(it, struct held, link), true);
     list_each_safe(at, after, &k->answers) {
         list_remove(at);
-        free(list_entry(at, struct answer, link));
+        free(list_entry(at, struct cut_answer, link));
     }
     loop_source_free(k->on_answer);
     free(k->watchers);

@@ -20,7 +20,7 @@
 
 enum { ENVIRONMENT_MAX = 4 << 20 };
 
-struct owner {
+struct mark_owner {
     unsigned long long space, ticks; /* the pid namespace's inode; when it began */
     int pid;
 };
@@ -31,7 +31,7 @@ static unsigned long long own_space(void) {
 }
 
 /* RANKQUAKE_MARK=<32 hex digits>.<pid namespace>.<pid>.<ticks> */
-static bool read_mark(const char *mark, struct owner *ret) {
+static bool read_mark(const char *mark, struct mark_owner *ret) {
     int bits = 0, end = 0;
     return sscanf(mark, NAME "=%*32[0-9a-f]%n.%llu.%d.%llu%n", &bits, &ret->space, &ret->pid,
                   &ret->ticks, &end) == 3 &&
@@ -62,7 +62,7 @@ static void be_found(void) {
 }
 
 pid_t mark_harness(const char *mark) {
-    struct owner o;
+    struct mark_owner o;
     struct sockaddr_un at;
     struct ucred who;
     socklen_t len, size = sizeof(who);
@@ -95,7 +95,7 @@ void mark_end(void) {
 
 const char *mark_own(void) {
     extern char **environ;
-    struct owner o;
+    struct mark_owner o;
     for (char **e = environ; *e; e++)
         if (str_starts(*e, NAME "=") && read_mark(*e, &o) && o.pid == getpid())
             return *e;
@@ -124,14 +124,14 @@ bool mark_of(pid_t pid, char ret[MARK_SIZE]) {
 }
 
 bool mark_is_carried(const char *mark, pid_t pid) {
-    struct owner o;
+    struct mark_owner o;
     uint64_t ticks;
     return read_mark(mark, &o) && process_start_ticks(pid, &ticks) == 0 && ticks >= o.ticks &&
            find_entry(pid, mark, true, NULL);
 }
 
 bool mark_is_orphaned(const char *mark) {
-    struct owner o;
+    struct mark_owner o;
     uint64_t ticks;
     int status;
     if (!read_mark(mark, &o) || !o.space || o.space != own_space())

@@ -17,20 +17,20 @@
 #include <unistd.h>
 
 /* A list of strings in the caller's message. */
-struct names {
+struct node_setup_names {
     const char **v;
     size_t n;
 };
 
-static struct names names_of(const struct json *list) {
-    struct names names = {0};
+static struct node_setup_names names_of(const struct json *list) {
+    struct node_setup_names names = {0};
     json_each(it, list) mem_push(names.v, names.n) = json_string(it, "");
     return names;
 }
 
 /* What every machine has to itself. Paths of the caller that lie below one of them are brought
  * back. */
-static int cover_all(const struct names *keep, struct err *err) {
+static int cover_all(const struct node_setup_names *keep, struct err *err) {
     static const struct {
         const char *path;
         mode_t mode;
@@ -43,7 +43,7 @@ static int cover_all(const struct names *keep, struct err *err) {
     return 0;
 }
 
-static int make_dirs(const struct names *dirs, struct err *err) {
+static int make_dirs(const struct node_setup_names *dirs, struct err *err) {
     for (size_t i = 0; i < dirs->n; i++) {
         int r = file_make_dirs(dirs->v[i], 0777, err);
         if (r)
@@ -91,8 +91,8 @@ static int bring_up_loopback(struct err *err) {
     return r;
 }
 
-static int setup_all(const struct json *setup, const struct names *keep, const struct names *dirs,
-                     struct err *err) {
+static int setup_all(const struct json *setup, const struct node_setup_names *keep,
+                     const struct node_setup_names *dirs, struct err *err) {
     const char *name = json_get_string(setup, "name", "node");
     const struct json *root = json_get(setup, "root");
     int r;
@@ -113,14 +113,15 @@ static int seal_all(const struct json *setup, struct err *err) {
     const struct json *seal = json_get(setup, "seal");
     if (!seal)
         return 0;
-    struct names writable = names_of(json_get(seal, "writable"));
+    struct node_setup_names writable = names_of(json_get(seal, "writable"));
     int r = node_seal(seal, json_get(setup, "root") != NULL, writable.v, writable.n, err);
     free(writable.v);
     return r;
 }
 
 static int setup_node(const struct json *setup, struct err *err) {
-    struct names keep = names_of(json_get(setup, "keep")), dirs = names_of(json_get(setup, "dirs"));
+    struct node_setup_names keep = names_of(json_get(setup, "keep")),
+                            dirs = names_of(json_get(setup, "dirs"));
     int r = setup_all(setup, &keep, &dirs, err);
     if (r == 0)
         r = seal_all(setup, err);

@@ -17,13 +17,13 @@
 
 enum { MAPS_MAX = 64 << 20 };
 
-struct kept {
+struct shm_watch_kept {
     char path[sizeof(SHM) + 256];
     ino_t inode;
 };
 
 static struct {
-    struct kept *v;
+    struct shm_watch_kept *v;
     size_t n;
 } all;
 
@@ -71,7 +71,7 @@ static bool is_ours(const char *path) {
 }
 
 static void keep(const char *name) {
-    struct kept k;
+    struct shm_watch_kept k;
     struct stat st;
     snprintf(k.path, sizeof(k.path), SHM "%.255s", name);
     if (lstat(k.path, &st) != 0 || st.st_uid != geteuid() || !is_ours(k.path))
@@ -92,7 +92,7 @@ void shm_watch_read(int fd) {
         }
 }
 
-static bool is_left(const struct kept *k) {
+static bool is_left(const struct shm_watch_kept *k) {
     struct stat st;
     return lstat(k->path, &st) == 0 && st.st_ino == k->inode;
 }

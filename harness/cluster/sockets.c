@@ -78,7 +78,7 @@ void sockets_held(pid_t pid, void (*fn)(void *arg, pid_t pid, int fd, uint64_t i
     }
 }
 
-struct search {
+struct sockets_search {
     struct json_writer *w;
     uint16_t port;
     int found;
@@ -93,7 +93,7 @@ static void put_end(struct json_writer *w, const char *key, const char *address,
 }
 
 static void put_line(void *arg, const struct socket_line *s) {
-    struct search *q = arg;
+    struct sockets_search *q = arg;
     bool listens = s->state == SOCKET_LISTENS;
     if ((s->local_port != q->port && s->remote_port != q->port) || s->state == SOCKET_SYN_SENT ||
         q->found == FOUND_MAX || (q->is_ours && !q->is_ours(q->arg, s)))
@@ -109,7 +109,7 @@ static void put_line(void *arg, const struct socket_line *s) {
 
 void sockets_put(struct json_writer *w, uint16_t port,
                  bool (*is_ours)(void *arg, const struct socket_line *s), void *arg) {
-    struct search q = {.w = w, .port = port, .is_ours = is_ours, .arg = arg};
+    struct sockets_search q = {.w = w, .port = port, .is_ours = is_ours, .arg = arg};
     json_array(w, "found");
     sockets_each(put_line, &q);
     json_end_array(w);

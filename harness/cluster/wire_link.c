@@ -16,28 +16,28 @@
 /* The wire answers within microseconds; a machine that is out of breath is given some seconds. */
 static const int64_t answer_wait_ns = 5000000000;
 
-struct queued {
+struct wire_link_queued {
     struct list link;
     struct message message;
 };
 
 /* ---- requests ---- */
 
-struct request {
+struct wire_link_request {
     struct buf text;
     struct json_writer w;
     int64_t id;
 };
 
-static void request_begin(struct wire_link *l, struct request *r, const char *op) {
-    *r = (struct request){.id = ++l->last_id};
+static void request_begin(struct wire_link *l, struct wire_link_request *r, const char *op) {
+    *r = (struct wire_link_request){.id = ++l->last_id};
     r->w.out = &r->text;
     json_object(&r->w, NULL);
     json_put_i64(&r->w, "id", r->id);
     json_put_string(&r->w, "op", op);
 }
 
-static int request_send(struct wire_link *l, struct request *r, const int *fds, size_t n,
+static int request_send(struct wire_link *l, struct wire_link_request *r, const int *fds, size_t n,
                         struct err *err) {
     json_end_object(&r->w);
     int code = l->fd < 0 ? err_say(err, -EPIPE, "it is not running")
@@ -111,7 +111,7 @@ static void on_message(void *arg, int fd, int what) {
 static void on_queue(void *arg, int64_t now_ns) {
     struct cluster *c = arg;
     while (!list_empty(&c->wire.queue)) {
-        struct queued *q = list_entry(c->wire.queue.next, struct queued, link);
+        struct wire_link_queued *q = list_entry(c->wire.queue.next, struct wire_link_queued, link);
         list_remove(&q->link);
         handle(c, q->message.json);
         message_fini(&q->message);
@@ -120,7 +120,7 @@ static void on_queue(void *arg, int64_t now_ns) {
 }
 
 static void enqueue(struct wire_link *l, const struct message *m) {
-    struct queued *q = mem_new(struct queued);
+    struct wire_link_queued *q = mem_new(struct wire_link_queued);
     q->message = *m;
     list_append(&l->queue, &q->link);
     loop_timer_at(l->on_queue, 0);
@@ -152,7 +152,7 @@ static int wait_answer(struct wire_link *l, int64_t id, struct err *err) {
 }
 
 /* Sends a request and waits until it is in force. */
-static int request_settle(struct cluster *c, struct request *r, struct err *err) {
+static int request_settle(struct cluster *c, struct wire_link_request *r, struct err *err) {
     int code = request_send(&c->wire, r, NULL, 0, err);
     if (code)
         return code;
@@ -189,7 +189,7 @@ static void on_end(void *arg, int fd, int what) {
 
 int wire_link_start(struct cluster *c, struct err *err) {
     struct wire_link *l = &c->wire;
-    struct request r;
+    struct wire_link_request r;
     list_init(&l->queue);
     l->on_queue = loop_timer(c->loop, on_queue, c);
     int code = cluster_spawn("wire", CLONE_NEWNET, &l->process, &l->fd, err);
@@ -217,7 +217,7 @@ struct wire_link *wire_link_fini(struct wire_link *l) {
     l->on_end = loop_source_free(l->on_end);
     l->on_queue = loop_source_free(l->on_queue);
     while (l->queue.next && !list_empty(&l->queue)) {
-        struct queued *q = list_entry(l->queue.next, struct queued, link);
+        struct wire_link_queued *q = list_entry(l->queue.next, struct wire_link_queued, link);
         list_remove(&q->link);
         message_fini(&q->message);
         free(q);
@@ -234,7 +234,7 @@ struct wire_link *wire_link_fini(struct wire_link *l) {
 /* ---- its words ---- */
 
 int wire_link_add_port(struct cluster *c, struct node *n, int netns, struct err *err) {
-    struct request r;
+    struct wire_link_request r;
     char mac[24];
     const unsigned char *b = n->plan->mac;
     snprintf(mac, sizeof(mac), "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
@@ -245,7 +245,7 @@ int wire_link_add_port(struct cluster *c, struct node *n, int netns, struct err 
 }
 
 int wire_link_silence(struct cluster *c, struct node *n, bool on, struct err *err) {
-    struct request r;
+    struct wire_link_request r;
     request_begin(&c->wire, &r, "silence");
     json_put_i64(&r.w, "port", n->port);
     json_put_bool(&r.w, "on", on);
@@ -267,7 +267,7 @@ static void put_partition(const struct cluster *c, struct json_writer *w,
 }
 
 int wire_link_partitions(struct cluster *c, struct err *err) {
-    struct request r;
+    struct wire_link_request r;
     request_begin(&c->wire, &r, "partitions");
     json_array(&r.w, "list");
     list_each(it, &c->partitions) put_partition(c, &r.w, list_entry(it, struct partition, link));
@@ -276,14 +276,14 @@ int wire_link_partitions(struct cluster *c, struct err *err) {
 }
 
 void wire_link_bootstrap(struct cluster *c, uint16_t tcp_port) {
-    struct request r;
+    struct wire_link_request r;
     request_begin(&c->wire, &r, "bootstrap");
     json_put_i64(&r.w, "tcp_port", tcp_port);
     request_send(&c->wire, &r, NULL, 0, NULL);
 }
 
 void wire_link_count(struct cluster *c) {
-    struct request r;
+    struct wire_link_request r;
     request_begin(&c->wire, &r, "count");
     if (request_send(&c->wire, &r, NULL, 0, NULL) != 0 && c->cb.counted)
         c->cb.counted(c->arg);

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-struct server {
+struct wire_service {
     struct loop *loop;
     struct wire *wire;
     int control;
@@ -17,13 +17,13 @@ struct server {
     struct json_writer w;
 };
 
-static void send_out(struct server *s) {
+static void send_out(struct wire_service *s) {
     json_end_object(&s->w);
     if (channel_send(s->control, &s->out, NULL, 0, NULL) != 0)
         loop_stop(s->loop);
 }
 
-static void begin(struct server *s, const char *op) {
+static void begin(struct wire_service *s, const char *op) {
     buf_clear(&s->out);
     s->w = (struct json_writer){.out = &s->out};
     json_object(&s->w, NULL);
@@ -31,13 +31,13 @@ static void begin(struct server *s, const char *op) {
 }
 
 static void on_gone(void *arg, int port) {
-    struct server *s = arg;
+    struct wire_service *s = arg;
     begin(s, "gone");
     json_put_i64(&s->w, "port", port);
     send_out(s);
 }
 
-static int do_setup(struct server *s, struct message *m, struct err *err) {
+static int do_setup(struct wire_service *s, struct message *m, struct err *err) {
     wire_rules(s->wire)->store_port = (uint16_t)json_get_i64(m->json, "store_port", 0);
     wire_rules(s->wire)->store_peer_port = (uint16_t)json_get_i64(m->json, "store_peer_port", 0);
     if (json_get_bool(m->json, "ring", false))
@@ -54,7 +54,7 @@ static int get_port(const struct json *j, const char *key, struct err *err) {
     return (int)port;
 }
 
-static int do_port(struct server *s, struct message *m, struct err *err) {
+static int do_port(struct wire_service *s, struct message *m, struct err *err) {
     unsigned mac[6];
     unsigned char bytes[6];
     int r, port = get_port(m->json, "port", err);
@@ -75,7 +75,7 @@ static int do_port(struct server *s, struct message *m, struct err *err) {
     return 0;
 }
 
-static int do_silence(struct server *s, struct message *m, struct err *err) {
+static int do_silence(struct wire_service *s, struct message *m, struct err *err) {
     int port = get_port(m->json, "port", err);
     if (port < 0)
         return port;
@@ -84,7 +84,7 @@ static int do_silence(struct server *s, struct message *m, struct err *err) {
 }
 
 /* All partitions at once, so that between two frames either the old ones hold or the new. */
-static int do_partitions(struct server *s, struct message *m, struct err *err) {
+static int do_partitions(struct wire_service *s, struct message *m, struct err *err) {
     struct wire_rules *rules = wire_rules(s->wire);
     wire_rules_clear(rules);
     json_each(it, json_get(m->json, "list")) {
@@ -103,12 +103,12 @@ static int do_partitions(struct server *s, struct message *m, struct err *err) {
     return 0;
 }
 
-static int do_bootstrap(struct server *s, struct message *m, struct err *err) {
+static int do_bootstrap(struct wire_service *s, struct message *m, struct err *err) {
     wire_rules_bootstrap(wire_rules(s->wire), (uint16_t)json_get_i64(m->json, "tcp_port", 0));
     return 0;
 }
 
-static void put_frames(struct server *s, const char *key, const uint64_t *frames) {
+static void put_frames(struct wire_service *s, const char *key, const uint64_t *frames) {
     json_array(&s->w, key);
     for (int to = 0; to < s->ports_n; to++)
         if (frames[to]) {
@@ -120,7 +120,7 @@ static void put_frames(struct server *s, const char *key, const uint64_t *frames
     json_end_array(&s->w);
 }
 
-static void put_counters(struct server *s, int port) {
+static void put_counters(struct wire_service *s, int port) {
     struct wire_port_counters c = wire_count(s->wire, port);
     json_object(&s->w, NULL);
     json_put_i64(&s->w, "port", port);
@@ -137,7 +137,7 @@ static void put_counters(struct server *s, int port) {
     json_end_object(&s->w);
 }
 
-static void answer(struct server *s, struct message *m, const char *op, const char *error) {
+static void answer(struct wire_service *s, struct message *m, const char *op, const char *error) {
     begin(s, op);
     json_put_i64(&s->w, "id", json_get_i64(m->json, "id", 0));
     json_put_i64(&s->w, "port", json_get_i64(m->json, "port", -1));
@@ -151,14 +151,14 @@ static void answer(struct server *s, struct message *m, const char *op, const ch
     send_out(s);
 }
 
-static int do_count(struct server *s, struct message *m, struct err *err) {
+static int do_count(struct wire_service *s, struct message *m, struct err *err) {
     return 0;
 }
 
-static void handle(struct server *s, struct message *m) {
+static void handle(struct wire_service *s, struct message *m) {
     static const struct {
         const char *op;
-        int (*fn)(struct server *s, struct message *m, struct err *err);
+        int (*fn)(struct wire_service *s, struct message *m, struct err *err);
     } ops[] = {{"setup", do_setup},           {"port", do_port},           {"silence", do_silence},
                {"partitions", do_partitions}, {"bootstrap", do_bootstrap}, {"count", do_count}};
     const char *op = json_get_string(m->json, "op", "");
@@ -174,7 +174,7 @@ static void handle(struct server *s, struct message *m) {
 }
 
 static void on_message(void *arg, int fd, int what) {
-    struct server *s = arg;
+    struct wire_service *s = arg;
     struct message m;
     int r;
     while ((r = channel_receive(fd, &m, NULL)) > 0) {
@@ -186,7 +186,7 @@ static void on_message(void *arg, int fd, int what) {
 }
 
 int wire_server_run(int control, struct err *err) {
-    struct server s = {.control = control};
+    struct wire_service s = {.control = control};
     s.loop = loop_new(err);
     if (!s.loop)
         return err->code;

@@ -10,13 +10,13 @@ static const char *const names[EXPLORE_AGENTS_MAX] = {"n0", "n1", "n2"};
 
 /* What is drawn follows from what the state says, not from how it was reached. */
 static uint64_t seed_of(const struct world *w, int node) {
-    const struct node *n = &w->nodes[node];
+    const struct explore_node *n = &w->nodes[node];
     uint64_t seed = canonical_mix(1, (uint64_t)node << 32 | (uint64_t)n->shown.life << 16);
     return canonical_mix(seed, (uint64_t)n->joins << 32 | (uint64_t)w->judge.head.round);
 }
 
 void agent_boot(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     const struct explore_config *config = w->config;
     struct err err = {0};
     struct rendezvous_config c = {
@@ -54,7 +54,7 @@ void agent_boot(struct world *w, int node) {
 
 /* What it had sent and is not marked as late is lost with its connections. */
 void agent_gone(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     int kept = 0;
     core_share_drop(n->core);
     n->core = NULL;
@@ -76,7 +76,7 @@ void agent_gone(struct world *w, int node) {
 }
 
 static void watch(struct world *w, int node, const struct action *a) {
-    struct stream *s = &w->nodes[node].streams[a->watch.slot];
+    struct explore_stream *s = &w->nodes[node].streams[a->watch.slot];
     memset(s, 0, sizeof(*s));
     s->generation = a->watch.generation;
     memcpy(s->uid, a->watch.key.uid, sizeof(s->uid));
@@ -100,7 +100,7 @@ static bool is_join(const struct txn *txn) {
 }
 
 static void act(struct world *w, int node, const struct action *a, struct aftermath *after) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     switch (a->kind) {
     case ACTION_SNAPSHOT:
         message_act(w, node, a);

@@ -74,12 +74,12 @@ static void add(struct choices *c, bool urgent, enum choice_kind kind, int node,
 
 /* --- messages --- */
 
-static int64_t patience_ns(const struct message *m) {
+static int64_t patience_ns(const struct explore_message *m) {
     return m->kind == ACTION_BEAT ? EXPLORE_STEP_NS : 2 * EXPLORE_STEP_NS;
 }
 
 static void under_way(struct choices *c, int node, int i) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     const struct pending *p = &n->pending[i];
     bool awake = n->core && !n->stopped, reachable = !n->cut;
     bool is_txn = p->message->kind == ACTION_TXN, is_read = !message_writes(p->message);
@@ -108,9 +108,9 @@ static void under_way(struct choices *c, int node, int i) {
 }
 
 static void streams(struct choices *c, int node) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     for (int k = 0; k < WATCH_SLOTS; k++) {
-        const struct stream *s = &n->streams[k];
+        const struct explore_stream *s = &n->streams[k];
         bool waits = stream_waits(c->w, node, k);
         if (s->generation && !n->stopped)
             add(c, false, CHOICE_WATCH_LOST, node, k);
@@ -125,12 +125,12 @@ static void streams(struct choices *c, int node) {
 
 /* --- agents and machines --- */
 
-static bool beats_at(const struct world *w, const struct node *n) {
+static bool beats_at(const struct world *w, const struct explore_node *n) {
     return n->timer_ns <= w->now_ns && !n->cut;
 }
 
 static void injections(struct choices *c, int node) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     add(c, false, CHOICE_KILL, node, 0);
     if (!n->stopped && !n->shown.signaled)
         add(c, false, CHOICE_LEAVE, node, 0);
@@ -143,7 +143,7 @@ static void injections(struct choices *c, int node) {
 }
 
 static void agents(struct choices *c, int node) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     if (!n->core && !n->shown.group.alive)
         add(c, false, CHOICE_JOIN, node, 0);
     if (!n->core)
@@ -161,7 +161,7 @@ static void agents(struct choices *c, int node) {
 }
 
 static void machines(struct choices *c, int node) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     const struct judged_group *g = &n->shown.group;
     bool passed = n->fence_ns && n->fence_ns <= c->w->now_ns;
     if (n->stopped || n->guard_stopped)
@@ -186,7 +186,7 @@ static void machines(struct choices *c, int node) {
 /* What an agent is told of the store comes before all else, and one agent after the other: that
  * commutes. What may strike there is what strikes that agent, before it has heard of it. */
 static bool is_prompt(struct choices *c, int node) {
-    const struct node *n = &c->w->nodes[node];
+    const struct explore_node *n = &c->w->nodes[node];
     if (!n->core || n->stopped || n->cut || c->w->config->free_watches)
         return false;
     for (int i = 0; i < n->n_pending; i++) {
@@ -225,7 +225,7 @@ int choice_list(const struct world *w, struct choice ret[CHOICES_MAX]) {
 /* --- taking one --- */
 
 static void watch_lost(struct world *w, int node, int slot) {
-    struct stream *s = &w->nodes[node].streams[slot];
+    struct explore_stream *s = &w->nodes[node].streams[slot];
     struct event ev = {.kind = EVENT_WATCH_LOST};
     ev.watch_lost.slot = (enum watch_slot)slot;
     ev.watch_lost.generation = s->generation;
@@ -267,7 +267,7 @@ static void leave(struct world *w, int node) {
 }
 
 static bool take_fault(struct world *w, struct choice c) {
-    struct node *n = &w->nodes[c.node];
+    struct explore_node *n = &w->nodes[c.node];
     switch (c.kind) {
     case CHOICE_JOIN:
         agent_boot(w, c.node);
@@ -312,7 +312,7 @@ static bool take_fault(struct world *w, struct choice c) {
 }
 
 static void take_course(struct world *w, struct choice c) {
-    struct node *n = &w->nodes[c.node];
+    struct explore_node *n = &w->nodes[c.node];
     switch (c.kind) {
     case CHOICE_TICK:
         w->now_ns += EXPLORE_STEP_NS;

@@ -71,7 +71,7 @@ static void see_pending(struct gathered *g, uint64_t ids, const struct pending *
 }
 
 static void see_stream(struct gathered *g, const struct world *w, uint64_t ids,
-                       const struct stream *s, int slot) {
+                       const struct explore_stream *s, int slot) {
     see_id(g, ids, s->generation);
     see_word(g, s->slow);
     if (!s->generation)
@@ -83,7 +83,7 @@ static void see_stream(struct gathered *g, const struct world *w, uint64_t ids,
 }
 
 static void see_node(struct gathered *g, const struct world *w, int node) {
-    const struct node *n = &w->nodes[node];
+    const struct explore_node *n = &w->nodes[node];
     uint64_t ids = 2 * (uint64_t)node + 2;
     see_word(g, (uint64_t)n->shown.life << 32 | (uint64_t)n->joins << 16 |
                     (uint64_t)n->stopped << 4 | (uint64_t)n->guard_stopped << 3 |

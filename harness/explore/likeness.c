@@ -16,7 +16,8 @@ static uint64_t reports_of(const char *uid) {
 }
 
 /* Which of its revisions are ever asked for depends on the key. */
-void likeness_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod) {
+void likeness_revisions(struct canonical *c, const struct store_key *key, int64_t create,
+                        int64_t mod) {
     switch (key->kind) {
     case KEY_SESSION:
         canonical_order(c, CANONICAL_REVISION, create);
@@ -45,7 +46,7 @@ void likeness_revisions(struct canonical *c, const struct key *key, int64_t crea
 
 static void pair_see(void *arg, const struct kv_pair *p) {
     struct canonical *c = arg;
-    struct key key;
+    struct store_key key;
     union value value;
     if (!key_parse(p->key.data, p->key.len, "job", &key))
         return;

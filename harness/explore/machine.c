@@ -6,7 +6,7 @@
  * workers with it, before another step of time has passed. */
 
 static void pipe_put(struct world *w, int node, struct pipe_item item) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     if (!n->core)
         return;
     if (n->n_pipe == PIPE_MAX) {
@@ -18,7 +18,7 @@ static void pipe_put(struct world *w, int node, struct pipe_item item) {
 
 /* The guard looks at the deadline when it forks. */
 void machine_start(struct world *w, int node, const struct round_spec *s) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     if (s->deadline_required && n->fence_ns <= w->now_ns) {
         pipe_put(w, node, (struct pipe_item){.kind = PIPE_NEVER_BORN, .fenced = true});
         return;
@@ -36,13 +36,13 @@ void machine_start(struct world *w, int node, const struct round_spec *s) {
 }
 
 void machine_stop(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     judge_stop(world_judge(w), node, n->fence_ns && n->fence_ns <= w->now_ns);
     n->stopping = n->shown.group.alive;
 }
 
 void machine_die(struct world *w, int node, int status, bool by_fence, bool guard_died) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     if (!n->shown.group.alive)
         return;
     world_say(w, node, "workers of round %lld are dead", (long long)n->shown.group.round);
@@ -56,7 +56,7 @@ void machine_die(struct world *w, int node, int status, bool by_fence, bool guar
 
 /* Those of a node succeed when all of the round have lived at one time; each at its own pace. */
 void machine_succeed(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     judge_success(world_judge(w), n->shown.group.uid, n->shown.group.round);
     machine_die(w, node, 0, false, false);
 }
@@ -78,7 +78,7 @@ static void tell_exits(struct world *w, int node, int from, int to, int status) 
 }
 
 void machine_tell(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     struct pipe_item item = n->pipe[0];
     struct event ev = {.kind = EVENT_GROUP_REAPED};
     n->n_pipe--;

@@ -10,7 +10,7 @@
  * them.
  */
 
-void message_free(struct message *m) {
+void message_free(struct explore_message *m) {
     if (!m || --m->refs)
         return;
     arena_fini(&m->arena);
@@ -18,12 +18,12 @@ void message_free(struct message *m) {
     free(m);
 }
 
-bool message_writes(const struct message *m) {
+bool message_writes(const struct explore_message *m) {
     return m->kind == ACTION_TXN || m->kind == ACTION_BEAT;
 }
 
 /* What of a compare makes states differ. */
-static void see_compare(struct message *m, const struct compare *from) {
+static void see_compare(struct explore_message *m, const struct compare *from) {
     bool beat = from->key.kind == KEY_SESSION && from->target == COMPARE_MOD;
     canonical_key(&m->seen, &from->key);
     m->seen.hash = canonical_mix(m->seen.hash, from->target);
@@ -33,7 +33,7 @@ static void see_compare(struct message *m, const struct compare *from) {
                     from->target == COMPARE_VERSION ? 0 : number);
 }
 
-static void take_txn(struct message *m, const struct txn *txn) {
+static void take_txn(struct explore_message *m, const struct txn *txn) {
     m->txn = kv_request_txn(&m->arena, "job", txn, kv_request_plain);
     m->ops = kv_request_ops(&m->arena, txn, &m->txn);
     m->n_ops = txn->n_ops;
@@ -46,7 +46,7 @@ static void take_txn(struct message *m, const struct txn *txn) {
     }
 }
 
-static void fill(struct message *m, const struct action *a) {
+static void fill(struct explore_message *m, const struct action *a) {
     m->kind = a->kind;
     m->id = kv_request_id(a);
     if (message_writes(m)) {
@@ -63,8 +63,8 @@ static void fill(struct message *m, const struct action *a) {
 }
 
 void message_act(struct world *w, int node, const struct action *a) {
-    struct node *n = &w->nodes[node];
-    struct message *m = mem_new(struct message);
+    struct explore_node *n = &w->nodes[node];
+    struct explore_message *m = mem_new(struct explore_message);
     const char *uid = rendezvous_uid(n->core->r);
     m->refs = 1;
     memcpy(m->uid, uid, strlen(uid));
@@ -80,7 +80,7 @@ void message_act(struct world *w, int node, const struct action *a) {
 }
 
 void message_drop(struct world *w, int node, int index) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     message_free(n->pending[index].message);
     n->n_pending--;
     memmove(n->pending + index, n->pending + index + 1,
@@ -99,7 +99,7 @@ static struct pending take(struct world *w, int node, int index) {
 
 /* Of a read only that there was no answer: the rest is in read_now. */
 static void tell(struct world *w, int node, const struct pending *p, bool reached) {
-    const struct message *m = p->message;
+    const struct explore_message *m = p->message;
     struct event ev = kv_request_event(m->kind, m->id, reached, p->applied, p->revision);
     agent_event(w, node, &ev);
 }
@@ -151,7 +151,7 @@ static void on_change(void *arg, const struct kv_event *event) {
 }
 
 static void apply_txn(struct world *w, int node, struct pending *p) {
-    const struct message *m = p->message;
+    const struct explore_message *m = p->message;
     struct kv *kv = world_store(w);
     ARENA_FINI struct arena arena = {0};
     struct kv_txn_result r = {0};
@@ -172,7 +172,7 @@ static void apply_txn(struct world *w, int node, struct pending *p) {
 
 static void apply_lease(struct world *w, struct pending *p) {
     struct kv *kv = world_store(w);
-    const struct message *m = p->message;
+    const struct explore_message *m = p->message;
     int64_t id, ttl;
     int rc = m->kind == ACTION_LEASE_GRANT ? kv_lease_grant(kv, m->lease, m->ttl_s, 0, &id, NULL)
                                            : kv_lease_keepalive(kv, m->lease, 0, &ttl, NULL);
@@ -203,7 +203,7 @@ void message_serve(struct world *w, int node, int index, bool answer) {
 /* Sending, applying and hearing of it commute with all that others do at this moment, as long as
  * nothing of it is late; what is late is a choice of its own. */
 void message_beat(struct world *w, int node) {
-    struct node *n = &w->nodes[node];
+    struct explore_node *n = &w->nodes[node];
     int index = n->n_pending - 1;
     while (index >= 0 && n->pending[index].message->kind != ACTION_BEAT)
         index--;

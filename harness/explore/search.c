@@ -17,18 +17,18 @@ struct known {
     bool end; /* all is over, or a bound of the search is reached */
 };
 
-struct waiting {
+struct search_waiting {
     struct world *world;
     uint32_t index;
     int depth;
 };
 
 struct queue {
-    struct waiting *all;
+    struct search_waiting *all;
     size_t n, cap;
 };
 
-struct search {
+struct exhaustive_search {
     const struct explore_config *config;
     struct explore_result *ret;
     struct known *known;
@@ -49,14 +49,15 @@ static void *grow(void *p, uint64_t *cap, uint64_t least, size_t size) {
     return p;
 }
 
-static uint64_t bytes(const struct search *s) {
+static uint64_t bytes(const struct exhaustive_search *s) {
     return world_bytes() + s->cap * sizeof(*s->known) + s->slots * sizeof(*s->table) +
-           s->cap_edges * sizeof(*s->edges) + (s->now.cap + s->next.cap) * sizeof(struct waiting);
+           s->cap_edges * sizeof(*s->edges) +
+           (s->now.cap + s->next.cap) * sizeof(struct search_waiting);
 }
 
 /* --- known states --- */
 
-static void rehash(struct search *s) {
+static void rehash(struct exhaustive_search *s) {
     free(s->table);
     s->slots = s->slots ? s->slots * 2 : 1 << 16;
     s->table = calloc(s->slots, sizeof(*s->table));
@@ -71,8 +72,8 @@ static void rehash(struct search *s) {
 }
 
 /* Its index; *ret_new: it was not known. */
-static uint32_t find(struct search *s, const struct world *w, uint32_t parent, struct choice choice,
-                     bool *ret_new) {
+static uint32_t find(struct exhaustive_search *s, const struct world *w, uint32_t parent,
+                     struct choice choice, bool *ret_new) {
     uint64_t fingerprint = world_fingerprint(w);
     if (2 * s->n >= s->slots)
         rehash(s);
@@ -93,7 +94,7 @@ static uint32_t find(struct search *s, const struct world *w, uint32_t parent, s
     return (uint32_t)s->n++;
 }
 
-static void edge_add(struct search *s, uint32_t from, uint32_t to) {
+static void edge_add(struct exhaustive_search *s, uint32_t from, uint32_t to) {
     if (2 * s->n_edges + 2 > s->cap_edges)
         s->edges = grow(s->edges, &s->cap_edges, 1 << 17, sizeof(*s->edges));
     s->edges[2 * s->n_edges] = from;
@@ -106,12 +107,12 @@ static void push(struct queue *q, struct world *w, uint32_t index, int depth) {
     if (q->n == q->cap)
         q->all = grow(q->all, &cap, 1024, sizeof(*q->all));
     q->cap = cap;
-    q->all[q->n++] = (struct waiting){w, index, depth};
+    q->all[q->n++] = (struct search_waiting){w, index, depth};
 }
 
 /* --- paths --- */
 
-static void path_write(struct search *s, uint32_t to, const struct choice *last) {
+static void path_write(struct exhaustive_search *s, uint32_t to, const struct choice *last) {
     uint32_t n = 0, *steps;
     BUF_FINI struct buf text = {0};
     for (uint32_t i = to; i; i = s->known[i].parent)
@@ -135,7 +136,7 @@ static void path_write(struct search *s, uint32_t to, const struct choice *last)
 /* --- every choice of a state --- */
 
 /* Returns false when the search is over: something is violated. */
-static bool expand(struct search *s, const struct waiting *from) {
+static bool expand(struct exhaustive_search *s, const struct search_waiting *from) {
     struct choice all[CHOICES_MAX];
     int n = choice_list(from->world, all);
     s->ret->depth = from->depth > s->ret->depth ? from->depth : s->ret->depth;
@@ -165,7 +166,7 @@ static bool expand(struct search *s, const struct waiting *from) {
     return true;
 }
 
-static bool goes_on(struct search *s) {
+static bool goes_on(struct exhaustive_search *s) {
     const struct explore_config *c = s->config;
     uint64_t now = bytes(s);
     s->ret->bytes = now > s->ret->bytes ? now : s->ret->bytes;
@@ -181,23 +182,23 @@ static bool goes_on(struct search *s) {
     return true;
 }
 
-static bool take(struct search *s, const struct waiting *from) {
+static bool take(struct exhaustive_search *s, const struct search_waiting *from) {
     bool on = expand(s, from);
     world_free(from->world);
     return on && (++s->taken % 256 || goes_on(s));
 }
 
 /* What comes last is near an end, and leaves little behind. */
-static bool relieve(struct search *s) {
+static bool relieve(struct exhaustive_search *s) {
     bool on = true;
     while (on && s->next.n && world_bytes() > s->config->memory_max / 2) {
-        struct waiting newest = s->next.all[--s->next.n];
+        struct search_waiting newest = s->next.all[--s->next.n];
         on = take(s, &newest);
     }
     return on;
 }
 
-static bool level(struct search *s) {
+static bool level(struct exhaustive_search *s) {
     bool on = true;
     for (size_t i = 0; i < s->now.n; i++) {
         if (on)
@@ -214,7 +215,7 @@ static bool level(struct search *s) {
 
 /* --- whether an end can be reached --- */
 
-static uint32_t *backwards(const struct search *s, uint32_t **ret_first) {
+static uint32_t *backwards(const struct exhaustive_search *s, uint32_t **ret_first) {
     uint32_t *first = calloc(s->n + 2, sizeof(*first));
     uint32_t *from = malloc((s->n_edges + 1) * sizeof(*from));
     if (!first || !from)
@@ -230,7 +231,7 @@ static uint32_t *backwards(const struct search *s, uint32_t **ret_first) {
 }
 
 /* The states from which no end is reached without a further fault; the first of them in *ret. */
-static uint64_t stuck_states(const struct search *s, uint32_t *ret) {
+static uint64_t stuck_states(const struct exhaustive_search *s, uint32_t *ret) {
     uint32_t *first, *from = backwards(s, &first);
     uint32_t *todo = malloc((s->n + 1) * sizeof(*todo));
     bool *good = calloc(s->n + 1, sizeof(*good));
@@ -258,7 +259,7 @@ static uint64_t stuck_states(const struct search *s, uint32_t *ret) {
     return stuck;
 }
 
-static void judge_ends(struct search *s) {
+static void judge_ends(struct exhaustive_search *s) {
     uint32_t first = 0;
     uint64_t n = stuck_states(s, &first);
     s->ret->end = EXPLORE_COMPLETE;
@@ -272,7 +273,7 @@ static void judge_ends(struct search *s) {
 }
 
 void explore_run(const struct explore_config *config, struct explore_result *ret) {
-    struct search s = {.config = config, .ret = ret};
+    struct exhaustive_search s = {.config = config, .ret = ret};
     bool is_new, on = true;
     *ret = (struct explore_result){.end = EXPLORE_COMPLETE};
     struct world *w = world_new(config, false);

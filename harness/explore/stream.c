@@ -67,8 +67,8 @@ void stream_append(struct world *w, const struct kv_event *event) {
     w->log[w->n_log++] = c;
 }
 
-bool stream_wants(const struct stream *s, int slot, const struct change *c) {
-    const struct key *k = &c->entry.key;
+bool stream_wants(const struct explore_stream *s, int slot, const struct change *c) {
+    const struct store_key *k = &c->entry.key;
     if (k->kind == KEY_CUR || strcmp(k->inc, s->inc) != 0)
         return false;
     if (slot == WATCH_HEAD)
@@ -80,7 +80,7 @@ bool stream_wants(const struct stream *s, int slot, const struct change *c) {
 
 /* The revision of the first change that waits; 0: none. */
 static int64_t first_waiting(const struct world *w, int node, int slot) {
-    const struct stream *s = &w->nodes[node].streams[slot];
+    const struct explore_stream *s = &w->nodes[node].streams[slot];
     for (int i = s->at; s->generation && i < w->n_log; i++)
         if (stream_wants(s, slot, w->log[i]))
             return w->log[i]->entry.mod_revision;
@@ -99,7 +99,7 @@ bool stream_hears(const struct world *w, int node) {
 }
 
 void stream_deliver_slot(struct world *w, int node, int slot, bool all) {
-    struct stream *s = &w->nodes[node].streams[slot];
+    struct explore_stream *s = &w->nodes[node].streams[slot];
     struct entry entries[LOG_MAX];
     struct event ev = {.kind = EVENT_CHANGES};
     size_t n = 0;
@@ -132,13 +132,13 @@ void stream_deliver(struct world *w, int node) {
             stream_deliver_slot(w, node, k, false);
 }
 
-static bool hears(const struct node *n, int slot) {
+static bool hears(const struct explore_node *n, int slot) {
     return n->core && !n->stopped && !n->cut && n->streams[slot].generation &&
            !n->streams[slot].slow;
 }
 
 static bool is_one_beat(const struct world *w, int node, int slot) {
-    const struct stream *s = &w->nodes[node].streams[slot];
+    const struct explore_stream *s = &w->nodes[node].streams[slot];
     int n = 0;
     for (int i = s->at; i < w->n_log; i++) {
         const struct entry *e = &w->log[i]->entry;
@@ -170,7 +170,7 @@ void stream_trim(struct world *w) {
     int least = w->n_log;
     for (int i = 0; i < w->config->agents; i++) {
         for (int k = 0; k < WATCH_SLOTS; k++) {
-            struct stream *s = &w->nodes[i].streams[k];
+            struct explore_stream *s = &w->nodes[i].streams[k];
             if (!s->generation)
                 continue;
             while (s->at < w->n_log && !stream_wants(s, k, w->log[s->at]))

@@ -120,7 +120,7 @@ struct world *world_copy(const struct world *from) {
     world_judge(w);
     w->store->refs++;
     for (int i = 0; i < w->config->agents; i++) {
-        struct node *n = &w->nodes[i];
+        struct explore_node *n = &w->nodes[i];
         if (n->core)
             n->core->refs++;
         for (int k = 0; k < n->n_pending; k++)
@@ -136,7 +136,7 @@ void world_free(struct world *w) {
         return;
     store_box_drop(w->store);
     for (int i = 0; i < w->config->agents; i++) {
-        struct node *n = &w->nodes[i];
+        struct explore_node *n = &w->nodes[i];
         core_share_drop(n->core);
         for (int k = 0; k < n->n_pending; k++)
             message_free(n->pending[k].message);

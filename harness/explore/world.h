@@ -39,7 +39,7 @@ struct store_box {
     bool touched;
 };
 
-struct message {
+struct explore_message {
     size_t refs;
     enum action_kind kind;
     uint64_t id; /* of a beat: its seq */
@@ -53,7 +53,7 @@ struct message {
 };
 
 struct pending {
-    struct message *message;
+    struct explore_message *message;
     int64_t sent_ns;
     bool held;     /* on its way for as long as it likes */
     bool ghost;    /* nobody waits for an answer any more */
@@ -72,7 +72,7 @@ struct change {
     struct canonical seen;
 };
 
-struct stream {
+struct explore_stream {
     uint64_t generation; /* 0: none */
     char uid[UID_SIZE];  /* of WATCH_HOLDER */
     char inc[INC_SIZE];
@@ -89,13 +89,13 @@ struct pipe_item {
     int exited; /* of its workers that had been told of before */
 };
 
-struct node {
+struct explore_node {
     struct judged_node shown; /* the first: the judge finds it there */
     struct core_share *core;  /* NULL: no agent */
     int joins;                /* attempts of this life, so that names differ */
     bool stopped, guard_stopped, cut;
     int64_t timer_ns, fence_ns; /* fence: of the guard; 0: none */
-    struct stream streams[WATCH_SLOTS];
+    struct explore_stream streams[WATCH_SLOTS];
     struct pending pending[PENDING_MAX];
     int n_pending;
     struct pipe_item pipe[PIPE_MAX];
@@ -107,7 +107,7 @@ struct world {
     const struct explore_config *config;
     int64_t now_ns;
     struct store_box *store;
-    struct node nodes[EXPLORE_AGENTS_MAX];
+    struct explore_node nodes[EXPLORE_AGENTS_MAX];
     struct change *log[LOG_MAX];
     int n_log;
     uint8_t left[EXPLORE_BOUNDS_N], together;
@@ -146,7 +146,8 @@ void world_say(const struct world *w, int node, const char *fmt, ...)
 /* ids: as in rendezvous_canonical. */
 void likeness_core(const struct rendezvous *r, uint64_t ids, struct canonical *seen);
 void likeness_store(struct kv *kv, struct canonical *seen);
-void likeness_revisions(struct canonical *c, const struct key *key, int64_t create, int64_t mod);
+void likeness_revisions(struct canonical *c, const struct store_key *key, int64_t create,
+                        int64_t mod);
 
 /* --- agent.c --- */
 
@@ -157,8 +158,8 @@ void agent_gone(struct world *w, int node);
 /* --- message.c: what goes to the store and comes back --- */
 
 void message_act(struct world *w, int node, const struct action *a);
-void message_free(struct message *m);
-bool message_writes(const struct message *m);
+void message_free(struct explore_message *m);
+bool message_writes(const struct explore_message *m);
 /* Arrives at the store; `answer`: the reply is there at once. */
 void message_serve(struct world *w, int node, int index, bool answer);
 void message_reply(struct world *w, int node, int index);
@@ -180,7 +181,7 @@ void stream_deliver_slot(struct world *w, int node, int slot, bool all);
 /* What is nothing but a beat goes at once to who has all before it. */
 void stream_beats(struct world *w);
 void stream_trim(struct world *w);
-bool stream_wants(const struct stream *s, int slot, const struct change *c);
+bool stream_wants(const struct explore_stream *s, int slot, const struct change *c);
 void change_free(struct change *c);
 
 /* --- machine.c: guards and workers --- */

@@ -174,7 +174,7 @@ struct gap {
 };
 
 /* One rank of a lineage: which rounds lack it. */
-struct seat {
+struct rounds_seat {
     int rank;
     const struct round *seen; /* what is newer lacks it, too */
     struct gap *gaps;         /* the newest first */
@@ -196,7 +196,7 @@ struct stay {
     int64_t start_ns;
 };
 
-struct agent {
+struct rounds_agent {
     const char *node;
     int64_t start_ns;
 };
@@ -215,7 +215,7 @@ static int by_identity(const void *a, const void *b) {
 }
 
 static int by_rank(const void *a, const void *b) {
-    const struct seat *x = a, *y = b;
+    const struct rounds_seat *x = a, *y = b;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -224,7 +224,7 @@ static int by_stay(const void *a, const void *b) {
 }
 
 static int by_agent(const void *a, const void *b) {
-    return strcmp(((const struct agent *)a)->node, ((const struct agent *)b)->node);
+    return strcmp(((const struct rounds_agent *)a)->node, ((const struct rounds_agent *)b)->node);
 }
 
 /* What is in the tree and equals the key; else a copy of it, put there. */
@@ -240,7 +240,7 @@ static void *found_in(void **tree, const void *key, size_t size, struct arena *a
 }
 
 static int64_t agent_start_ns(const struct rounds *rs, const char *node) {
-    struct agent **a = tfind(&(struct agent){.node = node}, &rs->agents, by_agent);
+    struct rounds_agent **a = tfind(&(struct rounds_agent){.node = node}, &rs->agents, by_agent);
     return a ? (*a)->start_ns : 0;
 }
 
@@ -271,8 +271,8 @@ static struct round *round_of(struct rounds *rs, const struct worker *w) {
     struct lineage identity = {.first = w, .restart_count = rs->strict ? w->restart_count : 0};
     struct lineage *l =
         found_in(&rs->lineages, &identity, sizeof(identity), &rs->arena, by_identity);
-    struct seat place = {.rank = w->rank};
-    struct seat *s = found_in(&l->seats, &place, sizeof(place), &rs->arena, by_rank);
+    struct rounds_seat place = {.rank = w->rank};
+    struct rounds_seat *s = found_in(&l->seats, &place, sizeof(place), &rs->arena, by_rank);
     if (s->seen != l->newest) {
         struct gap *more = arena_new(&rs->arena, struct gap);
         *more = (struct gap){.newest = l->newest, .beyond = s->seen, .below = s->gaps};
@@ -416,8 +416,8 @@ void rounds_feed(struct rounds *rs, const struct record *r) {
         return;
     }
     if (r->source == SOURCE_KERNEL && record_is(r, "agent-start")) {
-        struct agent key = {.node = r->node};
-        struct agent *a = found_in(&rs->agents, &key, sizeof(key), &rs->arena, by_agent);
+        struct rounds_agent key = {.node = r->node};
+        struct rounds_agent *a = found_in(&rs->agents, &key, sizeof(key), &rs->arena, by_agent);
         a->start_ns = r->t_ns;
         return;
     }

@@ -6,7 +6,7 @@
 #define ADMITTED_NS (3000 * JUDGE_MS)
 
 static bool waits_in_vain(struct judge *j, const struct judged_join *join, const char *inc) {
-    struct key member = judge_key_of(KEY_MEMBER, inc, join->uid);
+    struct store_key member = judge_key_of(KEY_MEMBER, inc, join->uid);
     union value v;
     return strcmp(join->inc, inc) == 0 && j->now_ns >= join->at_ns + ADMITTED_NS &&
            !member_find(j->last, j->n_last, join->uid) && judge_has_session(j, inc, join->uid) &&

@@ -12,7 +12,7 @@ static void judge_gone(struct judge *j, const char *uid) {
     }
 }
 
-static void judge_ack(struct judge *j, const struct key *key) {
+static void judge_ack(struct judge *j, const struct store_key *key) {
     if (key->round != j->head.last_round)
         return;
     for (int i = 0; i < j->n_nodes; i++) {
@@ -34,7 +34,7 @@ static void on_put(struct judge *j, const struct op *op) {
 /* Who has a certificate can start none. */
 static void on_start(struct judge *j, int node, const struct round_spec *s) {
     const char *uid = j->ops->session(j->world, node);
-    struct key gone = judge_key_of(KEY_GONE, j->inc, uid);
+    struct store_key gone = judge_key_of(KEY_GONE, j->inc, uid);
     if (judge_key(j, &gone, NULL))
         invariant_broken(j, &invariant_contract,
                          "n%d starts round %lld as %s, which has a certificate", node,

@@ -31,7 +31,7 @@ static bool is_legal(const struct judge *j, const struct head_value *h) {
 
 static bool holds_lead(struct judge *j, const struct head_change *h) {
     union value v;
-    struct key key = judge_key_of(KEY_LEAD, h->key->inc, "");
+    struct store_key key = judge_key_of(KEY_LEAD, h->key->inc, "");
     return judge_key(j, &key, &v) && strcmp(v.lead.uid, j->writer) == 0;
 }
 

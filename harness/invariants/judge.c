@@ -39,46 +39,46 @@ struct judged_member *member_find(struct judged_member *m, int n, const char *ui
     return NULL;
 }
 
-static void each_key(const struct judge *j, const struct key *key,
+static void each_key(const struct judge *j, const struct store_key *key,
                      void (*see)(void *arg, const struct kv_pair *pair), void *arg) {
     char text[KEY_SIZE], end[KEY_SIZE];
     key_format(key, "job", text, end);
     kv_each_in(j->kv, kv_string(text), kv_string(end), see, arg);
 }
 
-struct key judge_key_of(enum key_kind kind, const char *inc, const char *uid) {
-    struct key key = {.kind = kind};
+struct store_key judge_key_of(enum key_kind kind, const char *inc, const char *uid) {
+    struct store_key key = {.kind = kind};
     str_copy(key.inc, sizeof(key.inc), inc);
     str_copy(key.uid, sizeof(key.uid), uid);
     return key;
 }
 
-struct found {
+struct judge_found {
     union value *ret;
     int64_t version;
 };
 
 static void found(void *arg, const struct kv_pair *p) {
-    struct found *f = arg;
+    struct judge_found *f = arg;
     f->version = p->version;
     if (f->ret)
         memcpy(f->ret, p->value.data, p->value.len);
 }
 
-int64_t judge_key(const struct judge *j, const struct key *key, union value *ret) {
-    struct found f = {.ret = ret};
+int64_t judge_key(const struct judge *j, const struct store_key *key, union value *ret) {
+    struct judge_found f = {.ret = ret};
     each_key(j, key, found, &f);
     return f.version;
 }
 
 bool judge_has_session(const struct judge *j, const char *inc, const char *uid) {
-    struct key key = judge_key_of(KEY_SESSION, inc, uid);
+    struct store_key key = judge_key_of(KEY_SESSION, inc, uid);
     return judge_key(j, &key, NULL);
 }
 
 bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid) {
     union value v;
-    struct key key = judge_key_of(KEY_MEMBER, h->key->inc, uid);
+    struct store_key key = judge_key_of(KEY_MEMBER, h->key->inc, uid);
     return judge_key(j, &key, &v) && v.member.want == WANT_STANDBY &&
            !member_find(j->last, j->n_last, uid);
 }
@@ -128,7 +128,7 @@ static void count_lead(struct judge *j, const char *to) {
     t->lead.since_ns = j->now_ns;
 }
 
-static void count_join(struct judge *j, const struct key *key) {
+static void count_join(struct judge *j, const struct store_key *key) {
     struct judged_times *t = j->times;
     if (t->n_joins == t->cap_joins) {
         t->cap_joins = t->cap_joins ? t->cap_joins * 2 : 16;
@@ -153,9 +153,9 @@ static void one_more(void *arg, const struct kv_pair *p) {
 }
 
 /* A coordinator may not have noticed that there were enough for a moment. */
-static void count_sessions(struct judge *j, const struct key *like, bool joins) {
+static void count_sessions(struct judge *j, const struct store_key *like, bool joins) {
     struct judged_times *t = j->times;
-    struct key key = judge_key_of(KEY_SESSION, like->inc, "");
+    struct store_key key = judge_key_of(KEY_SESSION, like->inc, "");
     int n = 0;
     bool other = strcmp(t->enough.inc, like->inc) != 0;
     if (other && !joins)
@@ -188,7 +188,7 @@ static void count_times(struct judge *j, const struct op *op) {
 static void form_see(void *arg, const struct kv_pair *p) {
     struct judge *j = arg;
     struct plan_value place;
-    struct key own;
+    struct store_key own;
     if (j->n_form == j->n_nodes)
         return;
     struct judged_member *m = &j->form[j->n_form++];
@@ -200,7 +200,7 @@ static void form_see(void *arg, const struct kv_pair *p) {
 }
 
 static void form_read(struct judge *j, const struct head_change *h) {
-    struct key key = judge_key_of(KEY_PLAN, h->key->inc, "");
+    struct store_key key = judge_key_of(KEY_PLAN, h->key->inc, "");
     key.scope = KEYS_ALL;
     memcpy(key.pid, h->to->pid, sizeof(key.pid));
     j->n_form = 0;
@@ -210,7 +210,7 @@ static void form_read(struct judge *j, const struct head_change *h) {
 /* What agents bring from a store of before is for the same attempt; another has its own budget. */
 static bool may_recall(struct judge *j) {
     union value cur;
-    return j->wiped.happened && judge_key(j, &(struct key){.kind = KEY_CUR}, &cur) &&
+    return j->wiped.happened && judge_key(j, &(struct store_key){.kind = KEY_CUR}, &cur) &&
            !cur.cur.former[0];
 }
 
@@ -357,7 +357,7 @@ void judge_wiped(struct judge *j) {
 }
 
 void judge_expired(struct judge *j) {
-    if (!j->has_head || judge_key(j, &(struct key){.kind = KEY_CUR}, NULL))
+    if (!j->has_head || judge_key(j, &(struct store_key){.kind = KEY_CUR}, NULL))
         return;
     TELL(on_forgotten, j);
     judge_wiped(j);

@@ -198,7 +198,7 @@ void judge_canonical(const struct judge *j, struct canonical *seen);
 /* A head is written. judge.head is still the one before it, judge.last the members of the last
  * round that ran, judge.form those of the round that is being formed. */
 struct head_change {
-    const struct key *key;
+    const struct store_key *key;
     const struct head_value *to;
     bool settles; /* it says what the last round has cost */
     bool lost;    /* then: a member was lost in that round */
@@ -219,9 +219,9 @@ static inline struct judged_group *judge_group(const struct judge *j, int node) 
 }
 /* The member of that uid, NULL: none. */
 struct judged_member *member_find(struct judged_member *m, int n, const char *uid);
-struct key judge_key_of(enum key_kind kind, const char *inc, const char *uid);
+struct store_key judge_key_of(enum key_kind kind, const char *inc, const char *uid);
 /* The version of a key in the store, 0: it is not there; and its value, ret may be NULL. */
-int64_t judge_key(const struct judge *j, const struct key *key, union value *ret);
+int64_t judge_key(const struct judge *j, const struct store_key *key, union value *ret);
 bool judge_has_session(const struct judge *j, const char *inc, const char *uid);
 /* A spare that was not in the last round. */
 bool judge_is_spare(const struct judge *j, const struct head_change *h, const char *uid);

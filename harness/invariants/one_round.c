@@ -12,7 +12,7 @@ static void judge_settled(struct judge *j) {
 
 static void judge_acks(struct judge *j, const struct head_change *h) {
     for (int i = 0; i < j->n_form; i++) {
-        struct key key = judge_key_of(KEY_ACK, h->key->inc, j->form[i].uid);
+        struct store_key key = judge_key_of(KEY_ACK, h->key->inc, j->form[i].uid);
         key.round = j->head.last_round;
         if (!judge_key(j, &key, NULL))
             invariant_broken(j, &invariant_one_round, "round %lld runs without the ack of %s",

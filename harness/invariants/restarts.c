@@ -38,10 +38,10 @@ static void judge_cause(struct judge *j, const struct head_value *to) {
  * ended since, knows how many restarts there were then. */
 static void judge_memory(struct judge *j, const struct head_change *h) {
     union value cur;
-    if (!judge_key(j, &(struct key){.kind = KEY_CUR}, &cur) || cur.cur.former[0])
+    if (!judge_key(j, &(struct store_key){.kind = KEY_CUR}, &cur) || cur.cur.former[0])
         return; /* a new attempt begins anew */
     for (int i = 0; i < j->n_form; i++) {
-        struct key key = judge_key_of(KEY_MEMBER, h->key->inc, j->form[i].uid);
+        struct store_key key = judge_key_of(KEY_MEMBER, h->key->inc, j->form[i].uid);
         union value v;
         int node = judge_key(j, &key, &v) ? atoi(v.member.node + 1) : -1;
         if (node < 0 || judge_node(j, node)->wiped_life != judge_node(j, node)->life)

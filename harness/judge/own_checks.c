@@ -97,7 +97,7 @@ static const char *const *environment(struct arena *a, const struct folder *dir)
 }
 
 /* One program that is asked, and what came of it. */
-struct asked {
+struct own_checks_asked {
     const struct own_check *check;
     const struct history *history;
     struct loop *loop;
@@ -106,8 +106,8 @@ struct asked {
     int code;
 };
 
-static void on_answer(void *arg, const struct answer *a) {
-    struct asked *q = arg;
+static void on_answer(void *arg, const struct question_answer *a) {
+    struct own_checks_asked *q = arg;
     if (a->late)
         q->code = err_say(q->err, -ETIME, "it had not answered after %lld ms",
                           (long long)(q->check->within_ns / 1000000));
@@ -120,7 +120,7 @@ static void on_answer(void *arg, const struct answer *a) {
     loop_stop(q->loop);
 }
 
-static int ask(struct asked *q, int file, const struct folder *dir) {
+static int ask(struct own_checks_asked *q, int file, const struct folder *dir) {
     ARENA_FINI struct arena a = {0};
     FILE_CLOSE int in = open(arena_printf(&a, "/proc/self/fd/%d", file), O_RDONLY | O_CLOEXEC);
     FILE_CLOSE int errors = open_log(q->check, dir);
@@ -146,7 +146,7 @@ static int ask(struct asked *q, int file, const struct folder *dir) {
 static void judge_one(struct finding *f, const struct own_check *c, const struct history *h,
                       int file, const struct folder *dir) {
     struct err err = {0};
-    struct asked q = {.check = c, .history = h, .finding = f, .err = &err};
+    struct own_checks_asked q = {.check = c, .history = h, .finding = f, .err = &err};
     if (ask(&q, file, dir) >= 0)
         return;
     finding_unknown(f, broken, "%s gave no answer: %s", c->program[0], err.msg);

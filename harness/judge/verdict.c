@@ -147,7 +147,7 @@ static void want_kernel(struct finding *f, const struct check *c, const struct h
 }
 
 /* What the checks of one set of sources see: made once, for whoever asks for the same ones. */
-struct view {
+struct verdict_view {
     struct history history;
     const struct rounds *rounds;
     const struct incidents *incidents;
@@ -164,7 +164,7 @@ enum {
 
 /* Each by its set of sources, NULL until somebody asks. */
 struct views {
-    struct view *of[VIEWS_MAX];
+    struct verdict_view *of[VIEWS_MAX];
     struct rounds *rounds[VIEWS_MAX];
     struct incidents *incidents[VIEWS_MAX];
     struct lags *lags; /* told by the harness, whom every check may read */
@@ -187,12 +187,13 @@ static void load_rounds(struct rounds *rs, const struct trial *whole, unsigned s
     }
 }
 
-static const struct view *view_of(struct views *v, unsigned sources, const struct trial *whole) {
+static const struct verdict_view *view_of(struct views *v, unsigned sources,
+                                          const struct trial *whole) {
     struct rounds **rounds = &v->rounds[sources & OF_ROUNDS];
     struct incidents **incidents = &v->incidents[sources & OF_INCIDENTS];
     if (v->of[sources])
         return v->of[sources];
-    struct view *view = v->of[sources] = fresh(sizeof(*view));
+    struct verdict_view *view = v->of[sources] = fresh(sizeof(*view));
     history_filter(&view->history, whole->history, sources);
     if (!*rounds) {
         *rounds = fresh(sizeof(**rounds));
@@ -223,7 +224,7 @@ static void views_free(struct views *v) {
 }
 
 static void judge_one(struct finding *f, const struct check *c, const struct scenario *s,
-                      const struct view *seen, const struct lost *lost) {
+                      const struct verdict_view *seen, const struct lost *lost) {
     ARENA_FINI struct arena arena = {0};
     struct trial t = {.scenario = s,
                       .arena = &arena,
@@ -324,16 +325,16 @@ static void leave_open(struct finding *f) {
 }
 
 /* How the history as a whole ends, asked once for all findings. */
-struct ending {
+struct verdict_ending {
     bool interrupted, cut;
 };
 
-static struct ending ending_of(const struct history *h) {
-    return (struct ending){.interrupted = history_newest(h, SOURCE_HARNESS, "interrupted"),
-                           .cut = history_is_cut(h)};
+static struct verdict_ending ending_of(const struct history *h) {
+    return (struct verdict_ending){.interrupted = history_newest(h, SOURCE_HARNESS, "interrupted"),
+                                   .cut = history_is_cut(h)};
 }
 
-static void add(struct verdict *v, const struct history *h, const struct ending *e,
+static void add(struct verdict *v, const struct history *h, const struct verdict_ending *e,
                 struct finding f) {
     assert(v->n < sizeof(v->v) / sizeof(*v->v));
     say_where(&f, h);
@@ -358,7 +359,7 @@ static void leave_lost_own(struct finding *f, const struct history *h) {
 }
 
 void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
-    const struct ending e = ending_of(h);
+    const struct verdict_ending e = ending_of(h);
     leave_lost_own(&f, h);
     add(v, h, &e, f);
     v->exit_code = verdict_exit_code(v, h);
@@ -368,7 +369,7 @@ void verdict_add(struct verdict *v, const struct history *h, struct finding f) {
 void verdict_judge(struct verdict *v, const struct trial *t) {
     struct views *views = fresh(sizeof(*views));
     struct sound *sound = NULL;
-    const struct ending e = ending_of(t->history);
+    const struct verdict_ending e = ending_of(t->history);
     struct trial whole = *t;
     struct lost lost;
     views->lags = lags_new(t->history);

@@ -33,7 +33,7 @@ struct driver {
 };
 
 /* The processes of the nodes, as one look finds them. */
-struct crowd {
+struct devices_crowd {
     struct one {
         pid_t pid;
         const char *node;
@@ -44,7 +44,7 @@ struct crowd {
 
 /* ---- who is there ---- */
 
-static void crowd_take(struct crowd *c, const struct json *nodes) {
+static void crowd_take(struct devices_crowd *c, const struct json *nodes) {
     json_each(n, nodes) {
         pid_t *pids;
         size_t found = process_list_descendants((pid_t)json_get_i64(n, "first", 0), &pids);
@@ -55,7 +55,7 @@ static void crowd_take(struct crowd *c, const struct json *nodes) {
     }
 }
 
-static const struct one *crowd_find(const struct crowd *c, pid_t pid) {
+static const struct one *crowd_find(const struct devices_crowd *c, pid_t pid) {
     for (size_t i = 0; i < c->n; i++)
         if (c->v[i].pid == pid)
             return &c->v[i];
@@ -72,7 +72,7 @@ static bool exists(pid_t pid) {
 
 /* A number of the driver's list is believed to be a process of a node only when that process has
  * the driver open; else it is the same number in another namespace. */
-static bool put_process(struct json_writer *w, const struct crowd *c,
+static bool put_process(struct json_writer *w, const struct devices_crowd *c,
                         const struct nvml_process *p) {
     const struct one *one = crowd_find(c, p->pid);
     if (one ? !one->holds : !exists(p->pid))
@@ -85,8 +85,8 @@ static bool put_process(struct json_writer *w, const struct crowd *c,
     return true;
 }
 
-static void put_processes(struct driver *d, size_t i, const struct crowd *c, struct json_writer *w,
-                          struct err *err) {
+static void put_processes(struct driver *d, size_t i, const struct devices_crowd *c,
+                          struct json_writer *w, struct err *err) {
     struct nvml_process list[NVML_PROCESSES_MAX];
     size_t n = 0;
     int64_t hidden = 0;
@@ -103,8 +103,8 @@ static void put_processes(struct driver *d, size_t i, const struct crowd *c, str
     json_put_i64(w, "hidden", hidden);
 }
 
-static void put_device(struct driver *d, size_t i, const struct crowd *c, struct json_writer *w,
-                       struct err *err) {
+static void put_device(struct driver *d, size_t i, const struct devices_crowd *c,
+                       struct json_writer *w, struct err *err) {
     int64_t used = -1;
     nvml_memory_used(d->nvml, d->at[i], &used, err);
     json_object(w, NULL);
@@ -150,7 +150,7 @@ static void choose(struct driver *d, const struct json *uuids) {
 
 /* {nodes:[{name, first}]}: look. */
 static void look(struct driver *d, const struct json *nodes, struct json_writer *w) {
-    struct crowd c = {0};
+    struct devices_crowd c = {0};
     struct err err = {0};
     crowd_take(&c, nodes);
     json_array(w, "devices");

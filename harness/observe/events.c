@@ -26,7 +26,7 @@ enum { DESCENT_MAX = 8 }; /* generations between a worker and the process that s
 enum { MESSAGES_A_WINDOW = 2000 };
 static const int64_t WINDOW_NS = 250000000;
 
-struct client {
+struct event_client {
     struct list link;
     struct observer *owner;
     const char *node;
@@ -136,14 +136,14 @@ static bool is_own(const char *key) {
     return false;
 }
 
-static enum source source_of(const struct client *c, int kind) {
+static enum source source_of(const struct event_client *c, int kind) {
     bool probe = kind == RANKQUAKE_WORKER_START || kind == RANKQUAKE_EXEC_FAILED;
     if (probe && c->probe)
         return SOURCE_PROBE;
     return kind == RANKQUAKE_LAUNCHER ? SOURCE_LAUNCHER : SOURCE_JOB;
 }
 
-static void put_message(struct json_writer *w, const struct client *c, const struct json *m) {
+static void put_message(struct json_writer *w, const struct event_client *c, const struct json *m) {
     json_put_string(w, "node", c->node);
     json_put_i64(w, "pid", c->worker);
     if (c->worker != c->pid)
@@ -153,21 +153,21 @@ static void put_message(struct json_writer *w, const struct client *c, const str
     json_each(it, m) if (!is_own(it->key)) json_put_tree(w, it->key, it);
 }
 
-static void release(struct client *c) {
+static void release(struct event_client *c) {
     char byte = 'G';
     c->held = false;
     c->kept = 0;
     (void)!send(c->fd, &byte, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* gone: its end of file follows */
 }
 
-static void note_start(struct client *c) {
+static void note_start(struct event_client *c) {
     c->started = true;
     if (c->pidfd >= 0)
         pidfds_watch(c->owner->pidfds, c->node, c->pid, c->pidfd, c->since_ns);
     c->pidfd = -1;
 }
 
-static void on_message(struct client *c, const char *text, size_t len) {
+static void on_message(struct event_client *c, const char *text, size_t len) {
     ARENA_FINI struct arena arena = {0};
     struct json *m = json_parse(&arena, text, len, NULL);
     const char *name = json_get_string(m, "kind", "other");
@@ -197,7 +197,7 @@ static void on_message(struct client *c, const char *text, size_t len) {
         release(c);
 }
 
-static void client_free(struct client *c) {
+static void client_free(struct event_client *c) {
     list_remove(&c->link);
     loop_source_free(c->source);
     file_close(&c->fd);
@@ -205,7 +205,7 @@ static void client_free(struct client *c) {
     free(c);
 }
 
-static void on_end(struct client *c) {
+static void on_end(struct event_client *c) {
     struct observer *o = c->owner;
     if (c->started && !c->exec_failed && image_of(o, c->pid) == IMAGE_OTHER) {
         struct json_writer *w =
@@ -218,7 +218,7 @@ static void on_end(struct client *c) {
 }
 
 /* Reads one message. Returns false when there is none now; ends the client at end of file. */
-static bool read_one(struct client *c) {
+static bool read_one(struct event_client *c) {
     char text[RANKQUAKE_MESSAGE_MAX + 1];
     ssize_t n = recv(c->fd, text, sizeof(text), MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -232,7 +232,7 @@ static bool read_one(struct client *c) {
 }
 
 /* False when its window is full: it is not read again before that is over. */
-static bool may_send(struct client *c) {
+static bool may_send(struct event_client *c) {
     int64_t now = clock_monotonic_ns();
     if (now - c->window_ns >= WINDOW_NS) {
         c->window_ns = now;
@@ -247,7 +247,8 @@ static bool may_send(struct client *c) {
 
 static void on_again(void *arg, int64_t now) {
     struct observer *o = arg;
-    list_each(it, &o->clients) loop_fd_set(list_entry(it, struct client, link)->source, LOOP_READ);
+    list_each(it, &o->clients)
+        loop_fd_set(list_entry(it, struct event_client, link)->source, LOOP_READ);
 }
 
 static void on_readable(void *arg, int fd, int what) {
@@ -255,24 +256,24 @@ static void on_readable(void *arg, int fd, int what) {
         read_one(arg);
 }
 
-bool client_is_held(const struct client *c) {
+bool client_is_held(const struct event_client *c) {
     return c->held;
 }
 
-void client_keep(struct client *c, int tag) {
+void client_keep(struct event_client *c, int tag) {
     c->kept = tag;
 }
 
 void observer_release(struct observer *o, int tag) {
     list_each(it, &o->clients) {
-        struct client *c = list_entry(it, struct client, link);
+        struct event_client *c = list_entry(it, struct event_client, link);
         if (c->kept == tag)
             release(c);
     }
 }
 
 /* What was in its socket when that began: somebody may go on sending while we read. */
-static void read_all(struct client *c) {
+static void read_all(struct event_client *c) {
     for (int i = 0; i < MESSAGES_A_WINDOW && !c->held && read_one(c); i++)
         ;
 }
@@ -283,7 +284,7 @@ static void read_all(struct client *c) {
 static void on_worker_ended(void *arg, pid_t pid) {
     struct observer *o = arg;
     list_each_safe(it, next, &o->clients) {
-        struct client *c = list_entry(it, struct client, link);
+        struct event_client *c = list_entry(it, struct event_client, link);
         for (int k = 0; k < MESSAGES_A_WINDOW && c->worker == pid && read_one(c); k++)
             ;
     }
@@ -317,7 +318,7 @@ struct observer *observer_new(struct loop *l, struct recorder *rec, const char *
 struct observer *observer_free(struct observer *o) {
     if (!o)
         return NULL;
-    list_each_safe(it, next, &o->clients) client_free(list_entry(it, struct client, link));
+    list_each_safe(it, next, &o->clients) client_free(list_entry(it, struct event_client, link));
     pidfds_free(o->pidfds);
     loop_source_free(o->again);
     if (o->page && o->page != MAP_FAILED)
@@ -328,8 +329,8 @@ struct observer *observer_free(struct observer *o) {
 }
 
 void observer_connect(struct observer *o, const char *node, int fd, pid_t pid) {
-    struct client *c = mem_new(struct client);
-    *c = (struct client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
+    struct event_client *c = mem_new(struct event_client);
+    *c = (struct event_client){.owner = o, .node = node, .fd = fd, .pid = pid, .pidfd = -1};
     c->since_ns = clock_monotonic_ns();
     c->probe = image_of(o, pid) == IMAGE_PROBE;
     if (c->probe) /* once it has its page it may start, end and be reaped before it is served */
@@ -350,7 +351,7 @@ const char *observer_way(const struct observer *o) {
 
 void observer_drain(struct observer *o) {
     list_each_safe(it, next, &o->clients) {
-        struct client *c = list_entry(it, struct client, link);
+        struct event_client *c = list_entry(it, struct event_client, link);
         read_all(c);
     }
     pidfds_drain(o->pidfds);

@@ -52,7 +52,7 @@ static void answer(struct listing *g, char *text, const char *error) {
     free(g);
 }
 
-static void on_answer(void *arg, const struct answer *a) {
+static void on_answer(void *arg, const struct question_answer *a) {
     char late[80];
     snprintf(late, sizeof(late), "it had not ended after %lld s",
              (long long)(DEADLINE_NS / 1000000000));

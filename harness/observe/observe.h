@@ -14,12 +14,12 @@
 
 #include <sys/types.h>
 
-struct client;
+struct event_client;
 
 /* from: the connection a job's, probe's or launcher's record came by, else NULL; valid only during
  * the call. The sender of an armed event waits (client_is_held); it goes on when the listener
  * returns, unless it was kept with client_keep, and then with observer_release of the same tag. */
-typedef void record_fn(void *arg, const struct record *r, struct client *from);
+typedef void record_fn(void *arg, const struct record *r, struct event_client *from);
 
 struct recorder {
     struct history *history;
@@ -30,7 +30,7 @@ struct recorder {
 
 struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum source source,
                                    const char *kind);
-const struct record *recorder_end(struct recorder *rec, struct client *from);
+const struct record *recorder_end(struct recorder *rec, struct event_client *from);
 
 struct observer;
 
@@ -60,7 +60,7 @@ const char *observer_way(const struct observer *o);
 /* Notes what has already happened: messages in the sockets, ended workers (pidfds_drain). */
 void observer_drain(struct observer *o);
 
-bool client_is_held(const struct client *c);
-void client_keep(struct client *c, int tag); /* tag > 0 */
+bool client_is_held(const struct event_client *c);
+void client_keep(struct event_client *c, int tag); /* tag > 0 */
 /* Lets every sender go on that is kept under this tag; those that died meanwhile are forgotten. */
 void observer_release(struct observer *o, int tag);

@@ -36,7 +36,7 @@ struct expression {
 /* Who writes a file. */
 struct writer {
     struct list link;
-    struct output *owner;
+    struct output_reader *owner;
     const char *node;
     pid_t pid; /* 0: the node's own program */
     struct lines_file *file;
@@ -52,7 +52,7 @@ struct writer {
     char loss[VALUE_MAX + 1];
 };
 
-struct output {
+struct output_reader {
     struct recorder *rec;
     struct lines *lines;
     output_fn *fn;
@@ -77,7 +77,7 @@ static struct json_writer *begin(const struct writer *w, const char *kind) {
     return out;
 }
 
-static bool has_room(struct output *o) {
+static bool has_room(struct output_reader *o) {
     int64_t now = clock_monotonic_ns();
     if (now - o->window_ns >= WINDOW_NS) {
         o->window_ns = now;
@@ -236,7 +236,7 @@ static void take(struct writer *w, struct expression *x, const char *line) {
 }
 
 static void on_line(void *arg, void *who, const char *line) {
-    struct output *o = arg;
+    struct output_reader *o = arg;
     struct writer *w = who;
     if (w->pid && w->ended) {
         o->late_lines++;
@@ -256,7 +256,7 @@ static int order_of(const struct observed *x) {
 
 /* In the order in which one line is asked: what it says of a step comes before the step, as a job
  * says that it resumes before it makes one. */
-static void compile(struct output *o, const struct scenario *s) {
+static void compile(struct output_reader *o, const struct scenario *s) {
     o->v = arena_array(&o->arena, struct expression, s->observe.n + 1);
     for (int order = 0; order <= 2; order++)
         for (size_t i = 0; i < s->observe.n; i++) {
@@ -269,10 +269,10 @@ static void compile(struct output *o, const struct scenario *s) {
         }
 }
 
-struct output *output_new(struct loop *l, struct recorder *rec, const struct scenario *s,
-                          output_fn *fn, void *arg, struct err *err) {
-    struct output *o = mem_new(struct output);
-    *o = (struct output){.rec = rec, .fn = fn, .arg = arg};
+struct output_reader *output_new(struct loop *l, struct recorder *rec, const struct scenario *s,
+                                 output_fn *fn, void *arg, struct err *err) {
+    struct output_reader *o = mem_new(struct output_reader);
+    *o = (struct output_reader){.rec = rec, .fn = fn, .arg = arg};
     list_init(&o->writers);
     o->lines = lines_new(l, on_line, o, err);
     if (!o->lines)
@@ -281,7 +281,7 @@ struct output *output_new(struct loop *l, struct recorder *rec, const struct sce
     return o;
 }
 
-struct output *output_free(struct output *o) {
+struct output_reader *output_free(struct output_reader *o) {
     if (!o)
         return NULL;
     lines_free(o->lines);
@@ -293,7 +293,7 @@ struct output *output_free(struct output *o) {
 }
 
 /* A node that comes back goes on writing into the file it had. */
-static bool follows_program(const struct output *o, const char *node) {
+static bool follows_program(const struct output_reader *o, const char *node) {
     list_each(it, &o->writers) {
         const struct writer *w = list_entry(it, struct writer, link);
         if (!w->pid && str_eq(w->node, node))
@@ -302,7 +302,7 @@ static bool follows_program(const struct output *o, const char *node) {
     return false;
 }
 
-int output_follow(struct output *o, int fd, const char *node, pid_t pid, struct err *err) {
+int output_follow(struct output_reader *o, int fd, const char *node, pid_t pid, struct err *err) {
     if (!pid && follows_program(o, node)) {
         file_close(&fd);
         return 0;
@@ -317,7 +317,7 @@ int output_follow(struct output *o, int fd, const char *node, pid_t pid, struct 
     return 0;
 }
 
-static struct writer *find(struct output *o, pid_t pid) {
+static struct writer *find(struct output_reader *o, pid_t pid) {
     for (struct list *it = o->writers.prev; it != &o->writers; it = it->prev) {
         struct writer *w = list_entry(it, struct writer, link);
         if (w->pid == pid && pid)
@@ -328,7 +328,7 @@ static struct writer *find(struct output *o, pid_t pid) {
 
 /* What a worker leaves running may write on, but a job of many rounds has more workers than a
  * process has descriptors. */
-static void close_oldest(struct output *o) {
+static void close_oldest(struct output_reader *o) {
     enum { ENDED_MAX = 128 };
     struct writer *oldest = NULL;
     int open = 0;
@@ -345,7 +345,7 @@ static void close_oldest(struct output *o) {
     oldest->closed = true;
 }
 
-void output_last_words(struct output *o, pid_t pid) {
+void output_last_words(struct output_reader *o, pid_t pid) {
     struct writer *w = find(o, pid);
     if (!w || w->ended)
         return;
@@ -364,7 +364,7 @@ static bool is_buffered(const struct writer *w) {
     return w->steps && bursts && lived_ns / w->steps >= FAST_STEP_NS;
 }
 
-void output_overruled(struct output *o, const struct record *event) {
+void output_overruled(struct output_reader *o, const struct record *event) {
     struct writer *w = *record_text(event, "from") ? NULL : find(o, (pid_t)event->pid);
     if (w)
         w->speaks |= UINT32_C(1) << rankquake_kind_of(event->kind);
@@ -385,7 +385,7 @@ static void put_expression(struct json_writer *out, const struct expression *x) 
     json_end_object(out);
 }
 
-void output_end(struct output *o) {
+void output_end(struct output_reader *o) {
     struct lines_count sum = {0};
     int64_t buffered = 0;
     list_each(it, &o->writers) {

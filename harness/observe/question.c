@@ -42,7 +42,7 @@ static void question_free(struct question *q) {
 /* Freed first: whoever is told may end everything. */
 static void tell(struct question *q, const char *ended) {
     struct buf text = q->text;
-    struct answer a = {.too_long = q->too_long, .late = q->late, .ended = ended};
+    struct question_answer a = {.too_long = q->too_long, .late = q->late, .ended = ended};
     question_fn *fn = q->fn;
     void *arg = q->arg;
     buf_puts(&text, ""); /* there is a text, though it be empty */

@@ -12,7 +12,7 @@
 
 struct question;
 
-struct answer {
+struct question_answer {
     char *text; /* what it printed, NUL-ended; the caller may write into it, during the call */
     size_t len;
     bool too_long;     /* it printed more than bytes_max: the rest is not there */
@@ -21,7 +21,7 @@ struct answer {
 };
 
 /* Called once, from the loop; the question is gone by then. */
-typedef void question_fn(void *arg, const struct answer *a);
+typedef void question_fn(void *arg, const struct question_answer *a);
 
 struct question_spec {
     struct process_spawn

@@ -5,7 +5,7 @@ struct json_writer *recorder_begin(struct recorder *rec, int64_t t_ns, enum sour
     return history_begin(rec->history, t_ns, source, kind);
 }
 
-const struct record *recorder_end(struct recorder *rec, struct client *from) {
+const struct record *recorder_end(struct recorder *rec, struct event_client *from) {
     const struct record *r = history_end(rec->history);
     rounds_feed(rec->rounds, r);
     if (rec->fn)

@@ -13,16 +13,16 @@ struct checker {
     bool starts; /* something of the timeline is switched on */
 };
 
-static bool is_start(const struct action *a) {
+static bool is_start(const struct timeline_entry *a) {
     return fault_effects(a->fault) & EFFECT_STARTS_NODE;
 }
 
 /* Of a node of the job: the store's is on from the beginning, whoever has it. */
-static bool is_join(const struct action *a) {
+static bool is_join(const struct timeline_entry *a) {
     return is_start(a) && a->on.what != TARGET_STORES;
 }
 
-static void unknown_fault(struct checker *c, const struct action *a) {
+static void unknown_fault(struct checker *c, const struct timeline_entry *a) {
     const char *near = str_nearest(a->fault, fault_names());
     if (near)
         diagnostics_add(c->d, a->fault_place, "there is no fault \"%s\"; did you mean \"%s\"?",
@@ -99,7 +99,7 @@ static void check_groups(struct checker *c, const struct pair *w) {
 }
 
 static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     struct fault_arg *v = arena_array(&c->plan->arena, struct fault_arg, a->with_n + 1);
     int before = c->d->errors;
     for (size_t i = 0; i < a->with_n; i++) {
@@ -134,7 +134,7 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
         [TARGET_STORES] = TARGET_STORE | TARGET_NODE | TARGET_AGENT,
         [TARGET_RACKS] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
     };
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     unsigned t = pa->fault->targets;
     if (t & kinds[a->on.what])
         return;
@@ -146,7 +146,7 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
 }
 
 /* A node that is on stays on unless something ends it, one that is off stays off unless started. */
-static void check_power(struct checker *c, const struct action *a, int node) {
+static void check_power(struct checker *c, const struct timeline_entry *a, int node) {
     bool on = node < c->s->cluster.start, changes = false;
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
@@ -163,8 +163,8 @@ static void check_power(struct checker *c, const struct action *a, int node) {
 }
 
 /* b comes after a whatever the run does: it waits for it, or for a step that is no earlier. */
-static bool surely_follows(const struct scenario *s, const struct action *b,
-                           const struct action *a) {
+static bool surely_follows(const struct scenario *s, const struct timeline_entry *b,
+                           const struct timeline_entry *a) {
     for (int i = b->when.after; i >= 0; i = s->timeline[i].when.after)
         if (&s->timeline[i] == a)
             return true;
@@ -180,10 +180,10 @@ static bool same_target(const struct target_spec *a, const struct target_spec *b
 }
 
 /* Two lines that contradict each other: what the second is aimed at, the first has taken away. */
-static void check_still_there(struct checker *c, const struct action *a) {
+static void check_still_there(struct checker *c, const struct timeline_entry *a) {
     if (c->starts)
         return;
-    for (const struct action *b = c->s->timeline; b < a; b++) {
+    for (const struct timeline_entry *b = c->s->timeline; b < a; b++) {
         const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
         if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || !same_target(&a->on, &b->on) ||
             !surely_follows(c->s, a, b))
@@ -197,7 +197,7 @@ static void check_still_there(struct checker *c, const struct action *a) {
 }
 
 /* Whether the scenario has the node or worker that is named. */
-static bool check_is_there(struct checker *c, const struct action *a) {
+static bool check_is_there(struct checker *c, const struct timeline_entry *a) {
     int node = atoi(a->on.node + 1), nodes = c->s->cluster.nodes, per = c->s->job.workers_per_node;
     if (node >= nodes)
         diagnostics_add(c->d, a->on.place, "there is no n%d: the cluster has %d node%s, n0 first",
@@ -210,7 +210,7 @@ static bool check_is_there(struct checker *c, const struct action *a) {
     return false;
 }
 
-static void check_named(struct checker *c, const struct action *a) {
+static void check_named(struct checker *c, const struct timeline_entry *a) {
     if (!check_is_there(c, a))
         return;
     check_power(c, a, atoi(a->on.node + 1));
@@ -229,7 +229,7 @@ static int nodes_of_rack(const struct cluster_spec *k, int rack, int *ret_on) {
 }
 
 /* As check_power, of all its nodes together. */
-static void check_rack_power(struct checker *c, const struct action *a, int nodes, int on) {
+static void check_rack_power(struct checker *c, const struct timeline_entry *a, int nodes, int on) {
     bool starts = false, ends = false;
     for (size_t i = 0; i < c->plan->actions_n; i++) {
         const struct fault *f = c->plan->actions[i].fault;
@@ -246,7 +246,7 @@ static void check_rack_power(struct checker *c, const struct action *a, int node
                         a->on.rack - 1);
 }
 
-static void check_racks(struct checker *c, const struct action *a) {
+static void check_racks(struct checker *c, const struct timeline_entry *a) {
     const struct cluster_spec *k = &c->s->cluster;
     int on = 0, nodes = 0;
     if (!k->racks)
@@ -268,7 +268,7 @@ static void check_racks(struct checker *c, const struct action *a) {
 }
 
 /* Whether there is a store, and for a start whether anything switches it off. */
-static void check_store(struct checker *c, const struct action *a) {
+static void check_store(struct checker *c, const struct timeline_entry *a) {
     bool served = false, ends = false;
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         served |= plan_serves_store(c->plan, &c->plan->nodes[i]);
@@ -291,7 +291,7 @@ static void check_store(struct checker *c, const struct action *a) {
         check_still_there(c, a);
 }
 
-static void check_coordinator(struct checker *c, const struct action *a) {
+static void check_coordinator(struct checker *c, const struct timeline_entry *a) {
     if (!str_eq(c->s->job.launcher, "rankrun"))
         diagnostics_add(c->d, a->on.place,
                         "on: coordinator: only agents of rankrun have one that the store names; "
@@ -305,7 +305,7 @@ static void check_coordinator(struct checker *c, const struct action *a) {
         diagnostics_add(c->d, a->on.place, "who coordinates is on, so it cannot be started");
 }
 
-static void check_reach(struct checker *c, const struct action *a) {
+static void check_reach(struct checker *c, const struct timeline_entry *a) {
     const struct job_spec *j = &c->s->job;
     if (a->on.what == TARGET_STORES)
         check_store(c, a);
@@ -330,7 +330,7 @@ static void check_reach(struct checker *c, const struct action *a) {
 
 /* A fault has a target, unless its groups name all it is about. */
 static bool has_target(struct checker *c, const struct plan_action *pa) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     bool groups = fault_arg(&pa->args, "groups", NULL);
     if (groups && a->on.text)
         diagnostics_add(c->d, a->on.place, "on and groups exclude each other: groups name all");
@@ -341,7 +341,7 @@ static bool has_target(struct checker *c, const struct plan_action *pa) {
 }
 
 static void check_lasting(struct checker *c, const struct plan_action *pa) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     if (!a->fault) {
         const struct plan_action *of = &c->plan->actions[a->heal];
         if (!of->action->fault)
@@ -357,7 +357,7 @@ static void check_lasting(struct checker *c, const struct plan_action *pa) {
 
 /* Agents come back when their node is switched on, and by nothing else. */
 static void check_sticky(struct checker *c, const struct plan_action *pa) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     bool comes_back = false;
     if (!a->sticky)
         return;
@@ -403,7 +403,7 @@ void actions_make(struct plan *p, struct diagnostics *d) {
         c.starts |= is_start(&p->scenario->timeline[i]);
     check_minimum(&c);
     for (size_t i = 0; i < p->actions_n; i++) {
-        const struct action *a = &p->scenario->timeline[i];
+        const struct timeline_entry *a = &p->scenario->timeline[i];
         p->actions[i].action = a;
         p->actions[i].fault = a->fault ? fault_find(a->fault) : NULL;
         if (a->fault && !p->actions[i].fault)
@@ -432,7 +432,7 @@ void actions_make(struct plan *p, struct diagnostics *d) {
 void plan_check_lines(const struct scenario *s, struct diagnostics *d) {
     struct checker c = {.s = s, .d = d};
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct action *a = &s->timeline[i];
+        const struct timeline_entry *a = &s->timeline[i];
         struct plan_action pa = {.action = a, .fault = a->fault ? fault_find(a->fault) : NULL};
         if (a->fault && !pa.fault)
             unknown_fault(&c, a);

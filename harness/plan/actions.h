@@ -19,7 +19,7 @@ void actions_make(struct plan *p, struct diagnostics *d);
 
 /* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any
  * worker's step will do. */
-void trigger_describe(const struct action *a, struct buf *out);
+void trigger_describe(const struct timeline_entry *a, struct buf *out);
 /* The same of what ends a fault: "in round 2, when any worker has done step 57". */
 void until_describe(const struct trigger *t, struct buf *out);
 

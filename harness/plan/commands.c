@@ -32,13 +32,13 @@ static const char *shell_words(struct plan *p, const char *command) {
     return words_of(p, (const char *const[]){"/bin/sh", "-c", command, NULL});
 }
 
-struct list {
+struct commands_list {
     struct plan *plan;
     struct plan_command *v;
     size_t n;
 };
 
-static struct plan_command *add(struct list *l, const char *key, struct place place,
+static struct plan_command *add(struct commands_list *l, const char *key, struct place place,
                                 const char *words, const char *when) {
     l->v[l->n] = (struct plan_command){.key = key, .place = place, .words = words, .when = when};
     return &l->v[l->n++];
@@ -46,7 +46,7 @@ static struct plan_command *add(struct list *l, const char *key, struct place pl
 
 /* ---- on the host ---- */
 
-static void add_features(struct list *l) {
+static void add_features(struct commands_list *l) {
     const struct scenario *s = l->plan->scenario;
     for (size_t i = 0; i < s->features_n; i++) {
         const char *command = features_command(s->features[i]);
@@ -56,7 +56,7 @@ static void add_features(struct list *l) {
     }
 }
 
-static void add_interpreters(struct list *l) {
+static void add_interpreters(struct commands_list *l) {
     struct plan *p = l->plan;
     const struct job_spec *j = &p->scenario->job;
     const char *python = j->needs_n ? needs_python(p) : NULL;
@@ -86,7 +86,7 @@ static const struct plan_node *node_of_url(const struct plan *p, const char *url
     return plan_find_node(p, host);
 }
 
-static void add_probe(struct list *l, const struct own_probe *o) {
+static void add_probe(struct commands_list *l, const struct own_probe *o) {
     struct plan *p = l->plan;
     const char *key = arena_printf(&p->arena, "probe.%s", o->name);
     const struct plan_node *at = o->on    ? plan_find_node(p, o->on)
@@ -111,12 +111,12 @@ static void add_probe(struct list *l, const struct own_probe *o) {
            : "again and again while the job runs");
 }
 
-static void add_probes(struct list *l) {
+static void add_probes(struct commands_list *l) {
     for (size_t i = 0; i < l->plan->scenario->probes_n; i++)
         add_probe(l, &l->plan->scenario->probes[i]);
 }
 
-static void add_judges(struct list *l) {
+static void add_judges(struct commands_list *l) {
     const struct scenario *s = l->plan->scenario;
     struct plan *p = l->plan;
     if (s->job.checkpoint_complete)
@@ -138,7 +138,7 @@ static const char *names_of(struct plan *p, bool stores) {
     return names.len ? arena_strdup(&p->arena, buf_str(&names)) : NULL;
 }
 
-static void add_in_nodes(struct list *l) {
+static void add_in_nodes(struct commands_list *l) {
     struct plan *p = l->plan;
     const struct job_spec *j = &p->scenario->job;
     const struct cluster_spec *c = &p->scenario->cluster;
@@ -161,7 +161,7 @@ void plan_find_commands(struct plan *p) {
         return;
     interpreter_find(p, NULL);
     size_t most = s->features_n + s->probes_n + s->checks_n + 6;
-    struct list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
+    struct commands_list l = {p, arena_array(&p->arena, struct plan_command, most), 0};
     add_features(&l);
     add_interpreters(&l);
     add_probes(&l);

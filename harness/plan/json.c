@@ -43,7 +43,7 @@ static void put_devices(const struct plan *p, struct json_writer *w) {
 }
 
 static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     BUF_FINI struct buf when = {0}, until = {0};
     trigger_describe(a, &when);
     if (a->until)

@@ -41,8 +41,8 @@ struct plan_node {
 };
 
 struct plan_action {
-    const struct action *action; /* place, trigger, target as written */
-    const struct fault *fault;   /* NULL: heals plan->actions[action->heal] */
+    const struct timeline_entry *action; /* place, trigger, target as written */
+    const struct fault *fault;           /* NULL: heals plan->actions[action->heal] */
     struct fault_args args;
 };
 

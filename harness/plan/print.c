@@ -64,7 +64,7 @@ static void describe(const struct trigger *t, const char *who, struct buf *out) 
     }
 }
 
-void trigger_describe(const struct action *a, struct buf *out) {
+void trigger_describe(const struct timeline_entry *a, struct buf *out) {
     const struct trigger *t = &a->when;
     bool starts = fault_effects(a->fault) & EFFECT_STARTS_NODE;
     describe(t, starts || !a->on.text ? "any worker" : "the target", out);
@@ -199,7 +199,7 @@ static void put_objects(const struct plan *p, struct buf *out) {
 }
 
 static void put_action(const struct plan *p, const struct plan_action *pa, struct buf *out) {
-    const struct action *a = pa->action;
+    const struct timeline_entry *a = pa->action;
     quote(out, "  %s: ", a->id);
     if (pa->fault)
         quote(out, a->on.text ? "%s on %s" : "%s", a->fault, a->on.text);

@@ -14,14 +14,14 @@
 enum { SUITES_DEEP = 8 };
 
 /* Where a file comes from. */
-struct origin {
+struct files_origin {
     const char *within; /* as scenario_files.within */
     bool in_folder;
     int deep; /* of suites */
 };
 
 static int add(struct scenario_files *f, const struct verb *verb, const char *path,
-               struct origin from);
+               struct files_origin from);
 
 static int only_scenarios(const struct dirent *d) {
     return !strchr("._", d->d_name[0]) && (str_ends(d->d_name, ".yaml") || d->d_type == DT_DIR);
@@ -36,7 +36,7 @@ static int add_folder(struct scenario_files *f, const struct verb *verb, const c
     for (int i = 0; i < n; i++) {
         if (r == 0)
             r = add(f, verb, arena_printf(&f->arena, "%s/%s", path, names[i]->d_name),
-                    (struct origin){within, true, 0});
+                    (struct files_origin){within, true, 0});
         free(names[i]);
     }
     free(names);
@@ -73,7 +73,7 @@ static bool leads_out(const char *path, const char *within) {
 
 /* A suite stands for what it names. In a folder it is left out: its scenarios are there. */
 static int add(struct scenario_files *f, const struct verb *verb, const char *path,
-               struct origin from) {
+               struct files_origin from) {
     struct diagnostics d = {.within = from.within};
     if (is_folder(path, from.in_folder))
         return leads_out(path, from.within)
@@ -90,7 +90,7 @@ static int add(struct scenario_files *f, const struct verb *verb, const char *pa
     fputs(buf_str(&d.out), stderr);
     for (size_t i = 0; u && !from.in_folder && i < u->n && r == 0; i++)
         r = add(f, verb, arena_strdup(&f->arena, u->files[i]),
-                (struct origin){from.within, false, from.deep + 1});
+                (struct files_origin){from.within, false, from.deep + 1});
     if (!u && r == 0)
         r = add_file(f, verb, path, from.within);
     suite_free(u);
@@ -108,7 +108,7 @@ static const char *root_of(struct scenario_files *f, const char *path) {
 
 int files_add(struct scenario_files *f, const struct verb *verb, const char *path) {
     size_t before = f->n;
-    int r = add(f, verb, path, (struct origin){root_of(f, path), false, 0});
+    int r = add(f, verb, path, (struct files_origin){root_of(f, path), false, 0});
     if (r || f->n > before)
         return r;
     return verb_usage_error(verb,

@@ -18,7 +18,7 @@ enum { JOB_WAITS = -1, JOB_RUNS = -2 }; /* in place of an exit code */
 
 struct jobs;
 
-struct running {
+struct jobs_running {
     struct jobs *owner;
     struct job *job; /* NULL: this place is free */
     struct process process;
@@ -31,7 +31,7 @@ struct jobs {
     size_t n;
     const struct jobs_spec *spec;
     struct loop *loop;
-    struct running *places;
+    struct jobs_running *places;
     int running_n;
     bool stopped, late;
     int signo; /* that was passed on, 0: none */
@@ -47,7 +47,7 @@ bool job_must_be_alone(const struct scenario *s) {
 
 /* ---- one ---- */
 
-static int start(struct jobs *j, struct running *r, struct job *job, struct err *err) {
+static int start(struct jobs *j, struct jobs_running *r, struct job *job, struct err *err) {
     ARENA_FINI struct arena a = {0};
     size_t options = 0, sets = 0, n = 0;
     while (j->spec->options[options])
@@ -108,7 +108,7 @@ static int code_of(const struct jobs *j, int status, bool died) {
 }
 
 static void on_end(void *arg, int fd, int what) {
-    struct running *r = arg;
+    struct jobs_running *r = arg;
     int status = 0;
     r->on_end = loop_source_free(r->on_end);
     process_reap(&r->process, -1, &status);
@@ -146,7 +146,7 @@ static struct job *next(struct jobs *j) {
     return alone;
 }
 
-static struct running *free_place(struct jobs *j) {
+static struct jobs_running *free_place(struct jobs *j) {
     for (int i = 0; i < j->spec->at_once; i++)
         if (!j->places[i].job)
             return &j->places[i];
@@ -156,7 +156,7 @@ static struct running *free_place(struct jobs *j) {
 /* Whoever must be alone waits until nobody else runs, and nobody joins it: it comes last. */
 static void start_more(struct jobs *j) {
     struct job *job;
-    struct running *place;
+    struct jobs_running *place;
     while (!j->stopped && (place = free_place(j)) && (job = next(j))) {
         if (job->alone && j->running_n)
             break;

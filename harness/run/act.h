@@ -27,7 +27,7 @@ struct stuck {
 struct act {
     struct timeline *owner;
     const struct plan_action *plan;
-    const struct action *action;
+    const struct timeline_entry *action;
     struct act *end; /* waits for its until; NULL: it has none */
     struct act *of;  /* this is the end of that line, not a line itself; NULL: it is a line */
     int tag;         /* of the senders it holds */

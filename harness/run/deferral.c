@@ -92,7 +92,7 @@ bool act_comes_again(struct act *a, const struct record *r) {
 
 /* What lasts is ended before it comes again, so it comes to all of them. */
 size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]) {
-    struct action line = *a->action;
+    struct timeline_entry line = *a->action;
     const struct plan_action one = {
         .action = &line, .fault = a->plan->fault, .args = a->plan->args};
     struct bound some[TARGETS_MAX];

@@ -18,7 +18,7 @@
 
 enum { TAG_LISTING = INT_MAX, RUNNING_MAX = 16 };
 
-struct running {
+struct directory_running {
     int round;
     struct listing *listing;
 };
@@ -27,7 +27,7 @@ struct directory {
     const char *path;    /* NULL: not known, or not one */
     const char *command; /* NULL: ranktrain's format */
     struct checkpoints *checkpoints;
-    struct running running[RUNNING_MAX];
+    struct directory_running running[RUNNING_MAX];
     size_t n;
     int64_t held_ns; /* since when a worker waits for one of them; 0: none does */
 };
@@ -106,7 +106,7 @@ static void list(struct engine *e, int round) {
     struct listing *g = listing_start(e->loop, d->path, d->command, log, round, on_listed, e);
     if (!g)
         return; /* it has answered */
-    d->running[d->n++] = (struct running){round, g};
+    d->running[d->n++] = (struct directory_running){round, g};
     timeline_arm(e);
 }
 

@@ -32,12 +32,12 @@ void engine_recorded(struct engine *e) {
     recorder_end(&e->rec, NULL);
 }
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct engine *e = arg;
     const struct rounds *rs = e->rec.rounds;
     if (e->spec->seen)
         e->spec->seen(e->spec->seen_arg, r);
-    struct client *of_another = e->sender; /* records nest */
+    struct event_client *of_another = e->sender; /* records nest */
     e->sender = from;
     in_order(record, e, r);
     e->sender = of_another;

@@ -17,11 +17,12 @@ struct engine {
     struct cluster *cluster;
     struct observer *observer;
     enum engine_phase phase;
-    struct client *sender; /* of the record that all are told of, as in record_fn; NULL: nobody */
-    size_t rounds_ended;   /* of the rounds, from the first on */
-    struct err failure;    /* code != 0: the harness broke */
-    struct arena arena;    /* as long as the run */
-    void *own[PARTS_N];    /* of each part, known to its own file */
+    struct event_client
+        *sender;         /* of the record that all are told of, as in record_fn; NULL: nobody */
+    size_t rounds_ended; /* of the rounds, from the first on */
+    struct err failure;  /* code != 0: the harness broke */
+    struct arena arena;  /* as long as the run */
+    void *own[PARTS_N];  /* of each part, known to its own file */
 };
 
 /* For the file of a part: its own struct, which is called as the part is. */

@@ -215,7 +215,7 @@ void act_fire(struct act *a) {
 }
 
 void act_told(struct act *a, const char *node, const char *why) {
-    struct action line = *a->action;
+    struct timeline_entry line = *a->action;
     const struct plan_action one = {
         .action = &line, .fault = a->plan->fault, .args = a->plan->args};
     if (!node && a->action->when.patient) {

@@ -23,7 +23,7 @@ enum { ANSWER_MAX = 4096, STORES_MAX = 3 };
 
 static const int64_t WITHIN_NS = 3000000000;
 
-struct asked {
+struct inquiry_asked {
     struct inquiry *owner;
     struct node *node;
     struct question *question; /* NULL: none is open */
@@ -32,7 +32,7 @@ struct asked {
 
 struct inquiry {
     struct act *act;
-    struct asked v[STORES_MAX];
+    struct inquiry_asked v[STORES_MAX];
     size_t n, open, needed; /* so many must agree */
     int64_t since_ns;
     bool patient; /* its line waits for a target, and has a time for that */
@@ -105,13 +105,13 @@ static void decide(struct inquiry *q) {
         conclude(q, NULL);
 }
 
-static void say_why(struct asked *a, const char *what) {
+static void say_why(struct inquiry_asked *a, const char *what) {
     snprintf(a->owner->why, sizeof(a->owner->why), "%s did not say who is meant: %.120s",
              node_plan(a->node)->name, what);
 }
 
-static void on_answer(void *arg, const struct answer *given) {
-    struct asked *a = arg;
+static void on_answer(void *arg, const struct question_answer *given) {
+    struct inquiry_asked *a = arg;
     struct inquiry *q = a->owner;
     a->question = NULL;
     q->open--;
@@ -126,7 +126,7 @@ static void on_answer(void *arg, const struct answer *given) {
     decide(q);
 }
 
-static struct question *ask(struct asked *a, struct err *err) {
+static struct question *ask(struct inquiry_asked *a, struct err *err) {
     struct engine *e = a->owner->act->owner->engine;
     ARENA_FINI struct arena arena = {0};
     struct target first = {.pidfd = -1};
@@ -158,11 +158,11 @@ static struct question *ask(struct asked *a, struct err *err) {
 static void ask_all(struct inquiry *q) {
     struct engine *e = q->act->owner->engine;
     cluster_each(n, e->cluster) {
-        struct asked *a = &q->v[q->n];
+        struct inquiry_asked *a = &q->v[q->n];
         struct err err;
         if (q->n == STORES_MAX || !plan_serves_store(e->plan, node_plan(n)) || !node_is_on(n))
             continue;
-        *a = (struct asked){.owner = q, .node = n};
+        *a = (struct inquiry_asked){.owner = q, .node = n};
         q->n++;
         a->question = ask(a, &err);
         q->open += a->question != NULL;

@@ -10,7 +10,7 @@
  * that never sent a step is not held to it. `total`: the run. Passing one ends the run; it is the
  * judge who says what that means. A fourth is not the scenario's: when the time that whoever runs
  * it has (until_ns) is up, the run is interrupted. */
-struct limit {
+struct limits_limit {
     struct engine *engine;
     const char *name;
     struct loop_source *timer;
@@ -18,7 +18,7 @@ struct limit {
 };
 
 struct limits_watch {
-    struct limit start, stall, total;
+    struct limits_limit start, stall, total;
     struct loop_source *quiet;
     int64_t heard_ns; /* when something last happened */
     bool steps;       /* one was seen */
@@ -43,7 +43,7 @@ static void measure_anew(struct engine *e) {
 static const int64_t quiet_ns = INT64_C(60000000000);
 
 static void on_limit(void *arg, int64_t now) {
-    const struct limit *l = arg;
+    const struct limits_limit *l = arg;
     struct engine *e = l->engine;
     if (e->phase != ENGINE_RUNNING)
         return;
@@ -58,20 +58,20 @@ static void on_limit(void *arg, int64_t now) {
     engine_end(e, "limit");
 }
 
-static void limit_make(struct limit *l, struct engine *e, const char *name, int64_t ns) {
-    *l = (struct limit){e, name, loop_timer(e->loop, on_limit, l), ns, 0};
+static void limit_make(struct limits_limit *l, struct engine *e, const char *name, int64_t ns) {
+    *l = (struct limits_limit){e, name, loop_timer(e->loop, on_limit, l), ns, 0};
 }
 
-static void limit_run(struct limit *l, int64_t from_ns) {
+static void limit_run(struct limits_limit *l, int64_t from_ns) {
     loop_timer_at(l->timer, l->at_ns = from_ns + l->ns);
 }
 
-static void limit_off(struct limit *l) {
+static void limit_off(struct limits_limit *l) {
     loop_timer_off(l->timer);
     l->at_ns = 0;
 }
 
-static void limit_put_off(struct limit *l, int64_t by_ns) {
+static void limit_put_off(struct limits_limit *l, int64_t by_ns) {
     if (l->at_ns)
         loop_timer_at(l->timer, l->at_ns += by_ns);
 }
@@ -90,7 +90,7 @@ static void on_quiet(void *arg, int64_t now) {
     struct engine *e = arg;
     const struct limits_watch *l = e->own[PART_limits];
     bool stall = l->stall.at_ns && l->stall.at_ns < l->total.at_ns;
-    const struct limit *next = stall ? &l->stall : &l->total;
+    const struct limits_limit *next = stall ? &l->stall : &l->total;
     if (e->phase != ENGINE_RUNNING)
         return;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "quiet");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 struct outputs {
-    struct output *output;           /* NULL: nobody reads what is printed */
+    struct output_reader *output;    /* NULL: nobody reads what is printed */
     struct log_matcher *log_matcher; /* NULL: the scenario expects nothing of it */
 };
 

@@ -21,7 +21,7 @@
 
 enum { ANSWER_MAX = 1 << 16, VALUE_SHOWN = 160 };
 
-struct asked {
+struct probes_asked {
     struct probes *owner;
     const struct own_probe *probe;
     struct node *node;         /* NULL: on the host */
@@ -32,7 +32,7 @@ struct asked {
 
 struct probes {
     struct engine *engine;
-    struct asked *v;
+    struct probes_asked *v;
     size_t n;
     int64_t steady_ns;
     char cwd[4096];
@@ -40,7 +40,7 @@ struct probes {
 
 /* ---- an answer ---- */
 
-static void record(struct asked *a, const char *said, bool ok, const char *error) {
+static void record(struct probes_asked *a, const char *said, bool ok, const char *error) {
     struct engine *e = a->owner->engine;
     struct json_writer *w = engine_record(e, SOURCE_USER, "answer");
     if (a->node)
@@ -54,12 +54,12 @@ static void record(struct asked *a, const char *said, bool ok, const char *error
     engine_recorded(e);
 }
 
-static void next(struct asked *a) {
+static void next(struct probes_asked *a) {
     loop_timer_at(a->on_time, a->since_ns + a->probe->every_ns);
 }
 
-static void on_answer(void *arg, const struct answer *given) {
-    struct asked *a = arg;
+static void on_answer(void *arg, const struct question_answer *given) {
+    struct probes_asked *a = arg;
     const struct own_probe *p = a->probe;
     char why[240] = "", *said = given->text;
     size_t n = strlen(said);
@@ -82,7 +82,7 @@ static void on_answer(void *arg, const struct answer *given) {
 
 /* Who asks a server keeps our files: it is rankquake, which the node's need not have. It knows no
  * names of nodes: it is told their addresses. */
-static const char *const *ask_argv(const struct asked *a, struct arena *m,
+static const char *const *ask_argv(const struct probes_asked *a, struct arena *m,
                                    const struct places *to) {
     const struct plan *p = a->owner->engine->plan;
     const char **v = arena_array(m, const char *, p->nodes_n + 5);
@@ -96,7 +96,7 @@ static const char *const *ask_argv(const struct asked *a, struct arena *m,
     return v;
 }
 
-static struct question *start(struct asked *a, struct err *err) {
+static struct question *start(struct probes_asked *a, struct err *err) {
     struct engine *e = a->owner->engine;
     struct target first = {.pidfd = -1};
     bool apart = e->plan->isolation != ISOLATION_PROCESSES;
@@ -136,7 +136,7 @@ static struct question *start(struct asked *a, struct err *err) {
     return q;
 }
 
-static void ask(struct asked *a) {
+static void ask(struct probes_asked *a) {
     struct err err = {0};
     a->since_ns = clock_monotonic_ns();
     a->question = start(a, &err);
@@ -147,7 +147,7 @@ static void ask(struct asked *a) {
 }
 
 static void on_time(void *arg, int64_t now) {
-    struct asked *a = arg;
+    struct probes_asked *a = arg;
     if (!a->probe->until_ns || now < a->owner->steady_ns + a->probe->until_ns)
         ask(a);
 }
@@ -171,12 +171,12 @@ static void begin_at_steady(struct engine *e, const struct record *r) {
     struct probes *p = own(e, probes);
     if (!record_is(r, "steady"))
         return;
-    struct asked *v = arena_array(&e->arena, struct asked, s->probes_n);
+    struct probes_asked *v = arena_array(&e->arena, struct probes_asked, s->probes_n);
     *p = (struct probes){.engine = e, .v = v, .n = s->probes_n, .steady_ns = clock_monotonic_ns()};
     if (!getcwd(p->cwd, sizeof(p->cwd)))
         str_copy(p->cwd, sizeof(p->cwd), "/");
     for (size_t i = 0; i < p->n; i++) {
-        v[i] = (struct asked){.owner = p, .probe = &s->probes[i]};
+        v[i] = (struct probes_asked){.owner = p, .probe = &s->probes[i]};
         v[i].node = place_of(e, v[i].probe);
         v[i].on_time = loop_timer(e->loop, on_time, &v[i]);
         loop_timer_at(v[i].on_time, p->steady_ns);

@@ -15,7 +15,7 @@ static const int64_t READY_WAIT_NS = 60000000000;
 
 enum { LINE_MAX_BYTES = 4096, LINE_SHOWN = 199 };
 
-struct store {
+struct stores_store {
     const struct node *node;
     struct lines_file *log;
     bool ready;
@@ -24,7 +24,7 @@ struct store {
 struct stores {
     const char *line; /* of a store that answers */
     struct lines *lines;
-    struct store *v;
+    struct stores_store *v;
     size_t n;
 };
 
@@ -37,7 +37,7 @@ bool stores_ready(const struct engine *e) {
 }
 
 static void on_line(void *arg, void *who, const char *line) {
-    struct store *s = who;
+    struct stores_store *s = who;
     if (s->ready || !strstr(line, own(arg, stores)->line))
         return;
     s->ready = true;
@@ -55,11 +55,11 @@ static void on_deadline(void *arg, int64_t now) {
     engine_fail(e, &err);
 }
 
-static const char *log_of(struct engine *e, const struct store *s) {
+static const char *log_of(struct engine *e, const struct stores_store *s) {
     return arena_printf(&e->arena, "logs/%s/store.log", node_plan(s->node)->name);
 }
 
-static void started(struct engine *e, struct store *s) {
+static void started(struct engine *e, struct stores_store *s) {
     struct stores *all = own(e, stores);
     if (!s->log)
         s->log = lines_follow(all->lines, folder_open_file(e->spec->folder, log_of(e, s), NULL), s,
@@ -68,7 +68,7 @@ static void started(struct engine *e, struct store *s) {
 }
 
 /* With the last line that was written. */
-static void ended(struct engine *e, const struct store *s) {
+static void ended(struct engine *e, const struct stores_store *s) {
     BUF_FINI struct buf text = {0};
     struct err err;
     if (e->phase != ENGINE_STARTING)
@@ -96,7 +96,7 @@ static void record(struct engine *e, const struct record *r) {
 static int open_stores(struct engine *e, struct err *err) {
     struct stores *s = own(e, stores);
     s->line = store_ready_line(e->plan);
-    s->v = arena_array(&e->arena, struct store, e->plan->nodes_n);
+    s->v = arena_array(&e->arena, struct stores_store, e->plan->nodes_n);
     cluster_each(n, e->cluster) {
         if (node_plan(n)->is_store)
             s->v[s->n++].node = n;

@@ -127,7 +127,7 @@ void act_rest(struct act *a) {
 
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
 static void hear(struct act *a, const struct record *r) {
-    struct client *from = a->owner->engine->sender;
+    struct event_client *from = a->owner->engine->sender;
     const struct trigger *w = &a->action->when;
     bool step = w->has_step && !a->step_met && record_is(r, "step") && act_hears_step(a, r);
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
@@ -249,13 +249,13 @@ static struct act *add_act(struct timeline *t, const struct plan_action *pa) {
 /* `until` is a heal that waits whenever the fault of its line is in force. It listens to all: who
  * is in trouble often says nothing. */
 static void add_end(struct timeline *t, struct act *of, int line) {
-    struct action *heal = arena_new(&t->engine->arena, struct action);
+    struct timeline_entry *heal = arena_new(&t->engine->arena, struct timeline_entry);
     struct plan_action *pa = arena_new(&t->engine->arena, struct plan_action);
-    *heal = (struct action){.id = of->action->id,
-                            .heal = line,
-                            .when = *of->action->until,
-                            .on = {.what = TARGET_NODES, .local_rank = -1},
-                            .times_n = 1};
+    *heal = (struct timeline_entry){.id = of->action->id,
+                                    .heal = line,
+                                    .when = *of->action->until,
+                                    .on = {.what = TARGET_NODES, .local_rank = -1},
+                                    .times_n = 1};
     pa->action = heal;
     of->end = add_act(t, pa);
     of->end->of = of;

@@ -22,7 +22,7 @@ struct parse {
 
 typedef int take_fn(struct parse *p, const char *option, const char *value);
 
-struct option {
+struct command_option {
     const char *name; /* with dashes */
     char letter;
     bool has_value;
@@ -136,7 +136,7 @@ static int take_hosts(struct parse *p, const char *option, const char *value) {
                    option, value ? value : "");
 }
 
-static const struct option options[] = {
+static const struct command_option options[] = {
     {"nnodes", 0, true, take_nnodes},
     {"nproc-per-node", 0, true, take_nproc},
     {"max-restarts", 0, true, take_restarts},
@@ -178,8 +178,8 @@ static const struct option options[] = {
 enum { OPTIONS = sizeof(options) / sizeof(*options) };
 
 /* A whole name, else the only one that begins so. */
-static const struct option *find_long(const char *name) {
-    const struct option *only = NULL;
+static const struct command_option *find_long(const char *name) {
+    const struct command_option *only = NULL;
     size_t len = strlen(name), near = 0;
     for (size_t i = 0; i < OPTIONS; i++) {
         if (strncmp(options[i].name, name, len) != 0)
@@ -217,7 +217,7 @@ static int read_long(struct parse *p) {
     char *name = arena_strndup(p->arena, word + 2, strcspn(word + 2, "="));
     for (char *c = name; *c; c++)
         *c = *c == '_' ? '-' : *c;
-    const struct option *o = find_long(name);
+    const struct command_option *o = find_long(name);
     if (!o)
         return unknown(p, word, name);
     bool own_word = o->has_value && !equals;
@@ -238,7 +238,7 @@ static int read_long(struct parse *p) {
 static int read_short(struct parse *p) {
     const char *word = *p->next;
     for (size_t i = 0; i < OPTIONS; i++) {
-        const struct option *o = &options[i];
+        const struct command_option *o = &options[i];
         if (!o->letter || o->letter != word[1] || (!o->has_value && word[2]))
             continue;
         bool own_word = o->has_value && !word[2];

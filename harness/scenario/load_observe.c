@@ -71,7 +71,7 @@ const struct observed *scenario_observes(const struct scenario *s, const char *k
 
 bool scenario_waits_for_lines(const struct scenario *s) {
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct action *a = &s->timeline[i];
+        const struct timeline_entry *a = &s->timeline[i];
         if (a->when.log || (a->until && a->until->log))
             return true;
     }

@@ -8,7 +8,7 @@
 enum { ACTIONS_MAX = 1000 };
 
 static void read_id(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
+    struct timeline_entry *a = out;
     if (!reader_is_scalar(r, k, n))
         return;
     static const char allowed[] =
@@ -87,7 +87,7 @@ static void read_trigger(struct reader *r, const char *word, const struct yaml *
 }
 
 static void read_when(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    read_trigger(r, k->name, n, &((struct action *)out)->when);
+    read_trigger(r, k->name, n, &((struct timeline_entry *)out)->when);
 }
 
 /* A fault whose end does not come lasts, so there is nothing to be patient about. */
@@ -102,11 +102,11 @@ static void read_until(struct reader *r, const struct key *k, const struct yaml 
                             "end of the run",
                             others[i]);
     read_trigger(r, k->name, n, t);
-    ((struct action *)out)->until = t;
+    ((struct timeline_entry *)out)->until = t;
 }
 
 static void read_heal(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
+    struct timeline_entry *a = out;
     if (!reader_is_scalar(r, k, n))
         return;
     for (size_t i = 0; i < r->ids_read; i++)
@@ -120,7 +120,7 @@ static void read_heal(struct reader *r, const struct key *k, const struct yaml *
 }
 
 static void read_on(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
+    struct timeline_entry *a = out;
     struct err err = {0};
     if (!reader_is_scalar(r, k, n))
         return;
@@ -133,12 +133,12 @@ static void read_on(struct reader *r, const struct key *k, const struct yaml *n,
 }
 
 static void read_with(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
+    struct timeline_entry *a = out;
     reader_pairs(r, k, n, &a->with, &a->with_n);
 }
 
 static void read_times(struct reader *r, const struct key *k, const struct yaml *n, void *out) {
-    struct action *a = out;
+    struct timeline_entry *a = out;
     a->times_n = 1;
     if (n->type == YAML_SCALAR && str_eq(n->text, "once"))
         return;
@@ -164,8 +164,8 @@ const struct section section_action = {
         {"when", "a map", NULL, "The trigger.", "when: {step: 137}", read_when, .required = true,
          .form = "<@when>"},
         {"fault", "the name of a fault", NULL, "The fault; `rankquake list faults` lists them.",
-         "fault: node-poweroff", reader_text, .offset = offsetof(struct action, fault),
-         .place = offsetof(struct action, fault_place), .form = "<fault>"},
+         "fault: node-poweroff", reader_text, .offset = offsetof(struct timeline_entry, fault),
+         .place = offsetof(struct timeline_entry, fault_place), .form = "<fault>"},
         {"heal", "the id of a line above", NULL,
          "Ends the fault of that line; stands instead of fault.", "heal: cut", read_heal,
          .form = "<id>"},
@@ -182,7 +182,7 @@ const struct section section_action = {
          "How often the trigger may fire; each-round: once in every round.", "times: each-round",
          read_times, .min = 1, .max = 1000, .form = "once | each-round | <int>"},
         {"for", "a duration", NULL, "How long a lasting fault lasts.", "for: 5s", reader_duration,
-         .offset = offsetof(struct action, for_ns), .min = 1},
+         .offset = offsetof(struct timeline_entry, for_ns), .min = 1},
         {"until", "a map, as for when", NULL,
          "A lasting fault ends when this condition is met, instead of after a time. The words are "
          "those of when. The harness looks from the moment at which the fault is in force; a step "
@@ -192,8 +192,8 @@ const struct section section_action = {
         {"sticky", "node", NULL,
          "The fault stays with the node: it strikes again at once whenever the node's agent comes "
          "back (node-start); a fault on a worker, as soon as the node has that worker again.",
-         "sticky: node", reader_flag, .offset = offsetof(struct action, sticky), .choices = sticky,
-         .form = "node"},
+         "sticky: node", reader_flag, .offset = offsetof(struct timeline_entry, sticky),
+         .choices = sticky, .form = "node"},
         {0},
     },
     .one_of = "fault heal",
@@ -213,7 +213,7 @@ static const char *find_id(struct reader *r, const struct yaml *timeline, const 
     return arena_printf(r->arena, "%s-%d", name, n);
 }
 
-static void read_action(struct reader *r, const struct yaml *n, struct action *a) {
+static void read_action(struct reader *r, const struct yaml *n, struct timeline_entry *a) {
     a->id = r->ids[r->ids_read];
     a->heal = -1;
     a->place = n->place;
@@ -253,7 +253,7 @@ void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, 
     r->ids = arena_array(r->arena, const char *, n->length + 1);
     r->ids_n = 0;
     yaml_each(it, n) r->ids[r->ids_n++] = find_id(r, n, it);
-    struct action *v = arena_array(r->arena, struct action, n->length + 1);
+    struct timeline_entry *v = arena_array(r->arena, struct timeline_entry, n->length + 1);
     r->ids_read = 0;
     int before = r->d->errors;
     yaml_each(it, n) {

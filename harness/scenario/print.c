@@ -137,7 +137,7 @@ static void put_trigger(struct buf *b, const char *word, const struct trigger *t
     buf_printf(b, "hold: %s}\n", t->hold ? "true" : "false");
 }
 
-static void put_action(struct buf *b, const struct scenario *s, const struct action *a) {
+static void put_action(struct buf *b, const struct scenario *s, const struct timeline_entry *a) {
     buf_printf(b, "  - id: \"%s\"\n", a->id);
     put_trigger(b, "when", &a->when);
     if (a->heal >= 0)

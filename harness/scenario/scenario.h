@@ -142,7 +142,7 @@ struct target_spec {
 enum times_kind { TIMES_N, TIMES_EACH_ROUND };
 
 /* One line of the timeline: a fault, or the healing of an earlier one. */
-struct action {
+struct timeline_entry {
     const char *id;    /* given, or the fault's name and a number */
     const char *fault; /* name; NULL: heal */
     int heal;          /* index of the action whose fault is ended; -1 */
@@ -267,7 +267,7 @@ struct scenario {
     struct job_spec job;
     struct observe_spec observe;
     struct repeat_spec repeat;
-    const struct action *timeline; /* that of the file, then what was drawn */
+    const struct timeline_entry *timeline; /* that of the file, then what was drawn */
     size_t timeline_n;
     const char *drawn; /* what of it was drawn, and by what, a sentence; NULL: nothing */
     struct expect expect;

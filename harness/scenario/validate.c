@@ -79,7 +79,7 @@ static bool is_beyond(const struct trigger *t, int64_t total_ns) {
 static void check_timeline(const struct scenario *s, struct diagnostics *d) {
     int64_t total_ns = s->limits.total_ns;
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct action *a = &s->timeline[i];
+        const struct timeline_entry *a = &s->timeline[i];
         if (is_beyond(&a->when, total_ns))
             diagnostics_add(d, a->when.place,
                             "%s can never fire: the run ends after limits.total, %" PRId64 " s",

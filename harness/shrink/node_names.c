@@ -113,7 +113,7 @@ static void rename_probes(struct arena *a, struct scenario *c, const struct move
 
 void node_names_move(struct arena *a, struct scenario *c, const int *to, int nodes) {
     const struct moves moves = {.to = to, .nodes = nodes}, *m = &moves;
-    struct action *v = arena_array(a, struct action, c->timeline_n + 1);
+    struct timeline_entry *v = arena_array(a, struct timeline_entry, c->timeline_n + 1);
     struct log_expect *logs = arena_array(a, struct log_expect, c->expect.logs_n + 1);
     for (size_t i = 0; i < c->timeline_n; i++) {
         v[i] = c->timeline[i];

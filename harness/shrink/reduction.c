@@ -14,7 +14,7 @@ struct tried {
     const struct tried *before;
 };
 
-struct search {
+struct reduction_search {
     struct arena *arena;
     const struct reduction_spec *spec;
     struct delta delta;
@@ -29,7 +29,7 @@ struct smaller_scenario {
 
 /* ---- one ---- */
 
-static bool was_tried(struct search *r, const struct scenario *s) {
+static bool was_tried(struct reduction_search *r, const struct scenario *s) {
     BUF_FINI struct buf text = {0};
     const struct tried *t = r->tried;
     scenario_print(s, &text);
@@ -44,7 +44,7 @@ static bool was_tried(struct search *r, const struct scenario *s) {
 }
 
 static enum delta_answer answer(void *arg, void *candidate) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     const struct smaller_scenario *c = candidate;
     if (was_tried(r, c->s))
         return DELTA_OTHER;
@@ -55,7 +55,7 @@ static enum delta_answer answer(void *arg, void *candidate) {
 }
 
 /* Whether c fails in the same way; it is the best then. */
-static bool try(struct search *r, const struct scenario *c, const char *what) {
+static bool try(struct reduction_search *r, const struct scenario *c, const char *what) {
     return c && delta_try(&r->delta, &(struct smaller_scenario){c, what});
 }
 
@@ -72,7 +72,7 @@ static const char *list(struct arena *a, const char *before, const char *const *
 }
 
 /* Rounds that a fault has made are not there when it has gone. */
-static void without(struct search *r, bool *gone) {
+static void without(struct reduction_search *r, bool *gone) {
     const struct scenario *s = r->best, *c = smaller_timeline(r->arena, s, gone);
     const char **names = arena_array(r->arena, const char *, s->timeline_n + 1);
     size_t n = 0;
@@ -87,12 +87,12 @@ static void without(struct search *r, bool *gone) {
 }
 
 static size_t lines_n(void *arg) {
-    return ((const struct search *)arg)->best->timeline_n;
+    return ((const struct reduction_search *)arg)->best->timeline_n;
 }
 
 /* From the end: what came before stays as it was. */
 static size_t without_lines(void *arg, size_t left, size_t many) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     size_t from = left > many ? left - many : 0;
     bool *gone = arena_array(r->arena, bool, r->best->timeline_n + 1);
     memset(gone + from, true, left - from);
@@ -101,12 +101,12 @@ static size_t without_lines(void *arg, size_t left, size_t many) {
 }
 
 static void fewer_lines(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     delta_halves(&r->delta, lines_n, without_lines);
 }
 
 /* What did not happen has done nothing, nor will it be missed. */
-static void without_unfired(struct search *r) {
+static void without_unfired(struct reduction_search *r) {
     size_t n = r->best->timeline_n;
     bool *gone = arena_array(r->arena, bool, n + 1);
     for (size_t i = 0; i < n; i++)
@@ -117,12 +117,12 @@ static void without_unfired(struct search *r) {
 /* ---- the cluster ---- */
 
 static size_t nodes_n(void *arg) {
-    return (size_t)((const struct search *)arg)->best->cluster.nodes;
+    return (size_t)((const struct reduction_search *)arg)->best->cluster.nodes;
 }
 
 /* The last of those that are left; what names one keeps it. */
 static size_t without_nodes(void *arg, size_t left, size_t many) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     BUF_FINI struct buf what = {0};
     bool *gone = arena_array(r->arena, bool, nodes_n(r) + 1);
     size_t marked = 0;
@@ -138,12 +138,12 @@ static size_t without_nodes(void *arg, size_t left, size_t many) {
 }
 
 static void fewer_nodes(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     delta_halves(&r->delta, nodes_n, without_nodes);
 }
 
 static void fewer_workers(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     bool fewer = false;
     for (int n = 1; n < r->best->job.workers_per_node && !fewer; n *= 2)
         fewer = try(r, smaller_workers(r->arena, r->best, n),
@@ -153,14 +153,14 @@ static void fewer_workers(void *arg) {
 /* ---- plainer ---- */
 
 static void no_probes(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     if (r->best->probes_n && !str_in("probe", r->spec->checks))
         try(r, smaller_probes(r->arena, r->best), "without the probes");
 }
 
 /* What can be halved is, as long as it goes well. */
 static void plainer_lines(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     for (size_t i = 0; i < r->best->timeline_n; i++)
         for (int part = 0; part < SMALLER_PARTS_N; part++)
             while (try(
@@ -170,7 +170,7 @@ static void plainer_lines(void *arg) {
 }
 
 static void fewer_steps(void *arg) {
-    struct search *r = arg;
+    struct reduction_search *r = arg;
     while (try(r, smaller_steps(r->arena, r->best), "half the steps"))
         ;
 }
@@ -179,7 +179,7 @@ void reduction_run(struct arena *a, const struct scenario *given, const struct r
                    struct reduction *ret) {
     static void (*const passes[])(void *) = {fewer_lines,   fewer_nodes, fewer_workers, no_probes,
                                              plainer_lines, fewer_steps, NULL};
-    struct search r = {.arena = a, .spec = spec, .delta = {.try = answer, .arg = &r}};
+    struct reduction_search r = {.arena = a, .spec = spec, .delta = {.try = answer, .arg = &r}};
     if (try(&r, smaller_expect(a, given, spec->checks), "as recorded") && !spec->fixed) {
         try(&r, smaller_draws(a, r.best, spec->struck), "what was drawn by name");
         without_unfired(&r);

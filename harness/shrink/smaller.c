@@ -23,8 +23,8 @@ static struct scenario *copy_of(struct arena *a, const struct scenario *s) {
     return c;
 }
 
-static struct action *lines_of(struct arena *a, struct scenario *c) {
-    struct action *v = arena_array(a, struct action, c->timeline_n + 1);
+static struct timeline_entry *lines_of(struct arena *a, struct scenario *c) {
+    struct timeline_entry *v = arena_array(a, struct timeline_entry, c->timeline_n + 1);
     if (c->timeline_n)
         memcpy(v, c->timeline, c->timeline_n * sizeof(*v));
     c->timeline = v;
@@ -147,7 +147,7 @@ static void logs_without(struct arena *a, const struct scenario *s, const bool *
 }
 
 /* What ended it is gone: then it lasts. */
-static void move_untils(struct arena *a, struct action *v, size_t n, const bool *gone,
+static void move_untils(struct arena *a, struct timeline_entry *v, size_t n, const bool *gone,
                         const int *place) {
     for (size_t i = 0; i < n; i++) {
         int after = v[i].until ? v[i].until->after : -1;
@@ -162,12 +162,12 @@ static void move_untils(struct arena *a, struct action *v, size_t n, const bool 
 
 struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, bool *gone) {
     struct scenario *c = copy_of(a, s);
-    struct action *v = arena_array(a, struct action, s->timeline_n + 1);
+    struct timeline_entry *v = arena_array(a, struct timeline_entry, s->timeline_n + 1);
     int *place = arena_array(a, int, s->timeline_n + 1);
     struct expect *e = &c->expect;
     size_t n = 0;
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct action *line = &s->timeline[i];
+        const struct timeline_entry *line = &s->timeline[i];
         gone[i] |= line->heal >= 0 && gone[line->heal];
         if (gone[i])
             continue;
@@ -192,7 +192,7 @@ struct scenario *smaller_timeline(struct arena *a, const struct scenario *s, boo
 
 struct scenario *smaller_rounds(struct arena *a, const struct scenario *s) {
     struct scenario *c = copy_of(a, s);
-    struct action *v = lines_of(a, c);
+    struct timeline_entry *v = lines_of(a, c);
     bool any = false;
     for (size_t i = 0; i < c->timeline_n; i++)
         if (v[i].when.has_round && (conditions(&v[i].when) > 1 || v[i].when.after >= 0)) {
@@ -205,7 +205,7 @@ struct scenario *smaller_rounds(struct arena *a, const struct scenario *s) {
 struct scenario *smaller_draws(struct arena *a, const struct scenario *s,
                                const char *const *struck) {
     struct scenario *c = copy_of(a, s);
-    struct action *v = lines_of(a, c);
+    struct timeline_entry *v = lines_of(a, c);
     bool any = false;
     for (size_t i = 0; i < c->timeline_n; i++)
         if (struck[i] && (v[i].on.pick == PICK_RANDOM || v[i].on.pick == PICK_PERCENT ||
@@ -314,7 +314,7 @@ static bool drop_after(struct trigger *t) {
     return true;
 }
 
-static bool make_once(struct action *l) {
+static bool make_once(struct timeline_entry *l) {
     bool any = l->times != TIMES_N || l->times_n > 1 || l->sticky;
     l->sticky = false;
     l->times = TIMES_N;
@@ -323,13 +323,13 @@ static bool make_once(struct action *l) {
 }
 
 /* Then it lasts to the end of the run. */
-static bool drop_until(struct action *l) {
+static bool drop_until(struct timeline_entry *l) {
     bool any = l->until != NULL;
     l->until = NULL;
     return any;
 }
 
-static bool simplify(struct action *l, enum smaller_part part) {
+static bool simplify(struct timeline_entry *l, enum smaller_part part) {
     struct trigger *t = &l->when;
     bool counts = t->has_event || t->phase || t->log, patient = t->patient;
     switch (part) {
@@ -376,7 +376,7 @@ static bool simplify(struct action *l, enum smaller_part part) {
 struct scenario *smaller_line(struct arena *a, const struct scenario *s, size_t line,
                               enum smaller_part part) {
     struct scenario *c = copy_of(a, s);
-    struct action *v = lines_of(a, c);
+    struct timeline_entry *v = lines_of(a, c);
     assert(line < c->timeline_n);
     if (!simplify(&v[line], part))
         return NULL;

@@ -18,7 +18,7 @@ struct spot {
     bool late, promoted; /* promoted: there from the beginning, so that the job can begin */
 };
 
-struct live {
+struct live_words {
     const struct sim_schedule *schedule;
     int64_t steady_ns, shift_ns; /* shift: so much later than in the simulation */
     struct spot *spots;          /* of each node */
@@ -40,12 +40,12 @@ enum { FELT_NS = 300 * SIM_MS, AT_ONCE_NS = 20 * SIM_MS };
 /* --- lines --- */
 
 /* Not before the job stands. */
-static int64_t live_ns(const struct live *l, int64_t at_ns) {
+static int64_t live_ns(const struct live_words *l, int64_t at_ns) {
     int64_t ns = at_ns - l->steady_ns;
     return (ns > 10 * SIM_MS ? ns / SIM_MS * SIM_MS : 10 * SIM_MS) + l->shift_ns;
 }
 
-__attribute__((format(printf, 3, 4))) static void line(struct live *l, int64_t live_at_ns,
+__attribute__((format(printf, 3, 4))) static void line(struct live_words *l, int64_t live_at_ns,
                                                        const char *format, ...) {
     char time[32], what[96];
     va_list list;
@@ -56,7 +56,7 @@ __attribute__((format(printf, 3, 4))) static void line(struct live *l, int64_t l
                what);
 }
 
-static bool refuse(struct live *l, const struct sim_entry *e, const char *why) {
+static bool refuse(struct live_words *l, const struct sim_entry *e, const char *why) {
     buf_printf(&l->lines, "  # not played: %s", sim_faults()[e->fault].name);
     if (e->node >= 0)
         buf_printf(&l->lines, " on n%d", l->spots[e->node].name);
@@ -64,7 +64,7 @@ static bool refuse(struct live *l, const struct sim_entry *e, const char *why) {
     return false;
 }
 
-static bool is_over(const struct live *l) {
+static bool is_over(const struct live_words *l) {
     int coming = 0;
     for (int i = 0; i < l->schedule->agents; i++)
         coming += l->spots[i].back_ns > 0;
@@ -73,7 +73,7 @@ static bool is_over(const struct live *l) {
 
 /* --- who is there --- */
 
-static void come(struct live *l, int node, int64_t live_at_ns) {
+static void come(struct live_words *l, int node, int64_t live_at_ns) {
     struct spot *p = &l->spots[node];
     if (p->where == LEFT)
         line(l, live_at_ns - FELT_NS, "%s, on: n%d", sim_fault_live(SIM_FAULT_NODE_KILL), p->name);
@@ -83,7 +83,7 @@ static void come(struct live *l, int node, int64_t live_at_ns) {
     l->here++;
 }
 
-static void go(struct live *l, const struct sim_entry *e, int node, enum where where) {
+static void go(struct live_words *l, const struct sim_entry *e, int node, enum where where) {
     struct spot *p = &l->spots[node];
     int64_t least_ns = where == LEFT ? 4 * FELT_NS : FELT_NS;
     p->where = where;
@@ -93,7 +93,7 @@ static void go(struct live *l, const struct sim_entry *e, int node, enum where w
 }
 
 /* Who was to come back by then has. */
-static void settle(struct live *l, int64_t live_at_ns) {
+static void settle(struct live_words *l, int64_t live_at_ns) {
     for (;;) {
         int next = -1;
         for (int i = 0; i < l->schedule->agents; i++) {
@@ -108,7 +108,7 @@ static void settle(struct live *l, int64_t live_at_ns) {
 }
 
 /* All heals in the simulation, and who is away comes, unless the job is over. */
-static void settle_calm(struct live *l) {
+static void settle_calm(struct live_words *l) {
     int64_t at_ns = live_ns(l, l->schedule->trouble_ns) + 4 * FELT_NS;
     bool any = false;
     if (is_over(l))
@@ -125,7 +125,7 @@ static void settle_calm(struct live *l) {
 }
 
 /* Those that are there from the beginning come first, and are as many as a job needs to begin. */
-static void name_spots(struct live *l) {
+static void name_spots(struct live_words *l) {
     const struct sim_schedule *s = l->schedule;
     for (int i = s->n_entries - 1; i >= 0; i--)
         if (s->entries[i].node >= 0)
@@ -153,12 +153,12 @@ static void name_spots(struct live *l) {
 
 static const char nobody[] = "nobody is there whom it would strike";
 
-static bool is_here(struct live *l, const struct sim_entry *e) {
+static bool is_here(struct live_words *l, const struct sim_entry *e) {
     return l->spots[e->node].where == HERE || refuse(l, e, nobody);
 }
 
 /* As a fault that a live run has, too. */
-static bool end_node(struct live *l, const struct sim_entry *e, int node, int like) {
+static bool end_node(struct live_words *l, const struct sim_entry *e, int node, int like) {
     unsigned effects = sim_faults()[like].effects;
     bool leaves = effects & EFFECT_ASKS_TO_LEAVE, goes_off = effects & EFFECT_ENDS_NODE;
     line(l, live_ns(l, e->at_ns), "%s, on: n%d", sim_fault_live(like), l->spots[node].name);
@@ -168,16 +168,16 @@ static bool end_node(struct live *l, const struct sim_entry *e, int node, int li
     return true;
 }
 
-static bool play_agent_kill(struct live *l, const struct sim_entry *e) {
+static bool play_agent_kill(struct live_words *l, const struct sim_entry *e) {
     int like = e->back_ns ? SIM_FAULT_NODE_KILL : SIM_FAULT_AGENT_KILL;
     return is_here(l, e) && end_node(l, e, e->node, like);
 }
 
-static bool play_end(struct live *l, const struct sim_entry *e) {
+static bool play_end(struct live_words *l, const struct sim_entry *e) {
     return is_here(l, e) && end_node(l, e, e->node, e->fault);
 }
 
-static bool play_agent_start(struct live *l, const struct sim_entry *e) {
+static bool play_agent_start(struct live_words *l, const struct sim_entry *e) {
     struct spot *p = &l->spots[e->node];
     if (p->promoted && p->where == HERE)
         return refuse(l, e, "it is there from the beginning, or the job could not begin");
@@ -187,7 +187,7 @@ static bool play_agent_start(struct live *l, const struct sim_entry *e) {
     return true;
 }
 
-static bool play_join_storm(struct live *l, const struct sim_entry *e) {
+static bool play_join_storm(struct live_words *l, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < l->schedule->agents; i++) {
         int wait = l->spots[i].where == LEFT ? 4 : !l->spots[i].late;
@@ -199,7 +199,7 @@ static bool play_join_storm(struct live *l, const struct sim_entry *e) {
     return any || refuse(l, e, "everybody is there");
 }
 
-static bool play_leave_storm(struct live *l, const struct sim_entry *e) {
+static bool play_leave_storm(struct live_words *l, const struct sim_entry *e) {
     bool any = false;
     for (int i = 0; i < l->schedule->agents; i++)
         if (i != e->node && l->spots[i].where == HERE)
@@ -208,7 +208,7 @@ static bool play_leave_storm(struct live *l, const struct sim_entry *e) {
 }
 
 /* Who coordinates is known inside only; who starts first does, as a rule. */
-static bool play_lost_together(struct live *l, const struct sim_entry *e) {
+static bool play_lost_together(struct live_words *l, const struct sim_entry *e) {
     int first = -1;
     for (int i = l->schedule->agents - 1; i >= 0; i--)
         if (i != e->node && l->spots[i].where == HERE)
@@ -221,7 +221,7 @@ static bool play_lost_together(struct live *l, const struct sim_entry *e) {
            end_node(l, e, e->node, SIM_FAULT_NODE_POWEROFF);
 }
 
-static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
+static bool play_worker_fail(struct live_words *l, const struct sim_entry *e) {
     if (!is_here(l, e))
         return false;
     int64_t at_ns = live_ns(l, e->at_ns), since_ns = at_ns - l->failed_ns;
@@ -239,7 +239,7 @@ static bool play_worker_fail(struct live *l, const struct sim_entry *e) {
 
 /* --- faults on the network and the store --- */
 
-static bool has_wire(struct live *l, const struct sim_entry *e) {
+static bool has_wire(struct live_words *l, const struct sim_entry *e) {
     if (l->here < 2)
         return refuse(
             l, e,
@@ -250,7 +250,7 @@ static bool has_wire(struct live *l, const struct sim_entry *e) {
     return true;
 }
 
-static void cut(struct live *l, int node, int64_t live_at_ns, int64_t span_ns) {
+static void cut(struct live_words *l, int node, int64_t live_at_ns, int64_t span_ns) {
     char span[32];
     span_ns = span_ns > FELT_NS ? span_ns : FELT_NS;
     line(l, live_at_ns, "%s, with: {planes: store}, on: n%d, for: %s",
@@ -258,12 +258,12 @@ static void cut(struct live *l, int node, int64_t live_at_ns, int64_t span_ns) {
 }
 
 /* Given up for good by a job that is all or nothing. */
-static void outlive(struct live *l, int64_t span_ns) {
+static void outlive(struct live_words *l, int64_t span_ns) {
     int64_t fast_ns = 800 * SIM_MS, usual_ns = 6000 * SIM_MS;
     l->gang_lost |= l->schedule->gang && span_ns >= (l->schedule->usual ? usual_ns : fast_ns);
 }
 
-static bool play_node_cut(struct live *l, const struct sim_entry *e) {
+static bool play_node_cut(struct live_words *l, const struct sim_entry *e) {
     if (!is_here(l, e) || !has_wire(l, e))
         return false;
     cut(l, e->node, live_ns(l, e->at_ns), e->span_ns);
@@ -271,7 +271,7 @@ static bool play_node_cut(struct live *l, const struct sim_entry *e) {
     return true;
 }
 
-static bool play_node_freeze(struct live *l, const struct sim_entry *e) {
+static bool play_node_freeze(struct live_words *l, const struct sim_entry *e) {
     char span[32];
     if (!is_here(l, e))
         return false;
@@ -283,7 +283,7 @@ static bool play_node_freeze(struct live *l, const struct sim_entry *e) {
     return true;
 }
 
-static bool play_flapping(struct live *l, const struct sim_entry *e) {
+static bool play_flapping(struct live_words *l, const struct sim_entry *e) {
     if (!is_here(l, e) || !has_wire(l, e))
         return false;
     int64_t one_ns = e->span_ns / 5 > FELT_NS ? e->span_ns / 5 : FELT_NS;
@@ -293,7 +293,7 @@ static bool play_flapping(struct live *l, const struct sim_entry *e) {
 }
 
 /* Everybody who is there is cut off from the node of the store. */
-static bool part_store(struct live *l, const struct sim_entry *e, const char *missing) {
+static bool part_store(struct live_words *l, const struct sim_entry *e, const char *missing) {
     BUF_FINI struct buf nodes = {0};
     char span[32], time[32];
     if (!has_wire(l, e))
@@ -312,15 +312,15 @@ static bool part_store(struct live *l, const struct sim_entry *e, const char *mi
     return true;
 }
 
-static bool play_store_away(struct live *l, const struct sim_entry *e) {
+static bool play_store_away(struct live_words *l, const struct sim_entry *e) {
     return part_store(l, e, NULL);
 }
 
-static bool play_store_leader(struct live *l, const struct sim_entry *e) {
+static bool play_store_leader(struct live_words *l, const struct sim_entry *e) {
     return part_store(l, e, "out of reach for as long; its leases do not begin anew");
 }
 
-static bool play_store_restart(struct live *l, const struct sim_entry *e) {
+static bool play_store_restart(struct live_words *l, const struct sim_entry *e) {
     return part_store(l, e, "out of reach for as long; it does not restart");
 }
 
@@ -333,7 +333,7 @@ static const char clocks[] = "all nodes have this machine's clock";
 static const char connections[] = "no fault breaks one connection and leaves the others";
 
 static const struct {
-    bool (*play)(struct live *l, const struct sim_entry *e);
+    bool (*play)(struct live_words *l, const struct sim_entry *e);
     const char *lacks;
 } plays[SIM_FAULTS_N] = {
     [SIM_FAULT_AGENT_KILL] = {play_agent_kill, NULL},
@@ -376,7 +376,7 @@ const char *live_lacks(enum sim_fault_kind fault) {
     return plays[fault].lacks;
 }
 
-static bool play(struct live *l, const struct sim_entry *e) {
+static bool play(struct live_words *l, const struct sim_entry *e) {
     settle(l, live_ns(l, e->at_ns));
     if (plays[e->fault].lacks)
         return refuse(l, e, plays[e->fault].lacks);
@@ -392,7 +392,7 @@ static bool play(struct live *l, const struct sim_entry *e) {
 
 /* --- the rest of the file --- */
 
-static void put_odds(const struct live *l, struct buf *out) {
+static void put_odds(const struct live_words *l, struct buf *out) {
     const struct sim_schedule *s = l->schedule;
     struct sim_terms terms = sim_terms(s);
     if (s->loss || s->late || s->slow_answer_ns)
@@ -424,7 +424,7 @@ static bool ends_host(const struct sim_entry *e) {
     return e->fault == SIM_FAULT_LOST_TOGETHER || (whom && ends);
 }
 
-static bool can_host(const struct live *l) {
+static bool can_host(const struct live_words *l) {
     const struct sim_schedule *s = l->schedule;
     bool can = s->hosted && s->agents > 1 && l->spots[0].where == HERE;
     for (int i = 0; i < s->n_entries && can; i++)
@@ -432,7 +432,7 @@ static bool can_host(const struct live *l) {
     return can;
 }
 
-static void put_cluster(const struct live *l, struct buf *out) {
+static void put_cluster(const struct live_words *l, struct buf *out) {
     const struct sim_schedule *s = l->schedule;
     buf_printf(out, "cluster: {nodes: %d, start: %d", s->agents, l->started);
     buf_puts(out, l->hosted ? ", store: {on: n0}}\n" : "}\n");
@@ -443,7 +443,7 @@ static int64_t work_s(const struct sim_schedule *s) {
     return (s->trouble_ns + s->work_ns) / (1000 * SIM_MS) + 2;
 }
 
-static void put_job(const struct live *l, struct buf *out) {
+static void put_job(const struct live_words *l, struct buf *out) {
     const struct sim_schedule *s = l->schedule;
     int64_t last_call_ms = sim_terms(s).last_call_ns / SIM_MS;
     buf_printf(out, "job:\n  nnodes: \"%d:%d\"\n  workers_per_node: 2\n  max_restarts: %d\n",
@@ -457,7 +457,7 @@ static void put_job(const struct live *l, struct buf *out) {
 }
 
 /* Of a job that does as it should, whatever the simulated one did. */
-static void put_expect(const struct live *l, struct buf *out) {
+static void put_expect(const struct live_words *l, struct buf *out) {
     int most = l->schedule->max_restarts;
     bool failed = l->gang_lost || l->failures > most;
     bool stopped_by_us = !l->here && l->told && !failed;
@@ -473,13 +473,13 @@ static void put_expect(const struct live *l, struct buf *out) {
 
 /* A job with a bug may stand still, and tells of no steps by which that would be seen: it is ended
  * when it could have begun anew some times. */
-static void put_limits(const struct live *l, struct buf *out) {
+static void put_limits(const struct live_words *l, struct buf *out) {
     buf_printf(out, "limits: {total: %" PRId64 "s}\n", 60 + 4 * work_s(l->schedule));
 }
 
 int live_write(const struct script *script, const struct sim_result *seen, struct buf *out) {
     const struct sim_schedule *s = &script->schedule;
-    struct live l = {.schedule = s, .steady_ns = seen ? seen->steady_ns : 0};
+    struct live_words l = {.schedule = s, .steady_ns = seen ? seen->steady_ns : 0};
     l.spots = calloc((size_t)s->agents, sizeof(*l.spots));
     if (!l.spots)
         abort(); /* out of memory */

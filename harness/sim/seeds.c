@@ -19,7 +19,7 @@ void __gcov_dump(void);
 
 enum { JOBS_MAX = 64, TELL_NS = 200000000 };
 
-struct worker {
+struct seeds_worker {
     pid_t pid;
     int fd; /* its tallies come here, one after another, each of all it has done; -1: ended */
     struct seeds_tally tally, coming;
@@ -102,8 +102,8 @@ static void work(const struct seeds_spec *s, int place, int fd) {
 /* ---- in the caller's ---- */
 
 /* before: the signals that are blocked outside of seeds_run. */
-static int start(const struct seeds_spec *s, int place, const sigset_t *before, struct worker *w,
-                 struct err *err) {
+static int start(const struct seeds_spec *s, int place, const sigset_t *before,
+                 struct seeds_worker *w, struct err *err) {
     int ends[2];
     pid_t parent = getpid();
     if (pipe(ends) < 0)
@@ -134,7 +134,7 @@ static int start(const struct seeds_spec *s, int place, const sigset_t *before, 
     return 0;
 }
 
-static void take(struct worker *w) {
+static void take(struct seeds_worker *w) {
     ssize_t n = read(w->fd, (char *)&w->coming + w->got, sizeof(w->coming) - w->got);
     if (n < 0 && errno == EINTR)
         return;
@@ -162,7 +162,7 @@ static void add_failed(struct seeds_tally *ret, const struct seeds_tally *t) {
     }
 }
 
-static void sum(const struct worker *workers, int n, struct seeds_tally *ret) {
+static void sum(const struct seeds_worker *workers, int n, struct seeds_tally *ret) {
     memset(ret, 0, sizeof(*ret));
     for (int i = 0; i < n; i++) {
         const struct seeds_tally *t = &workers[i].tally;
@@ -185,8 +185,8 @@ static void sum(const struct worker *workers, int n, struct seeds_tally *ret) {
 }
 
 /* A signal comes while it waits, or it would wait on with nobody told: a seed may take minutes. */
-static int listen_to(const struct seeds_spec *s, const sigset_t *before, struct worker *workers,
-                     int n, struct seeds_tally *ret) {
+static int listen_to(const struct seeds_spec *s, const sigset_t *before,
+                     struct seeds_worker *workers, int n, struct seeds_tally *ret) {
     for (;;) {
         struct pollfd p[JOBS_MAX];
         int live = 0;
@@ -206,7 +206,7 @@ static int listen_to(const struct seeds_spec *s, const sigset_t *before, struct 
     }
 }
 
-static int end(struct worker *w, bool stopped, struct err *err) {
+static int end(struct seeds_worker *w, bool stopped, struct err *err) {
     int status;
     if (w->fd >= 0)
         close(w->fd);
@@ -226,7 +226,7 @@ static int end(struct worker *w, bool stopped, struct err *err) {
 
 int seeds_run(const struct seeds_spec *given, struct seeds_tally *ret, struct err *err) {
     struct seeds_spec s = *given;
-    struct worker *workers = mem_array(struct worker, JOBS_MAX);
+    struct seeds_worker *workers = mem_array(struct seeds_worker, JOBS_MAX);
     int r = 0, started = 0;
     sigset_t stops, before;
     sigemptyset(&stops);

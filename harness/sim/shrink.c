@@ -12,7 +12,7 @@ enum { INVARIANT_SIZE = 32, ROUNDS_MAX = 8 };
 static const uint64_t lucks[] = {1, 2, 3, 4, 5, 6};
 enum { LUCKS = sizeof(lucks) / sizeof(*lucks), OTHERS_MAX = 4000, TROUBLE_LEAST = 500 * SIM_MS };
 
-struct state {
+struct shrink_state {
     struct delta delta;
     struct shrunk best;
     struct shrink_spec spec;
@@ -28,13 +28,13 @@ const char *shrink_invariant(const char *violation, char *ret) {
     return ret;
 }
 
-static bool is_out(const struct state *s) {
+static bool is_out(const struct shrink_state *s) {
     bool stopped = s->spec.stop && *s->spec.stop;
     return stopped || s->best.runs >= s->spec.runs || clock_monotonic_ns() > s->until_ns;
 }
 
 static enum delta_answer breaks(void *arg, void *candidate) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     struct sim_schedule *c = candidate;
     struct sim_result r;
     char invariant[INVARIANT_SIZE];
@@ -51,7 +51,7 @@ static enum delta_answer breaks(void *arg, void *candidate) {
 }
 
 /* Takes c: it is the best from now on, or freed. */
-static bool try(struct state *s, struct sim_schedule *c, bool other_luck) {
+static bool try(struct shrink_state *s, struct sim_schedule *c, bool other_luck) {
     bool good = delta_try(&s->delta, c);
     uint64_t seed = c->seed;
     for (int i = 0; i < LUCKS && !good && other_luck; i++) {
@@ -63,7 +63,7 @@ static bool try(struct state *s, struct sim_schedule *c, bool other_luck) {
     return good;
 }
 
-static struct sim_schedule candidate(const struct state *s) {
+static struct sim_schedule candidate(const struct shrink_state *s) {
     struct sim_schedule c;
     sim_schedule_copy(&s->best.schedule, &c);
     return c;
@@ -72,12 +72,12 @@ static struct sim_schedule candidate(const struct state *s) {
 /* --- fewer --- */
 
 static size_t faults_n(void *arg) {
-    return (size_t)((const struct state *)arg)->best.schedule.n_entries;
+    return (size_t)((const struct shrink_state *)arg)->best.schedule.n_entries;
 }
 
 /* The first of those that are left. */
 static size_t without_faults(void *arg, size_t left, size_t many) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     if (left < many)
         return 0;
     struct sim_schedule c = candidate(s);
@@ -89,12 +89,12 @@ static size_t without_faults(void *arg, size_t left, size_t many) {
 }
 
 static void fewer_faults(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     delta_halves(&s->delta, faults_n, without_faults);
 }
 
 /* The node with all that strikes it; those behind it move up. */
-static void without_node(struct state *s, int node) {
+static void without_node(struct shrink_state *s, int node) {
     struct sim_schedule c = candidate(s);
     int kept = 0;
     for (int i = 0; i < c.n_entries; i++) {
@@ -112,7 +112,7 @@ static void without_node(struct state *s, int node) {
 }
 
 static void fewer_agents(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     for (int node = s->best.schedule.agents - 1; node >= 0; node--)
         if (s->best.schedule.agents > 1)
             without_node(s, node);
@@ -131,7 +131,7 @@ static void fewer_agents(void *arg) {
     } while (0)
 
 static void plainer_world(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     PLAINER(s, fragile, 0);
     PLAINER(s, patient, false);
     PLAINER(s, loss, 0);
@@ -155,7 +155,7 @@ static void plainer_world(void *arg) {
 
 /* --- shorter, rounder --- */
 
-static bool set_time(struct state *s, int at, size_t member, int64_t ns) {
+static bool set_time(struct shrink_state *s, int at, size_t member, int64_t ns) {
     struct sim_schedule c = candidate(s);
     struct sim_entry e = c.entries[at];
     *(int64_t *)(void *)((char *)&e + member) = ns;
@@ -166,11 +166,11 @@ static bool set_time(struct state *s, int at, size_t member, int64_t ns) {
     return try(s, &c, false);
 }
 
-static int64_t time_of(const struct state *s, int at, size_t member) {
+static int64_t time_of(const struct shrink_state *s, int at, size_t member) {
     return *(const int64_t *)(const void *)((const char *)&s->best.schedule.entries[at] + member);
 }
 
-static void rounder(struct state *s, int at, size_t member) {
+static void rounder(struct shrink_state *s, int at, size_t member) {
     static const int64_t units_ms[] = {1000, 500, 100, 50, 10};
     int64_t ns = time_of(s, at, member);
     for (size_t i = 0; i < sizeof(units_ms) / sizeof(*units_ms) && ns; i++) {
@@ -180,7 +180,7 @@ static void rounder(struct state *s, int at, size_t member) {
     }
 }
 
-static void shorter(struct state *s, int at, size_t member) {
+static void shorter(struct shrink_state *s, int at, size_t member) {
     int64_t ns;
     do
         ns = time_of(s, at, member);
@@ -188,7 +188,7 @@ static void shorter(struct state *s, int at, size_t member) {
 }
 
 /* All lines from this one on come sooner, and the end of the trouble with them. */
-static void sooner(struct state *s, int at) {
+static void sooner(struct shrink_state *s, int at) {
     bool good = true;
     while (good) {
         struct sim_schedule c = candidate(s);
@@ -205,7 +205,7 @@ static void sooner(struct state *s, int at) {
     }
 }
 
-static bool try_entry(struct state *s, int at, struct sim_entry e) {
+static bool try_entry(struct shrink_state *s, int at, struct sim_entry e) {
     struct sim_schedule c = candidate(s);
     c.entries[at] = e;
     return try(s, &c, true);
@@ -213,7 +213,7 @@ static bool try_entry(struct state *s, int at, struct sim_entry e) {
 
 /* Another kind that does it as well and is better known, the best first: what real nodes can have
  * done to them too. */
-static void plainer_kind(struct state *s, int at) {
+static void plainer_kind(struct shrink_state *s, int at) {
     static const enum sim_fault_kind kinds[] = {SIM_FAULT_WORKER_FAIL, SIM_FAULT_NODE_CUT,
                                                 SIM_FAULT_STORE_AWAY,  SIM_FAULT_AGENT_KILL,
                                                 SIM_FAULT_AGENT_LEAVE, SIM_FAULT_NODE_POWEROFF};
@@ -231,7 +231,7 @@ static void plainer_kind(struct state *s, int at) {
 }
 
 /* At a time rather than behind a transaction, a node by name; who is gone stays away. */
-static void plainer_entry(struct state *s, int at) {
+static void plainer_entry(struct shrink_state *s, int at) {
     struct sim_entry e = s->best.schedule.entries[at];
     for (int node = 0; e.node == SIM_NODE_WRITER && node < s->best.schedule.agents; node++) {
         struct sim_entry named = e;
@@ -252,7 +252,7 @@ static void plainer_entry(struct state *s, int at) {
 
 /* Moving a line in time may move it among the others; the next round comes by again. */
 static void plainer_entries(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     for (int i = 0; i < s->best.schedule.n_entries; i++) {
         sooner(s, i);
         plainer_kind(s, i);
@@ -266,7 +266,7 @@ static void plainer_entries(void *arg) {
 
 /* All heals soon after the last fault. */
 static void shorter_trouble(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     int n = s->best.schedule.n_entries, before = s->delta.found;
     int64_t unit = 500 * SIM_MS, last_ns = n ? s->best.schedule.entries[n - 1].at_ns : 0;
     int64_t most_ns = (s->best.schedule.trouble_ns + unit - 1) / unit * unit;
@@ -280,7 +280,7 @@ static void shorter_trouble(void *arg) {
 /* What hangs on which messages are lost, or on workers that fail by themselves, is shown better by
  * faults that stand there: some drawn ones are tried in the place of chance. */
 static void named_faults(void *arg) {
-    struct state *s = arg;
+    struct shrink_state *s = arg;
     struct sim_config config;
     sim_config_default(&config);
     const struct sim_schedule *b = &s->best.schedule;
@@ -306,7 +306,7 @@ bool shrink(const struct sim_schedule *given, const struct shrink_spec *spec, st
     static void (*const passes[])(void *) = {
         fewer_faults,    fewer_agents, plainer_world, plainer_entries,
         shorter_trouble, named_faults, NULL};
-    struct state s = {.spec = *spec, .until_ns = clock_monotonic_ns() + spec->time_ns};
+    struct shrink_state s = {.spec = *spec, .until_ns = clock_monotonic_ns() + spec->time_ns};
     s.delta = (struct delta){.try = breaks, .arg = &s};
     s.spec.play = spec->play ? spec->play : sim_play;
     s.spec.play(given, false, &s.best.result);

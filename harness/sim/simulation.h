@@ -45,7 +45,7 @@ struct group_model {
     struct rand rand;        /* decides what becomes of it */
 };
 
-struct stream {
+struct sim_stream {
     uint64_t generation;
     int node; /* whose it is, as long as it is watched */
     enum watch_slot slot;
@@ -76,7 +76,7 @@ struct sim_node {
     bool other;                                /* its agent is of another attempt */
     struct occurrence *timer;                  /* its next one; NULL: none is planned */
     int64_t timer_local_ns;                    /* on the node's clock */
-    struct stream streams[WATCH_SLOTS];
+    struct sim_stream streams[WATCH_SLOTS];
     uint64_t pending[64]; /* ids of requests without a reply */
     int64_t beat_pending;
     struct group_model group;
@@ -99,7 +99,7 @@ struct armed {
 struct known_key {
     size_t len;
     char text[120];
-    struct key key;
+    struct store_key key;
 };
 
 struct sim {
@@ -113,7 +113,7 @@ struct sim {
     size_t n_queue, cap_queue;
     struct pool pool; /* of occurrences and what they carry */
     struct known_key known[32];
-    struct wire *spares; /* messages that have come to an end */
+    struct sim_wire *spares; /* messages that have come to an end */
     struct sim_lifeline *lifelines;
     struct kv *kv;
     struct sim_node *nodes;
@@ -224,7 +224,7 @@ void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
                          const struct kv_txn_result *reply);
 
 /* A key as the store has it; false: it is none of the job's. */
-bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct key *ret);
+bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct store_key *ret);
 
 /* machine.c: guards and workers */
 void sim_machine_start(struct sim *c, int node, const struct round_spec *spec);

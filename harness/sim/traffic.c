@@ -31,7 +31,7 @@ void sim_traffic_request(struct sim *c, const struct kv_txn *txn,
 }
 
 /* What the store tells one watch after another is read once: the keys that came last are kept. */
-bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct key *ret) {
+bool sim_traffic_key(struct sim *c, struct kv_bytes text, struct store_key *ret) {
     if (text.len > sizeof(c->known[0].text))
         return key_parse(text.data, text.len, "job", ret);
     unsigned char last = (unsigned char)text.data[text.len - 1];

@@ -56,7 +56,8 @@ static void put_head(const struct head_value *h, struct buf *out) {
 }
 
 /* False for what is left out. */
-static bool put_key(struct sim *c, const struct key *k, const union value *v, struct buf *out) {
+static bool put_key(struct sim *c, const struct store_key *k, const union value *v,
+                    struct buf *out) {
     static const char *const acks[] = {"ok", "failed", "fenced"};
     const char *who = name_of(c, k->uid);
     if (k->kind == KEY_HEAD && v)

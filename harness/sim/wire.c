@@ -7,9 +7,9 @@
 /* --- the wire --- */
 
 /* A request with its reply, or the changes that a watch saw (ACTION_WATCH, too). */
-struct wire {
+struct sim_wire {
     struct arena arena;
-    struct wire *next; /* among the spares */
+    struct sim_wire *next; /* among the spares */
     enum action_kind kind;
     uint64_t patience;   /* the number of the end of the sender's patience, 0: it is planned */
     int64_t patience_ns; /* when that is */
@@ -29,8 +29,8 @@ struct wire {
     int64_t revision;
 };
 
-static struct wire *wire_new(struct sim *c, enum action_kind kind, uint64_t id) {
-    struct wire *w = c->spares;
+static struct sim_wire *wire_new(struct sim *c, enum action_kind kind, uint64_t id) {
+    struct sim_wire *w = c->spares;
     struct arena kept = {0};
     if (w) {
         c->spares = w->next;
@@ -38,16 +38,16 @@ static struct wire *wire_new(struct sim *c, enum action_kind kind, uint64_t id) 
     } else {
         w = pool_take(&c->pool, sizeof(*w));
     }
-    *w = (struct wire){.arena = kept, .kind = kind, .id = id};
+    *w = (struct sim_wire){.arena = kept, .kind = kind, .id = id};
     return w;
 }
 
-static bool writes(const struct wire *w) {
+static bool writes(const struct sim_wire *w) {
     return w->kind == ACTION_TXN || w->kind == ACTION_BEAT;
 }
 
 static void wire_drop(struct sim *c, void *payload) {
-    struct wire *w = payload;
+    struct sim_wire *w = payload;
     arena_clear(&w->arena);
     w->next = c->spares;
     c->spares = w;
@@ -55,7 +55,7 @@ static void wire_drop(struct sim *c, void *payload) {
 
 void sim_wire_fini(struct sim *c) {
     while (c->spares) {
-        struct wire *w = c->spares;
+        struct sim_wire *w = c->spares;
         c->spares = w->next;
         arena_fini(&w->arena);
         pool_give(&c->pool, w, sizeof(*w));
@@ -142,7 +142,7 @@ static bool beat_take(struct sim_node *n, uint64_t seq) {
 }
 
 /* What comes after the end of the sender's patience is thrown away, and tells it nothing. */
-static void reply_event(struct sim *c, int node, const struct wire *w, bool reached) {
+static void reply_event(struct sim *c, int node, const struct sim_wire *w, bool reached) {
     struct sim_node *n = &c->nodes[node];
     if (!(w->kind == ACTION_BEAT ? beat_take(n, w->id) : pending_take(n, w->id)))
         return;
@@ -158,13 +158,13 @@ static void reply_event(struct sim *c, int node, const struct wire *w, bool reac
 }
 
 static void on_timeout(struct sim *c, struct occurrence *o) {
-    struct wire w = {.kind = (enum action_kind)o->a, .id = (uint64_t)o->b};
+    struct sim_wire w = {.kind = (enum action_kind)o->a, .id = (uint64_t)o->b};
     reply_event(c, o->node, &w, false);
 }
 
 /* Most requests are answered in time: only for those that are not the end of the sender's patience
  * is an occurrence, with the number that it has had since the request was sent. */
-static void lose_patience(struct sim *c, int node, struct wire *w) {
+static void lose_patience(struct sim *c, int node, struct sim_wire *w) {
     if (!w->patience)
         return;
     struct occurrence *o = sim_plan_agent_as(c, w->patience, w->patience_ns, node, on_timeout);
@@ -175,7 +175,7 @@ static void lose_patience(struct sim *c, int node, struct wire *w) {
 
 /* A sender that was stopped may find that it has waited for too long. */
 static void on_reply(struct sim *c, struct occurrence *o) {
-    struct wire *w = o->payload;
+    struct sim_wire *w = o->payload;
     if (sim_node_is_cut(c, o->node) || is_deaf(c, o->node))
         lose_patience(c, o->node, w);
     else
@@ -192,7 +192,7 @@ static void on_lost(struct sim *c, struct occurrence *o) {
 }
 
 void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t span_ns) {
-    struct stream *s = &c->nodes[node].streams[slot];
+    struct sim_stream *s = &c->nodes[node].streams[slot];
     if (!s->generation || s->broken)
         return;
     s->broken = true;
@@ -204,14 +204,14 @@ void sim_stream_stall(struct sim *c, int node, enum watch_slot slot, int64_t spa
 
 static void stream_close(struct sim_node *n, enum watch_slot slot) {
     n->streams[slot].watch = kv_watch_free(n->streams[slot].watch);
-    n->streams[slot] = (struct stream){0};
+    n->streams[slot] = (struct sim_stream){0};
 }
 
 /* What an earlier watch of the slot had on its way comes too: the agent has to know it by its
  * generation. */
 static void on_delivery(struct sim *c, struct occurrence *o) {
-    const struct wire *w = o->payload;
-    const struct stream *s = &c->nodes[o->node].streams[w->slot];
+    const struct sim_wire *w = o->payload;
+    const struct sim_stream *s = &c->nodes[o->node].streams[w->slot];
     bool former = s->generation != w->id;
     if (!former && s->broken)
         return;
@@ -229,10 +229,10 @@ static void on_delivery(struct sim *c, struct occurrence *o) {
 }
 
 static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
-    struct stream *s = &c->nodes[node].streams[slot];
+    struct sim_stream *s = &c->nodes[node].streams[slot];
     struct kv_event *events;
     size_t n = 0;
-    struct wire *w = wire_new(c, ACTION_WATCH, s->generation);
+    struct sim_wire *w = wire_new(c, ACTION_WATCH, s->generation);
     int rc = kv_watch_take(s->watch, 0, &w->arena, &events, &n);
     sim_mark_if(c, SIM_MARK_WATCH_COMPACTED, rc == KV_COMPACTED);
     if (rc || is_lost(c, node)) {
@@ -256,19 +256,19 @@ static void stream_deliver(struct sim *c, int node, enum watch_slot slot) {
 void sim_wire_fan_out(struct sim *c) {
     struct kv_watch *w;
     while ((w = kv_watch_ready(c->kv))) {
-        const struct stream *s = kv_watch_owner(w);
+        const struct sim_stream *s = kv_watch_owner(w);
         stream_deliver(c, s->node, s->slot);
     }
 }
 
 /* --- the store --- */
 
-static void store_read(struct sim *c, struct wire *w) {
+static void store_read(struct sim *c, struct sim_wire *w) {
     kv_txn(c->kv, &w->txn, &w->arena, &w->reply, NULL);
     w->entries = kv_request_entries(&w->arena, &w->reply, entry_read, c, &w->n_entries);
 }
 
-static void store_lease(struct sim *c, struct wire *w) {
+static void store_lease(struct sim *c, struct sim_wire *w) {
     int64_t id, ttl;
     int rc = w->kind == ACTION_LEASE_GRANT
                  ? kv_lease_grant(c->kv, w->lease, w->ttl_s, c->now_ns, &id, NULL)
@@ -278,8 +278,8 @@ static void store_lease(struct sim *c, struct wire *w) {
         c->leases[c->n_leases < LEASES_MAX ? c->n_leases++ : LEASES_MAX - 1] = w->lease;
 }
 
-static void store_watch(struct sim *c, int node, const struct wire *w) {
-    struct stream *s = &c->nodes[node].streams[w->slot];
+static void store_watch(struct sim *c, int node, const struct sim_wire *w) {
+    struct sim_stream *s = &c->nodes[node].streams[w->slot];
     if (s->generation != w->id || s->broken || s->watch)
         return;
     s->node = node;
@@ -287,7 +287,7 @@ static void store_watch(struct sim *c, int node, const struct wire *w) {
     s->watch = kv_watch_new(c->kv, w->from, w->end, w->from_revision, s);
 }
 
-static void applied(struct sim *c, const struct occurrence *o, const struct wire *w) {
+static void applied(struct sim *c, const struct occurrence *o, const struct sim_wire *w) {
     const struct sim_node *n = &c->nodes[o->node];
     c->result->transactions++;
     if (w->kind == ACTION_TXN && (!n->core || o->a != (int64_t)n->shown.life))
@@ -299,7 +299,7 @@ static void applied(struct sim *c, const struct occurrence *o, const struct wire
 
 /* A request comes to the store; its sender may be long gone. */
 static void on_arrival(struct sim *c, struct occurrence *o) {
-    struct wire *w = o->payload;
+    struct sim_wire *w = o->payload;
     struct sim_node *n = &c->nodes[o->node];
     sim_leases_expire(c);
     w->refused = writes(w) && c->full_until_ns > c->now_ns;
@@ -340,7 +340,7 @@ static void on_arrival(struct sim *c, struct occurrence *o) {
 }
 
 /* The client's own patience: hb for a beat, a little more for the rest. */
-static void wire_send(struct sim *c, int node, struct wire *w) {
+static void wire_send(struct sim *c, int node, struct sim_wire *w) {
     struct sim_node *n = &c->nodes[node];
     bool beat = w->kind == ACTION_BEAT;
     memcpy(w->uid, rendezvous_uid(n->core), strlen(rendezvous_uid(n->core)) + 1);
@@ -372,7 +372,7 @@ static void wire_send(struct sim *c, int node, struct wire *w) {
 
 static void send_watch(struct sim *c, int node, const struct action *a) {
     struct sim_node *n = &c->nodes[node];
-    struct wire *w = wire_new(c, ACTION_WATCH, a->watch.generation);
+    struct sim_wire *w = wire_new(c, ACTION_WATCH, a->watch.generation);
     stream_close(n, a->watch.slot);
     n->streams[a->watch.slot].generation = a->watch.generation;
     w->slot = a->watch.slot;
@@ -383,7 +383,7 @@ static void send_watch(struct sim *c, int node, const struct action *a) {
 
 /* The judge is shown what the core wrote. */
 static void send_request(struct sim *c, int node, const struct action *a) {
-    struct wire *w = wire_new(c, a->kind, kv_request_id(a));
+    struct sim_wire *w = wire_new(c, a->kind, kv_request_id(a));
     const struct txn *txn = kv_request_writes(a);
     if (txn) {
         w->txn = kv_request_txn(&w->arena, "job", txn, kv_request_plain);

@@ -21,7 +21,7 @@
 
 enum { LAUNCHERS_MAX = 32 };
 
-struct request {
+struct compare_request {
     struct arena arena;
     struct scenario_files files;
     struct comparison_launcher launchers[LAUNCHERS_MAX];
@@ -52,7 +52,7 @@ static const char *find_tree(struct arena *a, const char *name) {
 }
 
 /* Columns are told apart by their names: a second one of a name gets a number. */
-static const char *name_of(struct request *q, const char *words, const char *tree) {
+static const char *name_of(struct compare_request *q, const char *words, const char *tree) {
     size_t first = strcspn(words, " {");
     const char *program = str_base(arena_strndup(&q->arena, words, first ? first : strlen(words)));
     const char *name = tree ? arena_printf(&q->arena, "%s@%s", program, str_base(tree)) : program;
@@ -64,7 +64,7 @@ static const char *name_of(struct request *q, const char *words, const char *tre
     return same > 1 ? arena_printf(&q->arena, "%s-%d", name, same) : name;
 }
 
-static int add_launcher(struct request *q, const struct verb *verb, const char *text) {
+static int add_launcher(struct compare_request *q, const struct verb *verb, const char *text) {
     const char *at = strrchr(text, '@'), *words = text, *tree = NULL;
     if (q->launchers_n == LAUNCHERS_MAX)
         return verb_usage_error(verb, "more than %d launchers", LAUNCHERS_MAX);
@@ -103,7 +103,7 @@ static const struct verb_option options[] = {
     {0},
 };
 
-static int take_options(struct request *q, const struct arguments *a) {
+static int take_options(struct compare_request *q, const struct arguments *a) {
     const char *out = arguments_value(a, "--out"), *format = arguments_value(a, "--format");
     int64_t number;
     q->out = out ? out : "runs";
@@ -127,7 +127,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     return r;
 }
 
-static int parse(struct request *q, const struct arguments *a) {
+static int parse(struct compare_request *q, const struct arguments *a) {
     int r = take_options(q, a);
     q->files.trusted = true;
     for (size_t i = 0; i < a->files_n && r == 0; i++)
@@ -140,7 +140,7 @@ static int parse(struct request *q, const struct arguments *a) {
 /* ---- everything is read and planned before anything is done ---- */
 
 /* The overrides of a column, NULL-ended. */
-static const char **sets_of(struct request *q, const struct comparison_launcher *l) {
+static const char **sets_of(struct compare_request *q, const struct comparison_launcher *l) {
     const char *own[3] = {arguments_set(&q->arena, "launcher", l->words)};
     if (l->rootfs)
         own[1] = arguments_set(&q->arena, "cluster.rootfs", l->rootfs);
@@ -148,7 +148,7 @@ static const char **sets_of(struct request *q, const struct comparison_launcher 
 }
 
 /* Whether this host can run it at all; fills the cell where it cannot. */
-static int check_host(struct request *q, struct plan *p, struct comparison_launcher *l,
+static int check_host(struct compare_request *q, struct plan *p, struct comparison_launcher *l,
                       struct comparison_cell *cell) {
     struct err err = {0};
     BUF_FINI struct buf outside = {0};
@@ -170,7 +170,7 @@ static int check_host(struct request *q, struct plan *p, struct comparison_launc
     return 0;
 }
 
-static int prepare(struct request *q, size_t row, size_t column) {
+static int prepare(struct compare_request *q, size_t row, size_t column) {
     struct comparison_launcher *l = &q->launchers[column];
     struct comparison_row *r = &q->comparison.rows[row];
     struct diagnostics d = {0};
@@ -190,7 +190,7 @@ static int prepare(struct request *q, size_t row, size_t column) {
     return code;
 }
 
-static int prepare_all(struct request *q) {
+static int prepare_all(struct compare_request *q) {
     struct comparison *c = &q->comparison;
     int code = 0;
     *c = (struct comparison){.launchers = q->launchers,
@@ -207,7 +207,7 @@ static int prepare_all(struct request *q) {
     return code;
 }
 
-static const char *command_of(struct request *q, char **argv) {
+static const char *command_of(struct compare_request *q, char **argv) {
     BUF_FINI struct buf text = {0};
     buf_puts(&text, "rankquake ");
     typed_print(argv, &text);
@@ -216,7 +216,7 @@ static const char *command_of(struct request *q, char **argv) {
 
 /* ---- running ---- */
 
-static int make_dir(struct request *q) {
+static int make_dir(struct compare_request *q) {
     char when[32];
     time_t now = time(NULL);
     strftime(when, sizeof(when), "%Y%m%d-%H%M%S", localtime(&now));
@@ -235,11 +235,11 @@ static int make_dir(struct request *q) {
     return EXIT_BROKEN;
 }
 
-static FILE *stage_of(const struct request *q) {
+static FILE *stage_of(const struct compare_request *q) {
     return str_eq(q->format, "terminal") ? stdout : stderr;
 }
 
-static int run_one(struct request *q, size_t row, size_t column) {
+static int run_one(struct compare_request *q, size_t row, size_t column) {
     struct comparison_row *r = &q->comparison.rows[row];
     struct comparison_cell *cell = &r->cells[column];
     struct cell_spec spec = {
@@ -266,7 +266,7 @@ static void on_interrupt(int signo) {
     interrupted = signo;
 }
 
-static void run_all(struct request *q) {
+static void run_all(struct compare_request *q) {
     struct sigaction taken = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &taken, NULL);
     bool stopped = false;
@@ -283,7 +283,7 @@ static void run_all(struct request *q) {
 /* ---- the whole ---- */
 
 /* A launcher that fails a scenario is what was asked about, so it is no error of the comparison. */
-static int exit_code_of(const struct request *q) {
+static int exit_code_of(const struct compare_request *q) {
     size_t n = 0;
     int *codes = mem_array(int, q->comparison.rows_n * q->launchers_n + 1);
     for (size_t i = 0; i < q->comparison.rows_n; i++)
@@ -301,7 +301,7 @@ static int exit_code_of(const struct request *q) {
     return code;
 }
 
-static int report(const struct request *q) {
+static int report(const struct compare_request *q) {
     const struct report_style plain = {.unicode = true};
     int code = 0;
     for (size_t i = 0; comparison_reports[i]; i++)
@@ -319,7 +319,7 @@ static int report(const struct request *q) {
 }
 
 static int main_compare(const struct arguments *a) {
-    struct request *q = mem_new(struct request);
+    struct compare_request *q = mem_new(struct compare_request);
     int code = parse(q, a);
     if (code == 0)
         code = prepare_all(q);

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct request {
+struct run_request {
     struct arena arena;
     struct scenario_files files;
     const char **sets;     /* NULL-ended */
@@ -35,7 +35,7 @@ struct request {
 
 /* ---- options ---- */
 
-static bool take_seeds(struct request *q, const char *value) {
+static bool take_seeds(struct run_request *q, const char *value) {
     char **range = str_split(&q->arena, value, ':', NULL);
     int64_t a, b;
     bool two = range[1] && !range[2];
@@ -80,7 +80,7 @@ static const struct verb_option options[] = {
     {0},
 };
 
-static int take_numbers(struct request *q, const struct arguments *a) {
+static int take_numbers(struct run_request *q, const struct arguments *a) {
     const char *seed = arguments_value(a, "--seed"), *seeds = arguments_value(a, "--seeds");
     const char *repeat = arguments_value(a, "--repeat");
     if (seed && (strchr(seed, ':') || !take_seeds(q, seed)))
@@ -102,13 +102,13 @@ static int take_numbers(struct request *q, const struct arguments *a) {
     return 0;
 }
 
-static int take_budget(struct request *q, const struct arguments *a) {
+static int take_budget(struct run_request *q, const struct arguments *a) {
     q->began_ns = clock_monotonic_ns();
     return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
 /* Those side by side are processes of their own, which would have to be told the same. */
-static int take_trust(struct request *q, const struct arguments *a) {
+static int take_trust(struct run_request *q, const struct arguments *a) {
     q->selection.untrusted = arguments_value(a, "--untrusted");
     q->files.trusted = !q->selection.untrusted;
     if (q->selection.untrusted && arguments_value(a, "--jobs"))
@@ -119,7 +119,7 @@ static int take_trust(struct request *q, const struct arguments *a) {
     return q->sets ? 0 : EXIT_USAGE_ERROR;
 }
 
-static int take_options(struct request *q, const struct arguments *a) {
+static int take_options(struct run_request *q, const struct arguments *a) {
     const char *out = arguments_value(a, "--out"), *format = arguments_value(a, "--format");
     q->suite.out = out ? out : "runs";
     q->suite.format = format ? format : "terminal";
@@ -145,7 +145,7 @@ static int take_options(struct request *q, const struct arguments *a) {
     return r ? r : take_numbers(q, a);
 }
 
-static int parse(struct request *q, const struct arguments *a) {
+static int parse(struct run_request *q, const struct arguments *a) {
     int r = take_options(q, a);
     for (size_t i = 0; i < a->files_n && r == 0; i++)
         r = files_add(&q->files, a->verb, a->files[i]);
@@ -180,7 +180,7 @@ static int check_host(const struct selected *l) {
 
 /* ---- running ---- */
 
-struct tally {
+struct run_tally {
     struct ended {
         int code;
         const struct selected *of;
@@ -188,7 +188,7 @@ struct tally {
     size_t n, cap;
 };
 
-static void tally_add(struct tally *t, int code, const struct selected *of) {
+static void tally_add(struct run_tally *t, int code, const struct selected *of) {
     if (t->n == t->cap) {
         t->cap = t->cap ? t->cap * 2 : 16;
         t->v = realloc(t->v, t->cap * sizeof(*t->v));
@@ -199,7 +199,7 @@ static void tally_add(struct tally *t, int code, const struct selected *of) {
 }
 
 /* How often each seed is run. */
-static int64_t runs_each(const struct request *q, const struct selected *l) {
+static int64_t runs_each(const struct run_request *q, const struct selected *l) {
     const struct repeat_spec *own = &l->scenario->repeat;
     if (q->repeat)
         return q->repeat;
@@ -211,7 +211,7 @@ static int64_t runs_in_all(const void *arg, const struct selected *l) {
     return seeds > 1000000 || each > 1000000 ? INT64_MAX : seeds * each;
 }
 
-static void run_once(const struct request *q, const struct selected *l, struct tally *t) {
+static void run_once(const struct run_request *q, const struct selected *l, struct run_tally *t) {
     struct err err = {0};
     struct suite_options o = q->suite;
     char coverage[PATH_MAX];
@@ -227,19 +227,19 @@ static void run_once(const struct request *q, const struct selected *l, struct t
     tally_add(t, code, l);
 }
 
-static bool last_failed(const struct tally *t) {
+static bool last_failed(const struct run_tally *t) {
     int code = t->n ? t->v[t->n - 1].code : EXIT_PASS;
     return code == EXIT_FAIL || code == EXIT_LEFTOVERS || code == EXIT_BROKEN;
 }
 
 /* Of all files. */
-static bool is_last(const struct request *q, const struct tally *t) {
+static bool is_last(const struct run_request *q, const struct run_tally *t) {
     int code = t->n ? t->v[t->n - 1].code : EXIT_PASS;
     return code == EXIT_INTERRUPTED || (q->stress && last_failed(t));
 }
 
 /* One file, with every seed, as often as asked; stops when interrupted. */
-static void run_file(const struct request *q, const struct selected *l, struct tally *t) {
+static void run_file(const struct run_request *q, const struct selected *l, struct run_tally *t) {
     int host = check_host(l);
     bool until_failure = !q->selection.counted && l->scenario->repeat.until_failure;
     if (host != EXIT_PASS) {
@@ -261,7 +261,7 @@ static bool same_file(const struct selected *a, const struct selected *b) {
 }
 
 /* Failures that the file allows, once they have been told. */
-static void forgive(const struct request *q, const struct selected *l, struct tally *t) {
+static void forgive(const struct run_request *q, const struct selected *l, struct run_tally *t) {
     int failed = 0, runs = 0, allowed = l->scenario->repeat.failures;
     for (size_t i = 0; i < t->n; i++)
         if (same_file(t->v[i].of, l)) {
@@ -277,13 +277,13 @@ static void forgive(const struct request *q, const struct selected *l, struct ta
             t->v[i].code = EXIT_PASS;
 }
 
-static void forgive_all(const struct request *q, struct tally *t) {
+static void forgive_all(const struct run_request *q, struct run_tally *t) {
     for (size_t i = 0; i < q->selection.n; i++)
         if (i == 0 || !same_file(&q->selection.v[i], &q->selection.v[i - 1]))
             forgive(q, &q->selection.v[i], t);
 }
 
-static void print_tally(const struct request *q, const struct tally *t) {
+static void print_tally(const struct run_request *q, const struct run_tally *t) {
     size_t by[256] = {0};
     if (t->n < 2 || !str_eq(q->suite.format, "terminal"))
         return;
@@ -306,7 +306,7 @@ static void print_tally(const struct request *q, const struct tally *t) {
 
 /* Those whose newest run could answer fewer checks from evidence than the one before; each has said
  * which. */
-static void print_lost(const struct request *q, const struct tally *t) {
+static void print_lost(const struct run_request *q, const struct run_tally *t) {
     FILE *out = str_eq(q->suite.format, "terminal") ? stdout : stderr;
     char coverage[PATH_MAX];
     const struct selected *last = NULL;
@@ -331,7 +331,7 @@ static void print_lost(const struct request *q, const struct tally *t) {
 /* ---- side by side ---- */
 
 /* What each run is told besides its file and its seed. */
-static const char *const *options_of(struct request *q) {
+static const char *const *options_of(struct run_request *q) {
     size_t n = 0;
     const char **v = arena_array(&q->arena, const char *, 8);
     v[n++] = "--out";
@@ -348,7 +348,7 @@ static const char *const *options_of(struct request *q) {
 }
 
 /* ret and of may be NULL. */
-static size_t list_jobs(const struct request *q, struct job *ret, const struct selected **of) {
+static size_t list_jobs(const struct run_request *q, struct job *ret, const struct selected **of) {
     size_t n = 0;
     for (size_t i = 0; i < q->selection.n; i++) {
         const struct selected *l = &q->selection.v[i];
@@ -366,7 +366,7 @@ static size_t list_jobs(const struct request *q, struct job *ret, const struct s
     return n;
 }
 
-static void run_side_by_side(struct request *q, struct tally *t) {
+static void run_side_by_side(struct run_request *q, struct run_tally *t) {
     struct err err = {0};
     size_t n = list_jobs(q, NULL, NULL);
     struct job *jobs = arena_array(&q->arena, struct job, n + 1);
@@ -382,14 +382,14 @@ static void run_side_by_side(struct request *q, struct tally *t) {
             tally_add(t, jobs[i].code, of[i]);
 }
 
-static bool tally_has(const struct tally *t, int code) {
+static bool tally_has(const struct run_tally *t, int code) {
     for (size_t i = 0; i < t->n; i++)
         if (t->v[i].code == code)
             return true;
     return false;
 }
 
-static void run_one_by_one(struct request *q, struct tally *t) {
+static void run_one_by_one(struct run_request *q, struct run_tally *t) {
     for (size_t i = 0; i < q->selection.n; i++) {
         struct selected *l = &q->selection.v[i];
         l->left_out |= q->budget_ns && clock_monotonic_ns() - q->began_ns >= q->budget_ns;
@@ -401,7 +401,7 @@ static void run_one_by_one(struct request *q, struct tally *t) {
     }
 }
 
-static void choose(struct request *q) {
+static void choose(struct run_request *q) {
     struct selection *s = &q->selection;
     for (size_t i = 0; i < s->n; i++)
         s->v[i].alone = job_must_be_alone(s->v[i].scenario);
@@ -412,7 +412,7 @@ static void choose(struct request *q) {
 }
 
 /* What was left out counts as skipped. */
-static int code_of_all(struct request *q, struct tally *t) {
+static int code_of_all(struct run_request *q, struct run_tally *t) {
     for (size_t i = 0; i < q->selection.n; i++)
         if (q->selection.v[i].left_out)
             tally_add(t, q->suite.strict ? EXIT_FAIL : EXIT_SKIPPED, &q->selection.v[i]);
@@ -422,8 +422,8 @@ static int code_of_all(struct request *q, struct tally *t) {
     return suite_exit_code(codes, t->n);
 }
 
-static int run_all(struct request *q) {
-    struct tally t = {0};
+static int run_all(struct run_request *q) {
+    struct run_tally t = {0};
     q->selection.sets = q->suite.sets;
     q->selection.verb = &verb_run;
     if (!q->suite.beside)
@@ -446,7 +446,7 @@ static int run_all(struct request *q) {
 }
 
 static int main_run(const struct arguments *a) {
-    struct request *q = mem_new(struct request);
+    struct run_request *q = mem_new(struct run_request);
     q->jobs = 1;
     q->suite = (struct suite_options){.out = "runs", .format = "terminal"};
     q->suite.bin = suite_bin(&q->arena);

@@ -20,7 +20,7 @@ static const char a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
                   b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
                   c[] = "cccccccccccccccccccccccccccccccc";
 
-static void put(struct key key, const char *of_inc, const char *uid, const union value *v) {
+static void put(struct store_key key, const char *of_inc, const char *uid, const union value *v) {
     char text[KEY_SIZE], end[KEY_SIZE];
     struct buf value = {0};
     strcpy(key.inc, of_inc);
@@ -34,7 +34,7 @@ static void put(struct key key, const char *of_inc, const char *uid, const union
     buf_fini(&value);
 }
 
-#define PUT(of, uid, ...) put((struct key){.kind = of}, inc, uid, &(union value){__VA_ARGS__})
+#define PUT(of, uid, ...) put((struct store_key){.kind = of}, inc, uid, &(union value){__VA_ARGS__})
 
 /* Two rounds; a and b are in the second, c waits. */
 static void make_job(enum head_phase phase) {
@@ -84,11 +84,11 @@ static void test_what_a_member_does_follows_from_what_it_wrote_of_the_last_round
     make_job(HEAD_RUN);
     assert_string_equal(state_of(a), "running");
     assert_string_equal(state_of(c), "spare");
-    put((struct key){.kind = KEY_DONE, .round = 1}, inc, a, &(union value){.done = {1}});
+    put((struct store_key){.kind = KEY_DONE, .round = 1}, inc, a, &(union value){.done = {1}});
     assert_string_equal(state_of(a), "running");
-    put((struct key){.kind = KEY_DONE, .round = 2}, inc, a, &(union value){.done = {2}});
+    put((struct store_key){.kind = KEY_DONE, .round = 2}, inc, a, &(union value){.done = {2}});
     assert_string_equal(state_of(a), "done");
-    put((struct key){.kind = KEY_ACK, .round = 2}, inc, b,
+    put((struct store_key){.kind = KEY_ACK, .round = 2}, inc, b,
         &(union value){.ack = {.why = ACK_FENCED}});
     assert_string_equal(state_of(b), "fenced");
     PUT(KEY_GONE, b, .gone = {GONE_SILENT});
@@ -132,9 +132,9 @@ static void test_a_member_without_session_and_place_is_not_shown(void **state) {
 static void test_keys_of_an_incarnation_before_are_not_the_job(void **state) {
     (void)state;
     make_job(HEAD_RUN);
-    put((struct key){.kind = KEY_SESSION}, other_inc, "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
+    put((struct store_key){.kind = KEY_SESSION}, other_inc, "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee",
         &(union value){.session = {1}});
-    put((struct key){.kind = KEY_HEAD}, other_inc, "",
+    put((struct store_key){.kind = KEY_HEAD}, other_inc, "",
         &(union value){.head = {.round = 77, .phase = HEAD_CLOSED}});
     job_status_read(&arena, "job", 9, pairs, n, &s);
     assert_int_equal(s.n, 3);

@@ -147,7 +147,7 @@ static void end_agents(struct fleet *f) {
 
 static void on_news(void *arg, const struct store_news *news) {
     struct fleet *f = arg;
-    struct key key;
+    struct store_key key;
     if (news->ended) {
         f->watch = NULL;
         give_up(f, news->why ? news->why : "the store");
@@ -190,7 +190,7 @@ static void start_and_listen(struct fleet *f, int n) {
 
 /* Watches the whole job, from before its first agent on, until so many have joined. */
 static void start_and_await_members(struct fleet *f, int wanted) {
-    struct key cur = {.kind = KEY_CUR};
+    struct store_key cur = {.kind = KEY_CUR};
     struct err err = {0};
     char from[KEY_SIZE], end[KEY_SIZE];
     struct store *store = store_client_new(f->loop, f->endpoint, NULL, &err);

@@ -49,9 +49,9 @@ static void check_pass(const struct history *h) {
 /* ---- judging ---- */
 
 static const char *const run[] = {"ranktrain", "--checkpoint-every=2", NULL};
-static const struct action kill_one = {
+static const struct timeline_entry kill_one = {
     .id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 1};
-static const struct action go_dark = {
+static const struct timeline_entry go_dark = {
     .id = "dark", .fault = "node-poweroff", .heal = -1, .times = TIMES_N, .times_n = 1};
 
 static struct scenario scenario_of(int which, bool torchrun) {

@@ -143,7 +143,7 @@ static int memory(const char *text, size_t n) {
 }
 
 static void read_launch(struct arena *a, const char *text, size_t n) {
-    struct launch l;
+    struct launch_order l;
     if (launch_read(memory(text, n), a, &l, NULL) == 0)
         for (uint32_t i = 0; i < l.n; i++)
             assert(l.workers[i].argv && l.workers[i].env);
@@ -274,7 +274,7 @@ static void read_timers(struct arena *a, const char *text, size_t n) {
 
 /* ---- messages of a job: one a line; what is recorded of them can be read again ---- */
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     (void)arg, (void)from;
     assert(r->seq > 0 && r->kind[0]);
 }
@@ -378,7 +378,7 @@ static void take(const char *bytes, size_t n) {
 static void put_launch(struct buf *out) {
     char *argv[] = {"train", "--x", NULL}, *env[] = {"RANK=0", NULL};
     struct launch_worker w = {argv, env, "", "err"};
-    struct launch l = {.scratch = "", .sandbox = "", .n = 1, .workers = &w};
+    struct launch_order l = {.scratch = "", .sandbox = "", .n = 1, .workers = &w};
     int fd;
     if (launch_write(&l, &fd, NULL) < 0 || file_read_fd(fd, 4096, out, NULL) < 0)
         abort();

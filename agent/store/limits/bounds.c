@@ -19,11 +19,11 @@ static const struct {
     [BOUND_PAGES] = {"pages", "refused a request that a web page made, or for another host"},
 };
 
-const char *bounds_name(enum bound which) {
+const char *bounds_name(enum store_bound which) {
     return table[which].name;
 }
 
-static void tell(const struct bounds *b, enum bound which, const char *who) {
+static void tell(const struct bounds *b, enum store_bound which, const char *who) {
     uint64_t since = b->hits[which] - b->told[which];
     if (since > 1)
         line_say(LINE_WARNING, "store", "store: port %u %s%s%s, and %" PRIu64 " times before that",
@@ -33,7 +33,7 @@ static void tell(const struct bounds *b, enum bound which, const char *who) {
                  who ? ": " : "", who ? who : "");
 }
 
-void bounds_hit(struct bounds *b, enum bound which, const char *who, int64_t now_ns) {
+void bounds_hit(struct bounds *b, enum store_bound which, const char *who, int64_t now_ns) {
     b->hits[which]++;
     if (b->told[which] && now_ns - b->told_ns[which] < AGAIN_NS)
         return;

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-enum bound {
+enum store_bound {
     BOUND_CONNECTIONS, /* one was ended, so that others can come in */
     BOUND_TIME,        /* a request did not come whole in time */
     BOUND_HELD,        /* who held most was ended */
@@ -24,6 +24,6 @@ struct bounds {
 };
 
 /* A word for programs, as "connections". */
-const char *bounds_name(enum bound which);
+const char *bounds_name(enum store_bound which);
 /* who: an address, or NULL. */
-void bounds_hit(struct bounds *b, enum bound which, const char *who, int64_t now_ns);
+void bounds_hit(struct bounds *b, enum store_bound which, const char *who, int64_t now_ns);

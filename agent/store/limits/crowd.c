@@ -32,19 +32,19 @@ static const int64_t SILENT_NS = 100000000, IDLE_NS = 1000000000, PAUSE_NS = 100
 static const int64_t TURN_NS = 20000000, STARVED_NS = 50000000;
 
 /* An address, and who comes from it: of IPv6 a network of 64 bits. */
-struct origin {
+struct crowd_origin {
     struct list node;
     unsigned char address[ADDRESS_SIZE];
     struct list outsiders; /* who was silent longest first */
     size_t n_outsiders, n;
 };
 
-struct member {
+struct crowd_member {
     struct list node; /* arriving, among the outsiders of its origin, or the agents */
     struct crowd *all;
     struct bufferevent *b;
     struct evhttp_connection *connection; /* NULL: arriving */
-    struct origin *origin;
+    struct crowd_origin *origin;
     int fd;
     enum crowd_rank rank;
     int64_t asked_ns; /* or came */
@@ -64,7 +64,7 @@ struct crowd {
     bool paused;
     size_t max, n_arriving, n[CROWD_RANKS];
     struct list arriving, origins, agents;
-    struct member **by_fd;
+    struct crowd_member **by_fd;
     size_t by_fd_size;
     size_t n_lowered;
     struct event *turn; /* of those who are lowered */
@@ -83,13 +83,13 @@ size_t crowd_default(void) {
 
 /* ---- whose a connection is ---- */
 
-static struct member *find(const struct crowd *c, struct evhttp_connection *connection) {
+static struct crowd_member *find(const struct crowd *c, struct evhttp_connection *connection) {
     int fd = bufferevent_getfd(evhttp_connection_get_bufferevent(connection));
-    struct member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
+    struct crowd_member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
     return m && m->connection == connection ? m : NULL;
 }
 
-static void remember(struct crowd *c, struct member *m) {
+static void remember(struct crowd *c, struct crowd_member *m) {
     size_t size = c->by_fd_size ? c->by_fd_size : 64;
     while (size <= (size_t)m->fd)
         size *= 2;
@@ -119,22 +119,22 @@ static void read_address(int fd, unsigned char ret[ADDRESS_SIZE]) {
     }
 }
 
-static struct origin *origin_of(struct crowd *c, int fd) {
+static struct crowd_origin *origin_of(struct crowd *c, int fd) {
     unsigned char address[ADDRESS_SIZE];
     read_address(fd, address);
     list_each(it, &c->origins) {
-        struct origin *o = list_entry(it, struct origin, node);
+        struct crowd_origin *o = list_entry(it, struct crowd_origin, node);
         if (memcmp(o->address, address, sizeof(address)) == 0)
             return o;
     }
-    struct origin *o = mem_new(struct origin);
+    struct crowd_origin *o = mem_new(struct crowd_origin);
     memcpy(o->address, address, sizeof(address));
     list_init(&o->outsiders);
     list_append(&c->origins, &o->node);
     return o;
 }
 
-static const char *origin_text(const struct origin *o) {
+static const char *origin_text(const struct crowd_origin *o) {
     static char text[INET6_ADDRSTRLEN];
     struct in6_addr a;
     memcpy(&a, o->address, sizeof(a));
@@ -147,7 +147,7 @@ static const char *origin_text(const struct origin *o) {
 
 /* ---- where it is counted ---- */
 
-static void place(struct member *m) {
+static void place(struct crowd_member *m) {
     struct crowd *c = m->all;
     bool agent = m->rank == CROWD_AGENT;
     c->n[m->rank]++;
@@ -155,13 +155,13 @@ static void place(struct member *m) {
     list_append(agent ? &c->agents : &m->origin->outsiders, &m->node);
 }
 
-static void displace(struct member *m) {
+static void displace(struct crowd_member *m) {
     m->all->n[m->rank]--;
     m->origin->n_outsiders -= m->rank != CROWD_AGENT;
     list_remove(&m->node);
 }
 
-static void leave(struct member *m) {
+static void leave(struct crowd_member *m) {
     if (!m->ending)
         displace(m);
     m->all->n_lowered -= m->lowered;
@@ -175,13 +175,13 @@ static void leave(struct member *m) {
 
 /* ---- who has to go ---- */
 
-static bool has_unread(const struct member *m) {
+static bool has_unread(const struct crowd_member *m) {
     int n = 0;
     return ioctl(m->fd, FIONREAD, &n) == 0 && n > 0;
 }
 
 /* What it asks is being answered, or is not read yet: it is no longer silent. */
-static bool is_heard(struct member *m) {
+static bool is_heard(struct crowd_member *m) {
     if (!has_unread(m))
         return false;
     displace(m);
@@ -190,26 +190,26 @@ static bool is_heard(struct member *m) {
     return true;
 }
 
-static struct member *find_outsider(struct crowd *c) {
-    struct origin *most = NULL;
+static struct crowd_member *find_outsider(struct crowd *c) {
+    struct crowd_origin *most = NULL;
     list_each(it, &c->origins) {
-        struct origin *o = list_entry(it, struct origin, node);
+        struct crowd_origin *o = list_entry(it, struct crowd_origin, node);
         if (o->n_outsiders && (!most || o->n_outsiders > most->n_outsiders))
             most = o;
     }
-    return most ? list_entry(most->outsiders.next, struct member, node) : NULL;
+    return most ? list_entry(most->outsiders.next, struct crowd_member, node) : NULL;
 }
 
-static struct member *find_idle(struct crowd *c) {
+static struct crowd_member *find_idle(struct crowd *c) {
     list_each(it, &c->agents) {
-        struct member *m = list_entry(it, struct member, node);
+        struct crowd_member *m = list_entry(it, struct crowd_member, node);
         if (!m->on_close)
             return m;
     }
     return NULL;
 }
 
-static void end(struct member *m) {
+static void end(struct crowd_member *m) {
     if (m->ending)
         return;
     displace(m);
@@ -243,8 +243,8 @@ static void resume(struct crowd *c) {
 
 /* The outsider that was silent longest, or else an agent's idle connection. Returns when it may be
  * ended. */
-static int64_t find_victim(struct crowd *c, struct member **ret) {
-    struct member *m = find_outsider(c);
+static int64_t find_victim(struct crowd *c, struct crowd_member **ret) {
+    struct crowd_member *m = find_outsider(c);
     *ret = m;
     if (m)
         return m->asked_ns + SILENT_NS;
@@ -255,7 +255,7 @@ static int64_t find_victim(struct crowd *c, struct member **ret) {
 static void make_room(struct crowd *c) {
     int64_t now_ns = clock_monotonic_ns();
     while (is_over(c)) {
-        struct member *m;
+        struct crowd_member *m;
         int64_t free_ns = find_victim(c, &m);
         if (free_ns > now_ns) {
             pause_until(c, free_ns - now_ns < PAUSE_NS ? free_ns : now_ns + PAUSE_NS);
@@ -274,7 +274,7 @@ static void on_again(void *arg, int64_t now_ns) {
 }
 
 static void on_close(struct evhttp_connection *connection, void *arg) {
-    struct member *m = arg;
+    struct crowd_member *m = arg;
     struct crowd *c = m->all;
     struct bufferevent *b = m->b;
     crowd_close_fn *fn = m->on_close;
@@ -290,7 +290,7 @@ static void on_close(struct evhttp_connection *connection, void *arg) {
 /* ---- who is served first ---- */
 
 /* Not while something of it is due: then the next time. */
-static void set_last(struct member *m, bool last) {
+static void set_last(struct crowd_member *m, bool last) {
     if (m->lowered == last || bufferevent_priority_set(m->b, last ? LOOP_LAST : LOOP_USUAL) < 0)
         return;
     m->lowered = last;
@@ -299,7 +299,7 @@ static void set_last(struct member *m, bool last) {
 
 static void set_equal(struct crowd *c, bool equal) {
     c->equal = equal;
-    list_each(it, &c->agents) set_last(list_entry(it, struct member, node), equal);
+    list_each(it, &c->agents) set_last(list_entry(it, struct crowd_member, node), equal);
 }
 
 static void on_turn(int fd, short what, void *arg) {
@@ -335,7 +335,7 @@ static struct evhttp_connection *connection_of(struct bufferevent *b) {
     return connection && evhttp_connection_get_bufferevent(connection) == b ? connection : NULL;
 }
 
-static void settle(struct member *m) {
+static void settle(struct crowd_member *m) {
     struct crowd *c = m->all;
     m->connection = connection_of(m->b);
     m->fd = bufferevent_getfd(m->b);
@@ -354,7 +354,7 @@ static void settle(struct member *m) {
 static void on_arrived(int fd, short what, void *arg) {
     struct crowd *c = arg;
     while (!list_empty(&c->arriving)) {
-        struct member *m = list_entry(c->arriving.next, struct member, node);
+        struct crowd_member *m = list_entry(c->arriving.next, struct crowd_member, node);
         list_remove(&m->node);
         settle(m);
     }
@@ -363,8 +363,8 @@ static void on_arrived(int fd, short what, void *arg) {
 }
 
 void crowd_enter(struct crowd *c, struct bufferevent *b) {
-    struct member *m = mem_new(struct member);
-    *m = (struct member){.all = c, .b = b};
+    struct crowd_member *m = mem_new(struct crowd_member);
+    *m = (struct crowd_member){.all = c, .b = b};
     list_append(&c->arriving, &m->node);
     event_active(c->arrived, EV_TIMEOUT, 0);
     if (++c->n_arriving >= AT_ONCE_MAX && c->listener)
@@ -372,7 +372,7 @@ void crowd_enter(struct crowd *c, struct bufferevent *b) {
 }
 
 void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum crowd_rank rank) {
-    struct member *m = find(c, connection);
+    struct crowd_member *m = find(c, connection);
     if (!m || m->ending)
         return;
     displace(m);
@@ -391,18 +391,18 @@ void crowd_asked(struct crowd *c, struct evhttp_connection *connection, enum cro
 
 void crowd_lower(struct crowd *c, struct bufferevent *b) {
     int fd = bufferevent_getfd(b);
-    struct member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
+    struct crowd_member *m = fd >= 0 && (size_t)fd < c->by_fd_size ? c->by_fd[fd] : NULL;
     if (m && m->b == b && m->rank != CROWD_AGENT)
         set_last(m, true);
 }
 
 enum crowd_rank crowd_rank_of(const struct crowd *c, struct evhttp_connection *connection) {
-    const struct member *m = find(c, connection);
+    const struct crowd_member *m = find(c, connection);
     return m ? m->rank : CROWD_STRANGER;
 }
 
 const char *crowd_address(const struct crowd *c, struct evhttp_connection *connection) {
-    const struct member *m = find(c, connection);
+    const struct crowd_member *m = find(c, connection);
     return m ? origin_text(m->origin) : NULL;
 }
 
@@ -412,7 +412,7 @@ size_t crowd_count(const struct crowd *c, enum crowd_rank rank) {
 
 void crowd_on_close(struct crowd *c, struct evhttp_connection *connection, crowd_close_fn *fn,
                     void *arg) {
-    struct member *m = find(c, connection);
+    struct crowd_member *m = find(c, connection);
     if (!m)
         return;
     m->on_close = fn;
@@ -420,7 +420,7 @@ void crowd_on_close(struct crowd *c, struct evhttp_connection *connection, crowd
 }
 
 void crowd_end(struct crowd *c, struct evhttp_connection *connection) {
-    struct member *m = find(c, connection);
+    struct crowd_member *m = find(c, connection);
     if (m)
         end(m);
 }
@@ -445,7 +445,7 @@ struct crowd *crowd_new(struct loop *l, struct bounds *bounds, const struct crow
 struct crowd *crowd_free(struct crowd *c) {
     if (!c)
         return NULL;
-    list_each_safe(it, next, &c->arriving) free(list_entry(it, struct member, node));
+    list_each_safe(it, next, &c->arriving) free(list_entry(it, struct crowd_member, node));
     event_free(c->arrived);
     event_free(c->turn);
     loop_source_free(c->again);
@@ -465,7 +465,7 @@ void crowd_listen(struct crowd *c, struct evconnlistener *listener) {
 
 /* There may be fewer files than we counted on. */
 void crowd_wait(struct crowd *c) {
-    struct member *m;
+    struct crowd_member *m;
     int64_t now_ns = clock_monotonic_ns();
     if (find_victim(c, &m) <= now_ns && !is_heard(m)) {
         bounds_hit(c->bounds, BOUND_CONNECTIONS, origin_text(m->origin), now_ns);

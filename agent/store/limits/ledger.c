@@ -18,7 +18,7 @@ enum { LARGE = 64 << 10 }; /* more than an agent's request, but for the largest 
 
 /* By the address of its bufferevent; the next connection that gets this address takes the account
  * over. So there are as many as there were connections at once. */
-struct account {
+struct ledger_account {
     const struct bufferevent *key;
     struct bufferevent *connection; /* unless told: only to be used while a callback of it runs */
     struct ledger *all;
@@ -51,15 +51,15 @@ static uint64_t cookie_of(int fd) {
 }
 
 static int compare(const void *a, const void *b) {
-    uintptr_t p = (uintptr_t)((const struct account *)a)->key;
-    uintptr_t q = (uintptr_t)((const struct account *)b)->key;
+    uintptr_t p = (uintptr_t)((const struct ledger_account *)a)->key;
+    uintptr_t q = (uintptr_t)((const struct ledger_account *)b)->key;
     return (p > q) - (p < q);
 }
 
-static struct account *find(struct ledger *l, const struct bufferevent *b) {
-    struct account key = {.key = b};
+static struct ledger_account *find(struct ledger *l, const struct bufferevent *b) {
+    struct ledger_account key = {.key = b};
     void *found = tfind(&key, &l->accounts, compare);
-    return found ? *(struct account **)found : NULL;
+    return found ? *(struct ledger_account **)found : NULL;
 }
 
 /* ---- what it holds ---- */
@@ -72,13 +72,13 @@ static void arm(struct ledger *l, int64_t begun_ns) {
     l->armed = true;
 }
 
-static void begin(struct account *e) {
+static void begin(struct ledger_account *e) {
     e->begun_ns = clock_monotonic_ns();
     arm(e->all, e->begun_ns);
     list_append(&e->all->begun, &e->begun);
 }
 
-static void set_held(struct account *e, size_t in, size_t out) {
+static void set_held(struct ledger_account *e, size_t in, size_t out) {
     struct ledger *l = e->all;
     l->held += in + out - e->in - e->out;
     if (!e->trusted)
@@ -95,13 +95,13 @@ static void set_held(struct account *e, size_t in, size_t out) {
     e->out = out;
 }
 
-static void know_socket(struct account *e) {
+static void know_socket(struct ledger_account *e) {
     e->fd = bufferevent_getfd(e->connection);
     e->cookie = cookie_of(e->fd);
 }
 
 /* evhttp sees the end of the connection, and frees it, on the next turn. */
-static void end(struct account *e) {
+static void end(struct ledger_account *e) {
     set_held(e, 0, 0);
     if (!e->cookie && e->told)
         know_socket(e);
@@ -111,22 +111,22 @@ static void end(struct account *e) {
 
 static void forget_ended(struct ledger *l) {
     list_each_safe(it, next, &l->holding) {
-        struct account *e = list_entry(it, struct account, holding);
+        struct ledger_account *e = list_entry(it, struct ledger_account, holding);
         if (e->cookie && cookie_of(e->fd) != e->cookie)
             set_held(e, 0, 0);
     }
 }
 
-static bool is_larger(const struct account *e, const struct account *than) {
+static bool is_larger(const struct ledger_account *e, const struct ledger_account *than) {
     if (!than || e->trusted != than->trusted)
         return !than || than->trusted;
     return e->in + e->out > than->in + than->out;
 }
 
 static void end_largest(struct ledger *l) {
-    struct account *largest = NULL;
+    struct ledger_account *largest = NULL;
     list_each(it, &l->holding) {
-        struct account *e = list_entry(it, struct account, holding);
+        struct ledger_account *e = list_entry(it, struct ledger_account, holding);
         if (is_larger(e, largest))
             largest = e;
     }
@@ -149,7 +149,7 @@ static void check(struct ledger *l) {
 
 /* The first bytes are the first time that the socket is known, without TLS. */
 static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, void *arg) {
-    struct account *e = arg;
+    struct ledger_account *e = arg;
     if (!info->n_added)
         return;
     if (!e->cookie)
@@ -162,7 +162,7 @@ static void on_input(struct evbuffer *in, const struct evbuffer_cb_info *info, v
 
 /* An answer to a request that was not counted, as it was refused before its end, is not either. */
 static void on_output(struct evbuffer *out, const struct evbuffer_cb_info *info, void *arg) {
-    struct account *e = arg;
+    struct ledger_account *e = arg;
     if (!e->cookie)
         return;
     set_held(e, e->in, evbuffer_get_length(out));
@@ -173,7 +173,7 @@ static void on_due(void *arg, int64_t now_ns) {
     struct ledger *l = arg;
     l->armed = false;
     list_each_safe(it, next, &l->begun) {
-        struct account *e = list_entry(it, struct account, begun);
+        struct ledger_account *e = list_entry(it, struct ledger_account, begun);
         if (e->begun_ns + l->limits.request_ns > now_ns) {
             arm(l, e->begun_ns);
             return;
@@ -184,10 +184,10 @@ static void on_due(void *arg, int64_t now_ns) {
 }
 
 void ledger_open(struct ledger *l, struct bufferevent *b) {
-    struct account *e = find(l, b);
+    struct ledger_account *e = find(l, b);
     if (!e) {
-        e = mem_new(struct account);
-        *e = (struct account){.key = b, .all = l};
+        e = mem_new(struct ledger_account);
+        *e = (struct ledger_account){.key = b, .all = l};
         if (!tsearch(e, &l->accounts, compare))
             abort();
     }
@@ -200,7 +200,7 @@ void ledger_open(struct ledger *l, struct bufferevent *b) {
 }
 
 void ledger_begin(struct ledger *l, struct bufferevent *b, size_t n) {
-    struct account *e = find(l, b);
+    struct ledger_account *e = find(l, b);
     if (!e)
         return;
     e->told = true;
@@ -209,7 +209,7 @@ void ledger_begin(struct ledger *l, struct bufferevent *b, size_t n) {
 }
 
 void ledger_close(struct ledger *l, struct bufferevent *b) {
-    struct account *e = find(l, b);
+    struct ledger_account *e = find(l, b);
     if (!e)
         return;
     set_held(e, 0, 0);
@@ -218,7 +218,7 @@ void ledger_close(struct ledger *l, struct bufferevent *b) {
 }
 
 void ledger_trust(struct ledger *l, struct bufferevent *b) {
-    struct account *e = find(l, b);
+    struct ledger_account *e = find(l, b);
     if (!e || e->trusted)
         return;
     l->held_by_others -= e->in + e->out;
@@ -227,7 +227,7 @@ void ledger_trust(struct ledger *l, struct bufferevent *b) {
 
 /* What is there already is of the next one. */
 void ledger_whole(struct ledger *l, struct bufferevent *b) {
-    struct account *e = find(l, b);
+    struct ledger_account *e = find(l, b);
     size_t next = evbuffer_get_length(bufferevent_get_input(b));
     if (!e)
         return;
@@ -259,7 +259,7 @@ struct ledger *ledger_free(struct ledger *l) {
 void ledger_set_limits(struct ledger *l, const struct ledger_limits *limits) {
     l->limits = *limits;
     l->armed = false;
-    list_each(it, &l->begun) arm(l, list_entry(it, struct account, begun)->begun_ns);
+    list_each(it, &l->begun) arm(l, list_entry(it, struct ledger_account, begun)->begun_ns);
 }
 
 size_t ledger_held(const struct ledger *l) {

@@ -26,12 +26,12 @@ struct tls {
     size_t users;                  /* who opened it, and connections */
 };
 
-struct connection {
+struct module_connection {
     struct tls *tls;
     struct bufferevent *b;
 };
 
-static int connection_index = -1; /* of struct connection in an SSL */
+static int connection_index = -1; /* of struct module_connection in an SSL */
 
 /* ---- the files ---- */
 
@@ -114,7 +114,7 @@ static void on_failed(const struct tls_watch *w, const SSL *ssl, struct bufferev
 }
 
 static void on_info(const SSL *ssl, int where, int value) {
-    const struct connection *c = SSL_get_ex_data(ssl, connection_index);
+    const struct module_connection *c = SSL_get_ex_data(ssl, connection_index);
     const struct tls_watch *w = c ? c->tls->watch : NULL;
     if (!w)
         return;
@@ -132,7 +132,7 @@ static void release(struct tls *t) {
 }
 
 static void on_gone(void *ssl, void *value, CRYPTO_EX_DATA *data, int index, long n, void *arg) {
-    struct connection *c = value;
+    struct module_connection *c = value;
     if (!c)
         return;
     if (c->b && c->tls->watch)
@@ -187,10 +187,10 @@ static struct tls *tls_open(const struct tls_files *files, struct err *err) {
 
 /* With a connection it is told of ssl's end. */
 static bool attach(struct tls *t, SSL *ssl, struct bufferevent *b) {
-    struct connection *c = malloc(sizeof(*c));
+    struct module_connection *c = malloc(sizeof(*c));
     if (!c)
         return false;
-    *c = (struct connection){.tls = t, .b = b};
+    *c = (struct module_connection){.tls = t, .b = b};
     t->users++;
     if (SSL_set_ex_data(ssl, connection_index, c) == 1)
         return true;

@@ -43,12 +43,12 @@ static void put_missing(struct buf *out, unsigned left) {
 }
 
 /* Names, folded to lines that fit. */
-struct names {
+struct forecast_names {
     struct buf *out;
     size_t column;
 };
 
-static void put_name(struct names *n, const char *name) {
+static void put_name(struct forecast_names *n, const char *name) {
     enum { COLUMNS = 90, INDENT = 2 };
     if (n->column && n->column + strlen(name) + 2 > COLUMNS) {
         buf_puts(n->out, ",\n  ");
@@ -68,7 +68,7 @@ static const char *idle_of(const struct check *c, const struct scenario *s, bool
 }
 
 void checks_forecast(const struct scenario *s, bool gpus, struct buf *out) {
-    struct names judged = {.out = out};
+    struct forecast_names judged = {.out = out};
     buf_puts(out, "\njudged\n");
     for (size_t i = 0; checks[i]; i++)
         if (!idle_of(checks[i], s, gpus) && !missing(checks[i], s))
@@ -94,7 +94,7 @@ void checks_forecast(const struct scenario *s, bool gpus, struct buf *out) {
 }
 
 void checks_without_events(struct buf *out) {
-    struct names all = {.out = out};
+    struct forecast_names all = {.out = out};
     for (size_t i = 0; checks[i]; i++)
         if (!checks[i]->needs_events)
             put_name(&all, checks[i]->name);

@@ -10,7 +10,7 @@
 enum { CAUSES_MAX = 100, LEFT_OUT_SHOWN = 4 };
 static const int64_t SHORTEST_NS = 10000000;
 
-struct cause {
+struct replay_cause {
     const char *word;
     const char *fault; /* NULL: not played */
 };
@@ -21,7 +21,7 @@ struct replay_spec {
     double speed;
     int64_t into_ns;
     int take;
-    struct cause causes[CAUSES_MAX], otherwise;
+    struct replay_cause causes[CAUSES_MAX], otherwise;
     size_t causes_n;
 };
 
@@ -65,7 +65,7 @@ static void read_causes(struct reader *r, const struct key *k, const struct yaml
         return;
     }
     yaml_each(it, n) {
-        struct cause c = {.word = it->key};
+        struct replay_cause c = {.word = it->key};
         if (read_fault(r, it, it->key, &c.fault))
             q->causes[q->causes_n++] = c;
     }

@@ -69,7 +69,7 @@ bool schedule_begin(struct schedule *q, struct reader *r, const char *prefix, st
     q->spares = s->job.max_nodes && q->nodes > s->job.max_nodes;
     q->fixed = store_node(s);
     q->away_until = arena_array(r->arena, int64_t, (size_t)q->nodes + 1);
-    q->v = arena_array(r->arena, struct action, SCHEDULE_MAX + 1);
+    q->v = arena_array(r->arena, struct timeline_entry, SCHEDULE_MAX + 1);
     for (size_t i = 0; i < r->ids_n; i++)
         if (str_starts(r->ids[i], prefix))
             return diagnostics_add(
@@ -102,15 +102,15 @@ const char *schedule_why_not(const struct schedule *q, const char *fault, int no
     return NULL;
 }
 
-static struct action *add_line(struct schedule *q, const char *id, const char *fault,
-                               const char *on) {
-    struct action *a = &q->v[q->n++];
-    *a = (struct action){.id = id,
-                         .fault = fault,
-                         .heal = -1,
-                         .times_n = 1,
-                         .place = q->place,
-                         .fault_place = q->place};
+static struct timeline_entry *add_line(struct schedule *q, const char *id, const char *fault,
+                                       const char *on) {
+    struct timeline_entry *a = &q->v[q->n++];
+    *a = (struct timeline_entry){.id = id,
+                                 .fault = fault,
+                                 .heal = -1,
+                                 .times_n = 1,
+                                 .place = q->place,
+                                 .fault_place = q->place};
     a->when = (struct trigger){.nth = 1, .after = -1, .patient = true, .place = q->place};
     target_parse(q->r->arena, on, &a->on, NULL); /* our own words */
     a->on.text = on;
@@ -119,11 +119,11 @@ static struct action *add_line(struct schedule *q, const char *id, const char *f
 }
 
 /* So long after that line is in force. */
-static struct action *add_follower(struct schedule *q, const struct action *first,
-                                   const char *suffix, const char *fault, int64_t plus_ns) {
+static struct timeline_entry *add_follower(struct schedule *q, const struct timeline_entry *first,
+                                           const char *suffix, const char *fault, int64_t plus_ns) {
     struct arena *a = q->r->arena;
     size_t own = q->r->s->timeline_n;
-    struct action *next =
+    struct timeline_entry *next =
         add_line(q, arena_printf(a, "%s%s", first->id, suffix), fault, first->on.text);
     next->when.after = (int)(own + (size_t)(first - q->v));
     next->when.after_id = first->id;
@@ -132,14 +132,15 @@ static struct action *add_follower(struct schedule *q, const struct action *firs
 }
 
 /* Who leaves is on, without an agent, until somebody switches it off. */
-static void add_return(struct schedule *q, const struct action *gone, int64_t lasts_ns) {
-    const struct action *off = gone;
+static void add_return(struct schedule *q, const struct timeline_entry *gone, int64_t lasts_ns) {
+    const struct timeline_entry *off = gone;
     if (fault_effects(gone->fault) & EFFECT_ASKS_TO_LEAVE) {
         const char *kill = fault_that(EFFECT_ENDS_NODE | EFFECT_LOUD);
         off = add_follower(q, gone, "-off", kill, lasts_ns / 2);
         lasts_ns -= lasts_ns / 2;
     }
-    struct action *back = add_follower(q, off, "-back", fault_that(EFFECT_STARTS_NODE), lasts_ns);
+    struct timeline_entry *back =
+        add_follower(q, off, "-back", fault_that(EFFECT_STARTS_NODE), lasts_ns);
     back->id = arena_printf(q->r->arena, "%s-back", gone->id);
 }
 
@@ -152,7 +153,8 @@ void schedule_add(struct schedule *q, const char *fault, int node, int worker, i
     const char *on = !on_worker  ? arena_printf(a, "n%d", node)
                      : q->spares ? "random of workers"
                                  : arena_printf(a, "n%d/%d", node, worker);
-    struct action *line = add_line(q, arena_printf(a, "%s%zu", q->prefix, ++q->faults), fault, on);
+    struct timeline_entry *line =
+        add_line(q, arena_printf(a, "%s%zu", q->prefix, ++q->faults), fault, on);
     line->when.has_time = true;
     line->when.time_ns = at_ns;
     if (fault_effects(fault) & EFFECT_OWN_EXIT) {
@@ -174,7 +176,7 @@ void schedule_end(struct schedule *q, const char *note) {
     struct reader *r = q->r;
     struct scenario *s = r->s;
     size_t own = s->timeline_n, all = own + q->n;
-    struct action *v = arena_array(r->arena, struct action, all + 1);
+    struct timeline_entry *v = arena_array(r->arena, struct timeline_entry, all + 1);
     const char **ids = arena_array(r->arena, const char *, all + 1);
     for (size_t i = 0; i < all; i++) {
         v[i] = i < own ? s->timeline[i] : q->v[i - own];

@@ -29,7 +29,7 @@ struct schedule {
     int nodes, least, fixed; /* running ones; at least so many stay; the node of the store, -1 */
     bool spares;             /* some of them have no workers, nobody knows which */
     int64_t *away_until;     /* by node, ns since the steady state; 0: it is there */
-    struct action *v;
+    struct timeline_entry *v;
     size_t n, faults;
     int64_t last_ns;
 };

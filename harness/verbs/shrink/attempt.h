@@ -11,7 +11,7 @@ struct attempts {
     struct arena *arena;
     const char *out; /* the folder of all that is made */
     uint64_t seed;
-    struct failure *failure;
+    struct found_failure *failure;
     int64_t runs, needed; /* each is run at most so often; it fails when so many of them do */
     int64_t until_ns;     /* no run is begun after it; 0: no limit */
     const volatile sig_atomic_t *signalled;

@@ -58,7 +58,7 @@ static const char **all_failures(struct arena *a, const struct verdict *v) {
 }
 
 /* With others, those that only count are what follows from leaving faults out. */
-static void choose(struct arena *a, const struct scenario *s, struct failure *f) {
+static void choose(struct arena *a, const struct scenario *s, struct found_failure *f) {
     size_t n = 0, of = 0;
     while (f->all[of])
         of++;
@@ -71,7 +71,7 @@ static void choose(struct arena *a, const struct scenario *s, struct failure *f)
         f->checks = f->all;
 }
 
-static int take_asked(struct arena *a, const char *const *asked, struct failure *f,
+static int take_asked(struct arena *a, const char *const *asked, struct found_failure *f,
                       struct err *err) {
     BUF_FINI struct buf failed = {0};
     int r = 0;
@@ -91,14 +91,14 @@ static int take_asked(struct arena *a, const char *const *asked, struct failure 
 }
 
 int failure_read(struct arena *a, const struct recording *r, const char *const *checks,
-                 struct failure *ret, struct err *err) {
+                 struct found_failure *ret, struct err *err) {
     const struct finding *shown = verdict_first(&r->verdict);
     int code = refuse(r, err);
     if (code)
         return code;
-    *ret = (struct failure){.all = all_failures(a, &r->verdict),
-                            .way = way_of(a, &r->verdict),
-                            .unfired = !failure_fired(&r->verdict)};
+    *ret = (struct found_failure){.all = all_failures(a, &r->verdict),
+                                  .way = way_of(a, &r->verdict),
+                                  .unfired = !failure_fired(&r->verdict)};
     if (!*ret->all && shown)
         return err_say(err, -EINVAL, "it did not fail, it is inconclusive: %s: %s", shown->check,
                        shown->seen);
@@ -119,7 +119,7 @@ static void add(struct buf *why, const char *check) {
     buf_printf(why, "%s%s", why->len ? ", " : "", check);
 }
 
-static bool fails_all(const struct failure *f, const struct verdict *v) {
+static bool fails_all(const struct found_failure *f, const struct verdict *v) {
     for (const char **c = f->checks; *c; c++) {
         const struct finding *x = verdict_find(v, *c);
         if (!x || x->status != FINDING_FAIL)
@@ -130,7 +130,7 @@ static bool fails_all(const struct failure *f, const struct verdict *v) {
     return true;
 }
 
-enum comparison_answer failure_compare(const struct failure *f, const struct verdict *v,
+enum comparison_answer failure_compare(const struct found_failure *f, const struct verdict *v,
                                        struct buf *why) {
     bool same = fails_all(f, v), failed = false;
     if (v->exit_code == EXIT_INTERRUPTED)

@@ -16,12 +16,12 @@
 
 enum { RUNS_MAX = 1000 };
 
-struct request {
+struct shrink_request {
     struct arena arena;
     const char *dir;
     const char **checks; /* to be freed */
     struct recording recording;
-    struct failure failure;
+    struct found_failure failure;
     struct scenario given; /* as recorded, with its seed and another name */
     struct attempts attempts;
     struct reduction reduction;
@@ -47,7 +47,7 @@ static const struct verb_option options[] = {
     {0},
 };
 
-static int take_numbers(struct request *q, const struct arguments *a) {
+static int take_numbers(struct shrink_request *q, const struct arguments *a) {
     struct attempts *t = &q->attempts;
     const char *share = arguments_value(a, "--share");
     int64_t percent = 0;
@@ -63,7 +63,7 @@ static int take_numbers(struct request *q, const struct arguments *a) {
     return arguments_duration(a, "--budget", &q->budget_ns);
 }
 
-static int take_arguments(struct request *q, const struct arguments *a) {
+static int take_arguments(struct shrink_request *q, const struct arguments *a) {
     const char *out = arguments_value(a, "--out");
     if (a->files_n != 1 || a->rest)
         return verb_usage_error(a->verb, a->files_n > 1 ? "one run at a time" : "which run?");
@@ -76,7 +76,7 @@ static int take_arguments(struct request *q, const struct arguments *a) {
 /* ---- the recorded run ---- */
 
 /* Of a folder that is no run itself. */
-static void say_runs_of(struct request *q) {
+static void say_runs_of(struct shrink_request *q) {
     DIR *d = opendir(q->dir);
     const char *one = NULL;
     int n = 0;
@@ -94,7 +94,7 @@ static void say_runs_of(struct request *q) {
 }
 
 /* The targets that were drawn, by name, and which lines came about. */
-static void take_incidents(struct request *q, struct reduction_spec *spec) {
+static void take_incidents(struct shrink_request *q, struct reduction_spec *spec) {
     struct recording *r = &q->recording;
     size_t n = r->scenario->timeline_n;
     bool *fired = arena_array(&q->arena, bool, n + 1);
@@ -118,7 +118,7 @@ static void take_incidents(struct request *q, struct reduction_spec *spec) {
     spec->struck = struck;
 }
 
-static void take_scenario(struct request *q) {
+static void take_scenario(struct shrink_request *q) {
     const struct history *h = &q->recording.history;
     q->given = *q->recording.scenario;
     q->given.seed = q->attempts.seed = h->n ? (uint64_t)record_i64(h->records[0], "seed", 1)
@@ -129,7 +129,7 @@ static void take_scenario(struct request *q) {
         q->given.name = arena_printf(&q->arena, "%s-shrunk", q->given.name);
 }
 
-static int read_run(struct request *q) {
+static int read_run(struct shrink_request *q) {
     BUF_FINI struct buf complaint = {0};
     struct err err = {0};
     int code = recording_load(&q->recording, q->dir, &complaint) < 0 ? EXIT_USAGE_ERROR : 0;
@@ -149,7 +149,7 @@ static int read_run(struct request *q) {
 /* ---- the search ---- */
 
 /* DIR/shrink, or with a number when it was shrunk before. */
-static int make_out(struct request *q) {
+static int make_out(struct shrink_request *q) {
     struct err err = {0};
     const char *wanted = q->attempts.out, *path = wanted;
     for (int i = 1; !wanted && (i == 1 || file_exists(path)); i++)
@@ -166,7 +166,7 @@ static int make_out(struct request *q) {
     return EXIT_BROKEN;
 }
 
-static const char *checks_text(struct request *q) {
+static const char *checks_text(struct shrink_request *q) {
     BUF_FINI struct buf text = {0};
     for (const char **c = q->failure.checks; *c; c++)
         buf_printf(&text, "%s%s", text.len ? ", " : "", *c);
@@ -179,7 +179,7 @@ static void put_size(const struct scenario *s, struct buf *out) {
                s->job.workers_per_node, s->job.workers_per_node == 1 ? "" : "s");
 }
 
-static void search(struct request *q) {
+static void search(struct shrink_request *q) {
     struct reduction_spec spec = {.checks = (const char *const *)q->failure.checks,
                                   .fixed = q->failure.counted,
                                   .try = attempt_make,
@@ -204,7 +204,7 @@ static void search(struct request *q) {
 
 /* ---- what came of it ---- */
 
-static int tell_gone(struct request *q) {
+static int tell_gone(struct shrink_request *q) {
     const struct attempts *t = &q->attempts;
     if (t->interrupted)
         fprintf(stderr, "rankquake shrink: interrupted before it had failed again\n");
@@ -223,7 +223,7 @@ static int tell_gone(struct request *q) {
     return t->interrupted ? EXIT_INTERRUPTED : t->broken ? t->broken_code : EXIT_INCONCLUSIVE;
 }
 
-static void put_comment(struct request *q, struct buf *out) {
+static void put_comment(struct shrink_request *q, struct buf *out) {
     const struct attempts *t = &q->attempts;
     BUF_FINI struct buf before = {0}, after = {0};
     put_size(&q->given, &before);
@@ -238,7 +238,7 @@ static void put_comment(struct request *q, struct buf *out) {
     buf_puts(out, "#\n");
 }
 
-static int write_smallest(struct request *q) {
+static int write_smallest(struct shrink_request *q) {
     struct buf text = {0}, path = {0};
     struct err err = {0};
     char *words[] = {(char *)(uintptr_t)q->file, NULL};
@@ -254,7 +254,7 @@ static int write_smallest(struct request *q) {
     return r < 0 ? EXIT_BROKEN : 0;
 }
 
-static int tell(struct request *q) {
+static int tell(struct shrink_request *q) {
     const struct attempts *t = &q->attempts;
     BUF_FINI struct buf size = {0};
     if (!q->reduction.smallest)
@@ -278,7 +278,7 @@ static int tell(struct request *q) {
 
 static int main_shrink(int argc, char **argv) {
     struct arguments a;
-    struct request *q = mem_new(struct request);
+    struct shrink_request *q = mem_new(struct shrink_request);
     int code = arguments_read(&a, &verb_shrink, argc, argv);
     if (code == 0) {
         code = take_arguments(q, &a);

@@ -111,18 +111,18 @@ int checkpoint_load(const struct checkpoint_place *p, uint64_t max_step, struct 
 }
 
 /* The descriptors stay open between writing and syncing. */
-struct draft {
+struct checkpoint_draft {
     int dir, fd[MANIFEST_FILES + 1];
     char name[TEMPORARY];
 };
 
-static void draft_close(struct draft *d) {
+static void draft_close(struct checkpoint_draft *d) {
     for (int i = 0; i <= MANIFEST_FILES; i++)
         file_close(&d->fd[i]);
     file_close(&d->dir);
 }
 
-static int write_file(struct draft *d, int i, const char *name, const void *p, size_t n,
+static int write_file(struct checkpoint_draft *d, int i, const char *name, const void *p, size_t n,
                       struct err *err) {
     d->fd[i] = openat(d->dir, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (d->fd[i] < 0)
@@ -146,7 +146,7 @@ static void describe(const struct checkpoint_place *p, const struct state *s,
     memcpy(ret->model, ret->files[0].sha256, sizeof(ret->model));
 }
 
-static int draft_write(struct draft *d, const struct checkpoint_place *p, int place,
+static int draft_write(struct checkpoint_draft *d, const struct checkpoint_place *p, int place,
                        const struct state *s, struct err *err) {
     if (mkdirat(place, d->name, 0777) < 0)
         return err_set(err, -errno, "make %s", d->name);
@@ -165,7 +165,7 @@ static int draft_write(struct draft *d, const struct checkpoint_place *p, int pl
     return r;
 }
 
-static int draft_sync(const struct draft *d, struct err *err) {
+static int draft_sync(const struct checkpoint_draft *d, struct err *err) {
     for (int i = 0; i <= MANIFEST_FILES; i++)
         if (fsync(d->fd[i]) < 0)
             return err_set(err, -errno, "fsync");
@@ -191,7 +191,7 @@ static int check_fence(const struct checkpoint_place *p, int place, struct err *
 
 /* Gives the draft its final name. A directory of that name is replaced unless it is complete and
  * holds the same. */
-static int publish(const struct checkpoint_place *p, int place, const struct draft *d,
+static int publish(const struct checkpoint_place *p, int place, const struct checkpoint_draft *d,
                    const struct state *s, struct err *err) {
     char name[CHECKPOINT_DIR_NAME], aside[TEMPORARY + 8];
     checkpoint_dir_name((int64_t)s->step, name);
@@ -229,7 +229,7 @@ static void prune(const struct checkpoint_place *p, int place, uint64_t step) {
 static int save(const struct checkpoint_place *p, int place, const struct state *s,
                 struct rankquake *q, struct err *err) {
     char name[CHECKPOINT_DIR_NAME], path[PATH_MAX];
-    struct draft d = {.dir = -1, .fd = {-1, -1, -1}};
+    struct checkpoint_draft d = {.dir = -1, .fd = {-1, -1, -1}};
     checkpoint_dir_name((int64_t)s->step, name);
     snprintf(path, sizeof(path), "%s/%s", p->dir, name);
     snprintf(d.name, sizeof(d.name), ".%s.round-%lld.pid-%ld", name, (long long)p->round,

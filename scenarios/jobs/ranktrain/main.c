@@ -42,7 +42,7 @@ static int end_by_sigterm(void) {
 }
 
 int main(int argc, char **argv) {
-    struct options o;
+    struct ranktrain_options o;
     struct err err = {0}, stuck = {0};
     setvbuf(stdout, NULL, _IOLBF, 0);
     if (limits_want_stack(STACK_BYTES, &err) < 0) {

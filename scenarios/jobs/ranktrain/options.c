@@ -9,16 +9,16 @@
 
 enum kind { WHOLE, REAL, SPAN_MS, SPAN_S, TEXT, SWITCH };
 
-struct option {
+struct options_option {
     const char *name, *value, *about;
     enum kind kind;
     size_t offset;
     double min, max;
 };
 
-#define AT(member) offsetof(struct options, member)
+#define AT(member) offsetof(struct ranktrain_options, member)
 
-static const struct option table[] = {
+static const struct options_option table[] = {
     {"steps", "N", "updates to make in all; 0: as many as the epochs have", WHOLE, AT(steps), 0,
      99999999},
     {"epochs", "N", "times the training data is gone through", WHOLE, AT(epochs), 1, 100000},
@@ -59,7 +59,8 @@ void options_manual(char *ret, size_t size) {
     }
 }
 
-static int set_number(const struct option *o, void *at, const char *value, struct err *err) {
+static int set_number(const struct options_option *o, void *at, const char *value,
+                      struct err *err) {
     char *end;
     errno = 0;
     double x = strtod(value, &end);
@@ -80,7 +81,8 @@ static int set_number(const struct option *o, void *at, const char *value, struc
     return 0;
 }
 
-static int set(const struct option *o, struct options *opt, const char *value, struct err *err) {
+static int set(const struct options_option *o, struct ranktrain_options *opt, const char *value,
+               struct err *err) {
     void *at = (char *)opt + o->offset;
     if (o->kind == SWITCH) {
         *(bool *)at = true;
@@ -95,7 +97,7 @@ static int set(const struct option *o, struct options *opt, const char *value, s
 }
 
 /* Takes argv[*i], and argv[*i + 1] when that is its value. */
-static int take(int argc, char **argv, int *i, struct options *opt, struct err *err) {
+static int take(int argc, char **argv, int *i, struct ranktrain_options *opt, struct err *err) {
     const char *arg = argv[*i], *name = arg + 2, *value = NULL;
     if (strncmp(arg, "--", 2) != 0)
         return err_say(err, -EINVAL, "unexpected argument '%s': see ranktrain --help", arg);
@@ -131,7 +133,7 @@ static int variable(const char *name, int64_t min, int64_t max, int64_t *at, str
     return 0;
 }
 
-static int read_environment(struct options *o, struct err *err) {
+static int read_environment(struct ranktrain_options *o, struct err *err) {
     int64_t rank = -1, world = -1, local_rank = 0, port = 0;
     const char *run_id = getenv("TORCHELASTIC_RUN_ID");
     if (variable("RANK", 0, INT32_MAX, &rank, err) < 0 ||
@@ -170,7 +172,7 @@ static bool is_one_of(const char *value, const char *const *names) {
     return *names != NULL;
 }
 
-static int check(const struct options *o, struct err *err) {
+static int check(const struct ranktrain_options *o, struct err *err) {
     static const char *const devices[] = {"auto", "cpu", "cuda", NULL};
     static const char *const backends[] = {"tcp", "nccl", NULL};
     if (!is_one_of(o->device, devices))
@@ -189,8 +191,8 @@ static int check(const struct options *o, struct err *err) {
     return 0;
 }
 
-int options_parse(int argc, char **argv, struct options *ret, struct err *err) {
-    struct options o = {
+int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct err *err) {
+    struct ranktrain_options o = {
         .epochs = 3,
         .checkpoint_every = 100,
         .checkpoint_keep = 3,

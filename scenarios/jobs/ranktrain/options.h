@@ -9,7 +9,7 @@
 
 enum { OPTIONS_RUN_ID = 128 };
 
-struct options {
+struct ranktrain_options {
     int64_t steps; /* 0: as many as the epochs have */
     int64_t epochs, checkpoint_every, checkpoint_keep, log_every, seed;
     const char *checkpoint_dir; /* NULL: no checkpoints */
@@ -35,7 +35,7 @@ struct options {
 
 /* Strings stay owned by argv and the environment. Returns 0, or -EINVAL with a sentence that names
  * the option or variable. */
-int options_parse(int argc, char **argv, struct options *ret, struct err *err);
+int options_parse(int argc, char **argv, struct ranktrain_options *ret, struct err *err);
 
 /* Writes the manual of the options, ended by a NUL, cut off at size. */
 void options_manual(char *ret, size_t size);

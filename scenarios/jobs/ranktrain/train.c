@@ -40,7 +40,7 @@ struct decision {
 };
 
 struct train {
-    const struct options *o;
+    const struct ranktrain_options *o;
     struct rankquake q;
     struct dataset data;
     const struct compute *compute;
@@ -67,7 +67,7 @@ static bool leads(const struct train *t) {
 }
 
 static int open_data(struct train *t, struct err *err) {
-    const struct options *o = t->o;
+    const struct ranktrain_options *o = t->o;
     int r = dataset_open(o->data_dir, &t->data, err);
     if (r < 0)
         return r;
@@ -120,7 +120,7 @@ static int open_gpu(struct train *t, const struct compute_place *at, struct err 
 /* What computes. With --device=auto a machine without a GPU is no error; one with a GPU that cannot
  * be used is. A driver starts threads, so SIGTERM must have been caught before. */
 static int open_compute(struct train *t, struct err *err) {
-    const struct options *o = t->o;
+    const struct ranktrain_options *o = t->o;
     const struct compute_place at = {
         .local_rank = o->local_rank, .wake_fd = t->wake_fd, .limit_ns = o->device_ns};
     if (strcmp(o->device, "cpu") != 0) {
@@ -176,7 +176,7 @@ static void describe_job(const struct train *t, unsigned char ret[DOOR_DIGEST]) 
 
 /* Tells which device this rank computes on, and which communicator it has joined: an id must serve
  * one round, and no other. */
-static void tell_device(struct train *t, const struct group *g) {
+static void tell_device(struct train *t, const struct peer_group *g) {
     struct compute_device d = {.index = -1};
     char hex[65];
     if (!t->compute->device)
@@ -204,7 +204,7 @@ static int open_collective(struct train *t, struct bootstrap *b, struct err *err
 }
 
 static int form_group(struct train *t, struct bootstrap *b, struct err *err) {
-    const struct options *o = t->o;
+    const struct ranktrain_options *o = t->o;
     int64_t span = o->collective_ns > group_ns ? o->collective_ns : group_ns;
     struct bootstrap_request q = {
         .rank = o->rank,
@@ -373,7 +373,7 @@ static int run(struct train *t, struct err *err) {
     return r < 0 ? r : finish(t, err);
 }
 
-int train_run(const struct options *o, struct err *ret_stuck, struct err *err) {
+int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct err *err) {
     struct train *t = mem_new(struct train);
     t->o = o;
     t->wake_fd = -1;

@@ -9,4 +9,4 @@
  * "model <64 hex>". Returns 0; -ECANCELED, with err untouched, when SIGTERM asked it to end (the
  * signal is then blocked and still pending); else an error. When ret_stuck is set, what it names
  * did not end: leave by _exit. Call it once. */
-int train_run(const struct options *o, struct err *ret_stuck, struct err *err);
+int train_run(const struct ranktrain_options *o, struct err *ret_stuck, struct err *err);

@@ -207,7 +207,7 @@ static void test_ranks_and_distances_are_what_counts(void **state) {
     canonical_time(&c, 1000, 5);
     assert_int_equal(c.n, 2);
     assert_true(c.hash == 0 && !c.numbers[0].is_time && c.numbers[1].is_time);
-    struct key key = {.kind = KEY_PLAN, .pid = "2-17-1"};
+    struct store_key key = {.kind = KEY_PLAN, .pid = "2-17-1"};
     uint64_t first;
     canonical_clear(&c);
     canonical_key(&c, &key);

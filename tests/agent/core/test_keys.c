@@ -9,13 +9,13 @@
 
 #define INC "0123456789abcdef"
 
-static const char *text_of(struct key key, const char *run_id) {
+static const char *text_of(struct store_key key, const char *run_id) {
     static char text[KEY_SIZE], end[KEY_SIZE];
     key_format(&key, run_id, text, end);
     return text;
 }
 
-static const char *end_of(struct key key, const char *run_id) {
+static const char *end_of(struct store_key key, const char *run_id) {
     static char text[KEY_SIZE], end[KEY_SIZE];
     key_format(&key, run_id, text, end);
     return end;
@@ -23,37 +23,37 @@ static const char *end_of(struct key key, const char *run_id) {
 
 static void test_keys_are_written_as_the_protocol_says(void **state) {
     (void)state;
-    assert_string_equal(text_of((struct key){.kind = KEY_CUR}, "job"), "/rankrun/job/cur");
-    struct key ack = {.kind = KEY_ACK, .round = 7, .inc = INC, .uid = "aa"};
+    assert_string_equal(text_of((struct store_key){.kind = KEY_CUR}, "job"), "/rankrun/job/cur");
+    struct store_key ack = {.kind = KEY_ACK, .round = 7, .inc = INC, .uid = "aa"};
     assert_string_equal(text_of(ack, "job"), "/rankrun/job/" INC "/ack/0000000007/aa");
-    struct key plan = {.kind = KEY_PLAN, .inc = INC, .pid = "3-12-1", .uid = "aa"};
+    struct store_key plan = {.kind = KEY_PLAN, .inc = INC, .pid = "3-12-1", .uid = "aa"};
     assert_string_equal(text_of(plan, "job"), "/rankrun/job/" INC "/plan/3-12-1/aa");
-    struct key head = {.kind = KEY_HEAD, .inc = INC};
+    struct store_key head = {.kind = KEY_HEAD, .inc = INC};
     assert_string_equal(text_of(head, "job"), "/rankrun/job/" INC "/head");
     assert_string_equal(end_of(head, "job"), "");
-    assert_string_equal(text_of((struct key){.kind = KEY_CUR}, "a/b%c\x01\x7f\xc3\xa9"),
+    assert_string_equal(text_of((struct store_key){.kind = KEY_CUR}, "a/b%c\x01\x7f\xc3\xa9"),
                         "/rankrun/a%2fb%25c%01%7f%c3%a9/cur");
 }
 
 static void test_scopes_are_ranges(void **state) {
     (void)state;
-    struct key all = {.kind = KEY_INCARNATION, .scope = KEYS_ALL, .inc = INC};
+    struct store_key all = {.kind = KEY_INCARNATION, .scope = KEYS_ALL, .inc = INC};
     assert_string_equal(text_of(all, "job"), "/rankrun/job/" INC "/");
     assert_string_equal(end_of(all, "job"), "/rankrun/job/" INC "0");
-    struct key gone = {.kind = KEY_GONE, .scope = KEYS_ALL, .inc = INC};
+    struct store_key gone = {.kind = KEY_GONE, .scope = KEYS_ALL, .inc = INC};
     assert_string_equal(text_of(gone, "job"), "/rankrun/job/" INC "/gone/");
     assert_string_equal(end_of(gone, "job"), "/rankrun/job/" INC "/gone0");
-    struct key done = {.kind = KEY_DONE, .scope = KEYS_ALL, .inc = INC, .round = 12};
+    struct store_key done = {.kind = KEY_DONE, .scope = KEYS_ALL, .inc = INC, .round = 12};
     assert_string_equal(text_of(done, "job"), "/rankrun/job/" INC "/done/0000000012/");
     assert_string_equal(end_of(done, "job"), "/rankrun/job/" INC "/done/00000000120");
 }
 
 static void test_below_takes_all_earlier_rounds_and_not_this_one(void **state) {
     (void)state;
-    struct key below = {.kind = KEY_ACK, .scope = KEYS_BELOW, .inc = INC, .round = 10};
+    struct store_key below = {.kind = KEY_ACK, .scope = KEYS_BELOW, .inc = INC, .round = 10};
     char from[KEY_SIZE], end[KEY_SIZE], nine[KEY_SIZE], ten[KEY_SIZE], none[KEY_SIZE];
     key_format(&below, "job", from, end);
-    struct key k = {.kind = KEY_ACK, .inc = INC, .round = 9, .uid = "ff"};
+    struct store_key k = {.kind = KEY_ACK, .inc = INC, .round = 9, .uid = "ff"};
     key_format(&k, "job", nine, none);
     k.round = 10;
     strcpy(k.uid, "00");
@@ -65,7 +65,7 @@ static void test_below_takes_all_earlier_rounds_and_not_this_one(void **state) {
 static void test_every_key_is_read_back_as_it_was_written(void **state) {
     (void)state;
     for (enum key_kind kind = KEY_CUR; kind < KEY_INCARNATION; kind++) {
-        struct key key = {.kind = kind}, back;
+        struct store_key key = {.kind = kind}, back;
         bool store = kind == KEY_QUARANTINE; /* of no run */
         bool own = kind != KEY_CUR && kind != KEY_LEAD && kind != KEY_HEAD && !store;
         if (kind != KEY_CUR && !store)
@@ -105,7 +105,7 @@ static void test_foreign_keys_are_not_taken_for_ours(void **state) {
         "/rankrun/jobs/cur",
         "/rankrun/job/" INC "/s/00112233445566778899aabbccddeeff0",
     };
-    struct key key;
+    struct store_key key;
     for (size_t i = 0; i < sizeof(foreign) / sizeof(*foreign); i++)
         assert_false(key_parse(foreign[i], strlen(foreign[i]), "job", &key));
     static char long_text[KEY_SIZE + 1];
@@ -123,7 +123,7 @@ static void test_a_run_id_that_is_empty_or_too_long_is_refused(void **state) {
     assert_int_not_equal(key_run_id_check(id, NULL), 0);
     id[RUN_ID_MAX] = '\0';
     assert_int_equal(key_run_id_check(id, NULL), 0);
-    struct key ack = {.kind = KEY_ACK, .inc = INC};
+    struct store_key ack = {.kind = KEY_ACK, .inc = INC};
     memset(ack.uid, 'f', sizeof(ack.uid) - 1);
     assert_true(strlen(text_of(ack, id)) < KEY_SIZE);
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-static struct key key_of(enum key_kind kind, const char *uid) {
-    struct key key = {.kind = kind};
+static struct store_key key_of(enum key_kind kind, const char *uid) {
+    struct store_key key = {.kind = kind};
     strcpy(key.inc, "i");
     strcpy(key.uid, uid);
     return key;
@@ -22,7 +22,7 @@ static void test_a_key_is_a_range_of_one(void **state) {
     (void)state;
     struct arena a = {0};
     struct kv_bytes end;
-    struct key key = key_of(KEY_SESSION, "u");
+    struct store_key key = key_of(KEY_SESSION, "u");
     assert_bytes(kv_request_key(&a, "run", &key, &end), "/rankrun/run/i/s/u");
     assert_int_equal(end.len, 0);
     arena_fini(&a);
@@ -31,7 +31,7 @@ static void test_a_key_is_a_range_of_one(void **state) {
 static void test_a_scope_is_a_range_with_an_end(void **state) {
     (void)state;
     struct arena a = {0};
-    struct key keys[] = {{.kind = KEY_CUR}, key_of(KEY_SESSION, "")};
+    struct store_key keys[] = {{.kind = KEY_CUR}, key_of(KEY_SESSION, "")};
     keys[1].scope = KEYS_ALL;
     struct kv_txn txn = kv_request_read(&a, "run", keys, 2);
     assert_int_equal(txn.n_success, 2);

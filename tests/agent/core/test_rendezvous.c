@@ -180,7 +180,7 @@ static void test_a_join_without_a_reply_is_looked_up(void **state) {
     begin(&c);
     come_to_head("", NULL);
     const struct action *join_txn = find_put(KEY_SESSION, NULL);
-    struct key own = join_txn->txn.txn.ops[0].key;
+    struct store_key own = join_txn->txn.txn.ops[0].key;
     done(join_txn->txn.id, false, false, 0);
     tick(500 * MS);
     const struct action *look = need(ACTION_SNAPSHOT);

@@ -45,7 +45,7 @@ static const char *uid_of(int i) {
 }
 
 static struct kv_bytes key_of(enum key_kind kind, const char *uid, char text[KEY_SIZE]) {
-    struct key key = {.kind = kind, .inc = INC};
+    struct store_key key = {.kind = kind, .inc = INC};
     char end[KEY_SIZE];
     strcpy(key.uid, uid);
     key_format(&key, "job", text, end);
@@ -118,7 +118,7 @@ static void await_last(void) {
 static int set_up(void **state) {
     (void)state;
     char from[KEY_SIZE], end[KEY_SIZE];
-    struct key gone = {.kind = KEY_GONE, .scope = KEYS_ALL, .inc = INC};
+    struct store_key gone = {.kind = KEY_GONE, .scope = KEYS_ALL, .inc = INC};
     int64_t lease;
     loop = loop_new(NULL);
     kv = kv_new(1, 0);

@@ -41,7 +41,7 @@ static void put_text(const char *key, const char *value) {
     arena_fini(&arena);
 }
 
-static void put_key(const char *run, struct key k, const union value *v) {
+static void put_key(const char *run, struct store_key k, const union value *v) {
     char text[KEY_SIZE], end[KEY_SIZE];
     struct buf value = {0};
     strcpy(k.inc, k.kind == KEY_CUR ? "" : "00000000000000aa");
@@ -57,10 +57,10 @@ static void put_job(const char *run, enum head_phase phase, enum head_outcome ou
         .head = {
             .round = 7, .phase = phase, .n = 2, .world = 16, .restarts = 2, .outcome = outcome}};
     union value session = {.session = {.seq = 1}};
-    struct key one = {.kind = KEY_SESSION, .uid = "0123456789abcdef0123456789abcdef"};
-    struct key two = {.kind = KEY_SESSION, .uid = "1123456789abcdef0123456789abcdef"};
-    put_key(run, (struct key){.kind = KEY_CUR}, &cur);
-    put_key(run, (struct key){.kind = KEY_HEAD}, &head);
+    struct store_key one = {.kind = KEY_SESSION, .uid = "0123456789abcdef0123456789abcdef"};
+    struct store_key two = {.kind = KEY_SESSION, .uid = "1123456789abcdef0123456789abcdef"};
+    put_key(run, (struct store_key){.kind = KEY_CUR}, &cur);
+    put_key(run, (struct store_key){.kind = KEY_HEAD}, &head);
     put_key(run, one, &session);
     put_key(run, two, &session);
 }

@@ -17,11 +17,11 @@ static int write_launch(void) {
     static char *argv[] = {"python3", "", "x=\ny", NULL}, *env[] = {"RANK=0", NULL},
                 *none[] = {NULL};
     struct launch_worker workers[] = {{argv, env, "/out", ""}, {argv, none, "", "/err"}};
-    struct launch l = {.deadline_required = true,
-                       .scratch = "/tmp/scratch",
-                       .sandbox = true,
-                       .n = 2,
-                       .workers = workers};
+    struct launch_order l = {.deadline_required = true,
+                             .scratch = "/tmp/scratch",
+                             .sandbox = true,
+                             .n = 2,
+                             .workers = workers};
     int fd = -1;
     assert_int_equal(launch_write(&l, &fd, NULL), 0);
     return fd;
@@ -30,7 +30,7 @@ static int write_launch(void) {
 static void test_a_group_that_was_written_is_read_back_whole(void **state) {
     (void)state;
     struct arena a = {0};
-    struct launch l;
+    struct launch_order l;
     assert_int_equal(launch_read(write_launch(), &a, &l, NULL), 0);
     assert_true(l.deadline_required);
     assert_string_equal(l.scratch, "/tmp/scratch");
@@ -54,7 +54,7 @@ static void test_a_group_that_is_cut_anywhere_is_refused(void **state) {
     close(whole);
     for (off_t size = 0; size < st.st_size; size++) {
         struct arena a = {0};
-        struct launch l;
+        struct launch_order l;
         struct err err = {0};
         int fd = write_launch();
         assert_int_equal(ftruncate(fd, size), 0);

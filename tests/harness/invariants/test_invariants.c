@@ -115,13 +115,13 @@ static void head_goes_back(struct world *w) {
 }
 
 static void new_job_beside_the_old(struct world *w) {
-    struct key key = key_of(KEY_LEAD, "", 0);
+    struct store_key key = key_of(KEY_LEAD, "", 0);
     strcpy(key.inc, "j");
     put(w, "b", key, (union value){.lead = {"b"}});
 }
 
 static void begins_anew_though_nothing_is_forgotten(struct world *w) {
-    struct key key = key_of(KEY_HEAD, "", 0);
+    struct store_key key = key_of(KEY_HEAD, "", 0);
     groups_end(w);
     new_job_beside_the_old(w);
     strcpy(key.inc, "j");
@@ -300,7 +300,7 @@ static void ends_its_workers_for_nothing(struct world *w) {
 
 /* n1 leads, and does not keep the lease. */
 static void lease_is_not_kept(struct world *w) {
-    struct key cur = {.kind = KEY_CUR};
+    struct store_key cur = {.kind = KEY_CUR};
     struct kv_txn_result r;
     struct arena a = {0};
     char text[KEY_SIZE], end[KEY_SIZE];
@@ -415,7 +415,7 @@ static void test_a_new_job_begins_only_when_the_old_ones_workers_are_gone(void *
     (void)state;
     for (int gone = 0; gone < 2; gone++) {
         struct world *w = world_new();
-        struct key session = key_of(KEY_SESSION, "b", 0), key = key_of(KEY_HEAD, "", 0);
+        struct store_key session = key_of(KEY_SESSION, "b", 0), key = key_of(KEY_HEAD, "", 0);
         strcpy(session.inc, "j");
         strcpy(key.inc, "j");
         put(w, "b", session, (union value){.session = {0}});

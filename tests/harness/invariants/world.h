@@ -98,15 +98,15 @@ static inline void world_free(struct world *w) {
     free(w);
 }
 
-static inline struct key key_of(enum key_kind kind, const char *uid, int64_t round) {
-    struct key k = {.kind = kind, .round = round};
+static inline struct store_key key_of(enum key_kind kind, const char *uid, int64_t round) {
+    struct store_key k = {.kind = kind, .round = round};
     strcpy(k.inc, "i");
     strcpy(k.uid, uid);
     return k;
 }
 
 /* As a transaction by `by` puts it. */
-static inline void put(struct world *w, const char *by, struct key key, union value v) {
+static inline void put(struct world *w, const char *by, struct store_key key, union value v) {
     char text[KEY_SIZE], end[KEY_SIZE];
     struct arena a = {0};
     struct kv_txn_result r = {0};
@@ -129,7 +129,7 @@ static inline void sessions(struct world *w) {
 }
 
 static inline void plan(struct world *w, const char *pid, const char *uid, int rank) {
-    struct key key = key_of(KEY_PLAN, uid, 0);
+    struct store_key key = key_of(KEY_PLAN, uid, 0);
     strcpy(key.pid, pid);
     put(w, "a", key, (union value){.plan = {.group_rank = rank}});
 }

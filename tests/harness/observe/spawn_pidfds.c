@@ -72,7 +72,7 @@ static const struct exit_sources as_of_old = {
     .events_close = proc_events_close,
 };
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     (void)arg, (void)r, (void)from;
     if (history.n == awaited)
         loop_stop(loop);

@@ -23,7 +23,7 @@ struct stage {
     const struct rankquake_page *page;
 };
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct stage *s = arg;
     (void)r;
     if (s->keep_tag && from && client_is_held(from))

@@ -17,7 +17,7 @@ static const struct log_expect expected[] = {
     {.count = LOG_ONCE, .pattern = "^error", .after = "kill"}, /* the same line, asked for twice */
 };
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     (void)arg, (void)r, (void)from;
 }
 

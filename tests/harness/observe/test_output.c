@@ -23,13 +23,13 @@ struct stage {
     struct rounds rounds;
     struct recorder rec;
     struct scenario scenario;
-    struct output *output;
+    struct output_reader *output;
     char path[2][256];
     int fd[2];
     size_t lines, until; /* handed on; the loop stops at the until'th */
 };
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     (void)arg, (void)r;
     assert_null(from); /* nobody can be held */
 }

@@ -92,7 +92,7 @@ static const struct exit_sources played = {
     .events_close = events_close,
 };
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct stage *s = arg;
     (void)r;
     (void)from;

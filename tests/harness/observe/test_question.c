@@ -22,7 +22,7 @@ struct heard {
     bool too_long, late;
 };
 
-static void on_answer(void *arg, const struct answer *a) {
+static void on_answer(void *arg, const struct question_answer *a) {
     struct heard *h = arg;
     h->times++;
     h->len = a->len;

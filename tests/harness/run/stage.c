@@ -82,10 +82,10 @@ bool directory_is_listed(const struct engine *e) {
     (void)e;
     return false;
 }
-bool client_is_held(const struct client *c) {
+bool client_is_held(const struct event_client *c) {
     return c;
 }
-void client_keep(struct client *c, int tag) {
+void client_keep(struct event_client *c, int tag) {
     c->kept = tag;
 }
 struct json_writer *engine_record(struct engine *e, enum source s, const char *kind) {
@@ -153,7 +153,7 @@ const struct fault cut = {.name = "cut",
                           .inject = inject_node,
                           .recover = inject_node};
 
-static void on_record(void *arg, const struct record *r, struct client *from) {
+static void on_record(void *arg, const struct record *r, struct event_client *from) {
     struct stage *s = arg;
     s->engine.sender = from;
     run_part_timeline.record(&s->engine, r);
@@ -186,21 +186,21 @@ struct stage *stage_new(void) {
     return s;
 }
 
-struct action *stage_add(struct stage *s, const char *id, const struct fault *f) {
-    struct action *a = &s->actions[s->plan.actions_n];
-    *a = (struct action){.id = id, .fault = f ? f->name : NULL, .heal = -1, .times_n = 1};
+struct timeline_entry *stage_add(struct stage *s, const char *id, const struct fault *f) {
+    struct timeline_entry *a = &s->actions[s->plan.actions_n];
+    *a = (struct timeline_entry){.id = id, .fault = f ? f->name : NULL, .heal = -1, .times_n = 1};
     a->when = (struct trigger){.after = -1, .hold = true};
     a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANDOM, .count = 1};
     s->planned[s->plan.actions_n++] = (struct plan_action){.action = a, .fault = f};
     return a;
 }
 
-void at_step(struct action *a, int64_t step) {
+void at_step(struct timeline_entry *a, int64_t step) {
     a->when.has_step = true;
     a->when.step = step;
 }
 
-void aim_at(struct action *a, const char *node, int local_rank) {
+void aim_at(struct timeline_entry *a, const char *node, int local_rank) {
     a->on = (struct target_spec){
         .what = TARGET_WORKERS, .pick = PICK_NAMED, .node = node, .local_rank = local_rank};
 }
@@ -236,7 +236,7 @@ void stage_free(struct stage *s) {
 void start_round(struct stage *s, int round, int world) {
     for (int rank = 0; rank < world; rank++) {
         char port[16], rank_text[16], world_text[16];
-        struct client c = {0};
+        struct event_client c = {0};
         snprintf(port, sizeof(port), "%d", 20000 + round);
         snprintf(rank_text, sizeof(rank_text), "%d", rank);
         snprintf(world_text, sizeof(world_text), "%d", world);
@@ -255,7 +255,7 @@ void start_round(struct stage *s, int round, int world) {
 }
 
 int say_step(struct stage *s, int pid, int64_t number) {
-    struct client c = {0};
+    struct event_client c = {0};
     struct json_writer *w = engine_record(&s->engine, SOURCE_JOB, "step");
     json_put_i64(w, "pid", pid);
     json_put_i64(w, "step", number);
@@ -279,7 +279,7 @@ int count_records(const struct stage *s, const char *kind, const char *id) {
 }
 
 int say_claim(struct stage *s, const char *node, const char *what) {
-    struct client c = {0};
+    struct event_client c = {0};
     struct json_writer *w = engine_record(&s->engine, SOURCE_LAUNCHER, "launcher");
     json_put_string(w, "node", node);
     json_put_string(w, "what", what);
@@ -297,14 +297,14 @@ void say_dropped(struct stage *s, const char *from, const char *to, int frames) 
     engine_recorded(&s->engine);
 }
 
-void in_phase(struct action *a, const char *phase, int round) {
+void in_phase(struct timeline_entry *a, const char *phase, int round) {
     a->when.phase = phase;
     a->when.nth = 1;
     a->when.has_round = round > 0;
     a->when.round = round;
 }
 
-void aim_at_node(struct action *a, const char *node) {
+void aim_at_node(struct timeline_entry *a, const char *node) {
     a->on = (struct target_spec){
         .what = TARGET_NODES, .pick = PICK_NAMED, .node = node, .local_rank = -1, .text = node};
 }

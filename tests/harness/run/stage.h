@@ -31,7 +31,7 @@ struct observer {
     int alive_fd;    /* never readable */
     bool dead[2000]; /* by pid */
 };
-struct client {
+struct event_client {
     int kept;
 };
 
@@ -43,7 +43,7 @@ struct stage {
     struct rounds rounds;
     struct cluster cluster;
     struct observer observer;
-    struct action actions[8];
+    struct timeline_entry actions[8];
     struct plan_action planned[8];
 };
 
@@ -66,9 +66,9 @@ extern int questions_abandoned; /* while they were open */
 extern const struct fault kill_worker, hang_worker, kill_agent, kill_node, cut;
 
 struct stage *stage_new(void);
-struct action *stage_add(struct stage *s, const char *id, const struct fault *f);
-void at_step(struct action *a, int64_t step);
-void aim_at(struct action *a, const char *node, int local_rank);
+struct timeline_entry *stage_add(struct stage *s, const char *id, const struct fault *f);
+void at_step(struct timeline_entry *a, int64_t step);
+void aim_at(struct timeline_entry *a, const char *node, int local_rank);
 void stage_begin(struct stage *s);
 void stage_end(struct stage *s);  /* the job has ended; safe to call again */
 void stage_down(struct stage *s); /* and all is counted */
@@ -85,5 +85,5 @@ int count_records(const struct stage *s, const char *kind, const char *id);
 int say_claim(struct stage *s, const char *node, const char *what);
 /* Frames that a cut has dropped from one node to another so far. */
 void say_dropped(struct stage *s, const char *from, const char *to, int frames);
-void in_phase(struct action *a, const char *phase, int round);
-void aim_at_node(struct action *a, const char *node);
+void in_phase(struct timeline_entry *a, const char *phase, int round);
+void aim_at_node(struct timeline_entry *a, const char *node);

@@ -65,7 +65,7 @@ static void key_of(const struct scenario *s, uint64_t seed, char ret[65]) {
 static void test_names_timeline_and_seed_do_not_matter(void **state) {
     (void)state;
     struct scenario s = scenario();
-    struct action a = {.id = "x"};
+    struct timeline_entry a = {.id = "x"};
     char first[65], second[65];
     key_of(&s, 1, first);
     s.name = "b";

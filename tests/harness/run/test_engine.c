@@ -243,7 +243,7 @@ static void test_a_round_ends_when_all_know_that_its_last_worker_has(void **stat
     result_free(&o);
 }
 
-static struct client *sent[4];
+static struct event_client *sent[4];
 static size_t sent_n;
 
 static void remember_sender(struct engine *e) {
@@ -266,7 +266,7 @@ static void answer_to_step(struct engine *e, int part, const struct record *r) {
 
 static void one_step(struct engine *e) {
     recorder_begin(&e->rec, clock_monotonic_ns(), SOURCE_JOB, "step");
-    recorder_end(&e->rec, (struct client *)(uintptr_t)1);
+    recorder_end(&e->rec, (struct event_client *)(uintptr_t)1);
     assert_null(e->sender);
 }
 
@@ -282,7 +282,7 @@ static void test_records_nest_and_each_has_its_sender(void **state) {
     assert_int_equal(calls[inner + PARTS_N].part, PART_timeline + 1);
     assert_int_equal(sent_n, 3);
     for (size_t i = 0; i < sent_n; i++)
-        assert_ptr_equal(sent[i], (struct client *)(uintptr_t)1);
+        assert_ptr_equal(sent[i], (struct event_client *)(uintptr_t)1);
     result_free(&o);
 }
 

@@ -4,9 +4,9 @@
 #include "tests/harness/run/stage.h"
 
 /* n2 is there for the store; with three, all are. */
-static struct action *on_role(struct stage *s, const struct fault *f, struct target_spec on,
-                              int stores) {
-    struct action *a = stage_add(s, "k", f);
+static struct timeline_entry *on_role(struct stage *s, const struct fault *f, struct target_spec on,
+                                      int stores) {
+    struct timeline_entry *a = stage_add(s, "k", f);
     static struct plan_node nodes[NODES];
     at_step(a, 5);
     a->on = on;
@@ -35,7 +35,7 @@ static const struct target_spec coordinator = {.pick = PICK_COORDINATOR},
 static void store_says(size_t question, const char *text, const char *ended) {
     char said[200];
     str_copy(said, sizeof(said), text);
-    const struct answer a = {.text = said, .len = strlen(said), .ended = ended};
+    const struct question_answer a = {.text = said, .len = strlen(said), .ended = ended};
     stores_asked[question].fn(stores_asked[question].arg, &a);
 }
 

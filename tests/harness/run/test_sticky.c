@@ -2,8 +2,8 @@
 #include "harness/run/timeline.h"
 #include "tests/harness/run/stage.h"
 
-static struct action *stick(struct stage *s, const struct fault *f) {
-    struct action *a = stage_add(s, "k", f);
+static struct timeline_entry *stick(struct stage *s, const struct fault *f) {
+    struct timeline_entry *a = stage_add(s, "k", f);
     at_step(a, 5);
     a->sticky = true;
     return a;
@@ -41,7 +41,7 @@ static void test_a_node_is_struck_again_whenever_its_agent_comes_back(void **sta
 static void test_a_draw_is_made_once(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stick(s, &kill_node);
+    struct timeline_entry *a = stick(s, &kill_node);
     a->on = (struct target_spec){.what = TARGET_NODES, .pick = PICK_RANDOM, .count = 1};
     stage_begin(s);
     start_round(s, 1, 3);
@@ -59,7 +59,7 @@ static void test_a_draw_is_made_once(void **state) {
 static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stick(s, &kill_worker);
+    struct timeline_entry *a = stick(s, &kill_worker);
     a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANK, .rank = 2};
     stage_begin(s);
     start_round(s, 1, 3);
@@ -83,7 +83,7 @@ static void test_a_worker_is_struck_as_soon_as_the_node_has_it_again(void **stat
 static void test_a_node_that_came_back_without_its_target_is_told(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stick(s, &kill_worker);
+    struct timeline_entry *a = stick(s, &kill_worker);
     aim_at(a, "n2", 0);
     stage_begin(s);
     start_round(s, 1, 3);
@@ -101,7 +101,7 @@ static void test_a_node_that_came_back_without_its_target_is_told(void **state) 
 static void test_what_lasts_is_ended_and_comes_to_all_of_them_again(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stick(s, &cut);
+    struct timeline_entry *a = stick(s, &cut);
     a->on = (struct target_spec){.what = TARGET_NODES, .pick = PICK_ALL};
     stage_begin(s);
     start_round(s, 1, 3);

@@ -2,7 +2,7 @@
 #include "harness/run/timeline.h"
 #include "tests/harness/run/stage.h"
 
-static void aim_at_majority(struct action *a) {
+static void aim_at_majority(struct timeline_entry *a) {
     a->on = (struct target_spec){
         .what = TARGET_NODES, .pick = PICK_MAJORITY, .local_rank = -1, .text = "majority"};
 }
@@ -12,7 +12,7 @@ static void test_a_majority_is_more_than_half_of_the_nodes_that_run(void **state
     static const struct { int on, hit; } rows[] = {{3, 2}, {2, 2}, {1, 1}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
         struct stage *s = stage_new();
-        struct action *a = stage_add(s, "k", &kill_node);
+        struct timeline_entry *a = stage_add(s, "k", &kill_node);
         at_step(a, 5);
         aim_at_majority(a);
         for (int k = rows[i].on; k < NODES; k++)
@@ -28,7 +28,7 @@ static void test_a_majority_is_more_than_half_of_the_nodes_that_run(void **state
 static void test_the_store_is_no_part_of_a_majority(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_node);
+    struct timeline_entry *a = stage_add(s, "k", &kill_node);
     at_step(a, 5);
     aim_at_majority(a);
     s->cluster.nodes[2].plan.is_store = true;
@@ -45,7 +45,7 @@ static void test_the_store_is_no_part_of_a_majority(void **state) {
 static void test_a_worker_fault_on_a_majority_hits_their_workers_in_the_order_of_names(void **s0) {
     (void)s0;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     aim_at_majority(a);
     stage_begin(s);
@@ -57,12 +57,13 @@ static void test_a_worker_fault_on_a_majority_hits_their_workers_in_the_order_of
 }
 
 /* n0 and n1 are rack 0, n2 is rack 1. */
-static struct action *on_rack(struct stage *s, const struct fault *f, struct target_spec on) {
+static struct timeline_entry *on_rack(struct stage *s, const struct fault *f,
+                                      struct target_spec on) {
     static const int rack_of[NODES] = {1, 1, 2};
     s->scenario.cluster.nodes = NODES;
     s->scenario.cluster.racks = 2;
     s->scenario.cluster.rack_of = rack_of;
-    struct action *a = stage_add(s, "k", f);
+    struct timeline_entry *a = stage_add(s, "k", f);
     at_step(a, 5);
     a->on = on;
     a->on.local_rank = -1;

@@ -4,7 +4,7 @@
 static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     aim_at(a, "n1", 0);
     stage_begin(s);
@@ -28,7 +28,7 @@ static void test_step_fires_at_the_target_and_holds_its_sender(void **state) {
 static void test_evidence_is_the_exit_of_the_target_and_nothing_else(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     aim_at(a, "n1", 0);
     stage_begin(s);
@@ -45,7 +45,7 @@ static void test_evidence_is_the_exit_of_the_target_and_nothing_else(void **stat
 static void test_time_in_force_is_the_death_when_it_was_seen_before_the_answer(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     aim_at(a, "n1", 0);
     stage_begin(s);
@@ -65,9 +65,9 @@ static void test_time_in_force_is_the_death_when_it_was_seen_before_the_answer(v
 static void test_after_waits_until_the_other_is_in_force(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *first = stage_add(s, "first", &kill_worker);
+    struct timeline_entry *first = stage_add(s, "first", &kill_worker);
     at_step(first, 5);
-    struct action *second = stage_add(s, "second", &kill_node);
+    struct timeline_entry *second = stage_add(s, "second", &kill_node);
     second->on = (struct target_spec){
         .what = TARGET_NODES, .pick = PICK_NAMED, .node = "n2", .local_rank = -1};
     second->when.after = 0;
@@ -84,7 +84,7 @@ static void test_after_waits_until_the_other_is_in_force(void **state) {
 static void test_round_opens_the_gate_and_earlier_steps_do_not_count(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     a->when.has_round = true;
     a->when.round = 2;
@@ -102,7 +102,7 @@ static void test_round_opens_the_gate_and_earlier_steps_do_not_count(void **stat
 static void test_times_two_fires_twice_and_then_is_done(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     a->times_n = 2;
     stage_begin(s);
@@ -133,7 +133,7 @@ static void test_what_never_came_true_is_noted_as_not_fired(void **state) {
 static void test_a_target_that_is_dead_by_then_is_no_firing(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_agent);
+    struct timeline_entry *a = stage_add(s, "k", &kill_agent);
     a->on = (struct target_spec){.what = TARGET_AGENTS, .pick = PICK_NAMED, .node = "n1"};
     at_step(a, 5);
     stage_begin(s);
@@ -162,7 +162,7 @@ static void test_a_failed_injection_is_recorded_and_its_sender_released(void **s
 static void test_what_lasts_is_recovered_in_finally_once(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "h", &hang_worker);
+    struct timeline_entry *a = stage_add(s, "h", &hang_worker);
     at_step(a, 5);
     stage_begin(s);
     start_round(s, 1, 3);
@@ -184,7 +184,7 @@ static void stop_loop(void *arg, int64_t now) {
 static void test_time_counts_from_steady_state(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     a->when.has_time = true;
     a->when.time_ns = 20000000;
     stage_begin(s);

@@ -5,7 +5,7 @@
 static void test_each_round_fires_anew_in_every_round(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     a->times = TIMES_EACH_ROUND;
     stage_begin(s);
@@ -24,7 +24,7 @@ static void test_each_round_fires_anew_in_every_round(void **state) {
 static void test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_counts(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 5);
     a->times = TIMES_EACH_ROUND;
     stage_begin(s);
@@ -40,7 +40,7 @@ static void test_a_round_that_begins_before_the_fault_is_known_to_be_in_force_co
 static void test_each_round_that_never_came_is_noted(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 500);
     a->times = TIMES_EACH_ROUND;
     stage_begin(s);
@@ -53,7 +53,7 @@ static void test_each_round_that_never_came_is_noted(void **state) {
 static void test_a_phase_of_a_round_is_the_target_agents_own(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_node);
+    struct timeline_entry *a = stage_add(s, "k", &kill_node);
     in_phase(a, "ack", 2);
     aim_at_node(a, "n1");
     stage_begin(s);
@@ -68,8 +68,8 @@ static void test_a_phase_of_a_round_is_the_target_agents_own(void **state) {
     stage_free(s);
 }
 
-static struct action *add_patient(struct stage *s, const char *id, const char *node) {
-    struct action *a = stage_add(s, id, &kill_worker);
+static struct timeline_entry *add_patient(struct stage *s, const char *id, const char *node) {
+    struct timeline_entry *a = stage_add(s, id, &kill_worker);
     a->when.round = 1;
     a->when.has_round = true;
     a->when.patient = true;
@@ -124,7 +124,7 @@ static void test_a_target_that_never_came_is_told(void **state) {
 static void test_join_of_the_first_round_needs_no_worker(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_node);
+    struct timeline_entry *a = stage_add(s, "k", &kill_node);
     in_phase(a, "join", 0);
     a->when.nth = 2;
     stage_begin(s);
@@ -138,7 +138,7 @@ static void test_join_of_the_first_round_needs_no_worker(void **state) {
 static void test_start_is_before_the_worker_of_that_round_runs(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     in_phase(a, "start", 2);
     a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANK, .rank = 1};
     stage_begin(s);
@@ -156,7 +156,7 @@ static void test_start_is_before_the_worker_of_that_round_runs(void **state) {
 static void test_a_cut_is_felt_when_frames_were_dropped_both_ways_since(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "c", &cut);
+    struct timeline_entry *a = stage_add(s, "c", &cut);
     at_step(a, 5);
     aim_at_node(a, "n2");
     counts_asked = 0;
@@ -183,7 +183,7 @@ static void test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped(vo
     (void)state;
     for (int store = 1; store >= 0; store--) {
         struct stage *s = stage_new();
-        struct action *a = stage_add(s, "c", &cut);
+        struct timeline_entry *a = stage_add(s, "c", &cut);
         s->cluster.nodes[2].plan.is_store = store;
         at_step(a, 5);
         aim_at_node(a, "n0");
@@ -205,7 +205,7 @@ static void test_a_cut_from_the_store_is_felt_when_the_questions_were_dropped(vo
 static void test_what_a_store_says_is_no_evidence_that_it_was_asked(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "c", &cut);
+    struct timeline_entry *a = stage_add(s, "c", &cut);
     s->cluster.nodes[2].plan.is_store = true;
     at_step(a, 5);
     aim_at_node(a, "n0");
@@ -228,7 +228,7 @@ static void test_a_worker_that_runs_on_is_no_evidence_of_a_hang(void **state) {
                                       .evidence = EVIDENCE(target_stopped),
                                       .effects = EFFECT_LASTING};
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "h", &stop);
+    struct timeline_entry *a = stage_add(s, "h", &stop);
     at_step(a, 5);
     stage_begin(s);
     start_round(s, 1, 3);
@@ -257,7 +257,7 @@ static void test_every_kind_of_evidence_that_a_fault_names_must_come(void **stat
                                       .evidence = EVIDENCE(frames_dropped) | EVIDENCE(target_exit),
                                       .inject = done};
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "d", &dark);
+    struct timeline_entry *a = stage_add(s, "d", &dark);
     at_step(a, 5);
     aim_at_node(a, "n1");
     stage_begin(s);
@@ -288,7 +288,7 @@ static void test_frames_that_were_dropped_are_no_evidence_of_a_delay(void **stat
     static const char *const names[] = {"n0", "n1", "n2"};
     for (int late = 0; late < 2; late++) {
         struct stage *s = stage_new();
-        struct action *a = stage_add(s, "w", &slow);
+        struct timeline_entry *a = stage_add(s, "w", &slow);
         at_step(a, 5);
         aim_at_node(a, "n2");
         stage_begin(s);
@@ -329,7 +329,7 @@ static void test_an_end_of_another_kind_is_no_evidence(void **state) {
     exit_3.status = by_code_3;
     for (int i = 0; i < 2; i++) {
         struct stage *s = stage_new();
-        struct action *a = stage_add(s, "k", i ? &exit_3 : &kill_9);
+        struct timeline_entry *a = stage_add(s, "k", i ? &exit_3 : &kill_9);
         at_step(a, 5);
         aim_at(a, "n1", 0);
         stage_begin(s);
@@ -355,7 +355,7 @@ static void
 test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 15);
     a->when.hold = false;
     aim_at(a, "n1", 0);
@@ -375,7 +375,7 @@ test_a_printed_step_fires_with_the_first_line_that_tells_it_or_a_later_one(void 
 static void test_what_one_worker_prints_is_told_of_those_that_never_print(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     at_step(a, 15);
     aim_at(a, "n1", 0);
     stage_begin(s);
@@ -387,7 +387,7 @@ static void test_what_one_worker_prints_is_told_of_those_that_never_print(void *
     stage_free(s);
 }
 
-static void wait_for_line(struct action *a, const char *pattern, int nth) {
+static void wait_for_line(struct timeline_entry *a, const char *pattern, int nth) {
     a->when.log = pattern;
     a->when.nth = nth;
     a->when.hold = false;
@@ -396,7 +396,7 @@ static void wait_for_line(struct action *a, const char *pattern, int nth) {
 static void test_a_line_counts_when_the_target_has_printed_it(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker), *b = stage_add(s, "n", &kill_node);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker), *b = stage_add(s, "n", &kill_node);
     wait_for_line(a, "saved (\\d+)", 2);
     aim_at(a, "n1", 0);
     wait_for_line(b, "rankrun: round [0-9]+", 1);
@@ -423,7 +423,7 @@ static void test_a_line_counts_when_the_target_has_printed_it(void **state) {
 static void test_a_line_that_never_came_is_told_with_the_closest(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = stage_add(s, "k", &kill_worker);
+    struct timeline_entry *a = stage_add(s, "k", &kill_worker);
     wait_for_line(a, "saved step", 1);
     stage_begin(s);
     start_round(s, 1, 3);

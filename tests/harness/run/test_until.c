@@ -2,7 +2,7 @@
 #include "harness/run/timeline.h"
 #include "tests/harness/run/stage.h"
 
-static struct trigger *end_with(struct stage *s, struct action *a) {
+static struct trigger *end_with(struct stage *s, struct timeline_entry *a) {
     struct trigger *t = arena_new(&s->engine.arena, struct trigger);
     t->after = -1;
     t->ends = true;
@@ -11,8 +11,8 @@ static struct trigger *end_with(struct stage *s, struct action *a) {
 }
 
 /* n2 is cut off at step 5 of its worker. */
-static struct action *cut_n2(struct stage *s) {
-    struct action *a = stage_add(s, "c", &cut);
+static struct timeline_entry *cut_n2(struct stage *s) {
+    struct timeline_entry *a = stage_add(s, "c", &cut);
     at_step(a, 5);
     aim_at_node(a, "n2");
     return a;
@@ -78,7 +78,7 @@ static void test_another_line_below_may_end_it(void **state) {
     struct stage *s = stage_new();
     struct trigger *until = end_with(s, cut_n2(s));
     until->after = 1;
-    struct action *kill = stage_add(s, "k", &kill_node);
+    struct timeline_entry *kill = stage_add(s, "k", &kill_node);
     at_step(kill, 8);
     aim_at_node(kill, "n0");
     stage_begin(s);
@@ -94,11 +94,11 @@ static void test_another_line_below_may_end_it(void **state) {
 static void test_what_is_healed_by_hand_no_longer_waits_for_its_end(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = cut_n2(s);
+    struct timeline_entry *a = cut_n2(s);
     struct trigger *until = end_with(s, a);
     until->has_step = until->hold = true;
     until->step = 9;
-    struct action *heal = stage_add(s, "h", NULL);
+    struct timeline_entry *heal = stage_add(s, "h", NULL);
     heal->heal = 0;
     at_step(heal, 7);
     heal->on = (struct target_spec){.what = TARGET_WORKERS};
@@ -116,7 +116,7 @@ static void test_what_is_healed_by_hand_no_longer_waits_for_its_end(void **state
 static void test_a_fault_that_comes_again_ends_again(void **state) {
     (void)state;
     struct stage *s = stage_new();
-    struct action *a = cut_n2(s);
+    struct timeline_entry *a = cut_n2(s);
     a->times_n = 2;
     struct trigger *until = end_with(s, a);
     until->has_step = true;

@@ -88,7 +88,7 @@ static void test_the_timeline_keeps_its_triggers(void **state) {
     (void)state;
     struct scratch x;
     scratch_load(&x, full);
-    const struct action *a = x.s->timeline;
+    const struct timeline_entry *a = x.s->timeline;
     assert_int_equal(x.s->timeline_n, 3);
     assert_true(a[0].when.has_step && a[0].when.hold);
     assert_int_equal(a[0].when.step, 137);

@@ -12,7 +12,7 @@ static const int64_t SLACK = 128 << 20;
 /* No device has more; what a damaged history says beyond that is not known. */
 static const int64_t BYTES_MAX = INT64_C(1) << 50;
 
-struct tally {
+struct device_memory_tally {
     const struct record *first, *last; /* looks before the job and after its end */
     int workers;                       /* that ended and were on a device */
     int64_t gone_ns;                   /* the longest until such a one was seen to be gone */
@@ -106,7 +106,8 @@ static void note_guest(struct guests *g, const struct record *look, const struct
 }
 
 /* How long after its end a worker that had been on a device was first seen not to be. */
-static void see_off(struct guests *g, const struct record *look, struct tally *tally) {
+static void see_off(struct guests *g, const struct record *look,
+                    struct device_memory_tally *tally) {
     size_t n = 0;
     for (size_t i = 0; i < g->n; i++) {
         const struct guest *one = g->there[i];
@@ -122,7 +123,7 @@ static void see_off(struct guests *g, const struct record *look, struct tally *t
     g->n = n;
 }
 
-static void measure_workers(const struct trial *t, struct tally *tally) {
+static void measure_workers(const struct trial *t, struct device_memory_tally *tally) {
     size_t n = t->rounds->workers_n;
     struct guests g = {t->rounds, arena_array(t->arena, struct guest, n),
                        arena_array(t->arena, struct guest *, n), 0};
@@ -187,7 +188,8 @@ static int64_t bytes_of(const struct json *device, bool *ret_known) {
 }
 
 /* More memory in use than before the job, less what the processes of others account for. */
-static bool judge_memory_left(struct finding *f, const struct tally *t, const struct json *after) {
+static bool judge_memory_left(struct finding *f, const struct device_memory_tally *t,
+                              const struct json *after) {
     const struct json *before = device_of(t->first, json_get_string(after, "uuid", ""));
     int64_t used_before = json_get_i64(before, "used", -1), used = json_get_i64(after, "used", -1);
     bool known = true;
@@ -207,7 +209,7 @@ static bool judge_memory_left(struct finding *f, const struct tally *t, const st
                            (long long)more >> 20, index);
 }
 
-static bool judge_end(struct finding *f, const struct tally *t) {
+static bool judge_end(struct finding *f, const struct device_memory_tally *t) {
     if (!t->last || record_get(t->last, "error"))
         return finding_unknown(f, broken, "the devices were not seen after the job's end%s%s",
                                t->last ? ": " : "", t->last ? record_text(t->last, "error") : "");
@@ -221,7 +223,7 @@ static bool judge_end(struct finding *f, const struct tally *t) {
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {0};
+    struct device_memory_tally tally = {0};
     history_each(r, t->history) {
         if (!is_look(r))
             continue;

@@ -18,26 +18,26 @@ struct blows {
     const struct trial *t;
     const struct incident **v;        /* all in force, as they fired */
     const struct incident **at_nodes; /* those of them that may end a worker with its node */
-    struct hit *hits;                 /* those that may end a worker alone, by that */
+    struct grace_hit *hits;           /* those that may end a worker alone, by that */
     size_t n, at_nodes_n, hits_n;
     struct moments agent_ends;
 };
 
-struct hit {
+struct grace_hit {
     const struct worker *worker;
     const struct incident *by;
 };
 
 /* The first thing that could have made the launcher stop this worker. */
-struct cause {
+struct grace_cause {
     int64_t t_ns, seq;
     bool failure;
 };
 
-static void take(struct cause *c, int64_t t_ns, int64_t seq, bool failure) {
+static void take(struct grace_cause *c, int64_t t_ns, int64_t seq, bool failure) {
     if (c->t_ns && c->t_ns <= t_ns)
         return;
-    *c = (struct cause){t_ns, seq, c->failure || failure};
+    *c = (struct grace_cause){t_ns, seq, c->failure || failure};
 }
 
 static int64_t fired_ns_of(const void *thing) {
@@ -50,8 +50,9 @@ static const struct incident *first_fired(const struct blows *b, int64_t from_ns
     return at < b->n ? b->v[at] : NULL;
 }
 
-static struct cause cause_of(const struct blows *b, const struct round *r, const struct worker *w) {
-    struct cause c = {0};
+static struct grace_cause cause_of(const struct blows *b, const struct round *r,
+                                   const struct worker *w) {
+    struct grace_cause c = {0};
     for (size_t i = 0; i < r->n; i++) {
         const struct worker *o = r->workers[i];
         if (o == w || !worker_ended_badly(o) || o->exit_ns > w->exit_ns)
@@ -66,17 +67,18 @@ static struct cause cause_of(const struct blows *b, const struct round *r, const
 }
 
 static int64_t index_of(const void *thing) {
-    return (int64_t)((const struct hit *)thing)->worker->index;
+    return (int64_t)((const struct grace_hit *)thing)->worker->index;
 }
 
-static const struct hit *first_hit(const struct blows *b, const struct worker *w) {
+static const struct grace_hit *first_hit(const struct blows *b, const struct worker *w) {
     return &b->hits[lower_bound(b->hits, b->hits_n, sizeof(*b->hits), index_of, (int64_t)w->index)];
 }
 
 /* A fault on it, its agent, its node or the store: then it may have been fenced, or have died of
  * the fault itself. One that was told to leave has its time. */
 static bool was_struck(const struct blows *b, const struct worker *w) {
-    for (const struct hit *h = first_hit(b, w); h < b->hits + b->hits_n && h->worker == w; h++)
+    for (const struct grace_hit *h = first_hit(b, w); h < b->hits + b->hits_n && h->worker == w;
+         h++)
         if (h->by->fired_ns <= w->exit_ns)
             return true;
     for (size_t i = 0; i < b->at_nodes_n && b->at_nodes[i]->fired_ns <= w->exit_ns; i++)
@@ -107,7 +109,8 @@ static int by_firing(const void *a, const void *b) {
 }
 
 static int by_worker(const void *a, const void *b) {
-    size_t x = ((const struct hit *)a)->worker->index, y = ((const struct hit *)b)->worker->index;
+    size_t x = ((const struct grace_hit *)a)->worker->index,
+           y = ((const struct grace_hit *)b)->worker->index;
     return (x > y) - (x < y);
 }
 
@@ -116,7 +119,7 @@ static void note_targets(struct blows *b, const struct incident *in) {
     for (size_t k = 0; k < in->targets_n; k++) {
         beyond |= !str_eq(in->targets[k].what, "worker");
         if (in->targets[k].worker && alone)
-            b->hits[b->hits_n++] = (struct hit){in->targets[k].worker, in};
+            b->hits[b->hits_n++] = (struct grace_hit){in->targets[k].worker, in};
     }
     if (beyond)
         b->at_nodes[b->at_nodes_n++] = in;
@@ -130,7 +133,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
     *b = (struct blows){.t = t,
                         .v = arena_array(t->arena, const struct incident *, is->n),
                         .at_nodes = arena_array(t->arena, const struct incident *, is->n),
-                        .hits = arena_array(t->arena, struct hit, targets)};
+                        .hits = arena_array(t->arena, struct grace_hit, targets)};
     for (size_t i = 0; i < is->n; i++)
         if (is->v[i]->in_force)
             b->v[b->n++] = is->v[i];
@@ -142,7 +145,7 @@ static void blows_init(struct blows *b, const struct trial *t) {
     moments_init(&b->agent_ends, t->arena, t->history, is_agent_end);
 }
 
-struct tally {
+struct grace_tally {
     int killed; /* by the launcher, after their time */
     int64_t shortest_ns;
 };
@@ -157,9 +160,9 @@ static bool is_fault_under_way(const struct trial *t) {
 
 /* False when it is not all right, with the finding filled. */
 static bool judge_worker(const struct blows *b, struct finding *f, const struct round *r,
-                         const struct worker *w, struct tally *tally) {
+                         const struct worker *w, struct grace_tally *tally) {
     const struct trial *t = b->t;
-    const struct cause c = cause_of(b, r, w);
+    const struct grace_cause c = cause_of(b, r, w);
     int64_t grace = check_grace_ns(t->scenario, c.failure), had = w->exit_ns - c.t_ns;
     const struct record *fenced;
     if (grace < 0 || was_struck(b, w) || outlived_its_agent(b, w))
@@ -211,7 +214,7 @@ static const char *idle(const struct scenario *s) {
 
 /* False when one was not given its time, with the finding filled. */
 static bool judge_killed(const struct trial *t, struct finding *f, int64_t end_ns,
-                         struct tally *tally) {
+                         struct grace_tally *tally) {
     struct blows b;
     bool well = true;
     blows_init(&b, t);
@@ -224,7 +227,7 @@ static bool judge_killed(const struct trial *t, struct finding *f, int64_t end_n
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {0};
+    struct grace_tally tally = {0};
     const struct record *end = history_newest(t->history, SOURCE_HARNESS, "job-end");
     int64_t end_ns = end ? end->t_ns : INT64_MAX; /* from then on the harness itself ends it all */
     if (!check_sees_rounds(t, f))

@@ -10,7 +10,7 @@
 
 static const char broken[] = "Master: MASTER_ADDR is where rank 0 runs, and it listens there.";
 
-struct tally {
+struct master_tally {
     int rounds, met, unmet;
     const struct round *first_unmet;
     const struct record **looks; /* at the sockets of nodes, by round */
@@ -21,7 +21,7 @@ struct tally {
 };
 
 /* The node that has this address, "" when nobody has it. */
-static const char *node_at(const struct tally *tally, const char *address) {
+static const char *node_at(const struct master_tally *tally, const char *address) {
     for (size_t i = 0; i < tally->nodes.when.n; i++)
         if (str_eq(record_text(tally->nodes.v[i], "addr"), address))
             return tally->nodes.v[i]->node;
@@ -37,15 +37,15 @@ static bool nodes_are_processes(const struct history *h) {
     return run && str_eq(record_text(run, "isolation"), "processes");
 }
 
-static bool is_node(const struct tally *tally, const char *name) {
+static bool is_node(const struct master_tally *tally, const char *name) {
     for (size_t i = 0; i < tally->nodes.when.n; i++)
         if (str_eq(tally->nodes.v[i]->node, name))
             return true;
     return false;
 }
 
-static bool judge_address(const struct tally *tally, struct finding *f, const struct round *r,
-                          const struct worker *zero) {
+static bool judge_address(const struct master_tally *tally, struct finding *f,
+                          const struct round *r, const struct worker *zero) {
     const char *address = zero->master_addr;
     const char *at = is_node(tally, address) ? address : node_at(tally, address);
     if (!*at && tally->nodes_are_processes)
@@ -67,7 +67,7 @@ static bool has_port(const char *end, const char *port) {
 }
 
 /* The node of an end such as "198.18.0.10:29501"; "" when its port is another one. */
-static const char *end_node(const struct tally *tally, const char *end, const char *port,
+static const char *end_node(const struct master_tally *tally, const char *end, const char *port,
                             const char *seen_from) {
     const char *colon = strrchr(end, ':');
     char address[64];
@@ -81,7 +81,7 @@ static const char *end_node(const struct tally *tally, const char *end, const ch
 
 /* Where the workers met, as one look tells: somebody listened there, or had accepted a connection.
  * A connection that goes out from this very port by chance says nothing of other nodes. */
-static const char *met_at(const struct tally *tally, const struct record *look,
+static const char *met_at(const struct master_tally *tally, const struct record *look,
                           const struct worker *zero) {
     const char *elsewhere = "";
     json_each(s, record_get(look, "found")) {
@@ -121,7 +121,7 @@ static int64_t round_at(const void *thing) {
 }
 
 /* The first look of that round. */
-static size_t first_look(const struct tally *tally, int64_t round) {
+static size_t first_look(const struct master_tally *tally, int64_t round) {
     return lower_bound(tally->looks, tally->looks_n, sizeof(*tally->looks), round_at, round);
 }
 
@@ -134,7 +134,7 @@ static bool is_repeated(const struct record *const *first, const struct record *
 }
 
 static bool judge_port(struct finding *f, const struct round *r, const struct worker *zero,
-                       struct tally *tally) {
+                       struct master_tally *tally) {
     const char *met = "";
     size_t first = first_look(tally, r->number);
     int looks = 0;
@@ -163,7 +163,7 @@ static bool judge_port(struct finding *f, const struct round *r, const struct wo
     return true;
 }
 
-static bool judge_round(struct finding *f, const struct round *r, struct tally *tally) {
+static bool judge_round(struct finding *f, const struct round *r, struct master_tally *tally) {
     const struct worker *zero = round_rank(r, 0);
     if (!r->complete || !zero)
         return true;
@@ -180,7 +180,7 @@ static bool told_no_master(const struct trial *t) {
     return check_template(t);
 }
 
-static bool judge_rounds(const struct trial *t, struct finding *f, struct tally *tally) {
+static bool judge_rounds(const struct trial *t, struct finding *f, struct master_tally *tally) {
     const struct rounds *rs = t->rounds;
     for (size_t i = 0; i < rs->n; i++)
         if (!judge_round(f, rs->v[i], tally))
@@ -202,7 +202,7 @@ static bool judge_rounds(const struct trial *t, struct finding *f, struct tally 
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {0};
+    struct master_tally tally = {0};
     if (!check_sees_rounds(t, f))
         return false;
     if (told_no_master(t))

@@ -10,7 +10,7 @@ static const char broken[] =
     "One device: each rank computes on one GPU, and no other rank of its node on the same.";
 
 /* What is known of one worker. Devices are named by UUID. */
-struct seat {
+struct one_device_seat {
     const struct worker *worker;
     const char *seen, *seen_too; /* where the driver lists it; seen_too: on a second one */
     const char *said;            /* by the job itself, NULL */
@@ -24,13 +24,14 @@ struct seat {
 /* All workers, and what the history has shown of them so far. */
 struct room {
     const struct rounds *rounds;
-    struct seat *v;        /* by their index */
-    struct seat **telling; /* those that have said where they compute, and will make more steps */
+    struct one_device_seat *v; /* by their index */
+    struct one_device_seat *
+        *telling; /* those that have said where they compute, and will make more steps */
     size_t telling_n;
     struct moments looks;
 };
 
-struct tally {
+struct one_device_tally {
     int seen, said, given, crowded; /* workers; given: one device and no other, and it is used */
     const struct worker *untold;    /* that has several, and the driver does not tell which */
     const struct worker *unseen;    /* it says where it computes, and a look did not show it */
@@ -56,14 +57,14 @@ static int devices_of(const struct room *m, const char *node) {
 }
 
 /* Of whom the look shows that process; NULL: of nobody who had started. */
-static struct seat *seat_of(const struct room *m, const struct record *look,
-                            const struct json *process) {
+static struct one_device_seat *seat_of(const struct room *m, const struct record *look,
+                                       const struct json *process) {
     const struct worker *w =
         rounds_worker_at(m->rounds, json_get_i64(process, "pid", 0), look->t_ns);
     return w && look->t_ns >= w->start_ns ? &m->v[w->index] : NULL;
 }
 
-static void note_listed(struct seat *s, const struct record *look, const char *uuid) {
+static void note_listed(struct one_device_seat *s, const struct record *look, const char *uuid) {
     s->listed_seq = look->seq;
     if (!s->seen) {
         s->seen = uuid;
@@ -78,7 +79,7 @@ static void note_listed(struct seat *s, const struct record *look, const char *u
 static void note_missed(struct room *m, const struct record *look) {
     size_t n = 0;
     for (size_t i = 0; i < m->telling_n; i++) {
-        struct seat *s = m->telling[i];
+        struct one_device_seat *s = m->telling[i];
         if (s->worker->last_step_ns <= look->t_ns)
             continue;
         s->missed |= look->t_ns >= s->worker->start_ns && s->listed_seq != look->seq &&
@@ -91,13 +92,13 @@ static void note_missed(struct room *m, const struct record *look) {
 static void note_look(struct room *m, const struct record *look) {
     json_each(d, record_get(look, "devices")) {
         json_each(p, json_get(d, "processes")) {
-            struct seat *s = seat_of(m, look, p);
+            struct one_device_seat *s = seat_of(m, look, p);
             if (s)
                 note_listed(s, look, json_get_string(d, "uuid", ""));
         }
     }
     json_each(p, record_get(look, "open")) {
-        struct seat *s = seat_of(m, look, p);
+        struct one_device_seat *s = seat_of(m, look, p);
         if (!s)
             continue;
         s->open_seq = look->seq;
@@ -106,7 +107,8 @@ static void note_look(struct room *m, const struct record *look) {
     note_missed(m, look);
 }
 
-static bool says_another(struct finding *f, const struct seat *s, const struct record *r) {
+static bool says_another(struct finding *f, const struct one_device_seat *s,
+                         const struct record *r) {
     if (!s->said || str_eq(s->said, record_text(r, "uuid")))
         return false;
     finding_fail(f, broken, "one device for each rank", "rank %d on %s says that it uses %s and %s",
@@ -118,7 +120,7 @@ static bool says_another(struct finding *f, const struct seat *s, const struct r
 /* Returns false when it has said something else before. */
 static bool note_said(struct room *m, struct finding *f, const struct record *r) {
     const struct worker *w = rounds_worker_at(m->rounds, r->pid, r->t_ns);
-    struct seat *s = w ? &m->v[w->index] : NULL;
+    struct one_device_seat *s = w ? &m->v[w->index] : NULL;
     if (!s || !*record_text(r, "uuid"))
         return true;
     if (says_another(f, s, r))
@@ -142,7 +144,8 @@ static const char *only(const struct worker *w) {
     return strchr(given, ',') ? "" : given;
 }
 
-static bool judge_alone(struct finding *f, const struct seat *s, struct tally *tally) {
+static bool judge_alone(struct finding *f, const struct one_device_seat *s,
+                        struct one_device_tally *tally) {
     const struct worker *w = s->worker;
     tally->seen += s->seen != NULL;
     tally->said += s->said != NULL;
@@ -171,8 +174,8 @@ static bool judge_alone(struct finding *f, const struct seat *s, struct tally *t
     return false;
 }
 
-static bool judge_pair(struct finding *f, const struct seat *a, const struct seat *b,
-                       struct tally *tally) {
+static bool judge_pair(struct finding *f, const struct one_device_seat *a,
+                       const struct one_device_seat *b, struct one_device_tally *tally) {
     const struct worker *x = a->worker, *y = b->worker;
     const char *both = a->seen && str_eq(a->seen, b->seen)    ? a->seen
                        : a->said && str_eq(a->said, b->said)  ? a->said
@@ -196,10 +199,11 @@ static bool judge_pair(struct finding *f, const struct seat *a, const struct sea
 static void room_init(struct room *m, const struct trial *t) {
     size_t n = t->rounds->workers_n;
     *m = (struct room){.rounds = t->rounds,
-                       .v = arena_array(t->arena, struct seat, n),
-                       .telling = arena_array(t->arena, struct seat *, n)};
+                       .v = arena_array(t->arena, struct one_device_seat, n),
+                       .telling = arena_array(t->arena, struct one_device_seat *, n)};
     for (size_t i = 0; i < n; i++)
-        m->v[i] = (struct seat){.worker = t->rounds->workers[i], .listed_seq = -1, .open_seq = -1};
+        m->v[i] = (struct one_device_seat){
+            .worker = t->rounds->workers[i], .listed_seq = -1, .open_seq = -1};
     moments_init(&m->looks, t->arena, t->history, is_look);
 }
 
@@ -223,10 +227,10 @@ static int by_node(const void *a, const void *b) {
 
 /* Those of one round on one node. */
 static bool judge_neighbours(struct room *m, struct finding *f, struct worker *const *v, size_t n,
-                             struct tally *tally) {
+                             struct one_device_tally *tally) {
     int devices = devices_of(m, v[0]->node);
     for (size_t i = 0; i < n; i++) {
-        struct seat *s = &m->v[v[i]->index];
+        struct one_device_seat *s = &m->v[v[i]->index];
         s->devices = devices;
         s->workers = (int)n;
         if (!judge_alone(f, s, tally))
@@ -239,7 +243,7 @@ static bool judge_neighbours(struct room *m, struct finding *f, struct worker *c
 }
 
 static bool judge_round(const struct trial *t, struct room *m, struct finding *f,
-                        const struct round *r, struct tally *tally) {
+                        const struct round *r, struct one_device_tally *tally) {
     struct worker **v = arena_array(t->arena, struct worker *, r->n);
     bool good = true;
     memcpy(v, r->workers, r->n * sizeof(*v));
@@ -252,7 +256,7 @@ static bool judge_round(const struct trial *t, struct room *m, struct finding *f
     return good;
 }
 
-static bool judge_all(const struct trial *t, struct finding *f, struct tally *tally) {
+static bool judge_all(const struct trial *t, struct finding *f, struct one_device_tally *tally) {
     struct room m;
     room_init(&m, t);
     bool good = read_all(&m, f, t->history);
@@ -267,7 +271,7 @@ static bool was_looked(const struct history *h) {
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {0};
+    struct one_device_tally tally = {0};
     if (!was_looked(t->history))
         return finding_skip(f, "no node was given a GPU");
     if (!judge_all(t, f, &tally))

@@ -20,7 +20,7 @@ struct window {
 static int64_t moment_of(const struct trial *t, const char *id) {
     const struct scenario *s = t->scenario;
     for (size_t k = 0; k < s->timeline_n; k++) {
-        const struct action *a = &s->timeline[k];
+        const struct timeline_entry *a = &s->timeline[k];
         if (!str_eq(a->id, id) || a->heal < 0)
             continue;
         const struct incident *healed = incidents_find(t->incidents, s->timeline[a->heal].id, 1);
@@ -86,15 +86,15 @@ static bool is_unplaced(const struct trial *t, const struct record *r,
            !rounds_worker(t->rounds, r->pid);
 }
 
-struct tally {
+struct log_tally {
     int64_t n;
     const struct record *unplaced; /* of a process that nobody saw start: of which rank? */
     const struct record *first, *second, *late; /* late: the first that came when it was over */
 };
 
 static void count(const struct trial *t, const struct log_expect *x, const struct window *w,
-                  struct tally *ret) {
-    *ret = (struct tally){0};
+                  struct log_tally *ret) {
+    *ret = (struct log_tally){0};
     history_each(r, t->history) {
         if ((r->source != SOURCE_JOB && r->source != SOURCE_LAUNCHER) || !record_is(r, "log") ||
             !str_eq(record_text(r, "pattern"), x->pattern) || r->t_ns < w->from_ns)
@@ -202,7 +202,7 @@ static void put_who(const struct trial *t, const struct record *r, char *out, si
 }
 
 static bool too_many(const struct trial *t, struct finding *f, const struct log_expect *x,
-                     const struct tally *n) {
+                     const struct log_tally *n) {
     const struct record *r = x->count == LOG_NEVER ? n->first : n->second;
     char expected[200], who[60], many[60] = "";
     if (!r || x->count == LOG_SEEN)
@@ -220,7 +220,7 @@ static bool too_many(const struct trial *t, struct finding *f, const struct log_
 
 /* None came. Where there was a time for it, the harness must have been there to read it. */
 static void too_few(const struct trial *t, struct finding *f, const struct log_expect *x,
-                    const struct window *w, const struct tally *n) {
+                    const struct window *w, const struct log_tally *n) {
     int64_t lag = x->within_ns ? lags_most_ns(t->lags, w->from_ns, w->to_ns) : 0;
     char expected[200], who[60];
     if (!all_read(t, f, x))
@@ -246,7 +246,7 @@ static void too_few(const struct trial *t, struct finding *f, const struct log_e
 /* False: it is not as expected, or nobody knows, with the finding filled. */
 static bool judge_line(const struct trial *t, struct finding *f, const struct log_expect *x) {
     struct window w = {0};
-    struct tally n;
+    struct log_tally n;
     if (!open_window(t, f, x, &w))
         return false;
     count(t, x, &w, &n);

@@ -6,7 +6,7 @@ static const char broken[] =
     "Probe: the answers to the scenario's probes are within their tolerance.";
 
 /* From the first fault to the last recovery nothing is expected, unless always is. */
-struct span {
+struct probe_span {
     int64_t first_ns, whole_ns; /* no fault: both INT64_MAX, all is before */
     int64_t over_ns;            /* the job was done: what is asked later is not judged */
 };
@@ -17,8 +17,8 @@ static int64_t whole_again(const struct incident *i) {
     return i->recovered ? i->recovered_ns : i->t0_ns;
 }
 
-static struct span span_of(const struct trial *t) {
-    struct span s = {INT64_MAX, INT64_MAX, INT64_MAX};
+static struct probe_span span_of(const struct trial *t) {
+    struct probe_span s = {INT64_MAX, INT64_MAX, INT64_MAX};
     const struct round *last = rounds_last_complete(t->rounds);
     for (size_t k = 0; k < t->incidents->n; k++) {
         const struct incident *i = t->incidents->v[k];
@@ -45,7 +45,7 @@ static bool is_answer(const struct record *r, const struct probe_expect *x) {
 
 /* False when an answer is not as it should be, with the finding filled. */
 static bool judge_answer(struct finding *f, const struct record *r, const struct probe_expect *x,
-                         const struct span *s, struct answers *n) {
+                         const struct probe_span *s, struct answers *n) {
     int64_t took = record_i64(r, "took_ns", 0);
     int64_t asked = r->t_ns - (took > 0 && took < r->t_ns ? took : 0);
     int64_t settled =
@@ -70,7 +70,7 @@ static bool judge_answer(struct finding *f, const struct record *r, const struct
 
 static bool judge_probe(const struct trial *t, struct finding *f, const struct probe_expect *x,
                         struct answers *sum) {
-    const struct span s = span_of(t);
+    const struct probe_span s = span_of(t);
     struct answers n = {0};
     history_each(r, t->history) {
         if (is_answer(r, x) && !judge_answer(f, r, x, &s, &n))

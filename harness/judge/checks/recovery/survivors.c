@@ -34,14 +34,14 @@ static int64_t last_seen_ns(const struct history *h) {
     return end ? end->t_ns : h->n ? h->records[h->n - 1]->t_ns : 0;
 }
 
-struct tally {
+struct survivors_tally {
     int rounds;
     int64_t longest_ns;
     int64_t bound_ns, last_seen_ns; /* of the run */
 };
 
 static bool judge_worker(const struct trial *t, struct finding *f, const struct worker *failed,
-                         const struct worker *w, struct tally *tally) {
+                         const struct worker *w, struct survivors_tally *tally) {
     int64_t from = w->start_ns > failed->exit_ns ? w->start_ns : failed->exit_ns;
     int64_t bound = tally->bound_ns;
     int64_t until = w->exit_ns ? w->exit_ns : tally->last_seen_ns;
@@ -74,7 +74,7 @@ static bool judge_worker(const struct trial *t, struct finding *f, const struct 
 }
 
 static bool judge_round(const struct trial *t, struct finding *f, const struct round *r,
-                        struct tally *tally) {
+                        struct survivors_tally *tally) {
     const struct worker *failed = round_failed(r);
     if (!failed || failed->exit_ns >= tally->last_seen_ns)
         return true; /* from then on the harness itself ends it all */
@@ -90,8 +90,8 @@ static bool judge_round(const struct trial *t, struct finding *f, const struct r
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct tally tally = {.bound_ns = bound_ns(t->scenario),
-                          .last_seen_ns = last_seen_ns(t->history)};
+    struct survivors_tally tally = {.bound_ns = bound_ns(t->scenario),
+                                    .last_seen_ns = last_seen_ns(t->history)};
     if (!check_sees_rounds(t, f))
         return false;
     for (size_t i = 0; i < t->rounds->n; i++)

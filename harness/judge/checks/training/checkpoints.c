@@ -4,7 +4,7 @@ static const char broken[] =
     "Checkpoints: once there is one, the directory always holds one that can be loaded.";
 
 /* What has been seen and said before a look. */
-struct kept {
+struct checkpoints_kept {
     int64_t newest, newest_seq; /* complete on disk, by the look before */
     int64_t said, said_seq;     /* committed, as the job says */
 };
@@ -21,7 +21,7 @@ static int64_t newest_complete(const struct record *look) {
 #define WRONG(before_seq, expected, ...)                                                           \
     (finding_prove(f, before_seq, look->seq), finding_fail(f, broken, expected, __VA_ARGS__))
 
-static bool judge_look(struct finding *f, const struct record *look, struct kept *k) {
+static bool judge_look(struct finding *f, const struct record *look, struct checkpoints_kept *k) {
     const struct json *damaged = record_get(look, "damaged");
     long long round = record_i64(look, "round", 0), newest = newest_complete(look);
     const char *torn = json_get_string(json_first(damaged), "path", "");
@@ -50,7 +50,7 @@ static bool is_commit(const struct record *r) {
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct kept k = {0};
+    struct checkpoints_kept k = {0};
     int looks = 0, blind = 0;
     bool known = check_knows_checkpoints(t);
     history_each(r, t->history) {

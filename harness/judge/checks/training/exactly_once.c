@@ -10,9 +10,9 @@ static const char broken[] = "Exactly once: over all rounds every step counts on
 
 /* What is left of the ledger when the rounds are over: a round that resumes from step R makes void
  * whatever earlier rounds made after R. */
-struct account {
+struct exactly_once_account {
     const struct trial *t;
-    const struct ledger *l;
+    const struct shard_ledger *l;
     int64_t *horizons; /* by round: up to here its steps count; INT64_MAX: all of them */
     int64_t next;      /* the step that must count next; 0: any */
     int64_t last;      /* that counted last */
@@ -60,7 +60,7 @@ static const struct worker *absent(const struct round *r, const struct ledger_en
 
 /* One step that counts. Who died while making it may have counted without saying so; then the
  * checkpoint from which the next round began vouches for it. */
-static bool take_step(struct account *a, struct finding *f, const struct round *r,
+static bool take_step(struct exactly_once_account *a, struct finding *f, const struct round *r,
                       const struct ledger_entry *v, size_t n) {
     int64_t step = v[0].step;
     const struct worker *w = absent(r, v, n);
@@ -87,8 +87,8 @@ static bool take_step(struct account *a, struct finding *f, const struct round *
     return true;
 }
 
-static bool take_rounds(struct account *a, struct finding *f) {
-    const struct ledger *l = a->l;
+static bool take_rounds(struct exactly_once_account *a, struct finding *f) {
+    const struct shard_ledger *l = a->l;
     for (size_t from = 0, to; from < l->n; from = to) {
         const struct round *r = a->t->rounds->v[l->v[from].worker->round - 1];
         to = ledger_group(l, from);
@@ -111,7 +111,7 @@ static int64_t steps_in_all(const struct trial *t) {
     return steps || !control ? steps : record_i64(control, "last_step", 0);
 }
 
-static bool judge_total(const struct account *a, struct finding *f) {
+static bool judge_total(const struct exactly_once_account *a, struct finding *f) {
     int64_t all = steps_in_all(a->t);
     const struct round *last = a->t->rounds->v[a->t->rounds->n - 1];
     char vouched[80] = "";
@@ -148,7 +148,7 @@ static bool has_gaps(const struct trial *t, const struct round *last) {
 }
 
 /* Some tell each step, some every tenth: the most that lay between two. 0: not known. */
-static int64_t stride_of(const struct ledger *l) {
+static int64_t stride_of(const struct shard_ledger *l) {
     int64_t widest = 0;
     for (size_t i = 1; i < l->n; i++)
         if (l->v[i].worker->round == l->v[i - 1].worker->round &&
@@ -159,7 +159,7 @@ static int64_t stride_of(const struct ledger *l) {
 
 /* How far the job has come by all that was told. A last round that told no step had none to make,
  * or so it says where it began. */
-static int64_t came_to(const struct ledger *l, const struct round *last) {
+static int64_t came_to(const struct shard_ledger *l, const struct round *last) {
     const struct ledger_entry *newest = &l->v[l->n - 1];
     int64_t step = newest->step;
     for (size_t i = 0; i < last->n && newest->worker->round != last->number; i++)
@@ -181,7 +181,7 @@ static bool counts_anew(const struct rounds *rs, const struct record *control) {
 
 /* It ends well, and long before the control run did. Another number of workers may need
  * another number of steps. */
-static bool ends_early(const struct account *a, struct finding *f) {
+static bool ends_early(const struct exactly_once_account *a, struct finding *f) {
     const struct rounds *rs = a->t->rounds;
     const struct round *last = rs->v[rs->n - 1];
     const struct record *control = history_newest(a->t->history, SOURCE_HARNESS, "control");
@@ -200,9 +200,9 @@ static bool ends_early(const struct account *a, struct finding *f) {
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct ledger l;
+    struct shard_ledger l;
     ledger_read(&l, t);
-    struct account a = {.t = t, .l = &l, .horizons = find_horizons(t)};
+    struct exactly_once_account a = {.t = t, .l = &l, .horizons = find_horizons(t)};
     if (!l.n)
         return finding_skip(f, "the job reports no steps");
     if (l.shards)

@@ -17,7 +17,7 @@ static size_t count_steps(const struct history *h) {
     return n;
 }
 
-static void add(struct ledger *l, const struct rounds *rs, const struct record *r) {
+static void add(struct shard_ledger *l, const struct rounds *rs, const struct record *r) {
     const struct worker *w = rounds_worker_at(rs, r->pid, r->t_ns);
     int64_t step = record_i64(r, "step", -1);
     if (!w || step < 0)
@@ -38,8 +38,9 @@ static void add(struct ledger *l, const struct rounds *rs, const struct record *
     }
 }
 
-void ledger_read(struct ledger *l, const struct trial *t) {
-    *l = (struct ledger){.v = arena_array(t->arena, struct ledger_entry, count_steps(t->history))};
+void ledger_read(struct shard_ledger *l, const struct trial *t) {
+    *l = (struct shard_ledger){
+        .v = arena_array(t->arena, struct ledger_entry, count_steps(t->history))};
     history_each(r, t->history) {
         if (r->source == SOURCE_JOB && record_is(r, "step"))
             add(l, t->rounds, r);
@@ -47,7 +48,7 @@ void ledger_read(struct ledger *l, const struct trial *t) {
     qsort(l->v, l->n, sizeof(*l->v), by_round_and_step);
 }
 
-size_t ledger_group(const struct ledger *l, size_t from) {
+size_t ledger_group(const struct shard_ledger *l, size_t from) {
     size_t to = from;
     while (to < l->n && l->v[to].worker->round == l->v[from].worker->round &&
            l->v[to].step == l->v[from].step)

@@ -10,7 +10,7 @@ struct ledger_entry {
     int64_t step, samples;     /* samples -1: not said */
 };
 
-struct ledger {
+struct shard_ledger {
     struct ledger_entry *v; /* by round, then step, then as received */
     size_t n;
     int shards; /* the highest number of a shard that was ever counted, and one */
@@ -18,6 +18,7 @@ struct ledger {
 
 enum { LEDGER_SHARDS_MAX = 65536, LEDGER_SAMPLES_MAX = 1 << 30 }; /* more is not believed */
 
-void ledger_read(struct ledger *l, const struct trial *t); /* lives as long as the trial's arena */
+void ledger_read(struct shard_ledger *l,
+                 const struct trial *t); /* lives as long as the trial's arena */
 /* The end of the group that begins at `from`: the entries of one round and step. */
-size_t ledger_group(const struct ledger *l, size_t from);
+size_t ledger_group(const struct shard_ledger *l, size_t from);

@@ -12,7 +12,7 @@ static const char broken[] =
     "Lost work: a failure costs no more than what lies between two checkpoints.";
 
 /* What a round had to do again: the steps behind the one it resumed from, that were made before. */
-struct loss {
+struct lost_work_loss {
     int round;
     int64_t from, made, ns;
     int64_t resume_seq;
@@ -26,8 +26,8 @@ static int64_t resumed_from(const struct round *r) {
 }
 
 /* The ledger as it is read from the first round to the last. */
-struct reading {
-    const struct ledger *l;
+struct lost_work_reading {
+    const struct shard_ledger *l;
     const struct ledger_entry **by_step; /* all of it, by step, then by round */
     size_t at;                           /* up to here it has been read */
     int64_t made, made_ns;               /* the highest step until there, when first made */
@@ -41,9 +41,9 @@ static int by_step(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static struct reading reading_begin(const struct trial *t, const struct ledger *l) {
-    struct reading r = {.l = l,
-                        .by_step = arena_array(t->arena, const struct ledger_entry *, l->n)};
+static struct lost_work_reading reading_begin(const struct trial *t, const struct shard_ledger *l) {
+    struct lost_work_reading r = {
+        .l = l, .by_step = arena_array(t->arena, const struct ledger_entry *, l->n)};
     for (size_t i = 0; i < l->n; i++)
         r.by_step[i] = &l->v[i];
     qsort(r.by_step, l->n, sizeof(*r.by_step), by_step);
@@ -55,13 +55,13 @@ static int64_t step_of(const void *thing) {
 }
 
 /* The first time that this step was made, or NULL. */
-static const struct ledger_entry *first_of(const struct reading *r, int64_t step) {
+static const struct ledger_entry *first_of(const struct lost_work_reading *r, int64_t step) {
     size_t at = lower_bound(r->by_step, r->l->n, sizeof(*r->by_step), step_of, step);
     return at < r->l->n && r->by_step[at]->step == step ? r->by_step[at] : NULL;
 }
 
 /* All rounds before that one. */
-static void read_until(struct reading *r, int round) {
+static void read_until(struct lost_work_reading *r, int round) {
     for (; r->at < r->l->n && r->l->v[r->at].worker->round < round; r->at++) {
         const struct ledger_entry *e = &r->l->v[r->at];
         if (e->step > r->made) {
@@ -72,7 +72,8 @@ static void read_until(struct reading *r, int round) {
 }
 
 /* When the work after that step began: when it was made, or when the first round began with it. */
-static int64_t begun_ns(const struct reading *r, const struct round *first, int64_t from) {
+static int64_t begun_ns(const struct lost_work_reading *r, const struct round *first,
+                        int64_t from) {
     const struct ledger_entry *e = first_of(r, from);
     if (e)
         return e->record->t_ns;
@@ -83,13 +84,13 @@ static int64_t begun_ns(const struct reading *r, const struct round *first, int6
 }
 
 /* The highest step of all earlier rounds, and how long after the resumed one it was first made. */
-static bool loss_of(struct reading *read, const struct rounds *rs, const struct round *r,
-                    struct loss *ret) {
+static bool loss_of(struct lost_work_reading *read, const struct rounds *rs, const struct round *r,
+                    struct lost_work_loss *ret) {
     int64_t from = resumed_from(r);
     read_until(read, r->number);
     if (from < 0 || !read->made)
         return false;
-    *ret = (struct loss){.round = r->number, .from = from, .made = read->made};
+    *ret = (struct lost_work_loss){.round = r->number, .from = from, .made = read->made};
     ret->resume_seq = r->workers[0]->start_seq;
     int64_t from_ns = begun_ns(read, rs->v[0], from);
     ret->ns = from_ns && read->made_ns > from_ns ? read->made_ns - from_ns : 0;
@@ -113,7 +114,8 @@ static int64_t interval(const struct job_spec *job) {
 }
 
 /* What the scenario itself allows. */
-static bool more_than_asked(const struct trial *t, struct finding *f, const struct loss *l) {
+static bool more_than_asked(const struct trial *t, struct finding *f,
+                            const struct lost_work_loss *l) {
     const struct expect *e = &t->scenario->expect;
     int64_t steps = l->made - l->from;
     char expected[200];
@@ -129,7 +131,7 @@ static bool more_than_asked(const struct trial *t, struct finding *f, const stru
     return true;
 }
 
-static bool too_much(const struct trial *t, struct finding *f, const struct loss *l) {
+static bool too_much(const struct trial *t, struct finding *f, const struct lost_work_loss *l) {
     int64_t most = interval(&t->scenario->job);
     if (!most || l->made - l->from <= most)
         return false;
@@ -163,11 +165,11 @@ static bool events_were_lost(struct finding *f, const struct rounds *rs) {
     return false;
 }
 
-static bool judge_ledger(const struct trial *t, struct finding *f, struct reading *read) {
+static bool judge_ledger(const struct trial *t, struct finding *f, struct lost_work_reading *read) {
     int64_t steps = 0, ns = 0;
     int times = 0;
     for (size_t i = 0; i < t->rounds->n; i++) {
-        struct loss one;
+        struct lost_work_loss one;
         if (!loss_of(read, t->rounds, t->rounds->v[i], &one))
             continue;
         if (too_much(t, f, &one) || more_than_asked(t, f, &one))
@@ -186,9 +188,9 @@ static bool judge_ledger(const struct trial *t, struct finding *f, struct readin
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct ledger l;
+    struct shard_ledger l;
     ledger_read(&l, t);
-    struct reading read = reading_begin(t, &l);
+    struct lost_work_reading read = reading_begin(t, &l);
     return judge_ledger(t, f, &read);
 }
 

@@ -5,7 +5,7 @@ static const char broken[] =
     "Samples: every step counts every shard once, and no step is left out.";
 
 /* One round and step of the ledger. */
-struct group {
+struct samples_group {
     const struct ledger_entry *v;
     size_t n;
     const struct round *round;
@@ -15,7 +15,7 @@ struct group {
 #define WRONG(seq, expected, ...)                                                                  \
     (finding_prove(f, seq), finding_fail(f, broken, expected, __VA_ARGS__))
 
-static const struct ledger_entry *entry_of(const struct group *g, const struct worker *w) {
+static const struct ledger_entry *entry_of(const struct samples_group *g, const struct worker *w) {
     for (size_t i = 0; i < g->n; i++)
         if (g->v[i].worker == w)
             return &g->v[i];
@@ -23,7 +23,7 @@ static const struct ledger_entry *entry_of(const struct group *g, const struct w
 }
 
 /* owner[s] becomes the entry that counted shard s; false when two did. */
-static bool judge_twice(struct finding *f, const struct group *g,
+static bool judge_twice(struct finding *f, const struct samples_group *g,
                         const struct ledger_entry **owner) {
     for (size_t i = 0; i < g->n; i++) {
         const struct ledger_entry *e = &g->v[i];
@@ -51,8 +51,9 @@ static bool judge_twice(struct finding *f, const struct group *g,
 }
 
 /* All ranks have reported, so what nobody counted is lost. */
-static bool judge_whole(struct finding *f, const struct group *g, const struct ledger *l,
-                        const struct ledger_entry *const *owner, int64_t *samples) {
+static bool judge_whole(struct finding *f, const struct samples_group *g,
+                        const struct shard_ledger *l, const struct ledger_entry *const *owner,
+                        int64_t *samples) {
     int64_t sum = 0;
     for (int s = 0; s < l->shards; s++)
         if (!owner[s])
@@ -73,7 +74,7 @@ static bool judge_whole(struct finding *f, const struct group *g, const struct l
 
 /* Somebody's word is missing. That is as it should be when it died at this step: it may have
  * counted without saying so. */
-static bool judge_partly(struct finding *f, const struct group *g) {
+static bool judge_partly(struct finding *f, const struct samples_group *g) {
     for (size_t i = 0; i < g->round->n; i++) {
         const struct worker *w = g->round->workers[i];
         if (entry_of(g, w))
@@ -101,7 +102,7 @@ static bool judge_partly(struct finding *f, const struct group *g) {
 }
 
 /* Where the ledger stands while it is read from the first round to the last. */
-struct progress {
+struct samples_progress {
     int round;
     int64_t step, samples;             /* -1: none yet */
     const struct ledger_entry **owner; /* by shard, of the group that is looked at */
@@ -114,7 +115,8 @@ static int64_t resume_step(const struct round *r) {
     return -1;
 }
 
-static bool judge_order(struct finding *f, const struct group *g, const struct progress *p) {
+static bool judge_order(struct finding *f, const struct samples_group *g,
+                        const struct samples_progress *p) {
     int64_t seq = g->v[0].record->seq, resumed = resume_step(g->round);
     if (g->round->number == p->round && g->step - 1 != p->step)
         return WRONG(seq, "step after step", "step %lld of round %d came after step %lld",
@@ -142,13 +144,13 @@ static bool any_lost(const struct rounds *rs) {
 }
 
 /* Nobody owns a shard of the next group yet. */
-static void disown(const struct group *g, const struct ledger_entry **owner) {
+static void disown(const struct samples_group *g, const struct ledger_entry **owner) {
     for (size_t i = 0; i < g->n; i++)
         json_each(s, g->v[i].shards) owner[json_i64(s, 0)] = NULL;
 }
 
-static bool judge_group(struct finding *f, const struct ledger *l, const struct group *g,
-                        struct progress *p, bool lost) {
+static bool judge_group(struct finding *f, const struct shard_ledger *l,
+                        const struct samples_group *g, struct samples_progress *p, bool lost) {
     bool well = (lost || judge_order(f, g, p)) && judge_twice(f, g, p->owner) &&
                 ((int)g->n == g->round->world_size ? judge_whole(f, g, l, p->owner, &p->samples)
                                                    : judge_partly(f, g));
@@ -159,16 +161,16 @@ static bool judge_group(struct finding *f, const struct ledger *l, const struct 
     return well;
 }
 
-static bool judge_ledger(const struct trial *t, struct finding *f, const struct ledger *l,
-                         struct progress *p) {
+static bool judge_ledger(const struct trial *t, struct finding *f, const struct shard_ledger *l,
+                         struct samples_progress *p) {
     bool lost = any_lost(t->rounds);
     size_t groups = 0;
     for (size_t from = 0, to; from < l->n; from = to, groups++) {
         to = ledger_group(l, from);
-        struct group g = {.v = &l->v[from],
-                          .n = to - from,
-                          .round = t->rounds->v[l->v[from].worker->round - 1],
-                          .step = l->v[from].step};
+        struct samples_group g = {.v = &l->v[from],
+                                  .n = to - from,
+                                  .round = t->rounds->v[l->v[from].worker->round - 1],
+                                  .step = l->v[from].step};
         if (!judge_group(f, l, &g, p, lost))
             return false;
     }
@@ -177,9 +179,9 @@ static bool judge_ledger(const struct trial *t, struct finding *f, const struct 
 }
 
 static bool judge(const struct trial *t, struct finding *f) {
-    struct ledger l;
+    struct shard_ledger l;
     ledger_read(&l, t);
-    struct progress p = {.step = -1, .samples = -1};
+    struct samples_progress p = {.step = -1, .samples = -1};
     p.owner = arena_array(t->arena, const struct ledger_entry *, (size_t)l.shards);
     if (!l.n)
         return finding_skip(f, "the job reports no steps");

@@ -182,7 +182,7 @@ static bool strayed(struct finding *f, const struct incident *i, const struct in
 }
 
 static bool struck_another(const struct trial *t, struct finding *f, const struct incident *i,
-                           const struct action *a) {
+                           const struct timeline_entry *a) {
     for (size_t k = 0; k < a->with_n; k++)
         if (str_eq(a->with[k].key, "groups")) /* instead of on */
             return false;
@@ -276,8 +276,8 @@ static bool judge_incident(const struct trial *t, struct finding *f, const struc
     return !came_too_late(t, f, i);
 }
 
-static bool healed(const struct trial *t, const struct action *a) {
-    const struct action *fault = &t->scenario->timeline[a->heal];
+static bool healed(const struct trial *t, const struct timeline_entry *a) {
+    const struct timeline_entry *fault = &t->scenario->timeline[a->heal];
     for (size_t i = 0; i < t->incidents->n; i++)
         if (str_eq(t->incidents->v[i]->id, fault->id) && t->incidents->v[i]->recovered)
             return true;
@@ -285,7 +285,7 @@ static bool healed(const struct trial *t, const struct action *a) {
 }
 
 /* each-round: in every round that was complete. */
-static int times_wanted(const struct trial *t, const struct action *a) {
+static int times_wanted(const struct trial *t, const struct timeline_entry *a) {
     int rounds = 0;
     if (a->times == TIMES_N)
         return a->times_n > 0 ? a->times_n : 1;
@@ -295,7 +295,7 @@ static int times_wanted(const struct trial *t, const struct action *a) {
 }
 
 static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
-                                    const struct action *a) {
+                                    const struct timeline_entry *a) {
     const struct record *r = not_fired(t, a->id);
     if (!r)
         return true;
@@ -304,7 +304,7 @@ static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
                            record_text(r, "why"));
 }
 
-static bool judge_action(const struct trial *t, struct finding *f, const struct action *a) {
+static bool judge_action(const struct trial *t, struct finding *f, const struct timeline_entry *a) {
     int n = 0, wanted = times_wanted(t, a);
     const struct incident *first = NULL;
     if (!a->fault) {

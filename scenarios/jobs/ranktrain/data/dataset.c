@@ -58,7 +58,7 @@ static int open_packed(const char *dir, int i, struct err *err) {
 }
 
 static int open_generated(int i, struct err *err) {
-    struct generated g = {.test = i >= 2, .labels = i % 2 == 1};
+    struct generated_data g = {.test = i >= 2, .labels = i % 2 == 1};
     char name[128];
     snprintf(name, sizeof(name), "generated-%d-%s", GENERATED_VERSION, files[i]);
     return cache_open(name, generated_write, &g, err);

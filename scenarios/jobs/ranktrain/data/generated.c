@@ -49,7 +49,7 @@ static void draw_image(uint8_t pattern[IDX_CLASSES][WIDE][WIDE], bool test, uint
 }
 
 int generated_write(int fd, const void *arg, struct err *err) {
-    const struct generated *g = arg;
+    const struct generated_data *g = arg;
     static uint8_t pattern[IDX_CLASSES][WIDE][WIDE];
     uint32_t n = g->test ? GENERATED_TEST : GENERATED_TRAIN;
     size_t header = g->labels ? IDX_LABELS_HEADER : IDX_IMAGES_HEADER;

@@ -10,9 +10,9 @@
 
 enum { GENERATED_VERSION = 1, GENERATED_TRAIN = 60000, GENERATED_TEST = 10000 };
 
-struct generated {
+struct generated_data {
     bool test, labels;
 };
 
-/* Writes the IDX file that arg, a struct generated, asks for. A cache_make_fn. */
+/* Writes the IDX file that arg, a struct generated_data, asks for. A cache_make_fn. */
 int generated_write(int fd, const void *arg, struct err *err);

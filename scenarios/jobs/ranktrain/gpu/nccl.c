@@ -104,7 +104,7 @@ static int form(struct device *d, void *arg, struct err *err) {
         n, api.CommInitRankConfig(&n->comm, n->peers.world, n->id, n->peers.rank, &config), err);
 }
 
-static int form_communicator(struct nccl *n, const struct group *g, const struct link_wait *w,
+static int form_communicator(struct nccl *n, const struct peer_group *g, const struct link_wait *w,
                              struct err *err) {
     int links[BOOTSTRAP_MEMBERS];
     int64_t begun_ns = deadline_now_ns();
@@ -355,7 +355,7 @@ static int nccl_token(unsigned char ret[GROUP_TOKEN], struct err *err) {
     return r;
 }
 
-static int nccl_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
+static int nccl_open(void **ret, struct peer_group *g, const struct link_wait *w, struct err *err) {
     struct nccl *n = mem_new(struct nccl);
     struct err ignored;
     n->device = device_in_use();

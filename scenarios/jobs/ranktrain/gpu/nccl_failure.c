@@ -10,7 +10,7 @@
 
 enum { NEIGHBOURS = 3 * LINK_NAME, WORDS = 200 };
 
-struct nccl_peers nccl_peers_of(const struct group *g) {
+struct nccl_peers nccl_peers_of(const struct peer_group *g) {
     struct nccl_peers p = {.rank = g->rank, .world = g->world};
     memcpy(p.at, g->peers, sizeof(p.at));
     return p;

@@ -13,7 +13,7 @@ struct nccl_peers {
     struct link_address at[BOOTSTRAP_MEMBERS]; /* not one's own */
 };
 
-struct nccl_peers nccl_peers_of(const struct group *g);
+struct nccl_peers nccl_peers_of(const struct peer_group *g);
 
 /* "rank 2 at 10.0.0.3" */
 const char *nccl_peer_name(const struct nccl_peers *p, int rank, char ret[LINK_NAME + 16]);

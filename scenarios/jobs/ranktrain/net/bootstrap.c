@@ -11,7 +11,7 @@
 
 enum { RETRY_NS = 20 * 1000 * 1000 };
 
-enum answer_code {
+enum bootstrap_answer_code {
     ACCEPTED = 1,
     REFUSED_RUN,   /* another job listens there */
     REFUSED_OLDER, /* the caller's round is over */
@@ -21,7 +21,7 @@ enum answer_code {
     REFUSED_RANK
 };
 
-struct answer {
+struct bootstrap_answer {
     uint64_t magic;
     uint32_t code;
     int32_t world;
@@ -34,7 +34,7 @@ static void digest(const char *text, unsigned char ret[DOOR_DIGEST]) {
     memcpy(ret, hex, DOOR_DIGEST);
 }
 
-static enum answer_code judge(const struct bootstrap *b, const struct door_hello *h) {
+static enum bootstrap_answer_code judge(const struct bootstrap *b, const struct door_hello *h) {
     unsigned char run[DOOR_DIGEST];
     digest(b->request.run_id, run);
     if (h->purpose != DOOR_JOIN || memcmp(h->run, run, sizeof(run)) != 0)
@@ -51,8 +51,8 @@ static enum answer_code judge(const struct bootstrap *b, const struct door_hello
 }
 
 /* Small enough to fit into the socket's buffer: never waits. */
-static void answer(const struct bootstrap *b, int fd, enum answer_code code) {
-    struct answer a = {
+static void answer(const struct bootstrap *b, int fd, enum bootstrap_answer_code code) {
+    struct bootstrap_answer a = {
         .magic = DOOR_MAGIC, .code = code, .world = b->request.world, .round = b->request.round};
     struct link_wait now = {.deadline_ns = deadline_now_ns(), .wake_fd = -1};
     (void)link_send(fd, &a, sizeof(a), &now);
@@ -98,7 +98,7 @@ static int gather(struct bootstrap *b, struct err *err) {
         int fd = r = door_wait(&b->master, &b->request.wait, watched, n, &h, &gone);
         if (r < 0)
             return gather_failed(b, r, ranks[gone], err);
-        enum answer_code code = judge(b, &h);
+        enum bootstrap_answer_code code = judge(b, &h);
         answer(b, fd, code);
         if (code != ACCEPTED) {
             close(fd);
@@ -112,7 +112,7 @@ static int gather(struct bootstrap *b, struct err *err) {
     return r < 0 ? r : 0;
 }
 
-static int refused(const struct bootstrap *b, const struct answer *a, const char *name,
+static int refused(const struct bootstrap *b, const struct bootstrap_answer *a, const char *name,
                    struct err *err) {
     int mine = b->request.rank;
     switch (a->code) {
@@ -147,7 +147,7 @@ static int call(struct bootstrap *b, const struct link_address *master, struct e
                            .world = q->world,
                            .port = link_port(b->group.door.listener),
                            .round = q->round};
-    struct answer a = {0};
+    struct bootstrap_answer a = {0};
     char name[LINK_NAME];
     digest(q->run_id, h.run);
     memcpy(h.job, q->job, sizeof(h.job));
@@ -200,7 +200,7 @@ static int join(struct bootstrap *b, struct err *err) {
 /* Rank 0 knows the others by the addresses they called from. One that called over loopback is on
  * rank 0's host: the rest reach it where they reached rank 0. */
 static int share_table(struct bootstrap *b, struct err *err) {
-    struct group *g = &b->group;
+    struct peer_group *g = &b->group;
     struct {
         unsigned char session[DOOR_SESSION];
         int32_t ring_port; /* of rank 0 */

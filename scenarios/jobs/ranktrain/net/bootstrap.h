@@ -17,7 +17,7 @@
 enum { BOOTSTRAP_MEMBERS = 12, GROUP_TOKEN = 128 };
 
 /* Who takes part, and where their doors are. */
-struct group {
+struct peer_group {
     int rank, world;
     unsigned char session[DOOR_SESSION];
     struct link_address peers[BOOTSTRAP_MEMBERS]; /* not one's own */
@@ -40,7 +40,7 @@ struct bootstrap_request {
 
 struct bootstrap {
     struct bootstrap_request request;
-    struct group group;
+    struct peer_group group;
     struct door master; /* rank 0's, on MASTER_PORT; the ring has doors of its own, so that the port
                            carries the forming of groups and nothing else */
 };

@@ -23,7 +23,7 @@ struct collective {
     /* Connects the ranks of a group, all of which call it. Returns 0 or an error whose sentence
      * names the peer. What has a token may watch group.links meanwhile, and all ranks wait for
      * all others before they go on: it may have no other way to notice that one has left. */
-    int (*open)(void **ret, struct group *g, const struct link_wait *w, struct err *err);
+    int (*open)(void **ret, struct peer_group *g, const struct link_wait *w, struct err *err);
 
     /* Begins to replace data[0..n) on every rank by the sum over the ranks. data is in use until
      * poll has answered 1 or an error. One at a time; all ranks start the same ones. */

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 /* A message on its way out or in; done counts its bytes, header included. */
-struct message {
+struct tcp_ring_message {
     uint64_t number;
     char *body;
     size_t bytes, done;
@@ -38,7 +38,7 @@ struct ring {
     int64_t started_ns, deadline_ns;
     uint64_t calls;
     int phase; /* 2 (world - 1): done */
-    struct message out, in;
+    struct tcp_ring_message out, in;
     int64_t *staging; /* one chunk */
     size_t staging_n;
 };
@@ -68,19 +68,19 @@ static bool adding(const struct ring *r) {
 static void phase_begin(struct ring *r) {
     int out = chunk_sent(r, r->rank, r->phase), in = chunk_sent(r, r->prev_rank, r->phase);
     uint64_t number = r->calls << 8 | (uint64_t)r->phase;
-    r->out = (struct message){.number = number,
-                              .body = (char *)(r->data + chunk_begin(r, out)),
-                              .bytes = chunk_length(r, out) * sizeof(*r->data)};
-    r->in =
-        (struct message){.body = (char *)(adding(r) ? r->staging : r->data + chunk_begin(r, in)),
-                         .bytes = chunk_length(r, in) * sizeof(*r->data)};
+    r->out = (struct tcp_ring_message){.number = number,
+                                       .body = (char *)(r->data + chunk_begin(r, out)),
+                                       .bytes = chunk_length(r, out) * sizeof(*r->data)};
+    r->in = (struct tcp_ring_message){
+        .body = (char *)(adding(r) ? r->staging : r->data + chunk_begin(r, in)),
+        .bytes = chunk_length(r, in) * sizeof(*r->data)};
 }
 
-static bool whole(const struct message *m) {
+static bool whole(const struct tcp_ring_message *m) {
     return m->done == sizeof(m->number) + m->bytes;
 }
 
-static int message_parts(struct message *m, struct iovec iov[2]) {
+static int message_parts(struct tcp_ring_message *m, struct iovec iov[2]) {
     int n = 0;
     size_t head = sizeof(m->number);
     if (m->done < head)
@@ -91,7 +91,7 @@ static int message_parts(struct message *m, struct iovec iov[2]) {
     return n;
 }
 
-static int moved(struct message *m, ssize_t n) {
+static int moved(struct tcp_ring_message *m, ssize_t n) {
     if (n > 0) {
         m->done += (size_t)n;
         return 1;
@@ -244,7 +244,7 @@ static int ring_close(void *c, struct err *err) {
 }
 
 /* Waits for the rank before; whoever else calls is sent away. */
-static int admit(struct ring *r, struct group *g, const struct link_wait *w, struct err *err) {
+static int admit(struct ring *r, struct peer_group *g, const struct link_wait *w, struct err *err) {
     struct door_hello h;
     int gone;
     for (;;) {
@@ -265,7 +265,7 @@ static int admit(struct ring *r, struct group *g, const struct link_wait *w, str
     }
 }
 
-static int ring_connect(struct ring *r, struct group *g, const struct link_wait *w,
+static int ring_connect(struct ring *r, struct peer_group *g, const struct link_wait *w,
                         struct err *err) {
     struct door_hello h = {
         .magic = DOOR_MAGIC, .purpose = DOOR_RING, .rank = g->rank, .world = g->world};
@@ -282,7 +282,7 @@ static int ring_connect(struct ring *r, struct group *g, const struct link_wait 
     return admit(r, g, w, err);
 }
 
-static int ring_open(void **ret, struct group *g, const struct link_wait *w, struct err *err) {
+static int ring_open(void **ret, struct peer_group *g, const struct link_wait *w, struct err *err) {
     struct ring *r = mem_new(struct ring);
     r->rank = g->rank;
     r->world = g->world;

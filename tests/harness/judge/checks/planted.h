@@ -98,20 +98,20 @@ static inline void planted_load(struct history *h, const char *name, const struc
 }
 
 /* The scenarios that the histories were recorded from. */
-static const struct action planted_kill = {
+static const struct timeline_entry planted_kill = {
     .id = "kill",
     .fault = "worker-kill",
     .heal = -1,
     .on = {.what = TARGET_WORKERS, .pick = PICK_RANK, .rank = 1, .text = "rank 1"},
     .times = TIMES_N,
     .times_n = 1};
-static const struct action planted_step = {.id = "kill",
-                                           .fault = "worker-kill",
-                                           .heal = -1,
-                                           .when = {.has_step = true, .step = 6},
-                                           .times = TIMES_N,
-                                           .times_n = 1};
-static const struct action planted_dark = {
+static const struct timeline_entry planted_step = {.id = "kill",
+                                                   .fault = "worker-kill",
+                                                   .heal = -1,
+                                                   .when = {.has_step = true, .step = 6},
+                                                   .times = TIMES_N,
+                                                   .times_n = 1};
+static const struct timeline_entry planted_dark = {
     .id = "dark",
     .fault = "node-poweroff",
     .heal = -1,

@@ -236,12 +236,13 @@ static void test_a_fault_that_ended_no_round_has_no_times(void **state) {
 
 static void test_what_is_sticky_comes_again_where_it_was_or_says_why_not(void **state) {
     (void)state;
-    static const struct action sticky = {.id = "kill",
-                                         .fault = "worker-kill",
-                                         .heal = -1,
-                                         .times_n = 1,
-                                         .sticky = true,
-                                         .on = {.pick = PICK_RANK, .rank = 1, .local_rank = -1}};
+    static const struct timeline_entry sticky = {
+        .id = "kill",
+        .fault = "worker-kill",
+        .heal = -1,
+        .times_n = 1,
+        .sticky = true,
+        .on = {.pick = PICK_RANK, .rank = 1, .local_rank = -1}};
     struct scenario s = planted_scenario("worker-killed");
     s.timeline = &sticky;
     s.timeline_n = 1;
@@ -277,7 +278,7 @@ static void test_what_is_sticky_comes_again_where_it_was_or_says_why_not(void **
 /* Whom the store has named was struck, and nobody without its word. */
 static void test_who_leads_is_whom_the_store_named(void **state) {
     (void)state;
-    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
+    struct timeline_entry dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
     struct scenario s = planted_scenario("node-powered-off");
     s.timeline = &dark;
     dark.on =
@@ -305,7 +306,7 @@ static void test_who_leads_is_whom_the_store_named(void **state) {
 
 static void test_a_fault_on_the_store_strikes_what_serves_it(void **state) {
     (void)state;
-    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
+    struct timeline_entry dark = {.id = "dark", .fault = "node-poweroff", .heal = -1, .times_n = 1};
     struct scenario s = planted_scenario("node-powered-off");
     s.timeline = &dark;
     dark.on = (struct target_spec){.what = TARGET_STORES, .local_rank = -1, .text = "store"};
@@ -342,7 +343,7 @@ static void test_a_store_that_is_lost_takes_the_order_of_nodes_along(void **stat
 
 static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **state) {
     (void)state;
-    static const struct action timeline[] = {
+    static const struct timeline_entry timeline[] = {
         {.id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_N, .times_n = 2},
         {.id = "fix", .fault = NULL, .heal = 0}};
     struct scenario s = planted_scenario("worker-killed");
@@ -355,7 +356,7 @@ static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **s
         {0}};
     assert_found(ask("fired", &s, said), FINDING_FAIL, "no worker of rank 7 was alive");
     s.timeline = &timeline[0];
-    struct action once[] = {timeline[0], timeline[1]};
+    struct timeline_entry once[] = {timeline[0], timeline[1]};
     once[0].times_n = 1;
     s.timeline = once;
     s.timeline_n = 2;
@@ -372,7 +373,7 @@ static void test_a_fault_must_fire_as_often_as_asked_and_heal_when_told(void **s
 
 static void test_a_fault_of_each_round_must_fire_in_every_complete_round(void **state) {
     (void)state;
-    static const struct action each[] = {
+    static const struct timeline_entry each[] = {
         {.id = "kill", .fault = "worker-kill", .heal = -1, .times = TIMES_EACH_ROUND}};
     static const struct edit one_round[] = {{"worker-start", "\"pid\":12", "", NULL}, {0}};
     struct scenario s = planted_scenario("worker-killed");
@@ -402,7 +403,7 @@ static void test_a_fault_that_came_when_the_job_had_finished_shows_nothing(void 
     static const struct edit no_more_steps[] = {
         BY_TIME, {"\"kind\":\"step\"", "\"pid\":12", "", NULL}, {0}};
     static const struct edit by_time[] = {BY_TIME, {0}};
-    struct action dark = {.id = "dark", .fault = "node-poweroff", .heal = -1};
+    struct timeline_entry dark = {.id = "dark", .fault = "node-poweroff", .heal = -1};
     struct scenario s = planted_scenario("node-powered-off");
     s.timeline = &dark;
     s.timeline_n = 1;

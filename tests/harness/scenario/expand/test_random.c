@@ -74,10 +74,10 @@ static void test_what_was_drawn_loads_again_as_lines(void **state) {
 static int fewest_nodes(const struct scenario *s, int nodes) {
     int fewest = nodes;
     for (size_t i = 0; i < s->timeline_n; i++) {
-        const struct action *at = &s->timeline[i];
+        const struct timeline_entry *at = &s->timeline[i];
         int away = 0;
         for (size_t j = 0; j < s->timeline_n; j++) {
-            const struct action *a = &s->timeline[j];
+            const struct timeline_entry *a = &s->timeline[j];
             int64_t lasts = a->for_ns ? a->for_ns : 5000000000;
             bool takes = str_starts(a->fault, "node-") && a->when.has_time;
             if ((takes || str_eq(a->fault, "net-partition")) &&
@@ -107,7 +107,7 @@ static void test_a_node_that_is_lost_comes_back(void **state) {
     load_well(&x, "{faults: 60, weights: {node-kill: 1, node-poweroff: 1, node-leave: 1}}", NULL);
     size_t lost = 0, back = count_of(x.s, "node-start"), left = count_of(x.s, "node-leave");
     for (size_t i = 0; i < x.s->timeline_n; i++) {
-        const struct action *a = &x.s->timeline[i];
+        const struct timeline_entry *a = &x.s->timeline[i];
         lost += a->when.has_time;
         assert_true(a->when.patient);
         if (!a->when.has_time) /* it follows the line that took the node */

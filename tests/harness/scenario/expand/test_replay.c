@@ -49,7 +49,7 @@ static void assert_played(const char *csv, const char *replay, const char *want)
     assert_string_equal(buf_str(&x.d.out), "");
     assert_non_null(x.s);
     for (size_t i = 0; i < x.s->timeline_n; i++) {
-        const struct action *a = &x.s->timeline[i];
+        const struct timeline_entry *a = &x.s->timeline[i];
         int64_t ns = a->when.has_time ? a->when.time_ns : a->when.plus_ns;
         buf_printf(&got, "%s%s %s %s%lld", i ? "; " : "", a->fault, a->on.text,
                    a->when.has_time ? "" : "+", (long long)ns / 1000000);

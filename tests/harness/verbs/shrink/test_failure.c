@@ -26,7 +26,7 @@ static void make(struct verdict *v, int exit_code, const struct row *rows) {
     }
 }
 
-static enum comparison_answer compare(const struct failure *f, int exit_code,
+static enum comparison_answer compare(const struct found_failure *f, int exit_code,
                                       const struct row *rows, const char *why) {
     static struct verdict v;
     struct buf said = {0};
@@ -55,7 +55,7 @@ static const char *ranks_and_samples[] = {"ranks", "samples", NULL};
 
 static void test_it_fails_the_same_when_all_that_must_fail_does_and_nothing_new(void **state) {
     (void)state;
-    struct failure f = {.checks = ranks, .all = ranks_and_samples, .way = ""};
+    struct found_failure f = {.checks = ranks, .all = ranks_and_samples, .way = ""};
     assert_int_equal(compare(&f, 1, ROWS(FAILED("ranks", INVARIANT)), ""), FAILS_SAME);
     assert_int_equal(
         compare(&f, 1, ROWS(FAILED("ranks", INVARIANT), FAILED("samples", INVARIANT)), ""),
@@ -70,7 +70,7 @@ static void test_it_fails_the_same_when_all_that_must_fail_does_and_nothing_new(
 
 static void test_all_that_must_fail_is_more_than_one_of_them(void **state) {
     (void)state;
-    struct failure f = {.checks = ranks_and_samples, .all = ranks_and_samples, .way = ""};
+    struct found_failure f = {.checks = ranks_and_samples, .all = ranks_and_samples, .way = ""};
     assert_int_equal(
         compare(&f, 1, ROWS(FAILED("ranks", INVARIANT), PASSED("samples", INVARIANT)), "ranks"),
         FAILS_OTHERWISE);
@@ -78,7 +78,7 @@ static void test_all_that_must_fail_is_more_than_one_of_them(void **state) {
 
 static void test_a_fault_that_did_not_happen_leaves_it_open(void **state) {
     (void)state;
-    struct failure f = {.checks = ranks, .all = ranks, .way = ""};
+    struct found_failure f = {.checks = ranks, .all = ranks, .way = ""};
     const struct row *rows = ROWS(FAILED("ranks", INVARIANT), FAILED("fired", FAULTS));
     assert_int_equal(compare(&f, 1, rows, "fired"), INCONCLUSIVE);
     f.unfired = true; /* as in the recorded run */
@@ -89,7 +89,7 @@ static void test_a_fault_that_did_not_happen_leaves_it_open(void **state) {
 static void test_a_job_that_ends_wrongly_in_another_way_fails_otherwise(void **state) {
     (void)state;
     static const char *outcome[] = {"outcome", NULL};
-    struct failure f = {.checks = outcome, .all = outcome, .way = "it failed "};
+    struct found_failure f = {.checks = outcome, .all = outcome, .way = "it failed "};
     const struct row same = {"outcome", CLASS_EXPECT, FINDING_FAIL,
                              "it failed (agents ended: n0 1)"};
     const struct row other = {"outcome", CLASS_EXPECT, FINDING_FAIL,
@@ -100,7 +100,7 @@ static void test_a_job_that_ends_wrongly_in_another_way_fails_otherwise(void **s
 
 static void test_a_broken_or_interrupted_run_is_no_answer(void **state) {
     (void)state;
-    struct failure f = {.checks = ranks, .all = ranks, .way = ""};
+    struct found_failure f = {.checks = ranks, .all = ranks, .way = ""};
     const struct row broken = {"harness_health", CLASS_HARNESS, FINDING_FAIL, "late"};
     assert_int_equal(
         compare(&f, 3, ROWS(FAILED("ranks", INVARIANT), broken), "harness_health: late"), BROKEN);

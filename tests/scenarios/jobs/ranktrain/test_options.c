@@ -18,7 +18,8 @@ static const char *const variables[] = {"RANK",
                                         "TORCHELASTIC_RESTART_COUNT"};
 
 /* Parses words separated by blanks; environment is such words, NAME=value. */
-static int parse(const char *words, const char *environment, struct options *o, struct err *err) {
+static int parse(const char *words, const char *environment, struct ranktrain_options *o,
+                 struct err *err) {
     static char text[512], set[512];
     char *argv[16] = {"ranktrain"}, *save;
     int argc = 1;
@@ -38,7 +39,7 @@ static int parse(const char *words, const char *environment, struct options *o, 
 
 static void test_without_launcher_it_is_rank_0_of_1(void **state) {
     (void)state;
-    struct options o;
+    struct ranktrain_options o;
     struct err err;
     assert_int_equal(parse("", "", &o, &err), 0);
     assert_int_equal(o.rank, 0);
@@ -50,7 +51,7 @@ static void test_without_launcher_it_is_rank_0_of_1(void **state) {
 
 static void test_options_take_values_after_blank_or_equals(void **state) {
     (void)state;
-    struct options o;
+    struct ranktrain_options o;
     struct err err;
     assert_int_equal(parse("--steps=400 --lr 0.1 --compute-ms 2.5 --collective-timeout=500ms "
                            "--checkpoint-dir /x",
@@ -96,7 +97,7 @@ static void test_bad_options_are_refused_with_their_name(void **state) {
         {"", "RANK=0 WORLD_SIZE=2 MASTER_ADDR=a MASTER_PORT=70000", "MASTER_PORT=70000"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        struct options o;
+        struct ranktrain_options o;
         struct err err = {0};
         assert_int_equal(parse(bad[i].words, bad[i].environment, &o, &err), -EINVAL);
         if (!strstr(err.msg, bad[i].says))

@@ -69,7 +69,7 @@ static void test_generated_files_are_of_that_format_and_always_the_same(void **s
     struct err err;
     for (int i = 0; i < 2; i++) {
         int images = memfd_create("images", MFD_CLOEXEC), labels = memfd_create("l", MFD_CLOEXEC);
-        struct generated g = {.test = true};
+        struct generated_data g = {.test = true};
         assert_int_equal(generated_write(images, &g, &err), 0);
         g.labels = true;
         assert_int_equal(generated_write(labels, &g, &err), 0);

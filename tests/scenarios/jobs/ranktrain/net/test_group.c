@@ -54,7 +54,7 @@ static int sum_once(struct member *m, void *ring) {
     return r;
 }
 
-static int knock(const struct group *g, const struct link_wait *w) {
+static int knock(const struct peer_group *g, const struct link_wait *w) {
     struct door_hello h = {
         .magic = DOOR_MAGIC, .purpose = DOOR_RING, .rank = g->rank, .world = g->world};
     int fd = link_connect(&g->peers[0], w);
