@@ -1,7 +1,7 @@
 /* What a run may do to this host: its faults, which are known, and its job, which may be anybody's
  * program. The cluster keeps what is said here. */
 #include "base/sys/namespace.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <unistd.h>
 

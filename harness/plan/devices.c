@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "base/sys/nvml.h"
 #include "base/sys/outcall.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <stdlib.h>
 #include <string.h>

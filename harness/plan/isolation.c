@@ -2,7 +2,7 @@
 #include "base/sys/loopback.h"
 #include "base/sys/namespace.h"
 #include "faults/need.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,11 +10,11 @@
 /* What namespaces have by themselves, processes have only where the host allows it. */
 static int check_faults(const struct plan *p, struct err *err) {
     struct err why;
-    for (size_t i = 0; i < p->actions_n; i++) {
-        const struct fault *f = p->actions[i].fault;
+    for (size_t i = 0; i < p->entries_n; i++) {
+        const struct fault *f = p->entries[i].fault;
         if (f && fault_needs_check(f->needs, &why) != 0)
             return err_say(err, -ENOTSUP, "%s (%s), with nodes that are processes: %s",
-                           p->actions[i].action->id, f->name, why.msg);
+                           p->entries[i].entry->id, f->name, why.msg);
     }
     return 0;
 }

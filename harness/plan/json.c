@@ -1,5 +1,5 @@
 #include "base/json.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <stdio.h>
 
@@ -42,8 +42,8 @@ static void put_devices(const struct plan *p, struct json_writer *w) {
     json_end_array(w);
 }
 
-static void put_action(const struct plan *p, const struct plan_action *pa, struct json_writer *w) {
-    const struct timeline_entry *a = pa->action;
+static void put_entry(const struct plan *p, const struct planned_entry *pa, struct json_writer *w) {
+    const struct timeline_entry *a = pa->entry;
     BUF_FINI struct buf when = {0}, until = {0};
     trigger_describe(a, &when);
     if (a->until)
@@ -69,7 +69,7 @@ static void put_action(const struct plan *p, const struct plan_action *pa, struc
             json_put_string(w, "until", buf_str(&until));
         json_put_string(w, "blast", pa->fault->blast);
     } else {
-        json_put_string(w, "heal", p->actions[a->heal].action->id);
+        json_put_string(w, "heal", p->entries[a->heal].entry->id);
     }
     json_end_object(w);
 }
@@ -115,8 +115,8 @@ void plan_json(const struct plan *p, struct buf *out) {
     put_devices(p, &w);
     put_commands(p, &w);
     json_array(&w, "timeline");
-    for (size_t i = 0; i < p->actions_n; i++)
-        put_action(p, &p->actions[i], &w);
+    for (size_t i = 0; i < p->entries_n; i++)
+        put_entry(p, &p->entries[i], &w);
     json_end_array(&w);
     json_end_object(&w);
     buf_putc(out, '\n');

@@ -3,7 +3,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/sys/file.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 #include "harness/plan/features.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct plan *plan_make(const struct scenario *s, uint64_t seed, struct diagnosti
     rootfs_make(p);
     topology_make(p);
     devices_deal(p);
-    actions_make(p, d);
+    entries_make(p, d);
     features_make(p, d);
     return d->errors > before ? plan_free(p) : p;
 }

@@ -40,9 +40,9 @@ struct plan_node {
     size_t devices_n;
 };
 
-struct plan_action {
-    const struct timeline_entry *action; /* place, trigger, target as written */
-    const struct fault *fault;           /* NULL: heals plan->actions[action->heal] */
+struct planned_entry {
+    const struct timeline_entry *entry; /* place, trigger, target as written */
+    const struct fault *fault;          /* NULL: heals plan->entries[entry->heal] */
     struct fault_args args;
 };
 
@@ -65,8 +65,8 @@ struct plan {
     uint64_t seed;
     struct plan_node *nodes; /* n0.., then the store's */
     size_t nodes_n;
-    struct plan_action *actions; /* as in the timeline */
-    size_t actions_n;
+    struct planned_entry *entries; /* as in the timeline */
+    size_t entries_n;
     const char *rootfs;   /* of every node but the store's; NULL: none */
     const char *endpoint; /* "store:29400", "n0:29400"; NULL: standalone, no store node */
     const char *backend;  /* as --rdzv-backend says it; NULL: standalone, or a template */

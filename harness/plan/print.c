@@ -2,7 +2,7 @@
 #include "base/str.h"
 #include "faults/effect.h"
 #include "faults/need.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -198,13 +198,13 @@ static void put_objects(const struct plan *p, struct buf *out) {
                p->nodes_n, plural((long)p->nodes_n), p->nodes_n, plural((long)p->nodes_n));
 }
 
-static void put_action(const struct plan *p, const struct plan_action *pa, struct buf *out) {
-    const struct timeline_entry *a = pa->action;
+static void put_entry(const struct plan *p, const struct planned_entry *pa, struct buf *out) {
+    const struct timeline_entry *a = pa->entry;
     quote(out, "  %s: ", a->id);
     if (pa->fault)
         quote(out, a->on.text ? "%s on %s" : "%s", a->fault, a->on.text);
     else
-        quote(out, "heal %s", p->actions[a->heal].action->id);
+        quote(out, "heal %s", p->entries[a->heal].entry->id);
     for (size_t i = 0; i < pa->args.n; i++)
         quote(out, ", %s %s", pa->args.v[i].key, pa->args.v[i].value);
     if (a->times == TIMES_EACH_ROUND)
@@ -284,12 +284,12 @@ void plan_print(const struct plan *p, struct buf *out) {
     put_topology(p, out);
     put_job(p, out);
     put_objects(p, out);
-    buf_puts(out, p->actions_n ? "\ntimeline\n" : "\ntimeline\n  nothing is broken\n");
+    buf_puts(out, p->entries_n ? "\ntimeline\n" : "\ntimeline\n  nothing is broken\n");
     if (p->scenario->drawn)
         quote(out, "  %s", p->scenario->drawn);
     buf_puts(out, p->scenario->drawn ? "\n" : "");
-    for (size_t i = 0; i < p->actions_n; i++)
-        put_action(p, &p->actions[i], out);
+    for (size_t i = 0; i < p->entries_n; i++)
+        put_entry(p, &p->entries[i], out);
     put_commands(p, out);
     put_unasked(p, out);
     blast_print(p, out);

@@ -5,7 +5,7 @@
 #include "base/sys/mount.h"
 #include "base/sys/namespace.h"
 #include "base/sys/root.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 #include "base/str.h"
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,21 +1,21 @@
 /* Lines whose moment has come but whose target is not there, or is about to go (when.patient), and
  * those that come again when it has come back (sticky). */
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 #include "base/str.h"
 #include "base/sys/clock.h"
 
-void act_wait_for_target(struct act *a) {
-    if (a->state == ACT_PATIENT)
+void entry_wait_for_target(struct run_entry *a) {
+    if (a->state == ENTRY_PATIENT)
         return;
-    int64_t own = a->action->when.within_ns;
-    a->state = ACT_PATIENT;
+    int64_t own = a->entry->when.within_ns;
+    a->state = ENTRY_PATIENT;
     loop_timer_at(a->within, clock_monotonic_ns() +
                                  (own ? own : a->owner->engine->plan->scenario->limits.total_ns));
     timeline_arm(a->owner->engine);
 }
 
-bool act_may_find_target(const struct record *r) {
+bool entry_may_find_target(const struct record *r) {
     static const char *const kinds[] = {"worker-start", "worker-exit", "agent-start",
                                         "agent-exit",   "store-start", "store-exit",
                                         "node-up",      "node-down",   NULL};
@@ -30,7 +30,7 @@ static bool ends_rounds(const struct fault *f) {
     return f && (fault_has(f, EFFECTS_TAKE_AGENT) || f->evidence & EVIDENCE(target_exit));
 }
 
-static bool has_hit(const struct act *by, const struct round *r, size_t rounds) {
+static bool has_hit(const struct run_entry *by, const struct round *r, size_t rounds) {
     if (!ends_rounds(by->plan->fault) || !by->fired || by->round_base != (int)rounds)
         return false;
     for (size_t i = 0; i < by->bound_n; i++) {
@@ -43,20 +43,20 @@ static bool has_hit(const struct act *by, const struct round *r, size_t rounds) 
 
 /* One worker of it has ended, or is about to: the launcher ends the others, and a fault would hit
  * who dies anyway. */
-static bool breaks_up(const struct act *a, const struct round *r) {
+static bool breaks_up(const struct run_entry *a, const struct round *r) {
     const struct timeline *t = a->owner;
     for (size_t i = 0; i < r->n; i++)
         if (r->workers[i]->exit_ns)
             return true;
     for (size_t i = 0; i < t->n; i++)
-        if (&t->acts[i] != a && has_hit(&t->acts[i], r, t->engine->rec.rounds->n))
+        if (&t->entries[i] != a && has_hit(&t->entries[i], r, t->engine->rec.rounds->n))
             return true;
     return false;
 }
 
-bool act_must_wait(const struct act *a, const struct bound *found, size_t n) {
+bool entry_must_wait(const struct run_entry *a, const struct bound *found, size_t n) {
     const struct rounds *rs = a->owner->engine->rec.rounds;
-    if (!a->action->when.patient)
+    if (!a->entry->when.patient)
         return false;
     for (size_t i = 0; i < n; i++)
         if (found[i].worker && breaks_up(a, rs->v[found[i].worker->round - 1]))
@@ -64,8 +64,8 @@ bool act_must_wait(const struct act *a, const struct bound *found, size_t n) {
     return n == 0;
 }
 
-void act_stick(struct act *a) {
-    if (!a->action->sticky || a->stuck)
+void entry_stick(struct run_entry *a) {
+    if (!a->entry->sticky || a->stuck)
         return;
     a->stuck = arena_array(&a->owner->engine->arena, struct stuck, a->bound_n);
     a->stuck_n = a->bound_n;
@@ -75,26 +75,26 @@ void act_stick(struct act *a) {
                            .local_rank = a->bound[i].worker ? a->bound[i].worker->local_rank : -1};
 }
 
-bool act_is_due(const struct act *a) {
+bool entry_is_due(const struct run_entry *a) {
     for (size_t i = 0; i < a->stuck_n; i++)
         if (a->stuck[i].back)
             return true;
     return false;
 }
 
-bool act_comes_again(struct act *a, const struct record *r) {
+bool entry_comes_again(struct run_entry *a, const struct record *r) {
     bool start = a->stuck_n && r->source == SOURCE_KERNEL &&
                  (record_is(r, "agent-start") || record_is(r, "store-start"));
     for (size_t i = 0; start && i < a->stuck_n; i++)
         a->stuck[i].back |= str_eq(node_plan(a->stuck[i].node)->name, r->node);
-    return a->state == ACT_DONE && act_is_due(a) && act_may_find_target(r);
+    return a->state == ENTRY_DONE && entry_is_due(a) && entry_may_find_target(r);
 }
 
 /* What lasts is ended before it comes again, so it comes to all of them. */
-size_t act_find_again(struct act *a, struct bound ret[TARGETS_MAX]) {
-    struct timeline_entry line = *a->action;
-    const struct plan_action one = {
-        .action = &line, .fault = a->plan->fault, .args = a->plan->args};
+size_t entry_find_again(struct run_entry *a, struct bound ret[TARGETS_MAX]) {
+    struct timeline_entry line = *a->entry;
+    const struct planned_entry one = {
+        .entry = &line, .fault = a->plan->fault, .args = a->plan->args};
     struct bound some[TARGETS_MAX];
     size_t total = 0;
     bool any = false;

@@ -8,7 +8,7 @@ static bool has(const struct fault *f, int kind) {
     return f->evidence & 1U << kind;
 }
 
-static bool has_any(const struct act *a, bool (*is)(const struct evidence *e)) {
+static bool has_any(const struct run_entry *a, bool (*is)(const struct evidence *e)) {
     for (int k = 0; a->plan->fault && k < EVIDENCES_N; k++)
         if (has(a->plan->fault, k) && is(evidences[k]))
             return true;
@@ -27,28 +27,28 @@ static bool is_unannounced(const struct evidence *e) {
     return e->unannounced;
 }
 
-bool evidence_answers(const struct act *a) {
+bool evidence_answers(const struct run_entry *a) {
     return has_any(a, answers);
 }
 
 /* ---- one firing ---- */
 
 /* Of several kinds the first of the table speaks. */
-static void record_felt(struct act *a) {
+static void record_felt(struct run_entry *a) {
     int kind = 0;
     while (!has(a->plan->fault, kind))
         kind++;
     const struct evidence *e = evidences[kind];
     bool sockets = e->by_wire && a->owner->engine->plan->isolation == ISOLATION_PROCESSES;
     enum source source = e->by_wire && !sockets ? SOURCE_WIRE : SOURCE_KERNEL;
-    struct json_writer *w = act_record(a, source, "fault-evidence");
+    struct json_writer *w = entry_record(a, source, "fault-evidence");
     json_put_string(w, "what", sockets ? e->at_sockets : e->what);
     if (e->put)
         e->put(a, w);
     engine_recorded(a->owner->engine);
 }
 
-void evidence_begin(struct act *a) {
+void evidence_begin(struct run_entry *a) {
     for (int k = 0; k < EVIDENCES_N; k++)
         for (size_t i = 0; has(a->plan->fault, k) && evidences[k]->begin && i < a->bound_n; i++)
             a->bound[i].known[k] = evidences[k]->begin(a, &a->bound[i]);
@@ -56,14 +56,14 @@ void evidence_begin(struct act *a) {
         counting_ask(a->owner->engine);
 }
 
-void evidence_end(struct act *a) {
+void evidence_end(struct run_entry *a) {
     evidence_look(a);
     if (has_any(a, counts))
         counting_ask(a->owner->engine);
 }
 
 /* The kind that has not been seen, and of whom; -1: all have. */
-static int missing(struct act *a, const struct bound **ret) {
+static int missing(struct run_entry *a, const struct bound **ret) {
     for (int k = 0; k < EVIDENCES_N; k++)
         for (size_t i = 0; has(a->plan->fault, k) && i < a->bound_n; i++)
             if (!evidences[k]->felt(&a->bound[i])) {
@@ -73,11 +73,11 @@ static int missing(struct act *a, const struct bound **ret) {
     return -1;
 }
 
-static bool is_asked_for(const struct act *a) {
+static bool is_asked_for(const struct run_entry *a) {
     return a->plan->fault && a->fired && a->in_force >= a->fired && !a->felt;
 }
 
-void evidence_look(struct act *a) {
+void evidence_look(struct run_entry *a) {
     const struct bound *whom;
     if (!is_asked_for(a) || missing(a, &whom) >= 0)
         return;
@@ -85,14 +85,14 @@ void evidence_look(struct act *a) {
     record_felt(a);
 }
 
-void evidence_close(struct act *a) {
+void evidence_close(struct run_entry *a) {
     const struct bound *whom = NULL;
     int kind = is_asked_for(a) ? missing(a, &whom) : -1;
     if (kind < 0)
         return;
     const struct evidence *e = evidences[kind];
     const char *why = e->why ? e->why(a, whom) : NULL;
-    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-unfelt");
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-unfelt");
     json_put_string(w, "on", whom->target.name);
     json_put_string(w, "why", why ? why : e->absent);
     engine_recorded(a->owner->engine);
@@ -101,12 +101,12 @@ void evidence_close(struct act *a) {
 /* ---- what the records tell ---- */
 
 /* Whatever shows a fault, times count from an end of its target that came before the answer. */
-static unsigned listening(const struct act *a) {
+static unsigned listening(const struct run_entry *a) {
     return evidence_answers(a) ? a->plan->fault->evidence
                                : a->plan->fault->evidence | EVIDENCE(target_exit);
 }
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     bool news = false;
     for (int k = 0; k < EVIDENCES_N; k++)
         if (listening(a) & 1U << k && evidences[k]->learn)
@@ -114,7 +114,7 @@ static bool learn(struct act *a, struct bound *b, const struct record *r) {
     return news;
 }
 
-void act_seen(struct act *a, const struct record *r) {
+void entry_seen(struct run_entry *a, const struct record *r) {
     if (!a->fired || a->felt || !a->plan->fault)
         return;
     bool news = has_any(a, is_unannounced);
@@ -122,7 +122,7 @@ void act_seen(struct act *a, const struct record *r) {
         if (learn(a, &a->bound[i], r)) {
             news = true;
             if (evidence_answers(a))
-                act_answered(a, NULL);
+                entry_answered(a, NULL);
         }
     if (news)
         evidence_look(a);

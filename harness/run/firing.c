@@ -1,4 +1,4 @@
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -10,15 +10,15 @@
 
 /* ---- the records of a firing ---- */
 
-struct json_writer *act_record(const struct act *a, enum source s, const char *kind) {
+struct json_writer *entry_record(const struct run_entry *a, enum source s, const char *kind) {
     struct json_writer *w = engine_record(a->owner->engine, s, kind);
-    json_put_string(w, "id", a->action->id);
+    json_put_string(w, "id", a->entry->id);
     json_put_i64(w, "n", a->fired);
     return w;
 }
 
 /* Nobody was held at the step that was asked for: how far the job had come. */
-static int64_t steps_done(const struct act *a) {
+static int64_t steps_done(const struct run_entry *a) {
     const struct rounds *rs = a->owner->engine->rec.rounds;
     int64_t most = -1;
     for (size_t i = 0; rs->n && i < rs->v[rs->n - 1]->n; i++)
@@ -27,10 +27,10 @@ static int64_t steps_done(const struct act *a) {
     return most;
 }
 
-static void record_fired(struct act *a) {
-    const struct trigger *when = &a->action->when;
+static void record_fired(struct run_entry *a) {
+    const struct trigger *when = &a->entry->when;
     bool again = a->stuck; /* of its own accord: nobody was waited for */
-    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-fired");
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-fired");
     json_put_string(w, "fault", a->plan->fault->name);
     json_array(w, "on");
     for (size_t i = 0; i < a->bound_n; i++)
@@ -65,7 +65,7 @@ static void put_target(struct json_writer *w, const struct bound *b) {
 }
 
 /* The moment from which times count: a death may have been seen before the answer came. */
-static int64_t in_force_ns(const struct act *a, int64_t answered_ns) {
+static int64_t in_force_ns(const struct run_entry *a, int64_t answered_ns) {
     int64_t t0 = answered_ns;
     for (size_t i = 0; i < a->bound_n; i++)
         if (a->bound[i].exit_ns && a->bound[i].exit_ns < t0)
@@ -73,8 +73,8 @@ static int64_t in_force_ns(const struct act *a, int64_t answered_ns) {
     return t0;
 }
 
-static void record_in_force(struct act *a) {
-    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-in-force");
+static void record_in_force(struct run_entry *a) {
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-in-force");
     json_put_string(w, "fault", a->plan->fault->name);
     json_put_i64(w, "t0", in_force_ns(a, clock_monotonic_ns()));
     json_put_bool(w, "ends_node", fault_has(a->plan->fault, EFFECTS_TAKE_AGENT));
@@ -86,66 +86,66 @@ static void record_in_force(struct act *a) {
     engine_recorded(a->owner->engine);
 }
 
-static void record_error(struct act *a) {
-    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-failed");
+static void record_error(struct run_entry *a) {
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-failed");
     json_put_string(w, "error", a->error);
     engine_recorded(a->owner->engine);
 }
 
 /* ---- firing ---- */
 
-static void finished(struct act *a) {
+static void finished(struct run_entry *a) {
     struct engine *e = a->owner->engine;
     if (a->error[0]) {
         record_error(a);
-        a->state = ACT_FAILED;
+        a->state = ENTRY_FAILED;
     } else {
         a->in_force++;
         a->lasts = fault_has(a->plan->fault, EFFECT_LASTING);
-        if (a->lasts && a->action->for_ns)
-            loop_timer_at(a->until, clock_monotonic_ns() + a->action->for_ns);
-        act_look_again(a);
+        if (a->lasts && a->entry->for_ns)
+            loop_timer_at(a->until, clock_monotonic_ns() + a->entry->for_ns);
+        entry_look_again(a);
         record_in_force(a);
         evidence_look(a);
     }
     observer_release(e->observer, a->tag);
 }
 
-void act_answered(struct act *a, const char *error) {
+void entry_answered(struct run_entry *a, const char *error) {
     if (error && !a->error[0])
         str_copy(a->error, sizeof(a->error), error);
-    if (a->state == ACT_INJECTING && ++a->answers >= a->bound_n)
+    if (a->state == ENTRY_INJECTING && ++a->answers >= a->bound_n)
         finished(a);
 }
 
-static uint64_t token_of(const struct act *a) {
+static uint64_t token_of(const struct run_entry *a) {
     return (uint64_t)a->tag;
 }
 
-static void inject(struct act *a, struct bound *b) {
+static void inject(struct run_entry *a, struct bound *b) {
     const struct fault *f = a->plan->fault;
     struct err err = {0};
     if (f->where == FAULT_IN_NODE) {
         if (node_inject(b->node, f, &b->target, &a->plan->args, token_of(a), &err) < 0)
-            act_answered(a, err.msg);
+            entry_answered(a, err.msg);
         return;
     }
     int r = f->inject(&b->target, &a->plan->args, &err);
-    if (r < 0 || !evidence_answers(a)) /* a node that is switched on: act_seen answers for it */
-        act_answered(a, r < 0 ? err.msg : NULL);
+    if (r < 0 || !evidence_answers(a)) /* a node that is switched on: entry_seen answers for it */
+        entry_answered(a, r < 0 ? err.msg : NULL);
 }
 
-static void heal(struct act *a) {
+static void heal(struct run_entry *a) {
     a->fired++;
     a->in_force++;
-    act_recover(&a->owner->acts[a->action->heal]);
-    act_look_again(a);
+    entry_recover(&a->owner->entries[a->entry->heal]);
+    entry_look_again(a);
     observer_release(a->owner->engine->observer, a->tag);
 }
 
 /* What lasts must find its worker again when it is undone; the observer closes its own pidfd when
  * the worker ends. */
-static void keep_pidfds(struct act *a) {
+static void keep_pidfds(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++) {
         struct target *t = &a->bound[i].target;
         if (fault_has(a->plan->fault, EFFECT_LASTING) && t->kind == TARGET_WORKER && t->pidfd >= 0)
@@ -153,7 +153,7 @@ static void keep_pidfds(struct act *a) {
     }
 }
 
-void act_let_go(struct act *a) {
+void entry_let_go(struct run_entry *a) {
     for (size_t i = 0; i < a->bound_n; i++) {
         if (a->bound[i].kept_pidfd > 0)
             close(a->bound[i].kept_pidfd);
@@ -162,18 +162,19 @@ void act_let_go(struct act *a) {
 }
 
 /* Whom it strikes now; 0: nobody, and what follows from that has been done. */
-static size_t choose(struct act *a, const struct plan_action *pa, struct bound found[TARGETS_MAX]) {
+static size_t choose(struct run_entry *a, const struct planned_entry *pa,
+                     struct bound found[TARGETS_MAX]) {
     size_t n = targets_resolve(a->owner->engine, &a->owner->rand, pa, found);
-    if (act_must_wait(a, found, n)) {
-        act_wait_for_target(a);
+    if (entry_must_wait(a, found, n)) {
+        entry_wait_for_target(a);
         return 0;
     }
     if (!n)
-        act_fail(a, "its target matched nothing that was alive when the trigger came true");
+        entry_fail(a, "its target matched nothing that was alive when the trigger came true");
     return n;
 }
 
-static void strike(struct act *a, const struct bound *found, size_t n) {
+static void strike(struct run_entry *a, const struct bound *found, size_t n) {
     loop_timer_off(a->within);
     a->bound = arena_array(&a->owner->engine->arena, struct bound, n);
     memcpy(a->bound, found, n * sizeof(*found));
@@ -183,45 +184,45 @@ static void strike(struct act *a, const struct bound *found, size_t n) {
     a->error[0] = '\0';
     a->fired++;
     a->fired_ns = clock_monotonic_ns();
-    a->state = ACT_INJECTING;
+    a->state = ENTRY_INJECTING;
     keep_pidfds(a);
     record_fired(a);
-    act_stick(a);
+    entry_stick(a);
     evidence_begin(a);
     for (size_t i = 0; i < n; i++)
         inject(a, &a->bound[i]);
 }
 
 /* pa is the line, or the line with the target that the store has named. */
-static void fire_at(struct act *a, const struct plan_action *pa) {
+static void fire_at(struct run_entry *a, const struct planned_entry *pa) {
     struct bound found[TARGETS_MAX];
     size_t n = choose(a, pa, found);
     if (n)
         strike(a, found, n);
 }
 
-void act_fire(struct act *a) {
+void entry_fire(struct run_entry *a) {
     a->round_base = (int)a->owner->engine->rec.rounds
                         ->n; /* the next may begin before it is known to be in force */
     if (!a->plan->fault) {
         heal(a);
         return;
     }
-    act_recover(a); /* what an earlier firing has left in force */
-    if (act_asks(a))
-        act_ask(a);
+    entry_recover(a); /* what an earlier firing has left in force */
+    if (entry_asks(a))
+        entry_ask(a);
     else
         fire_at(a, a->plan);
 }
 
-void act_told(struct act *a, const char *node, const char *why) {
-    struct timeline_entry line = *a->action;
-    const struct plan_action one = {
-        .action = &line, .fault = a->plan->fault, .args = a->plan->args};
-    if (!node && a->action->when.patient) {
-        act_wait_for_target(a);
+void entry_told(struct run_entry *a, const char *node, const char *why) {
+    struct timeline_entry line = *a->entry;
+    const struct planned_entry one = {
+        .entry = &line, .fault = a->plan->fault, .args = a->plan->args};
+    if (!node && a->entry->when.patient) {
+        entry_wait_for_target(a);
     } else if (!node) {
-        act_fail(a, why);
+        entry_fail(a, why);
     } else {
         line.on.pick = PICK_NAMED;
         line.on.node = node;
@@ -230,12 +231,12 @@ void act_told(struct act *a, const char *node, const char *why) {
     }
 }
 
-void act_fire_again(struct act *a) {
+void entry_fire_again(struct run_entry *a) {
     struct bound found[TARGETS_MAX];
-    size_t n = act_find_again(a, found);
+    size_t n = entry_find_again(a, found);
     if (!n)
         return;
-    act_recover(a);
+    entry_recover(a);
     a->condition_ns = clock_monotonic_ns();
     strike(a, found, n);
 }
@@ -243,19 +244,19 @@ void act_fire_again(struct act *a) {
 void timeline_answer(struct engine *e, uint64_t token, const char *error) {
     struct timeline *t = own(e, timeline);
     if (token >= 1 && token <= t->n)
-        act_answered(&t->acts[token - 1], error);
+        entry_answered(&t->entries[token - 1], error);
 }
 
 /* ---- the end of what lasts ---- */
 
-static int recover(struct act *a, struct bound *b, struct err *err) {
+static int recover(struct run_entry *a, struct bound *b, struct err *err) {
     const struct fault *f = a->plan->fault;
     if (f->where == FAULT_IN_NODE)
         return node_recover(b->node, f, &b->target, &a->plan->args, 0, err);
     return f->recover(&b->target, &a->plan->args, err);
 }
 
-void act_recover(struct act *a) {
+void entry_recover(struct run_entry *a) {
     if (!a->lasts)
         return;
     a->lasts = false;
@@ -267,10 +268,10 @@ void act_recover(struct act *a) {
         if (r < 0 && r != -ESRCH) /* a node that is off, a worker that has ended: undone as well */
             err = why;
     }
-    act_let_go(a);
+    entry_let_go(a);
     if (a->end)
-        act_rest(a->end);
-    struct json_writer *w = act_record(a, SOURCE_HARNESS, "fault-recovered");
+        entry_rest(a->end);
+    struct json_writer *w = entry_record(a, SOURCE_HARNESS, "fault-recovered");
     if (err.code)
         json_put_string(w, "error", err.msg);
     engine_recorded(a->owner->engine);

@@ -1,4 +1,4 @@
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 #include "base/str.h"
 #include "base/sys/clock.h"
@@ -31,7 +31,7 @@ struct inquiry_asked {
 };
 
 struct inquiry {
-    struct act *act;
+    struct run_entry *act;
     struct inquiry_asked v[STORES_MAX];
     size_t n, open, needed; /* so many must agree */
     int64_t since_ns;
@@ -39,13 +39,13 @@ struct inquiry {
     char why[200];
 };
 
-bool act_asks(const struct act *a) {
+bool entry_asks(const struct run_entry *a) {
     size_t serving = 0;
     const struct plan *p = a->owner->engine->plan;
     for (size_t i = 0; i < p->nodes_n; i++)
         serving += plan_serves_store(p, &p->nodes[i]);
-    return a->action->on.pick == PICK_COORDINATOR ||
-           (a->action->on.pick == PICK_LEADER && serving > 1);
+    return a->entry->on.pick == PICK_COORDINATOR ||
+           (a->entry->on.pick == PICK_LEADER && serving > 1);
 }
 
 /* The node that an agent has that address of, or that is called so. */
@@ -59,9 +59,9 @@ static const char *node_named(const struct plan *p, const char *name) {
 static void record(const struct inquiry *q, const struct leader *found, const char *node) {
     struct engine *e = q->act->owner->engine;
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "store-said");
-    json_put_string(w, "id", q->act->action->id);
+    json_put_string(w, "id", q->act->entry->id);
     json_put_i64(w, "n", q->act->fired + 1);
-    json_put_string(w, "who", q->act->action->on.text);
+    json_put_string(w, "who", q->act->entry->on.text);
     if (node)
         json_put_string(w, "node", node);
     if (found)
@@ -74,18 +74,18 @@ static void record(const struct inquiry *q, const struct leader *found, const ch
 
 /* Whoever hears of the record may end it all: then the line waits no more. */
 static void conclude(struct inquiry *q, const struct leader *found) {
-    struct act *a = q->act;
+    struct run_entry *a = q->act;
     const char *node = found ? node_named(a->owner->engine->plan, found->name) : NULL;
     if (found && !node)
         snprintf(q->why, sizeof(q->why), "the store names %.60s, which is no node of this cluster",
                  found->name);
-    act_ask_no_more(a);
+    entry_ask_no_more(a);
     record(q, found, node);
-    if (a->state != ACT_ASKING)
+    if (a->state != ENTRY_ASKING)
         return;
     if (q->patient)
-        a->state = ACT_PATIENT;
-    act_told(a, node, q->why);
+        a->state = ENTRY_PATIENT;
+    entry_told(a, node, q->why);
 }
 
 static size_t agreeing(const struct inquiry *q, const struct leader *l) {
@@ -140,7 +140,7 @@ static struct question *ask(struct inquiry_asked *a, struct err *err) {
     struct question_place to = {first.pidfd, CLONE_NEWNET, "/", false};
     FILE_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     const int fds[] = {null, -1, null};
-    bool job = a->owner->act->action->on.pick == PICK_COORDINATOR;
+    bool job = a->owner->act->entry->on.pick == PICK_COORDINATOR;
     const struct question_spec spec = {.program = {.argv = job ? coordinator : leader,
                                                    .envp = token_env(e, &arena),
                                                    .file = "/proc/self/exe",
@@ -171,22 +171,22 @@ static void ask_all(struct inquiry *q) {
     }
 }
 
-void act_ask(struct act *a) {
+void entry_ask(struct run_entry *a) {
     struct inquiry *q = arena_new(&a->owner->engine->arena, struct inquiry);
     *q = (struct inquiry){.act = a,
-                          .needed = a->action->on.pick == PICK_LEADER ? STORES_MAX / 2 + 1 : 1,
+                          .needed = a->entry->on.pick == PICK_LEADER ? STORES_MAX / 2 + 1 : 1,
                           .since_ns = clock_monotonic_ns(),
-                          .patient = a->state == ACT_PATIENT,
+                          .patient = a->state == ENTRY_PATIENT,
                           .why = "no node of the store is on, so nobody can say who is meant"};
     a->inquiry = q;
-    a->state = ACT_ASKING;
+    a->state = ENTRY_ASKING;
     timeline_arm(a->owner->engine);
     ask_all(q);
     if (!q->open)
         conclude(q, NULL);
 }
 
-void act_ask_no_more(struct act *a) {
+void entry_ask_no_more(struct run_entry *a) {
     struct inquiry *q = a->inquiry;
     a->inquiry = NULL;
     for (size_t i = 0; q && i < q->n; i++)

@@ -242,9 +242,9 @@ static size_t bind_groups(struct engine *e, const char *groups, struct bound *b)
     return 1;
 }
 
-size_t targets_resolve(struct engine *e, struct rand *rand, const struct plan_action *pa,
+size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
                        struct bound ret[TARGETS_MAX]) {
-    const struct target_spec *on = &pa->action->on;
+    const struct target_spec *on = &pa->entry->on;
     const struct fault *f = pa->fault;
     const char *groups = fault_arg(&pa->args, "groups", NULL);
     if (groups)

@@ -15,9 +15,9 @@ struct bound {
     int kept_pidfd;           /* ours, 0: none */
 };
 
-/* Fills ret with what the action's fault will hit now; returns how many, 0 when nothing matches.
+/* Fills ret with what the entry's fault will hit now; returns how many, 0 when nothing matches.
  * Draws in the order of names. */
-size_t targets_resolve(struct engine *e, struct rand *rand, const struct plan_action *pa,
+size_t targets_resolve(struct engine *e, struct rand *rand, const struct planned_entry *pa,
                        struct bound ret[TARGETS_MAX]);
 
 /* Whether an event of this worker counts for a trigger aimed at `on`. */

@@ -3,8 +3,8 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/observe/log_matcher.h"
-#include "harness/run/act.h"
 #include "harness/run/directory.h"
+#include "harness/run/entry.h"
 #include "harness/scenario/pattern.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@ void timeline_arm(struct engine *e) {
     uint32_t kinds = listed ? observer_kind("worker-start") : 0;
     uint64_t next = UINT64_MAX;
     for (size_t i = 0; i < t->n; i++) {
-        const struct act *a = &t->acts[i];
-        const struct trigger *w = &a->action->when;
-        if (a->state != ACT_LOOKING || !w->hold)
+        const struct run_entry *a = &t->entries[i];
+        const struct trigger *w = &a->entry->when;
+        if (a->state != ENTRY_LOOKING || !w->hold)
             continue;
         if (w->has_step && !a->step_met) {
             kinds |= observer_kind("step");
@@ -35,70 +35,70 @@ void timeline_arm(struct engine *e) {
 
 /* ---- one trigger ---- */
 
-static void set_state(struct act *a, enum act_state s) {
+static void set_state(struct run_entry *a, enum entry_state s) {
     a->state = s;
     timeline_arm(a->owner->engine);
 }
 
-void act_fail(struct act *a, const char *why) {
+void entry_fail(struct run_entry *a, const char *why) {
     struct engine *e = a->owner->engine;
-    act_ask_no_more(a);
-    set_state(a, ACT_FAILED);
+    entry_ask_no_more(a);
+    set_state(a, ENTRY_FAILED);
     observer_release(e->observer, a->tag);
     struct json_writer *w = engine_record(e, SOURCE_HARNESS, "fault-not-fired");
-    json_put_string(w, "id", a->action->id);
+    json_put_string(w, "id", a->entry->id);
     json_put_string(w, "why", why);
     engine_recorded(e);
 }
 
-static bool all_met(const struct act *a) {
-    const struct trigger *w = &a->action->when;
+static bool all_met(const struct run_entry *a) {
+    const struct trigger *w = &a->entry->when;
     return (!w->has_step || a->step_met) && (!w->has_event || a->event_met) &&
            (!w->phase || a->phase_met) && (!w->log || a->log_met) && (!w->has_time || a->time_met);
 }
 
-static void conclude(struct act *a, int64_t now) {
-    if (a->state != ACT_LOOKING || !all_met(a))
+static void conclude(struct run_entry *a, int64_t now) {
+    if (a->state != ENTRY_LOOKING || !all_met(a))
         return;
     a->condition_ns = now;
     loop_timer_off(a->within);
-    if (!a->action->when.plus_ns) {
-        act_fire(a);
+    if (!a->entry->when.plus_ns) {
+        entry_fire(a);
         return;
     }
-    set_state(a, ACT_DELAYED);
-    loop_timer_at(a->plus, now + a->action->when.plus_ns);
+    set_state(a, ENTRY_DELAYED);
+    loop_timer_at(a->plus, now + a->entry->when.plus_ns);
 }
 
-static bool gate_open(const struct act *a) {
-    const struct trigger *w = &a->action->when;
+static bool gate_open(const struct run_entry *a) {
+    const struct trigger *w = &a->entry->when;
     const struct timeline *t = a->owner;
     size_t rounds = t->engine->rec.rounds->n;
-    if (w->after >= 0 && !t->acts[w->after].in_force)
+    if (w->after >= 0 && !t->entries[w->after].in_force)
         return false;
     if (a->of && !a->of->lasts)
         return false;
-    if (a->action->times == TIMES_EACH_ROUND && (int)rounds <= a->round_base)
+    if (a->entry->times == TIMES_EACH_ROUND && (int)rounds <= a->round_base)
         return false;
     if (w->has_round && w->phase && phase_forms_round(w->phase))
         return rounds >= (size_t)w->round - 1;
     return !w->has_round || rounds >= (size_t)w->round;
 }
 
-static void set_time(struct act *a) {
-    const struct trigger *w = &a->action->when;
+static void set_time(struct run_entry *a) {
+    const struct trigger *w = &a->entry->when;
     int64_t steady = a->owner->steady_ns;
     if (w->has_time && steady && !a->time_met)
         loop_timer_at(a->time, steady + w->time_ns);
 }
 
-static void begin_looking(struct act *a) {
-    const struct trigger *w = &a->action->when;
+static void begin_looking(struct run_entry *a) {
+    const struct trigger *w = &a->entry->when;
     const struct limits *limits = &a->owner->engine->plan->scenario->limits;
     int64_t now = clock_monotonic_ns();
     a->step_met = a->event_met = a->phase_met = a->time_met = a->log_met = false;
     a->events = 0;
-    set_state(a, ACT_LOOKING);
+    set_state(a, ENTRY_LOOKING);
     if (!a->of) /* what ends a fault has no deadline */
         loop_timer_at(a->within, now + (w->within_ns ? w->within_ns : limits->total_ns));
     set_time(a);
@@ -109,30 +109,30 @@ static void open_gates(struct timeline *t) {
     if (!t->started || t->finished)
         return;
     for (size_t i = 0; i < t->n; i++)
-        if (t->acts[i].state == ACT_WAITING && gate_open(&t->acts[i]))
-            begin_looking(&t->acts[i]);
+        if (t->entries[i].state == ENTRY_WAITING && gate_open(&t->entries[i]))
+            begin_looking(&t->entries[i]);
 }
 
-void act_look_again(struct act *a) {
-    bool more = a->of || a->action->times == TIMES_EACH_ROUND || a->fired < a->action->times_n;
-    set_state(a, more ? ACT_WAITING : ACT_DONE);
+void entry_look_again(struct run_entry *a) {
+    bool more = a->of || a->entry->times == TIMES_EACH_ROUND || a->fired < a->entry->times_n;
+    set_state(a, more ? ENTRY_WAITING : ENTRY_DONE);
 }
 
-void act_rest(struct act *a) {
+void entry_rest(struct run_entry *a) {
     loop_timer_off(a->time);
     loop_timer_off(a->plus);
-    set_state(a, ACT_WAITING);
+    set_state(a, ENTRY_WAITING);
     observer_release(a->owner->engine->observer, a->tag);
 }
 
 /* A job's event: does it make a condition of this trigger true? Holds the sender if so. */
-static void hear(struct act *a, const struct record *r) {
+static void hear(struct run_entry *a, const struct record *r) {
     struct event_client *from = a->owner->engine->sender;
-    const struct trigger *w = &a->action->when;
-    bool step = w->has_step && !a->step_met && record_is(r, "step") && act_hears_step(a, r);
+    const struct trigger *w = &a->entry->when;
+    bool step = w->has_step && !a->step_met && record_is(r, "step") && entry_hears_step(a, r);
     bool event = w->has_event && !a->event_met && str_eq(r->kind, w->event);
-    bool phase = w->phase && !a->phase_met && act_reaches_phase(a, r);
-    if (!phase && ((!step && !event) || !act_hears(a, r)))
+    bool phase = w->phase && !a->phase_met && entry_reaches_phase(a, r);
+    if (!phase && ((!step && !event) || !entry_hears(a, r)))
         return;
     a->step_met |= step;
     a->event_met |= event && ++a->events == w->nth;
@@ -148,24 +148,24 @@ static void hear(struct act *a, const struct record *r) {
 static void note_steady(struct timeline *t, int64_t now) {
     t->steady_ns = now;
     for (size_t i = 0; i < t->n; i++)
-        if (t->acts[i].state == ACT_LOOKING)
-            set_time(&t->acts[i]);
+        if (t->entries[i].state == ENTRY_LOOKING)
+            set_time(&t->entries[i]);
 }
 
 static void record(struct engine *e, const struct record *r) {
     struct timeline *t = own(e, timeline);
     t->steps_seen |= record_is(r, "step");
     for (size_t i = 0; i < t->n; i++) {
-        struct act *a = &t->acts[i];
-        act_seen(a, r);
+        struct run_entry *a = &t->entries[i];
+        entry_seen(a, r);
         bool speaks =
             r->source == SOURCE_JOB || r->source == SOURCE_PROBE || r->source == SOURCE_LAUNCHER;
-        if (a->state == ACT_LOOKING && speaks)
+        if (a->state == ENTRY_LOOKING && speaks)
             hear(a, r);
-        if (a->state == ACT_PATIENT && act_may_find_target(r))
-            act_fire(a);
-        if (!t->finished && act_comes_again(a, r))
-            act_fire_again(a);
+        if (a->state == ENTRY_PATIENT && entry_may_find_target(r))
+            entry_fire(a);
+        if (!t->finished && entry_comes_again(a, r))
+            entry_fire_again(a);
     }
     if (record_is(r, "fault-in-force") || record_is(r, "fault-recovered") ||
         record_is(r, "worker-start"))
@@ -174,7 +174,7 @@ static void record(struct engine *e, const struct record *r) {
         note_steady(t, r->t_ns);
 }
 
-static void note_closest(struct act *a, const char *line) {
+static void note_closest(struct run_entry *a, const char *line) {
     enum { LINES_MAX = 20000 }; /* who prints more has been seen enough */
     size_t near = a->lines++ < LINES_MAX ? pattern_nearness(a->log, line) : 0;
     if (near <= a->nearness)
@@ -183,104 +183,104 @@ static void note_closest(struct act *a, const char *line) {
     snprintf(a->closest, sizeof(a->closest), "%s", line);
 }
 
-static void hear_line(struct act *a, const char *node, pid_t pid, const char *line) {
+static void hear_line(struct run_entry *a, const char *node, pid_t pid, const char *line) {
     bool matches = pattern_match(a->log, line, NULL);
-    if ((!matches && a->events) || !act_hears_line(a, node, pid))
+    if ((!matches && a->events) || !entry_hears_line(a, node, pid))
         return;
     if (!matches) {
         note_closest(a, line);
         return;
     }
-    a->log_met = ++a->events == a->action->when.nth;
+    a->log_met = ++a->events == a->entry->when.nth;
     if (!a->log_met)
         return;
-    log_matcher_record(&a->owner->engine->rec, node, pid, "id", a->action->id, line);
+    log_matcher_record(&a->owner->engine->rec, node, pid, "id", a->entry->id, line);
     conclude(a, clock_monotonic_ns());
 }
 
 void timeline_heard(struct engine *e, const char *node, pid_t pid, const char *line) {
     struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++)
-        if (t->acts[i].state == ACT_LOOKING && t->acts[i].log && !t->acts[i].log_met)
-            hear_line(&t->acts[i], node, pid, line);
+        if (t->entries[i].state == ENTRY_LOOKING && t->entries[i].log && !t->entries[i].log_met)
+            hear_line(&t->entries[i], node, pid, line);
 }
 
 /* ---- timers ---- */
 
 static void on_time(void *arg, int64_t now) {
-    struct act *a = arg;
+    struct run_entry *a = arg;
     a->time_met = true;
     conclude(a, now);
 }
 
 static void on_plus(void *arg, int64_t now) {
-    act_fire(arg);
+    entry_fire(arg);
 }
 
 static void on_within(void *arg, int64_t now) {
-    struct act *a = arg;
-    bool patient = a->state == ACT_PATIENT || a->state == ACT_ASKING;
-    act_fail(a, patient ? "its target did not come back within the time given"
-                        : "its trigger did not come true within the time given");
+    struct run_entry *a = arg;
+    bool patient = a->state == ENTRY_PATIENT || a->state == ENTRY_ASKING;
+    entry_fail(a, patient ? "its target did not come back within the time given"
+                          : "its trigger did not come true within the time given");
 }
 
 static void on_until(void *arg, int64_t now) {
-    act_recover(arg);
+    entry_recover(arg);
 }
 
 /* ---- the whole ---- */
 
-static struct act *add_act(struct timeline *t, const struct plan_action *pa) {
+static struct run_entry *add_entry(struct timeline *t, const struct planned_entry *pa) {
     struct engine *e = t->engine;
-    struct act *a = &t->acts[t->n++];
+    struct run_entry *a = &t->entries[t->n++];
     a->owner = t;
     a->plan = pa;
-    a->action = pa->action;
+    a->entry = pa->entry;
     a->tag = (int)t->n;
     a->time = loop_timer(e->loop, on_time, a);
     a->plus = loop_timer(e->loop, on_plus, a);
     a->within = loop_timer(e->loop, on_within, a);
     a->until = loop_timer(e->loop, on_until, a);
-    if (a->action->when.log) /* the loader has refused all that are wrong */
-        a->log = pattern_new(a->action->when.log, NULL);
+    if (a->entry->when.log) /* the loader has refused all that are wrong */
+        a->log = pattern_new(a->entry->when.log, NULL);
     return a;
 }
 
 /* `until` is a heal that waits whenever the fault of its line is in force. It listens to all: who
  * is in trouble often says nothing. */
-static void add_end(struct timeline *t, struct act *of, int line) {
+static void add_end(struct timeline *t, struct run_entry *of, int line) {
     struct timeline_entry *heal = arena_new(&t->engine->arena, struct timeline_entry);
-    struct plan_action *pa = arena_new(&t->engine->arena, struct plan_action);
-    *heal = (struct timeline_entry){.id = of->action->id,
+    struct planned_entry *pa = arena_new(&t->engine->arena, struct planned_entry);
+    *heal = (struct timeline_entry){.id = of->entry->id,
                                     .heal = line,
-                                    .when = *of->action->until,
+                                    .when = *of->entry->until,
                                     .on = {.what = TARGET_NODES, .local_rank = -1},
                                     .times_n = 1};
-    pa->action = heal;
-    of->end = add_act(t, pa);
+    pa->entry = heal;
+    of->end = add_entry(t, pa);
     of->end->of = of;
 }
 
 static void begin(struct engine *e) {
     struct timeline *t = own(e, timeline);
-    size_t lines = e->plan->actions_n;
+    size_t lines = e->plan->entries_n;
     t->engine = e;
     rand_init(&t->rand, e->plan->seed);
-    t->acts = arena_array(&e->arena, struct act, 2 * lines + 1);
+    t->entries = arena_array(&e->arena, struct run_entry, 2 * lines + 1);
     for (size_t i = 0; i < lines; i++)
-        add_act(t, &e->plan->actions[i]);
+        add_entry(t, &e->plan->entries[i]);
     for (size_t i = 0; i < lines; i++)
-        if (t->acts[i].action->until)
-            add_end(t, &t->acts[i], (int)i);
+        if (t->entries[i].entry->until)
+            add_end(t, &t->entries[i], (int)i);
 }
 
 static void close_timeline(struct engine *e) {
     struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++) {
-        struct act *a = &t->acts[i];
+        struct run_entry *a = &t->entries[i];
         pattern_free(a->log);
-        act_ask_no_more(a);
-        act_let_go(a);
+        entry_ask_no_more(a);
+        entry_let_go(a);
     }
 }
 
@@ -292,9 +292,9 @@ static void start(struct engine *e) {
 bool timeline_may_start_node(const struct engine *e) {
     const struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++) {
-        const struct act *a = &t->acts[i];
+        const struct run_entry *a = &t->entries[i];
         bool starts = a->plan->fault && fault_has(a->plan->fault, EFFECT_STARTS_NODE);
-        if (starts && (a->state == ACT_DELAYED || a->state == ACT_INJECTING))
+        if (starts && (a->state == ENTRY_DELAYED || a->state == ENTRY_INJECTING))
             return true;
     }
     return false;
@@ -307,29 +307,29 @@ static int64_t last_step(const struct rounds *rs) {
     return last;
 }
 
-static const char *why_no_line(const struct act *a) {
+static const char *why_no_line(const struct run_entry *a) {
     struct arena *m = &a->owner->engine->arena;
     if (a->events)
         return arena_printf(m, "only %d of %d lines came that match /%.60s/", a->events,
-                            a->action->when.nth, a->action->when.log);
+                            a->entry->when.nth, a->entry->when.log);
     if (!a->lines)
         return "the target printed nothing while the line was waited for";
-    return arena_printf(m, "none of %zu lines matched /%.60s/%s%s", a->lines, a->action->when.log,
+    return arena_printf(m, "none of %zu lines matched /%.60s/%s%s", a->lines, a->entry->when.log,
                         *a->closest ? "; the closest: " : ", and none is like it", a->closest);
 }
 
 /* ended: why the job did. */
-static const char *why_not(const struct act *a, const char *ended) {
-    const struct trigger *w = &a->action->when;
+static const char *why_not(const struct run_entry *a, const char *ended) {
+    const struct trigger *w = &a->entry->when;
     struct engine *e = a->owner->engine;
     if (!str_eq(ended, "ended"))
         return str_eq(ended, "interrupted") ? "the run was interrupted before its time came"
                                             : "the run was stopped before its time came";
-    if (a->state == ACT_WAITING)
+    if (a->state == ENTRY_WAITING)
         return "what it waited for did not come";
-    if (a->state == ACT_PATIENT)
+    if (a->state == ENTRY_PATIENT)
         return "its target was not there any more when the trigger came true";
-    if (a->state == ACT_ASKING)
+    if (a->state == ENTRY_ASKING)
         return "the job ended before the store had said whom it means";
     if (w->log)
         return why_no_line(a);
@@ -346,7 +346,7 @@ static const char *why_not(const struct act *a, const char *ended) {
 
 static bool is_cut_off(const struct timeline *t, const struct node *n) {
     for (size_t i = 0; i < t->n; i++)
-        if (act_cuts_off(&t->acts[i], node_plan(n)->name))
+        if (entry_cuts_off(&t->entries[i], node_plan(n)->name))
             return true;
     return false;
 }
@@ -362,8 +362,8 @@ void timeline_heal_the_last(struct engine *e) {
         cut++;
     }
     for (size_t i = 0; cut && i < t->n; i++)
-        if (t->acts[i].plan->fault && t->acts[i].plan->fault->evidence & EVIDENCE(links_cut))
-            act_recover(&t->acts[i]);
+        if (t->entries[i].plan->fault && t->entries[i].plan->fault->evidence & EVIDENCE(links_cut))
+            entry_recover(&t->entries[i]);
 }
 
 /* Notes what did not fire, ends what lasts. */
@@ -371,16 +371,16 @@ static void end(struct engine *e, const char *why) {
     struct timeline *t = own(e, timeline);
     t->finished = true;
     for (size_t i = 0; i < t->n; i++) {
-        struct act *a = &t->acts[i];
+        struct run_entry *a = &t->entries[i];
         loop_timer_off(a->time);
         loop_timer_off(a->plus);
         loop_timer_off(a->within);
-        bool enough = a->action->times == TIMES_EACH_ROUND && a->fired;
-        if (a->state != ACT_DONE && a->state != ACT_FAILED && !enough && !a->of)
-            act_fail(a, why_not(a, why));
-        else if (act_is_due(a))
-            act_fail(a, "its node came back, but what it strikes there did not");
-        act_recover(a);
+        bool enough = a->entry->times == TIMES_EACH_ROUND && a->fired;
+        if (a->state != ENTRY_DONE && a->state != ENTRY_FAILED && !enough && !a->of)
+            entry_fail(a, why_not(a, why));
+        else if (entry_is_due(a))
+            entry_fail(a, "its node came back, but what it strikes there did not");
+        entry_recover(a);
     }
 }
 
@@ -388,8 +388,8 @@ static void end(struct engine *e, const char *why) {
 static void down(struct engine *e) {
     struct timeline *t = own(e, timeline);
     for (size_t i = 0; i < t->n; i++)
-        if (!t->acts[i].of)
-            evidence_close(&t->acts[i]);
+        if (!t->entries[i].of)
+            evidence_close(&t->entries[i]);
 }
 
 const struct run_part run_part_timeline = {

@@ -1,4 +1,4 @@
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 #include "base/str.h"
 
@@ -24,32 +24,32 @@ static bool rank_tells(const struct engine *e, int rank, const char *kind) {
 }
 
 /* Often one worker prints for all. Then what it prints is told of a target that never prints. */
-static bool prints_nothing(const struct act *a, const char *kind) {
+static bool prints_nothing(const struct run_entry *a, const char *kind) {
     struct engine *e = a->owner->engine;
     const struct rounds *rs = e->rec.rounds;
     for (size_t i = 0; i < rs->workers_n; i++)
-        if (targets_listens_to(e, &a->action->on, a->plan->fault, rs->workers[i]) &&
+        if (targets_listens_to(e, &a->entry->on, a->plan->fault, rs->workers[i]) &&
             rank_tells(e, rs->workers[i]->rank, kind))
             return false;
     return true;
 }
 
-bool act_hears(const struct act *a, const struct record *r) {
+bool entry_hears(const struct run_entry *a, const struct record *r) {
     struct engine *e = a->owner->engine;
     const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
-    if (targets_listens_to(e, &a->action->on, a->plan->fault, by))
+    if (targets_listens_to(e, &a->entry->on, a->plan->fault, by))
         return true;
     return by && *record_text(r, "from") && prints_nothing(a, r->kind);
 }
 
 /* A step read from the output may be told late, or among others not at all. */
-bool act_hears_step(const struct act *a, const struct record *r) {
-    int64_t step = json_get_i64(r->fields, "step", -1), wanted = a->action->when.step;
+bool entry_hears_step(const struct run_entry *a, const struct record *r) {
+    int64_t step = json_get_i64(r->fields, "step", -1), wanted = a->entry->when.step;
     return *record_text(r, "from") ? step >= wanted : step == wanted;
 }
 
-bool act_hears_line(const struct act *a, const char *node, pid_t pid) {
-    const struct target_spec *on = &a->action->on;
+bool entry_hears_line(const struct run_entry *a, const char *node, pid_t pid) {
+    const struct target_spec *on = &a->entry->on;
     struct engine *e = a->owner->engine;
     const struct plan_node *n = plan_find_node(e->plan, node);
     if (on->what == TARGET_STORES)
@@ -97,16 +97,16 @@ bool phase_forms_round(const char *phase) {
     return find(phase)->forms_round;
 }
 
-bool act_reaches_phase(struct act *a, const struct record *r) {
-    const struct trigger *t = &a->action->when;
+bool entry_reaches_phase(struct run_entry *a, const struct record *r) {
+    const struct trigger *t = &a->entry->when;
     const struct phase_word *w = find(t->phase);
     struct engine *e = a->owner->engine;
     if (!str_eq(r->kind, w->kind))
         return false;
     if (w->by_agent)
         return str_eq(json_get_string(r->fields, "what", ""), w->phase) &&
-               targets_listens_to_agent(e, &a->action->on, r->node);
+               targets_listens_to_agent(e, &a->entry->on, r->node);
     const struct worker *by = rounds_worker(e->rec.rounds, r->pid);
     return by && (!t->has_round || by->round >= t->round) &&
-           targets_listens_to(e, &a->action->on, a->plan->fault, by);
+           targets_listens_to(e, &a->entry->on, a->plan->fault, by);
 }

@@ -52,7 +52,7 @@ struct section {
     X(job)                                                                                         \
     X(checkpoint)                                                                                  \
     X(observe)                                                                                     \
-    X(action)                                                                                      \
+    X(entry)                                                                                       \
     X(when) X(random) X(replay) X(expect) X(log) X(probe) X(checks) X(limits) X(repeat) X(suite)
 #define X(name) extern const struct section section_##name;
 SECTIONS(X)

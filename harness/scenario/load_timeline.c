@@ -153,7 +153,7 @@ static void read_times(struct reader *r, const struct key *k, const struct yaml 
 
 static const char *const sticky[] = {"node", NULL};
 
-const struct section section_action = {
+const struct section section_entry = {
     "timeline",
     "The lines of the timeline: which fault happens, when, and on what.",
     (const struct key[]){
@@ -213,12 +213,12 @@ static const char *find_id(struct reader *r, const struct yaml *timeline, const 
     return arena_printf(r->arena, "%s-%d", name, n);
 }
 
-static void read_action(struct reader *r, const struct yaml *n, struct timeline_entry *a) {
+static void read_entry(struct reader *r, const struct yaml *n, struct timeline_entry *a) {
     a->id = r->ids[r->ids_read];
     a->heal = -1;
     a->place = n->place;
     int before = r->d->errors;
-    reader_section(r, &section_action, n, a);
+    reader_section(r, &section_entry, n, a);
     if (r->d->errors > before)
         return;
     if (!a->fault && a->heal < 0)
@@ -257,7 +257,7 @@ void load_timeline(struct reader *r, const struct key *k, const struct yaml *n, 
     r->ids_read = 0;
     int before = r->d->errors;
     yaml_each(it, n) {
-        read_action(r, it, &v[r->ids_read]);
+        read_entry(r, it, &v[r->ids_read]);
         r->ids_read++;
     }
     r->line_errors = r->d->errors - before;

@@ -137,7 +137,7 @@ static void put_trigger(struct buf *b, const char *word, const struct trigger *t
     buf_printf(b, "hold: %s}\n", t->hold ? "true" : "false");
 }
 
-static void put_action(struct buf *b, const struct scenario *s, const struct timeline_entry *a) {
+static void put_entry(struct buf *b, const struct scenario *s, const struct timeline_entry *a) {
     buf_printf(b, "  - id: \"%s\"\n", a->id);
     put_trigger(b, "when", &a->when);
     if (a->heal >= 0)
@@ -357,7 +357,7 @@ void scenario_print(const struct scenario *s, struct buf *out) {
     if (s->timeline_n)
         buf_puts(out, "timeline:\n");
     for (size_t i = 0; i < s->timeline_n; i++)
-        put_action(out, s, &s->timeline[i]);
+        put_entry(out, s, &s->timeline[i]);
     put_expect(out, &s->expect);
     put_probes(out, s);
     put_checks(out, s);

@@ -8,7 +8,7 @@ struct reader {
     struct arena *arena;
     struct diagnostics *d;
     struct scenario *s;
-    /* While the timeline is read: the ids of all its actions, and how many were read before. */
+    /* While the timeline is read: the ids of all its entries, and how many were read before. */
     const char **ids; /* NULL-ended */
     size_t ids_n, ids_read;
     int line_errors; /* of all errors those in lines of the timeline */

@@ -85,7 +85,7 @@ struct trigger {
     int64_t within_ns; /* 0: limits.total */
     const char *event; /* kind of a job's event */
     int nth;           /* of that kind, or of such lines, from 1 */
-    int after;         /* index of an earlier action that must be in force, -1: none */
+    int after;         /* index of an earlier entry that must be in force, -1: none */
     const char *after_id;
     const char *phase; /* join | last-call | ack | start | first-collective | exit-barrier */
     bool failpoint;    /* phase is one of those, which only a debug build of rankrun tells */
@@ -145,7 +145,7 @@ enum times_kind { TIMES_N, TIMES_EACH_ROUND };
 struct timeline_entry {
     const char *id;    /* given, or the fault's name and a number */
     const char *fault; /* name; NULL: heal */
-    int heal;          /* index of the action whose fault is ended; -1 */
+    int heal;          /* index of the entry whose fault is ended; -1 */
     struct trigger when;
     struct target_spec on;
     const struct pair *with;

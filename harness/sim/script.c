@@ -69,7 +69,7 @@ static void read_nodes(struct reader *r, const struct key *k, const struct yaml 
 #define TIME(m)  reader_duration, offsetof(struct sim_entry, m)
 #define ENTRY(m) offsetof(struct sim_entry, m)
 
-static const struct section section_entry = {
+static const struct section section_sim_entry = {
     "timeline",
     "What strikes, and when.",
     (const struct key[]){
@@ -139,7 +139,7 @@ static void read_timeline(struct reader *r, const struct key *k, const struct ya
     yaml_each(line, n) {
         struct sim_entry e = {.node = SIM_NODE_NONE};
         int before = r->d->errors;
-        reader_section(r, &section_entry, line, &e);
+        reader_section(r, &section_sim_entry, line, &e);
         if (r->d->errors == before && s->agents)
             check_entry(r, line, s, &e);
         sim_schedule_add(s, &e);

@@ -289,9 +289,9 @@ static int make_out(const char *dir, bool *ret_made) {
 }
 
 static void handle_stops(void (*handler)(int)) {
-    struct sigaction action = {.sa_handler = handler};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    struct sigaction entry = {.sa_handler = handler};
+    sigaction(SIGINT, &entry, NULL);
+    sigaction(SIGTERM, &entry, NULL);
 }
 
 /* What a seed that was not asked for alone leaves in a directory. */

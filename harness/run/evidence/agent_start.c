@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     bool starts = record_is(r, "agent-start") || record_is(r, "store-start");
     return starts && str_eq(r->node, node_plan(b->node)->name) && evidence_note(b, r);
 }

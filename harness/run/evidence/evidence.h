@@ -6,7 +6,7 @@
  * place. What may be NULL has nothing to do there. */
 #pragma once
 
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 struct evidence {
     const char *what;   /* the sentence of the record when it was seen */
@@ -17,13 +17,13 @@ struct evidence {
     bool unannounced; /* no record tells of it: every record is an occasion to look */
     bool answers;     /* inject only begins it: with this the fault is in force */
     /* The fault is about to be brought in force. Returns what is known of the target from now on. */
-    void *(*begin)(struct act *a, struct bound *b);
+    void *(*begin)(struct run_entry *a, struct bound *b);
     /* Whether this record, which came after the fault had fired, tells something of the target. */
-    bool (*learn)(struct act *a, struct bound *b, const struct record *r);
+    bool (*learn)(struct run_entry *a, struct bound *b, const struct record *r);
     bool (*felt)(struct bound *b);
     /* A better reason than `absent`, of what was seen of this target; NULL: there is none. */
-    const char *(*why)(const struct act *a, const struct bound *b);
-    void (*put)(const struct act *a, struct json_writer *w); /* figures of the record */
+    const char *(*why)(const struct run_entry *a, const struct bound *b);
+    void (*put)(const struct run_entry *a, struct json_writer *w); /* figures of the record */
 };
 
 /* For a kind of which one record is enough: takes down when it came, true the first time; and what is

@@ -2,7 +2,7 @@
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/links.h"
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     return links_learn(a, b->known[EVIDENCE_frames_delayed], r, "delayed_to");
 }
 
@@ -10,7 +10,7 @@ static bool felt(struct bound *b) {
     return links_fewest(b->known[EVIDENCE_frames_delayed], false) > 0;
 }
 
-static void put(const struct act *a, struct json_writer *w) {
+static void put(const struct run_entry *a, struct json_writer *w) {
     json_put_i64(w, "fewest", links_fewest(a->bound[0].known[EVIDENCE_frames_delayed], false));
 }
 

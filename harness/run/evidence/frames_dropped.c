@@ -8,11 +8,11 @@ struct drops {
     int64_t in, out;
 };
 
-static void *begin(struct act *a, struct bound *b) {
+static void *begin(struct run_entry *a, struct bound *b) {
     return arena_new(&a->owner->engine->arena, struct drops);
 }
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     struct drops *d = b->known[EVIDENCE_frames_dropped];
     if (!links_counted(r) || !str_eq(r->node, node_plan(b->node)->name))
         return false;
@@ -26,7 +26,7 @@ static bool felt(struct bound *b) {
     return d->in > 0 && d->out > 0;
 }
 
-static void put(const struct act *a, struct json_writer *w) {
+static void put(const struct run_entry *a, struct json_writer *w) {
     const struct drops *d = a->bound[0].known[EVIDENCE_frames_dropped];
     json_put_i64(w, "dropped_in", d->in);
     json_put_i64(w, "dropped_out", d->out);

@@ -27,7 +27,7 @@ static void find_stores(const struct engine *e, struct links *l) {
                 l->answers[l->group[i]] = store;
 }
 
-void *links_begin(struct act *a, struct bound *b) {
+void *links_begin(struct run_entry *a, struct bound *b) {
     struct engine *e = a->owner->engine;
     struct links *l = arena_new(&e->arena, struct links);
     char groups[FAULT_GROUPS_MAX];
@@ -38,7 +38,8 @@ void *links_begin(struct act *a, struct bound *b) {
     return l;
 }
 
-bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key) {
+bool links_learn(const struct run_entry *a, struct links *l, const struct record *r,
+                 const char *key) {
     struct node **nodes = cluster_nodes(a->owner->engine->cluster);
     size_t from = 0;
     if (!l || !links_counted(r))
@@ -80,7 +81,8 @@ int64_t links_fewest(const struct links *l, bool unasked) {
     return fewest;
 }
 
-static int group_of(const struct act *a, const struct links *l, const char *node, bool store) {
+static int group_of(const struct run_entry *a, const struct links *l, const char *node,
+                    bool store) {
     struct node **nodes = cluster_nodes(a->owner->engine->cluster);
     for (size_t i = 0; nodes[i] && i < CLUSTER_NODES_MAX; i++)
         if (store ? node_plan(nodes[i])->is_store : str_eq(node_plan(nodes[i])->name, node))
@@ -88,10 +90,10 @@ static int group_of(const struct act *a, const struct links *l, const char *node
     return -1;
 }
 
-int links_group_of(const struct act *a, const struct links *l, const char *node) {
+int links_group_of(const struct run_entry *a, const struct links *l, const char *node) {
     return group_of(a, l, node, false);
 }
 
-int links_group_of_store(const struct act *a, const struct links *l) {
+int links_group_of_store(const struct run_entry *a, const struct links *l) {
     return group_of(a, l, "", true);
 }

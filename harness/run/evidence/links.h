@@ -2,7 +2,7 @@
  * since it was about to come in force, by the counters of one kind of each sender. */
 #pragma once
 
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 
 struct links;
 
@@ -10,13 +10,14 @@ struct links;
 bool links_counted(const struct record *r);
 /* `begin` of such a kind: its links, in the engine's arena; NULL: the groups cannot be had, and then
  * the fault does not come in force either. */
-void *links_begin(struct act *a, struct bound *b);
+void *links_begin(struct run_entry *a, struct bound *b);
 /* Takes the counters of one sender, a map of receivers under this key; those that come first are
  * where it begins. False: the record has none. */
-bool links_learn(const struct act *a, struct links *l, const struct record *r, const char *key);
+bool links_learn(const struct run_entry *a, struct links *l, const struct record *r,
+                 const char *key);
 /* The fewest frames of any direction between two groups. unasked: not from a store to those who ask
  * it, which says nothing once nobody's questions reach it. */
 int64_t links_fewest(const struct links *l, bool unasked);
 /* The group of a node, or of the store; -1: in none. */
-int links_group_of(const struct act *a, const struct links *l, const char *node);
-int links_group_of_store(const struct act *a, const struct links *l);
+int links_group_of(const struct run_entry *a, const struct links *l, const char *node);
+int links_group_of_store(const struct run_entry *a, const struct links *l);

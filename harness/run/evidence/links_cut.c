@@ -2,7 +2,7 @@
 #include "harness/run/evidence/evidence.h"
 #include "harness/run/evidence/links.h"
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     return links_learn(a, b->known[EVIDENCE_links_cut], r, "cut_to");
 }
 
@@ -10,11 +10,11 @@ static bool felt(struct bound *b) {
     return links_fewest(b->known[EVIDENCE_links_cut], true) > 0;
 }
 
-static void put(const struct act *a, struct json_writer *w) {
+static void put(const struct run_entry *a, struct json_writer *w) {
     json_put_i64(w, "fewest", links_fewest(a->bound[0].known[EVIDENCE_links_cut], true));
 }
 
-bool act_cuts_off(const struct act *a, const char *node) {
+bool entry_cuts_off(const struct run_entry *a, const char *node) {
     for (size_t i = 0; a->lasts && i < a->bound_n; i++) {
         const struct links *l = a->bound[i].known[EVIDENCE_links_cut];
         int own = l ? links_group_of(a, l, node) : -1, stores = l ? links_group_of_store(a, l) : -1;

@@ -19,7 +19,7 @@ static uint64_t bit_of(int signo) {
     return UINT64_C(1) << (signo - 1);
 }
 
-static void *begin(struct act *a, struct bound *b) {
+static void *begin(struct run_entry *a, struct bound *b) {
     struct sent *s = arena_new(&a->owner->engine->arena, struct sent);
     struct proc_signals now;
     s->signo = WTERMSIG(a->plan->fault->status(&a->plan->args));
@@ -30,7 +30,7 @@ static void *begin(struct act *a, struct bound *b) {
     return s;
 }
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     struct sent *s = b->known[EVIDENCE_signal_taken];
     if (!s || r->source != SOURCE_KERNEL || !record_is(r, "worker-exit") ||
         r->pid != b->target.pid || json_get_i64(r->fields, "signal", 0) != s->signo)
@@ -57,7 +57,7 @@ static bool felt(struct bound *b) {
            (is_a_stop(s->signo) && proc_stands_still(b->target.pid));
 }
 
-static const char *why(const struct act *a, const struct bound *b) {
+static const char *why(const struct run_entry *a, const struct bound *b) {
     const struct sent *s = b->known[EVIDENCE_signal_taken];
     struct arena *m = &a->owner->engine->arena;
     if (s->ignored)

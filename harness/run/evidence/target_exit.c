@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 /* Whether it ended as one does whom this fault has ended; nobody may know how it ended. */
-static bool ended_so(const struct plan_action *pa, const struct record *r) {
+static bool ended_so(const struct planned_entry *pa, const struct record *r) {
     int status = pa->fault->status ? pa->fault->status(&pa->args) : -1;
     if (status < 0 || json_get_bool(r->fields, "unknown", false))
         return true;
@@ -15,7 +15,7 @@ static bool ended_so(const struct plan_action *pa, const struct record *r) {
     return json_get_i64(r->fields, "code", -1) == WEXITSTATUS(status);
 }
 
-static bool shows(const struct bound *b, const struct plan_action *pa, const struct record *r) {
+static bool shows(const struct bound *b, const struct planned_entry *pa, const struct record *r) {
     if (b->target.kind == TARGET_NODE)
         return record_is(r, "node-down") && str_eq(r->node, node_plan(b->node)->name);
     bool exit =
@@ -23,7 +23,7 @@ static bool shows(const struct bound *b, const struct plan_action *pa, const str
     return exit && r->source == SOURCE_KERNEL && r->pid == b->target.pid && ended_so(pa, r);
 }
 
-static bool learn(struct act *a, struct bound *b, const struct record *r) {
+static bool learn(struct run_entry *a, struct bound *b, const struct record *r) {
     return shows(b, a->plan, r) && evidence_note(b, r);
 }
 

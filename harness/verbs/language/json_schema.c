@@ -197,7 +197,7 @@ static void put_section(struct json_writer *w, const struct section *s) {
     json_put_bool(w, "additionalProperties", false);
     if (!is_merged(s))
         put_needs(w, s);
-    if (s == &section_action)
+    if (s == &section_entry)
         put_faults(w);
     if (s == &section_top)
         put_whole_file(w);

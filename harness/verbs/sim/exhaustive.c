@@ -160,11 +160,11 @@ static int tell(const struct explore_config *c, struct explore_result *r, double
 
 static int search(struct explore_config *c, const char *core) {
     struct explore_result r;
-    struct sigaction action = {.sa_handler = on_interrupt};
+    struct sigaction entry = {.sa_handler = on_interrupt};
     bool bar = isatty(STDOUT_FILENO);
     clock_t begun = clock();
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &entry, NULL);
+    sigaction(SIGTERM, &entry, NULL);
     c->seen = on_seen;
     c->arg = &bar;
     print_config(c, core);

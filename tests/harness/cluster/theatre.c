@@ -188,7 +188,7 @@ void say(const char *line) {
 
 /* As plan_settle does it, for a timeline that has a cut in it. */
 static void make_processes(struct plan *plan) {
-    static struct plan_action cut;
+    static struct planned_entry cut;
     char prefix[LOOPBACK_PREFIX_MAX];
     struct err err;
     cut.fault = fault_find("net-partition");
@@ -196,8 +196,8 @@ static void make_processes(struct plan *plan) {
     if ((plan->addresses = loopback_claim((uint16_t)atoi(port_text), prefix, &err)) < 0)
         die("%s", err.msg);
     plan->isolation = ISOLATION_PROCESSES;
-    plan->actions = &cut;
-    plan->actions_n = 1;
+    plan->entries = &cut;
+    plan->entries_n = 1;
     for (size_t i = 0; i < plan->nodes_n; i++) {
         snprintf(plan->nodes[i].addr, sizeof(plan->nodes[i].addr), "%.12s.%u", prefix,
                  (10U + (unsigned)i) % 100);

@@ -110,13 +110,13 @@ static void test_actions_know_their_fault_and_a_seed_of_their_own(void **state) 
                  "timeline:\n"
                  "  - {when: {step: 5}, fault: node-kill, on: n1}\n"
                  "  - {when: {step: 9}, fault: node-start, on: n1, with: {disk: fresh}}\n");
-    assert_int_equal(p->actions_n, 2);
-    assert_string_equal(p->actions[0].fault->name, "node-kill");
-    assert_string_equal(fault_arg(&p->actions[1].args, "disk", "kept"), "fresh");
-    assert_true(p->actions[0].args.seed != p->actions[1].args.seed);
+    assert_int_equal(p->entries_n, 2);
+    assert_string_equal(p->entries[0].fault->name, "node-kill");
+    assert_string_equal(fault_arg(&p->entries[1].args, "disk", "kept"), "fresh");
+    assert_true(p->entries[0].args.seed != p->entries[1].args.seed);
     struct plan *again = plan_make(x.s, x.s->seed, &x.d), *other = plan_make(x.s, 2, &x.d);
-    assert_true(again->actions[0].args.seed == p->actions[0].args.seed);
-    assert_true(other->actions[0].args.seed != p->actions[0].args.seed);
+    assert_true(again->entries[0].args.seed == p->entries[0].args.seed);
+    assert_true(other->entries[0].args.seed != p->entries[0].args.seed);
     plan_free(again);
     plan_free(other);
     plan_free(p);
@@ -360,7 +360,7 @@ static void test_every_example_of_a_fault_can_be_planned(void **state) {
                    faults[i]->example);
         struct plan *p = make(&x, buf_str(&text));
         assert_string_equal(buf_str(&x.d.out), "");
-        assert_ptr_equal(p->actions[0].fault, faults[i]);
+        assert_ptr_equal(p->entries[0].fault, faults[i]);
         plan_free(p);
         buf_fini(&text);
         scratch_drop(&x);

@@ -172,7 +172,7 @@ struct stage *stage_new(void) {
     assert_int_equal(history_create(&s->history, NULL, &err), 0);
     rounds_init(&s->rounds, true);
     s->scenario.limits.total_ns = 60000000000;
-    s->plan = (struct plan){.scenario = &s->scenario, .actions = s->planned, .seed = 1};
+    s->plan = (struct plan){.scenario = &s->scenario, .entries = s->planned, .seed = 1};
     s->engine = (struct engine){.plan = &s->plan,
                                 .cluster = &s->cluster,
                                 .observer = &s->observer,
@@ -187,11 +187,11 @@ struct stage *stage_new(void) {
 }
 
 struct timeline_entry *stage_add(struct stage *s, const char *id, const struct fault *f) {
-    struct timeline_entry *a = &s->actions[s->plan.actions_n];
+    struct timeline_entry *a = &s->entries[s->plan.entries_n];
     *a = (struct timeline_entry){.id = id, .fault = f ? f->name : NULL, .heal = -1, .times_n = 1};
     a->when = (struct trigger){.after = -1, .hold = true};
     a->on = (struct target_spec){.what = TARGET_WORKERS, .pick = PICK_RANDOM, .count = 1};
-    s->planned[s->plan.actions_n++] = (struct plan_action){.action = a, .fault = f};
+    s->planned[s->plan.entries_n++] = (struct planned_entry){.entry = a, .fault = f};
     return a;
 }
 
@@ -218,8 +218,8 @@ void stage_down(struct stage *s) {
     run_part_timeline.down(&s->engine);
 }
 
-struct act *stage_acts(const struct stage *s) {
-    return ((struct timeline *)s->engine.own[PART_timeline])->acts;
+struct run_entry *stage_acts(const struct stage *s) {
+    return ((struct timeline *)s->engine.own[PART_timeline])->entries;
 }
 
 void stage_free(struct stage *s) {

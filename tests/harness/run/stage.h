@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "base/sys/clock.h"
 #include "harness/observe/question.h"
-#include "harness/run/act.h"
+#include "harness/run/entry.h"
 #include "scenarios/jobs/rankquake.h"
 
 enum { NODES = 3, WORKERS_MAX = 64 };
@@ -43,8 +43,8 @@ struct stage {
     struct rounds rounds;
     struct cluster cluster;
     struct observer observer;
-    struct timeline_entry actions[8];
-    struct plan_action planned[8];
+    struct timeline_entry entries[8];
+    struct planned_entry planned[8];
 };
 
 /* What the cardboard was asked for. */
@@ -72,7 +72,7 @@ void aim_at(struct timeline_entry *a, const char *node, int local_rank);
 void stage_begin(struct stage *s);
 void stage_end(struct stage *s);  /* the job has ended; safe to call again */
 void stage_down(struct stage *s); /* and all is counted */
-struct act *stage_acts(const struct stage *s);
+struct run_entry *stage_acts(const struct stage *s);
 void stage_free(struct stage *s);
 /* pid = 100 * round + rank: worker `rank` of a round, one on each node. */
 void start_round(struct stage *s, int round, int world);

@@ -46,7 +46,7 @@ static void test_a_draw_is_made_once(void **state) {
     stage_begin(s);
     start_round(s, 1, 3);
     say_step(s, 101, 5);
-    const struct act *act = &stage_acts(s)[0];
+    const struct run_entry *act = &stage_acts(s)[0];
     const char *drawn = node_plan(act->bound[0].node)->name;
     for (int i = 0; i < 10; i++) {
         start_agent(s, drawn);

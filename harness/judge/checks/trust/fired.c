@@ -304,7 +304,7 @@ static bool came_whenever_it_had_to(const struct trial *t, struct finding *f,
                            record_text(r, "why"));
 }
 
-static bool judge_action(const struct trial *t, struct finding *f, const struct timeline_entry *a) {
+static bool judge_entry(const struct trial *t, struct finding *f, const struct timeline_entry *a) {
     int n = 0, wanted = times_wanted(t, a);
     const struct incident *first = NULL;
     if (!a->fault) {
@@ -336,7 +336,7 @@ static bool judge_action(const struct trial *t, struct finding *f, const struct 
 static bool judge(const struct trial *t, struct finding *f) {
     size_t n = t->scenario->timeline_n;
     for (size_t i = 0; i < n; i++)
-        if (!judge_action(t, f, &t->scenario->timeline[i]))
+        if (!judge_entry(t, f, &t->scenario->timeline[i]))
             return false;
     if (!n)
         return finding_pass(f, "the timeline is empty: nothing was to be injected");

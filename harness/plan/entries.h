@@ -1,4 +1,4 @@
-/* actions: the parts of plan_make. Private to this room. */
+/* entries: the parts of plan_make. Private to this room. */
 #pragma once
 
 #include "harness/plan/plan.h"
@@ -15,7 +15,7 @@ void topology_move(struct plan *p, const char *prefix);
 void devices_deal(struct plan *p);
 
 /* Binds every line of the timeline to its fault and refuses what can never happen. */
-void actions_make(struct plan *p, struct diagnostics *d);
+void entries_make(struct plan *p, struct diagnostics *d);
 
 /* "in round 2, when the target has done step 57"; a node-start's target does nothing yet, so any
  * worker's step will do. */

@@ -1,4 +1,4 @@
-#include "harness/plan/actions.h"
+#include "harness/plan/entries.h"
 
 #include "base/rand.h"
 #include "base/str.h"
@@ -98,8 +98,8 @@ static void check_groups(struct checker *c, const struct pair *w) {
         }
 }
 
-static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) {
-    const struct timeline_entry *a = pa->action;
+static void bind_args(struct checker *c, struct planned_entry *pa, uint64_t seed) {
+    const struct timeline_entry *a = pa->entry;
     struct fault_arg *v = arena_array(&c->plan->arena, struct fault_arg, a->with_n + 1);
     int before = c->d->errors;
     for (size_t i = 0; i < a->with_n; i++) {
@@ -126,7 +126,7 @@ static void bind_args(struct checker *c, struct plan_action *pa, uint64_t seed) 
 }
 
 /* A node stands for what is on it: its agent, or all of its workers. */
-static void check_kind(struct checker *c, const struct plan_action *pa) {
+static void check_kind(struct checker *c, const struct planned_entry *pa) {
     static const unsigned kinds[] = {
         [TARGET_NODES] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
         [TARGET_AGENTS] = TARGET_AGENT,
@@ -134,7 +134,7 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
         [TARGET_STORES] = TARGET_STORE | TARGET_NODE | TARGET_AGENT,
         [TARGET_RACKS] = TARGET_NODE | TARGET_AGENT | TARGET_WORKER,
     };
-    const struct timeline_entry *a = pa->action;
+    const struct timeline_entry *a = pa->entry;
     unsigned t = pa->fault->targets;
     if (t & kinds[a->on.what])
         return;
@@ -148,10 +148,10 @@ static void check_kind(struct checker *c, const struct plan_action *pa) {
 /* A node that is on stays on unless something ends it, one that is off stays off unless started. */
 static void check_power(struct checker *c, const struct timeline_entry *a, int node) {
     bool on = node < c->s->cluster.start, changes = false;
-    for (size_t i = 0; i < c->plan->actions_n; i++) {
-        const struct fault *f = c->plan->actions[i].fault;
+    for (size_t i = 0; i < c->plan->entries_n; i++) {
+        const struct fault *f = c->plan->entries[i].fault;
         changes |=
-            f && (on ? fault_has(f, EFFECTS_TAKE_AGENT) : is_join(c->plan->actions[i].action));
+            f && (on ? fault_has(f, EFFECTS_TAKE_AGENT) : is_join(c->plan->entries[i].entry));
     }
     if (on && is_start(a) && !changes)
         diagnostics_add(c->d, a->on.place,
@@ -184,7 +184,7 @@ static void check_still_there(struct checker *c, const struct timeline_entry *a)
     if (c->starts)
         return;
     for (const struct timeline_entry *b = c->s->timeline; b < a; b++) {
-        const struct fault *f = c->plan->actions[b - c->s->timeline].fault;
+        const struct fault *f = c->plan->entries[b - c->s->timeline].fault;
         if (!f || !fault_has(f, EFFECTS_TAKE_AGENT) || !same_target(&a->on, &b->on) ||
             !surely_follows(c->s, a, b))
             continue;
@@ -231,10 +231,10 @@ static int nodes_of_rack(const struct cluster_spec *k, int rack, int *ret_on) {
 /* As check_power, of all its nodes together. */
 static void check_rack_power(struct checker *c, const struct timeline_entry *a, int nodes, int on) {
     bool starts = false, ends = false;
-    for (size_t i = 0; i < c->plan->actions_n; i++) {
-        const struct fault *f = c->plan->actions[i].fault;
+    for (size_t i = 0; i < c->plan->entries_n; i++) {
+        const struct fault *f = c->plan->entries[i].fault;
         ends |= f && fault_has(f, EFFECTS_TAKE_AGENT);
-        starts |= is_join(c->plan->actions[i].action);
+        starts |= is_join(c->plan->entries[i].entry);
     }
     if (is_start(a) && on == nodes && !ends)
         diagnostics_add(c->d, a->on.place,
@@ -272,9 +272,9 @@ static void check_store(struct checker *c, const struct timeline_entry *a) {
     bool served = false, ends = false;
     for (size_t i = 0; i < c->plan->nodes_n; i++)
         served |= plan_serves_store(c->plan, &c->plan->nodes[i]);
-    for (size_t i = 0; i < c->plan->actions_n; i++)
+    for (size_t i = 0; i < c->plan->entries_n; i++)
         ends |=
-            c->plan->actions[i].fault && fault_has(c->plan->actions[i].fault, EFFECTS_TAKE_AGENT);
+            c->plan->entries[i].fault && fault_has(c->plan->entries[i].fault, EFFECTS_TAKE_AGENT);
     if (!served)
         diagnostics_add(c->d, a->on.place,
                         "on: %s: %s; name the node that is meant, n0 for example", a->on.text,
@@ -329,8 +329,8 @@ static void check_reach(struct checker *c, const struct timeline_entry *a) {
 }
 
 /* A fault has a target, unless its groups name all it is about. */
-static bool has_target(struct checker *c, const struct plan_action *pa) {
-    const struct timeline_entry *a = pa->action;
+static bool has_target(struct checker *c, const struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
     bool groups = fault_arg(&pa->args, "groups", NULL);
     if (groups && a->on.text)
         diagnostics_add(c->d, a->on.place, "on and groups exclude each other: groups name all");
@@ -340,14 +340,14 @@ static bool has_target(struct checker *c, const struct plan_action *pa) {
     return !groups && a->on.text;
 }
 
-static void check_lasting(struct checker *c, const struct plan_action *pa) {
-    const struct timeline_entry *a = pa->action;
+static void check_lasting(struct checker *c, const struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
     if (!a->fault) {
-        const struct plan_action *of = &c->plan->actions[a->heal];
-        if (!of->action->fault)
-            diagnostics_add(c->d, a->place, "heal: \"%s\" is itself a heal", of->action->id);
+        const struct planned_entry *of = &c->plan->entries[a->heal];
+        if (!of->entry->fault)
+            diagnostics_add(c->d, a->place, "heal: \"%s\" is itself a heal", of->entry->id);
         else if (of->fault && !fault_has(of->fault, EFFECT_LASTING))
-            diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->action->id,
+            diagnostics_add(c->d, a->place, "heal: %s (%s) does not last: %s", of->entry->id,
                             of->fault->name, of->fault->undo);
     } else if ((a->for_ns || a->until) && !fault_has(pa->fault, EFFECT_LASTING)) {
         diagnostics_add(c->d, a->until ? a->until->place : a->place, "%s: %s does not last: %s",
@@ -356,8 +356,8 @@ static void check_lasting(struct checker *c, const struct plan_action *pa) {
 }
 
 /* Agents come back when their node is switched on, and by nothing else. */
-static void check_sticky(struct checker *c, const struct plan_action *pa) {
-    const struct timeline_entry *a = pa->action;
+static void check_sticky(struct checker *c, const struct planned_entry *pa) {
+    const struct timeline_entry *a = pa->entry;
     bool comes_back = false;
     if (!a->sticky)
         return;
@@ -392,29 +392,29 @@ static void check_minimum(struct checker *c) {
         k->start, k->start == 1 ? " is" : "s are", c->s->job.min_nodes);
 }
 
-void actions_make(struct plan *p, struct diagnostics *d) {
+void entries_make(struct plan *p, struct diagnostics *d) {
     struct checker c = {
         .plan = p, .s = p->scenario, .d = d, .ever_on = scenario_nodes_ever_on(p->scenario)};
     struct rand r;
     rand_init(&r, p->seed);
-    p->actions_n = p->scenario->timeline_n;
-    p->actions = arena_array(&p->arena, struct plan_action, p->actions_n + 1);
-    for (size_t i = 0; i < p->actions_n; i++)
+    p->entries_n = p->scenario->timeline_n;
+    p->entries = arena_array(&p->arena, struct planned_entry, p->entries_n + 1);
+    for (size_t i = 0; i < p->entries_n; i++)
         c.starts |= is_start(&p->scenario->timeline[i]);
     check_minimum(&c);
-    for (size_t i = 0; i < p->actions_n; i++) {
+    for (size_t i = 0; i < p->entries_n; i++) {
         const struct timeline_entry *a = &p->scenario->timeline[i];
-        p->actions[i].action = a;
-        p->actions[i].fault = a->fault ? fault_find(a->fault) : NULL;
-        if (a->fault && !p->actions[i].fault)
+        p->entries[i].entry = a;
+        p->entries[i].fault = a->fault ? fault_find(a->fault) : NULL;
+        if (a->fault && !p->entries[i].fault)
             unknown_fault(&c, a);
     }
-    for (size_t i = 0; i < p->actions_n; i++) {
-        struct plan_action *pa = &p->actions[i];
+    for (size_t i = 0; i < p->entries_n; i++) {
+        struct planned_entry *pa = &p->entries[i];
         uint64_t seed = rand_u64(&r);
-        if (pa->action->fault && !pa->fault) {
-            if (pa->action->on.text && pa->action->on.pick == PICK_NAMED)
-                check_is_there(&c, pa->action);
+        if (pa->entry->fault && !pa->fault) {
+            if (pa->entry->on.text && pa->entry->on.pick == PICK_NAMED)
+                check_is_there(&c, pa->entry);
             continue;
         }
         check_lasting(&c, pa);
@@ -425,7 +425,7 @@ void actions_make(struct plan *p, struct diagnostics *d) {
         if (!has_target(&c, pa))
             continue;
         check_kind(&c, pa);
-        check_reach(&c, pa->action);
+        check_reach(&c, pa->entry);
     }
 }
 
@@ -433,7 +433,7 @@ void plan_check_lines(const struct scenario *s, struct diagnostics *d) {
     struct checker c = {.s = s, .d = d};
     for (size_t i = 0; i < s->timeline_n; i++) {
         const struct timeline_entry *a = &s->timeline[i];
-        struct plan_action pa = {.action = a, .fault = a->fault ? fault_find(a->fault) : NULL};
+        struct planned_entry pa = {.entry = a, .fault = a->fault ? fault_find(a->fault) : NULL};
         if (a->fault && !pa.fault)
             unknown_fault(&c, a);
         for (size_t k = 0; pa.fault && k < a->with_n; k++)

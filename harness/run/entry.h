@@ -1,0 +1,115 @@
+/* entry: the state of each line of a scenario's timeline while it is played. The inside of the part
+ * timeline: timeline.c, trigger_match.c and deferral.c (when), targets.c and inquiry.c (whom), firing.c
+ * (what), evidence.c and evidence/ (whether it was felt). */
+#pragma once
+
+#include "harness/run/targets.h"
+#include "harness/run/timeline.h"
+
+enum entry_state {
+    ENTRY_WAITING,   /* for `after` or `round` */
+    ENTRY_LOOKING,   /* for its step, event or time */
+    ENTRY_DELAYED,   /* `plus` is running */
+    ENTRY_PATIENT,   /* its moment has come, its target is not there yet */
+    ENTRY_ASKING,    /* its moment has come, the store is to say whom it means */
+    ENTRY_INJECTING, /* answers of targets are outstanding */
+    ENTRY_DONE,      /* in force, as often as asked */
+    ENTRY_FAILED,    /* will not fire any more */
+};
+
+/* Where a sticky fault comes again. */
+struct stuck {
+    struct node *node;
+    int local_rank; /* of the worker that was struck there; -1: none was */
+    bool back;      /* its agent has come back, the fault not yet */
+};
+
+struct run_entry {
+    struct timeline *owner;
+    const struct planned_entry *plan;
+    const struct timeline_entry *entry;
+    struct run_entry *end; /* waits for its until; NULL: it has none */
+    struct run_entry *of;  /* this is the end of that line, not a line itself; NULL: it is a line */
+    int tag;               /* of the senders it holds */
+    enum entry_state state;
+    bool step_met, event_met, phase_met, time_met, log_met;
+    struct pattern *log;    /* NULL: it waits for no line */
+    size_t lines, nearness; /* heard of its target; of the closest that did not match */
+    char closest[120];
+    int events;           /* of its kind, its phase or its lines, since it began looking */
+    int fired, in_force;  /* how often */
+    int round_base;       /* rounds there were when times: each-round last fired */
+    int64_t condition_ns; /* when the last condition came true */
+    int64_t fired_ns;
+    struct bound *bound; /* of the newest firing */
+    size_t bound_n, answers;
+    struct stuck *stuck; /* of the first firing; NULL: not sticky, or not yet fired */
+    size_t stuck_n;
+    struct inquiry *inquiry; /* while it is asking */
+    bool felt;               /* evidence of the newest firing is in */
+    bool lasts;              /* in force and to be recovered */
+    char error[200];
+    struct loop_source *time, *plus, *within, *until;
+};
+
+struct timeline {
+    struct engine *engine;
+    struct rand rand;          /* of all draws, in the order in which lines fire */
+    struct run_entry *entries; /* the lines, as in the plan, then what waits for the end of some */
+    size_t n;
+    bool started, finished;
+    bool steps_seen;
+    int64_t steady_ns; /* 0: not yet */
+};
+
+/* firing.c */
+struct json_writer *entry_record(const struct run_entry *a, enum source s,
+                                 const char *kind); /* id, n */
+void entry_fire(struct run_entry *a);
+void entry_fire_again(struct run_entry *a); /* a sticky one, if there is what it strikes */
+void entry_answered(struct run_entry *a, const char *error);
+void entry_told(struct run_entry *a, const char *node,
+                const char *why); /* whom it means; NULL: nobody */
+void entry_recover(struct run_entry *a);
+void entry_let_go(struct run_entry *a); /* of what it holds for its end */
+
+/* evidence.c */
+void evidence_begin(struct run_entry *a); /* it is about to be brought in force */
+void evidence_look(struct run_entry *a);  /* records that it was felt, when that can be seen now */
+void evidence_end(struct run_entry *a);   /* it is about to be undone */
+void evidence_close(struct run_entry *a); /* records why nothing was seen, when nothing was */
+bool evidence_answers(const struct run_entry *a); /* it is in force when it is felt */
+bool entry_cuts_off(const struct run_entry *a,
+                    const char *node); /* from the store, as long as it lasts */
+void entry_seen(struct run_entry *a, const struct record *r);
+
+/* trigger_match.c: whether what is told concerns the target of this line. */
+bool entry_hears(const struct run_entry *a, const struct record *r); /* an event of a worker */
+bool entry_hears_step(const struct run_entry *a, const struct record *r);
+bool entry_hears_line(const struct run_entry *a, const char *node,
+                      pid_t pid);          /* as timeline_heard */
+const char *phase_kind(const char *phase); /* the kind of event that tells of it */
+bool phase_forms_round(const char *phase); /* it lies before the first worker of its round */
+/* Whether this record tells that the target has come to the phase of its trigger. */
+bool entry_reaches_phase(struct run_entry *a, const struct record *r);
+
+/* inquiry.c: whom the store means, for coordinator and store-leader. entry_told follows. */
+bool entry_asks(const struct run_entry *a);
+void entry_ask(struct run_entry *a);
+void entry_ask_no_more(struct run_entry *a); /* entry_told does not follow any more */
+
+/* timeline.c */
+void entry_look_again(struct run_entry *a); /* after it came in force: times */
+void entry_rest(struct run_entry *a); /* what it was to end has ended: until that begins again */
+void entry_fail(struct run_entry *a, const char *why);
+
+/* deferral.c: whether what it would hit now is nothing, or about to go, and it is patient */
+bool entry_must_wait(const struct run_entry *a, const struct bound *found, size_t n);
+void entry_wait_for_target(struct run_entry *a); /* until entry_may_find_target, or for `within` */
+bool entry_may_find_target(const struct record *r);
+/* ... and whether a sticky one has to come again */
+void entry_stick(struct run_entry *a); /* to the nodes that it has just struck */
+bool entry_comes_again(struct run_entry *a, const struct record *r);
+bool entry_is_due(const struct run_entry *a); /* a node is back that it has not struck again */
+size_t entry_find_again(struct run_entry *a,
+                        struct bound ret[TARGETS_MAX]); /* as targets_resolve */
